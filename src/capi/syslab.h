@@ -1,0 +1,74 @@
+/* The C interface of syslab: attention on DLPack tensors.
+ *
+ * Tensors: q, out, dout, dq of shape (B, S, D) or (B, Hq, S, D); k, v, dk, dv of shape (B, S, D) or (B, Hkv, S, D), Hkv
+ * dividing Hq; lse fp32, natural logarithm, (B, S) or (B, H, S). fp32, fp16 or bf16, all alike; any strides with a unit
+ * last one; on the CPU (CUDA tensors are refused by this version, saying so). Outputs must not overlap anything.
+ *
+ * Returns 0, or a SYSLAB_ERROR_…; syslab_last_error() then says what was found, what was expected and what to do. No
+ * exception crosses this interface. Work is queued on `stream` (a cudaStream_t as void*, NULL for the default stream;
+ * ignored on the CPU, where work is done on return); the host is never synchronised.
+ *
+ * A library that exports these functions (syslab_plugin_abi included) can be tested and measured:
+ *     syslab check flash_forward --mine me=./libmine.so
+ */
+#ifndef SYSLAB_H
+#define SYSLAB_H
+
+#include <dlpack/dlpack.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SYSLAB_API __attribute__((visibility("default")))
+#else
+#define SYSLAB_API
+#endif
+
+#define SYSLAB_PLUGIN_ABI 1
+
+enum {
+  SYSLAB_OK = 0,
+  SYSLAB_ERROR_USAGE = 1,       /* impossible or unsupported arguments */
+  SYSLAB_ERROR_OUT_OF_MEMORY = 2,
+  SYSLAB_ERROR_DEVICE = 3,
+  SYSLAB_ERROR_INTERNAL = 4
+};
+
+typedef struct syslab_attention_options {
+  uint32_t struct_size;       /* sizeof(syslab_attention_options): how newer callers and libraries meet */
+  float scale;                /* 0: 1/sqrt(D) */
+  int32_t causal;             /* 0 none, 1 top-left, 2 bottom-right */
+  int32_t deterministic;      /* nonzero: bitwise repeatable implementations only */
+  const char* implementation; /* NULL: the dispatcher's choice */
+  void* workspace;            /* NULL: taken and freed in stream order */
+  size_t workspace_bytes;
+} syslab_attention_options;
+
+/* options may be NULL for defaults. */
+SYSLAB_API int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out,
+                                        DLTensor* lse, const syslab_attention_options* options, void* stream);
+
+SYSLAB_API int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTensor* v, const DLTensor* out,
+                                         const DLTensor* lse, const DLTensor* dout, DLTensor* dq, DLTensor* dk,
+                                         DLTensor* dv, const syslab_attention_options* options, void* stream);
+
+/* Bytes that a call on tensors shaped like these would take: backward != 0 for the backward pass. */
+SYSLAB_API int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
+                                          const syslab_attention_options* options, size_t* bytes);
+
+/* The last error of this thread; "" if there was none. Valid until the thread's next call. */
+SYSLAB_API const char* syslab_last_error(void);
+
+SYSLAB_API uint32_t syslab_plugin_abi(void); /* SYSLAB_PLUGIN_ABI */
+
+SYSLAB_API const char* syslab_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

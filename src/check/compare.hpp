@@ -1,0 +1,30 @@
+// Comparing an output with its oracle: element by element against a derived bound, with the worst place named.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/tensor.hpp"
+
+namespace syslab::check {
+
+struct Comparison {
+  bool passed = false;
+  std::int64_t compared = 0;              // elements with an expected value (NaN in `expected` means: not asked)
+  std::int64_t wrong = 0;                 // beyond their tolerance, or NaN, or still poisoned
+  std::int64_t unwritten = 0;             // still hold the poison
+  double worst_error = 0;                 // |out − expected| where error/tolerance is largest
+  double worst_tolerance = 0;             // its bound there
+  double worst_ratio = 0;                 // error / tolerance; > 1 is wrong
+  double max_error = 0;                   // largest |out − expected| anywhere
+  std::vector<std::int64_t> worst_index;  // coordinates in the output's shape
+  double found = 0, expected = 0;         // there
+  std::string describe(std::string_view name) const;  // "out[2, 17, 5]: found …, expected … ± …; 12 of 4096 wrong, …"
+};
+
+// `expected` and `tolerance` are row-major; `tolerance` may have one element for all. An infinite expectation must be
+// met exactly; NaN found is always wrong.
+Comparison compare(const ConstTensorView& found, std::span<const double> expected, std::span<const double> tolerance);
+
+}  // namespace syslab::check

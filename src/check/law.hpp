@@ -1,0 +1,60 @@
+// Laws: properties that hold for every input, searched by RapidCheck with a budget, and replayable.
+//
+// A law is written in property_tests/ against its operator's Rung and bound to one implementation:
+//
+//   check::Law law = attention::law_causal_prefix(rung);      // property_tests/attention/laws.hpp
+//   check::LawResult result = law.search({.contract = Contract::full, .seed = 7, .max_success = 100});
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace syslab::check {
+
+// What the implementation promises. `handout`: powers of two ≥ 16, tolerance 1e-2, TF32 inside fp32 and atomics
+// allowed. `full`: any shape, derived bounds, bitwise repeatability where the rung says deterministic.
+enum class Contract { handout, full };
+std::string_view to_string(Contract contract);
+Contract parse_contract(std::string_view text);  // Error(usage) with the two names
+
+enum class Outcome { passed, falsified, gave_up, error, not_run };
+std::string_view to_string(Outcome outcome);
+
+struct LawRequest {
+  Contract contract = Contract::full;
+  std::uint64_t seed = 1;
+  int max_success = 100;  // cases to pass
+  int max_size = 100;     // RapidCheck's size
+  int shrink_tries = 500;
+  std::chrono::milliseconds shrink_time{2000};
+  std::string reproduce;  // replay this counterexample instead of searching
+};
+
+struct LawResult {
+  Outcome outcome = Outcome::not_run;
+  std::int64_t cases_run = 0, shrinks_tried = 0, shrinks_taken = 0;
+  std::uint64_t seed = 0;
+  std::string reproduce;                              // RapidCheck's minimal string
+  std::map<std::string, std::string> counterexample;  // generator name → value
+  std::string message;                                // why it failed, or why it did not run
+  std::optional<double> worst_error, tolerance;       // over all cases run, where worst relative to its tolerance
+};
+
+// Worst error seen while a law runs; law bodies report into it.
+struct Observation {
+  std::optional<double> worst_error, tolerance;
+  void record(double error, double bound);  // keeps the pair with the largest error / bound
+};
+
+struct Law {
+  std::string id;         // "attention.causal_prefix"
+  std::string statement;  // one line
+  std::function<LawResult(const LawRequest&)> search;
+};
+
+}  // namespace syslab::check

@@ -1,0 +1,15 @@
+// RapidCheck behind one function: runs a property under a LawRequest's budget and tells all that `replay` needs.
+#pragma once
+
+#include <functional>
+
+#include "check/law.hpp"
+
+namespace syslab::check {
+
+// `property` draws its inputs with RapidCheck's generators (`*gen.as("name")`), reports errors into the observation,
+// and throws or fails RC_ASSERT to falsify. Shrinking stops after `shrink_tries` attempts or `shrink_time`; then the
+// smallest counterexample found is run once more to fill the message and the observation.
+LawResult search(const std::string& id, const LawRequest& request, const std::function<void(Observation&)>& property);
+
+}  // namespace syslab::check

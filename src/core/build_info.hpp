@@ -1,0 +1,23 @@
+// What this binary was built from and with: filled in by Meson at build time.
+#pragma once
+
+#include <string>
+
+#include "core/json.hpp"
+
+namespace syslab {
+
+struct BuildInfo {
+  std::string version;  // of syslab, "0.1.0"
+  std::string git_sha;  // "unknown" outside a checkout
+  bool git_dirty = false;
+  std::string compiler;  // "gcc 12.2.0"
+  std::string flags;
+  std::string build_type;  // "release"
+  bool cuda = false;       // built with the CUDA toolkit
+};
+
+const BuildInfo& build_info();
+Json to_json(const BuildInfo& info);
+
+}  // namespace syslab

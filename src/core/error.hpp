@@ -1,0 +1,35 @@
+// The one exception type of syslab. Every failure that a user can meet is an Error with a kind, and a message that
+// says what was asked, what was found and what to do.
+//
+//   throw Error(ErrorKind::usage, "unknown experiment 'flash_foward'; did you mean 'flash_forward'?");
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace syslab {
+
+// What went wrong, as coarse as the reaction to it: `usage` and `config` are the caller's to mend, `oom` becomes a
+// table cell, `device`, `comm` and `check` end an attempt, `store` and `internal` end the run.
+enum class ErrorKind { usage, config, oom, device, comm, check, store, internal };
+
+std::string_view to_string(ErrorKind kind);
+
+// `call` names the library or system call that failed ("mmap", "cublasSgemm"), empty where none did.
+class Error : public std::runtime_error {
+ public:
+  Error(ErrorKind kind, const std::string& message, std::string call = {});
+
+  ErrorKind kind() const noexcept { return kind_; }
+  const std::string& call() const noexcept { return call_; }
+
+ private:
+  ErrorKind kind_;
+  std::string call_;
+};
+
+// Throws Error with the text of `errno_value` appended. `action` reads "open 'x.db'".
+[[noreturn]] void throw_errno(ErrorKind kind, std::string_view action, int errno_value, std::string call);
+
+}  // namespace syslab

@@ -1,0 +1,78 @@
+// Child processes: spawned with a control pipe in each direction, in a process group of their own, and never left
+// behind.
+#pragma once
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace syslab {
+
+// A file descriptor that closes itself.
+class FileDescriptor {
+ public:
+  FileDescriptor() = default;
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  ~FileDescriptor() { reset(); }
+
+  int get() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+  int release() { return std::exchange(fd_, -1); }
+  void reset(int fd = -1);
+
+ private:
+  int fd_ = -1;
+};
+
+struct SpawnOptions {
+  std::vector<std::string> argv;                   // argv[0] is looked up in PATH when it has no slash
+  std::map<std::string, std::string> environment;  // added to ours
+  bool capture_stderr = true;                      // else inherited
+  int extra_fd = -1;                               // kept open in the child under the same number, -1: none
+};
+
+// How a child ended.
+struct ExitStatus {
+  bool signalled = false;
+  int code = 0;  // exit code, or the signal's number
+  struct rusage usage {};
+  std::string describe() const;  // "exit code 3", "killed by signal 9 (Killed)"
+};
+
+// A running child. The destructor kills its whole process group and reaps it.
+class Process {
+ public:
+  // Throws Error(internal) if the program cannot be started, with the reason.
+  static Process spawn(const SpawnOptions& options);
+  Process(Process&&) noexcept;
+  Process& operator=(Process&&) noexcept;
+  ~Process();
+
+  pid_t pid() const { return pid_; }
+  int to_child() const { return to_child_.get(); }      // its standard input
+  int from_child() const { return from_child_.get(); }  // its standard output
+  int error_output() const { return error_.get(); }     // its standard error, when captured
+  void close_input() { to_child_.reset(); }
+
+  std::optional<ExitStatus> poll();  // without waiting
+  ExitStatus wait();
+  void kill_group(int signal);  // every process of the group; no error when it is gone
+
+ private:
+  Process() = default;
+  pid_t pid_ = -1;
+  FileDescriptor to_child_, from_child_, error_;
+  std::optional<ExitStatus> status_;
+};
+
+}  // namespace syslab

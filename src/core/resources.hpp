@@ -1,0 +1,20 @@
+// Files of the source tree that the binary carries: migrations, views, tables, templates. Written at build time by
+// tools/embed.py from the `resource_files` that each meson.build lists.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace syslab {
+
+struct Resource {
+  std::string_view path;  // from the source root: "db/migrations/0001_init.sql"
+  std::string_view text;
+};
+
+// All whose path begins with `prefix`, sorted by path.
+std::vector<Resource> resources(std::string_view prefix);
+std::optional<std::string_view> find_resource(std::string_view path);
+
+}  // namespace syslab

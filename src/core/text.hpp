@@ -1,0 +1,21 @@
+// Small text tools: globs, nearest names for error messages, splitting.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace syslab {
+
+bool glob_match(std::string_view pattern, std::string_view text);  // * and ?
+std::vector<std::string> split(std::string_view text, char separator);
+std::string trim(std::string_view text);
+
+// Up to `count` candidates nearest to `word` by edit distance, nearest first; empty when none is plausible.
+std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates, std::size_t count = 3);
+
+// "unknown axis 'sek'; did you mean 'seq'? (axes: a, b, c)"
+std::string unknown_name(std::string_view what, std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace syslab

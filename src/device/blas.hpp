@@ -1,0 +1,20 @@
+// Matrix products on the host. OpenBLAS is opened at first use (it starts threads when loaded, and `syslab list` needs
+// none); where it is absent a plain loop serves, slow and correct.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace syslab::device {
+
+// C (m×n) = alpha · op(A) (m×k) · op(B) (k×n) + beta · C, row-major, leading dimensions in elements. Threads:
+// OpenBLAS's own, unless called inside a parallel region.
+void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+           const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc);
+void dgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, double alpha,
+           const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta, double* c,
+           std::int64_t ldc);
+
+std::string blas_name();  // "OpenBLAS 0.3.21 (SkylakeX)" or "plain loops (no OpenBLAS found)"
+
+}  // namespace syslab::device

@@ -1,0 +1,32 @@
+// What all rungs have in common. An operator's folder derives its own Rung from this and exports its ladder:
+//
+//   std::span<const attention::Rung> attention::ladder();
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+#include "core/units.hpp"
+#include "device/device.hpp"
+
+namespace syslab::ops {
+
+struct RungInfo {
+  std::string name;           // "flash_tiled"
+  std::string teaches;        // one line: what a reader learns from this rung
+  std::vector<DType> dtypes;  // of its tensors
+  device::Kind device = device::Kind::cpu;
+  int minimum_sm = 0;         // 80 for sm_80; 0 where no GPU is needed
+  bool deterministic = true;  // bitwise equal results from equal inputs
+  std::string language = "C++";
+  std::string digest;  // of the object or source, for rungs that are not ours
+};
+
+// Scratch memory a kernel may use during one call. Empty: the kernel takes and returns its own.
+struct Workspace {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+}  // namespace syslab::ops

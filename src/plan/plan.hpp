@@ -1,0 +1,75 @@
+// From names and axis assignments to the exact list of cases, with what is skipped and why. Nothing runs here.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "registry/registry.hpp"
+
+namespace syslab::plan {
+
+// "--mine NAME=PATH": somebody's implementation, a C library or a Python class.
+struct MineSpec {
+  std::string name;
+  std::string path;          // absolute; "kernel.so" or "flash.py"
+  std::string python_class;  // after the colon; empty for a library
+  std::string digest;        // SHA-256 of the file
+  bool is_python() const { return !python_class.empty(); }
+};
+// Error(usage) when the text is not NAME=…, the file is missing, or a .py has no ":Class".
+MineSpec parse_mine(std::string_view text);
+
+// "-a seq=128,256", "-a seq=128:512:128", "-a seq=pow2:7:12": name and values, typed by the axis it will meet.
+struct AxisAssignment {
+  std::string name;
+  std::vector<std::string> values;  // expanded, still text
+};
+AxisAssignment parse_assignment(std::string_view text);  // Error(usage) when malformed
+
+struct Selection {
+  std::vector<std::string> patterns;
+  std::vector<AxisAssignment> assignments;
+  std::optional<std::string> preset;
+  std::vector<std::string> implementations;  // --impl, globs; empty: all
+  std::vector<MineSpec> mine;
+  std::string handout;  // "", "2025", "2026": experiments that the hand-out poses
+  std::uint64_t root_seed = 0;
+};
+
+// What one attempt will be asked to do.
+enum class Task { measure, law };
+
+struct PlannedCase {
+  int index = 0;  // position in the plan, the order of running
+  const registry::Experiment* experiment = nullptr;
+  Params params;
+  std::string implementation;
+  int world_size = 1;
+  Task task = Task::measure;
+  std::string law;  // when task == law
+  std::optional<std::string> skip_reason;
+  double predicted_bytes = 0;  // 0: not predicted
+  std::uint64_t seed = 0;      // of the case: derived from root seed, experiment and params only, so that all
+                               // implementations meet the same inputs
+  std::string case_uid;        // core/ids.hpp
+};
+
+struct Plan {
+  std::vector<PlannedCase> cases;
+  std::vector<MineSpec> mine;
+  std::uint64_t root_seed = 0;
+};
+
+// Error(usage) for unknown experiments, axes, presets, implementations and values that an axis does not take, each with
+// the nearest names.
+Plan make_plan(const registry::Registry& registry, const Selection& selection);
+// The cases of `check`: every law of every selected experiment for every selected implementation but the reference's
+// own oracle laws. `contract` is "handout" or "full"; it becomes the case's parameter "contract".
+Plan make_law_plan(const registry::Registry& registry, const Selection& selection, std::string_view contract);
+
+Json to_json(const PlannedCase& planned);
+
+}  // namespace syslab::plan

@@ -1,0 +1,137 @@
+// An experiment as data: what it asks, over which axes, with which implementations, and which function runs one case.
+// Everything the tool does with it (list, describe, plan, run, check, report) follows from this object.
+//
+//   const Experiment kFlashForward = experiment("flash_forward")
+//       .title("FlashAttention-2 forward pass").problem("2026", "flash_forward", 15)
+//       .axis("seq", {128, 512}, "queries and keys")
+//       .implementation({"flash_tiled", ...}).reference("reference")
+//       .runs(run_case);
+//   SYSLAB_EXPERIMENT(kFlashForward);
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.hpp"
+
+namespace syslab::worker {
+class CaseContext;  // what a running case sees; the registry only passes it on
+}
+
+namespace syslab::registry {
+
+using Values = std::vector<Value>;
+Values pow2(int low_exponent, int high_exponent);  // 2^low … 2^high
+
+// A named list of values. `impl`, `world_size` and `device` are reserved and never declared.
+struct Axis {
+  std::string name;
+  Values values;  // the default grid, and the type of every value given on the command line
+  std::string help;
+  // When closed, only the declared values (and those in `also`) are accepted: dtype=fp8 is an error, seq=1000 is not.
+  bool closed = false;
+  Values also;
+};
+
+// One implementation as the registry shows it. `name` is the value of the reserved axis `impl`.
+struct Implementation {
+  std::string name;
+  std::string teaches;
+  std::vector<std::string> dtypes;  // empty: does not depend on a dtype
+  bool is_reference = false;        // the oracle that others are checked against
+  bool is_peer = false;             // what users would pick instead
+};
+
+struct Metric {
+  std::string name;  // "time", "tflops", "worst_error"
+  std::string unit;  // "s", "TFLOP/s", "1"
+  std::string help;
+};
+
+// A property searched by RapidCheck, as the registry shows it; the worker binds it to an implementation.
+struct LawInfo {
+  std::string id;         // "attention.causal_prefix"
+  std::string statement;  // "changing keys after i leaves output row i as it was"
+};
+
+// Cases that the experiment knows to be pointless or impossible, with the reason that the table prints.
+struct SkipRule {
+  std::string reason;
+  std::function<bool(const Params&, std::string_view implementation)> applies;
+};
+
+// A named choice of axis values (and of implementations, under "impl"): `smoke`, `laptop`, `paper`.
+using Preset = std::map<std::string, Values>;
+
+// Where the hand-outs pose it.
+struct HandoutProblem {
+  std::string handout;  // "2025" or "2026"
+  std::string problem;  // the problem's id there
+  int points = 0;
+};
+
+// A table or sentence template of the report, embedded at build time: see report/table.hpp.
+struct Experiment {
+  std::string id;
+  std::string version = "1";  // raised when the meaning of a number changes; part of every case's identity
+  std::string title;
+  std::string question;  // a paragraph: what is asked and what to look at
+  std::string analogue;  // "our analogue: …" where the problem's name promises a tool that we do not use
+  std::vector<std::string> aliases;
+  std::vector<std::string> tags;
+  std::vector<HandoutProblem> problems;
+  std::vector<Axis> axes;
+  std::map<std::string, Preset> presets;
+  std::vector<Implementation> implementations;
+  std::vector<Metric> metrics;
+  std::vector<LawInfo> laws;
+  std::vector<SkipRule> skips;
+  bool accepts_mine = false;  // --mine implementations can join
+  bool oom_is_an_answer = false;
+  std::function<double(const Params&)> flops;                                          // per call; empty: not counted
+  std::function<double(const Params&)> bytes;                                          // compulsory traffic per call
+  std::function<double(const Params&, std::string_view implementation)> memory_bytes;  // predicted peak
+  // Measures one case, or searches one law (request().law), in a worker process.
+  std::function<void(worker::CaseContext&)> run;
+
+  const Axis* find_axis(std::string_view name) const;
+  const Implementation* find_implementation(std::string_view name) const;
+};
+
+// Fluent construction; every setter returns the builder, the conversion checks and hands out the experiment.
+class Builder {
+ public:
+  explicit Builder(std::string id) { experiment_.id = std::move(id); }
+  Builder& version(std::string text);
+  Builder& title(std::string text);
+  Builder& question(std::string text);
+  Builder& analogue(std::string text);
+  Builder& alias(std::string name);
+  Builder& tags(std::vector<std::string> names);
+  Builder& problem(std::string handout, std::string problem, int points);
+  Builder& axis(std::string name, Values values, std::string help);
+  Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
+  Builder& preset(std::string name, Preset preset);
+  Builder& implementation(Implementation implementation);
+  Builder& metric(std::string name, std::string unit, std::string help);
+  Builder& laws(std::vector<LawInfo> laws);
+  Builder& skip_if(std::string reason, std::function<bool(const Params&, std::string_view implementation)> applies);
+  Builder& accepts_mine();
+  Builder& oom_is_an_answer();
+  Builder& flops(std::function<double(const Params&)> formula);
+  Builder& bytes(std::function<double(const Params&)> formula);
+  Builder& memory(std::function<double(const Params&, std::string_view)> formula);
+  Builder& runs(std::function<void(worker::CaseContext&)> body);
+  operator Experiment() const;  // NOLINT: the builder ends where an Experiment is wanted
+
+ private:
+  Experiment experiment_;
+};
+
+inline Builder experiment(std::string id) { return Builder(std::move(id)); }
+
+}  // namespace syslab::registry

@@ -1,0 +1,18 @@
+// What machine this is: facts for provenance, and the key that says which results may be compared.
+#pragma once
+
+#include <string>
+
+#include "core/json.hpp"
+
+namespace syslab::runner {
+
+// Host, CPU, memory, kernel, limits, container hints, libraries, GPUs through NVML when its library is present (no CUDA
+// context is opened), and an allow-list of environment variables by prefix, without anything that looks like a secret.
+Json environment_facts();
+
+// SHA-256 over what changes speed and does not move between boots: GPU name, memory, power limit, driver major; CPU
+// model, cores; not host name, uuid, temperatures, clocks or free memory.
+std::string comparability_key(const Json& facts);
+
+}  // namespace syslab::runner

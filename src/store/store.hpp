@@ -1,0 +1,137 @@
+// The store: one SQLite file with everything a run found. This room alone sees sqlite3. Schema: db/README.md.
+//
+// One writer, one transaction per finished attempt; append-only; a newer, foreign or damaged file is refused unchanged.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/value.hpp"
+#include "worker/protocol.hpp"
+
+namespace syslab::store {
+
+using RowId = std::int64_t;
+
+struct RunRow {
+  std::string uid;   // UUIDv7; empty: a new one is made
+  std::string verb;  // "run", "check"
+  std::string label;
+  std::vector<std::string> argv;
+  std::string protocol_json;  // the measuring protocol
+  std::string root_seed;
+  std::string environment_json;  // facts
+  std::string comparability_key;
+  std::string build_json;  // core/build_info.hpp
+};
+
+// An implementation as it stood when measured.
+struct ImplementationRow {
+  std::string name, digest, language;
+  bool is_mine = false;
+  std::string path;  // of a --mine file, as given
+};
+
+// One case of a run's plan: what `resume` compares with what was done.
+struct PlanRow {
+  int seq = 0;
+  std::string experiment, version, case_uid;
+  Params params;
+  ImplementationRow implementation;
+  int world_size = 1;
+  std::string task, law;  // "measure" | "law"
+  std::string seed;
+  std::string skip_reason;
+};
+
+struct AttemptRow {
+  std::string uid;  // empty: a new one is made
+  int plan_seq = 0;
+  worker::Status status = worker::Status::ok;
+  std::string detail;
+  std::string facts_json = "{}";
+  std::string started_at, ended_at;
+  std::vector<worker::Record> records;
+};
+
+// A planned case of a stored run and where it stands.
+struct PlanState {
+  PlanRow plan;
+  std::optional<worker::Status> last_status;  // nothing: never finished
+  int attempts = 0;
+};
+
+struct StoredRun {
+  RowId id = 0;
+  std::string uid, verb, started_at, label, protocol_json, root_seed, build_sha;
+  std::vector<std::string> argv;
+};
+
+// A stored check, with what `replay` needs.
+struct StoredCheck {
+  std::string uid, experiment, implementation, law, contract, outcome, seed, reproduce, counterexample_json, message;
+  Params params;
+  std::string mine_path, implementation_digest;
+};
+
+enum class Mode { create, read_write, read_only };
+
+// Results of a query, as text or numbers, for tables.
+struct Cell {
+  enum class Type { null, integer, real, text } type = Type::null;
+  std::int64_t integer = 0;
+  double real = 0;
+  std::string text;
+};
+struct ResultSet {
+  std::vector<std::string> columns;
+  std::vector<std::vector<Cell>> rows;
+};
+
+struct MergeCounts {
+  std::int64_t runs = 0, attempts = 0, already_there = 0;
+};
+
+class Store {
+ public:
+  // create: makes the file if there is none, migrates an older one after copying it aside. Error(store) with the reason
+  // for a file that is not a database, not ours, newer than this binary, or unwritable; the file is left as it was.
+  static Store open(const std::filesystem::path& path, Mode mode);
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  ~Store();
+
+  // --- writing ---
+  RowId begin_run(const RunRow& run, const std::vector<PlanRow>& plan);  // one transaction
+  std::string run_uid(RowId run) const;
+  void attempt_started(RowId run, int plan_seq, const std::string& attempt_uid);
+  void heartbeat(const std::string& attempt_uid);
+  // The whole attempt in one transaction; returns its uid once it is committed.
+  std::string finish_attempt(RowId run, const AttemptRow& attempt);
+  // Attempts that began and never ended, whose writer is gone, are closed as `aborted`. Returns how many.
+  int close_abandoned();
+
+  // --- reading ---
+  std::optional<StoredRun> find_run(const std::string& uid_or_prefix_or_latest) const;  // Error(usage) when ambiguous
+  std::vector<PlanState> plan_state(RowId run) const;
+  std::optional<StoredCheck> find_check(const std::string& uid_or_prefix) const;
+  // One read-only statement. Error(usage) with SQLite's message when it is wrong or would write.
+  ResultSet query(const std::string& sql, const std::vector<Cell>& parameters = {}) const;
+  std::vector<std::string> tables_and_views() const;
+  int schema_version() const;
+
+  // Adds everything of `other` that is not here yet; again changes nothing.
+  MergeCounts merge(const std::filesystem::path& other);
+
+  struct Impl;
+
+ private:
+  explicit Store(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace syslab::store

@@ -1,0 +1,52 @@
+// What a running case sees: its request, its random inputs, and where its records go.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/call_channel.hpp"
+#include "core/random.hpp"
+#include "worker/protocol.hpp"
+
+namespace syslab::worker {
+
+class CaseContext {
+ public:
+  using Emit = std::function<void(const Record&)>;
+  CaseContext(CaseRequest request, Emit emit);
+
+  const CaseRequest& request() const { return request_; }
+  const Params& params() const { return request_.params; }
+  bool is_law() const { return request_.task == "law"; }
+
+  RandomStream stream(std::string_view name) const;  // keyed by the case's seed and this name
+  void emit(const Record& record) { emit_(record); }
+
+  // Shorthands.
+  void metric(std::string name, std::string unit, double value);
+  void missing_metric(std::string name, std::string unit, std::string why);
+  void progress(double fraction, std::string text);
+
+  // The process that serves request().mine when it is a Python class; started at first use, ended with the context.
+  std::shared_ptr<CallChannel> channel();
+
+ private:
+  CaseRequest request_;
+  Emit emit_;
+  std::shared_ptr<CallChannel> channel_;
+};
+
+// Thrown by a case that cannot be done here; the attempt ends as `unsupported` with this reason.
+class Unsupported : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// Thrown after a CheckRecord with outcome falsified or error was emitted; the attempt ends as `check_failed`.
+class CheckFailed : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace syslab::worker

@@ -1,0 +1,65 @@
+// The journey of a case that is one operator: inputs from the seed, outputs poisoned and guarded, check against the
+// float64 reference, then measure on fresh inputs with randomly chosen timed samples verified.
+//
+// An experiment fills an OperatorCase and calls run_operator_case(); it writes no loop of its own.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/tensor.hpp"
+#include "core/units.hpp"
+#include "worker/case_context.hpp"
+
+namespace syslab::worker {
+
+struct InputSpec {
+  TensorSpec tensor;
+  Distribution distribution = Distribution::normal;
+  float scale = 1.0F;
+};
+
+// Bound on |out − reference| for one element: absolute, from the operator's error analysis.
+struct OutputSpec {
+  TensorSpec tensor;
+};
+
+// Views of one set of inputs and outputs, in the order of the specs.
+struct Tensors {
+  std::vector<ConstTensorView> inputs;
+  std::vector<TensorView> outputs;
+};
+
+// What the oracle says about one output.
+struct Expectation {
+  std::vector<double> value;      // row-major over the output's shape; NaN where `checked` leaves it out
+  std::vector<double> tolerance;  // the same length: derived bound for each element, or a single value for all
+  double fraction = 1.0;          // share of elements computed; the rest hold NaN in `value`
+};
+
+struct OperatorCase {
+  std::vector<InputSpec> inputs;
+  std::vector<OutputSpec> outputs;
+  // Inputs that need computing (backward wants O and L of a forward pass): called once per input set after the random
+  // fill, with all inputs writable. May be empty.
+  std::function<void(std::vector<TensorView>& inputs)> prepare;
+  // One call of the implementation.
+  std::function<void(const Tensors&)> call;
+  // Float64 oracle of the same inputs: one Expectation per output.
+  std::function<std::vector<Expectation>(const Tensors&)> expect;
+  // Worst error of the naive kernel in the same dtype on the same inputs, per output; half precision must stay within
+  // twice that. Empty function: not asked.
+  std::function<std::vector<double>(const Tensors&, const std::vector<Expectation>&)> naive_error;
+  // Time of the last call by the implementation's own clock, for those in another process; empty for ours.
+  std::function<Nanoseconds()> self_time;
+  double flops = 0;  // per call; 0: no rate metric
+  double bytes = 0;
+};
+
+// Emits check records "reference:<output>", samples "time", metrics (time, its quantiles, tflops, gbps, worst errors,
+// peak scratch memory) and facts. Throws CheckFailed, Unsupported, Error.
+void run_operator_case(CaseContext& context, const OperatorCase& operator_case);
+
+}  // namespace syslab::worker

@@ -1,0 +1,123 @@
+// The messages of the worker protocol, version 1 (docs/worker-protocol.md says the same for people of any language).
+//
+// A worker reads frames (core/pipe.hpp) from its standard input and writes frames to its standard output; standard
+// error is free text. Each frame is a JSON object with a "type".
+//
+//   host → worker   hello {protocol}                       worker → host   hello {protocol, name, language, serves[]}
+//                   case {…}          (serves "case")                      started, progress, sample, metric, check,
+//                   series …,
+//                                                                          then end {status, detail}
+//                   call {…}          (serves "call")                      returned {elapsed_ns} | failed {kind,
+//                   message} bye {}                                                 (exits 0)
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/units.hpp"
+#include "core/value.hpp"
+
+namespace syslab::worker {
+
+inline constexpr int kProtocolVersion = 1;
+
+// How an attempt ends. Exactly one per attempt.
+enum class Status { ok, check_failed, unsupported, skipped, oom, timeout, crashed, error, aborted };
+std::string_view to_string(Status status);
+Status parse_status(std::string_view text);  // Error(comm) for another word
+
+// Somebody's implementation that the case runs instead of one of ours.
+struct MineRequest {
+  std::string name, path, python_class, digest;
+};
+
+// One attempt, as the host asks for it.
+struct CaseRequest {
+  std::string experiment;
+  Params params;
+  std::string implementation;
+  std::optional<MineRequest> mine;
+  std::uint64_t seed = 0;
+  std::string case_uid;
+  int world_size = 1;
+  int rank = 0;
+  std::string task = "measure";          // or "law"
+  std::string law;                       // task "law": its id
+  std::string reproduce;                 // task "law": replay exactly this counterexample (RapidCheck's string)
+  std::string protocol = "kernel";       // measuring protocol, measure/protocol.hpp
+  std::string data = "normal";           // distribution of inputs
+  int law_cases = 100;                   // tries a law
+  std::uint64_t memory_limit_bytes = 0;  // the worker sets RLIMIT_AS below its own needs plus this; 0: none
+};
+
+// --- records, worker → host -----------------------------------------------------------------------------------------
+
+struct MetricRecord {
+  std::string name, unit;
+  std::optional<double> value, low, high;  // value and 95 % interval
+  std::optional<std::int64_t> n;           // samples behind it
+  std::string note;                        // required when there is no value
+  int rank = 0;
+};
+
+// Raw samples of one series, in order of time. `values` in `unit`; `flags` empty or one per value.
+struct SampleRecord {
+  std::string series, unit;  // "time", "s"
+  int launch = 0, rank = 0;
+  std::int64_t first_index = 0;
+  std::vector<double> values;
+  std::vector<std::int64_t> flags;
+};
+
+// The outcome of a comparison with the reference or of a law.
+struct CheckRecord {
+  std::string name;     // "reference:out", "attention.causal_prefix"
+  std::string outcome;  // passed, falsified, gave_up, error, not_run
+  std::int64_t cases_run = 0, shrinks_tried = 0, shrinks_taken = 0;
+  std::string seed;                 // unsigned 64-bit as text
+  std::string reproduce;            // for replay
+  std::string counterexample_json;  // object, name → value; empty: none
+  std::string message;
+  std::optional<double> worst_error, tolerance;
+  double fraction_checked = 1.0;  // of the outputs
+  std::string contract;           // laws: "handout" or "full"
+};
+
+struct ArtifactRecord {
+  std::string kind, media_type, content;  // content as text
+};
+
+struct MemoryEventRecord {
+  std::int64_t t_ns = 0, delta_bytes = 0;
+  std::string tag, category;
+  int rank = 0;
+};
+
+struct ProgressRecord {
+  std::string text;     // "0.42 % of 0.50 % wanted"
+  double fraction = 0;  // of this case, 0…1
+};
+
+// A fact about how the attempt was made, for its stored protocol: {"stop": "precision", "k": 4, …}.
+struct FactRecord {
+  std::string json;  // an object, merged into the attempt's facts
+};
+
+struct EndRecord {
+  Status status = Status::ok;
+  std::string detail;  // one line for people; empty when ok
+};
+
+using Record = std::variant<MetricRecord, SampleRecord, CheckRecord, ArtifactRecord, MemoryEventRecord, ProgressRecord,
+                            FactRecord, EndRecord>;
+
+Json to_json(const CaseRequest& request);
+CaseRequest case_request_from_json(const Json& json);
+Json to_json(const Record& record);
+// Error(comm) naming the field when a record is not one: a foreign worker's mistake must be readable.
+Record record_from_json(const Json& json);
+
+}  // namespace syslab::worker

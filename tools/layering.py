@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Reads every #include of the project against the table below: which room may see which.
+
+    tools/layering.py [ROOT]         exit 1 and a line for each arrow that the design forbids
+    tools/layering.py --graph        the arrows as they are, one a line
+
+Two towers stand on one ground (core, device): the workload (pure numerics) and the lab (experiments as data). Arrows go
+down; experiments/, the main program and the tests see both.
+"""
+import pathlib
+import re
+import sys
+
+GROUND = {"core", "device"}
+ALLOWED = {
+    # the ground
+    "core": set(),
+    "device": {"core"},
+    # the workload
+    "ops": GROUND,
+    "capi": GROUND | {"ops"},
+    # the lab: only check, measure and worker touch a device
+    "registry": {"core"},
+    "plan": {"core", "registry"},
+    "stats": {"core"},
+    "check": GROUND | {"stats"},
+    "measure": GROUND | {"stats"},
+    "worker": GROUND | {"registry", "stats", "check", "measure"},
+    "runner": {"core", "registry", "plan", "worker"},
+    "store": {"core", "worker"},
+    "report": {"core", "registry", "stats", "store"},
+    "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report"},
+    # laws are written against operators and handed to the lab through check
+    "property_tests": GROUND | {"ops", "capi", "check"},
+}
+ROOMS = set(ALLOWED)
+SEES_ALL = {"experiments", "tests"}
+# From outside the runner and the store, a worker is its protocol alone.
+ONLY_HEADERS = {("runner", "worker"): {"worker/protocol.hpp"}, ("store", "worker"): {"worker/protocol.hpp"},
+                ("cli", "worker"): {"worker/protocol.hpp", "worker/serve.hpp"}}
+CUDA_HEADER = re.compile(r"^(cuda|cublas|cupti|nccl|nvml|nvToolsExt|nvtx3|cooperative_groups|mma\.h)")
+INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
+SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
+
+
+def room_of(path):
+    parts = path.parts
+    return parts[1] if parts[0] == "src" else parts[0]
+
+
+def room_of_include(name):
+    head = name.split("/")[0]
+    return head if head in ROOMS | SEES_ALL and "/" in name else None
+
+
+def cuda_allowed(path):
+    text = path.as_posix()
+    return (path.suffix in {".cu", ".cuh"} or text.startswith("src/device/") or text.startswith("src/comm/nccl")
+            or text.startswith("src/trace/cupti") or text.startswith("tests/device/"))
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != "--graph"]
+    root = pathlib.Path(arguments[0] if arguments else ".").resolve()
+    faults, arrows, seen = [], set(), 0
+    for top in ("src", "experiments", "tests", "property_tests"):
+        for file in sorted((root / top).rglob("*")):
+            if file.suffix not in SUFFIXES:
+                continue
+            path = file.relative_to(root)
+            room = room_of(path)
+            if top == "src" and room not in ROOMS:
+                faults.append(f"{path}: the room '{room}' is not in the table of tools/layering.py")
+                continue
+            seen += 1
+            for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+                match = INCLUDE.match(line)
+                if not match:
+                    continue
+                name = match.group(1)
+                where = f"{path}:{number}: includes {name}"
+                if CUDA_HEADER.match(name) and not cuda_allowed(path):
+                    faults.append(f"{where}: CUDA headers belong in src/device, *.cu, *.cuh, src/comm/nccl*, src/trace/cupti*")
+                if name == "sqlite3.h" and room != "store":
+                    faults.append(f"{where}: only src/store sees sqlite3")
+                target = room_of_include(name)
+                if target is None or target == room:
+                    continue
+                arrows.add((room, target))
+                if room in SEES_ALL or path.as_posix() == "src/cli/main.cpp":
+                    continue
+                if target not in ALLOWED.get(room, set()):
+                    faults.append(f"{where}: {room} must not see {target}")
+                elif name not in ONLY_HEADERS.get((room, target), {name}):
+                    faults.append(f"{where}: {room} sees only {', '.join(sorted(ONLY_HEADERS[(room, target)]))} of {target}")
+    if "--graph" in sys.argv:
+        for source, target in sorted(arrows):
+            print(f"{source} -> {target}")
+    for fault in faults:
+        print(fault)
+    print(f"layering: {seen} files, {len(arrows)} arrows between rooms, {len(faults)} forbidden")
+    return 1 if faults or seen == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

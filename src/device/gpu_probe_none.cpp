@@ -1,0 +1,12 @@
+// Stands in for gpu_probe.cu where the build has no CUDA toolkit.
+#include "device/gpu_probe.hpp"
+
+namespace syslab::device {
+
+GpuProbe probe_gpus() {
+  GpuProbe probe;
+  probe.why_none = "built without CUDA: configure with -Dcuda=enabled on a machine that has nvcc";
+  return probe;
+}
+
+}  // namespace syslab::device

@@ -1,0 +1,48 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/text.hpp"
+#include "ops/weighted_sum/rungs.hpp"
+
+namespace syslab::weighted_sum {
+
+std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info) {
+  return [name = info.name, dtypes = info.dtypes](const Problem& problem, Direction) -> std::optional<std::string> {
+    if (std::find(dtypes.begin(), dtypes.end(), problem.dtype) != dtypes.end()) return std::nullopt;
+    std::string known;
+    for (const DType dtype : dtypes) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(dtype));
+    return fmt::format("{} takes {}, not {}", name, known, to_string(problem.dtype));
+  };
+}
+
+std::span<const Rung> ladder() {
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), tiled_rung()};
+  return rungs;
+}
+
+const Rung& find_rung(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Rung& rung : ladder()) {
+    if (rung.name == name) return rung;
+    names.push_back(rung.name);
+  }
+  throw Error(ErrorKind::usage, unknown_name("implementation of weighted_sum", name, names));
+}
+
+const Rung& dispatch(const Problem& problem, Direction direction, device::Kind device) {
+  validate(problem);
+  std::string reasons;
+  const std::span<const Rung> rungs = ladder();
+  for (auto rung = rungs.rbegin(); rung != rungs.rend(); ++rung) {
+    const std::optional<std::string> reason = rung->device == device
+                                                  ? rung->supports(problem, direction)
+                                                  : fmt::format("{} runs on another device", rung->name);
+    if (!reason) return *rung;
+    reasons += "\n  " + *reason;
+  }
+  throw Error(ErrorKind::usage, fmt::format("no implementation takes {}:{}", to_string(problem), reasons));
+}
+
+}  // namespace syslab::weighted_sum

@@ -1,0 +1,170 @@
+#include "core/random.hpp"
+
+#include <bit>
+#include <iterator>
+
+#include "core/hash.hpp"
+
+namespace syslab {
+namespace {
+
+// Standard normal quantiles as integers; tools/make_normal_table.py says how they lie.
+constexpr std::int32_t kNormalTable[] = {
+#include "core/normal_table.inc"
+};
+constexpr int kSegmentBits = 6;    // 64 segments an octave
+constexpr int kOctaveBottom = 16;  // below t = 2^16 the table is uniform
+constexpr float kNormalUnit = 0x1p-28F;
+static_assert(std::size(kNormalTable) == (16U << kSegmentBits) + 1);
+
+float normal_from_bits(std::uint32_t bits) {
+  const std::uint32_t t = bits & 0x7fffffffU;
+  // Number of the octave, 0 for the uniform part below them all, and the low bits that lie within one segment.
+  const int octave = t >> kOctaveBottom == 0 ? 0 : std::bit_width(t) - kOctaveBottom;
+  const int within_bits = (octave == 0 ? kOctaveBottom : kOctaveBottom + octave - 1) - kSegmentBits;
+  const std::uint32_t segment = (t >> within_bits) & ((1U << kSegmentBits) - 1);
+  const std::size_t node = (static_cast<std::size_t>(octave) << kSegmentBits) + segment;
+  const std::int64_t within = t & ((1U << within_bits) - 1);
+  const std::int64_t left = kNormalTable[node];
+  const std::int64_t drop = left - kNormalTable[node + 1];  // entries fall
+  const auto magnitude = static_cast<std::int32_t>(left - ((drop * within) >> within_bits));
+  // int32 → float rounds to nearest even on every machine; the multiplication is exact.
+  const float z = static_cast<float>(magnitude) * kNormalUnit;
+  return (bits >> 31) != 0 ? -z : z;
+}
+
+float uniform_from_bits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
+
+std::array<std::uint32_t, 4> block_at(std::uint64_t key, std::uint64_t block) {
+  return philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
+                    {static_cast<std::uint32_t>(key), static_cast<std::uint32_t>(key >> 32)});
+}
+
+// Reads positions in rising order with one generator block for four of them.
+class Reader {
+ public:
+  explicit Reader(std::uint64_t key) : key_(key) {}
+  std::uint32_t bits(std::uint64_t position) {
+    if (!held_ || position / 4 != block_) {
+      block_ = position / 4;
+      words_ = block_at(key_, block_);
+      held_ = true;
+    }
+    return words_[position % 4];
+  }
+
+ private:
+  std::uint64_t key_;
+  std::uint64_t block_ = 0;
+  bool held_ = false;
+  std::array<std::uint32_t, 4> words_{};
+};
+
+// A saw of period 1024 in [-1/2, 1/2): a value tells its place.
+float ramp(std::uint64_t position) { return static_cast<float>(position % 1024) * 0x1p-10F - 0.5F; }
+
+template <typename T>
+T stored(float value) {
+  return from_float<T>(value);
+}
+
+template <typename T, typename Draw>
+void fill_rows(const TensorView& out, std::uint64_t first, Draw draw) {
+  T* base = out.as<T>();
+  const int rank = out.shape.rank();
+  const std::int64_t elements = out.elements();
+  if (elements == 0) return;
+  const std::int64_t row = rank == 0 ? 1 : out.size(rank - 1);
+  const std::int64_t step = rank == 0 ? 1 : out.stride(rank - 1);
+  std::array<std::int64_t, kMaxRank> index{};
+  for (std::int64_t done = 0; done < elements; done += row) {
+    std::int64_t offset = 0;
+    for (int dim = 0; dim + 1 < rank; ++dim) offset += index[static_cast<std::size_t>(dim)] * out.stride(dim);
+    for (std::int64_t i = 0; i < row; ++i) {
+      base[offset + i * step] = stored<T>(draw(first + static_cast<std::uint64_t>(done + i)));
+    }
+    for (int dim = rank - 2; dim >= 0; --dim) {  // odometer over all but the last dimension
+      if (++index[static_cast<std::size_t>(dim)] < out.size(dim)) break;
+      index[static_cast<std::size_t>(dim)] = 0;
+    }
+  }
+}
+
+template <typename T>
+void fill_as(const TensorView& out, const RandomStream& stream, Distribution distribution, float scale,
+             std::uint64_t first) {
+  Reader reader(stream.key());
+  switch (distribution) {
+    case Distribution::normal:
+      fill_rows<T>(out, first, [&](std::uint64_t at) { return normal_from_bits(reader.bits(at)) * scale; });
+      break;
+    case Distribution::uniform:
+      fill_rows<T>(out, first, [&](std::uint64_t at) { return uniform_from_bits(reader.bits(at)) * scale; });
+      break;
+    case Distribution::zeros:
+      fill_rows<T>(out, first, [](std::uint64_t) { return 0.0F; });
+      break;
+    case Distribution::ramp:
+      fill_rows<T>(out, first, [&](std::uint64_t at) { return ramp(at) * scale; });
+      break;
+  }
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
+  constexpr std::uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
+  constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
+  constexpr int kRounds = 10;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::uint64_t product0 = kMultiplier0 * counter[0];
+    const std::uint64_t product1 = kMultiplier1 * counter[2];
+    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(product1),
+               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(product0)};
+    key[0] += kWeyl0;
+    key[1] += kWeyl1;
+  }
+  return counter;
+}
+
+RandomStream RandomStream::derive(std::uint64_t root_seed, std::string_view experiment, std::string_view case_uid,
+                                  std::string_view stream) {
+  Sha256 sha;
+  const auto add_number = [&sha](std::uint64_t number) {
+    std::array<std::byte, 8> bytes;
+    for (std::size_t i = 0; i < 8; ++i) bytes[i] = static_cast<std::byte>(number >> (8 * i));
+    sha.update(bytes);
+  };
+  add_number(root_seed);
+  // Each text is preceded by its length, so that ("ab", "c") and ("a", "bc") differ.
+  for (const std::string_view part : {experiment, case_uid, stream}) {
+    add_number(part.size());
+    sha.update(part);
+  }
+  const auto digest = sha.finish();
+  std::uint64_t key = 0;
+  for (std::size_t i = 0; i < 8; ++i) key |= static_cast<std::uint64_t>(digest[i]) << (8 * i);
+  return RandomStream(key);
+}
+
+std::uint32_t RandomStream::bits(std::uint64_t position) const { return block_at(key_, position / 4)[position % 4]; }
+
+float RandomStream::uniform(std::uint64_t position) const { return uniform_from_bits(bits(position)); }
+
+float RandomStream::normal(std::uint64_t position) const { return normal_from_bits(bits(position)); }
+
+void fill(const TensorView& out, const RandomStream& stream, Distribution distribution, float scale,
+          std::uint64_t first) {
+  switch (out.dtype) {
+    case DType::f64:
+      return fill_as<double>(out, stream, distribution, scale, first);
+    case DType::f32:
+      return fill_as<float>(out, stream, distribution, scale, first);
+    case DType::f16:
+      return fill_as<f16>(out, stream, distribution, scale, first);
+    case DType::bf16:
+      return fill_as<bf16>(out, stream, distribution, scale, first);
+  }
+}
+
+}  // namespace syslab

@@ -1,0 +1,59 @@
+#include "core/text.hpp"
+
+#include <gtest/gtest.h>
+
+namespace syslab {
+namespace {
+
+TEST(GlobMatch, StarTakesAnyTextAndQuestionMarkOneLetter) {
+  EXPECT_TRUE(glob_match("flash_*", "flash_forward"));
+  EXPECT_TRUE(glob_match("*", ""));
+  EXPECT_TRUE(glob_match("*ward", "flash_backward"));
+  EXPECT_TRUE(glob_match("f*_b*d", "flash_backward"));
+  EXPECT_TRUE(glob_match("a?c", "abc"));
+  EXPECT_FALSE(glob_match("flash_*", "flas_forward"));
+  EXPECT_FALSE(glob_match("a?c", "ac"));
+  EXPECT_FALSE(glob_match("", "a"));
+  EXPECT_FALSE(glob_match("*ab", "abc"));
+}
+
+TEST(GlobMatch, TakesTimeLinearInTheStarsNotExponential) {
+  const std::string text(5000, 'a');
+  EXPECT_FALSE(glob_match("a*a*a*a*a*a*a*a*a*a*b", text));
+}
+
+TEST(Split, KeepsEmptyParts) {
+  EXPECT_EQ(split("a,,b", ','), (std::vector<std::string>{"a", "", "b"}));
+  EXPECT_EQ(split("", ','), (std::vector<std::string>{""}));
+  EXPECT_EQ(split("a,", ','), (std::vector<std::string>{"a", ""}));
+}
+
+TEST(Trim, RemovesSpaceAtBothEndsOnly) {
+  EXPECT_EQ(trim("  a b\t\n"), "a b");
+  EXPECT_EQ(trim(" \n"), "");
+}
+
+const std::vector<std::string> kExperiments{"flash_backward", "flash_forward", "weighted_sum",
+                                            "mixed_precision_accumulation"};
+
+TEST(Nearest, FindsTyposSwapsAndOtherCase) {
+  EXPECT_EQ(nearest("flash_foward", kExperiments).front(), "flash_forward");
+  EXPECT_EQ(nearest("falsh_forward", kExperiments).front(), "flash_forward");
+  EXPECT_EQ(nearest("Weighted_Sum", kExperiments).front(), "weighted_sum");
+}
+
+TEST(Nearest, OffersNamesThatContainTheWord) {
+  EXPECT_EQ(nearest("backward", kExperiments), (std::vector<std::string>{"flash_backward"}));
+  EXPECT_EQ(nearest("flash", kExperiments, 2).size(), 2U);
+}
+
+TEST(Nearest, IsEmptyWhenNothingIsPlausible) { EXPECT_TRUE(nearest("quantum", kExperiments).empty()); }
+
+TEST(UnknownName, SaysWhatWasAskedAndWhatThereIs) {
+  const std::vector<std::string> axes{"dtype", "seq"};
+  EXPECT_EQ(unknown_name("axis", "sek", axes), "unknown axis 'sek'; did you mean 'seq'? (known: dtype, seq)");
+  EXPECT_EQ(unknown_name("axis", "x", {}), "unknown axis 'x' (there are none)");
+}
+
+}  // namespace
+}  // namespace syslab

@@ -1,0 +1,158 @@
+// How the patterns are chosen. Arithmetic answers an invalid operation with the default NaN (quiet, no payload; on x86
+// negative) and hands on the payload of a NaN operand. So:
+//   poison   a positive quiet NaN with a fixed payload: never the default NaN, and if a kernel reads an output before
+//            it wrote it, what comes out still says "poison".
+//   guards   negative quiet NaNs whose payload is a function of the position and never zero: reading one spoils the
+//            result, writing one shows, and so does copying one guard over another.
+#include "check/guard.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace syslab::check {
+namespace {
+
+// Wide enough for a tile's row of stores past the end to land in it, and a multiple of the buffer's alignment so that
+// the first element keeps that alignment.
+constexpr std::int64_t kGuardBytes = 4096;
+static_assert(kGuardBytes % static_cast<std::int64_t>(device::kAlignment) == 0);
+
+struct Pattern {
+  std::uint64_t poison;
+  std::uint64_t guard;    // sign, exponent and quiet bit
+  std::uint64_t payload;  // largest payload beside the quiet bit
+};
+
+constexpr Pattern pattern_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return {0x7ff8'5359'534c'4142, 0xfff8'0000'0000'0000, 0x0007'ffff'ffff'ffff};
+    case DType::f32:
+      return {0x7fd3'594c, 0xffc0'0000, 0x003f'ffff};
+    case DType::f16:
+      return {0x7f59, 0xfe00, 0x01ff};
+    case DType::bf16:
+      return {0x7fd9, 0xffc0, 0x003f};
+  }
+  return {};
+}
+
+// Multiplying by an odd constant spreads neighbouring positions over the payloads (Knuth's multiplicative hash).
+constexpr std::uint64_t guard_at(std::int64_t position, DType dtype) {
+  const Pattern pattern = pattern_of(dtype);
+  const std::uint64_t hash = (static_cast<std::uint64_t>(position) * 0x9e37'79b9'7f4a'7c15ULL) >> 13;
+  return pattern.guard | (1 + hash % pattern.payload);
+}
+
+// Little-endian: the low bytes of `bits` are the element. Every host that CUDA knows is.
+void store_bits(std::byte* where, std::uint64_t bits, DType dtype) { std::memcpy(where, &bits, size_of(dtype)); }
+
+std::uint64_t load_bits(const void* where, DType dtype) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, where, size_of(dtype));
+  return bits;
+}
+
+// Calls visit(offset in elements) for each element of the tensor.
+template <typename Visit>
+void for_each_element(const Shape& shape, const Strides& strides, const Visit& visit) {
+  const std::int64_t count = shape.elements();
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t rest = i, offset = 0;
+    for (int dim = shape.rank() - 1; dim >= 0; --dim) {
+      offset += rest % shape[dim] * strides[static_cast<std::size_t>(dim)];
+      rest /= shape[dim];
+    }
+    visit(offset);
+  }
+}
+
+// Which of `extent` elements belong to the tensor.
+std::vector<bool> owned_elements(const Shape& shape, const Strides& strides, std::int64_t extent) {
+  if (extent == shape.elements()) return std::vector<bool>(static_cast<std::size_t>(extent), true);
+  std::vector<bool> owned(static_cast<std::size_t>(extent), false);
+  for_each_element(shape, strides, [&](std::int64_t offset) { owned[static_cast<std::size_t>(offset)] = true; });
+  return owned;
+}
+
+}  // namespace
+
+bool is_poison(const void* pointer, DType dtype) { return load_bits(pointer, dtype) == pattern_of(dtype).poison; }
+
+GuardedTensor::GuardedTensor(const TensorSpec& spec, const Strides& strides) : spec_(spec), strides_(strides) {
+  for (int dim = 0; dim < spec.shape.rank(); ++dim) {
+    if (strides[static_cast<std::size_t>(dim)] < 0) {
+      throw Error(ErrorKind::usage, fmt::format("guarded tensor '{}': stride {} of dimension {} is negative", spec.name,
+                                                strides[static_cast<std::size_t>(dim)], dim));
+    }
+  }
+  const std::int64_t extent = extent_elements(spec.shape, strides);
+  const auto width = static_cast<std::int64_t>(size_of(spec.dtype));
+  buffer_ = device::Buffer(static_cast<std::size_t>(extent * width + 2 * kGuardBytes), spec.name);
+  poison();
+}
+
+TensorView GuardedTensor::view() const {
+  return {buffer_.as<std::byte>() + kGuardBytes, spec_.dtype, spec_.shape, strides_};
+}
+
+void GuardedTensor::poison() {
+  const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
+  const std::int64_t margin = kGuardBytes / width;
+  const std::int64_t extent = extent_elements(spec_.shape, strides_);
+  auto* first = buffer_.as<std::byte>() + kGuardBytes;
+  for (std::int64_t i = -margin; i < extent + margin; ++i) {
+    store_bits(first + i * width, guard_at(i, spec_.dtype), spec_.dtype);
+  }
+  for_each_element(spec_.shape, strides_, [&](std::int64_t offset) {
+    store_bits(first + offset * width, pattern_of(spec_.dtype).poison, spec_.dtype);
+  });
+}
+
+std::int64_t GuardedTensor::unwritten() const {
+  const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
+  const auto* first = buffer_.as<std::byte>() + kGuardBytes;
+  std::int64_t count = 0;
+  for_each_element(spec_.shape, strides_,
+                   [&](std::int64_t offset) { count += is_poison(first + offset * width, spec_.dtype) ? 1 : 0; });
+  return count;
+}
+
+std::optional<std::string> GuardedTensor::violation() const {
+  const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
+  const std::int64_t margin = kGuardBytes / width;
+  const std::int64_t extent = extent_elements(spec_.shape, strides_);
+  const std::vector<bool> owned = owned_elements(spec_.shape, strides_, extent);
+  const auto* first = buffer_.as<std::byte>() + kGuardBytes;
+
+  // Bytes changed and the place nearest to the tensor, a zone each.
+  struct Zone {
+    std::int64_t bytes = 0, nearest = 0;
+  } before, gaps, after;
+  for (std::int64_t i = -margin; i < extent + margin; ++i) {
+    if (i >= 0 && i < extent && owned[static_cast<std::size_t>(i)]) continue;
+    const std::uint64_t wanted = guard_at(i, spec_.dtype);
+    const std::uint64_t found = load_bits(first + i * width, spec_.dtype);
+    if (wanted == found) continue;
+    for (std::int64_t byte = 0; byte < width; ++byte) {
+      if (((wanted ^ found) >> (8 * byte) & 0xffU) == 0) continue;
+      Zone& zone = i < 0 ? before : i < extent ? gaps : after;
+      if (zone.bytes++ == 0 || i < 0) zone.nearest = i * width + byte;
+    }
+  }
+  std::string text;
+  const auto tell = [&](const Zone& zone, std::string_view where, std::int64_t origin) {
+    if (zone.bytes == 0) return;
+    text += fmt::format("{}{} bytes written {} (at {:+})", text.empty() ? "" : ", ", zone.bytes, where,
+                        zone.nearest - origin);
+  };
+  tell(before, "before the first element", 0);
+  tell(gaps, "in the gaps between rows", 0);
+  tell(after, "after the last element", extent * width);
+  if (text.empty()) return std::nullopt;
+  return spec_.name + ": " + text;
+}
+
+}  // namespace syslab::check

@@ -1,0 +1,53 @@
+#include "check/law.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/error.hpp"
+
+namespace syslab::check {
+namespace {
+
+// How many times its bound an error is; a NaN on either side counts as beyond any bound.
+double ratio(double error, double bound) {
+  if (std::isnan(error) || std::isnan(bound)) return std::numeric_limits<double>::infinity();
+  if (error == 0) return 0;
+  if (std::isinf(bound)) return std::isinf(error) ? std::numeric_limits<double>::infinity() : 0;
+  return bound > 0 ? error / bound : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace
+
+std::string_view to_string(Contract contract) { return contract == Contract::handout ? "handout" : "full"; }
+
+Contract parse_contract(std::string_view text) {
+  if (text == "handout") return Contract::handout;
+  if (text == "full") return Contract::full;
+  throw Error(ErrorKind::usage, fmt::format("unknown contract '{}'; use 'handout' or 'full'", text));
+}
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::passed:
+      return "passed";
+    case Outcome::falsified:
+      return "falsified";
+    case Outcome::gave_up:
+      return "gave_up";
+    case Outcome::error:
+      return "error";
+    case Outcome::not_run:
+      return "not_run";
+  }
+  return "?";
+}
+
+void Observation::record(double error, double bound) {
+  if (worst_error && ratio(error, bound) <= ratio(*worst_error, *tolerance)) return;
+  worst_error = error;
+  tolerance = bound;
+}
+
+}  // namespace syslab::check

@@ -1,0 +1,181 @@
+#include "check/search.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <thread>
+
+#include "core/error.hpp"
+
+namespace syslab::check {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+void length_stays_below_40(Observation& observation) {
+  const int length = *rc::gen::inRange(0, 1000).as("length");
+  const int other = *rc::gen::inRange(0, 1000).as("other");
+  observation.record(length, 40);
+  if (length >= 40) throw Error(ErrorKind::check, "row " + std::to_string(length) + " is wrong");
+  RC_ASSERT(other >= 0);
+}
+
+TEST(Search, PassesAPropertyThatHoldsAndReportsTheWorstThatItSaw) {
+  int calls = 0, largest = 0;
+  const LawResult result = search("t.holds", {.seed = 7, .max_success = 25}, [&](Observation& observation) {
+    const int number = *rc::gen::inRange(0, 10).as("n");
+    observation.record(number, 100.0);
+    largest = std::max(largest, number);
+    ++calls;
+  });
+  EXPECT_EQ(result.outcome, Outcome::passed);
+  EXPECT_EQ(result.cases_run, 25);
+  EXPECT_EQ(calls, 25);
+  EXPECT_EQ(result.seed, 7U);
+  EXPECT_DOUBLE_EQ(*result.worst_error, largest);
+  EXPECT_TRUE(result.reproduce.empty());
+  EXPECT_TRUE(result.counterexample.empty());
+}
+
+TEST(Search, FindsTheSmallestCounterexampleAndTellsItsNames) {
+  const LawResult result = search("t.length", {.seed = 3}, length_stays_below_40);
+  EXPECT_EQ(result.outcome, Outcome::falsified);
+  EXPECT_EQ(result.message, "row 40 is wrong");
+  EXPECT_EQ(result.counterexample.at("length"), "40");
+  EXPECT_EQ(result.counterexample.at("other"), "0");
+  EXPECT_DOUBLE_EQ(*result.worst_error, 40.0);
+  EXPECT_DOUBLE_EQ(*result.tolerance, 40.0);
+  EXPECT_GT(result.shrinks_tried, result.shrinks_taken);
+  EXPECT_GT(result.shrinks_taken, 0);
+  EXPECT_FALSE(result.reproduce.empty());
+}
+
+TEST(Search, ReplaysTheSameCounterexampleFromItsString) {
+  const LawResult found = search("t.length", {.seed = 3}, length_stays_below_40);
+  const LawResult replayed = search("t.length", {.seed = 99, .reproduce = found.reproduce}, length_stays_below_40);
+  EXPECT_EQ(replayed.outcome, Outcome::falsified);
+  EXPECT_EQ(replayed.counterexample, found.counterexample);
+  EXPECT_EQ(replayed.message, found.message);
+  EXPECT_EQ(replayed.reproduce, found.reproduce);
+  EXPECT_EQ(replayed.worst_error, found.worst_error);
+  EXPECT_EQ(replayed.cases_run, 1);
+}
+
+TEST(Search, RepeatsItselfForTheSameSeedOnly) {
+  const auto draw = [](std::uint64_t seed) {
+    std::vector<int> drawn;
+    search("t.seed", {.seed = seed, .max_success = 10},
+           [&](Observation&) { drawn.push_back(*rc::gen::inRange(0, 1'000'000)); });
+    return drawn;
+  };
+  EXPECT_EQ(draw(5), draw(5));
+  EXPECT_NE(draw(5), draw(6));
+}
+
+TEST(Search, SaysThatACounterexampleHoldsOnceItIsMended) {
+  const LawResult found = search("t.length", {.seed = 3}, length_stays_below_40);
+  const LawResult replayed = search("t.length", {.reproduce = found.reproduce}, [](Observation&) {
+    *rc::gen::inRange(0, 1000).as("length");
+    *rc::gen::inRange(0, 1000).as("other");
+  });
+  EXPECT_EQ(replayed.outcome, Outcome::passed);
+  EXPECT_EQ(replayed.message, "the counterexample holds now");
+}
+
+TEST(Search, RefusesStringsOfAnotherLawOrContractOrOfNone) {
+  const LawResult found = search("t.length", {.seed = 3}, length_stays_below_40);
+  EXPECT_THROW(search("t.other", {.reproduce = found.reproduce}, length_stays_below_40), Error);
+  EXPECT_THROW(search("t.length", {.contract = Contract::handout, .reproduce = found.reproduce}, length_stays_below_40),
+               Error);
+  EXPECT_THROW(search("t.length", {.reproduce = "reproduce=nonsense"}, length_stays_below_40), Error);
+}
+
+// Without a budget this takes tens of seconds: each of thousands of shrinks costs a millisecond.
+void slow(Observation&) {
+  const auto values = *rc::gen::container<std::vector<int>>(200, rc::gen::inRange(0, 10'000)).as("values");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  int sum = 0;
+  for (const int value : values) sum += value % 7;
+  if (sum > 50) throw Error(ErrorKind::check, "sum " + std::to_string(sum));
+}
+
+TEST(Search, EndsASlowShrinkWhenItsTimeIsSpent) {
+  const auto begin = Clock::now();
+  const LawResult result =
+      search("t.slow", {.seed = 1, .shrink_tries = 1'000'000, .shrink_time = std::chrono::milliseconds(150)}, slow);
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(4));
+  EXPECT_EQ(result.outcome, Outcome::falsified);
+  EXPECT_EQ(result.message.rfind("sum ", 0), 0U) << result.message;
+  EXPECT_EQ(search("t.slow", {.reproduce = result.reproduce}, slow).message, result.message);
+}
+
+TEST(Search, EndsAShrinkWhenItsTriesAreSpent) {
+  int calls = 0;
+  const LawResult result = search("t.tries", {.seed = 1, .shrink_tries = 10}, [&](Observation& observation) {
+    ++calls;
+    slow(observation);
+  });
+  EXPECT_EQ(result.outcome, Outcome::falsified);
+  // Cases until the first failure, ten tries, and the confirmation, which walks the path again.
+  EXPECT_LT(calls, 60);
+}
+
+TEST(Search, GivesUpWhenPreconditionsLeaveNothing) {
+  const LawResult result = search("t.pre", {.seed = 1}, [](Observation&) {
+    const int number = *rc::gen::inRange(0, 100).as("n");
+    RC_PRE(number > 1000);
+  });
+  EXPECT_EQ(result.outcome, Outcome::gave_up);
+  EXPECT_EQ(result.cases_run, 0);
+  EXPECT_FALSE(result.message.empty());
+}
+
+TEST(Search, FalsifiesWithTheTextOfWhateverThePropertyThrows) {
+  const auto message = [](const std::function<void(Observation&)>& property) {
+    const LawResult result = search("t.throws", {.seed = 1}, property);
+    EXPECT_EQ(result.outcome, Outcome::falsified);
+    return result.message;
+  };
+  EXPECT_EQ(message([](Observation&) { throw std::runtime_error("no tile"); }), "threw: no tile");
+  EXPECT_EQ(message([](Observation&) { throw Error(ErrorKind::usage, "bad shape"); }), "threw Error(usage): bad shape");
+  EXPECT_EQ(message([](Observation&) { throw 42; }), "threw an object that is no std::exception");
+}
+
+TEST(Search, IsInErrorAndStopsAskingWhenTheImplementationIsGone) {
+  int calls = 0;
+  const LawResult result = search("t.gone", {.seed = 1}, [&](Observation&) {
+    ++calls;
+    const int number = *rc::gen::inRange(0, 1000).as("n");
+    if (number > 5) throw Error(ErrorKind::comm, "the worker closed its pipe");
+  });
+  EXPECT_EQ(result.outcome, Outcome::error);
+  EXPECT_NE(result.message.find("the worker closed its pipe"), std::string::npos);
+  EXPECT_EQ(result.shrinks_taken, 0);
+  EXPECT_LE(calls, result.cases_run);
+  EXPECT_EQ(result.counterexample.count("n"), 1U);  // the case that met the end
+  EXPECT_FALSE(result.reproduce.empty());
+}
+
+TEST(Search, SaysWhenAFailureDoesNotRepeat) {
+  int calls = 0;
+  const LawResult result = search("t.flaky", {.seed = 1, .shrink_tries = 0}, [&](Observation&) {
+    *rc::gen::inRange(0, 1000).as("n");
+    if (++calls == 3) throw Error(ErrorKind::check, "once");
+  });
+  EXPECT_EQ(result.outcome, Outcome::falsified);
+  EXPECT_NE(result.message.find("once"), std::string::npos);
+  EXPECT_NE(result.message.find("does not repeat itself"), std::string::npos) << result.message;
+}
+
+TEST(Search, TellsEqualNamesApart) {
+  const LawResult result = search("t.names", {.seed = 1}, [](Observation&) {
+    *rc::gen::inRange(1, 2).as("n");
+    *rc::gen::inRange(2, 3).as("n");
+    throw Error(ErrorKind::check, "always");
+  });
+  EXPECT_EQ(result.counterexample.at("n"), "1");
+  EXPECT_EQ(result.counterexample.at("n #2"), "2");
+}
+
+}  // namespace
+}  // namespace syslab::check

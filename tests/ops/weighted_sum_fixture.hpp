@@ -1,0 +1,105 @@
+// Tensors of a weighted sum in any dtype, with their exact values in double beside them.
+#pragma once
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "ops/weighted_sum/weighted_sum.hpp"
+
+namespace syslab::weighted_sum {
+
+// Owns memory for `shape` in `dtype`; rows (of rank 2) lie `row_stride` elements apart.
+struct Tensor {
+  DType dtype;
+  Shape shape;
+  Strides strides;
+  std::vector<std::byte> bytes;
+
+  Tensor(DType dtype_, const Shape& shape_) : Tensor(dtype_, shape_, contiguous_strides(shape_)) {}
+  Tensor(DType dtype_, const Shape& shape_, const Strides& strides_)
+      : dtype(dtype_),
+        shape(shape_),
+        strides(strides_),
+        bytes(static_cast<std::size_t>(extent_elements(shape_, strides_)) * size_of(dtype_), std::byte{0xff}) {}
+
+  TensorView view() { return TensorView(bytes.data(), dtype, shape, strides); }
+  ConstTensorView view() const { return ConstTensorView(bytes.data(), dtype, shape, strides); }
+  std::vector<double> values() const { return to_doubles(view()); }
+
+  // Sets element `offset` (in memory order, not by index) to `value`, rounded once.
+  void store(std::int64_t offset, double value) {
+    std::byte* at = bytes.data() + static_cast<std::size_t>(offset) * size_of(dtype);
+    const auto put = [at](auto element) { std::memcpy(at, &element, sizeof(element)); };
+    switch (dtype) {
+      case DType::f64:
+        return put(value);
+      case DType::f32:
+        return put(static_cast<float>(value));
+      case DType::f16:
+        return put(to_f16(static_cast<float>(value)));
+      case DType::bf16:
+        return put(to_bf16(static_cast<float>(value)));
+    }
+  }
+
+  void fill_normal(std::mt19937& random) {
+    std::normal_distribution<double> normal;
+    const auto slots = static_cast<std::int64_t>(bytes.size() / size_of(dtype));
+    for (std::int64_t offset = 0; offset < slots; ++offset) store(offset, normal(random));
+  }
+
+  // The same values in fp64, contiguous: what the reference reads.
+  Tensor in_fp64() const {
+    Tensor copy(DType::f64, shape);
+    const std::vector<double> exact = values();
+    std::memcpy(copy.bytes.data(), exact.data(), copy.bytes.size());
+    return copy;
+  }
+};
+
+// A problem with random inputs and outputs of its dtype.
+struct Instance {
+  Problem problem;
+  Tensor x, w, dy, y, dx, dw;
+
+  explicit Instance(const Problem& p, unsigned seed = 1, std::int64_t gap = 0)
+      : problem(p),
+        x(p.dtype, {p.rows, p.dim}, {p.dim + gap, 1}),
+        w(p.dtype, {p.dim}),
+        dy(p.dtype, {p.rows}),
+        y(p.dtype, {p.rows}),
+        dx(p.dtype, {p.rows, p.dim}, {p.dim + gap, 1}),
+        dw(p.dtype, {p.dim}) {
+    std::mt19937 random(seed);
+    for (Tensor* input : {&x, &w, &dy}) input->fill_normal(random);
+  }
+
+  ForwardArgs forward_args() { return {x.view(), w.view(), y.view()}; }
+  BackwardArgs backward_args() { return {x.view(), w.view(), dy.view(), dx.view(), dw.view()}; }
+
+  void run(const Rung& rung, ops::Workspace workspace = {}) {
+    validate(problem, forward_args());
+    validate(problem, backward_args());
+    rung.forward(problem, forward_args(), workspace, {});
+    rung.backward(problem, backward_args(), workspace, {});
+  }
+
+  // The oracle on the same inputs, and on their absolute values: the magnitude that rounding errors scale with.
+  Instance oracle(bool absolute = false) const {
+    Instance exact({problem.rows, problem.dim, DType::f64});
+    exact.x = x.in_fp64();
+    exact.w = w.in_fp64();
+    exact.dy = dy.in_fp64();
+    if (absolute) {
+      for (Tensor* input : {&exact.x, &exact.w, &exact.dy}) {
+        const std::vector<double> values = input->values();
+        for (std::size_t i = 0; i < values.size(); ++i) input->store(static_cast<std::int64_t>(i), std::abs(values[i]));
+      }
+    }
+    exact.run(find_rung("reference"));
+    return exact;
+  }
+};
+
+}  // namespace syslab::weighted_sum

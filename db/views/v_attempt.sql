@@ -1,0 +1,57 @@
+-- One row an attempt, with what was asked and how it ended. `status` is 'running' while there is no end; a real end
+-- outweighs an `aborted` that was written for a writer thought dead. `checked`: something was compared and nothing was
+-- wrong. Most other views stand on this one.
+CREATE VIEW v_attempt AS
+SELECT a.id                                  AS attempt_id,
+       a.uid                                 AS attempt_uid,
+       a.run_id,
+       r.uid                                 AS run_uid,
+       r.verb,
+       r.label,
+       r.protocol ->> '$.name'               AS protocol,
+       en.comparability_key,
+       en.host,
+       en.cpu_model,
+       en.gpu_name,
+       b.version                             AS tool_version,
+       b.git_sha,
+       b.git_dirty,
+       c.experiment,
+       c.version,
+       p.case_id,
+       c.uid                                 AS case_uid,
+       c.params,
+       i.name                                AS implementation,
+       i.digest                              AS implementation_digest,
+       i.language,
+       i.is_mine,
+       p.role,
+       p.world_size,
+       p.task,
+       p.law,
+       a.plan_seq,
+       (SELECT count(*) FROM attempt x
+         WHERE x.run_id = a.run_id AND x.plan_seq = a.plan_seq AND x.uid <= a.uid) AS attempt_no,
+       p.seed,
+       coalesce(e.status, 'running')         AS status,
+       e.detail ->> '$.message'              AS message,
+       r.started_at                          AS run_started_at,
+       (SELECT min(s.at) FROM attempt_event s
+         WHERE s.attempt_id = a.id AND s.status = 'started') AS started_at,
+       e.at                                  AS ended_at,
+       EXISTS (SELECT 1 FROM check_result k WHERE k.attempt_id = a.id AND k.outcome = 'passed')
+         AND NOT EXISTS (SELECT 1 FROM check_result k
+                          WHERE k.attempt_id = a.id AND k.outcome IN ('falsified', 'error')) AS checked,
+       f.facts
+  FROM attempt a
+  JOIN run r            ON r.id = a.run_id
+  JOIN environment en   ON en.id = r.environment_id
+  JOIN build b          ON b.id = r.build_id
+  JOIN plan_case p      ON p.run_id = a.run_id AND p.seq = a.plan_seq
+  JOIN case_def c       ON c.id = p.case_id
+  JOIN implementation i ON i.id = p.implementation_id
+  LEFT JOIN attempt_facts f ON f.attempt_id = a.id
+  LEFT JOIN attempt_event e ON e.attempt_id = a.id AND e.status NOT IN ('started', 'heartbeat')
+        AND NOT EXISTS (SELECT 1 FROM attempt_event x
+                         WHERE x.attempt_id = e.attempt_id AND x.status NOT IN ('started', 'heartbeat')
+                           AND (x.status <> 'aborted', x.at, x.status) > (e.status <> 'aborted', e.at, e.status));

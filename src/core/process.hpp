@@ -1,5 +1,5 @@
 // Child processes: spawned with a control pipe in each direction, in a process group of their own, and never left
-// behind.
+// behind: a child's group dies with the child, and the child with the thread that spawned it.
 #pragma once
 
 #include <sys/resource.h>
@@ -41,7 +41,8 @@ struct SpawnOptions {
   int extra_fd = -1;                               // kept open in the child under the same number, -1: none
 };
 
-// How a child ended.
+// How a child ended. `usage.ru_maxrss` is an upper bound: Linux counts the spawning process's memory before exec into
+// it.
 struct ExitStatus {
   bool signalled = false;
   int code = 0;  // exit code, or the signal's number
@@ -49,7 +50,8 @@ struct ExitStatus {
   std::string describe() const;  // "exit code 3", "killed by signal 9 (Killed)"
 };
 
-// A running child. The destructor kills its whole process group and reaps it.
+// A running child. The destructor kills its whole process group and reaps it; so do poll() and wait() with what is left
+// of the group once the child itself has ended.
 class Process {
  public:
   // Throws Error(internal) if the program cannot be started, with the reason.
@@ -70,6 +72,9 @@ class Process {
 
  private:
   Process() = default;
+  void reap(int flags) noexcept;
+  void end() noexcept;
+
   pid_t pid_ = -1;
   FileDescriptor to_child_, from_child_, error_;
   std::optional<ExitStatus> status_;

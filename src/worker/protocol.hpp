@@ -3,12 +3,11 @@
 // A worker reads frames (core/pipe.hpp) from its standard input and writes frames to its standard output; standard
 // error is free text. Each frame is a JSON object with a "type".
 //
-//   host → worker   hello {protocol}                       worker → host   hello {protocol, name, language, serves[]}
-//                   case {…}          (serves "case")                      started, progress, sample, metric, check,
-//                   series …,
-//                                                                          then end {status, detail}
-//                   call {…}          (serves "call")                      returned {elapsed_ns} | failed {kind,
-//                   message} bye {}                                                 (exits 0)
+//   host → worker                      worker → host
+//   hello {protocol, …}                hello {protocol, name, language, serves[]}
+//   case {…}       (serves "case")     progress, sample, metric, check, artifact, memory, fact …, then end {status,
+//   detail} call {…}       (serves "call")     returned {elapsed_ns} | failed {kind, message, traceback}
+//   (worker/call.hpp) bye {}                             nothing: the worker exits 0
 #pragma once
 
 #include <cstdint>

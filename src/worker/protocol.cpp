@@ -1,0 +1,267 @@
+#include "worker/protocol.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "worker/fields.hpp"
+
+namespace syslab::worker {
+namespace {
+
+constexpr std::array kStatuses{Status::ok,      Status::check_failed, Status::unsupported, Status::skipped, Status::oom,
+                               Status::timeout, Status::crashed,      Status::error,       Status::aborted};
+constexpr std::array<std::string_view, 5> kOutcomes{"passed", "falsified", "gave_up", "error", "not_run"};
+
+// Absent rather than null, so that a record shows only what it says.
+void put(Json& object, const char* name, const std::optional<double>& value) {
+  if (value) object[name] = number_to_json(*value);
+}
+
+Json numbers_to_json(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number_to_json(value));
+  return list;
+}
+
+// A field that holds JSON as text inside the program and as JSON on the wire.
+Json parse_object(const std::string& text, const char* field) {
+  Json parsed = Json::parse(text, nullptr, false);
+  if (parsed.is_object()) return parsed;
+  throw Error(ErrorKind::internal, fmt::format("{} must be a JSON object, found '{}'", field, text));
+}
+
+Json body(const MetricRecord& record) {
+  Json json{{"type", "metric"}, {"name", record.name}, {"unit", record.unit}, {"rank", record.rank}};
+  put(json, "value", record.value);
+  put(json, "low", record.low);
+  put(json, "high", record.high);
+  if (record.n) json["n"] = *record.n;
+  if (!record.note.empty()) json["note"] = record.note;
+  return json;
+}
+
+Json body(const SampleRecord& record) {
+  Json json{{"type", "sample"},
+            {"series", record.series},
+            {"unit", record.unit},
+            {"launch", record.launch},
+            {"rank", record.rank},
+            {"first_index", record.first_index},
+            {"values", numbers_to_json(record.values)}};
+  if (!record.flags.empty()) json["flags"] = record.flags;
+  return json;
+}
+
+Json body(const CheckRecord& record) {
+  Json json{{"type", "check"},
+            {"name", record.name},
+            {"outcome", record.outcome},
+            {"cases_run", record.cases_run},
+            {"shrinks_tried", record.shrinks_tried},
+            {"shrinks_taken", record.shrinks_taken},
+            {"seed", record.seed},
+            {"fraction_checked", number_to_json(record.fraction_checked)}};
+  put(json, "worst_error", record.worst_error);
+  put(json, "tolerance", record.tolerance);
+  if (!record.reproduce.empty()) json["reproduce"] = record.reproduce;
+  if (!record.counterexample_json.empty()) {
+    json["counterexample"] = parse_object(record.counterexample_json, "a counterexample");
+  }
+  if (!record.message.empty()) json["message"] = record.message;
+  if (!record.contract.empty()) json["contract"] = record.contract;
+  return json;
+}
+
+Json body(const ArtifactRecord& record) {
+  return {{"type", "artifact"}, {"kind", record.kind}, {"media_type", record.media_type}, {"content", record.content}};
+}
+
+Json body(const MemoryEventRecord& record) {
+  return {{"type", "memory"},  {"t_ns", record.t_ns},         {"delta_bytes", record.delta_bytes},
+          {"tag", record.tag}, {"category", record.category}, {"rank", record.rank}};
+}
+
+Json body(const ProgressRecord& record) {
+  return {{"type", "progress"}, {"text", record.text}, {"fraction", number_to_json(record.fraction)}};
+}
+
+Json body(const FactRecord& record) { return {{"type", "fact"}, {"facts", parse_object(record.json, "facts")}}; }
+
+Json body(const EndRecord& record) {
+  return {{"type", "end"}, {"status", to_string(record.status)}, {"detail", record.detail}};
+}
+
+MetricRecord metric_from(const Fields& fields) {
+  MetricRecord record;
+  record.name = fields.text("name");
+  record.unit = fields.text("unit");
+  record.value = fields.optional_number("value");
+  record.low = fields.optional_number("low");
+  record.high = fields.optional_number("high");
+  record.n = fields.optional_integer("n");
+  record.note = fields.text_or("note", "");
+  record.rank = fields.count_or("rank", 0);
+  if (!record.value && record.note.empty()) {
+    fields.fail(fmt::format("'{}' has neither a value nor a note that says why", record.name));
+  }
+  return record;
+}
+
+SampleRecord sample_from(const Fields& fields) {
+  SampleRecord record;
+  record.series = fields.text("series");
+  record.unit = fields.text("unit");
+  record.launch = fields.count_or("launch", 0);
+  record.rank = fields.count_or("rank", 0);
+  record.first_index = fields.integer_or("first_index", 0);
+  record.values = fields.numbers("values");
+  record.flags = fields.integers_or_none("flags");
+  if (!record.flags.empty() && record.flags.size() != record.values.size()) {
+    fields.fail(fmt::format("{} flags for {} values", record.flags.size(), record.values.size()));
+  }
+  return record;
+}
+
+CheckRecord check_from(const Fields& fields) {
+  CheckRecord record;
+  record.name = fields.text("name");
+  record.outcome = fields.one_of("outcome", kOutcomes);
+  record.cases_run = fields.integer_or("cases_run", 0);
+  record.shrinks_tried = fields.integer_or("shrinks_tried", 0);
+  record.shrinks_taken = fields.integer_or("shrinks_taken", 0);
+  record.seed = fields.text_or("seed", "0");
+  record.reproduce = fields.text_or("reproduce", "");
+  record.counterexample_json = fields.object_or_none("counterexample");
+  record.message = fields.text_or("message", "");
+  record.worst_error = fields.optional_number("worst_error");
+  record.tolerance = fields.optional_number("tolerance");
+  record.fraction_checked = fields.optional_number("fraction_checked").value_or(1.0);
+  record.contract = fields.text_or("contract", "");
+  return record;
+}
+
+MemoryEventRecord memory_from(const Fields& fields) {
+  MemoryEventRecord record;
+  record.t_ns = fields.integer("t_ns");
+  record.delta_bytes = fields.integer("delta_bytes");
+  record.tag = fields.text_or("tag", "");
+  record.category = fields.text_or("category", "");
+  record.rank = fields.count_or("rank", 0);
+  return record;
+}
+
+}  // namespace
+
+std::string_view to_string(Status status) {
+  switch (status) {
+    case Status::ok:
+      return "ok";
+    case Status::check_failed:
+      return "check_failed";
+    case Status::unsupported:
+      return "unsupported";
+    case Status::skipped:
+      return "skipped";
+    case Status::oom:
+      return "oom";
+    case Status::timeout:
+      return "timeout";
+    case Status::crashed:
+      return "crashed";
+    case Status::error:
+      return "error";
+    case Status::aborted:
+      return "aborted";
+  }
+  return "error";
+}
+
+Status parse_status(std::string_view text) {
+  std::string known;
+  for (const Status status : kStatuses) {
+    if (text == to_string(status)) return status;
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(status));
+  }
+  throw Error(ErrorKind::comm, fmt::format("'{}' is no status of an attempt (known: {})", text, known));
+}
+
+Json to_json(const CaseRequest& request) {
+  Json json{{"type", "case"},
+            {"experiment", request.experiment},
+            {"params", request.params.to_json()},
+            {"implementation", request.implementation},
+            {"seed", std::to_string(request.seed)},  // 64 bits do not survive JSON readers that have only doubles
+            {"case_uid", request.case_uid},
+            {"world_size", request.world_size},
+            {"rank", request.rank},
+            {"task", request.task},
+            {"law", request.law},
+            {"reproduce", request.reproduce},
+            {"protocol", request.protocol},
+            {"data", request.data},
+            {"law_cases", request.law_cases},
+            {"memory_limit_bytes", request.memory_limit_bytes}};
+  if (request.mine) {
+    json["mine"] = {{"name", request.mine->name},
+                    {"path", request.mine->path},
+                    {"python_class", request.mine->python_class},
+                    {"digest", request.mine->digest}};
+  }
+  return json;
+}
+
+CaseRequest case_request_from_json(const Json& json) {
+  const Fields fields(json, "message 'case'");
+  CaseRequest request;
+  request.experiment = fields.text("experiment");
+  request.params = Params::from_json(fields.object("params"));
+  request.implementation = fields.text("implementation");
+  request.seed = fields.unsigned_text("seed");
+  request.case_uid = fields.text_or("case_uid", "");
+  request.world_size = fields.count_or("world_size", 1);
+  request.rank = fields.count_or("rank", 0);
+  request.task = fields.text_or("task", "measure");
+  request.law = fields.text_or("law", "");
+  request.reproduce = fields.text_or("reproduce", "");
+  request.protocol = fields.text_or("protocol", "kernel");
+  request.data = fields.text_or("data", "normal");
+  request.law_cases = fields.count_or("law_cases", 100);
+  request.memory_limit_bytes = static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0));
+  if (request.task != "measure" && request.task != "law") {
+    fields.fail(fmt::format("field 'task' must be \"measure\" or \"law\", found \"{}\"", request.task));
+  }
+  if (json.contains("mine")) {
+    const Fields mine(json["mine"], "message 'case', field 'mine'");
+    request.mine =
+        MineRequest{mine.text("name"), mine.text("path"), mine.text_or("python_class", ""), mine.text_or("digest", "")};
+  }
+  return request;
+}
+
+Json to_json(const Record& record) {
+  return std::visit([](const auto& held) { return body(held); }, record);
+}
+
+Record record_from_json(const Json& json) {
+  const std::string type = Fields(json, "a record").text("type");
+  const Fields fields(json, fmt::format("record '{}'", type));
+  if (type == "metric") return metric_from(fields);
+  if (type == "sample") return sample_from(fields);
+  if (type == "check") return check_from(fields);
+  if (type == "artifact") {
+    return ArtifactRecord{fields.text("kind"), fields.text("media_type"), fields.text("content")};
+  }
+  if (type == "memory") return memory_from(fields);
+  if (type == "progress") return ProgressRecord{fields.text("text"), fields.optional_number("fraction").value_or(0.0)};
+  if (type == "fact") return FactRecord{fields.object("facts").dump()};
+  if (type == "end") return EndRecord{parse_status(fields.text("status")), fields.text_or("detail", "")};
+  throw Error(ErrorKind::comm, fmt::format("unknown record type '{}' (known: metric, sample, check, artifact, memory, "
+                                           "progress, fact, end)",
+                                           type));
+}
+
+}  // namespace syslab::worker

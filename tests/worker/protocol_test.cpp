@@ -1,0 +1,152 @@
+#include "worker/protocol.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+
+namespace syslab::worker {
+namespace {
+
+// Through text, as on the wire.
+template <typename T>
+T round_trip(const T& record) {
+  return std::get<T>(record_from_json(Json::parse(to_json(Record(record)).dump())));
+}
+
+std::string failure(const std::string& text) {
+  try {
+    record_from_json(Json::parse(text));
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::comm);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(Protocol, EveryStatusHasAWordThatIsReadBack) {
+  for (const Status status : {Status::ok, Status::check_failed, Status::unsupported, Status::skipped, Status::oom,
+                              Status::timeout, Status::crashed, Status::error, Status::aborted}) {
+    EXPECT_EQ(parse_status(to_string(status)), status);
+  }
+  EXPECT_THROW(parse_status("fine"), Error);
+}
+
+TEST(Protocol, ACaseArrivesAsItWasAsked) {
+  CaseRequest request;
+  request.experiment = "flash_forward";
+  request.params = {{"causal", true}, {"dtype", std::string("bf16")}, {"scale", 0.5}, {"seq", std::int64_t{1024}}};
+  request.implementation = "me";
+  request.mine = MineRequest{"me", "/home/me/flash.py", "Flash", "abc"};
+  request.seed = 0xffffffffffffffffU;
+  request.case_uid = "c0ffee";
+  request.world_size = 4;
+  request.rank = 3;
+  request.task = "law";
+  request.law = "attention.causal_prefix";
+  request.reproduce = "BcAFAgAJ";
+  request.protocol = "quick";
+  request.data = "ramp";
+  request.law_cases = 7;
+  request.memory_limit_bytes = std::uint64_t{1} << 40;
+  const CaseRequest back = case_request_from_json(Json::parse(to_json(request).dump()));
+  EXPECT_EQ(to_json(back), to_json(request));
+  EXPECT_EQ(back.params, request.params);
+  EXPECT_EQ(back.seed, request.seed);
+  EXPECT_EQ(back.mine->python_class, "Flash");
+}
+
+TEST(Protocol, ACaseWithoutAnExperimentIsNamedAsSuch) {
+  try {
+    case_request_from_json(Json::parse(R"({"type":"case","params":{},"implementation":"x","seed":"1"})"));
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "message 'case': field 'experiment' is missing (wanted a text)");
+  }
+}
+
+TEST(Protocol, MetricsKeepWhatTheySayAndNothingElse) {
+  MetricRecord metric;
+  metric.name = "time";
+  metric.unit = "s";
+  metric.value = 0.25;
+  metric.low = 0.125;
+  metric.n = 20;
+  const MetricRecord back = round_trip(metric);
+  EXPECT_EQ(back.value, 0.25);
+  EXPECT_EQ(back.low, 0.125);
+  EXPECT_EQ(back.high, std::nullopt);
+  EXPECT_EQ(back.n, 20);
+}
+
+TEST(Protocol, NumbersThatJsonCannotHoldSurvive) {
+  MetricRecord metric;
+  metric.name = "worst_error";
+  metric.unit = "1";
+  metric.value = std::numeric_limits<double>::quiet_NaN();
+  metric.high = std::numeric_limits<double>::infinity();
+  EXPECT_TRUE(std::isnan(*round_trip(metric).value));
+  EXPECT_EQ(round_trip(metric).high, std::numeric_limits<double>::infinity());
+  SampleRecord sample;
+  sample.series = "time";
+  sample.unit = "s";
+  sample.values = {1.0, -std::numeric_limits<double>::infinity()};
+  EXPECT_EQ(round_trip(sample).values, sample.values);
+}
+
+TEST(Protocol, SamplesChecksArtifactsEventsFactsAndEndsSurvive) {
+  SampleRecord sample{"time", "s", 2, 1, 40, {1e-3, 0.1, 3.0000000000000004}, {0, 1, 0}};
+  EXPECT_EQ(round_trip(sample).values, sample.values);
+  EXPECT_EQ(round_trip(sample).flags, sample.flags);
+  EXPECT_EQ(round_trip(sample).first_index, 40);
+
+  CheckRecord check;
+  check.name = "attention.shift";
+  check.outcome = "falsified";
+  check.cases_run = 12;
+  check.shrinks_tried = 30;
+  check.shrinks_taken = 4;
+  check.seed = "18446744073709551615";
+  check.reproduce = "BcAFAgAJ";
+  check.counterexample_json = R"({"seq":"17"})";
+  check.message = "row 3 is off";
+  check.worst_error = 0.5;
+  check.tolerance = 1e-6;
+  check.fraction_checked = 0.25;
+  check.contract = "full";
+  const CheckRecord back = round_trip(check);
+  EXPECT_EQ(to_json(Record(back)), to_json(Record(check)));
+  EXPECT_EQ(back.counterexample_json, check.counterexample_json);
+
+  EXPECT_EQ(round_trip(ArtifactRecord{"timeline", "text/csv", "a,b\n1,2\n"}).content, "a,b\n1,2\n");
+  EXPECT_EQ(round_trip(MemoryEventRecord{12, -4096, "S", "activation", 1}).delta_bytes, -4096);
+  EXPECT_EQ(round_trip(ProgressRecord{"half", 0.5}).fraction, 0.5);
+  EXPECT_EQ(round_trip(FactRecord{R"({"k":4})"}).json, R"({"k":4})");
+  EXPECT_EQ(round_trip(EndRecord{Status::oom, "needs 242 GiB"}).status, Status::oom);
+}
+
+TEST(Protocol, AForeignWorkersMistakeIsReadable) {
+  EXPECT_EQ(failure(R"({"type":"metric","name":"time","value":1})"),
+            "record 'metric': field 'unit' is missing (wanted a text)");
+  EXPECT_EQ(
+      failure(R"({"type":"metric","name":"time","unit":"s","value":"fast"})"),
+      "record 'metric': field 'value' must be a number (or \"NaN\", \"Infinity\", \"-Infinity\"), found \"fast\"");
+  EXPECT_EQ(failure(R"({"type":"metric","name":"time","unit":"s"})"),
+            "record 'metric': 'time' has neither a value nor a note that says why");
+  EXPECT_EQ(failure(R"({"type":"sample","series":"time","unit":"s","values":[1,2],"flags":[0]})"),
+            "record 'sample': 1 flags for 2 values");
+  EXPECT_EQ(
+      failure(R"({"type":"check","name":"x","outcome":"fine"})"),
+      "record 'check': field 'outcome' must be one of passed, falsified, gave_up, error, not_run, found \"fine\"");
+  EXPECT_EQ(failure(R"([1])"), "a record: expected a JSON object, found [1]");
+  EXPECT_NE(failure(R"({"type":"metrik"})").find("unknown record type 'metrik'"), std::string::npos);
+  EXPECT_NE(failure(R"({"type":"end","status":"fine"})").find("'fine' is no status"), std::string::npos);
+  EXPECT_EQ(failure(R"({"type":"metric","name":"a","unit":"s","value":1,"rank":-1})"),
+            "record 'metric': field 'rank' must be an integer from 0 to 2147483647, found -1");
+}
+
+}  // namespace
+}  // namespace syslab::worker

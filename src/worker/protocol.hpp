@@ -3,11 +3,10 @@
 // A worker reads frames (core/pipe.hpp) from its standard input and writes frames to its standard output; standard
 // error is free text. Each frame is a JSON object with a "type".
 //
-//   host → worker                      worker → host
-//   hello {protocol, …}                hello {protocol, name, language, serves[]}
-//   case {…}       (serves "case")     progress, sample, metric, check, artifact, memory, fact …, then end {status,
-//   detail} call {…}       (serves "call")     returned {elapsed_ns} | failed {kind, message, traceback}
-//   (worker/call.hpp) bye {}                             nothing: the worker exits 0
+//   host → worker   hello   asked first              worker → host   hello: its protocol, name, language, serves[]
+//                   case    of those who serve it                    records below, as they come, then one end
+//                   call    of those who serve it                    returned or failed (worker/call.hpp)
+//                   bye     or the end of the pipe                   nothing: it exits 0
 #pragma once
 
 #include <cstdint>

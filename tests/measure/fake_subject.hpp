@@ -40,6 +40,7 @@ struct FakeSubject {
     made.verify = [this](int set) {
       clock.advance(verify_cost);
       events.push_back("verify " + std::to_string(set));
+      return true;
     };
     return made;
   }

@@ -169,10 +169,10 @@ TEST(Sampler, VerifiesOutsideTheWindowBeforeTheContentChanges) {
   fake.verify_cost = seconds(1);
   fake.refresh_cost = milliseconds(3);
   Protocol protocol;
-  protocol.wall_budget = seconds(1000);
   protocol.verify_share = 1.0;
   const Samples samples = take(fake, protocol, 3);
   EXPECT_EQ(samples.verified, static_cast<std::int64_t>(samples.seconds.size()));
+  EXPECT_EQ(samples.stop, "precision") << "twenty seconds of verification are nobody's budget";
   EXPECT_DOUBLE_EQ(median(samples), 1e-3);
   std::map<std::string, std::string> last;  // set → what was last done to it
   for (const std::string& event : fake.events) {
@@ -200,11 +200,22 @@ TEST(Sampler, VerifiesAboutTheShareAskedForAndAtLeastOne) {
   EXPECT_EQ(take(few, never).verified, 1);
 }
 
+TEST(Sampler, CountsOnlyWhatWasReallyVerified) {
+  FakeSubject fake;
+  fake.duration = [](int) { return milliseconds(1); };
+  Subject subject = fake.subject();
+  int asked = 0;
+  subject.verify = [&](int) { return ++asked == 3; };
+  Protocol protocol;
+  protocol.verify_share = 1.0;
+  EXPECT_EQ(take_samples(protocol, subject, fake.clock, 1, {}).verified, 1);
+}
+
 TEST(Sampler, LeavesWithTheErrorOfAWrongSample) {
   FakeSubject fake;
   fake.duration = [](int) { return milliseconds(1); };
   Subject subject = fake.subject();
-  subject.verify = [](int) { throw std::runtime_error("wrong"); };
+  subject.verify = [](int) -> bool { throw std::runtime_error("wrong"); };
   EXPECT_THROW(take_samples({}, subject, fake.clock, 1, {}), std::runtime_error);
 }
 

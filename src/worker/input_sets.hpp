@@ -1,0 +1,55 @@
+// Sets of inputs and guarded outputs of one operator: enough of them that a call finds nothing of its set in a cache,
+// with new content whenever a sample needs it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/guard.hpp"
+#include "device/buffer.hpp"
+#include "worker/operator_case.hpp"
+
+namespace syslab::worker {
+
+class InputSets {
+ public:
+  // One set, filled, its outputs poisoned. `operator_case` and `context` must outlive this.
+  InputSets(const CaseContext& context, const OperatorCase& operator_case);
+
+  // Adds sets until there are `count`.
+  void grow(int count);
+  int count() const { return static_cast<int>(sets_.size()); }
+  std::uint64_t bytes_per_set() const;
+
+  const Tensors& tensors(int set) const { return sets_[index(set)].tensors; }
+  // New random inputs (prepared, if the operator prepares), poisoned outputs.
+  void refresh(int set);
+
+  // What is wrong with the set after a call, apart from the values: inputs changed, outputs not or overly written, or
+  // NaN. Nothing when all is well.
+  std::optional<std::string> misuse(int set, std::size_t output) const;
+  std::optional<std::string> changed_inputs(int set) const;
+
+ private:
+  struct Set {
+    std::vector<device::Buffer> buffers;
+    std::vector<check::GuardedTensor> outputs;
+    Tensors tensors;
+    std::uint64_t generation = 0;
+    std::vector<std::uint64_t> fingerprints;  // of the inputs as the implementation got them
+  };
+  static std::size_t index(int set) { return static_cast<std::size_t>(set); }
+  std::uint64_t fingerprint(const Set& set, std::size_t input) const;
+
+  const CaseContext& context_;
+  const OperatorCase& case_;
+  std::optional<Distribution> distribution_;  // replaces every input's own
+  std::vector<Set> sets_;
+};
+
+// Bytes of the last-level cache that this process can fill.
+std::uint64_t last_level_cache_bytes();
+
+}  // namespace syslab::worker

@@ -64,10 +64,12 @@ struct Plan {
 };
 
 // Error(usage) for unknown experiments, axes, presets, implementations and values that an axis does not take, each with
-// the nearest names.
+// the nearest names. With several experiments, an axis or a preset need only be known to one of them: an axis applies
+// to those that have it, and those without the preset are left out.
 Plan make_plan(const registry::Registry& registry, const Selection& selection);
 // The cases of `check`: every law of every selected experiment for every selected implementation but the reference's
-// own oracle laws. `contract` is "handout" or "full"; it becomes the case's parameter "contract".
+// own oracle laws; --mine alone when there is one and --impl names none. `contract` is "handout" or "full"; it becomes
+// the case's parameter "contract".
 Plan make_law_plan(const registry::Registry& registry, const Selection& selection, std::string_view contract);
 
 Json to_json(const PlannedCase& planned);

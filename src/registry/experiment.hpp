@@ -35,6 +35,8 @@ struct Axis {
   // When closed, only the declared values (and those in `also`) are accepted: dtype=fp8 is an error, seq=1000 is not.
   bool closed = false;
   Values also;
+
+  bool accepts(const Value& value) const;  // of the axis' type and, when closed, among its values
 };
 
 // One implementation as the registry shows it. `name` is the value of the reserved axis `impl`.

@@ -1,0 +1,143 @@
+#include "plan/assignment.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <filesystem>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/text.hpp"
+#include "core/units.hpp"
+#include "plan/plan.hpp"
+
+namespace syslab::plan {
+namespace {
+
+constexpr std::size_t kMostValues = 100'000;  // of one assignment: beyond it a range is a slip of the finger
+
+[[noreturn]] void malformed(std::string_view text, std::string_view why) {
+  throw Error(ErrorKind::usage, fmt::format("'{}': {}; write axis=v1,v2 or axis=lo:hi:step or axis=pow2:lo:hi "
+                                            "(exponents), for example seq=128,1024 or seq=pow2:7:12",
+                                            text, why));
+}
+
+std::int64_t bound(std::string_view whole, const std::string& text) {
+  const std::optional<std::int64_t> value = parse_integer(text);
+  if (!value) malformed(whole, fmt::format("'{}' is no whole number", text));
+  return *value;
+}
+
+void expand(std::string_view whole, const std::string& item, std::vector<std::string>& values) {
+  const std::vector<std::string> parts = split(item, ':');
+  const bool power = parts[0] == "pow2";
+  // A colon within a text value is no range.
+  if (parts.size() == 1 || (!power && !parse_integer(parts[0]))) {
+    values.push_back(item);
+    return;
+  }
+  if (parts.size() != 3) malformed(whole, fmt::format("the range '{}' needs three parts", item));
+  if (power) {
+    const std::int64_t low = bound(whole, parts[1]), high = bound(whole, parts[2]);
+    if (low < 0 || high > 62 || low > high) {
+      malformed(whole, fmt::format("the exponents of '{}' must rise within 0 … 62", item));
+    }
+    for (std::int64_t exponent = low; exponent <= high; ++exponent) {
+      values.push_back(std::to_string(std::int64_t{1} << exponent));
+    }
+    return;
+  }
+  const std::int64_t low = bound(whole, parts[0]), high = bound(whole, parts[1]), step = bound(whole, parts[2]);
+  if (step <= 0 || high < low) malformed(whole, fmt::format("'{}' does not rise from low to high", item));
+  const std::uint64_t steps =
+      (static_cast<std::uint64_t>(high) - static_cast<std::uint64_t>(low)) / static_cast<std::uint64_t>(step);
+  if (steps >= kMostValues) malformed(whole, fmt::format("'{}' has more than {} values", item, kMostValues));
+  for (std::uint64_t i = 0; i <= steps; ++i)
+    values.push_back(std::to_string(low + static_cast<std::int64_t>(i) * step));
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_integer(std::string_view text) {
+  const bool negative = !text.empty() && text[0] == '-';
+  const std::optional<std::uint64_t> magnitude = parse_bytes(negative ? text.substr(1) : text);
+  if (!magnitude || *magnitude > static_cast<std::uint64_t>(INT64_MAX)) return std::nullopt;
+  if (!text.empty() && text.back() == 'B') return std::nullopt;  // "64B" is a size, not a number
+  const auto value = static_cast<std::int64_t>(*magnitude);
+  return negative ? -value : value;
+}
+
+std::optional<Value> typed(std::string_view text, const Value& like) {
+  if (std::holds_alternative<bool>(like)) {
+    if (text == "true" || text == "1" || text == "yes" || text == "on") return true;
+    if (text == "false" || text == "0" || text == "no" || text == "off") return false;
+    return std::nullopt;
+  }
+  if (std::holds_alternative<std::int64_t>(like)) {
+    if (const auto integer = parse_integer(text)) return *integer;
+    return std::nullopt;
+  }
+  if (std::holds_alternative<double>(like)) {
+    double number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc{} || end != text.data() + text.size() || number - number != 0) return std::nullopt;
+    return number;
+  }
+  if (text.empty()) return std::nullopt;
+  return std::string(text);
+}
+
+std::string_view type_name(const Value& like) {
+  if (std::holds_alternative<bool>(like)) return "true or false";
+  if (std::holds_alternative<std::int64_t>(like)) return "whole numbers (suffixes k M G, Ki Mi Gi)";
+  if (std::holds_alternative<double>(like)) return "numbers";
+  return "texts";
+}
+
+AxisAssignment parse_assignment(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) malformed(text, "has no '='");
+  AxisAssignment assignment;
+  assignment.name = trim(text.substr(0, equals));
+  if (assignment.name.empty()) malformed(text, "names no axis");
+  for (const std::string& item : split(text.substr(equals + 1), ',')) {
+    const std::string value = trim(item);
+    if (value.empty()) malformed(text, "has an empty value");
+    expand(text, value, assignment.values);
+  }
+  return assignment;
+}
+
+MineSpec parse_mine(std::string_view text) {
+  const auto refuse = [text](std::string_view why) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--mine '{}': {}; write NAME=kernel.so or NAME=flash.py:Class", text, why));
+  };
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) refuse("has no NAME= before the file");
+  MineSpec mine;
+  mine.name = trim(text.substr(0, equals));
+  if (mine.name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") !=
+      std::string::npos) {
+    refuse("a name has letters, digits, '_', '-' and '.' only");
+  }
+  std::string file(text.substr(equals + 1));
+  const std::size_t colon = file.rfind(':');
+  if (colon != std::string::npos && file.find('/', colon) == std::string::npos) {
+    mine.python_class = file.substr(colon + 1);
+    file.resize(colon);
+    if (mine.python_class.empty()) refuse("names no class after the ':'");
+  }
+  if (file.empty()) refuse("names no file");
+  const std::filesystem::path path(file);
+  const bool is_source = path.extension() == ".py";
+  if (is_source && mine.python_class.empty()) refuse("a Python file needs the class that computes, after a ':'");
+  if (!is_source && !mine.python_class.empty()) refuse("only a .py file takes a ':Class'");
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(path, ignored)) refuse(fmt::format("there is no file '{}'", file));
+  mine.path = std::filesystem::absolute(path).lexically_normal().string();
+  mine.digest = sha256_hex_of_file(mine.path);
+  return mine;
+}
+
+}  // namespace syslab::plan

@@ -1,0 +1,231 @@
+#include "plan/expand.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "plan/assignment.hpp"
+
+namespace syslab::plan {
+namespace {
+
+using registry::Axis;
+using registry::Experiment;
+using registry::Values;
+using Experiments = std::vector<const Experiment*>;
+
+constexpr std::size_t kMostCases = 1'000'000;  // of one experiment
+
+bool poses(const Experiment& experiment, std::string_view handout) {
+  return std::any_of(experiment.problems.begin(), experiment.problems.end(),
+                     [handout](const registry::HandoutProblem& problem) { return problem.handout == handout; });
+}
+
+std::string texts(const Values& values) {
+  std::string text;
+  for (const Value& value : values) text += (text.empty() ? "" : ", ") + to_string(value);
+  return text;
+}
+
+std::string where(const Experiments& experiments) {
+  return experiments.size() == 1 ? "of " + experiments[0]->id
+                                 : fmt::format("of the {} selected experiments", experiments.size());
+}
+
+Value axis_value(const Experiment& experiment, const Axis& axis, const std::string& text) {
+  const std::optional<Value> value = typed(text, axis.values.front());
+  if (!value) {
+    throw Error(ErrorKind::usage, fmt::format("axis '{}' of {} takes {}, not '{}' (declared: {})", axis.name,
+                                              experiment.id, type_name(axis.values.front()), text, texts(axis.values)));
+  }
+  if (axis.accepts(*value)) return *value;
+  std::vector<std::string> known;
+  for (const Values* values : {&axis.values, &axis.also}) {
+    for (const Value& one : *values) known.push_back(to_string(one));
+  }
+  throw Error(ErrorKind::usage,
+              unknown_name(fmt::format("value of axis '{}' of {}", axis.name, experiment.id), text, known));
+}
+
+Values axis_values(const Experiment& experiment, const Axis& axis, const Selection& selection) {
+  Values values;
+  bool assigned = false;
+  for (const AxisAssignment& assignment : selection.assignments) {
+    if (assignment.name != axis.name) continue;
+    assigned = true;
+    for (const std::string& text : assignment.values) values.push_back(axis_value(experiment, axis, text));
+  }
+  if (!assigned) {
+    values = axis.values;
+    if (selection.preset) {
+      const registry::Preset& preset = experiment.presets.at(*selection.preset);
+      if (const auto found = preset.find(axis.name); found != preset.end()) values = found->second;
+    }
+  }
+  Values distinct;  // "seq=128,128" is one case
+  std::set<Value> seen;
+  for (Value& value : values) {
+    if (seen.insert(value).second) distinct.push_back(std::move(value));
+  }
+  return distinct;
+}
+
+// Patterns of --impl and of the reserved axis `impl`.
+std::vector<std::string> implementation_patterns(const Selection& selection) {
+  std::vector<std::string> patterns;
+  for (const std::string& item : selection.implementations) {
+    for (const std::string& part : split(item, ',')) patterns.push_back(trim(part));
+  }
+  for (const AxisAssignment& assignment : selection.assignments) {
+    if (assignment.name == "impl") patterns.insert(patterns.end(), assignment.values.begin(), assignment.values.end());
+  }
+  return patterns;
+}
+
+bool matches_any(const std::vector<std::string>& patterns, std::string_view name) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [name](const std::string& pattern) { return glob_match(pattern, name); });
+}
+
+void check_axes(const Experiments& experiments, const Selection& selection) {
+  for (const AxisAssignment& assignment : selection.assignments) {
+    if (assignment.name == "impl") continue;
+    if (assignment.name == "device" || assignment.name == "world_size") {
+      const std::string only = assignment.name == "device" ? "cpu" : "1";
+      if (assignment.values != std::vector{only}) {
+        throw Error(ErrorKind::usage, fmt::format("axis '{}' takes {} in this version, not '{}'", assignment.name, only,
+                                                  fmt::format("{}", assignment.values.front())));
+      }
+      continue;
+    }
+    if (std::any_of(experiments.begin(), experiments.end(),
+                    [&](const Experiment* it) { return it->find_axis(assignment.name) != nullptr; })) {
+      continue;
+    }
+    std::vector<std::string> known;
+    for (const Experiment* experiment : experiments) {
+      for (const Axis& axis : experiment->axes) {
+        if (std::find(known.begin(), known.end(), axis.name) == known.end()) known.push_back(axis.name);
+      }
+    }
+    known.insert(known.end(), {"impl", "world_size", "device"});
+    throw Error(ErrorKind::usage, unknown_name("axis " + where(experiments), assignment.name, known));
+  }
+}
+
+void check_preset(const Experiments& experiments, const Selection& selection) {
+  if (!selection.preset) return;
+  std::vector<std::string> known;
+  for (const Experiment* experiment : experiments) {
+    for (const auto& [name, preset] : experiment->presets) {
+      if (name == *selection.preset) return;
+      if (std::find(known.begin(), known.end(), name) == known.end()) known.push_back(name);
+    }
+  }
+  throw Error(ErrorKind::usage, unknown_name("preset " + where(experiments), *selection.preset, known));
+}
+
+void check_implementations(const Experiments& experiments, const Selection& selection) {
+  std::vector<std::string> known;
+  for (const Experiment* experiment : experiments) {
+    for (const registry::Implementation& it : experiment->implementations) known.push_back(it.name);
+  }
+  std::set<std::string> mine_names;
+  for (const MineSpec& mine : selection.mine) {
+    if (std::find(known.begin(), known.end(), mine.name) != known.end()) {
+      throw Error(ErrorKind::usage, fmt::format("--mine '{}' has the name of an implementation {}; choose another",
+                                                mine.name, where(experiments)));
+    }
+    if (!mine_names.insert(mine.name).second) {
+      throw Error(ErrorKind::usage, fmt::format("--mine names '{}' twice; choose another name for one", mine.name));
+    }
+  }
+  known.insert(known.end(), mine_names.begin(), mine_names.end());
+  for (const std::string& pattern : implementation_patterns(selection)) {
+    if (std::none_of(known.begin(), known.end(), [&](const std::string& name) { return glob_match(pattern, name); })) {
+      throw Error(ErrorKind::usage, unknown_name("implementation " + where(experiments), pattern, known));
+    }
+  }
+  if (!selection.mine.empty() &&
+      std::none_of(experiments.begin(), experiments.end(), [](const Experiment* it) { return it->accepts_mine; })) {
+    throw Error(ErrorKind::usage,
+                fmt::format("--mine cannot join any {}; `syslab list` marks those that it can", where(experiments)));
+  }
+}
+
+}  // namespace
+
+Experiments selected_experiments(const registry::Registry& registry, const Selection& selection) {
+  if (!selection.handout.empty() && selection.handout != "2025" && selection.handout != "2026") {
+    throw Error(ErrorKind::usage, fmt::format("unknown hand-out '{}' (known: 2025, 2026)", selection.handout));
+  }
+  Experiments experiments = registry.select(selection.patterns);
+  if (!selection.handout.empty()) {
+    std::erase_if(experiments, [&](const Experiment* it) { return !poses(*it, selection.handout); });
+    if (experiments.empty()) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("the hand-out of {} poses none of the selected experiments", selection.handout));
+    }
+  }
+  if (experiments.empty()) throw Error(ErrorKind::usage, "no experiment was named; `syslab list` shows all");
+  return experiments;
+}
+
+void check_names(const Experiments& experiments, const Selection& selection) {
+  check_axes(experiments, selection);
+  check_preset(experiments, selection);
+  check_implementations(experiments, selection);
+}
+
+std::vector<Params> grid(const Experiment& experiment, const Selection& selection) {
+  if (selection.preset && experiment.presets.find(*selection.preset) == experiment.presets.end()) return {};
+  std::vector<Params> points(1);
+  for (const Axis& axis : experiment.axes) {
+    const Values values = axis_values(experiment, axis, selection);
+    if (points.size() > kMostCases / values.size()) {
+      throw Error(ErrorKind::usage, fmt::format("{} would have more than {} cases; give axis '{}' fewer values",
+                                                experiment.id, kMostCases, axis.name));
+    }
+    std::vector<Params> extended;
+    extended.reserve(points.size() * values.size());
+    for (const Params& point : points) {
+      for (const Value& value : values) {
+        extended.push_back(point);
+        extended.back().set(axis.name, value);
+      }
+    }
+    points = std::move(extended);
+  }
+  return points;
+}
+
+std::vector<std::string> implementations(const Experiment& experiment, const Selection& selection, bool mine_alone) {
+  std::vector<std::string> patterns = implementation_patterns(selection);
+  const bool asked = !patterns.empty();
+  const bool joined = experiment.accepts_mine && !selection.mine.empty();
+  if (!asked && selection.preset) {
+    const registry::Preset& preset = experiment.presets.at(*selection.preset);
+    if (const auto found = preset.find("impl"); found != preset.end()) {
+      for (const Value& value : found->second) patterns.push_back(to_string(value));
+    }
+  }
+  std::vector<std::string> names;
+  if (asked || !mine_alone || !joined) {
+    for (const registry::Implementation& it : experiment.implementations) {
+      if (patterns.empty() || matches_any(patterns, it.name)) names.push_back(it.name);
+    }
+    // An experiment without a choice of implementations has one nameless way to run.
+    if (experiment.implementations.empty() && !asked) names.emplace_back();
+  }
+  if (joined) {
+    for (const MineSpec& mine : selection.mine) {
+      if (!asked || matches_any(patterns, mine.name)) names.push_back(mine.name);
+    }
+  }
+  return names;
+}
+
+}  // namespace syslab::plan

@@ -1,0 +1,150 @@
+#include "registry/experiment.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "registry/validate.hpp"
+
+namespace syslab::registry {
+
+Values pow2(int low_exponent, int high_exponent) {
+  if (low_exponent < 0 || high_exponent > 62 || low_exponent > high_exponent) {
+    throw Error(ErrorKind::internal,
+                fmt::format("pow2({}, {}): exponents must rise within 0 … 62", low_exponent, high_exponent));
+  }
+  Values values;
+  for (int exponent = low_exponent; exponent <= high_exponent; ++exponent)
+    values.emplace_back(std::int64_t{1} << exponent);
+  return values;
+}
+
+bool Axis::accepts(const Value& value) const {
+  if (values.empty() || value.index() != values.front().index()) return false;
+  if (!closed) return true;
+  return std::find(values.begin(), values.end(), value) != values.end() ||
+         std::find(also.begin(), also.end(), value) != also.end();
+}
+
+const Axis* Experiment::find_axis(std::string_view name) const {
+  const auto found = std::find_if(axes.begin(), axes.end(), [name](const Axis& axis) { return axis.name == name; });
+  return found == axes.end() ? nullptr : &*found;
+}
+
+const Implementation* Experiment::find_implementation(std::string_view name) const {
+  const auto found = std::find_if(implementations.begin(), implementations.end(),
+                                  [name](const Implementation& it) { return it.name == name; });
+  return found == implementations.end() ? nullptr : &*found;
+}
+
+Builder& Builder::version(std::string text) {
+  experiment_.version = std::move(text);
+  return *this;
+}
+
+Builder& Builder::title(std::string text) {
+  experiment_.title = std::move(text);
+  return *this;
+}
+
+Builder& Builder::question(std::string text) {
+  experiment_.question = std::move(text);
+  return *this;
+}
+
+Builder& Builder::analogue(std::string text) {
+  experiment_.analogue = std::move(text);
+  return *this;
+}
+
+Builder& Builder::alias(std::string name) {
+  experiment_.aliases.push_back(std::move(name));
+  return *this;
+}
+
+Builder& Builder::tags(std::vector<std::string> names) {
+  experiment_.tags.insert(experiment_.tags.end(), names.begin(), names.end());
+  return *this;
+}
+
+Builder& Builder::problem(std::string handout, std::string problem, int points) {
+  experiment_.problems.push_back({std::move(handout), std::move(problem), points});
+  return *this;
+}
+
+Builder& Builder::axis(std::string name, Values values, std::string help) {
+  experiment_.axes.push_back({std::move(name), std::move(values), std::move(help), false, {}});
+  return *this;
+}
+
+Builder& Builder::closed_axis(std::string name, Values values, std::string help, Values also) {
+  experiment_.axes.push_back({std::move(name), std::move(values), std::move(help), true, std::move(also)});
+  return *this;
+}
+
+Builder& Builder::preset(std::string name, Preset preset) {
+  if (!experiment_.presets.emplace(name, std::move(preset)).second) {
+    throw Error(ErrorKind::internal,
+                fmt::format("experiment '{}': preset '{}' is declared twice", experiment_.id, name));
+  }
+  return *this;
+}
+
+Builder& Builder::implementation(Implementation implementation) {
+  experiment_.implementations.push_back(std::move(implementation));
+  return *this;
+}
+
+Builder& Builder::metric(std::string name, std::string unit, std::string help) {
+  experiment_.metrics.push_back({std::move(name), std::move(unit), std::move(help)});
+  return *this;
+}
+
+Builder& Builder::laws(std::vector<LawInfo> laws) {
+  experiment_.laws.insert(experiment_.laws.end(), laws.begin(), laws.end());
+  return *this;
+}
+
+Builder& Builder::skip_if(std::string reason,
+                          std::function<bool(const Params&, std::string_view implementation)> applies) {
+  experiment_.skips.push_back({std::move(reason), std::move(applies)});
+  return *this;
+}
+
+Builder& Builder::accepts_mine() {
+  experiment_.accepts_mine = true;
+  return *this;
+}
+
+Builder& Builder::oom_is_an_answer() {
+  experiment_.oom_is_an_answer = true;
+  return *this;
+}
+
+Builder& Builder::flops(std::function<double(const Params&)> formula) {
+  experiment_.flops = std::move(formula);
+  return *this;
+}
+
+Builder& Builder::bytes(std::function<double(const Params&)> formula) {
+  experiment_.bytes = std::move(formula);
+  return *this;
+}
+
+Builder& Builder::memory(std::function<double(const Params&, std::string_view)> formula) {
+  experiment_.memory_bytes = std::move(formula);
+  return *this;
+}
+
+Builder& Builder::runs(std::function<void(worker::CaseContext&)> body) {
+  experiment_.run = std::move(body);
+  return *this;
+}
+
+Builder::operator Experiment() const {
+  validate(experiment_);
+  return experiment_;
+}
+
+}  // namespace syslab::registry

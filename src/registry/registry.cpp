@@ -1,0 +1,128 @@
+#include "registry/registry.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "registry/validate.hpp"
+
+namespace syslab::registry {
+namespace {
+
+constexpr std::string_view kTagPrefix = "tag:";
+constexpr std::string_view kSelftestTag = "selftest";
+
+bool answers_to(const Experiment& experiment, std::string_view name) {
+  return experiment.id == name ||
+         std::find(experiment.aliases.begin(), experiment.aliases.end(), name) != experiment.aliases.end();
+}
+
+bool has_tag(const Experiment& experiment, std::string_view pattern) {
+  return std::any_of(experiment.tags.begin(), experiment.tags.end(),
+                     [pattern](const std::string& tag) { return glob_match(pattern, tag); });
+}
+
+bool is_selftest(const Experiment& experiment) { return has_tag(experiment, kSelftestTag); }
+
+// Names for error messages; the house's own faults are not offered.
+std::vector<std::string> names_of(std::span<const Experiment> experiments) {
+  std::vector<std::string> names;
+  for (const Experiment& experiment : experiments) {
+    if (is_selftest(experiment)) continue;
+    names.push_back(experiment.id);
+    names.insert(names.end(), experiment.aliases.begin(), experiment.aliases.end());
+  }
+  return names;
+}
+
+std::vector<std::string> tags_of(std::span<const Experiment> experiments) {
+  std::vector<std::string> tags;
+  for (const Experiment& experiment : experiments)
+    tags.insert(tags.end(), experiment.tags.begin(), experiment.tags.end());
+  std::sort(tags.begin(), tags.end());
+  tags.erase(std::unique(tags.begin(), tags.end()), tags.end());
+  return tags;
+}
+
+}  // namespace
+
+Registry& Registry::global() {
+  static Registry registry;
+  return registry;
+}
+
+void Registry::add(Experiment experiment) {
+  if (sealed_) {
+    throw Error(ErrorKind::internal, fmt::format("experiment '{}' was added to a sealed registry", experiment.id));
+  }
+  validate(experiment);
+  for (const Experiment& other : experiments_) {
+    std::vector<std::string> names = experiment.aliases;
+    names.push_back(experiment.id);
+    for (const std::string& name : names) {
+      if (answers_to(other, name)) {
+        throw Error(ErrorKind::internal,
+                    fmt::format("two experiments answer to '{}': '{}' and '{}'", name, other.id, experiment.id));
+      }
+    }
+  }
+  experiments_.push_back(std::move(experiment));
+}
+
+void Registry::seal() {
+  if (sealed_) return;
+  std::sort(experiments_.begin(), experiments_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  // Not in add(): rules may call code whose own statics were not ready yet.
+  for (const Experiment& experiment : experiments_) probe_skip_rules(experiment);
+  sealed_ = true;
+}
+
+const Experiment& Registry::find(std::string_view name) const {
+  for (const Experiment& experiment : experiments_) {
+    if (answers_to(experiment, name)) return experiment;
+  }
+  throw Error(ErrorKind::usage, unknown_name("experiment", name, names_of(experiments_)));
+}
+
+std::vector<const Experiment*> Registry::select(std::span<const std::string> patterns) const {
+  std::vector<bool> chosen(experiments_.size(), false);
+  const auto choose = [&](const auto& wanted) {
+    bool any = false;
+    for (std::size_t i = 0; i < experiments_.size(); ++i) {
+      if (!wanted(experiments_[i])) continue;
+      chosen[i] = any = true;
+    }
+    return any;
+  };
+  for (const std::string& pattern : patterns) {
+    for (const std::string& untrimmed : split(pattern, ',')) {
+      const std::string part = trim(untrimmed);
+      if (part.empty()) {
+        throw Error(ErrorKind::usage, fmt::format("'{}' has an empty part; write names between the commas", pattern));
+      }
+      if (part == "all") {
+        choose([](const Experiment& it) { return !is_selftest(it); });
+      } else if (part.rfind(kTagPrefix, 0) == 0) {
+        const std::string tag = part.substr(kTagPrefix.size());
+        if (!choose([&](const Experiment& it) { return has_tag(it, tag); })) {
+          throw Error(ErrorKind::usage, unknown_name("tag", tag, tags_of(experiments_)));
+        }
+      } else if (part.find_first_of("*?") != std::string::npos) {
+        if (!choose([&](const Experiment& it) { return !is_selftest(it) && glob_match(part, it.id); })) {
+          throw Error(ErrorKind::usage, fmt::format("no experiment matches '{}'; `syslab list` shows all", part));
+        }
+      } else if (!choose([&](const Experiment& it) { return answers_to(it, part); })) {
+        throw Error(ErrorKind::usage, unknown_name("experiment", part, names_of(experiments_)));
+      }
+    }
+  }
+  std::vector<const Experiment*> selected;
+  for (std::size_t i = 0; i < experiments_.size(); ++i) {
+    if (chosen[i]) selected.push_back(&experiments_[i]);
+  }
+  return selected;
+}
+
+}  // namespace syslab::registry

@@ -1,0 +1,121 @@
+#include "registry/validate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace syslab::registry {
+namespace {
+
+constexpr std::string_view kReserved[] = {"impl", "world_size", "device"};
+
+[[noreturn]] void fault(const Experiment& experiment, const std::string& what) {
+  throw Error(ErrorKind::internal, fmt::format("experiment '{}': {}", experiment.id, what));
+}
+
+// Letters, digits, '_', '-', '.': names that need no quoting on a command line, in a file name or in SQL.
+bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+           c == '.';
+  });
+}
+
+template <typename Range, typename Name>
+void check_names(const Experiment& experiment, std::string_view what, const Range& range, Name name_of) {
+  std::set<std::string> seen;
+  for (const auto& item : range) {
+    const std::string& name = name_of(item);
+    if (!is_name(name)) fault(experiment, fmt::format("'{}' is no name for {}", name, what));
+    if (!seen.insert(name).second) fault(experiment, fmt::format("{} '{}' is declared twice", what, name));
+  }
+}
+
+void check_axis(const Experiment& experiment, const Axis& axis) {
+  if (std::find(std::begin(kReserved), std::end(kReserved), axis.name) != std::end(kReserved)) {
+    fault(experiment, fmt::format("axis '{}' is reserved and must not be declared", axis.name));
+  }
+  if (axis.values.empty()) fault(experiment, fmt::format("axis '{}' has no values", axis.name));
+  for (const Values* values : {&axis.values, &axis.also}) {
+    for (const Value& value : *values) {
+      if (value.index() != axis.values.front().index()) {
+        fault(experiment, fmt::format("axis '{}' mixes types: '{}' is not of the type of '{}'", axis.name,
+                                      to_string(value), to_string(axis.values.front())));
+      }
+    }
+  }
+}
+
+void check_preset(const Experiment& experiment, const std::string& preset_name, const Preset& preset) {
+  for (const auto& [name, values] : preset) {
+    if (values.empty()) fault(experiment, fmt::format("preset '{}' gives no values for '{}'", preset_name, name));
+    if (name == "impl") {
+      for (const Value& value : values) {
+        if (experiment.find_implementation(to_string(value)) == nullptr) {
+          fault(experiment, fmt::format("preset '{}' names the implementation '{}', which there is not", preset_name,
+                                        to_string(value)));
+        }
+      }
+      continue;
+    }
+    const Axis* axis = experiment.find_axis(name);
+    if (axis == nullptr) {
+      fault(experiment, fmt::format("preset '{}' names the axis '{}', which there is not", preset_name, name));
+    }
+    for (const Value& value : values) {
+      if (!axis->accepts(value)) {
+        fault(experiment,
+              fmt::format("preset '{}': axis '{}' does not take '{}'", preset_name, name, to_string(value)));
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void validate(const Experiment& experiment) {
+  if (!is_name(experiment.id)) fault(experiment, "its id is no name");
+  if (experiment.version.empty()) fault(experiment, "has no version");
+  if (experiment.title.empty()) fault(experiment, "has no title");
+  if (!experiment.run) fault(experiment, "has no function to run");
+  check_names(experiment, "axis", experiment.axes, [](const Axis& axis) -> const std::string& { return axis.name; });
+  check_names(experiment, "implementation", experiment.implementations,
+              [](const Implementation& it) -> const std::string& { return it.name; });
+  check_names(experiment, "metric", experiment.metrics, [](const Metric& it) -> const std::string& { return it.name; });
+  check_names(experiment, "law", experiment.laws, [](const LawInfo& it) -> const std::string& { return it.id; });
+  check_names(experiment, "alias", experiment.aliases, [](const std::string& it) -> const std::string& { return it; });
+  check_names(experiment, "tag", experiment.tags, [](const std::string& it) -> const std::string& { return it; });
+  const auto references = std::count_if(experiment.implementations.begin(), experiment.implementations.end(),
+                                        [](const Implementation& it) { return it.is_reference; });
+  if (references > 1) fault(experiment, "has more than one reference");
+  for (const Axis& axis : experiment.axes) check_axis(experiment, axis);
+  for (const auto& [name, preset] : experiment.presets) check_preset(experiment, name, preset);
+  for (const SkipRule& rule : experiment.skips) {
+    if (rule.reason.empty() || !rule.applies) fault(experiment, "a skip rule lacks its reason or its condition");
+  }
+  for (const HandoutProblem& problem : experiment.problems) {
+    if (problem.handout != "2025" && problem.handout != "2026") {
+      fault(experiment, fmt::format("hand-out '{}' is neither 2025 nor 2026", problem.handout));
+    }
+  }
+}
+
+void probe_skip_rules(const Experiment& experiment) {
+  Params first;
+  for (const Axis& axis : experiment.axes) first.set(axis.name, axis.values.front());
+  const std::string implementation =
+      experiment.implementations.empty() ? std::string() : experiment.implementations.front().name;
+  for (const SkipRule& rule : experiment.skips) {
+    try {
+      rule.applies(first, implementation);
+    } catch (const std::exception& error) {
+      fault(experiment, fmt::format("the skip rule '{}' fails: {}", rule.reason, error.what()));
+    }
+  }
+}
+
+}  // namespace syslab::registry

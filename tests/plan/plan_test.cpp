@@ -1,0 +1,239 @@
+#include "plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/error.hpp"
+
+namespace syslab::plan {
+namespace {
+
+using registry::Implementation;
+using registry::Registry;
+
+std::int64_t i64(std::int64_t value) { return value; }
+
+const Registry& house() {
+  static const Registry registry = [] {
+    Registry made;
+    made.add(registry::experiment("flash_forward")
+                 .title("forward")
+                 .tags({"attention"})
+                 .problem("2026", "flash_forward", 15)
+                 .axis("seq", {i64(128), i64(512)}, "length")
+                 .closed_axis("dtype", {"fp32"}, "type", {"bf16"})
+                 .axis("causal", {false, true}, "mask")
+                 .axis("scale", {0.5}, "scale")
+                 .preset("smoke", {{"seq", {i64(16)}}, {"impl", {"tiled"}}})
+                 .implementation({.name = "reference", .teaches = "", .dtypes = {}, .is_reference = true})
+                 .implementation({.name = "naive", .teaches = "", .dtypes = {}})
+                 .implementation({.name = "tiled", .teaches = "", .dtypes = {"fp32"}})
+                 .laws({{"a.equals_oracle", ""}, {"a.rows_sum_to_one", ""}})
+                 .skip_if("naive needs n² memory",
+                          [](const Params& params, std::string_view implementation) {
+                            return implementation == "naive" && params.integer("seq") > 1000;
+                          })
+                 .memory([](const Params& params, std::string_view) { return 4.0 * params.number("seq"); })
+                 .accepts_mine()
+                 .runs([](worker::CaseContext&) {}));
+    made.add(registry::experiment("weighted_sum")
+                 .title("sum")
+                 .axis("dim", {i64(64)}, "columns")
+                 .implementation({.name = "loops", .teaches = "", .dtypes = {}})
+                 .runs([](worker::CaseContext&) {}));
+    made.seal();
+    return made;
+  }();
+  return registry;
+}
+
+Selection select(std::vector<std::string> patterns, std::vector<std::string> assignments = {}) {
+  Selection selection;
+  selection.patterns = std::move(patterns);
+  for (const std::string& text : assignments) selection.assignments.push_back(parse_assignment(text));
+  return selection;
+}
+
+template <typename Call>
+std::string usage_error(Call call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage) << error.what();
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+std::string plan_error(const Selection& selection) {
+  return usage_error([&] { make_plan(house(), selection); });
+}
+
+using Texts = std::vector<std::string>;
+
+TEST(ParseAssignment, ReadsListsRangesAndPowers) {
+  EXPECT_EQ(parse_assignment("seq=128,1024").values, (Texts{"128", "1024"}));
+  EXPECT_EQ(parse_assignment("seq=128:512:128").values, (Texts{"128", "256", "384", "512"}));
+  EXPECT_EQ(parse_assignment("seq=1:6:2").values, (Texts{"1", "3", "5"}));
+  EXPECT_EQ(parse_assignment("seq=pow2:7:9,1000").values, (Texts{"128", "256", "512", "1000"}));
+  EXPECT_EQ(parse_assignment("bytes=1Ki:3Ki:1Ki").values, (Texts{"1024", "2048", "3072"}));
+  EXPECT_EQ(parse_assignment(" dtype = bf16 ").values, (Texts{"bf16"}));
+  EXPECT_EQ(parse_assignment("side=A:strategy").values, (Texts{"A:strategy"}));
+}
+
+TEST(ParseAssignment, RefusesWhatIsMalformed) {
+  for (const char* text : {"seq", "=5", "seq=", "seq=1,,2", "seq=5:1:1", "seq=1:5:0", "seq=1:5", "seq=pow2:9:7",
+                           "seq=pow2:1:99", "seq=0:9223372036854775807:1", "seq=1:x:2"}) {
+    EXPECT_NE(usage_error([&] { parse_assignment(text); }).find(text), std::string::npos) << text;
+  }
+}
+
+TEST(ParseMine, RefusesMissingFilesAndNamesWithoutFiles) {
+  for (const char* text : {"kernel.so", "=kernel.so", "me=", "me=/nonexistent/kernel.so", "me=/nonexistent/flash.py",
+                           "my kernel=/nonexistent/k.so"}) {
+    usage_error([&] { parse_mine(text); });
+  }
+}
+
+TEST(MakePlan, IsTheGridWithImplementationsInnermost) {
+  const Plan plan = make_plan(house(), select({"flash_forward"}));
+  ASSERT_EQ(plan.cases.size(), 2U * 2 * 3);
+  EXPECT_EQ(plan.cases[0].implementation, "reference");
+  EXPECT_EQ(plan.cases[2].implementation, "tiled");
+  EXPECT_EQ(plan.cases[0].params, plan.cases[2].params);
+  EXPECT_EQ(plan.cases[3].params.flag("causal"), true);
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) EXPECT_EQ(plan.cases[i].index, static_cast<int>(i));
+}
+
+TEST(MakePlan, LetsAssignmentsWinOverPresetsAndPresetsOverDefaults) {
+  Selection selection = select({"flash_forward"}, {"causal=true"});
+  selection.preset = "smoke";
+  Plan plan = make_plan(house(), selection);
+  ASSERT_EQ(plan.cases.size(), 1U);
+  EXPECT_EQ(plan.cases[0].params.label(), "causal=true dtype=fp32 scale=0.5 seq=16");
+  EXPECT_EQ(plan.cases[0].implementation, "tiled");
+  selection.assignments.push_back(parse_assignment("seq=4Ki"));
+  selection.implementations = {"na*"};
+  plan = make_plan(house(), selection);
+  ASSERT_EQ(plan.cases.size(), 1U);
+  EXPECT_EQ(plan.cases[0].params.integer("seq"), 4096);
+  EXPECT_EQ(plan.cases[0].implementation, "naive");
+}
+
+TEST(MakePlan, TypesValuesByTheirAxis) {
+  const Plan plan = make_plan(house(), select({"flash_forward"}, {"seq=1k", "scale=1", "causal=1", "impl=naive"}));
+  ASSERT_EQ(plan.cases.size(), 1U);
+  EXPECT_EQ(plan.cases[0].params.to_json().dump(), R"({"causal":true,"dtype":"fp32","scale":1.0,"seq":1000})");
+}
+
+TEST(MakePlan, TakesAValueGivenTwiceOnce) {
+  EXPECT_EQ(make_plan(house(), select({"weighted_sum"}, {"dim=64,64", "dim=65"})).cases.size(), 2U);
+}
+
+TEST(MakePlan, SkipsWithAReason) {
+  const Plan plan = make_plan(house(), select({"flash_forward"}, {"seq=2048", "causal=false", "dtype=bf16"}));
+  ASSERT_EQ(plan.cases.size(), 3U);
+  EXPECT_FALSE(plan.cases[0].skip_reason.has_value());
+  EXPECT_EQ(plan.cases[1].skip_reason, "naive needs n² memory");
+  EXPECT_EQ(plan.cases[2].skip_reason, "tiled has no bf16 kernel");
+  EXPECT_EQ(plan.cases[0].predicted_bytes, 8192.0);
+}
+
+TEST(MakePlan, SeedsDependOnRootExperimentAndParametersButNotOnTheImplementation) {
+  const auto seeds = [](std::uint64_t root) {
+    Selection selection = select({"flash_forward"});
+    selection.root_seed = root;
+    std::vector<std::uint64_t> all;
+    for (const PlannedCase& planned : make_plan(house(), selection).cases) all.push_back(planned.seed);
+    return all;
+  };
+  const auto one = seeds(1);
+  EXPECT_EQ(one, seeds(1));
+  EXPECT_NE(one, seeds(2));
+  EXPECT_EQ(one[0], one[1]);
+  EXPECT_EQ(one[0], one[2]);
+  EXPECT_EQ(std::set<std::uint64_t>(one.begin(), one.end()).size(), 4U);
+  const Plan plan = make_plan(house(), select({"flash_forward"}));
+  EXPECT_EQ(plan.cases[0].case_uid, plan.cases[2].case_uid);
+  EXPECT_NE(plan.cases[0].case_uid, plan.cases[3].case_uid);
+}
+
+TEST(MakePlan, AppliesAnAxisToThoseExperimentsThatHaveIt) {
+  const Plan plan = make_plan(house(), select({"all"}, {"seq=16", "causal=true"}));
+  EXPECT_EQ(plan.cases.size(), 3U + 1U);
+}
+
+TEST(MakePlan, LeavesOutExperimentsThatLackThePresetOfOthers) {
+  Selection selection = select({"all"});
+  selection.preset = "smoke";
+  for (const PlannedCase& planned : make_plan(house(), selection).cases) {
+    EXPECT_EQ(planned.experiment->id, "flash_forward");
+  }
+}
+
+TEST(MakePlan, NamesTheNearestOfWhatIsUnknown) {
+  EXPECT_NE(plan_error(select({"flash_foward"})).find("'flash_forward'"), std::string::npos);
+  EXPECT_NE(plan_error(select({"flash_forward"}, {"sek=1"})).find("'seq'"), std::string::npos);
+  EXPECT_NE(plan_error(select({"flash_forward"}, {"dtype=bf61"})).find("'bf16'"), std::string::npos);
+  EXPECT_NE(plan_error(select({"flash_forward"}, {"seq=many"})).find("whole numbers"), std::string::npos);
+  EXPECT_NE(plan_error(select({"flash_forward"}, {"world_size=4"})).find("world_size"), std::string::npos);
+  EXPECT_NE(plan_error(select({"flash_forward"}, {"impl=tyled"})).find("'tiled'"), std::string::npos);
+  Selection selection = select({"flash_forward"});
+  selection.preset = "smoek";
+  EXPECT_NE(plan_error(selection).find("'smoke'"), std::string::npos);
+  selection = select({"all"});
+  selection.handout = "2025";
+  EXPECT_NE(plan_error(selection).find("2025"), std::string::npos);
+}
+
+TEST(MakePlan, JoinsMineWhereItIsAccepted) {
+  Selection selection = select({"all"}, {"seq=16", "causal=true"});
+  selection.mine = {{.name = "me", .path = "/x/k.so", .python_class = "", .digest = "d"}};
+  const Plan plan = make_plan(house(), selection);
+  ASSERT_EQ(plan.cases.size(), 5U);
+  EXPECT_EQ(plan.cases[3].implementation, "me");
+  EXPECT_EQ(plan.cases[4].experiment->id, "weighted_sum");
+  selection.implementations = {"me"};
+  EXPECT_EQ(make_plan(house(), selection).cases.size(), 1U);
+  selection.patterns = {"weighted_sum"};
+  selection.assignments.clear();
+  plan_error(selection);  // nothing there accepts it
+  selection = select({"flash_forward"});
+  selection.mine = {{.name = "naive", .path = "/x/k.so", .python_class = "", .digest = "d"}};
+  EXPECT_NE(plan_error(selection).find("naive"), std::string::npos);
+}
+
+TEST(MakeLawPlan, IsEveryLawForEveryImplementationButTheOracleAgainstItself) {
+  const Plan plan = make_law_plan(house(), select({"all"}), "full");
+  ASSERT_EQ(plan.cases.size(), 5U);
+  EXPECT_EQ(plan.cases[0].implementation, "reference");
+  EXPECT_EQ(plan.cases[0].law, "a.rows_sum_to_one");
+  EXPECT_EQ(plan.cases[1].law, "a.equals_oracle");
+  EXPECT_EQ(plan.cases[0].params.text("contract"), "full");
+  EXPECT_EQ(plan.cases[0].task, Task::law);
+  EXPECT_EQ(plan.cases[0].seed, plan.cases[2].seed);
+  EXPECT_NE(plan.cases[1].seed, plan.cases[2].seed);
+  usage_error([] { make_law_plan(house(), select({"all"}), "weak"); });
+}
+
+TEST(MakeLawPlan, ChecksMineAloneUnlessOthersAreNamed) {
+  Selection selection = select({"flash_forward"});
+  selection.mine = {{.name = "me", .path = "/x/k.so", .python_class = "", .digest = "d"}};
+  EXPECT_EQ(make_law_plan(house(), selection, "handout").cases.size(), 2U);
+  selection.implementations = {"me", "tiled"};
+  EXPECT_EQ(make_law_plan(house(), selection, "handout").cases.size(), 4U);
+}
+
+TEST(PlannedCase, AsJsonHasTheSeedAsText) {
+  const Plan plan = make_plan(house(), select({"weighted_sum"}));
+  const Json json = to_json(plan.cases[0]);
+  EXPECT_EQ(json["seed"], std::to_string(plan.cases[0].seed));
+  EXPECT_EQ(json["params"]["dim"], 64);
+  EXPECT_FALSE(json.contains("skip"));
+}
+
+}  // namespace
+}  // namespace syslab::plan

@@ -1,0 +1,50 @@
+#include "worker/case_context.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "worker/foreign.hpp"
+
+namespace syslab::worker {
+
+CaseContext::CaseContext(CaseRequest request, Emit emit) : request_(std::move(request)), emit_(std::move(emit)) {}
+
+// By experiment and case as well as by seed: two experiments of one run draw unrelated numbers under the same name.
+RandomStream CaseContext::stream(std::string_view name) const {
+  return RandomStream::derive(request_.seed, request_.experiment, request_.case_uid, name);
+}
+
+void CaseContext::metric(std::string name, std::string unit, double value) {
+  MetricRecord record;
+  record.name = std::move(name);
+  record.unit = std::move(unit);
+  record.value = value;
+  record.rank = request_.rank;
+  emit_(record);
+}
+
+void CaseContext::missing_metric(std::string name, std::string unit, std::string why) {
+  MetricRecord record;
+  record.name = std::move(name);
+  record.unit = std::move(unit);
+  record.note = std::move(why);
+  record.rank = request_.rank;
+  emit_(record);
+}
+
+void CaseContext::progress(double fraction, std::string text) { emit_(ProgressRecord{std::move(text), fraction}); }
+
+std::shared_ptr<CallChannel> CaseContext::channel() {
+  if (channel_) return channel_;
+  if (!request_.mine || request_.mine->python_class.empty()) {
+    throw Error(ErrorKind::internal, fmt::format("implementation '{}' of this case does not live in another process",
+                                                 request_.implementation));
+  }
+  ForeignOptions options;
+  options.command = python_worker_command(*request_.mine);
+  options.memory_limit_bytes = request_.memory_limit_bytes;
+  channel_ = std::make_shared<ForeignWorker>(std::move(options));
+  return channel_;
+}
+
+}  // namespace syslab::worker

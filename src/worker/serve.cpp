@@ -1,0 +1,169 @@
+#include "worker/serve.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/pipe.hpp"
+#include "core/process.hpp"
+#include "registry/registry.hpp"
+#include "worker/case_context.hpp"
+#include "worker/fields.hpp"
+#include "worker/protocol.hpp"
+
+namespace syslab::worker {
+namespace {
+
+constexpr int kToolFailed = 4;
+
+// A line of /proc/self/status in bytes ("VmHWM:  1234 kB"); 0 when it cannot be read.
+std::uint64_t status_bytes(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    if (word != key + ":") continue;
+    std::uint64_t kibibytes = 0;
+    status >> kibibytes;
+    return kibibytes * 1024;
+  }
+  return 0;
+}
+
+// Moves `fd` above the standard streams (closed on exec) and puts `replacement` in its place.
+FileDescriptor move_away(int fd, int replacement) {
+  FileDescriptor moved(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!moved) throw_errno(ErrorKind::internal, "move a standard stream", errno, "fcntl");
+  if (::dup2(replacement, fd) < 0) throw_errno(ErrorKind::internal, "replace a standard stream", errno, "dup2");
+  return moved;
+}
+
+// Address space is what can be limited without privileges. The worker's own mappings (libraries, thread stacks) come on
+// top of what the case may take. Only the soft limit: a child may lift it to make room for its own libraries.
+void limit_memory(std::uint64_t limit_bytes) {
+  struct rlimit limit {};
+  ::getrlimit(RLIMIT_AS, &limit);
+  limit.rlim_cur = limit_bytes == 0 ? limit.rlim_max : status_bytes("VmSize") + limit_bytes;
+  if (limit.rlim_max != RLIM_INFINITY && limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) throw_errno(ErrorKind::internal, "limit the memory", errno, "setrlimit");
+}
+
+EndRecord run_body(CaseContext& context) {
+  try {
+    const registry::Experiment& experiment = registry::Registry::global().find(context.request().experiment);
+    if (!experiment.run) {
+      throw Error(ErrorKind::internal, fmt::format("experiment '{}' has no body to run", experiment.id));
+    }
+    experiment.run(context);
+    return {Status::ok, ""};
+  } catch (const Unsupported& reason) {
+    return {Status::unsupported, reason.what()};
+  } catch (const CheckFailed& reason) {
+    return {Status::check_failed, reason.what()};
+  } catch (const std::bad_alloc&) {
+    return {Status::oom,
+            context.request().memory_limit_bytes == 0
+                ? "out of memory"
+                : fmt::format("out of memory: the case may take {} bytes", context.request().memory_limit_bytes)};
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::oom) return {Status::oom, error.what()};
+    const std::string call = error.call().empty() ? "" : fmt::format(" (in {})", error.call());
+    return {Status::error, fmt::format("{}: {}{}", to_string(error.kind()), error.what(), call)};
+  } catch (const std::exception& error) {
+    return {Status::error, error.what()};
+  }
+}
+
+// True when the body ran to its end record; exceptions out of here mean that the host cannot be told.
+void run_case(const Json& message, int out) {
+  bool host_gone = false;
+  EndRecord end;
+  try {
+    const CaseRequest request = case_request_from_json(message);
+    limit_memory(request.memory_limit_bytes);
+    CaseContext context(request, [&](const Record& record) {
+      host_gone = true;  // unless the next line returns
+      write_frame(out, to_json(record));
+      host_gone = false;
+    });
+    end = run_body(context);
+  } catch (const Error& error) {
+    end = {Status::error, fmt::format("{}: {}", to_string(error.kind()), error.what())};
+  }
+  limit_memory(0);
+  if (host_gone) throw Error(ErrorKind::comm, "the host is gone");
+  write_frame(out, to_json(Record(FactRecord{Json{{"peak_rss_bytes", status_bytes("VmHWM")}}.dump()})));
+  write_frame(out, to_json(Record(end)));
+}
+
+void greet(const Json& message, int out) {
+  const std::int64_t asked = Fields(message, "message 'hello'").integer("protocol");
+  write_frame(out, {{"type", "hello"},
+                    {"protocol", kProtocolVersion},
+                    {"name", "syslab " + build_info().version},
+                    {"language", "C++"},
+                    {"serves", {"case"}}});
+  if (asked != kProtocolVersion) {
+    throw Error(ErrorKind::comm,
+                fmt::format("the host speaks version {} of the worker protocol, this worker version {}", asked,
+                            kProtocolVersion));
+  }
+}
+
+void serve_frames(int in, int out) {
+  FrameReader reader(in);
+  bool greeted = false;
+  while (true) {
+    const FrameReader::Result result = reader.read(std::nullopt);
+    if (result.state != FrameReader::State::frame) return;
+    const Json message = Json::parse(result.text, nullptr, false);
+    if (message.is_discarded()) throw Error(ErrorKind::comm, "a frame of the host is no JSON");
+    const std::string type = Fields(message, "a message of the host").text("type");
+    if (type == "bye") return;
+    if (type == "hello") {
+      greet(message, out);
+      greeted = true;
+    } else if (!greeted) {
+      throw Error(ErrorKind::comm, fmt::format("the host must say hello before '{}'", type));
+    } else if (type == "case") {
+      run_case(message, out);
+    } else {
+      write_frame(out, {{"type", "failed"},
+                        {"kind", "protocol"},
+                        {"message", fmt::format("this worker serves 'case', not '{}'", type)}});
+    }
+  }
+}
+
+}  // namespace
+
+int serve(int in, int out) {
+  try {
+    FileDescriptor moved_in, moved_out;
+    if (in == STDIN_FILENO) {
+      const FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+      if (!nothing) throw_errno(ErrorKind::internal, "open /dev/null", errno, "open");
+      moved_in = move_away(in, nothing.get());
+      in = moved_in.get();
+    }
+    if (out == STDOUT_FILENO) {
+      moved_out = move_away(out, STDERR_FILENO);
+      out = moved_out.get();
+    }
+    serve_frames(in, out);
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "syslab worker: %s\n", error.what());
+    return kToolFailed;
+  }
+}
+
+}  // namespace syslab::worker

@@ -1,0 +1,13 @@
+// The worker's side of the protocol: what `syslab worker` does.
+#pragma once
+
+namespace syslab::worker {
+
+// Answers the host on `in` and `out` until `bye` or the end of the pipe, and returns the exit code: 0, or 4 when the
+// host does not speak the protocol or is gone. Cases are looked up in Registry::global(), which must be sealed.
+//
+// When `in`/`out` are the process's standard streams they are moved away first: a kernel's printf then goes to standard
+// error and cannot end up between two frames, and nobody reads the host's orders by accident.
+int serve(int in, int out);
+
+}  // namespace syslab::worker

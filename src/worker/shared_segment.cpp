@@ -1,0 +1,125 @@
+#include "worker/shared_segment.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.hpp"
+
+namespace syslab::worker {
+namespace {
+
+constexpr std::size_t kAlignment = 256;  // a cache line and a CUDA allocation's alignment both divide it
+constexpr std::size_t kGuardBytes = 256;
+constexpr std::byte kGuard{0xa5};
+
+std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+std::size_t extent_bytes(const SharedTensor& tensor) {
+  return static_cast<std::size_t>(extent_elements(tensor.shape, tensor.strides)) * size_of(tensor.dtype);
+}
+
+// Calls run(byte offset, bytes) for each stretch of adjacent elements.
+template <typename Run>
+void for_each_run(const SharedTensor& tensor, const Run& run) {
+  if (tensor.shape.elements() == 0) return;
+  const std::size_t element = size_of(tensor.dtype);
+  int outer = tensor.shape.rank();  // dimensions from here on are adjacent
+  std::int64_t adjacent = 1;
+  while (outer > 0) {
+    const std::int64_t size = tensor.shape[outer - 1];
+    if (size != 1 && tensor.strides[static_cast<std::size_t>(outer - 1)] != adjacent) break;
+    adjacent *= size;
+    --outer;
+  }
+  std::array<std::int64_t, kMaxRank> index{};
+  while (true) {
+    std::int64_t offset = 0;
+    for (int dim = 0; dim < outer; ++dim) {
+      offset += index[static_cast<std::size_t>(dim)] * tensor.strides[static_cast<std::size_t>(dim)];
+    }
+    run(static_cast<std::size_t>(offset) * element, static_cast<std::size_t>(adjacent) * element);
+    int dim = outer - 1;
+    for (; dim >= 0; --dim) {
+      if (++index[static_cast<std::size_t>(dim)] < tensor.shape[dim]) break;
+      index[static_cast<std::size_t>(dim)] = 0;
+    }
+    if (dim < 0) return;
+  }
+}
+
+}  // namespace
+
+SharedSegment::SharedSegment() : fd_(::memfd_create("syslab-tensors", MFD_CLOEXEC)) {
+  if (!fd_) throw_errno(ErrorKind::internal, "create memory to share with a worker", errno, "memfd_create");
+}
+
+SharedSegment::~SharedSegment() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
+void SharedSegment::grow(std::size_t bytes) {
+  if (bytes <= bytes_) return;
+  if (::ftruncate(fd_.get(), static_cast<off_t>(bytes)) != 0) {
+    throw_errno(ErrorKind::oom, fmt::format("share {} bytes with a worker", bytes), errno, "ftruncate");
+  }
+  void* mapped = data_ == nullptr ? ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0)
+                                  : ::mremap(data_, bytes_, bytes, MREMAP_MAYMOVE);
+  if (mapped == MAP_FAILED) throw_errno(ErrorKind::oom, fmt::format("map {} shared bytes", bytes), errno, "mmap");
+  data_ = static_cast<std::byte*>(mapped);
+  bytes_ = bytes;
+}
+
+void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTensor> outputs) {
+  std::size_t end = 0;
+  for (const std::span<SharedTensor> group : {inputs, outputs}) {
+    for (SharedTensor& tensor : group) {
+      if (std::any_of(tensor.strides.begin(), tensor.strides.end(), [](std::int64_t step) { return step < 0; })) {
+        throw Error(ErrorKind::internal,
+                    fmt::format("tensor '{}' has a negative stride, which a call to another process "
+                                "cannot carry",
+                                tensor.name));
+      }
+      tensor.offset = round_up(end + kGuardBytes);
+      end = tensor.offset + extent_bytes(tensor);
+    }
+  }
+  grow(round_up(end + kGuardBytes));
+  std::fill_n(data_, bytes_, kGuard);
+}
+
+void SharedSegment::copy_in(const SharedTensor& tensor, const void* host) {
+  for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
+    std::memcpy(data_ + tensor.offset + offset, static_cast<const std::byte*>(host) + offset, bytes);
+  });
+}
+
+void SharedSegment::copy_out(const SharedTensor& tensor, void* host) const {
+  for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
+    std::memcpy(static_cast<std::byte*>(host) + offset, data_ + tensor.offset + offset, bytes);
+  });
+}
+
+std::optional<std::string> SharedSegment::violation(std::span<const SharedTensor> outputs) {
+  for (const SharedTensor& tensor : outputs) {
+    // With the elements erased, a whole zone must hold nothing but the pattern, whatever the strides are.
+    for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
+      std::fill_n(data_ + tensor.offset + offset, bytes, kGuard);
+    });
+    const std::byte* first = data_ + tensor.offset - kGuardBytes;
+    const std::byte* last = data_ + tensor.offset + extent_bytes(tensor) + kGuardBytes;
+    const std::byte* found = std::find_if(first, last, [](std::byte byte) { return byte != kGuard; });
+    if (found != last) {
+      return fmt::format("output '{}': a byte outside its elements was written, at byte {} from its first element",
+                         tensor.name, found - (data_ + tensor.offset));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace syslab::worker

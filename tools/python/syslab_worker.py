@@ -1,0 +1,377 @@
+"""Serves a Python implementation to syslab: the worker protocol (docs/worker-protocol.md), version 1.
+
+    python3 syslab_worker.py --mine me=flash.py:Flash
+
+syslab starts this by itself for `--mine me=flash.py:Flash`. Flash is one of
+
+  a subclass of torch.autograd.Function   called as Flash.apply(q, k, v, is_causal), as the hand-out's tests call it;
+                                          the log-sum-exp is the one saved tensor of shape (batch, n_queries)
+  a plain class                           forward(q, k, v, is_causal) -> (o, lse) and
+                                          backward(q, k, v, o, lse, do, is_causal) -> (dq, dk, dv)
+
+on tensors of shape (batch * heads, sequence, head_dim). For the weighted sum: Flash.apply(x, w), or forward(x, w) -> y
+and backward(x, w, dy) -> (dx, dw). A plain class gets NumPy arrays, or torch tensors if its file imports torch and not
+NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise, and `device = "cuda"` moves the tensors.
+
+Needs the standard library and whichever of NumPy and torch the user's file imports.
+"""
+import argparse
+import importlib.util
+import inspect
+import json
+import mmap
+import os
+import pathlib
+import resource
+import struct
+import sys
+import time
+import traceback
+
+PROTOCOL = 1
+MAX_FRAME_BYTES = 64 << 20
+ITEM_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
+TORCH_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+NUMPY_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16"}
+
+
+class Unsupported(Exception):
+    """The implementation cannot do this case; no fault of it."""
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+
+
+class Pipe:
+    """Frames on what were standard input and output; prints of the user's code go to standard error."""
+
+    def __init__(self):
+        self.input = os.fdopen(os.dup(0), "rb")
+        self.output = os.fdopen(os.dup(1), "wb")
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+        sys.stdout.reconfigure(line_buffering=True)
+
+    def read(self):
+        """The next message, or None at the end of the pipe."""
+        header = self.input.read(4)
+        if len(header) < 4:
+            return None
+        (length,) = struct.unpack("<I", header)
+        if length > MAX_FRAME_BYTES:
+            raise ValueError(f"a frame of {length} bytes; the limit is {MAX_FRAME_BYTES}")
+        body = self.input.read(length)
+        return json.loads(body) if len(body) == length else None
+
+    def write(self, message):
+        body = json.dumps(message).encode()
+        self.output.write(struct.pack("<I", len(body)) + body)
+        self.output.flush()
+
+
+# --- tensors in shared memory -----------------------------------------------------------------------------------------
+
+
+class Memory:
+    """The segment that the host grows as it needs; mapped again whenever it has grown."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.map = None
+
+    def bytes(self, size):
+        if self.map is None or len(self.map) < size:
+            self.map = mmap.mmap(self.fd, size)  # the old mapping goes with the last tensor on it
+        return self.map
+
+
+def extent(tensor):
+    """Elements from the first to one past the last."""
+    if 0 in tensor["shape"]:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor["shape"], tensor["strides"]))
+
+
+class NumpyTensors:
+    def __init__(self, memory, _device):
+        import numpy
+
+        self.numpy, self.memory = numpy, memory
+
+    def view(self, tensor, memory_bytes):
+        if tensor["dtype"] not in NUMPY_NAMES:
+            raise Unsupported(f"NumPy has no {tensor['dtype']}: write the class on torch tensors to run in this dtype")
+        dtype = self.numpy.dtype(NUMPY_NAMES[tensor["dtype"]])
+        strides = [stride * dtype.itemsize for stride in tensor["strides"]]
+        return self.numpy.ndarray(tensor["shape"], dtype, self.memory.bytes(memory_bytes), tensor["offset"], strides)
+
+    def write(self, view, value):
+        view[...] = self.numpy.asarray(value).reshape(view.shape)
+
+    def synchronize(self):
+        pass
+
+
+class TorchTensors:
+    def __init__(self, memory, device):
+        import torch
+
+        self.torch, self.memory, self.device = torch, memory, device
+
+    def view(self, tensor, memory_bytes):
+        dtype = getattr(self.torch, TORCH_NAMES[tensor["dtype"]])
+        count = extent(tensor)
+        if count == 0:
+            return self.torch.empty(tensor["shape"], dtype=dtype, device=self.device)
+        flat = self.torch.frombuffer(self.memory.bytes(memory_bytes), dtype=dtype, count=count, offset=tensor["offset"])
+        return flat.as_strided(tensor["shape"], tensor["strides"])
+
+    def write(self, view, value):
+        view.copy_(value.detach().reshape(view.shape))
+
+    def synchronize(self):
+        if self.device != "cpu":
+            self.torch.cuda.synchronize()
+
+
+# --- operators: how a call's named tensors meet the user's functions --------------------------------------------------
+
+
+def flatten_heads(tensor):
+    """(batch, heads, ...) to (batch * heads, ...): the hand-out's kernels know one batch dimension."""
+    return tensor.reshape((tensor.shape[0] * tensor.shape[1], *tensor.shape[2:]))
+
+
+def attention_arguments(inputs, options):
+    q, k = inputs["q"], inputs["k"]
+    if q.shape[1] != k.shape[1]:
+        raise Unsupported(f"grouped heads ({q.shape[1]} for queries, {k.shape[1]} for keys) have no place in the call "
+                          "(q, k, v, is_causal)")
+    if options.get("causal", 0) == 2 and q.shape[2] != k.shape[2]:
+        raise Unsupported("a causal mask aligned at the last key has no place in the call (q, k, v, is_causal)")
+    scale = options.get("scale", 0)
+    if scale and abs(scale * q.shape[3] ** 0.5 - 1) > 1e-5:
+        raise Unsupported(f"a scale of {scale} has no place in the call (q, k, v, is_causal), which means 1/sqrt(d)")
+    tensors = {name: flatten_heads(tensor) for name, tensor in inputs.items()}
+    return tensors, bool(options.get("causal", 0))
+
+
+def expect_shape(name, value, shape):
+    if tuple(value.shape) != tuple(shape):
+        raise ValueError(f"{name} has shape {tuple(value.shape)}, expected {tuple(shape)}")
+    return value
+
+
+def results(names, values):
+    """Pairs what the user's function returned with its names."""
+    if len(names) == 1:
+        return {names[0]: values}
+    if not isinstance(values, (tuple, list)) or len(values) != len(names):
+        found = f"{len(values)} values" if isinstance(values, (tuple, list)) else type(values).__name__
+        raise ValueError(f"expected a tuple of {len(names)} values ({', '.join(names)}), got {found}")
+    return dict(zip(names, values))
+
+
+FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
+
+
+class PlainClass:
+    """forward and backward as ordinary methods; `timed` runs one call and takes its time."""
+
+    def __init__(self, cls):
+        self.object = cls()
+
+    def attention_forward(self, inputs, options, timed):
+        t, causal = attention_arguments(inputs, options)
+        values = results(("out", "lse"), timed(lambda: self.object.forward(t["q"], t["k"], t["v"], causal)))
+        expect_shape("o", values["out"], t["q"].shape)
+        expect_shape("lse", values["lse"], t["q"].shape[:2])
+        return values
+
+    def attention_backward(self, inputs, options, timed):
+        t, causal = attention_arguments(inputs, options)
+        arguments = (t["q"], t["k"], t["v"], t["out"], t["lse"], t["dout"], causal)
+        values = results(("dq", "dk", "dv"), timed(lambda: self.object.backward(*arguments)))
+        return {name: expect_shape(name, value, t[name[1:]].shape) for name, value in values.items()}
+
+    def weighted_sum_forward(self, inputs, _options, timed):
+        y = timed(lambda: self.object.forward(inputs["x"], inputs["w"]))
+        return {"y": expect_shape("y", y, inputs["x"].shape[:-1])}
+
+    def weighted_sum_backward(self, inputs, _options, timed):
+        values = results(("dx", "dw"), timed(lambda: self.object.backward(inputs["x"], inputs["w"], inputs["dy"])))
+        return {name: expect_shape(name, value, inputs[name[1:]].shape) for name, value in values.items()}
+
+
+class AutogradFunction:
+    """A torch.autograd.Function: the backward pass is what torch.autograd.grad runs, after an untimed forward."""
+
+    def __init__(self, cls):
+        import torch
+
+        self.torch, self.apply = torch, cls.apply
+
+    @staticmethod
+    def leaves(*tensors):
+        return tuple(tensor.detach().requires_grad_(True) for tensor in tensors)
+
+    def attention_forward(self, inputs, options, timed):
+        t, causal = attention_arguments(inputs, options)
+        q, k, v = self.leaves(t["q"], t["k"], t["v"])
+        o = timed(lambda: self.apply(q, k, v, causal))
+        expect_shape("o", o, q.shape)
+        saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:2])]
+        if len(saved) != 1:
+            raise ValueError(f"expected exactly one saved tensor of shape (batch, n_queries) = {tuple(q.shape[:2])}, the "
+                             f"log-sum-exp; ctx.save_for_backward kept {len(saved)} of them")
+        return {"out": o, "lse": saved[0]}
+
+    def attention_backward(self, inputs, options, timed):
+        t, causal = attention_arguments(inputs, options)
+        q, k, v = self.leaves(t["q"], t["k"], t["v"])
+        o = self.apply(q, k, v, causal)
+        gradients = timed(lambda: self.torch.autograd.grad(o, (q, k, v), t["dout"]))
+        return results(("dq", "dk", "dv"), gradients)
+
+    def weighted_sum_forward(self, inputs, _options, timed):
+        x, w = self.leaves(inputs["x"], inputs["w"])
+        return {"y": expect_shape("y", timed(lambda: self.apply(x, w)), x.shape[:-1])}
+
+    def weighted_sum_backward(self, inputs, _options, timed):
+        x, w = self.leaves(inputs["x"], inputs["w"])
+        y = self.apply(x, w)
+        return results(("dx", "dw"), timed(lambda: self.torch.autograd.grad(y, (x, w), inputs["dy"])))
+
+
+# --- the implementation and its calls ---------------------------------------------------------------------------------
+
+
+def parse_mine(text):
+    """File and class of "name=path.py:Class"."""
+    path, _, class_name = text.partition("=")[2].rpartition(":")
+    return os.path.realpath(path), class_name
+
+
+def load_class(path, class_name):
+    """The class, and the module it lives in."""
+    path = pathlib.Path(path)
+    sys.path[0] = str(path.parent)  # imports beside the file work, as in `python3 flash.py`
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or not path.exists():
+        raise FileNotFoundError(f"there is no Python file {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    cls = getattr(module, class_name, None)
+    if not inspect.isclass(cls):
+        classes = [n for n, o in vars(module).items() if inspect.isclass(o) and o.__module__ == module.__name__]
+        raise AttributeError(f"{path.name} has no class '{class_name}' (it has: {', '.join(classes) or 'none'})")
+    return cls, module
+
+
+class Implementation:
+    def __init__(self, path, class_name, memory_fd):
+        cls, module = load_class(path, class_name)
+        torch = sys.modules.get("torch")
+        imported = [value.__name__ for value in vars(module).values() if inspect.ismodule(value)]
+        is_function = torch is not None and issubclass(cls, torch.autograd.Function)
+        default = "torch" if is_function or ("torch" in imported and "numpy" not in imported) else "numpy"
+        kind = "torch" if is_function else getattr(cls, "tensors", default)
+        self.device = getattr(cls, "device", "cpu")
+        self.tensors = (TorchTensors if kind == "torch" else NumpyTensors)(Memory(memory_fd), self.device)
+        self.operators = AutogradFunction(cls) if is_function else PlainClass(cls)
+
+    def call(self, message):
+        if message["function"] not in FUNCTIONS:
+            raise Unsupported(f"this worker knows {', '.join(FUNCTIONS)}, not '{message['function']}'")
+        function = getattr(self.operators, message["function"])
+        size = message["memory_bytes"]
+        outputs = {tensor["name"]: self.tensors.view(tensor, size) for tensor in message["outputs"]}
+        inputs = {tensor["name"]: self.tensors.view(tensor, size) for tensor in message["inputs"]}
+        if self.device != "cpu":
+            inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
+        elapsed = 0
+
+        def timed(body):
+            nonlocal elapsed
+            self.tensors.synchronize()
+            begin = time.monotonic_ns()
+            value = body()
+            self.tensors.synchronize()
+            elapsed = time.monotonic_ns() - begin
+            return value
+
+        values = function(inputs, message["options"], timed)
+        for name, view in outputs.items():
+            self.tensors.write(view, values[name])
+        return {"type": "returned", "elapsed_ns": elapsed}
+
+
+def is_out_of_memory(error):
+    text = str(error).lower()
+    return (isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+            or (isinstance(error, RuntimeError) and ("out of memory" in text or "can't allocate memory" in text
+                                                     or "not enough memory" in text)))
+
+
+def failed(error, path):
+    """The message for an exception, with where in the user's file it was raised."""
+    kind = "unsupported" if isinstance(error, Unsupported) else "oom" if is_out_of_memory(error) else "exception"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [index for index, frame in enumerate(frames) if os.path.realpath(frame.filename) == path]
+    where = ""
+    if own and kind != "unsupported":
+        frame = frames[own[-1]]
+        where = f" ({os.path.basename(frame.filename)}:{frame.lineno}, in {frame.name})"
+        frames = frames[own[0]:]
+    lines = "".join(traceback.format_list(frames[-6:])).splitlines()
+    name = "" if isinstance(error, Unsupported) else f"{type(error).__name__}: "
+    return {"type": "failed", "kind": kind, "message": f"{name}{error}{where}", "traceback": "\n".join(lines[-12:])}
+
+
+def limit_memory(limit_bytes):
+    """The case's allowance on top of what the libraries have mapped by now."""
+    if limit_bytes:
+        mapped = int(pathlib.Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (mapped + limit_bytes, resource.getrlimit(resource.RLIMIT_AS)[1]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mine", required=True, metavar="NAME=FILE.py:CLASS")
+    arguments = parser.parse_args()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))  # the host's own limit leaves no room for a framework
+
+    pipe = Pipe()
+    path, class_name = parse_mine(arguments.mine)
+    implementation = None
+    while (message := pipe.read()) is not None and message["type"] != "bye":
+        if message["type"] == "hello":
+            try:
+                implementation = Implementation(path, class_name, message.get("memory_fd", -1))
+                limit_memory(message.get("memory_limit_bytes", 0))
+            except BaseException as error:  # a sys.exit() in the user's file, too
+                pipe.write(failed(error, path))
+                return 1
+            pipe.write({"type": "hello", "protocol": PROTOCOL, "name": arguments.mine, "language": "Python",
+                        "serves": ["call"]})
+            if message["protocol"] != PROTOCOL:
+                print(f"the host speaks version {message['protocol']} of the worker protocol, this worker version "
+                      f"{PROTOCOL}", file=sys.stderr)
+                return 4
+        elif message["type"] == "call" and implementation is not None:
+            try:
+                pipe.write(implementation.call(message))
+            except BaseException as error:
+                pipe.write(failed(error, path))
+        else:
+            pipe.write({"type": "failed", "kind": "protocol",
+                        "message": f"this worker serves 'call' after 'hello', not '{message['type']}'"})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,67 @@
+#include "worker/law_case.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace syslab::worker {
+namespace {
+
+const check::Law& find_law(const std::vector<check::Law>& laws, const std::string& id) {
+  std::vector<std::string> ids;
+  for (const check::Law& law : laws) {
+    if (law.id == id) return law;
+    ids.push_back(law.id);
+  }
+  throw Error(ErrorKind::usage, unknown_name("law", id, ids));
+}
+
+CheckRecord record_of(const check::Law& law, check::Contract contract, const check::LawResult& result) {
+  CheckRecord record;
+  record.name = law.id;
+  record.outcome = std::string(check::to_string(result.outcome));
+  record.cases_run = result.cases_run;
+  record.shrinks_tried = result.shrinks_tried;
+  record.shrinks_taken = result.shrinks_taken;
+  record.seed = std::to_string(result.seed);
+  record.reproduce = result.reproduce;
+  if (!result.counterexample.empty()) record.counterexample_json = Json(result.counterexample).dump();
+  record.message = result.message;
+  record.worst_error = result.worst_error;
+  record.tolerance = result.tolerance;
+  record.contract = std::string(check::to_string(contract));
+  return record;
+}
+
+}  // namespace
+
+void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
+  const CaseRequest& asked = context.request();
+  const check::Law& law = find_law(laws, asked.law);
+  check::LawRequest request;
+  if (context.params().has("contract")) request.contract = check::parse_contract(context.params().text("contract"));
+  request.seed = asked.seed;
+  request.max_success = asked.law_cases;
+  request.reproduce = asked.reproduce;
+
+  context.progress(0, fmt::format("searching {}", law.id));
+  const check::LawResult result = law.search(request);
+  context.emit(record_of(law, request.contract, result));
+  switch (result.outcome) {
+    case check::Outcome::passed:
+      return;
+    case check::Outcome::falsified:
+    case check::Outcome::error:
+      throw CheckFailed(fmt::format("{}: {}", law.id, result.message));
+    case check::Outcome::gave_up:
+    case check::Outcome::not_run:
+      throw Unsupported(fmt::format("{} {} after {} cases: {}", law.id,
+                                    result.outcome == check::Outcome::gave_up ? "gave up" : "was not run",
+                                    result.cases_run, result.message));
+  }
+}
+
+}  // namespace syslab::worker

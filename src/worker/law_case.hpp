@@ -1,0 +1,19 @@
+// A case that is a law: searched, or replayed, for one implementation.
+#pragma once
+
+#include <vector>
+
+#include "check/law.hpp"
+#include "worker/case_context.hpp"
+
+namespace syslab::worker {
+
+// Finds the requested law among `laws` (already bound to the implementation), searches it within the request's number
+// of cases, or replays the request's counterexample, and emits one CheckRecord. The contract is the parameter
+// "contract", `full` where there is none.
+//
+// Throws Error(usage) if no law has the requested name, CheckFailed if the law is falsified or breaks down, Unsupported
+// if it could not be searched far enough to say anything: neither ever looks passed.
+void run_law(CaseContext& context, const std::vector<check::Law>& laws);
+
+}  // namespace syslab::worker

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <ranges>
+
+#include "core/text.hpp"
+#include "ops/attention/attention.hpp"
+#include "ops/attention/reference.hpp"
+#include "ops/attention/rungs.hpp"
+
+namespace syslab::attention {
+
+std::optional<std::string> refuse_dtype(const std::vector<DType>& dtypes, const Problem& problem) {
+  if (std::ranges::find(dtypes, problem.dtype) != dtypes.end()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const DType dtype : dtypes) names.emplace_back(to_string(dtype));
+  return fmt::format("takes {}, not {}", fmt::join(names, ", "), to_string(problem.dtype));
+}
+
+Rung reference_rung() {
+  Rung rung;
+  rung.name = "reference";
+  rung.teaches = "the formulas in double precision, row by row: what every other rung is measured against";
+  rung.dtypes = {DType::f64};
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
+  rung.workspace_bytes = [](const Problem&, Direction) { return std::size_t{0}; };
+  rung.forward = [](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
+    reference_forward(problem, args);
+  };
+  rung.backward = [](const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {
+    reference_backward(problem, args);
+  };
+  return rung;
+}
+
+std::span<const Rung> ladder() {
+  static const std::array<Rung, 2> rungs{reference_rung(), naive_rung()};
+  return rungs;
+}
+
+const Rung& find_rung(std::string_view name) {
+  std::vector<std::string> names;
+  for (const Rung& rung : ladder()) {
+    if (rung.name == name) return rung;
+    names.push_back(rung.name);
+  }
+  throw Error(ErrorKind::usage, unknown_name("implementation", name, names));
+}
+
+const Rung& dispatch(const Problem& problem, Direction direction, device::Kind device) {
+  std::string reasons;
+  for (const Rung& rung : ladder() | std::views::reverse) {
+    std::optional<std::string> reason;
+    if (rung.device != device) {
+      reason = rung.device == device::Kind::cpu ? "runs on the CPU" : "runs on a GPU";
+    } else {
+      reason = rung.supports(problem, direction);
+    }
+    if (!reason) return rung;
+    reasons += fmt::format("{}{} {}", reasons.empty() ? "" : "; ", rung.name, *reason);
+  }
+  throw Error(ErrorKind::usage, fmt::format("attention: no implementation takes {}: {}", to_string(problem), reasons));
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,275 @@
+#include "cli/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace syslab::cli {
+namespace {
+
+constexpr const char* kMore = "More";
+constexpr const char* kHiddenVerb = "worker";
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  syslab run all --preset smoke              every experiment in seconds, checked and timed\n"
+    "  syslab run flash_forward -a seq=128,1024 -a head_dim=64\n"
+    "  syslab check flash_forward --mine me=kernel.so\n"
+    "  syslab report flash_forward\n"
+    "`syslab VERB --help` tells more; `syslab list` shows the experiments.";
+
+class Grammar {
+ public:
+  Grammar() : app_("syslab: the systems side of language-model training as checked, timed, stored experiments") {
+    app_.name("syslab");
+    app_.footer(kExamples);
+    app_.require_subcommand(0, 1);
+    app_.fallthrough();
+    app_.set_version_flag("--version", version());
+    auto& global = line_.global;
+    app_.add_option("--db", global.database, "Database file (default syslab.db, or SYSLAB_DB)")
+        ->envname("SYSLAB_DB")
+        ->type_name("FILE");
+    app_.add_flag("--json", global.json, "Results as JSON on standard output");
+    app_.add_flag("--quiet", global.quiet, "No progress and no summary");
+    one_of(app_.add_option("--color", color_, "auto (default), always, never"), "WHEN", {"auto", "always", "never"});
+    headlines();
+    more();
+  }
+
+  std::variant<CommandLine, Information> parse(std::vector<std::string> arguments) {
+    refuse_unknown_verb(arguments);
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    try {
+      app_.parse(arguments);
+    } catch (const CLI::CallForVersion&) {
+      return Information{version() + "\n"};
+    } catch (const CLI::CallForHelp&) {
+      return Information{help()};
+    } catch (const CLI::CallForAllHelp&) {
+      return Information{help()};
+    } catch (const CLI::ExtrasError& error) {
+      throw Error(ErrorKind::usage, unknown_argument(error.what()));
+    } catch (const CLI::ParseError& error) {
+      throw Error(ErrorKind::usage, fmt::format("{}{}", error.what(), see_help()));
+    }
+    if (app_.get_subcommands().empty()) return Information{help()};
+    line_.global.color = color_ == "always" ? Color::always : color_ == "never" ? Color::never : Color::automatic;
+    run_.laws = laws_ == "none" ? Laws::none : laws_ == "full" ? Laws::full : Laws::quick;
+    line_.verb = chosen(app_.get_subcommands().front()->get_name());
+    return line_;
+  }
+
+ private:
+  static std::string version() {
+    const BuildInfo& info = build_info();
+    return fmt::format("syslab {} ({}{})", info.version, info.git_sha.substr(0, 12),
+                       info.git_dirty ? ", modified" : "");
+  }
+
+  CLI::App& verb(const char* name, const char* help, const char* group = "Verbs") {
+    CLI::App* made = app_.add_subcommand(name, help);
+    made->group(group);
+    made->footer("");
+    return *made;
+  }
+
+  static void one_of(CLI::Option* option, const char* type, const std::vector<std::string>& words) {
+    option->type_name(type)->check(CLI::IsMember(words).description(""));
+  }
+
+  static void many(CLI::App& app, const char* name, const char* type, std::vector<std::string>& values,
+                   const char* help) {
+    app.add_option(name, values, help)->allow_extra_args(false)->take_all()->type_name(type);
+  }
+
+  static void selection(CLI::App& app, SelectionOptions& options) {
+    app.add_option("NAME", options.names, "Experiments: ids, globs, tag:NAME, comma lists, all")
+        ->required()
+        ->type_name("");
+    many(app, "--impl", "NAME", options.implementations, "Implementations, globs (default: all)");
+    many(app, "--mine", "NAME=FILE", options.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
+    app.add_option("--preset", options.preset, "smoke, laptop, paper: a named choice of axis values")
+        ->type_name("NAME");
+    app.add_option("--handout", options.handout, "Only experiments that this hand-out poses: 2025 or 2026")
+        ->type_name("YEAR");
+    app.add_option("--seed", options.seed, "Root of all random inputs (default 0)")->type_name("NUMBER");
+  }
+
+  static void axes(CLI::App& app, SelectionOptions& options) {
+    many(app, "-a,--axis", "AXIS=VALUES", options.assignments,
+         "axis=v1,v2 | axis=lo:hi:step | axis=pow2:lo:hi (exponents)");
+  }
+
+  template <typename Options>
+  static void limits(CLI::App& app, Options& options) {
+    app.add_option("--timeout", options.timeout, "Of one case: 30s, 5m (default 10m)")->type_name("DURATION");
+    app.add_option("--memory-limit", options.memory_limit, "Of one case beyond the worker's own: 2Gi (default none)")
+        ->type_name("SIZE");
+    app.add_option("--label", options.label, "A name for this run, for people")->type_name("TEXT");
+  }
+
+  static void contract(CLI::App& app, std::optional<std::string>& option) {
+    one_of(app.add_option("--contract", option,
+                          "What is promised: handout or full (default: full for ours, handout for --mine)"),
+           "WHICH", {"handout", "full"});
+  }
+
+  static void output(CLI::App& app, std::string& format, std::string& file) {
+    one_of(app.add_option("--to", format, "md, csv or json"), "FORMAT", {"md", "csv", "json"});
+    app.add_option("-o,--output", file, "File to write (default: standard output)")->type_name("FILE");
+  }
+
+  void headlines() {
+    CLI::App& check = verb("check", "Search the laws of experiments for counterexamples");
+    selection(check, check_.selection);
+    contract(check, check_.contract);
+    check.add_option("--cases", check_.cases, "Tries a law (default 100)")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(1, 1'000'000).description(""));
+    limits(check, check_);
+
+    CLI::App& run = verb("run", "Check, then measure, and store everything");
+    selection(run, run_.selection);
+    axes(run, run_.selection);
+    one_of(run.add_option("--laws", laws_, "Laws before the cases: none, quick (default), full"), "HOW",
+           {"none", "quick", "full"});
+    contract(run, run_.contract);
+    run.add_option("--protocol", run_.protocol,
+                   "How to measure: kernel or quick (default: quick for smoke, else kernel)")
+        ->type_name("NAME");
+    one_of(run.add_option("--data", run_.data, "Distribution of inputs: normal (default), uniform, zeros, ramp"),
+           "WHICH", {"normal", "uniform", "zeros", "ramp"});
+    limits(run, run_);
+
+    CLI::App& report = verb("report", "Tables and sentences from what is stored");
+    report.add_option("NAME", report_.experiments, "Experiments (default: all)")->type_name("");
+    one_of(report.add_option("--handout", report_.handout, "2025 or 2026 (default)"), "YEAR", {"2025", "2026"});
+    output(report, report_.format, report_.output);
+  }
+
+  void more() {
+    CLI::App& list = verb("list", "Experiments, one line each", kMore);
+    list.add_option("PATTERN", list_.patterns, "Ids, globs, tag:NAME (default: all)")->type_name("");
+    list.add_option("--tag", list_.tag, "Only those with this tag");
+    list.add_option("--handout", list_.handout, "Only those that this hand-out poses: 2025 or 2026");
+
+    CLI::App& describe = verb("describe", "One experiment: its question, axes, implementations, laws, metrics", kMore);
+    describe.add_option("NAME", describe_.name, "Experiment")->required()->type_name("");
+
+    CLI::App& plan = verb("plan", "The exact cases that run would make; runs nothing", kMore);
+    selection(plan, plan_.selection);
+    axes(plan, plan_.selection);
+
+    CLI::App& resume = verb("resume", "Finish what is missing of a run", kMore);
+    resume.add_option("RUN", resume_.run, "uid, its beginning, or latest (default)")->type_name("");
+    resume.add_flag("--failed", resume_.failed, "Try failed cases again, too");
+
+    CLI::App& replay = verb("replay", "Run a stored counterexample again", kMore);
+    replay.add_option("CHECK", replay_.check, "uid of a check, or its beginning")->required()->type_name("");
+
+    CLI::App& query = verb("query", "SQL on the database, read-only", kMore);
+    query.add_option("SQL", query_.sql, "A SELECT, or a file that ends in .sql")->required()->type_name("");
+    output(query, query_.format, query_.output);
+
+    CLI::App& merge = verb("merge", "Add what other databases hold", kMore);
+    merge.add_option("DB", merge_.databases, "Database files")->required()->type_name("");
+
+    verb("env", "Facts about this machine and this build", kMore);
+    verb("doctor", "Is this machine fit to measure? Findings and remedies", kMore);
+    verb(kHiddenVerb, "One case's process; speaks the worker protocol", "");
+  }
+
+  VerbOptions chosen(const std::string& name) const {
+    if (name == "check") return check_;
+    if (name == "run") return run_;
+    if (name == "report") return report_;
+    if (name == "list") return list_;
+    if (name == "describe") return describe_;
+    if (name == "plan") return plan_;
+    if (name == "resume") return resume_;
+    if (name == "replay") return replay_;
+    if (name == "query") return query_;
+    if (name == "merge") return merge_;
+    if (name == "env") return EnvOptions{};
+    if (name == "doctor") return DoctorOptions{};
+    return WorkerOptions{};
+  }
+
+  std::vector<std::string> verbs() const {
+    std::vector<std::string> names;
+    for (const CLI::App* sub : app_.get_subcommands([](const CLI::App*) { return true; })) {
+      if (!sub->get_group().empty()) names.push_back(sub->get_name());
+    }
+    return names;
+  }
+
+  // The first word that is neither an option nor a global option's value must be a verb.
+  void refuse_unknown_verb(const std::vector<std::string>& arguments) const {
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+      if (arguments[i] == "--db" || arguments[i] == "--color") {
+        ++i;
+        continue;
+      }
+      if (arguments[i].empty() || arguments[i][0] != '-') {
+        const std::vector<std::string> known = verbs();
+        if (arguments[i] == kHiddenVerb || std::find(known.begin(), known.end(), arguments[i]) != known.end()) return;
+        throw Error(ErrorKind::usage, unknown_name("verb", arguments[i], known));
+      }
+    }
+  }
+
+  const CLI::App& current() const {
+    const auto parsed = app_.get_subcommands();
+    return parsed.empty() ? static_cast<const CLI::App&>(app_) : *parsed.front();
+  }
+
+  std::string see_help() const {
+    const CLI::App& app = current();
+    return fmt::format("; see `syslab{} --help`", &app == &app_ ? "" : " " + app.get_name());
+  }
+
+  std::string unknown_argument(const std::string& otherwise) const {
+    for (const std::string& word : app_.remaining(true)) {
+      if (word.empty() || word[0] != '-') continue;
+      std::vector<std::string> known;
+      for (const CLI::App* app : {&current(), static_cast<const CLI::App*>(&app_)}) {
+        for (const CLI::Option* option : app->get_options()) {
+          for (const std::string& name : option->get_lnames()) {
+            if (std::find(known.begin(), known.end(), "--" + name) == known.end()) known.push_back("--" + name);
+          }
+        }
+      }
+      return unknown_name("option", word.substr(0, word.find('=')), known);
+    }
+    return otherwise + see_help();
+  }
+
+  std::string help() const { return app_.help(); }  // of the chosen verb, if one is
+
+  CLI::App app_;
+  CommandLine line_;
+  std::string color_ = "auto", laws_ = "quick";
+  CheckOptions check_;
+  RunOptions run_;
+  ReportOptions report_;
+  ListOptions list_;
+  DescribeOptions describe_;
+  PlanOptions plan_;
+  ResumeOptions resume_;
+  ReplayOptions replay_;
+  QueryOptions query_;
+  MergeOptions merge_;
+};
+
+}  // namespace
+
+std::variant<CommandLine, Information> parse_command_line(const std::vector<std::string>& arguments) {
+  return Grammar().parse(arguments);
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/experiment_json.hpp"
+#include "cli/verbs.hpp"
+#include "plan/plan.hpp"
+
+namespace syslab::cli {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+std::string values_text(const registry::Values& values) {
+  std::string text;
+  for (const Value& value : values) text += (text.empty() ? "" : ", ") + to_string(value);
+  return text;
+}
+
+// Two columns: names, and what there is to say about each.
+class Section {
+ public:
+  Section(std::string& text, const Console& console, std::string_view heading) : text_(text) {
+    text_ += "\n" + console.styled(heading, Style::bold) + "\n";
+  }
+  void row(std::string_view name, std::string_view says) {
+    constexpr std::size_t kNameWidth = 26;
+    const std::string body = wrapped(says, kWidth, kNameWidth + 4);
+    // The first line begins beside the name where the name leaves room for it.
+    if (name.size() <= kNameWidth && !body.empty()) {
+      text_ += fmt::format("  {:<{}}  {}", name, kNameWidth, body.substr(kNameWidth + 4));
+    } else {
+      text_ += fmt::format("  {}\n{}", name, body);
+    }
+  }
+
+ private:
+  std::string& text_;
+};
+
+std::string describe_axis(const registry::Axis& axis) {
+  std::string says = axis.help.empty() ? "" : axis.help + ": ";
+  says += values_text(axis.values);
+  if (!axis.also.empty()) says += "; also " + values_text(axis.also);
+  if (!axis.closed) says += "; or any other";
+  return says;
+}
+
+std::string describe_implementation(const registry::Implementation& it) {
+  std::string says = it.teaches;
+  if (it.is_reference) says = "the oracle. " + says;
+  if (it.is_peer) says = "a peer. " + says;
+  if (!it.dtypes.empty()) says += fmt::format(" ({})", fmt::join(it.dtypes, ", "));
+  return says.empty() ? "-" : says;
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const DescribeOptions& options) {
+  const registry::Experiment& experiment = context.registry.find(options.name);
+  const Console& console = context.console;
+  if (console.json()) {
+    console.print_document(experiment_json(experiment));
+    return Exit::well;
+  }
+  std::string text;
+  // The design wants the analogue first: nobody shall take our tool for the one that the problem's name promises.
+  if (!experiment.analogue.empty()) text += "our analogue: " + experiment.analogue + "\n";
+  text += console.styled(experiment.id, Style::bold) + ": " + experiment.title + "\n";
+  for (const registry::HandoutProblem& problem : experiment.problems) {
+    text += fmt::format("hand-out {}: problem {}, {}\n", problem.handout, problem.problem,
+                        counted(problem.points, "point"));
+  }
+  if (!experiment.tags.empty()) text += fmt::format("tags: {}\n", fmt::join(experiment.tags, ", "));
+  if (!experiment.aliases.empty()) text += fmt::format("also called: {}\n", fmt::join(experiment.aliases, ", "));
+  if (!experiment.question.empty()) text += "\n" + wrapped(experiment.question, kWidth, 0);
+  if (!experiment.axes.empty()) {
+    Section section(text, console, "Axes");
+    for (const registry::Axis& axis : experiment.axes) section.row(axis.name, describe_axis(axis));
+  }
+  if (!experiment.presets.empty()) {
+    Section section(text, console, "Presets");
+    for (const auto& [name, preset] : experiment.presets) {
+      std::string says;
+      for (const auto& [axis, values] : preset) says += (says.empty() ? "" : "; ") + axis + "=" + values_text(values);
+      section.row(name, says.empty() ? "the defaults" : says);
+    }
+  }
+  if (!experiment.implementations.empty()) {
+    Section section(text, console, "Implementations");
+    for (const registry::Implementation& it : experiment.implementations) {
+      section.row(it.name, describe_implementation(it));
+    }
+    if (experiment.accepts_mine) section.row("yours", "--mine NAME=kernel.so or --mine NAME=flash.py:Class");
+  }
+  if (!experiment.laws.empty()) {
+    Section section(text, console, "Laws");
+    for (const registry::LawInfo& law : experiment.laws) section.row(law.id, law.statement);
+  }
+  if (!experiment.metrics.empty()) {
+    Section section(text, console, "Metrics");
+    for (const registry::Metric& metric : experiment.metrics) {
+      section.row(fmt::format("{} [{}]", metric.name, metric.unit), metric.help);
+    }
+  }
+  if (!experiment.skips.empty()) {
+    Section section(text, console, "Skipped");
+    for (const registry::SkipRule& rule : experiment.skips) section.row("", rule.reason);
+  }
+  plan::Selection selection;
+  selection.patterns = {experiment.id};
+  Section section(text, console, "Try");
+  section.row("syslab plan " + experiment.id,
+              counted(static_cast<std::int64_t>(plan::make_plan(context.registry, selection).cases.size()), "case"));
+  for (const auto& [name, preset] : experiment.presets) {
+    selection.preset = name;
+    section.row(fmt::format("syslab run {} --preset {}", experiment.id, name),
+                counted(static_cast<std::int64_t>(plan::make_plan(context.registry, selection).cases.size()), "case"));
+  }
+  if (!experiment.laws.empty()) {
+    section.row("syslab check " + experiment.id, counted(static_cast<std::int64_t>(experiment.laws.size()), "law"));
+  }
+  console.print(text);
+  return Exit::well;
+}
+
+}  // namespace syslab::cli

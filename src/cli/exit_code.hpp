@@ -1,0 +1,27 @@
+// What syslab tells the shell. The one place where outcomes become numbers.
+#pragma once
+
+#include "core/error.hpp"
+#include "worker/protocol.hpp"
+
+namespace syslab::cli {
+
+enum class Exit {
+  well = 0,
+  wrong = 1,       // a check or a law failed
+  usage = 2,       // the command, or a file it names, is not right
+  incomplete = 3,  // cases failed, timed out, or are missing
+  tool = 4,        // the store or syslab itself failed
+  unclear = 5,     // a comparison without a verdict
+  slower = 6,      // a comparison with a bad one
+};
+
+// The one that counts when both happened: 4 > 2 > 1 > 6 > 3 > 5 > 0.
+Exit worse(Exit a, Exit b);
+
+Exit exit_of(ErrorKind kind);
+
+// `unsupported`, `skipped`, and an `oom` where the experiment declares it an answer, are no failures.
+Exit exit_of(worker::Status status, bool oom_is_an_answer);
+
+}  // namespace syslab::cli

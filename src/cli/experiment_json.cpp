@@ -1,0 +1,62 @@
+#include "cli/experiment_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace syslab::cli {
+namespace {
+
+Json values_json(const registry::Values& values) {
+  Json json = Json::array();
+  for (const Value& value : values) json.push_back(to_json_value(value));
+  return json;
+}
+
+}  // namespace
+
+Json experiment_json(const registry::Experiment& experiment) {
+  Json axes = Json::array(), presets = Json::object(), implementations = Json::array(), metrics = Json::array(),
+       laws = Json::array(), problems = Json::array();
+  for (const registry::Axis& axis : experiment.axes) {
+    axes.push_back({{"name", axis.name},
+                    {"values", values_json(axis.values)},
+                    {"also", values_json(axis.also)},
+                    {"closed", axis.closed},
+                    {"help", axis.help}});
+  }
+  for (const auto& [name, preset] : experiment.presets) {
+    Json json = Json::object();
+    for (const auto& [axis, values] : preset) json[axis] = values_json(values);
+    presets[name] = json;
+  }
+  for (const registry::Implementation& it : experiment.implementations) {
+    implementations.push_back({{"name", it.name},
+                               {"teaches", it.teaches},
+                               {"dtypes", it.dtypes},
+                               {"reference", it.is_reference},
+                               {"peer", it.is_peer}});
+  }
+  for (const registry::Metric& metric : experiment.metrics) {
+    metrics.push_back({{"name", metric.name}, {"unit", metric.unit}, {"help", metric.help}});
+  }
+  for (const registry::LawInfo& law : experiment.laws) laws.push_back({{"id", law.id}, {"statement", law.statement}});
+  for (const registry::HandoutProblem& problem : experiment.problems) {
+    problems.push_back({{"handout", problem.handout}, {"problem", problem.problem}, {"points", problem.points}});
+  }
+  return {{"id", experiment.id},
+          {"version", experiment.version},
+          {"title", experiment.title},
+          {"question", experiment.question},
+          {"analogue", experiment.analogue},
+          {"aliases", experiment.aliases},
+          {"tags", experiment.tags},
+          {"problems", problems},
+          {"axes", axes},
+          {"presets", presets},
+          {"implementations", implementations},
+          {"metrics", metrics},
+          {"laws", laws},
+          {"accepts_mine", experiment.accepts_mine},
+          {"oom_is_an_answer", experiment.oom_is_an_answer}};
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,71 @@
+// The program: seals the registry, reads the command line, carries out one verb, and tells the shell.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <nlohmann/json.hpp>
+
+#include "cli/command_line.hpp"
+#include "cli/verbs.hpp"
+#include "registry/registry.hpp"
+
+namespace syslab::cli {
+
+namespace {
+
+// `console` is null while the command line itself is at fault.
+Exit report_error(const Console* console, bool json, ErrorKind kind, const std::string& message) {
+  if (json) {
+    const Json error{{"error", {{"kind", to_string(kind)}, {"message", message}}}};
+    fmt::print("{}\n", error.dump(-1, ' ', false, Json::error_handler_t::replace));
+  }
+  const std::string name = console == nullptr ? "syslab:" : console->styled_error("syslab:", Style::bad);
+  fmt::print(stderr, "{} {}\n", name, message);
+  return exit_of(kind);
+}
+
+template <typename Body>
+Exit guarded(const Console* console, bool json, Body body) {
+  try {
+    return body();
+  } catch (const Error& error) {
+    return report_error(console, json, error.kind(), error.what());
+  } catch (const std::bad_alloc&) {
+    return report_error(console, json, ErrorKind::internal, "out of memory");
+  } catch (const std::exception& error) {
+    return report_error(console, json, ErrorKind::internal, error.what());
+  }
+}
+
+Exit run(const std::vector<std::string>& arguments) {
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  std::variant<CommandLine, Information> parsed;
+  const Exit grammar = guarded(nullptr, json, [&] {
+    parsed = parse_command_line(arguments);
+    return Exit::well;
+  });
+  if (grammar != Exit::well) return grammar;
+  if (const auto* information = std::get_if<Information>(&parsed)) {
+    fmt::print("{}", information->text);
+    return Exit::well;
+  }
+  const CommandLine& line = std::get<CommandLine>(parsed);
+  const Console console(line.global);
+  return guarded(&console, line.global.json, [&] {
+    registry::Registry::global().seal();
+    const Context context{registry::Registry::global(), line.global, console, arguments};
+    return std::visit([&](const auto& options) { return execute(context, options); }, line.verb);
+  });
+}
+
+}  // namespace
+}  // namespace syslab::cli
+
+int main(int argc, char** argv) {
+  // A file size limit shall be an error of write(), which the store reports, and not the end of the process.
+  std::signal(SIGXFSZ, SIG_IGN);
+  return static_cast<int>(syslab::cli::run(std::vector<std::string>(argv + 1, argv + argc)));
+}

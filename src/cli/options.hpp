@@ -1,0 +1,107 @@
+// What a command line asks for, verb by verb. Plain data: parsed by command_line.cpp, carried out by one file a verb.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace syslab::cli {
+
+enum class Color { automatic, always, never };
+
+struct GlobalOptions {
+  std::string database = "syslab.db";
+  bool json = false;
+  bool quiet = false;
+  Color color = Color::automatic;
+};
+
+// Which experiments, at which points, with which implementations.
+struct SelectionOptions {
+  std::vector<std::string> names;
+  std::vector<std::string> assignments;  // "seq=128,1024"
+  std::optional<std::string> preset;
+  std::vector<std::string> implementations;
+  std::vector<std::string> mine;  // "me=kernel.so"
+  std::string handout;
+  std::uint64_t seed = 0;
+};
+
+struct ListOptions {
+  std::vector<std::string> patterns;
+  std::string tag;
+  std::string handout;
+};
+
+struct DescribeOptions {
+  std::string name;
+};
+
+struct PlanOptions {
+  SelectionOptions selection;
+};
+
+enum class Laws { none, quick, full };
+
+struct RunOptions {
+  SelectionOptions selection;
+  Laws laws = Laws::quick;  // before the cases
+  std::optional<std::string> contract;
+  std::optional<std::string> protocol;
+  std::string data = "normal";
+  std::string timeout = "10m";
+  std::string memory_limit;
+  std::string label;
+};
+
+struct CheckOptions {
+  SelectionOptions selection;
+  std::optional<std::string> contract;
+  int cases = 100;  // tries a law
+  std::string timeout = "10m";
+  std::string memory_limit;
+  std::string label;
+};
+
+struct ResumeOptions {
+  std::string run = "latest";
+  bool failed = false;  // failed cases too, not only missing ones
+};
+
+struct ReplayOptions {
+  std::string check;
+};
+
+struct ReportOptions {
+  std::vector<std::string> experiments;
+  std::string handout = "2026";
+  std::string format;  // empty: Markdown
+  std::string output;  // empty: standard output
+};
+
+struct QueryOptions {
+  std::string sql;  // or a file that ends in .sql
+  std::string format;
+  std::string output;
+};
+
+struct MergeOptions {
+  std::vector<std::string> databases;
+};
+
+struct EnvOptions {};
+struct DoctorOptions {};
+struct WorkerOptions {};
+
+using VerbOptions =
+    std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
+                 ReportOptions, QueryOptions, MergeOptions, EnvOptions, DoctorOptions, WorkerOptions>;
+
+struct CommandLine {
+  GlobalOptions global;
+  VerbOptions verb;
+};
+
+}  // namespace syslab::cli

@@ -1,0 +1,82 @@
+#include "cli/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace syslab::cli {
+namespace {
+
+bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
+  return std::any_of(plan.mine.begin(), plan.mine.end(),
+                     [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; });
+}
+
+void number_cases(plan::Plan& plan) {
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) plan.cases[i].index = static_cast<int>(i);
+}
+
+}  // namespace
+
+plan::Selection to_selection(const SelectionOptions& options) {
+  plan::Selection selection;
+  selection.patterns = options.names;
+  for (const std::string& text : options.assignments) selection.assignments.push_back(plan::parse_assignment(text));
+  selection.preset = options.preset;
+  selection.implementations = options.implementations;
+  for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
+  selection.handout = options.handout;
+  selection.root_seed = options.seed;
+  return selection;
+}
+
+plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,
+                    const std::optional<std::string>& contract) {
+  if (contract) return plan::make_law_plan(registry, selection, *contract);
+  plan::Plan ours = plan::make_law_plan(registry, selection, "full");
+  if (selection.mine.empty()) return ours;
+  plan::Plan mine = plan::make_law_plan(registry, selection, "handout");
+  std::erase_if(ours.cases, [&](const plan::PlannedCase& planned) { return is_mine(ours, planned); });
+  std::erase_if(mine.cases, [&](const plan::PlannedCase& planned) { return !is_mine(mine, planned); });
+  return joined(std::move(ours), std::move(mine));
+}
+
+plan::Plan joined(plan::Plan first, plan::Plan second) {
+  first.cases.insert(first.cases.end(), std::make_move_iterator(second.cases.begin()),
+                     std::make_move_iterator(second.cases.end()));
+  number_cases(first);
+  return first;
+}
+
+Nanoseconds duration_option(const std::string& name, const std::string& text) {
+  const std::optional<Nanoseconds> duration = parse_duration(text);
+  if (!duration || duration->count() <= 0) {
+    throw Error(ErrorKind::usage, fmt::format("{} '{}' is no duration; write 30s, 500ms or 5m", name, text));
+  }
+  return *duration;
+}
+
+std::uint64_t bytes_option(const std::string& name, const std::string& text) {
+  if (text.empty()) return 0;
+  const std::optional<std::uint64_t> bytes = parse_bytes(text);
+  if (!bytes || *bytes == 0) {
+    throw Error(ErrorKind::usage, fmt::format("{} '{}' is no size; write 2Gi (binary) or 2G (decimal)", name, text));
+  }
+  return *bytes;
+}
+
+std::string label_of(const plan::PlannedCase& planned) {
+  std::string label = planned.experiment->id;
+  if (!planned.implementation.empty()) label += " " + planned.implementation;
+  if (planned.task == plan::Task::law) {
+    label += " " + planned.law;
+    if (planned.params.has("contract")) label += fmt::format(" ({})", to_string(planned.params.at("contract")));
+  } else if (planned.params.size() > 0) {
+    label += " " + planned.params.label();
+  }
+  return label;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,28 @@
+// From options of the command line to the plan's words.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "cli/options.hpp"
+#include "core/units.hpp"
+#include "plan/plan.hpp"
+
+namespace syslab::cli {
+
+plan::Selection to_selection(const SelectionOptions& options);
+
+// Laws under their contracts: `contract` when given, else "full" for ours and "handout" for --mine. Indices begin at 0.
+plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,
+                    const std::optional<std::string>& contract);
+
+// `first`, then `second`, indexed anew.
+plan::Plan joined(plan::Plan first, plan::Plan second);
+
+Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
+std::uint64_t bytes_option(const std::string& name, const std::string& text);   // 0 when empty
+
+// "flash_forward flash_tiled causal=true seq=128", "flash_forward naive attention.causal_prefix (full)".
+std::string label_of(const plan::PlannedCase& planned);
+
+}  // namespace syslab::cli

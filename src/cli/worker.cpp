@@ -1,0 +1,13 @@
+#include <unistd.h>
+
+#include "cli/verbs.hpp"
+#include "worker/serve.hpp"
+
+namespace syslab::cli {
+
+// A worker's exit code belongs to the worker protocol, where 4 says the same as here.
+Exit execute(const Context&, const WorkerOptions&) {
+  return worker::serve(STDIN_FILENO, STDOUT_FILENO) == 0 ? Exit::well : Exit::tool;
+}
+
+}  // namespace syslab::cli

@@ -48,14 +48,6 @@ struct Tensor {
     const auto slots = static_cast<std::int64_t>(bytes.size() / size_of(dtype));
     for (std::int64_t offset = 0; offset < slots; ++offset) store(offset, normal(random));
   }
-
-  // The same values in fp64, contiguous: what the reference reads.
-  Tensor in_fp64() const {
-    Tensor copy(DType::f64, shape);
-    const std::vector<double> exact = values();
-    std::memcpy(copy.bytes.data(), exact.data(), copy.bytes.size());
-    return copy;
-  }
 };
 
 // A problem with random inputs and outputs of its dtype.
@@ -83,22 +75,6 @@ struct Instance {
     validate(problem, backward_args());
     rung.forward(problem, forward_args(), workspace, {});
     rung.backward(problem, backward_args(), workspace, {});
-  }
-
-  // The oracle on the same inputs, and on their absolute values: the magnitude that rounding errors scale with.
-  Instance oracle(bool absolute = false) const {
-    Instance exact({problem.rows, problem.dim, DType::f64});
-    exact.x = x.in_fp64();
-    exact.w = w.in_fp64();
-    exact.dy = dy.in_fp64();
-    if (absolute) {
-      for (Tensor* input : {&exact.x, &exact.w, &exact.dy}) {
-        const std::vector<double> values = input->values();
-        for (std::size_t i = 0; i < values.size(); ++i) input->store(static_cast<std::int64_t>(i), std::abs(values[i]));
-      }
-    }
-    exact.run(find_rung("reference"));
-    return exact;
   }
 };
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/weighted_sum/oracle.hpp"
 #include "tests/ops/weighted_sum_fixture.hpp"
 
 namespace syslab::weighted_sum {
@@ -10,21 +11,22 @@ namespace {
 const std::vector<DType> kHostDtypes = {DType::f32, DType::f16, DType::bf16};
 
 // Largest error ÷ bound over all elements of one output.
-double worst_ratio(const Tensor& found, const Tensor& exact, const Tensor& magnitude, std::int64_t terms) {
-  const std::vector<double> a = found.values(), b = exact.values(), m = magnitude.values();
+double worst_ratio(const Tensor& found, const Expected& expected) {
+  const std::vector<double> values = found.values();
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    const double ratio = std::abs(a[i] - b[i]) / error_bound(found.dtype, terms, m[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double ratio = std::abs(values[i] - expected.value[i]) / expected.tolerance[i];
     worst = std::isnan(ratio) ? INFINITY : std::max(worst, ratio);
   }
   return worst;
 }
 
-double worst_ratio(const Instance& found) {
-  const Instance exact = found.oracle(), magnitude = found.oracle(true);
-  return std::max({worst_ratio(found.y, exact.y, magnitude.y, found.problem.dim),
-                   worst_ratio(found.dx, exact.dx, magnitude.dx, 1),
-                   worst_ratio(found.dw, exact.dw, magnitude.dw, found.problem.rows)});
+double worst_ratio(Instance& found) {
+  const ForwardArgs forward = found.forward_args();
+  const BackwardArgs backward = found.backward_args();
+  const Expected y = forward_oracle(found.problem, forward.x, forward.w);
+  const BackwardOracle gradients = backward_oracle(found.problem, backward.x, backward.w, backward.dy);
+  return std::max({worst_ratio(found.y, y), worst_ratio(found.dx, gradients.dx), worst_ratio(found.dw, gradients.dw)});
 }
 
 TEST(WeightedSum, ReferenceGivesTheFormulasByHand) {

@@ -1,0 +1,51 @@
+# What syslab needs from the distribution, and how it gets there. Sourced by tools/quickstart, tools/test and .ci/run.
+# Names are those of Debian 12 and Ubuntu 24.04.
+
+build_packages=(
+  g++ meson ninja-build pkg-config python3
+  libfmt-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libdlpack-dev librapidcheck-dev libopenblas-dev
+  libgtest-dev libgmock-dev
+)
+# Tests prove the ways in from Python; benchmarks of host-side costs are built where their library is.
+test_packages=(libbenchmark-dev python3-numpy python3-torch)
+check_packages=(clang-format ccache)
+
+say() { printf '\n\033[1m%s\033[0m\n' "$*" >&2; }
+die() { printf '%s\n' "$*" >&2; exit 2; }
+
+# missing_packages NAME… : those that are not installed, one a line.
+missing_packages() {
+  local name
+  for name in "$@"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" = installed ] || printf '%s\n' "$name"
+  done
+}
+
+# ensure_packages INSTALL NAME… : installs what is missing with apt when INSTALL is 1; otherwise names it and stops.
+ensure_packages() {
+  local install=$1 missing=() apt=(apt-get)
+  shift
+  command -v dpkg-query >/dev/null || die "This is no Debian or Ubuntu system. Install the libraries that README.md names, then build with: meson setup build && ninja -C build"
+  mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
+  if [ "$install" != 1 ]; then
+    die "Missing packages: ${missing[*]}
+Install them with:  sudo apt-get install --no-install-recommends ${missing[*]}"
+  fi
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || die "Missing packages: ${missing[*]}
+Neither root nor sudo is at hand: ask an administrator to install them."
+    apt=(sudo apt-get)
+  fi
+  say "Installing with ${apt[*]}: ${missing[*]}"
+  export DEBIAN_FRONTEND=noninteractive
+  "${apt[@]}" update -q >&2
+  "${apt[@]}" install -y -q --no-install-recommends "${missing[@]}" >&2
+}
+
+# configure DIRECTORY OPTION… : a build directory, made only if it is not there.
+configure() {
+  local directory=$1
+  shift
+  [ -f "$directory/build.ninja" ] || meson setup "$directory" "$@" >&2
+}

@@ -1,0 +1,26 @@
+// An implementation of attention by name, wherever it lives: on our ladder, in somebody's library, in another process.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/call_channel.hpp"
+#include "ops/attention/attention.hpp"
+
+namespace syslab::capi {
+
+// Somebody's file: a shared library, or a source file of another language served over `open_channel`.
+struct Mine {
+  std::string path, digest;
+  bool foreign = false;
+  std::string language = "Python";
+};
+
+// Error(usage) when the name is not on the ladder, or the library cannot be used. `open_channel` is called for foreign
+// implementations only.
+attention::Rung attention_implementation(const std::string& name, const std::optional<Mine>& mine,
+                                         const std::function<std::shared_ptr<CallChannel>()>& open_channel);
+
+}  // namespace syslab::capi

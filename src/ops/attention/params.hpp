@@ -1,0 +1,13 @@
+// From the axes of a case to a problem: the words that attention experiments share.
+#pragma once
+
+#include "core/value.hpp"
+#include "ops/attention/attention.hpp"
+
+namespace syslab::attention {
+
+// Axes: batch, heads, heads_kv (0: as heads), seq, seq_k (0: as seq), head_dim, dtype, causal, align ("top_left",
+// "bottom_right"; read only when causal). Validated: Error(usage) names the field that is impossible.
+Problem problem_from(const Params& params);
+
+}  // namespace syslab::attention

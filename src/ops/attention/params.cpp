@@ -19,8 +19,7 @@ Problem problem_from(const Params& params) {
   problem.head_dim = params.integer("head_dim");
   const auto dtype = parse_dtype(params.text("dtype"));
   if (!dtype) {
-    throw Error(ErrorKind::usage,
-                fmt::format("dtype '{}' is none of fp64, fp32, fp16, bf16", params.text("dtype")));
+    throw Error(ErrorKind::usage, fmt::format("dtype '{}' is none of fp64, fp32, fp16, bf16", params.text("dtype")));
   }
   problem.dtype = *dtype;
   if (params.flag("causal")) {

@@ -8,8 +8,9 @@
  * exception crosses this interface. Work is queued on `stream` (a cudaStream_t as void*, NULL for the default stream;
  * ignored on the CPU, where work is done on return); the host is never synchronised.
  *
- * A library that exports these functions (syslab_plugin_abi included) can be tested and measured:
+ * A library that exports these functions (syslab_version is not asked for) can be tested and measured:
  *     syslab check flash_forward --mine me=./libmine.so
+ * It is handed (B, S, D) where there is one head, (B, H, S, D) otherwise; docs/check-your-own-kernel.md has an example.
  */
 #ifndef SYSLAB_H
 #define SYSLAB_H
@@ -39,16 +40,16 @@ enum {
 };
 
 typedef struct syslab_attention_options {
-  uint32_t struct_size;       /* sizeof(syslab_attention_options): how newer callers and libraries meet */
+  uint32_t struct_size;       /* sizeof(syslab_attention_options): fields beyond it have their defaults */
   float scale;                /* 0: 1/sqrt(D) */
   int32_t causal;             /* 0 none, 1 top-left, 2 bottom-right */
   int32_t deterministic;      /* nonzero: bitwise repeatable implementations only */
   const char* implementation; /* NULL: the dispatcher's choice */
-  void* workspace;            /* NULL: taken and freed in stream order */
+  void* workspace;            /* NULL: taken and freed in stream order; else at a multiple of 128 bytes */
   size_t workspace_bytes;
 } syslab_attention_options;
 
-/* options may be NULL for defaults. */
+/* options may be NULL for defaults. A longer structure than the library knows is accepted if the rest of it is zero. */
 SYSLAB_API int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out,
                                         DLTensor* lse, const syslab_attention_options* options, void* stream);
 
@@ -56,11 +57,13 @@ SYSLAB_API int syslab_attention_backward(const DLTensor* q, const DLTensor* k, c
                                          const DLTensor* lse, const DLTensor* dout, DLTensor* dq, DLTensor* dk,
                                          DLTensor* dv, const syslab_attention_options* options, void* stream);
 
-/* Bytes that a call on tensors shaped like these would take: backward != 0 for the backward pass. */
+/* Bytes that a call on tensors shaped like these would take: backward != 0 for the backward pass. Looks at no data: the
+ * pointers may be NULL. Fails with the reason where the call itself would be refused: this is how a library says what it
+ * does not support. */
 SYSLAB_API int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
                                           const syslab_attention_options* options, size_t* bytes);
 
-/* The last error of this thread; "" if there was none. Valid until the thread's next call. */
+/* Why this thread's last call failed; "" if it did not. Valid until the thread's next call. */
 SYSLAB_API const char* syslab_last_error(void);
 
 SYSLAB_API uint32_t syslab_plugin_abi(void); /* SYSLAB_PLUGIN_ABI */

@@ -1,0 +1,238 @@
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <string>
+
+#include "capi/dlpack_tensor.hpp"
+#include "capi/syslab.h"
+#include "core/build_info.hpp"
+#include "device/buffer.hpp"
+#include "ops/attention/attention.hpp"
+
+namespace syslab::capi {
+namespace {
+
+using attention::Direction;
+using attention::Mask;
+using attention::Problem;
+using attention::Rung;
+
+thread_local std::string last_error;
+
+int status_of(ErrorKind kind) {
+  switch (kind) {
+    case ErrorKind::usage:
+    case ErrorKind::config:
+      return SYSLAB_ERROR_USAGE;
+    case ErrorKind::oom:
+      return SYSLAB_ERROR_OUT_OF_MEMORY;
+    case ErrorKind::device:
+      return SYSLAB_ERROR_DEVICE;
+    case ErrorKind::comm:
+    case ErrorKind::check:
+    case ErrorKind::store:
+    case ErrorKind::internal:
+      break;
+  }
+  return SYSLAB_ERROR_INTERNAL;
+}
+
+int fail(int status, const char* function, const char* message) noexcept {
+  try {
+    last_error = fmt::format("{}: {}", function, message);
+  } catch (...) {
+    last_error.assign("out of memory");  // fits the string's own storage: allocates nothing
+  }
+  return status;
+}
+
+// Runs the body of an exported function; whatever it throws becomes a status and the thread's last error.
+template <typename Body>
+int guarded(const char* function, Body&& body) noexcept {
+  last_error.clear();
+  int status = SYSLAB_OK;
+  try {
+    body();
+  } catch (const Error& error) {
+    status = fail(status_of(error.kind()), function, error.what());
+  } catch (const std::bad_alloc&) {
+    status = fail(SYSLAB_ERROR_OUT_OF_MEMORY, function, "out of memory on the host; take a smaller problem");
+  } catch (const std::exception& error) {
+    status = fail(SYSLAB_ERROR_INTERNAL, function, error.what());
+  } catch (...) {
+    status = fail(SYSLAB_ERROR_INTERNAL, function, "an exception of unknown type was thrown");
+  }
+  // Nobody reads the account of buffers on this side of the interface; in a process that calls for days it must not
+  // grow.
+  device::MemoryLog::global().clear();
+  return status;
+}
+
+// What the caller set, with defaults for what an older caller does not know. A newer caller may pass a longer structure
+// as long as what lies beyond ours is zero, which by convention means "as before".
+syslab_attention_options read_options(const syslab_attention_options* given) {
+  syslab_attention_options options{};
+  if (given == nullptr) return options;
+  const std::size_t size = given->struct_size;
+  if (size < sizeof(given->struct_size)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("options.struct_size is {}; set it to sizeof(syslab_attention_options)", size));
+  }
+  std::memcpy(&options, given, std::min(size, sizeof(options)));
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  for (std::size_t at = sizeof(options); at < size; ++at) {
+    if (bytes[at] != 0) {
+      throw Error(ErrorKind::usage, fmt::format("options of {} bytes set a field that this version ({} bytes) does not "
+                                                "know; use a newer libsyslab or leave the field zero",
+                                                size, sizeof(options)));
+    }
+  }
+  if (!std::isfinite(options.scale))
+    throw Error(ErrorKind::usage, "options.scale is not a finite number; 0 means 1/√D");
+  if (options.causal < 0 || options.causal > 2) {
+    throw Error(ErrorKind::usage,
+                fmt::format("options.causal is {}; 0 (none), 1 (top-left) or 2 (bottom-right)", options.causal));
+  }
+  return options;
+}
+
+Problem problem_of(const ConstTensorView& q, const ConstTensorView& k, const syslab_attention_options& options) {
+  Problem problem;
+  problem.batch = q.size(0);
+  problem.heads_q = q.size(1);
+  problem.heads_kv = k.size(1);
+  problem.seq_q = q.size(2);
+  problem.seq_k = k.size(2);
+  problem.head_dim = q.size(3);
+  problem.scale = options.scale;
+  problem.mask = options.causal == 0 ? Mask::none : options.causal == 1 ? Mask::top_left : Mask::bottom_right;
+  problem.dtype = q.dtype;
+  attention::validate(problem);
+  return problem;
+}
+
+// All tensors of a call have heads or none has.
+void require_same_rank(const DLTensor* q, std::initializer_list<std::pair<std::string_view, const DLTensor*>> others) {
+  for (const auto& [name, tensor] : others) {
+    const int expected = name == "lse" ? q->ndim - 1 : q->ndim;
+    if (tensor->ndim != expected) {
+      throw Error(ErrorKind::usage, fmt::format("{} has {} dimensions where q has {}; it must have {}", name,
+                                                tensor->ndim, q->ndim, expected));
+    }
+  }
+}
+
+const Rung& choose(const Problem& problem, Direction direction, const syslab_attention_options& options) {
+  const auto reason_against = [&](const Rung& rung) -> std::optional<std::string> {
+    if (rung.device != device::Kind::cpu) return "'" + rung.name + "' does not run on the CPU";
+    if (options.deterministic != 0 && !rung.deterministic) return "'" + rung.name + "' is not deterministic";
+    return rung.supports(problem, direction);
+  };
+  if (options.implementation != nullptr) {
+    const Rung& rung = attention::find_rung(options.implementation);
+    if (const auto reason = reason_against(rung)) throw Error(ErrorKind::usage, *reason);
+    return rung;
+  }
+  const Rung& best = attention::dispatch(problem, direction, device::Kind::cpu);
+  if (!reason_against(best)) return best;
+  const std::span<const Rung> rungs = attention::ladder();
+  for (auto rung = rungs.rbegin(); rung != rungs.rend(); ++rung) {
+    if (!reason_against(*rung)) return *rung;
+  }
+  throw Error(ErrorKind::usage, fmt::format("no deterministic implementation takes {}", to_string(problem)));
+}
+
+ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Direction direction,
+                             const syslab_attention_options& options) {
+  if (options.workspace == nullptr) return {};
+  const std::size_t needed = rung.workspace_bytes(problem, direction);
+  if (options.workspace_bytes < needed) {
+    throw Error(ErrorKind::usage,
+                fmt::format("the workspace has {} bytes, '{}' needs {}; ask syslab_attention_workspace",
+                            options.workspace_bytes, rung.name, needed));
+  }
+  if (reinterpret_cast<std::uintptr_t>(options.workspace) % device::kAlignment != 0) {
+    throw Error(ErrorKind::usage,
+                fmt::format("the workspace must begin at a multiple of {} bytes", device::kAlignment));
+  }
+  return {options.workspace, options.workspace_bytes};
+}
+
+}  // namespace
+}  // namespace syslab::capi
+
+using namespace syslab;        // NOLINT: what follows is the C interface itself
+using namespace syslab::capi;  // NOLINT
+
+extern "C" {
+
+int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out, DLTensor* lse,
+                             const syslab_attention_options* given, void* stream) {
+  return guarded("syslab_attention_forward", [&] {
+    const syslab_attention_options options = read_options(given);
+    const attention::ForwardArgs args{read_matrix("q", q), read_matrix("k", k), read_matrix("v", v),
+                                      read_matrix("out", out), read_lse(lse)};
+    require_same_rank(q, {{"k", k}, {"v", v}, {"out", out}, {"lse", lse}});
+    const Problem problem = problem_of(args.q, args.k, options);
+    attention::validate(problem, args);
+    const Rung& rung = choose(problem, Direction::forward, options);
+    rung.forward(problem, args, workspace_for(rung, problem, Direction::forward, options), {device::Kind::cpu, stream});
+  });
+}
+
+int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTensor* v, const DLTensor* out,
+                              const DLTensor* lse, const DLTensor* dout, DLTensor* dq, DLTensor* dk, DLTensor* dv,
+                              const syslab_attention_options* given, void* stream) {
+  return guarded("syslab_attention_backward", [&] {
+    const syslab_attention_options options = read_options(given);
+    const attention::BackwardArgs args{read_matrix("q", q),     read_matrix("k", k),   read_matrix("v", v),
+                                       read_matrix("out", out), read_lse(lse),         read_matrix("dout", dout),
+                                       read_matrix("dq", dq),   read_matrix("dk", dk), read_matrix("dv", dv)};
+    require_same_rank(
+        q, {{"k", k}, {"v", v}, {"out", out}, {"lse", lse}, {"dout", dout}, {"dq", dq}, {"dk", dk}, {"dv", dv}});
+    const Problem problem = problem_of(args.q, args.k, options);
+    attention::validate(problem, args);
+    const Rung& rung = choose(problem, Direction::backward, options);
+    rung.backward(problem, args, workspace_for(rung, problem, Direction::backward, options),
+                  {device::Kind::cpu, stream});
+  });
+}
+
+int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
+                               const syslab_attention_options* given, size_t* bytes) {
+  return guarded("syslab_attention_workspace", [&] {
+    if (bytes == nullptr) throw Error(ErrorKind::usage, "bytes is NULL; it takes the answer");
+    *bytes = 0;
+    const syslab_attention_options options = read_options(given);
+    const ConstTensorView q_view = read_matrix("q", q, Memory::unused), k_view = read_matrix("k", k, Memory::unused);
+    const ConstTensorView v_view = read_matrix("v", v, Memory::unused);
+    require_same_rank(q, {{"k", k}, {"v", v}});
+    const Problem problem = problem_of(q_view, k_view, options);
+    for (const auto& [name, view] : {std::pair{"k", k_view}, std::pair{"v", v_view}}) {
+      const Shape shape{problem.batch, problem.heads_kv, problem.seq_k, problem.head_dim};
+      if (view.shape != shape || view.dtype != problem.dtype) {
+        throw Error(ErrorKind::usage,
+                    fmt::format("{} is {} {}; beside q and k it must be {} {}", name, to_string(view.dtype),
+                                to_string(view.shape), to_string(problem.dtype), to_string(shape)));
+      }
+    }
+    const Direction direction = backward != 0 ? Direction::backward : Direction::forward;
+    *bytes = choose(problem, direction, options).workspace_bytes(problem, direction);
+  });
+}
+
+const char* syslab_last_error(void) { return last_error.c_str(); }
+
+uint32_t syslab_plugin_abi(void) { return SYSLAB_PLUGIN_ABI; }
+
+const char* syslab_version(void) {
+  try {
+    return build_info().version.c_str();
+  } catch (...) {
+    return "unknown";
+  }
+}
+
+}  // extern "C"

@@ -1,0 +1,38 @@
+// DLPack tensors of the C interface as views, and views as DLPack tensors for somebody else's library.
+#pragma once
+
+#include <dlpack/dlpack.h>
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "core/tensor.hpp"
+
+namespace syslab::capi {
+
+// Whether a tensor must have memory: a workspace query only looks at shapes.
+enum class Memory { needed, unused };
+
+// (B, S, D) as (B, 1, S, D), or (B, H, S, D) as it is. Null strides mean row-major. Throws Error(usage) naming the
+// tensor when it is not on the CPU, not fp32, fp16 or bf16, misaligned, of another rank, or without a unit last stride.
+TensorView read_matrix(std::string_view name, const DLTensor* tensor, Memory memory = Memory::needed);
+// (B, S) as (B, 1, S), or (B, H, S) as it is; fp32. No stride need be one.
+TensorView read_lse(const DLTensor* tensor);
+
+// A view as a DLTensor that lives as long as this object and stays where it is. `drop_heads` leaves out dimension 1,
+// which must be of size one: (B, 1, S, D) goes out as (B, S, D).
+class OutgoingTensor {
+ public:
+  OutgoingTensor(const ConstTensorView& view, bool drop_heads);
+  OutgoingTensor(const OutgoingTensor&) = delete;
+  OutgoingTensor& operator=(const OutgoingTensor&) = delete;
+
+  DLTensor* get() { return &tensor_; }
+
+ private:
+  std::array<std::int64_t, kMaxRank> shape_{}, strides_{};
+  DLTensor tensor_{};
+};
+
+}  // namespace syslab::capi

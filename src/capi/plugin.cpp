@@ -1,0 +1,161 @@
+#include "capi/plugin.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "capi/dlpack_tensor.hpp"
+#include "capi/syslab.h"
+#include "core/hash.hpp"
+
+namespace syslab::capi {
+namespace {
+
+using attention::BackwardArgs;
+using attention::Direction;
+using attention::ForwardArgs;
+using attention::Mask;
+using attention::Problem;
+
+struct Functions {
+  std::string name;  // of the implementation, for messages
+  decltype(&syslab_attention_forward) forward = nullptr;
+  decltype(&syslab_attention_backward) backward = nullptr;
+  decltype(&syslab_attention_workspace) workspace = nullptr;
+  decltype(&syslab_last_error) last_error = nullptr;
+  decltype(&syslab_plugin_abi) plugin_abi = nullptr;
+};
+
+template <typename Function>
+void look_up(void* library, const char* symbol, Function*& function, std::string& missing) {
+  function = reinterpret_cast<Function*>(dlsym(library, symbol));
+  if (function == nullptr) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", symbol);
+}
+
+Functions open_functions(const std::string& name, const std::filesystem::path& path) {
+  // An absolute path keeps the loader from searching the system's folders for a file of this name; RTLD_LOCAL keeps two
+  // libraries that export the same functions apart.
+  const std::filesystem::path absolute = std::filesystem::absolute(path);
+  if (!std::filesystem::exists(absolute)) {
+    throw Error(ErrorKind::usage, fmt::format("--mine {}: there is no file '{}'", name, path.string()));
+  }
+  void* library = dlopen(absolute.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) {
+    throw Error(ErrorKind::usage, fmt::format("--mine {}: the loader refused '{}': {}", name, path.string(), dlerror()),
+                "dlopen");
+  }
+  Functions found;
+  found.name = name;
+  std::string missing;
+  look_up(library, "syslab_plugin_abi", found.plugin_abi, missing);
+  look_up(library, "syslab_attention_forward", found.forward, missing);
+  look_up(library, "syslab_attention_backward", found.backward, missing);
+  look_up(library, "syslab_attention_workspace", found.workspace, missing);
+  look_up(library, "syslab_last_error", found.last_error, missing);
+  if (!missing.empty()) {
+    throw Error(ErrorKind::usage, fmt::format("--mine {}: '{}' does not export {}; syslab.h declares what it must "
+                                              "(a C++ library needs extern \"C\")",
+                                              name, path.string(), missing));
+  }
+  if (const std::uint32_t abi = found.plugin_abi(); abi != SYSLAB_PLUGIN_ABI) {
+    throw Error(ErrorKind::usage, fmt::format("--mine {}: '{}' speaks ABI {}, this syslab speaks {}; rebuild it with "
+                                              "this version's syslab.h",
+                                              name, path.string(), abi, SYSLAB_PLUGIN_ABI));
+  }
+  return found;
+}
+
+std::string error_text(const Functions& library) {
+  const char* text = library.last_error();
+  return text == nullptr || *text == '\0' ? "it gave no reason" : text;
+}
+
+void check_status(const Functions& library, const char* function, int status) {
+  if (status == SYSLAB_OK) return;
+  const ErrorKind kind = status == SYSLAB_ERROR_OUT_OF_MEMORY ? ErrorKind::oom
+                         : status == SYSLAB_ERROR_DEVICE      ? ErrorKind::device
+                                                              : ErrorKind::check;
+  throw Error(kind, fmt::format("'{}': {} returned {}: {}", library.name, function, status, error_text(library)),
+              function);
+}
+
+syslab_attention_options options_for(const Problem& problem, ops::Workspace workspace) {
+  syslab_attention_options options{};
+  options.struct_size = sizeof(options);
+  options.scale = problem.scale;
+  options.causal = problem.mask == Mask::none ? 0 : problem.mask == Mask::top_left ? 1 : 2;
+  options.deterministic = 1;  // what is checked and timed is what the full contract's repeatability asks for
+  options.workspace = workspace.data;
+  options.workspace_bytes = workspace.bytes;
+  return options;
+}
+
+// The hand-out folds heads into the batch: a problem of one head goes out as (B, S, D), which every library must take.
+bool drops_heads(const Problem& problem) { return problem.heads_q == 1 && problem.heads_kv == 1; }
+
+// The library's answer for a problem: what it needs, or why it cannot.
+struct Answer {
+  std::size_t bytes = 0;
+  std::optional<std::string> refusal;
+};
+
+Answer ask(const Functions& library, const Problem& problem, Direction direction) {
+  const bool drop = drops_heads(problem);
+  const Shape q_shape{problem.batch, problem.heads_q, problem.seq_q, problem.head_dim};
+  const Shape kv_shape{problem.batch, problem.heads_kv, problem.seq_k, problem.head_dim};
+  OutgoingTensor q(ConstTensorView(nullptr, problem.dtype, q_shape), drop);
+  OutgoingTensor k(ConstTensorView(nullptr, problem.dtype, kv_shape), drop);
+  OutgoingTensor v(ConstTensorView(nullptr, problem.dtype, kv_shape), drop);
+  const syslab_attention_options options = options_for(problem, {});
+  Answer answer;
+  const int status =
+      library.workspace(q.get(), k.get(), v.get(), direction == Direction::backward ? 1 : 0, &options, &answer.bytes);
+  if (status != SYSLAB_OK) answer.refusal = fmt::format("'{}': {}", library.name, error_text(library));
+  return answer;
+}
+
+void forward(const Functions& library, const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
+             device::Stream stream) {
+  const bool drop = drops_heads(problem);
+  OutgoingTensor q(args.q, drop), k(args.k, drop), v(args.v, drop), out(args.out, drop), lse(args.lse, drop);
+  const syslab_attention_options options = options_for(problem, workspace);
+  check_status(library, "syslab_attention_forward",
+               library.forward(q.get(), k.get(), v.get(), out.get(), lse.get(), &options, stream.handle));
+}
+
+void backward(const Functions& library, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+              device::Stream stream) {
+  const bool drop = drops_heads(problem);
+  OutgoingTensor q(args.q, drop), k(args.k, drop), v(args.v, drop), out(args.out, drop), lse(args.lse, drop);
+  OutgoingTensor dout(args.dout, drop), dq(args.dq, drop), dk(args.dk, drop), dv(args.dv, drop);
+  const syslab_attention_options options = options_for(problem, workspace);
+  check_status(library, "syslab_attention_backward",
+               library.backward(q.get(), k.get(), v.get(), out.get(), lse.get(), dout.get(), dq.get(), dk.get(),
+                                dv.get(), &options, stream.handle));
+}
+
+}  // namespace
+
+attention::Rung load_attention_plugin(const std::string& name, const std::filesystem::path& library) {
+  const auto functions = std::make_shared<const Functions>(open_functions(name, library));
+  attention::Rung rung;
+  rung.name = name;
+  rung.teaches = "somebody's library: " + library.filename().string();
+  rung.dtypes = {DType::f32, DType::f16, DType::bf16};
+  rung.language = "C";
+  rung.digest = sha256_hex_of_file(library);
+  rung.supports = [functions](const Problem& problem, Direction direction) {
+    return ask(*functions, problem, direction).refusal;
+  };
+  rung.workspace_bytes = [functions](const Problem& problem, Direction direction) {
+    return ask(*functions, problem, direction).bytes;
+  };
+  rung.forward = [functions](const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
+                             device::Stream stream) { forward(*functions, problem, args, workspace, stream); };
+  rung.backward = [functions](const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+                              device::Stream stream) { backward(*functions, problem, args, workspace, stream); };
+  return rung;
+}
+
+}  // namespace syslab::capi

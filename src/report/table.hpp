@@ -1,11 +1,23 @@
-// A table of the report: one .sql file with a header of comments, its result, and the ways it is written.
+// A table or a sentence of the report: one .sql file with a header of comments, its result, and the ways it is written.
 //
-//   -- title: FlashAttention-2 forward on {device}
-//   -- caption: Median of {n} samples; cold.
+//   -- title: FlashAttention-2 forward
+//   -- caption: Median of {n} samples with its 95 % interval; speed-up against `naive`.
 //   -- experiment: flash_forward
-//   -- columns: seq|1|d|right; time|ms|.3~|right; …       name|unit|format|align, in the order of the SELECT
-//   -- sentence: {best_impl} is {speedup} times as fast as {other} at seq {seq}.
+//   -- columns: seq|1|d|right; time|ms|ci(low, high)|right; causal?|1|flag|left
+//   -- note: Rates count unmasked pairs only.
+//   -- command: syslab run {experiment}
+//   -- empty: Nothing failed.
 //   SELECT …
+//
+// A column is name|unit|format|align, found in the result by its name; other columns of the result are not shown but
+// serve formats (low, high), missing values (`status`, `message`) and the footnote (`run_uid`). A name that ends in '?'
+// is shown only where its values differ. Units: 1 for none. Formats: cells.hpp. A header line may be continued by lines
+// that begin with "--   ".
+//
+// Without a row the table reads "not measured" with `command`, or the text of `empty`.
+//
+// With `sentence:` instead of `title:` the file is a sentence: {name} takes the value of a column, a sentence a row.
+// ?1 in the SELECT is the experiment's id.
 #pragma once
 
 #include <optional>
@@ -18,11 +30,15 @@ namespace syslab::report {
 
 struct Column {
   std::string name, unit, format, align;
+  bool only_if_varies = false;
 };
 
 struct TableSource {
   std::string id;  // file name without .sql: "flash_forward"
   std::string experiment, title, caption;
+  std::string sentence;  // not empty: a sentence, no table
+  std::string command;   // what would measure it; "syslab run {experiment}" where the header says nothing
+  std::string empty;     // what no row means, where it does not mean "not measured"
   std::vector<Column> columns;
   std::vector<std::string> notes;
   std::string sql;
@@ -34,13 +50,24 @@ TableSource parse_table(const std::string& id, const std::string& text);
 struct Table {
   TableSource source;
   store::ResultSet result;
+  std::string warning;   // "Smoke run …"; empty where the numbers are results
   std::string footnote;  // device, protocol, revision, run, and the command that remakes the table
 };
 
-Table fill(const TableSource& source, const store::Store& store);
+// Runs the query. Error(internal) when a declared column is not in the result. `experiment` is bound to ?1 and is the
+// source's own where empty.
+Table fill(const TableSource& source, const store::Store& store, const std::string& experiment = {});
 
 enum class Format { markdown, csv, json };
+// Markdown shows what a reader needs: formatted, with words where a number is missing. CSV and JSON carry every column
+// of the result at full precision, and nothing (null) where there is nothing.
 std::string write(const Table& table, Format format);
 std::string write(const store::ResultSet& result, Format format);  // of `syslab query`
+
+// One sentence a row, "not measured" with the command where there is no row, as Markdown.
+std::string write_sentences(const Table& table);
+
+// Columns aligned with spaces, for a terminal; `cells` are rows as wide as `header`.
+std::string write_aligned(const std::vector<Column>& header, const std::vector<std::vector<std::string>>& cells);
 
 }  // namespace syslab::report

@@ -1,0 +1,26 @@
+-- sentence: {implementation} at seq {seq}, head_dim {head_dim}, {dtype}, causal {causal}: the backward pass takes {ratio} times as
+--   long as the forward pass; 2.5 by the credited operations, 3.5 where every tile is multiplied in two passes (protocol
+--   {protocol}, {device}).
+-- experiment: flash_backward
+-- command: syslab run flash_forward,flash_backward
+-- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; causal|1|flag|left; implementation|1|code|left;
+--   ratio|1|.3g|right; protocol|1|s|left; device|1|s|left
+WITH times AS (
+  SELECT experiment, params, implementation, is_mine, protocol, comparability_key, run_uid,
+         coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time
+    FROM v_latest
+   WHERE experiment IN ('flash_forward', 'flash_backward') AND metric = 'time' AND checked
+)
+SELECT seq, head_dim, dtype, causal, implementation, ratio, protocol, device, run_uid
+  FROM (SELECT b.params ->> '$.seq' AS seq, b.params ->> '$.head_dim' AS head_dim, b.params ->> '$.dtype' AS dtype,
+               b.params ->> '$.causal' AS causal, b.implementation, b.time / f.time AS ratio, b.protocol, b.device,
+               b.run_uid,
+               row_number() OVER (PARTITION BY b.implementation, b.is_mine, b.comparability_key, b.protocol
+                                      ORDER BY b.params ->> '$.seq' DESC, b.params ->> '$.dtype' = 'fp32' DESC,
+                                               b.params) AS place
+          FROM times b
+          JOIN times f ON f.implementation = b.implementation AND f.is_mine = b.is_mine AND f.params = b.params
+                      AND f.protocol = b.protocol AND f.comparability_key = b.comparability_key
+         WHERE b.experiment = 'flash_backward' AND f.experiment = 'flash_forward' AND b.implementation <> 'reference')
+ WHERE place = 1
+ ORDER BY device, protocol, implementation;

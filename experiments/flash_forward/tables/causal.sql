@@ -1,0 +1,27 @@
+-- sentence: Causality: {implementation} at seq {seq}, head_dim {head_dim}, {dtype} takes {ratio} of the time of full attention;
+--   the mask leaves {pairs} of the pairs (protocol {protocol}, {device}).
+-- experiment: flash_forward
+-- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; ratio|1|.3g|right;
+--   pairs|1|.3g|right; protocol|1|s|left; device|1|s|left
+WITH times AS (
+  SELECT case_id, params, implementation, is_mine, protocol, comparability_key, run_uid, attempt_id,
+         coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time
+    FROM v_latest
+   WHERE experiment = 'flash_forward' AND metric = 'time' AND checked
+)
+-- Cases that differ in `causal` alone; the longest sequence of each implementation that is not the naive one.
+SELECT seq, head_dim, dtype, implementation, ratio, (seq + 1.0) / (2.0 * seq) AS pairs, protocol, device, run_uid
+  FROM (SELECT c.params ->> '$.seq' AS seq, c.params ->> '$.head_dim' AS head_dim, c.params ->> '$.dtype' AS dtype,
+               c.implementation, c.time / f.time AS ratio, c.protocol, c.device, c.run_uid,
+               row_number() OVER (PARTITION BY c.implementation, c.is_mine, c.comparability_key, c.protocol
+                                      ORDER BY c.params ->> '$.seq' DESC, c.params ->> '$.dtype' = 'fp32' DESC,
+                                               c.params) AS place
+          FROM times c
+          JOIN times f ON f.implementation = c.implementation AND f.is_mine = c.is_mine AND f.protocol = c.protocol
+                      AND f.comparability_key = c.comparability_key
+                      AND json_remove(f.params, '$.causal') = json_remove(c.params, '$.causal')
+         WHERE c.params ->> '$.causal' AND NOT f.params ->> '$.causal' AND c.params ->> '$.align' = 'top_left'
+           AND c.params ->> '$.seq_k' IN (0, c.params ->> '$.seq')
+           AND c.implementation NOT IN ('naive', 'reference'))
+ WHERE place = 1
+ ORDER BY device, protocol, implementation;

@@ -1,0 +1,158 @@
+#include "report/cells.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace syslab::report {
+namespace {
+
+using Type = store::Cell::Type;
+
+constexpr std::string_view kNotMeasured = "not measured";
+constexpr std::size_t kLongestMessage = 120;
+// Of a UUIDv7: its time in milliseconds, which `find_run` takes as a prefix.
+constexpr std::size_t kUidCharacters = 13;
+
+double number_of(const store::Cell& cell) {
+  return cell.type == Type::integer ? static_cast<double>(cell.integer) : cell.real;
+}
+
+bool is_number(const store::Cell& cell) { return cell.type == Type::integer || cell.type == Type::real; }
+
+// Cuts between characters, not within one of UTF-8.
+std::string shortened(const std::string& text, std::size_t longest) {
+  if (text.size() <= longest) return text;
+  std::size_t end = longest;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  return text.substr(0, end) + "…";
+}
+
+int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
+
+std::string missing(const Table& table, std::size_t row) {
+  const store::Cell& status = cell_of(table.result, row, "status");
+  if (status.type != Type::text || status.text == "ok") return std::string(kNotMeasured);
+  return status_word(status.text);
+}
+
+std::string status_text(const Table& table, std::size_t row, const store::Cell& cell) {
+  const std::string word = status_word(cell.text);
+  const store::Cell& message = cell_of(table.result, row, "message");
+  if (cell.text == "ok" || message.type != Type::text || message.text.empty()) return word;
+  return word + ": " + shortened(message.text, kLongestMessage);
+}
+
+std::string interval_text(const Table& table, std::size_t row, const Column& column, double value) {
+  const std::size_t comma = column.format.find(',');
+  const std::string low_name = trim(std::string_view(column.format).substr(3, comma - 3));
+  const std::string high_name =
+      trim(std::string_view(column.format).substr(comma + 1, column.format.size() - comma - 2));
+  const store::Cell& low = cell_of(table.result, row, low_name);
+  const store::Cell& high = cell_of(table.result, row, high_name);
+  if (!is_number(low) || !is_number(high)) return with_digits(value, 3);
+  return with_interval(value, number_of(low), number_of(high));
+}
+
+}  // namespace
+
+std::string status_word(std::string_view status) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kWords{
+      {{"oom", "OOM"}, {"check_failed", "wrong"}, {"not_run", "not run"}}};
+  for (const auto& [name, word] : kWords) {
+    if (status == name) return std::string(word);
+  }
+  return std::string(status);
+}
+
+std::string with_digits(double value, int digits) {
+  if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : value > 0 ? "∞" : "−∞";
+  if (value == 0) return "0";
+  const std::string rounded = fmt::format("{:.{}e}", value, digits - 1);  // 9.996 with three digits is 10.0
+  const int exponent = exponent_of(std::stod(rounded));
+  if (exponent < -4 || exponent >= 7) return rounded;
+  const int decimals = digits - 1 - exponent;
+  if (decimals >= 0) return fmt::format("{:.{}f}", value, decimals);
+  return fmt::format("{:.0f}", std::stod(rounded));
+}
+
+std::string with_interval(double value, double low, double high) {
+  const double uncertainty = std::max(value - low, high - value);
+  if (!std::isfinite(value) || !std::isfinite(uncertainty) || uncertainty < 0) return with_digits(value, 3);
+  if (uncertainty == 0) return with_digits(value, 4) + " ± 0";
+  // Rounded up where it carries: 0.0996 is 0.10 to two digits.
+  const double two_digits = std::stod(fmt::format("{:.1e}", uncertainty));
+  const int decimals = 1 - exponent_of(two_digits);
+  constexpr int kMostDecimals = 12;
+  if (decimals > kMostDecimals) return fmt::format("{:.3e} ± {:.1e}", value, uncertainty);
+  if (decimals >= 0) return fmt::format("{:.{}f} ± {:.{}f}", value, decimals, two_digits, decimals);
+  const double place = std::pow(10.0, -decimals);
+  return fmt::format("{:.0f} ± {:.0f}", std::round(value / place) * place, two_digits);
+}
+
+std::optional<std::size_t> find_column(const store::ResultSet& result, std::string_view name) {
+  const auto found = std::find(result.columns.begin(), result.columns.end(), name);
+  if (found == result.columns.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - result.columns.begin());
+}
+
+const store::Cell& cell_of(const store::ResultSet& result, std::size_t row, std::string_view name) {
+  static const store::Cell kNull;
+  const auto column = find_column(result, name);
+  return column ? result.rows.at(row).at(*column) : kNull;
+}
+
+std::string plain(const store::Cell& cell) {
+  switch (cell.type) {
+    case Type::null:
+      return {};
+    case Type::integer:
+      return std::to_string(cell.integer);
+    case Type::real:
+      return fmt::format("{}", cell.real);
+    case Type::text:
+      return cell.text;
+  }
+  return {};
+}
+
+std::string formatted(const Table& table, std::size_t row, const Column& column) {
+  const store::Cell& cell = cell_of(table.result, row, column.name);
+  const std::string& format = column.format;
+  if (cell.type == Type::null) return missing(table, row);
+  if (format == "status") return status_text(table, row, cell);
+  if (format == "outcome") return status_word(plain(cell));
+  if (format == "uid") return plain(cell).substr(0, kUidCharacters);
+  if (format == "s" || format == "code" || !is_number(cell)) {
+    const std::string text = plain(cell);
+    return text.empty() ? std::string("(empty)") : text;
+  }
+  const double value = number_of(cell);
+  if (format == "flag") return value != 0 ? "yes" : "no";
+  if (format == "d") return cell.type == Type::integer ? std::to_string(cell.integer) : fmt::format("{:.0f}", value);
+  if (format.rfind("ci(", 0) == 0) return interval_text(table, row, column, value);
+  const int digits = std::stoi(format.substr(1));
+  if (format.back() == 'g') return with_digits(value, digits);
+  if (format.back() == 'f') return fmt::format("{:.{}f}", value, digits);
+  return fmt::format("{:.{}e}", value, digits);
+}
+
+std::vector<Column> shown_columns(const Table& table) {
+  std::vector<Column> shown;
+  for (const Column& column : table.source.columns) {
+    bool varies = false;
+    for (std::size_t row = 1; row < table.result.rows.size(); ++row) {
+      varies = varies || plain(cell_of(table.result, row, column.name)) != plain(cell_of(table.result, 0, column.name));
+    }
+    if (!column.only_if_varies || varies) shown.push_back(column);
+  }
+  return shown;
+}
+
+}  // namespace syslab::report

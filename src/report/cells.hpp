@@ -1,0 +1,42 @@
+// How one value of a table reads.
+//
+// Formats of a column:
+//   d            an integer                        s       a text
+//   .3g          three significant digits          code    a text as code
+//   .2f .1e      fixed, scientific                 flag    yes or no
+//   ci(low, high)  value ± interval, digits from the interval's width; low and high are columns of the result
+//   status       "OOM: …", "wrong", …              outcome of a law: passed, falsified, not run
+//   uid          enough of an identity to find it again
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "report/table.hpp"
+
+namespace syslab::report {
+
+// "OOM" for "oom", "wrong" for "check_failed", …: words that a reader of a table knows.
+std::string status_word(std::string_view status);
+
+// `digits` significant digits, without an exponent where that is readable: "0.0123", "1230", "1.23e-07".
+std::string with_digits(double value, int digits);
+// "1.2340 ± 0.0050": two digits of uncertainty, the value to the same place. The larger side of the interval counts.
+std::string with_interval(double value, double low, double high);
+
+// Index of a column of the result.
+std::optional<std::size_t> find_column(const store::ResultSet& result, std::string_view name);
+// The cell of that name in a row; a null cell if there is none.
+const store::Cell& cell_of(const store::ResultSet& result, std::size_t row, std::string_view name);
+
+// The text of a value as it is, at full precision; empty for null.
+std::string plain(const store::Cell& cell);
+// The text of a column in a row by the column's format; never empty: a missing value reads as the row's status or as
+// "not measured". Not escaped.
+std::string formatted(const Table& table, std::size_t row, const Column& column);
+
+// Columns that are to be shown: all but those marked '?' whose values are all the same.
+std::vector<Column> shown_columns(const Table& table);
+
+}  // namespace syslab::report

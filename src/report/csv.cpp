@@ -1,0 +1,65 @@
+// CSV by RFC 4180, lines ended by \n. Every column of the result at full precision; a null is an empty field, a text
+// that is empty a quoted one.
+#include <algorithm>
+
+#include "report/cells.hpp"
+#include "report/writers.hpp"
+
+namespace syslab::report {
+namespace {
+
+std::string line_of(const std::vector<std::string>& fields) {
+  std::string line;
+  for (const std::string& field : fields) {
+    if (&field != &fields.front()) line += ',';
+    line += field;
+  }
+  return line + '\n';
+}
+
+std::string rows_of(const store::ResultSet& result) {
+  std::string out;
+  for (const auto& row : result.rows) {
+    std::vector<std::string> fields;
+    for (const store::Cell& cell : row) {
+      const bool empty_text = cell.type == store::Cell::Type::text && cell.text.empty();
+      fields.push_back(empty_text ? "\"\"" : escape_csv(plain(cell)));
+    }
+    out += line_of(fields);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string escape_csv(std::string_view text) {
+  const bool quote = text.find_first_of(",\"\r\n") != std::string_view::npos ||
+                     (!text.empty() && (text.front() == ' ' || text.back() == ' '));
+  if (!quote) return std::string(text);
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"') out += '"';
+    out += c;
+  }
+  return out + '"';
+}
+
+std::string write_csv(const Table& table) {
+  std::vector<std::string> header;
+  for (const std::string& name : table.result.columns) {
+    const auto& columns = table.source.columns;
+    const auto declared =
+        std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
+    const bool has_unit = declared != columns.end() && declared->unit != "1";
+    header.push_back(escape_csv(has_unit ? name + " [" + declared->unit + "]" : name));
+  }
+  return line_of(header) + rows_of(table.result);
+}
+
+std::string write_csv(const store::ResultSet& result) {
+  std::vector<std::string> header;
+  for (const std::string& name : result.columns) header.push_back(escape_csv(name));
+  return line_of(header) + rows_of(result);
+}
+
+}  // namespace syslab::report

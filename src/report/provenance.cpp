@@ -1,0 +1,139 @@
+#include "report/provenance.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "report/cells.hpp"
+
+namespace syslab::report {
+namespace {
+
+constexpr std::size_t kMostRunsNamed = 3;
+constexpr std::size_t kRevisionCharacters = 9;
+
+// Newest first. `caches`: how the inputs met the cache, as the attempts of this run say.
+constexpr const char* kRunsSql = R"(
+SELECT r.uid, r.argv, r.protocol, b.git_sha, b.git_dirty, en.cpu_model, en.gpu_name,
+       coalesce(en.facts ->> '$.cpu.threads', en.facts ->> '$.cpu.logical', en.facts ->> '$.cpu.cores') AS threads,
+       (SELECT group_concat(DISTINCT f.facts ->> '$.cache')
+          FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id WHERE a.run_id = r.id) AS caches
+  FROM run r
+  JOIN environment en ON en.id = r.environment_id
+  JOIN build b ON b.id = r.build_id
+ WHERE r.uid IN (SELECT value FROM json_each(?1))
+ ORDER BY r.started_at DESC, r.uid DESC)";
+
+void add_once(std::vector<std::string>& list, std::string text) {
+  if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
+}
+
+std::string shell_word(const std::string& word) {
+  constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%*?";
+  const bool glob = word.find_first_of("*?") != std::string::npos;
+  if (!word.empty() && !glob && word.find_first_not_of(kSafe) == std::string::npos) return word;
+  std::string text = "'";
+  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
+std::string device_of(const store::ResultSet& runs, std::size_t row) {
+  const std::string gpu = plain(cell_of(runs, row, "gpu_name"));
+  if (!gpu.empty()) return gpu;
+  const std::string cpu = plain(cell_of(runs, row, "cpu_model"));
+  const std::string threads = plain(cell_of(runs, row, "threads"));
+  return fmt::format("CPU {}{}, no GPU", cpu.empty() ? "of unknown model" : cpu,
+                     threads.empty() ? "" : fmt::format(" ({} threads)", threads));
+}
+
+// The stored protocol is an object with a name (views read '$.name'); an older run may hold the bare name.
+std::string protocol_name(const std::string& stored) {
+  const Json json = Json::parse(stored, nullptr, false);
+  if (json.is_object() && json.contains("name") && json["name"].is_string()) return json["name"];
+  return json.is_string() ? json.get<std::string>() : std::string();
+}
+
+bool asks_for_smoke(const std::string& argv_json) {
+  const Json argv = Json::parse(argv_json, nullptr, false);
+  if (!argv.is_array()) return false;
+  return std::any_of(argv.begin(), argv.end(), [](const Json& word) {
+    return word.is_string() && (word == "smoke" || word == "--preset=smoke");
+  });
+}
+
+}  // namespace
+
+std::string command_line(const std::string& argv_json) {
+  const Json argv = Json::parse(argv_json, nullptr, false);
+  if (!argv.is_array() || argv.empty()) return {};
+  std::vector<std::string> words;
+  for (const Json& word : argv) {
+    if (word.is_string()) words.push_back(word);
+  }
+  // The first word is the program where it was given; a stored command may also begin with the verb.
+  const std::string program = words.empty() ? "" : std::filesystem::path(words.front()).filename().string();
+  if (program == "syslab") {
+    words.front() = program;
+  } else {
+    words.insert(words.begin(), "syslab");
+  }
+  for (std::string& word : words) word = shell_word(word);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+std::string Provenance::footnote() const {
+  if (runs.empty()) return {};
+  std::vector<std::string> named(runs.begin(), runs.begin() + std::min(runs.size(), kMostRunsNamed));
+  std::string text =
+      fmt::format("{} · protocol {} · revision {} · {} {}", fmt::join(devices, "; "), fmt::join(protocols, "; "),
+                  fmt::join(revisions, ", "), runs.size() == 1 ? "run" : "runs", fmt::join(named, ", "));
+  if (runs.size() > kMostRunsNamed) text += fmt::format(" and {} more", runs.size() - kMostRunsNamed);
+  std::vector<std::string> shown;
+  for (const std::string& command : commands) {
+    if (shown.size() < kMostRunsNamed) shown.push_back("`" + command + "`");
+  }
+  return text + " · remade by " + fmt::format("{}", fmt::join(shown, ", "));
+}
+
+std::string Provenance::warning() const {
+  if (!smoke) return {};
+  return fmt::format("Smoke run on {}: it shows that everything works; its times are no results.",
+                     fmt::join(devices, "; "));
+}
+
+Provenance provenance_of(const store::ResultSet& result, const store::Store& store) {
+  Provenance provenance;
+  std::set<std::string> uids;
+  if (find_column(result, "run_uid")) {
+    for (std::size_t row = 0; row < result.rows.size(); ++row) uids.insert(plain(cell_of(result, row, "run_uid")));
+  }
+  uids.erase("");
+  if (uids.empty()) return provenance;
+
+  store::Cell list;
+  list.type = store::Cell::Type::text;
+  list.text = Json(uids).dump();
+  const store::ResultSet runs = store.query(kRunsSql, {list});
+  Column uid{"uid", "1", "uid", "left", false};
+  const Table as_table{{}, runs, {}, {}};
+  for (std::size_t row = 0; row < runs.rows.size(); ++row) {
+    const std::string argv = plain(cell_of(runs, row, "argv"));
+    const std::string protocol = protocol_name(plain(cell_of(runs, row, "protocol")));
+    const std::string caches = plain(cell_of(runs, row, "caches"));
+    std::string revision = plain(cell_of(runs, row, "git_sha")).substr(0, kRevisionCharacters);
+    if (plain(cell_of(runs, row, "git_dirty")) == "1") revision += " + changes";
+    add_once(provenance.devices, device_of(runs, row));
+    add_once(provenance.protocols, caches.empty() ? protocol : fmt::format("{} ({})", protocol, caches));
+    add_once(provenance.revisions, revision);
+    add_once(provenance.runs, formatted(as_table, row, uid));
+    add_once(provenance.commands, command_line(argv));
+    provenance.smoke = provenance.smoke || protocol == "quick" || asks_for_smoke(argv);
+  }
+  return provenance;
+}
+
+}  // namespace syslab::report

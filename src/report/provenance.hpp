@@ -1,0 +1,33 @@
+// Where the numbers of a table come from: which machine, how measured, which revision, which runs, and the command that
+// makes them again.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/store.hpp"
+
+namespace syslab::report {
+
+struct Provenance {
+  // Each without repetitions, newest run first.
+  std::vector<std::string> devices;    // "AMD EPYC (2 cores), no GPU"
+  std::vector<std::string> protocols;  // "quick, hot"
+  std::vector<std::string> revisions;  // "497474d", "497474d + changes"
+  std::vector<std::string> runs;       // shortened uids
+  std::vector<std::string> commands;   // "syslab run flash_forward --preset smoke"
+  bool smoke = false;                  // some run was made to see that it works, not to measure
+
+  // One line, commands between backticks; empty when nothing was measured.
+  std::string footnote() const;
+  // What must not be overlooked; empty where the numbers are results.
+  std::string warning() const;
+};
+
+// Of the runs that a column `run_uid` of the result names.
+Provenance provenance_of(const store::ResultSet& result, const store::Store& store);
+
+// The words of a command line, quoted where a shell needs it, with the program's bare name first.
+std::string command_line(const std::string& argv_json);
+
+}  // namespace syslab::report

@@ -1,0 +1,142 @@
+#include "report/table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "report/cells.hpp"
+#include "report/provenance.hpp"
+
+namespace syslab::report {
+namespace {
+
+[[noreturn]] void malformed(const std::string& id, std::size_t line, const std::string& what) {
+  throw Error(ErrorKind::internal, fmt::format("table {}.sql, line {}: {}", id, line, what));
+}
+
+bool is_format(const std::string& format) {
+  static const std::regex kFormat(R"(d|s|code|flag|status|outcome|uid|\.[0-9]+[gfe]|ci\([^,()]+,[^,()]+\))");
+  return std::regex_match(format, kFormat);
+}
+
+std::vector<Column> parse_columns(const std::string& id, std::size_t line, const std::string& text) {
+  std::vector<Column> columns;
+  for (const std::string& part : split(text, ';')) {
+    if (trim(part).empty()) continue;
+    const std::vector<std::string> fields = split(part, '|');
+    if (fields.size() != 4) {
+      malformed(id, line,
+                fmt::format("column '{}' has {} fields, wanted name|unit|format|align", trim(part), fields.size()));
+    }
+    Column column{trim(fields[0]), trim(fields[1]), trim(fields[2]), trim(fields[3])};
+    if (!column.name.empty() && column.name.back() == '?') {
+      column.only_if_varies = true;
+      column.name.pop_back();
+    }
+    if (column.name.empty() || column.unit.empty()) malformed(id, line, "a column needs a name and a unit (1: none)");
+    if (!is_format(column.format)) malformed(id, line, fmt::format("unknown format '{}'", column.format));
+    if (column.align != "left" && column.align != "right") {
+      malformed(id, line, fmt::format("align is left or right, found '{}'", column.align));
+    }
+    columns.push_back(column);
+  }
+  return columns;
+}
+
+void set_field(TableSource& source, std::size_t line, const std::string& key, const std::string& value) {
+  if (key == "title") {
+    source.title = value;
+  } else if (key == "caption") {
+    source.caption = value;
+  } else if (key == "experiment") {
+    source.experiment = value;
+  } else if (key == "sentence") {
+    source.sentence = value;
+  } else if (key == "command") {
+    source.command = value;
+  } else if (key == "empty") {
+    source.empty = value;
+  } else if (key == "note") {
+    source.notes.push_back(value);
+  } else if (key == "columns") {
+    source.columns = parse_columns(source.id, line, value);
+  } else {
+    malformed(source.id, line,
+              fmt::format("unknown header '{}'; there are title, caption, experiment, columns, note, "
+                          "sentence, command, empty",
+                          key));
+  }
+}
+
+}  // namespace
+
+TableSource parse_table(const std::string& id, const std::string& text) {
+  TableSource source;
+  source.id = id;
+  std::string key, value;
+  std::size_t key_line = 0;
+  const auto finish_field = [&] {
+    if (!key.empty()) set_field(source, key_line, key, value);
+    key.clear();
+  };
+  std::size_t number = 0;
+  for (const std::string& line : split(text, '\n')) {
+    ++number;
+    if (!source.sql.empty() || line.rfind("--", 0) != 0) {
+      if (source.sql.empty() && trim(line).empty()) continue;
+      source.sql += line + "\n";
+      continue;
+    }
+    if (line.rfind("--   ", 0) == 0) {
+      if (key.empty()) malformed(id, number, "a continuation line follows no header");
+      value += " " + trim(std::string_view(line).substr(2));
+      continue;
+    }
+    finish_field();
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos) malformed(id, number, "a header line reads '-- key: value'");
+    key = trim(std::string_view(line).substr(2, colon - 2));
+    value = trim(std::string_view(line).substr(colon + 1));
+    key_line = number;
+  }
+  finish_field();
+  while (!source.sql.empty() && source.sql.back() == '\n') source.sql.pop_back();
+  if (source.sql.empty()) malformed(id, number, "no SELECT follows the header");
+  if (source.experiment.empty()) malformed(id, 1, "the header has no 'experiment'");
+  if (source.title.empty() == source.sentence.empty()) malformed(id, 1, "the header has either a title or a sentence");
+  if (source.sentence.empty() && source.columns.empty()) malformed(id, 1, "the header has no 'columns'");
+  return source;
+}
+
+Table fill(const TableSource& source, const store::Store& store, const std::string& experiment) {
+  Table table{source, {}, {}, {}};
+  if (!experiment.empty()) table.source.experiment = experiment;
+  std::vector<store::Cell> parameters;
+  if (source.sql.find("?1") != std::string::npos) {
+    store::Cell cell;
+    cell.type = store::Cell::Type::text;
+    cell.text = table.source.experiment;
+    parameters.push_back(cell);
+  }
+  table.result = store.query(source.sql, parameters);
+  for (const Column& column : source.columns) {
+    if (!find_column(table.result, column.name)) {
+      throw Error(ErrorKind::internal, fmt::format("table {}.sql declares the column '{}', its SELECT gives {}",
+                                                   source.id, column.name, fmt::join(table.result.columns, ", ")));
+    }
+  }
+  if (table.source.command.empty()) table.source.command = "syslab run {experiment}";
+  constexpr std::string_view kField = "{experiment}";
+  if (const auto at = table.source.command.find(kField); at != std::string::npos) {
+    table.source.command.replace(at, kField.size(), table.source.experiment);
+  }
+  const Provenance provenance = provenance_of(table.result, store);
+  table.footnote = provenance.footnote();
+  table.warning = provenance.warning();
+  return table;
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,57 @@
+#include "report/cells.hpp"
+#include "report/writers.hpp"
+
+namespace syslab::report {
+namespace {
+
+template <typename Written>
+std::string write_as(const Written& written, Format format) {
+  switch (format) {
+    case Format::markdown:
+      return write_markdown(written);
+    case Format::csv:
+      return write_csv(written);
+    case Format::json:
+      return write_json(written);
+  }
+  return {};
+}
+
+// Characters on the screen, for texts without combining marks or wide letters: UTF-8 bytes that begin one.
+std::size_t width_of(const std::string& text) {
+  std::size_t width = 0;
+  for (const char c : text) width += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
+  return width;
+}
+
+}  // namespace
+
+std::string write(const Table& table, Format format) { return write_as(table, format); }
+std::string write(const store::ResultSet& result, Format format) { return write_as(result, format); }
+
+std::string write_aligned(const std::vector<Column>& header, const std::vector<std::vector<std::string>>& cells) {
+  std::vector<std::string> names;
+  std::vector<std::size_t> widths;
+  for (const Column& column : header) {
+    names.push_back(column.unit.empty() || column.unit == "1" ? column.name : column.name + " [" + column.unit + "]");
+    widths.push_back(width_of(names.back()));
+  }
+  for (const auto& row : cells) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths.at(i) = std::max(widths.at(i), width_of(row[i]));
+  }
+  std::string out;
+  const auto add_row = [&](const std::vector<std::string>& row) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string padding(widths[i] - width_of(row[i]), ' ');
+      if (i > 0) line += "  ";
+      line += header[i].align == "right" ? padding + row[i] : row[i] + padding;
+    }
+    out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  };
+  add_row(names);
+  for (const auto& row : cells) add_row(row);
+  return out;
+}
+
+}  // namespace syslab::report

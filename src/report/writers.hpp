@@ -1,0 +1,26 @@
+// One function a format; table.hpp's write() chooses.
+#pragma once
+
+#include <string>
+
+#include "report/table.hpp"
+
+namespace syslab::report {
+
+// A text as one cell of a GitHub pipe table, or within a paragraph: what is shown is the text itself. A line break
+// becomes <br>, other control characters their entity; NUL, which no Markdown can hold, becomes U+FFFD.
+std::string escape_markdown(std::string_view text);
+// RFC 4180: quoted where it holds a comma, a quote, a line break, or space at an end.
+std::string escape_csv(std::string_view text);
+
+// A column of a row as Markdown: formatted, then escaped or set as code.
+std::string markdown_cell(const Table& table, std::size_t row, const Column& column);
+
+std::string write_markdown(const Table& table);
+std::string write_markdown(const store::ResultSet& result);
+std::string write_csv(const Table& table);
+std::string write_csv(const store::ResultSet& result);
+std::string write_json(const Table& table);
+std::string write_json(const store::ResultSet& result);
+
+}  // namespace syslab::report

@@ -1,0 +1,41 @@
+// From how a worker ended to the attempt's status, the reason for people, and its facts.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/process.hpp"
+#include "runner/runner.hpp"
+
+namespace syslab::runner {
+
+// What was seen of one worker from its spawn to its death.
+struct Ending {
+  std::vector<worker::Record> records;
+  std::optional<worker::EndRecord> end;  // its own last word
+  std::optional<ExitStatus> exit;
+  std::string not_started;        // why there was no worker
+  std::string protocol_error;     // it did not speak the protocol; it was killed for it
+  std::size_t pending_bytes = 0;  // of a frame that never became whole
+  bool timed_out = false;
+  int interrupted = 0;  // the signal that ended the run
+  std::string last_progress, last_lines, stderr_tail;
+};
+
+// Whether the kernel's out-of-memory killer struck since construction, on this machine or in this container.
+class OomWitness {
+ public:
+  OomWitness() : before_(kills()) {}
+  bool struck() const { return kills() > before_; }
+
+ private:
+  static std::uint64_t kills();
+  std::uint64_t before_;
+};
+
+// Fills status, detail, records and facts_json.
+void judge(Ending& ending, const RunOptions& options, const OomWitness& witness, AttemptResult& result);
+
+}  // namespace syslab::runner

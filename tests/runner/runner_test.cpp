@@ -1,0 +1,261 @@
+#include "runner/runner.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <thread>
+
+namespace syslab::runner {
+namespace {
+
+using namespace std::chrono_literals;
+using worker::Status;
+
+// What `syslab worker` is, with the self-tests only.
+std::vector<std::string> worker_host() { return {std::getenv("SYSLAB_TEST_WORKER")}; }
+
+struct Lab {
+  registry::Experiment faults, empty;
+  RunOptions options;
+  std::vector<AttemptResult> results;
+  std::vector<std::string> events;
+  Observer observer;
+
+  Lab() {
+    faults.id = "selftest_faults";
+    empty.id = "selftest_empty";
+    options.worker_command = worker_host();
+    options.timeout = 20s;
+    observer.started = [this](const plan::PlannedCase& it) { events.push_back("started " + it.case_uid); };
+    observer.progress = [this](const plan::PlannedCase& it, const worker::ProgressRecord& record) {
+      events.push_back("progress " + it.case_uid + ": " + record.text);
+    };
+    observer.finished = [this](AttemptResult result) {
+      events.push_back("finished " + result.planned->case_uid);
+      results.push_back(std::move(result));
+    };
+  }
+
+  plan::PlannedCase fault(const std::string& name) const {
+    plan::PlannedCase planned;
+    planned.experiment = &faults;
+    planned.params = {{"fault", name}};
+    planned.implementation = "selftest";
+    planned.case_uid = name;
+    return planned;
+  }
+  // Returns the last result: the plan outlives it here.
+  const AttemptResult& run(const std::vector<std::string>& names) {
+    for (const std::string& name : names) plan.cases.push_back(fault(name));
+    all_finished = run_plan(plan, options, observer);
+    return results.back();
+  }
+
+  plan::Plan plan;
+  bool all_finished = false;
+};
+
+void expect_contains(const std::string& text, std::string_view part) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+// Processes of the test worker that are still there.
+int workers_alive() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::ifstream file(entry.path() / "cmdline");
+    std::string line, state;
+    if (!std::getline(file, line, '\0') || line != worker_host().front()) continue;
+    std::ifstream stat(entry.path() / "stat");
+    std::string number, name;
+    if (stat >> number >> name >> state && state != "Z") ++count;
+  }
+  return count;
+}
+
+struct Expected {
+  std::string fault;
+  Status status;
+  std::string detail;  // part of it
+
+  friend void PrintTo(const Expected& it, std::ostream* out) { *out << it.fault; }
+};
+
+class Faults : public testing::TestWithParam<Expected> {};
+
+TEST_P(Faults, EndInTheirStatusAndTheNextCaseRuns) {
+  Lab lab;
+  if (GetParam().fault == "hang") lab.options.timeout = 300ms;
+  if (GetParam().fault == "eat_memory") lab.options.memory_limit_bytes = 256U << 20;
+  lab.run({GetParam().fault, "none"});
+  EXPECT_TRUE(lab.all_finished);
+  ASSERT_EQ(lab.results.size(), 2U);
+  EXPECT_EQ(to_string(lab.results[0].status), to_string(GetParam().status)) << lab.results[0].detail;
+  expect_contains(lab.results[0].detail, GetParam().detail);
+  EXPECT_EQ(to_string(lab.results[1].status), "ok") << lab.results[1].detail;
+  EXPECT_EQ(workers_alive(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Runner, Faults,
+    testing::Values(
+        Expected{"none", Status::ok, ""},
+        Expected{"throw", Status::error, "device: the fault 'throw' was asked for (in"},
+        Expected{"oom", Status::oom, "needs 242 GiB"}, Expected{"bad_alloc", Status::oom, "out of memory"},
+        Expected{"eat_memory", Status::oom, "the case may take 268435456 bytes"},
+        Expected{"terminate", Status::oom, "std::bad_alloc ended the worker"},
+        Expected{"hang", Status::timeout, "last seen: about to meet the fault 'hang'"},
+        Expected{"kill", Status::crashed, "killed by signal 9"},
+        Expected{"segv", Status::crashed, "killed by signal 11 (Segmentation fault)"}, Expected{"nan", Status::ok, ""},
+        Expected{"half_record", Status::crashed, "exit code 0 without an end record, 17 bytes into a record"},
+        Expected{"exit", Status::crashed,
+                 "exit code 3 without an end record; last seen: about to meet the fault 'exit'; "
+                 "its last lines:\nleaving early"},
+        Expected{"garbage", Status::error, "found \"Hello from the kernel"},
+        Expected{"bad_record", Status::error, "unknown record type 'metrik'"}, Expected{"print", Status::ok, ""},
+        Expected{"chatter", Status::ok, ""}, Expected{"check_failed", Status::check_failed, "out[3] is 7, expected 8"},
+        Expected{"unsupported", Status::unsupported, "needs 6 GPUs"},
+        Expected{"unchecked", Status::error, "without having checked anything"},
+        Expected{"crash_after_end", Status::ok, ""}, Expected{"grandchild", Status::ok, ""}),
+    [](const auto& info) { return info.param.fault; });
+
+TEST(Runner, RecordsArriveInOrderAndFactsAreMerged) {
+  Lab lab;
+  const AttemptResult& result = lab.run({"none"});
+  ASSERT_EQ(result.records.size(), 2U);
+  EXPECT_EQ(std::get<worker::CheckRecord>(result.records[0]).outcome, "passed");
+  EXPECT_EQ(std::get<worker::MetricRecord>(result.records[1]).value, 42.0);
+  const Json facts = Json::parse(result.facts_json);
+  EXPECT_EQ(facts.at("isolation"), "case");
+  EXPECT_EQ(facts.at("exit"), "exit code 0");
+  EXPECT_GT(facts.at("max_rss_bytes").get<std::int64_t>(), 1 << 20);
+  EXPECT_LT(result.started_at, result.ended_at);
+}
+
+TEST(Runner, TheObserverHearsOfEachStepInOrder) {
+  Lab lab;
+  plan::PlannedCase skipped = lab.fault("skipped");
+  skipped.skip_reason = "head_dim > seq";
+  lab.plan.cases.push_back(skipped);
+  lab.run({"none"});
+  EXPECT_EQ(lab.events, (std::vector<std::string>{"finished skipped", "started none",
+                                                  "progress none: about to meet the fault 'none'", "finished none"}));
+  EXPECT_EQ(lab.results[0].status, Status::skipped);
+  EXPECT_EQ(lab.results[0].detail, "head_dim > seq");
+}
+
+TEST(Runner, ANanIsKeptAsOne) {
+  Lab lab;
+  const AttemptResult& result = lab.run({"nan"});
+  EXPECT_TRUE(std::isnan(*std::get<worker::MetricRecord>(result.records.back()).value));
+}
+
+TEST(Runner, PrintsOfACaseAreKeptAndHarmless) {
+  Lab lab;
+  expect_contains(Json::parse(lab.run({"print"}).facts_json).at("stderr_tail").get<std::string>(), "a print from a");
+  const std::string tail = Json::parse(lab.run({"chatter"}).facts_json).at("stderr_tail").get<std::string>();
+  expect_contains(tail, "line 19999 of many");
+  EXPECT_LT(tail.size(), 10000U);
+}
+
+TEST(Runner, ADeathAfterTheEndIsAFactAndNoVerdict) {
+  Lab lab;
+  expect_contains(lab.run({"crash_after_end"}).facts_json, "killed by signal 11");
+}
+
+TEST(Runner, AWorkerThatCannotStartIsAnErrorOfItsCase) {
+  Lab lab;
+  lab.options.worker_command = {"/no/such/worker"};
+  EXPECT_EQ(lab.run({"none"}).status, Status::error);
+  expect_contains(lab.results.back().detail, "/no/such/worker");
+}
+
+TEST(Runner, AProgramThatIsNoWorkerIsAnErrorOrACrash) {
+  Lab lab;
+  lab.options.worker_command = {"echo", "hello there"};
+  EXPECT_EQ(lab.run({"none"}).status, Status::error);
+  expect_contains(lab.results.back().detail, "hello there");
+  lab.options.worker_command = {"false"};
+  lab.plan.cases.clear();
+  EXPECT_EQ(lab.run({"none"}).status, Status::crashed);
+}
+
+TEST(Runner, AThrowingCallbackKillsTheWorkerAndComesOut) {
+  Lab lab;
+  lab.observer.progress = [](const plan::PlannedCase&, const worker::ProgressRecord&) {
+    throw std::runtime_error("disk full");
+  };
+  EXPECT_THROW(lab.run({"hang"}), std::runtime_error);
+  EXPECT_EQ(workers_alive(), 0);
+}
+
+TEST(Runner, ASignalAbortsTheRunningCaseAndStopsThePlan) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    struct sigaction before {
+    }, after{};
+    ::sigaction(number, nullptr, &before);
+    Lab lab;
+    lab.observer.progress = [&](const plan::PlannedCase& planned, const worker::ProgressRecord&) {
+      if (planned.case_uid == "hang") ::raise(number);
+    };
+    const auto begin = std::chrono::steady_clock::now();
+    lab.run({"none", "hang", "none"});
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+    EXPECT_FALSE(lab.all_finished);
+    EXPECT_EQ(lab.results.back().status, Status::aborted) << lab.results.back().detail;
+    EXPECT_EQ(lab.results.size(), 2U);
+    EXPECT_EQ(workers_alive(), 0);
+    ::sigaction(number, nullptr, &after);
+    EXPECT_EQ(before.sa_handler, after.sa_handler);
+  }
+}
+
+TEST(Runner, ASignalBetweenTwoCasesStartsNoOther) {
+  Lab lab;
+  const auto keep = lab.observer.finished;
+  lab.observer.finished = [&](const AttemptResult& result) {
+    keep(result);
+    ::raise(SIGINT);
+  };
+  EXPECT_EQ(lab.run({"none", "none"}).status, Status::ok);
+  EXPECT_FALSE(lab.all_finished);
+  EXPECT_EQ(lab.results.size(), 1U);
+}
+
+TEST(Runner, ASignalDuringAHangIsAnsweredAtOnce) {
+  Lab lab;
+  std::thread later([] {
+    std::this_thread::sleep_for(300ms);
+    ::kill(::getpid(), SIGTERM);
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(lab.run({"hang"}).status, Status::aborted);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 1500ms);
+  later.join();
+}
+
+TEST(Runner, AWorkersChildThatOutlivesItIsKilled) {
+  Lab lab;
+  EXPECT_EQ(lab.run({"grandchild"}).status, Status::ok);
+  EXPECT_LT(lab.results.back().wall, 5s);
+}
+
+TEST(Runner, BeatsWhileACaseRuns) {
+  Lab lab;
+  int beats = 0;
+  lab.observer.heartbeat = [&](const plan::PlannedCase&) { ++beats; };
+  lab.options.timeout = 5200ms;
+  lab.run({"hang"});
+  EXPECT_EQ(beats, 1);
+}
+
+}  // namespace
+}  // namespace syslab::runner

@@ -1,0 +1,149 @@
+"""FlashAttention-2 of libsyslab as a torch.autograd.Function.
+
+    from syslab_torch import FlashAttention
+    o = FlashAttention.apply(q, k, v, True)        # (batch, n, d) or (batch, heads, n, d); True: causal
+    o.backward(do)
+
+L (the log-sum-exp of each row), Q, K, V and O are saved for the backward pass, so o.grad_fn.saved_tensors holds exactly
+one tensor of shape (batch, n_queries). fp32, fp16 and bf16; any strides; fewer key/value heads than query heads are
+allowed if they divide them. Tensors go to the library as they lie in memory, without a copy, unless their last dimension
+is strided.
+
+The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of the checkout that this file stands in; the
+one that the system's loader finds. Needs torch 1.13 or newer and nothing else.
+"""
+import ctypes
+import os
+import pathlib
+
+import torch
+from torch.autograd.function import once_differentiable
+
+ABI = 1
+CPU, CUDA = 1, 2  # DLPack's device types
+FLOAT, BFLOAT = 2, 4  # and type codes
+TYPES = {torch.float32: (FLOAT, 32), torch.float16: (FLOAT, 16), torch.bfloat16: (BFLOAT, 16)}
+
+
+class DLTensor(ctypes.Structure):
+    """dlpack.h's DLTensor: DLDevice and DLDataType are written out."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("device_type", ctypes.c_int32),
+        ("device_id", ctypes.c_int32),
+        ("ndim", ctypes.c_int32),
+        ("type_code", ctypes.c_uint8),
+        ("type_bits", ctypes.c_uint8),
+        ("type_lanes", ctypes.c_uint16),
+        ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)),
+        ("byte_offset", ctypes.c_uint64),
+    ]
+
+
+class Options(ctypes.Structure):
+    """syslab.h's syslab_attention_options."""
+
+    _fields_ = [
+        ("struct_size", ctypes.c_uint32),
+        ("scale", ctypes.c_float),
+        ("causal", ctypes.c_int32),
+        ("deterministic", ctypes.c_int32),
+        ("implementation", ctypes.c_char_p),
+        ("workspace", ctypes.c_void_p),
+        ("workspace_bytes", ctypes.c_size_t),
+    ]
+
+
+def candidates():
+    """Where the library may be: (path, why there)."""
+    if "SYSLAB_LIBRARY" in os.environ:
+        yield os.environ["SYSLAB_LIBRARY"], "SYSLAB_LIBRARY"
+        return  # who names a library wants that one or an error
+    checkout = pathlib.Path(__file__).resolve().parents[2]
+    built = checkout / "build" / "src" / "capi" / "libsyslab.so"
+    if built.exists():
+        yield str(built), "the checkout's build"
+    yield "libsyslab.so.0", "the system"
+
+
+def load_library():
+    refusals = []
+    for path, why in candidates():
+        try:
+            library = ctypes.CDLL(path)
+        except OSError as error:
+            refusals.append(f"  {path} ({why}): {error}")
+            continue
+        found = library.syslab_plugin_abi()
+        if found != ABI:
+            raise ImportError(f"{path} ({why}) speaks ABI {found}, syslab_torch.py speaks {ABI}: take both from one version")
+        library.syslab_last_error.restype = ctypes.c_char_p
+        tensor, options = ctypes.POINTER(DLTensor), ctypes.POINTER(Options)
+        library.syslab_attention_forward.argtypes = [tensor] * 5 + [options, ctypes.c_void_p]
+        library.syslab_attention_backward.argtypes = [tensor] * 9 + [options, ctypes.c_void_p]
+        return library
+    raise ImportError("libsyslab.so was not found; build it (ninja -C build) or name it in SYSLAB_LIBRARY:\n" + "\n".join(refusals))
+
+
+LIBRARY = load_library()
+
+
+def as_dlpack(tensor):
+    """A DLTensor over the tensor's memory. It keeps its own shape and strides; the tensor must outlive the call."""
+    if tensor.dtype not in TYPES:
+        raise TypeError(f"attention takes float32, float16 and bfloat16, not {tensor.dtype}")
+    if tensor.device.type not in ("cpu", "cuda"):
+        raise TypeError(f"attention takes tensors on the CPU or a CUDA device, not on {tensor.device}")
+    sizes = ctypes.c_int64 * tensor.dim()
+    view = DLTensor(data=tensor.data_ptr(), ndim=tensor.dim(), type_lanes=1, byte_offset=0)
+    view.type_code, view.type_bits = TYPES[tensor.dtype]
+    view.device_type = CUDA if tensor.device.type == "cuda" else CPU
+    view.device_id = tensor.device.index or 0
+    view.shape = sizes(*tensor.shape)
+    view.strides = sizes(*tensor.stride())
+    return view
+
+
+def call(function, tensors, is_causal):
+    """Calls the library on the current stream; what it refuses becomes the exception that fits."""
+    options = Options(struct_size=ctypes.sizeof(Options), causal=1 if is_causal else 0)
+    stream = torch.cuda.current_stream(tensors[0].device).cuda_stream if tensors[0].is_cuda else None
+    status = getattr(LIBRARY, function)(*[ctypes.byref(as_dlpack(t)) for t in tensors], ctypes.byref(options), stream)
+    if status != 0:
+        kind = {1: ValueError, 2: MemoryError}.get(status, RuntimeError)
+        raise kind(LIBRARY.syslab_last_error().decode())
+
+
+def unit_last_stride(tensor):
+    """The tensor, copied only if the elements of a row do not lie side by side."""
+    return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
+
+
+class FlashAttention(torch.autograd.Function):
+    """FlashAttention.apply(q, k, v, is_causal=False) -> o. Causal: query i sees keys 0 … i."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, is_causal=False):
+        for name, tensor in (("q", q), ("k", k), ("v", v)):
+            if tensor.dim() not in (3, 4) or tensor.dim() != q.dim():
+                raise ValueError(f"{name} has shape {tuple(tensor.shape)}; q, k and v are all (batch, n, d) or all (batch, heads, n, d)")
+            if tensor.device != q.device:
+                raise ValueError(f"{name} is on {tensor.device}, q on {q.device}")
+        q, k, v = unit_last_stride(q), unit_last_stride(k), unit_last_stride(v)
+        o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+        lse = torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
+        call("syslab_attention_forward", (q, k, v, o, lse), is_causal)
+        ctx.save_for_backward(lse, q, k, v, o)
+        ctx.is_causal = is_causal
+        return o
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, do):
+        lse, q, k, v, o = ctx.saved_tensors
+        do = unit_last_stride(do)
+        dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
+        call("syslab_attention_backward", (q, k, v, o, lse, do, dq, dk, dv), ctx.is_causal)
+        return dq, dk, dv, None

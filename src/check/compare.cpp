@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -34,6 +35,27 @@ std::vector<std::int64_t> coordinates(std::int64_t index, const Shape& shape) {
   return where;
 }
 
+void widen_box(const std::vector<std::int64_t>& where, Comparison& result) {
+  if (result.wrong_first.empty()) {
+    result.wrong_first = result.wrong_last = where;
+    return;
+  }
+  for (std::size_t dim = 0; dim < where.size(); ++dim) {
+    result.wrong_first[dim] = std::min(result.wrong_first[dim], where[dim]);
+    result.wrong_last[dim] = std::max(result.wrong_last[dim], where[dim]);
+  }
+}
+
+std::string describe_box(const Comparison& result) {
+  std::string text;
+  for (std::size_t dim = 0; dim < result.wrong_first.size(); ++dim) {
+    if (dim > 0) text += ", ";
+    text += std::to_string(result.wrong_first[dim]);
+    if (result.wrong_last[dim] != result.wrong_first[dim]) text += "…" + std::to_string(result.wrong_last[dim]);
+  }
+  return text;
+}
+
 const void* element(const ConstTensorView& view, std::int64_t index) {
   std::int64_t offset = 0;
   for (int dim = view.shape.rank() - 1; dim >= 0; --dim) {
@@ -63,7 +85,10 @@ Comparison compare(const ConstTensorView& found, std::span<const double> expecte
     const auto index = static_cast<std::int64_t>(i);
     // Only a NaN can be the poison, so the address is worked out for few.
     if (std::isnan(values[i]) && is_poison(element(found, index), found.dtype)) ++result.unwritten;
-    result.wrong += ratio > 1 ? 1 : 0;
+    if (ratio > 1) {
+      ++result.wrong;
+      widen_box(coordinates(index, found.shape), result);
+    }
     result.max_error = std::max(result.max_error, error);
     if (worst >= 0 && ratio <= result.worst_ratio) continue;
     worst = index;
@@ -84,8 +109,8 @@ std::string Comparison::describe(std::string_view name) const {
   const std::string place = fmt::format("{}[{}]", name, fmt::join(worst_index, ", "));
   std::string text = fmt::format("{}: found {:.9g}, expected {:.9g} ± {:.3g}", place, found, expected, worst_tolerance);
   if (std::isfinite(worst_ratio)) text += fmt::format(" ({:.3g} of the bound)", worst_ratio);
-  text +=
-      passed ? fmt::format("; all {} within their bounds", compared) : fmt::format("; {} of {} wrong", wrong, compared);
+  text += passed ? fmt::format("; all {} within their bounds", compared)
+                 : fmt::format("; {} of {} wrong, within [{}]", wrong, compared, describe_box(*this));
   if (unwritten > 0) text += fmt::format(", {} never written", unwritten);
   return text;
 }

@@ -20,7 +20,10 @@ struct Comparison {
   double max_error = 0;                   // largest |out − expected| anywhere
   std::vector<std::int64_t> worst_index;  // coordinates in the output's shape
   double found = 0, expected = 0;         // there
-  std::string describe(std::string_view name) const;  // "out[2, 17, 5]: found …, expected … ± …; 12 of 4096 wrong, …"
+  // The smallest box that holds all wrong elements, both ends included: a fault of tiles shows in its edges.
+  std::vector<std::int64_t> wrong_first, wrong_last;
+  // "out[2, 17, 5]: found …, expected … ± …; 12 of 4096 wrong, within [2, 16…31, 0…63], 3 never written"
+  std::string describe(std::string_view name) const;
 };
 
 // `expected` and `tolerance` are row-major; `tolerance` may have one element for all. An infinite expectation must be

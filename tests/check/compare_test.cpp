@@ -36,7 +36,8 @@ TEST(Compare, NamesTheElementFarthestBeyondItsOwnBound) {
   EXPECT_DOUBLE_EQ(result.worst_error, 0.25);
   EXPECT_DOUBLE_EQ(result.worst_tolerance, 0.125);
   EXPECT_DOUBLE_EQ(result.max_error, 1.0);
-  EXPECT_EQ(result.describe("out"), "out[0, 1]: found 0.25, expected 0 ± 0.125 (2 of the bound); 2 of 6 wrong");
+  EXPECT_EQ(result.describe("out"),
+            "out[0, 1]: found 0.25, expected 0 ± 0.125 (2 of the bound); 2 of 6 wrong, within [0…1, 1…2]");
 }
 
 TEST(Compare, FollowsStrides) {
@@ -81,7 +82,7 @@ TEST(Compare, TellsWhatWasNeverWritten) {
   const Comparison result = compare(out.view(), std::vector<double>{1, 1, 1, 1}, std::vector<double>{0});
   EXPECT_EQ(result.wrong, 3);
   EXPECT_EQ(result.unwritten, 2);
-  EXPECT_NE(result.describe("out").find("3 of 4 wrong, 2 never written"), std::string::npos);
+  EXPECT_NE(result.describe("out").find("3 of 4 wrong, within [1…3], 2 never written"), std::string::npos);
 }
 
 TEST(Compare, RefusesExpectationsOfAnotherSize) {

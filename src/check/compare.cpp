@@ -108,7 +108,7 @@ std::string Comparison::describe(std::string_view name) const {
   if (compared == 0) return fmt::format("{}: no element was compared", name);
   const std::string place = fmt::format("{}[{}]", name, fmt::join(worst_index, ", "));
   std::string text = fmt::format("{}: found {:.9g}, expected {:.9g} ± {:.3g}", place, found, expected, worst_tolerance);
-  if (std::isfinite(worst_ratio)) text += fmt::format(" ({:.3g} of the bound)", worst_ratio);
+  if (std::isfinite(worst_ratio)) text += fmt::format(" ({:.3g} × the bound)", worst_ratio);
   text += passed ? fmt::format("; all {} within their bounds", compared)
                  : fmt::format("; {} of {} wrong, within [{}]", wrong, compared, describe_box(*this));
   if (unwritten > 0) text += fmt::format(", {} never written", unwritten);

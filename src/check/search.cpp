@@ -196,7 +196,8 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
   rc::detail::GaveUpResult gave_up;
   rc::detail::Error error;
   if (verdict.match(success)) {
-    result.outcome = Outcome::passed;
+    result.outcome = result.cases_run > 0 ? Outcome::passed : Outcome::not_run;
+    if (result.cases_run == 0) result.message = "no case was asked for";
   } else if (verdict.match(gave_up)) {
     result.outcome = Outcome::gave_up;
     result.message = gave_up.description;

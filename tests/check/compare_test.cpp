@@ -37,7 +37,7 @@ TEST(Compare, NamesTheElementFarthestBeyondItsOwnBound) {
   EXPECT_DOUBLE_EQ(result.worst_tolerance, 0.125);
   EXPECT_DOUBLE_EQ(result.max_error, 1.0);
   EXPECT_EQ(result.describe("out"),
-            "out[0, 1]: found 0.25, expected 0 ± 0.125 (2 of the bound); 2 of 6 wrong, within [0…1, 1…2]");
+            "out[0, 1]: found 0.25, expected 0 ± 0.125 (2 × the bound); 2 of 6 wrong, within [0…1, 1…2]");
 }
 
 TEST(Compare, FollowsStrides) {

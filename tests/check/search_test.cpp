@@ -130,6 +130,10 @@ TEST(Search, GivesUpWhenPreconditionsLeaveNothing) {
   EXPECT_FALSE(result.message.empty());
 }
 
+TEST(Search, HasNotRunWhenNoCaseWasAskedFor) {
+  EXPECT_EQ(search("t.none", {.max_success = 0}, [](Observation&) {}).outcome, Outcome::not_run);
+}
+
 TEST(Search, FalsifiesWithTheTextOfWhateverThePropertyThrows) {
   const auto message = [](const std::function<void(Observation&)>& property) {
     const LawResult result = search("t.throws", {.seed = 1}, property);

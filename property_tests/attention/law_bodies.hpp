@@ -1,0 +1,42 @@
+// The bodies of the laws, by what they compare with. A body draws a sample, asks the rung, and throws Error(check)
+// where the law does not hold.
+#pragma once
+
+#include "check/law.hpp"
+#include "property_tests/attention/sample.hpp"
+
+namespace syslab::attention {
+
+// A law's view of the rung under test.
+struct Subject {
+  const Rung& rung;
+  check::Contract contract;
+  const Menu& menu;
+
+  // Bitwise equality is promised by deterministic rungs under the full contract.
+  bool exact() const { return contract == check::Contract::full && rung.deterministic; }
+  // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where its contract is wider.
+  std::vector<double> allowed(const std::vector<double>& expected, const std::vector<double>& derived) const;
+};
+
+using Body = void (*)(const Subject&, check::Observation&);
+
+// Against the float64 oracle (laws_oracle.cpp).
+void equals_oracle(const Subject&, check::Observation&);
+void lse_equals_oracle(const Subject&, check::Observation&);
+void gradients_equal_oracle(const Subject&, check::Observation&);
+void large_scores(const Subject&, check::Observation&);
+void half_no_worse_than_naive(const Subject&, check::Observation&);
+// Against what mathematics says of softmax (laws_softmax.cpp).
+void rows_sum_to_one(const Subject&, check::Observation&);
+void shift_invariance(const Subject&, check::Observation&);
+void split_keys(const Subject&, check::Observation&);
+void finite_differences(const Subject&, check::Observation&);
+// Against itself, asked in another way (laws_invariance.cpp).
+void causal_prefix(const Subject&, check::Observation&);
+void batch_permutation(const Subject&, check::Observation&);
+void head_permutation(const Subject&, check::Observation&);
+void bitwise_repeatable(const Subject&, check::Observation&);
+void writes_nothing_outside(const Subject&, check::Observation&);
+
+}  // namespace syslab::attention

@@ -1,0 +1,141 @@
+#include "property_tests/attention/laws.hpp"
+
+#include <algorithm>
+#include <memory>
+
+#include "check/search.hpp"
+#include "property_tests/attention/law_bodies.hpp"
+
+namespace syslab::attention {
+namespace {
+
+using check::Contract;
+
+const std::vector<DType> kBelowDouble{DType::f32, DType::f16, DType::bf16};
+const std::vector<DType> kHalf{DType::f16, DType::bf16};
+
+// What a law needs beyond its draw: the reason why it does not apply, or nothing.
+using Excuse = std::optional<std::string> (*)(const Rung&, Contract);
+
+std::optional<std::string> always(const Rung&, Contract) { return std::nullopt; }
+
+std::optional<std::string> when_deterministic(const Rung& rung, Contract contract) {
+  if (contract == Contract::handout) return "the hand-out's contract promises no repeatability";
+  if (!rung.deterministic) return rung.name + " does not promise to be deterministic";
+  return std::nullopt;
+}
+
+std::optional<std::string> when_not_naive(const Rung& rung, Contract) {
+  if (rung.name == "naive") return "naive is the yardstick itself";
+  return std::nullopt;
+}
+
+std::optional<std::string> when_heads_are_apart(const Rung&, Contract contract) {
+  if (contract == Contract::handout) return "the hand-out folds heads into the batch";
+  return std::nullopt;
+}
+
+struct Entry {
+  const char* id;
+  const char* statement;
+  Body body;
+  Wants wants;
+  Excuse excuse = always;
+};
+
+// The oracle computes in double and its bounds are for rounding beyond that, so fp64 cannot be judged by it.
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> list{
+      {"attention.equals_oracle",
+       "the output is within its derived bound of the float64 oracle",
+       equals_oracle,
+       {.dtypes = kBelowDouble}},
+      {"attention.lse_equals_oracle",
+       "the log-sum-exp is within its derived bound of the float64 oracle",
+       lse_equals_oracle,
+       {.dtypes = kBelowDouble}},
+      {"attention.gradients_equal_oracle",
+       "dQ, dK and dV are within their derived bounds of the float64 oracle",
+       gradients_equal_oracle,
+       {.direction = Direction::backward, .dtypes = kBelowDouble}},
+      {"attention.rows_sum_to_one", "where all values are 1 the output is 1", rows_sum_to_one, {}},
+      {"attention.causal_prefix",
+       "changing keys and values that a row does not see leaves the row as it was",
+       causal_prefix,
+       {.masks = {Mask::top_left, Mask::bottom_right}}},
+      {"attention.batch_permutation", "permuting the batch permutes the output", batch_permutation, {.least_batch = 2}},
+      {"attention.head_permutation",
+       "permuting heads permutes the output",
+       head_permutation,
+       {.least_heads_kv = 2},
+       when_heads_are_apart},
+      {"attention.split_keys",
+       "attention over two ranges of keys, joined by log-sum-exp, is attention over all",
+       split_keys,
+       {.masks = {Mask::none, Mask::top_left}, .least_seq_k = 2}},
+      {"attention.shift_invariance",
+       "adding c to all scores leaves the output and adds c to the log-sum-exp",
+       shift_invariance,
+       {}},
+      {"attention.large_scores",
+       "scores of ±1e4 give no NaN and agree with the float64 oracle",
+       large_scores,
+       {.dtypes = kBelowDouble}},
+      {"attention.finite_differences",
+       "gradients agree with central differences of the float64 forward pass",
+       finite_differences,
+       {.direction = Direction::backward, .most_seq = 6, .most_dim = 4, .moderate = true}},
+      {"attention.bitwise_repeatable",
+       "equal inputs give bitwise equal outputs and gradients",
+       bitwise_repeatable,
+       {},
+       when_deterministic},
+      {"attention.writes_nothing_outside", "only the outputs are written, and all of them", writes_nothing_outside, {}},
+      {"attention.half_no_worse_than_naive",
+       "in half precision the worst error is at most twice the naive kernel's in the same dtype",
+       half_no_worse_than_naive,
+       {.dtypes = kHalf},
+       when_not_naive},
+  };
+  return list;
+}
+
+check::LawResult not_run(const std::string& why) {
+  check::LawResult result;
+  result.message = why;
+  return result;
+}
+
+check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
+  if (const auto reason = entry.excuse(rung, request.contract)) return not_run(*reason);
+  Wants wants = entry.wants;
+  // Halving the keys must leave a size that the hand-out has; its mask cannot be halved so.
+  if (request.contract == Contract::handout && entry.body == split_keys) {
+    wants.least_seq_k = 32;
+    wants.masks = {Mask::none};
+  }
+  const MenuOrReason choice = menu_for(rung, request.contract, wants);
+  if (!choice.menu) return not_run(choice.reason);
+  const Subject subject{rung, request.contract, *choice.menu};
+  return check::search(entry.id, request, [&](check::Observation& observation) { entry.body(subject, observation); });
+}
+
+}  // namespace
+
+std::vector<check::Law> laws(const Rung& rung) {
+  const auto kept = std::make_shared<const Rung>(rung);
+  std::vector<check::Law> bound;
+  for (const Entry& entry : entries()) {
+    bound.push_back({entry.id, entry.statement,
+                     [kept, &entry](const check::LawRequest& request) { return search(entry, *kept, request); }});
+  }
+  return bound;
+}
+
+std::vector<property::Statement> law_list() {
+  std::vector<property::Statement> list;
+  for (const Entry& entry : entries()) list.push_back({entry.id, entry.statement});
+  return list;
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,22 @@
+// The laws of attention, each bound to one rung: of our ladder, of a library, or of a process.
+//
+//   for (const check::Law& law : attention::laws(attention::find_rung("flash_tiled"))) {
+//     const check::LawResult result = law.search({.contract = check::Contract::full, .seed = 7});
+//   }
+//
+// A law asks only what the rung supports. Where that leaves nothing, or where the contract does not promise the
+// property, the outcome is `not_run` and the message says why.
+#pragma once
+
+#include <vector>
+
+#include "check/law.hpp"
+#include "ops/attention/attention.hpp"
+#include "property_tests/statement.hpp"
+
+namespace syslab::attention {
+
+std::vector<check::Law> laws(const Rung& rung);
+std::vector<property::Statement> law_list();  // ids and statements, in the same order
+
+}  // namespace syslab::attention

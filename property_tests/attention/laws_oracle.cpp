@@ -1,0 +1,115 @@
+// Laws that hold a rung against the float64 oracle and its derived bounds (ops/attention/oracle.hpp).
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "ops/attention/oracle.hpp"
+#include "property_tests/attention/call.hpp"
+#include "property_tests/attention/law_bodies.hpp"
+#include "property_tests/verdict.hpp"
+
+namespace syslab::attention {
+namespace {
+
+using check::Observation;
+using property::demand_within;
+
+ForwardOracle oracle_of(const Problem& problem, const ForwardCall& call) {
+  return forward_oracle(problem, call.q.view(), call.k.view(), call.v.view());
+}
+
+void demand_forward(const Subject& subject, const Sample& sample, Observation& observation) {
+  const ForwardCall call = call_forward(subject.rung, sample);
+  const ForwardOracle oracle = oracle_of(sample.problem, call);
+  const auto& [out, lse, fraction] = oracle;
+  demand_within("out", call.out.view(), out.value, subject.allowed(out.value, out.tolerance), observation);
+  demand_within("lse", call.lse.view(), lse.value, subject.allowed(lse.value, lse.tolerance), observation);
+}
+
+// Largest |found − expected|; infinite where something found is no number.
+double largest_error(const ConstTensorView& found, const std::vector<double>& expected) {
+  const double whatever[] = {1.0};
+  return check::compare(found, expected, whatever).max_error;
+}
+
+double largest_size(const std::vector<double>& values) {
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return largest;
+}
+
+}  // namespace
+
+std::vector<double> Subject::allowed(const std::vector<double>& expected, const std::vector<double>& derived) const {
+  if (contract == check::Contract::full) return derived;
+  constexpr double kOfficial = 1e-2;  // rtol and atol of the hand-out's tests
+  std::vector<double> tolerance(derived);
+  for (std::size_t i = 0; i < tolerance.size(); ++i) {
+    if (std::isfinite(expected[i])) tolerance[i] = std::max(tolerance[i], kOfficial * (1 + std::abs(expected[i])));
+  }
+  return tolerance;
+}
+
+void equals_oracle(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  const ForwardCall call = call_forward(subject.rung, sample);
+  const Expected out = oracle_of(sample.problem, call).out;
+  demand_within("out", call.out.view(), out.value, subject.allowed(out.value, out.tolerance), observation);
+}
+
+void lse_equals_oracle(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  const ForwardCall call = call_forward(subject.rung, sample);
+  const Expected lse = oracle_of(sample.problem, call).lse;
+  demand_within("lse", call.lse.view(), lse.value, subject.allowed(lse.value, lse.tolerance), observation);
+}
+
+void gradients_equal_oracle(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::backward);
+  const BackwardCall call = call_backward(subject.rung, sample);
+  const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
+                                                call.forward.v.view(), call.dout.view());
+  const auto demand = [&](const check::GuardedTensor& found, const Expected& expected) {
+    demand_within(found.spec().name, found.view(), expected.value, subject.allowed(expected.value, expected.tolerance),
+                  observation);
+  };
+  demand(call.dq, oracle.dq);
+  demand(call.dk, oracle.dk);
+  demand(call.dv, oracle.dv);
+}
+
+// Queries and keys so long that scores reach about ±1e4, where exp overflows without the running maximum.
+void large_scores(const Subject& subject, Observation& observation) {
+  Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  const Problem& problem = sample.problem;
+  constexpr double kScore = 1e4;
+  const double spread = std::abs(problem.effective_scale()) * std::sqrt(static_cast<double>(problem.head_dim));
+  const auto gain = static_cast<float>(std::sqrt(kScore / spread));
+  sample.q = query_values(sample, "large q", gain);
+  sample.k = key_values(sample, "large k", gain);
+  demand_forward(subject, sample, observation);
+}
+
+// A derived bound must allow for the worst order of additions; a careless kernel can hide below it. The naive kernel in
+// the same dtype is the measure that cannot be argued with. Beside twice its error, one rounding of the output is
+// allowed: where naive happens to be exact, nobody must be.
+void half_no_worse_than_naive(const Subject& subject, Observation& observation) {
+  const Rung& naive = find_rung("naive");
+  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  RC_PRE(!naive.supports(sample.problem, Direction::forward).has_value());
+  const ForwardCall ours = call_forward(subject.rung, sample);
+  const ForwardCall theirs = call_forward(naive, sample);
+  const Expected out = oracle_of(sample.problem, ours).out;
+  const double yardstick = largest_error(theirs.out.view(), out.value);
+  const double allowed = 2 * yardstick + unit_roundoff(sample.problem.dtype) * largest_size(out.value);
+  const double tolerance[] = {allowed};
+  try {
+    demand_within("out", ours.out.view(), out.value, tolerance, observation);
+  } catch (const Error& error) {
+    property::fail(fmt::format("{}; the naive kernel's worst error is {:.3g}", error.what(), yardstick));
+  }
+}
+
+}  // namespace syslab::attention

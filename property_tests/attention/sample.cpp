@@ -1,0 +1,182 @@
+#include "property_tests/attention/sample.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+
+#include "property_tests/draw.hpp"
+
+namespace syslab::attention {
+namespace {
+
+using check::Contract;
+using property::Layout;
+
+// Multiply-adds of one product, all heads: keeps a case below some ten milliseconds on one core.
+constexpr std::int64_t kMostVolume = 1'100'000;
+
+Menu contract_menu(Contract contract, const Wants& wants) {
+  Menu menu;
+  if (contract == Contract::handout) {
+    menu.masks = {Mask::none, Mask::top_left};
+    menu.seq_q = menu.seq_k = {16, 32, 64, 128};
+    menu.head_dim = {16, 32, 64, 128};
+    menu.heads_kv = menu.heads_per_kv = {1};
+    menu.batch = {1, 2, 4};
+    menu.scale = {0.0F};
+    menu.gain = {1.0F};
+    menu.layouts = {Layout::contiguous};
+  } else {
+    menu.masks = {Mask::none, Mask::top_left, Mask::bottom_right};
+    menu.seq_q = menu.seq_k = property::sizes_up_to(257);
+    menu.head_dim = property::sizes_up_to(256);
+    menu.heads_kv = menu.heads_per_kv = menu.batch = {1, 2, 3};
+    menu.scale = {0.0F, 1.0F, 0.25F, -0.5F};
+    menu.gain = {1.0F, 0.25F, 4.0F};
+    menu.layouts = {Layout::contiguous, Layout::padded, Layout::swapped};
+  }
+  if (wants.moderate) {
+    menu.scale.resize(1);
+    menu.gain.resize(1);
+  }
+  if (!wants.masks.empty()) {
+    std::erase_if(menu.masks, [&](Mask mask) {
+      return std::find(wants.masks.begin(), wants.masks.end(), mask) == wants.masks.end();
+    });
+  }
+  const bool small_exists = menu.seq_q.front() <= wants.most_seq && menu.head_dim.front() <= wants.most_dim;
+  // A contract that has nothing so small keeps its smallest.
+  menu.seq_q = small_exists ? property::at_most(menu.seq_q, wants.most_seq) : std::vector{menu.seq_q.front()};
+  menu.seq_k = menu.seq_q;
+  menu.head_dim = small_exists ? property::at_most(menu.head_dim, wants.most_dim) : std::vector{menu.head_dim.front()};
+  std::erase_if(menu.seq_k, [&](std::int64_t size) { return size < wants.least_seq_k; });
+  std::erase_if(menu.batch, [&](std::int64_t size) { return size < wants.least_batch; });
+  std::erase_if(menu.heads_kv, [&](std::int64_t heads) { return heads < wants.least_heads_kv; });
+  return menu;
+}
+
+std::int64_t preferred(const std::vector<std::int64_t>& values, std::int64_t wish) {
+  return std::find(values.begin(), values.end(), wish) != values.end() ? wish : values.front();
+}
+
+// A problem of the menu that the rung supports, from which each axis is then explored alone.
+std::optional<Problem> find_base(const Rung& rung, const Menu& menu, Direction direction, std::string& reason) {
+  for (const DType dtype : menu.dtypes) {
+    for (const Mask mask : menu.masks) {
+      for (const std::int64_t wish_dim : {64, 32, 128, 16, 8, 4, 1}) {
+        for (const std::int64_t wish_seq : {64, 128, 32, 16, 1}) {
+          Problem problem;
+          problem.dtype = dtype;
+          problem.mask = mask;
+          problem.head_dim = preferred(menu.head_dim, wish_dim);
+          problem.seq_k = preferred(menu.seq_k, wish_seq);
+          problem.seq_q = preferred(menu.seq_q, problem.seq_k);
+          problem.batch = menu.batch.front();
+          problem.heads_q = problem.heads_kv = menu.heads_kv.front();
+          const auto refused = rung.supports(problem, direction);
+          if (!refused) return problem;
+          reason = *refused;
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+template <typename T, typename Set>
+void keep_supported(std::vector<T>& values, const Rung& rung, const Problem& base, Direction direction, Set set) {
+  std::erase_if(values, [&](const T& value) {
+    Problem problem = base;
+    set(problem, value);
+    return rung.supports(problem, direction).has_value();
+  });
+}
+
+}  // namespace
+
+void showValue(Mask mask, std::ostream& stream) { stream << to_string(mask); }
+
+MenuOrReason menu_for(const Rung& rung, Contract contract, const Wants& wants) {
+  Menu menu = contract_menu(contract, wants);
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    const auto has = [dtype](const std::vector<DType>& list) {
+      return std::find(list.begin(), list.end(), dtype) != list.end();
+    };
+    if (has(rung.dtypes) && (wants.dtypes.empty() || has(wants.dtypes))) menu.dtypes.push_back(dtype);
+  }
+  if (rung.device != device::Kind::cpu) return {{}, rung.name + " does not take tensors in host memory"};
+  if (wants.direction == Direction::backward && !rung.backward) return {{}, rung.name + " has no backward pass"};
+  if (menu.dtypes.empty()) return {{}, fmt::format("{} has none of the dtypes that this law is about", rung.name)};
+  std::string reason = "the contract leaves no such problem";
+  if (menu.masks.empty() || menu.batch.empty() || menu.heads_kv.empty() || menu.seq_k.empty()) return {{}, reason};
+  const auto base = find_base(rung, menu, wants.direction, reason);
+  if (!base) return {{}, reason};
+
+  const auto keep = [&](auto& values, auto set) { keep_supported(values, rung, *base, wants.direction, set); };
+  keep(menu.dtypes, [](Problem& problem, DType dtype) { problem.dtype = dtype; });
+  keep(menu.masks, [](Problem& problem, Mask mask) { problem.mask = mask; });
+  keep(menu.head_dim, [](Problem& problem, std::int64_t size) { problem.head_dim = size; });
+  keep(menu.batch, [](Problem& problem, std::int64_t size) { problem.batch = size; });
+  keep(menu.heads_kv, [](Problem& problem, std::int64_t heads) { problem.heads_q = problem.heads_kv = heads; });
+  keep(menu.heads_per_kv, [](Problem& problem, std::int64_t heads) { problem.heads_q = problem.heads_kv * heads; });
+  keep(menu.scale, [](Problem& problem, float scale) { problem.scale = scale; });
+  Problem oblong = *base;
+  oblong.seq_q = base->seq_k == menu.seq_q.back() ? menu.seq_q.front() : menu.seq_q.back();
+  menu.square = rung.supports(oblong, wants.direction).has_value();
+  if (menu.square) {
+    const auto both = [](Problem& problem, std::int64_t size) { problem.seq_q = problem.seq_k = size; };
+    keep(menu.seq_k, both);
+    menu.seq_q = menu.seq_k;
+  } else {
+    keep(menu.seq_q, [](Problem& problem, std::int64_t size) { problem.seq_q = size; });
+    keep(menu.seq_k, [](Problem& problem, std::int64_t size) { problem.seq_k = size; });
+  }
+  return {menu, {}};
+}
+
+Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction) {
+  using property::at_most;
+  using property::draw;
+  const std::vector<std::int64_t>& edges = property::edge_sizes();
+  Sample sample;
+  Problem& problem = sample.problem;
+  problem.dtype = draw("dtype", menu.dtypes);
+  problem.mask = draw("mask", menu.masks);
+  problem.seq_q = draw("seq_q", menu.seq_q, edges);
+  problem.seq_k = menu.square ? problem.seq_q : draw("seq_k", menu.seq_k, edges);
+  // Later sizes take what the earlier ones leave of the volume, but at least their smallest.
+  std::int64_t volume = problem.seq_q * problem.seq_k;
+  const auto draw_rest = [&](const char* name, const std::vector<std::int64_t>& values) {
+    std::vector<std::int64_t> affordable = at_most(values, std::max(values.front(), kMostVolume / volume));
+    const std::int64_t size = draw(name, std::move(affordable), edges);
+    volume *= size;
+    return size;
+  };
+  problem.head_dim = draw_rest("head_dim", menu.head_dim);
+  problem.batch = draw_rest("batch", menu.batch);
+  problem.heads_kv = draw_rest("heads_kv", menu.heads_kv);
+  problem.heads_q = problem.heads_kv * draw_rest("heads_per_kv", menu.heads_per_kv);
+  problem.scale = draw("scale", menu.scale);
+  const float gain = draw("gain", menu.gain);
+  sample.layout_in = draw("layout_in", menu.layouts);
+  sample.layout_out = draw("layout_out", menu.layouts);
+  sample.seed = property::draw_seed();
+  RC_PRE(!rung.supports(problem, direction).has_value());
+
+  sample.q = query_values(sample, "q", gain);
+  sample.k = key_values(sample, "k");
+  sample.v = key_values(sample, "v");
+  sample.dout = query_values(sample, "dout");
+  return sample;
+}
+
+std::vector<double> query_values(const Sample& sample, std::string_view salt, float gain) {
+  return property::random_values(sample.seed, salt, sample.query_shape().elements(), sample.problem.dtype, gain);
+}
+
+std::vector<double> key_values(const Sample& sample, std::string_view salt, float gain) {
+  return property::random_values(sample.seed, salt, sample.key_shape().elements(), sample.problem.dtype, gain);
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,61 @@
+// One drawn problem of attention with its inputs, and the values from which a rung's problems are drawn.
+#pragma once
+
+#include <iosfwd>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/law.hpp"
+#include "ops/attention/attention.hpp"
+#include "property_tests/tensors.hpp"
+
+namespace syslab::attention {
+
+void showValue(Mask mask, std::ostream& stream);
+
+// What a law asks of its problems beyond the contract. Empty lists: whatever the contract has.
+struct Wants {
+  Direction direction = Direction::forward;
+  std::vector<DType> dtypes;
+  std::vector<Mask> masks;
+  std::int64_t least_batch = 1, least_heads_kv = 1, least_seq_k = 1;
+  std::int64_t most_seq = 257, most_dim = 256;
+  bool moderate = false;  // scores of order one only
+};
+
+// The values that a contract, a law's wants and a rung's `supports` leave, simplest first.
+struct Menu {
+  std::vector<DType> dtypes;
+  std::vector<Mask> masks;
+  std::vector<std::int64_t> seq_q, seq_k, head_dim, heads_kv, heads_per_kv, batch;
+  std::vector<float> scale, gain;
+  std::vector<property::Layout> layouts;
+  bool square = false;  // the rung takes seq_q = seq_k only
+};
+
+// Nothing, and the reason, if the rung supports none of it.
+struct MenuOrReason {
+  std::optional<Menu> menu;
+  std::string reason;
+};
+MenuOrReason menu_for(const Rung& rung, check::Contract contract, const Wants& wants);
+
+struct Sample {
+  Problem problem;
+  property::Layout layout_in = property::Layout::contiguous, layout_out = property::Layout::contiguous;
+  std::uint64_t seed = 0;
+  std::vector<double> q, k, v, dout;  // row-major, each representable in problem.dtype
+
+  Shape query_shape() const { return {problem.batch, problem.heads_q, problem.seq_q, problem.head_dim}; }
+  Shape key_shape() const { return {problem.batch, problem.heads_kv, problem.seq_k, problem.head_dim}; }
+  Shape lse_shape() const { return {problem.batch, problem.heads_q, problem.seq_q}; }
+};
+
+// Draws with RapidCheck, inside a law's body. Discards the case where `rung` does not support the combination.
+Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction);
+// Fresh values for a problem, from the sample's seed and `salt`.
+std::vector<double> query_values(const Sample& sample, std::string_view salt, float gain = 1.0F);
+std::vector<double> key_values(const Sample& sample, std::string_view salt, float gain = 1.0F);
+
+}  // namespace syslab::attention

@@ -1,0 +1,42 @@
+#include "property_tests/draw.hpp"
+
+#include <numeric>
+#include <ostream>
+
+namespace syslab {
+
+void showValue(DType dtype, std::ostream& stream) { stream << to_string(dtype); }
+
+}  // namespace syslab
+
+namespace syslab::property {
+
+std::int64_t draw_below(const char* name, std::int64_t end) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(std::max<std::int64_t>(end, 1)));
+  std::iota(values.begin(), values.end(), 0);
+  return draw(name, std::move(values));
+}
+
+std::uint64_t draw_seed() { return static_cast<std::uint64_t>(draw_below("seed", 1000)); }
+
+std::vector<std::int64_t> sizes_up_to(std::int64_t last) {
+  std::vector<std::int64_t> values(static_cast<std::size_t>(last));
+  std::iota(values.begin(), values.end(), 1);
+  return values;
+}
+
+const std::vector<std::int64_t>& edge_sizes() {
+  static const std::vector<std::int64_t> sizes{1,  2,  3,  5,  7,  8,  13, 15, 16,  17,  23,  31,  32,  33,  47,
+                                               48, 61, 63, 64, 65, 80, 96, 97, 127, 128, 129, 191, 255, 256, 257};
+  return sizes;
+}
+
+std::vector<std::int64_t> at_most(std::vector<std::int64_t> values, std::int64_t limit) {
+  std::vector<std::int64_t> kept;
+  for (const std::int64_t value : values) {
+    if (value <= limit) kept.push_back(value);
+  }
+  return kept;
+}
+
+}  // namespace syslab::property

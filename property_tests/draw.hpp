@@ -1,0 +1,59 @@
+// What laws draw: sizes at tile edges, dtypes, layouts, seeds. Never floats: tensors follow from the seed, because
+// RapidCheck shrinks shapes well and floats poorly.
+//
+// A law draws in a fixed order. While shrinking, RapidCheck plays later draws back by position, so what a draw may
+// yield must only widen when an earlier value gets smaller.
+#pragma once
+
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "core/dtype.hpp"
+
+namespace syslab {
+
+void showValue(DType dtype, std::ostream& stream);  // RapidCheck finds it by the argument's namespace
+
+}  // namespace syslab
+
+namespace syslab::property {
+
+// One of `values`, sorted from the simplest on, and mostly one that is also in `favoured`. Shrinks towards the front.
+template <typename T>
+rc::Gen<T> one_of(std::vector<T> values, const std::vector<T>& favoured = {}) {
+  std::vector<std::size_t> preferred;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (std::find(favoured.begin(), favoured.end(), values[i]) != favoured.end()) preferred.push_back(i);
+  }
+  return [values = std::move(values), preferred = std::move(preferred)](const rc::Random& random, int) {
+    if (values.empty()) throw rc::GenerationFailure("nothing to choose from");
+    rc::Random source = random;
+    const std::uint64_t coin = source.split().next(), number = source.split().next();
+    const bool favour = !preferred.empty() && coin % 4 != 0;
+    const std::size_t index = favour ? preferred[number % preferred.size()] : number % values.size();
+    return rc::shrinkable::map(
+        rc::shrinkable::shrinkRecur(index, [](std::size_t at) { return rc::shrink::towards<std::size_t>(at, 0); }),
+        [values](std::size_t at) { return values[at]; });
+  };
+}
+
+// Draws now, inside a law's body, under this name.
+template <typename T>
+T draw(const char* name, std::vector<T> simplest_first, const std::vector<T>& favoured = {}) {
+  return *one_of(std::move(simplest_first), favoured).as(name);
+}
+
+std::int64_t draw_below(const char* name, std::int64_t end);  // uniform in [0, end), shrinks towards 0
+std::uint64_t draw_seed();                                    // small, so that it is easy to type
+
+// 1 … last, and the sizes around tile edges and the primes among them.
+std::vector<std::int64_t> sizes_up_to(std::int64_t last);
+const std::vector<std::int64_t>& edge_sizes();
+std::vector<std::int64_t> at_most(std::vector<std::int64_t> values, std::int64_t limit);
+
+}  // namespace syslab::property

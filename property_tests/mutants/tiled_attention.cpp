@@ -1,0 +1,266 @@
+#include "property_tests/mutants/tiled_attention.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace syslab::attention {
+namespace {
+
+constexpr std::int64_t kTile = 16;  // queries and keys
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+using Floats = std::vector<float>;
+
+std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+template <typename T, typename View>
+auto* row(const View& view, std::int64_t batch, std::int64_t head, std::int64_t index) {
+  return view.template as<T>() + batch * view.stride(0) + head * view.stride(1) + index * view.stride(2);
+}
+
+// Rows [first, first + count) as floats, zeros beyond `last`.
+template <typename T>
+Floats load(const ConstTensorView& view, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
+            std::int64_t last) {
+  const std::int64_t dim = view.size(3);
+  Floats tile(at(count * dim), 0.0F);
+  for (std::int64_t i = 0; i < count && first + i < last; ++i) {
+    const T* from = row<T>(view, batch, head, first + i);
+    for (std::int64_t d = 0; d < dim; ++d) tile[at(i * dim + d)] = to_float(from[d]);
+  }
+  return tile;
+}
+
+float dot(const float* a, const float* b, std::int64_t length) {
+  float sum = 0;
+  for (std::int64_t d = 0; d < length; ++d) sum += a[d] * b[d];
+  return sum;
+}
+
+// What a fault changes in reading the problem.
+struct Plan {
+  const Problem& problem;
+  Fault fault;
+
+  float scale() const {
+    const float right = problem.effective_scale();
+    return fault == Fault::wrong_scale ? right * right : right;
+  }
+  bool sees(std::int64_t query, std::int64_t key) const {
+    if (fault == Fault::unmasked_tail && key >= problem.seq_k) return true;
+    const std::int64_t extra = fault == Fault::mask_off_by_one && problem.mask != Mask::none ? 1 : 0;
+    return key < std::min(problem.visible_keys(query) + extra, problem.seq_k);
+  }
+  std::int64_t key_batch(std::int64_t batch) const { return fault == Fault::shared_batch ? 0 : batch; }
+  std::int64_t key_head(std::int64_t head) const {
+    if (fault == Fault::interleaved_heads) return head % problem.heads_kv;
+    return head / (problem.heads_q / problem.heads_kv);
+  }
+};
+
+// Running state of a tile of queries (Dao 2023, algorithm 1).
+struct Online {
+  Floats largest, sum, accumulator;
+  Online(std::int64_t rows, std::int64_t dim)
+      : largest(at(rows), kMinusInfinity), sum(at(rows), 0.0F), accumulator(at(rows * dim), 0.0F) {}
+
+  float lse(std::int64_t i) const { return sum[at(i)] > 0 ? largest[at(i)] + std::log(sum[at(i)]) : kMinusInfinity; }
+};
+
+template <typename T>
+void absorb_tile(const Plan& plan, Online& state, const Floats& q, const Floats& k, const Floats& v,
+                 std::int64_t first_query, std::int64_t first_key) {
+  const std::int64_t dim = plan.problem.head_dim;
+  for (std::int64_t i = 0; i < kTile && first_query + i < plan.problem.seq_q; ++i) {
+    float score[kTile], largest = state.largest[at(i)];
+    for (std::int64_t j = 0; j < kTile; ++j) {
+      const bool visible = plan.sees(first_query + i, first_key + j);
+      score[j] = visible ? plan.scale() * dot(&q[at(i * dim)], &k[at(j * dim)], dim) : kMinusInfinity;
+      largest = std::max(largest, score[j]);
+    }
+    if (largest == kMinusInfinity) continue;
+    if (plan.fault == Fault::no_running_maximum) largest = 0;
+    const float shrink = std::exp(state.largest[at(i)] - largest);
+    float* accumulator = &state.accumulator[at(i * dim)];
+    if (plan.fault != Fault::missing_rescale) {
+      for (std::int64_t d = 0; d < dim; ++d) accumulator[d] *= shrink;
+    }
+    state.sum[at(i)] *= shrink;
+    state.largest[at(i)] = largest;
+    for (std::int64_t j = 0; j < kTile; ++j) {
+      const float weight = std::exp(score[j] - largest);
+      state.sum[at(i)] += weight;
+      for (std::int64_t d = 0; d < dim; ++d) accumulator[d] += weight * v[at(j * dim + d)];
+    }
+    if (plan.fault == Fault::half_accumulator) {
+      for (std::int64_t d = 0; d < dim; ++d) accumulator[d] = to_float(from_float<T>(accumulator[d]));
+    }
+  }
+}
+
+template <typename T>
+void forward_tile(const Plan& plan, const ForwardArgs& args, std::int64_t batch, std::int64_t head,
+                  std::int64_t first_query, bool reversed) {
+  const Problem& problem = plan.problem;
+  const std::int64_t dim = problem.head_dim, tiles = (problem.seq_k + kTile - 1) / kTile;
+  const Floats q = load<T>(args.q, batch, head, first_query, kTile, problem.seq_q);
+  Online state(kTile, dim);
+  Floats stale(at(kTile), kMinusInfinity);
+  for (std::int64_t n = 0; n < tiles; ++n) {
+    const std::int64_t first_key = (reversed ? tiles - 1 - n : n) * kTile;
+    for (std::int64_t i = 0; i < kTile; ++i) stale[at(i)] = state.lse(i);
+    absorb_tile<T>(
+        plan, state, q, load<T>(args.k, plan.key_batch(batch), plan.key_head(head), first_key, kTile, problem.seq_k),
+        load<T>(args.v, batch, plan.key_head(head), first_key, kTile, problem.seq_k), first_query, first_key);
+  }
+  const std::int64_t rows = std::min(kTile, problem.seq_q - first_query);
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (plan.fault == Fault::forgotten_row && rows < kTile && i + 1 == rows) continue;
+    T* out = row<T>(args.out, batch, head, first_query + i);
+    const float sum = state.sum[at(i)];
+    for (std::int64_t d = 0; d < dim; ++d) {
+      out[d] = from_float<T>(sum > 0 ? state.accumulator[at(i * dim + d)] / sum : 0.0F);
+    }
+    float lse = plan.fault == Fault::stale_lse && tiles > 1 ? stale[at(i)] : state.lse(i);
+    if (plan.fault == Fault::binary_logarithm) lse *= 1.44269504F;
+    *row<float>(args.lse, batch, head, first_query + i) = lse;
+  }
+}
+
+template <typename T>
+void forward(const Plan& plan, const ForwardArgs& args) {
+  static std::atomic<unsigned> calls{0};
+  const Problem& problem = plan.problem;
+  const bool reversed = plan.fault == Fault::unordered_tiles && calls++ % 2 != 0;
+  for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
+    for (std::int64_t head = 0; head < problem.heads_q; ++head) {
+      for (std::int64_t query = 0; query < problem.seq_q; query += kTile) {
+        forward_tile<T>(plan, args, batch, head, query, reversed);
+      }
+    }
+  }
+  if (plan.fault == Fault::write_past_end) {
+    T* last = row<T>(args.out, problem.batch - 1, problem.heads_q - 1, problem.seq_q - 1);
+    last[problem.head_dim] = from_float<T>(0.0F);
+  }
+}
+
+template <typename T>
+void store(const TensorView& view, std::int64_t batch, std::int64_t head, const Floats& values) {
+  for (std::int64_t i = 0; i < view.size(2); ++i) {
+    T* to = row<T>(view, batch, head, i);
+    for (std::int64_t d = 0; d < view.size(3); ++d) to[d] = from_float<T>(values[at(i * view.size(3) + d)]);
+  }
+}
+
+// dQ of one query head, added to dK and dV of its key head.
+template <typename T>
+void backward_head(const Plan& plan, const BackwardArgs& args, std::int64_t batch, std::int64_t head, Floats& dk,
+                   Floats& dv) {
+  const Problem& problem = plan.problem;
+  const std::int64_t dim = problem.head_dim, keys = problem.seq_k, queries = problem.seq_q;
+  const auto whole = [&](const ConstTensorView& view, std::int64_t b, std::int64_t h, std::int64_t rows) {
+    return load<T>(view, b, h, 0, rows, rows);
+  };
+  const Floats q = whole(args.q, batch, head, queries), out = whole(args.out, batch, head, queries),
+               dout = whole(args.dout, batch, head, queries);
+  const Floats k = whole(args.k, plan.key_batch(batch), plan.key_head(head), keys),
+               v = whole(args.v, batch, plan.key_head(head), keys);
+  Floats dq(q.size(), 0.0F);
+  for (std::int64_t i = 0; i < queries; ++i) {
+    const float *query = &q[at(i * dim)], *gradient = &dout[at(i * dim)];
+    const float lse = *row<float>(args.lse, batch, head, i);
+    const float row_term = plan.fault == Fault::dropped_row_term ? 0.0F : dot(&out[at(i * dim)], gradient, dim);
+    for (std::int64_t j = 0; j < keys; ++j) {
+      if (!plan.sees(i, j)) continue;
+      const float p = std::exp(plan.scale() * dot(query, &k[at(j * dim)], dim) - lse);
+      const float ds = plan.scale() * p * (dot(gradient, &v[at(j * dim)], dim) - row_term);
+      for (std::int64_t d = 0; d < dim; ++d) {
+        dv[at(j * dim + d)] += p * gradient[d];
+        dk[at(j * dim + d)] += ds * query[d];
+        dq[at(i * dim + d)] += ds * k[at(j * dim + d)];
+      }
+    }
+  }
+  store<T>(args.dq, batch, head, dq);
+}
+
+template <typename T>
+void backward(const Plan& plan, const BackwardArgs& args) {
+  const Problem& problem = plan.problem;
+  for (std::int64_t batch = 0; batch < problem.batch; ++batch) {
+    for (std::int64_t key_head = 0; key_head < problem.heads_kv; ++key_head) {
+      Floats dk(at(problem.seq_k * problem.head_dim), 0.0F), dv(dk);
+      for (std::int64_t head = 0; head < problem.heads_q; ++head) {
+        if (plan.key_head(head) == key_head) backward_head<T>(plan, args, batch, head, dk, dv);
+      }
+      const bool swapped = plan.fault == Fault::swapped_gradients;
+      store<T>(args.dk, batch, key_head, swapped ? dv : dk);
+      store<T>(args.dv, batch, key_head, swapped ? dk : dv);
+    }
+  }
+}
+
+template <typename Function>
+void with_dtype(DType dtype, Function&& function) {
+  switch (dtype) {
+    case DType::f32:
+      return function(float{});
+    case DType::f16:
+      return function(f16{});
+    case DType::bf16:
+      return function(bf16{});
+    case DType::f64:
+      break;
+  }
+  throw Error(ErrorKind::internal, "the tiled twin takes no fp64");
+}
+
+}  // namespace
+
+std::vector<Mutant> mutants() {
+  return {
+      {Fault::mask_off_by_one, "mask_off_by_one", "attention.causal_prefix"},
+      {Fault::missing_rescale, "missing_rescale", "attention.rows_sum_to_one"},
+      {Fault::unmasked_tail, "unmasked_tail", "attention.equals_oracle"},
+      {Fault::wrong_scale, "wrong_scale", "attention.shift_invariance"},
+      {Fault::swapped_gradients, "swapped_gradients", "attention.gradients_equal_oracle"},
+      {Fault::stale_lse, "stale_lse", "attention.lse_equals_oracle"},
+      {Fault::write_past_end, "write_past_end", "attention.writes_nothing_outside"},
+      {Fault::forgotten_row, "forgotten_row", "attention.writes_nothing_outside"},
+      {Fault::half_accumulator, "half_accumulator", "attention.half_no_worse_than_naive"},
+      {Fault::binary_logarithm, "binary_logarithm", "attention.split_keys"},
+      {Fault::no_running_maximum, "no_running_maximum", "attention.large_scores"},
+      {Fault::shared_batch, "shared_batch", "attention.batch_permutation"},
+      {Fault::interleaved_heads, "interleaved_heads", "attention.head_permutation"},
+      {Fault::unordered_tiles, "unordered_tiles", "attention.bitwise_repeatable"},
+      {Fault::dropped_row_term, "dropped_row_term", "attention.finite_differences"},
+  };
+}
+
+Rung tiled_with(Fault fault) {
+  Rung rung;
+  rung.name = "twin";
+  for (const Mutant& mutant : mutants()) {
+    if (mutant.fault == fault) rung.name = mutant.name;
+  }
+  rung.teaches = "what the laws can find";
+  rung.dtypes = {DType::f32, DType::bf16, DType::f16};
+  rung.supports = [](const Problem& problem, Direction) -> std::optional<std::string> {
+    if (problem.dtype == DType::f64) return "the tiled twin takes no fp64";
+    return std::nullopt;
+  };
+  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
+  rung.forward = [fault](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
+    with_dtype(problem.dtype, [&](auto element) { forward<decltype(element)>({problem, fault}, args); });
+  };
+  rung.backward = [fault](const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {
+    with_dtype(problem.dtype, [&](auto element) { backward<decltype(element)>({problem, fault}, args); });
+  };
+  return rung;
+}
+
+}  // namespace syslab::attention

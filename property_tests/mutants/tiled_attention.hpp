@@ -1,0 +1,41 @@
+// A small tiled attention with switches that plant faults in it: the laws are tested by whether they find them.
+//
+// It is written to be read, not to be fast, and shares no code with the ladder: a fault there cannot hide here.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ops/attention/attention.hpp"
+
+namespace syslab::attention {
+
+enum class Fault {
+  none,
+  mask_off_by_one,     // a row sees one key too many
+  missing_rescale,     // the accumulator is not scaled when the running maximum grows
+  unmasked_tail,       // zero padding beyond the last key takes part in the softmax
+  wrong_scale,         // 1/D instead of 1/√D (and scale² for a scale that is given)
+  swapped_gradients,   // dK into dV's memory and the other way round
+  stale_lse,           // L is from before the last tile of keys
+  write_past_end,      // one element after the last of `out`
+  forgotten_row,       // the last row of a ragged tile of queries is not stored
+  half_accumulator,    // the accumulator is rounded to the tensors' dtype after every tile
+  binary_logarithm,    // L in base 2
+  no_running_maximum,  // exp of the score as it is
+  shared_batch,        // every batch entry reads the keys of the first
+  interleaved_heads,   // query head h reads key head h mod heads_kv instead of h / (heads_q / heads_kv)
+  unordered_tiles,     // tiles of keys in another order at every call
+  dropped_row_term,    // dS = P∘dP without −D
+};
+
+struct Mutant {
+  Fault fault = Fault::none;
+  std::string name;       // "mask_off_by_one"
+  std::string caught_by;  // the law that must find it: "attention.causal_prefix"
+};
+
+std::vector<Mutant> mutants();
+Rung tiled_with(Fault fault);  // Fault::none: the sound twin
+
+}  // namespace syslab::attention

@@ -1,0 +1,30 @@
+// How tests run laws: with CI's budget, and with the counterexample in the failure's text.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <ostream>
+#include <string>
+
+#include "check/law.hpp"
+
+namespace syslab::property {
+
+inline check::LawRequest ci_request(check::Contract contract, int cases) {
+  check::LawRequest request;
+  request.contract = contract;
+  request.seed = 2026;
+  request.max_success = cases;
+  return request;
+}
+
+// What to print when a law does not end as a test wants: all that `replay` needs, and what a reader wants to know.
+inline std::string story(const check::Law& law, const check::LawResult& result) {
+  std::string text = law.id + ": " + law.statement + "\n" + std::string(to_string(result.outcome)) + " after " +
+                     std::to_string(result.cases_run) + " cases: " + result.message + "\n";
+  for (const auto& [name, value] : result.counterexample) text += "  " + name + " = " + value + "\n";
+  if (!result.reproduce.empty()) text += "  " + result.reproduce + "\n";
+  return text;
+}
+
+}  // namespace syslab::property

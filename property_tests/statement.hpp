@@ -1,0 +1,13 @@
+// A law as lists show it; experiments turn it into what the registry keeps.
+#pragma once
+
+#include <string>
+
+namespace syslab::property {
+
+struct Statement {
+  std::string id;         // "attention.causal_prefix"
+  std::string statement;  // one line
+};
+
+}  // namespace syslab::property

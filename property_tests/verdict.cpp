@@ -1,0 +1,61 @@
+#include "property_tests/verdict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+
+namespace syslab::property {
+namespace {
+
+// Where the first wrong row lies in a tile, for the largest usual tile whose edge it is: faults of masks and tails
+// begin at tiles' edges.
+std::string tile_of(std::int64_t row) {
+  for (const std::int64_t tile : {128, 64, 32, 16}) {
+    if (row >= tile && row % tile == 0) return fmt::format(" (row {} begins tile {} of {})", row, row / tile, tile);
+  }
+  return {};
+}
+
+void judge(std::string_view what, const check::Comparison& comparison, check::Observation& observation, int row_dim) {
+  if (comparison.compared > 0) observation.record(comparison.worst_error, comparison.worst_tolerance);
+  if (comparison.passed) return;
+  const auto dim = static_cast<std::size_t>(row_dim);
+  const bool has_rows = dim < comparison.wrong_first.size();
+  fail(comparison.describe(what) + (has_rows ? tile_of(comparison.wrong_first[dim]) : std::string{}));
+}
+
+}  // namespace
+
+void fail(const std::string& why) { throw Error(ErrorKind::check, why); }
+
+void demand_within(std::string_view what, const ConstTensorView& found, std::span<const double> expected,
+                   std::span<const double> tolerance, check::Observation& observation, int row_dim) {
+  if (found.elements() > 0) judge(what, check::compare(found, expected, tolerance), observation, row_dim);
+}
+
+void demand_within(std::string_view what, std::span<const double> found, const Shape& shape,
+                   std::span<const double> expected, std::span<const double> tolerance, check::Observation& observation,
+                   int row_dim) {
+  demand_within(what, ConstTensorView(found.data(), DType::f64, shape), expected, tolerance, observation, row_dim);
+}
+
+void demand_equal(std::string_view what, std::span<const double> found, const Shape& shape,
+                  std::span<const double> expected, check::Observation& observation, int row_dim) {
+  const double nothing[] = {0.0};
+  demand_within(what, found, shape, expected, nothing, observation, row_dim);
+}
+
+void demand_unharmed(const check::GuardedTensor& tensor) {
+  if (const auto violation = tensor.violation()) fail(*violation);
+}
+
+void demand_written(const check::GuardedTensor& tensor) {
+  demand_unharmed(tensor);
+  if (const std::int64_t count = tensor.unwritten(); count > 0) {
+    fail(fmt::format("{}: {} of {} elements never written", tensor.spec().name, count, tensor.spec().shape.elements()));
+  }
+}
+
+}  // namespace syslab::property

@@ -1,0 +1,270 @@
+#include "property_tests/weighted_sum/laws.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "check/search.hpp"
+#include "property_tests/draw.hpp"
+#include "property_tests/tensors.hpp"
+#include "property_tests/verdict.hpp"
+
+namespace syslab::weighted_sum {
+namespace {
+
+using check::Contract;
+using check::GuardedTensor;
+using check::Observation;
+using property::demand_within;
+using property::Layout;
+
+constexpr int kRows = 0;                        // of x: the dimension that kernels cut into tiles
+constexpr std::int64_t kMostElements = 40'000;  // of x
+
+struct Subject {
+  const Rung& rung;
+  Contract contract;
+
+  bool exact() const { return contract == Contract::full && rung.deterministic; }
+  double allowed(double expected, double derived) const {
+    if (contract == Contract::full) return derived;
+    return std::max(derived, 1e-2 * (1 + std::abs(expected)));  // rtol and atol of the hand-out's tests
+  }
+};
+
+struct Sample {
+  Problem problem;
+  Layout layout = Layout::contiguous;
+  std::uint64_t seed = 0;
+  std::vector<double> x, w, dy;
+
+  Shape matrix() const { return {problem.rows, problem.dim}; }
+};
+
+Sample draw_sample(const Subject& subject, Direction direction) {
+  const bool handout = subject.contract == Contract::handout;
+  const std::vector<std::int64_t> powers{16, 32, 64, 128, 256};
+  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(600);
+  Sample sample;
+  Problem& problem = sample.problem;
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    if (!subject.rung.supports(Problem{64, 64, dtype}, direction)) dtypes.push_back(dtype);
+  }
+  problem.dtype = property::draw("dtype", dtypes);
+  problem.rows = property::draw("rows", sizes, property::edge_sizes());
+  problem.dim = property::draw("dim", property::at_most(sizes, std::max(sizes.front(), kMostElements / problem.rows)),
+                               property::edge_sizes());
+  sample.layout = property::draw<Layout>(
+      "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
+  sample.seed = property::draw_seed();
+  RC_PRE(!subject.rung.supports(problem, direction).has_value());
+  sample.x = property::random_values(sample.seed, "x", problem.rows * problem.dim, problem.dtype);
+  sample.w = property::random_values(sample.seed, "w", problem.dim, problem.dtype);
+  sample.dy = property::random_values(sample.seed, "dy", problem.rows, problem.dtype);
+  return sample;
+}
+
+struct ForwardCall {
+  GuardedTensor x, w, y;
+};
+
+ForwardCall call_forward(const Rung& rung, const Sample& sample) {
+  const Problem& p = sample.problem;
+  ForwardCall call{property::input("x", p.dtype, sample.matrix(), strides_of(sample.matrix(), sample.layout), sample.x),
+                   property::input("w", p.dtype, {p.dim}, {1}, sample.w),
+                   property::output("y", p.dtype, {p.rows}, {1})};
+  rung.forward(p, {call.x.view(), call.w.view(), call.y.view()}, {}, {});
+  return call;
+}
+
+struct BackwardCall {
+  GuardedTensor x, w, dy, dx, dw;
+};
+
+BackwardCall call_backward(const Rung& rung, const Sample& sample) {
+  const Problem& p = sample.problem;
+  const Strides strides = strides_of(sample.matrix(), sample.layout);
+  BackwardCall call{
+      property::input("x", p.dtype, sample.matrix(), strides, sample.x),
+      property::input("w", p.dtype, {p.dim}, {1}, sample.w), property::input("dy", p.dtype, {p.rows}, {1}, sample.dy),
+      property::output("dx", p.dtype, sample.matrix(), strides), property::output("dw", p.dtype, {p.dim}, {1})};
+  rung.backward(p, {call.x.view(), call.w.view(), call.dy.view(), call.dx.view(), call.dw.view()}, {}, {});
+  return call;
+}
+
+struct Expected {
+  std::vector<double> value, bound;
+};
+
+// `count` sums of `terms` products each, in extended precision, with the bounds of weighted_sum::error_bound.
+template <typename Product>
+Expected sums(const Subject& subject, DType dtype, std::int64_t count, std::int64_t terms, Product product) {
+  Expected expected;
+  for (std::int64_t i = 0; i < count; ++i) {
+    long double sum = 0, magnitude = 0;
+    for (std::int64_t n = 0; n < terms; ++n) {
+      const long double term = product(i, n);
+      sum += term;
+      magnitude += std::abs(term);
+    }
+    const auto value = static_cast<double>(sum);
+    expected.value.push_back(value);
+    expected.bound.push_back(subject.allowed(value, error_bound(dtype, terms, static_cast<double>(magnitude))));
+  }
+  return expected;
+}
+
+long double product(const std::vector<double>& a, std::int64_t i, const std::vector<double>& b, std::int64_t j) {
+  return static_cast<long double>(a[static_cast<std::size_t>(i)]) * b[static_cast<std::size_t>(j)];
+}
+
+Expected expected_y(const Subject& subject, const Sample& sample) {
+  const Problem& p = sample.problem;
+  return sums(subject, p.dtype, p.rows, p.dim,
+              [&](std::int64_t row, std::int64_t d) { return product(sample.x, row * p.dim + d, sample.w, d); });
+}
+
+void equals_oracle(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject, Direction::forward);
+  const ForwardCall call = call_forward(subject.rung, sample);
+  const Expected y = expected_y(subject, sample);
+  demand_within("y", call.y.view(), y.value, y.bound, observation, kRows);
+}
+
+void gradients_equal_oracle(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject, Direction::backward);
+  const Problem& p = sample.problem;
+  const BackwardCall call = call_backward(subject.rung, sample);
+  const Expected dx = sums(subject, p.dtype, p.rows * p.dim, 1, [&](std::int64_t i, std::int64_t) {
+    return product(sample.dy, i / p.dim, sample.w, i % p.dim);
+  });
+  const Expected dw = sums(subject, p.dtype, p.dim, p.rows, [&](std::int64_t d, std::int64_t row) {
+    return product(sample.x, row * p.dim + d, sample.dy, row);
+  });
+  demand_within("dx", call.dx.view(), dx.value, dx.bound, observation, kRows);
+  demand_within("dw", call.dw.view(), dw.value, dw.bound, observation, kRows);
+}
+
+// y(a·x₁ + b·x₂) = a·y(x₁) + b·y(x₂). Inputs are quarters of small integers, so that a·x₁ + b·x₂ is exact in every
+// dtype: below 256 units, the 8 bits of bf16.
+void linearity(const Subject& subject, Observation& observation) {
+  Sample first = draw_sample(subject, Direction::forward);
+  const double a = property::draw<double>("a", {1, -1, 2, -2}), b = property::draw<double>("b", {1, -1, 2, -2});
+  const auto quarters = [](std::vector<double>& values) {
+    for (double& value : values) value = std::round(std::clamp(value, -4.0, 4.0) * 4) / 4;
+  };
+  Sample second = first;
+  second.x = property::random_values(first.seed, "x2", first.problem.rows * first.problem.dim, first.problem.dtype);
+  quarters(first.x);
+  quarters(second.x);
+  Sample both = first;
+  for (std::size_t i = 0; i < both.x.size(); ++i) both.x[i] = a * first.x[i] + b * second.x[i];
+
+  const auto y_of = [&](const Sample& sample) { return to_doubles(call_forward(subject.rung, sample).y.view()); };
+  const std::vector<double> y1 = y_of(first), y2 = y_of(second), found = y_of(both);
+  const Expected e1 = expected_y(subject, first), e2 = expected_y(subject, second), e = expected_y(subject, both);
+  std::vector<double> expected(y1), bound(e.bound);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    expected[i] = a * y1[i] + b * y2[i];
+    bound[i] += std::abs(a) * e1.bound[i] + std::abs(b) * e2.bound[i];
+  }
+  demand_within("y(a·x1 + b·x2)", found, {first.problem.rows}, expected, bound, observation, kRows);
+}
+
+void row_permutation(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject, Direction::forward);
+  const Problem& p = sample.problem;
+  const std::int64_t shift = property::draw_below("rotate_by", 256) % p.rows;
+  Sample permuted = sample;
+  std::rotate(permuted.x.begin(), permuted.x.begin() + shift * p.dim, permuted.x.end());
+  std::vector<double> expected = to_doubles(call_forward(subject.rung, sample).y.view());
+  std::rotate(expected.begin(), expected.begin() + shift, expected.end());
+  std::vector<double> bound{0.0};
+  if (!subject.exact()) {
+    bound = expected_y(subject, permuted).bound;
+    for (double& width : bound) width *= 2;
+  }
+  const ForwardCall call = call_forward(subject.rung, permuted);
+  demand_within("y after the rows were rotated", call.y.view(), expected, bound, observation, kRows);
+}
+
+void writes_nothing_outside(const Subject& subject, Observation&) {
+  const Sample sample = draw_sample(subject, Direction::forward);
+  const auto demand_read_only = [](const GuardedTensor& tensor, const std::vector<double>& values) {
+    property::demand_unharmed(tensor);
+    Observation ignored;
+    property::demand_equal("input " + tensor.spec().name + " after the call", to_doubles(tensor.view()),
+                           tensor.spec().shape, values, ignored, kRows);
+  };
+  const ForwardCall forward = call_forward(subject.rung, sample);
+  demand_read_only(forward.x, sample.x);
+  demand_read_only(forward.w, sample.w);
+  property::demand_written(forward.y);
+  if (!subject.rung.backward || subject.rung.supports(sample.problem, Direction::backward)) return;
+  const BackwardCall backward = call_backward(subject.rung, sample);
+  demand_read_only(backward.x, sample.x);
+  demand_read_only(backward.w, sample.w);
+  demand_read_only(backward.dy, sample.dy);
+  property::demand_written(backward.dx);
+  property::demand_written(backward.dw);
+}
+
+struct Entry {
+  const char* id;
+  const char* statement;
+  void (*body)(const Subject&, Observation&);
+  Direction direction = Direction::forward;
+};
+
+constexpr Entry kEntries[] = {
+    {"weighted_sum.equals_oracle", "y is within its derived bound of the exact sum", equals_oracle},
+    {"weighted_sum.gradients_equal_oracle", "dx and dw are within their derived bounds", gradients_equal_oracle,
+     Direction::backward},
+    {"weighted_sum.linearity", "y(a·x1 + b·x2) = a·y(x1) + b·y(x2)", linearity},
+    {"weighted_sum.row_permutation", "permuting the rows of x permutes y", row_permutation},
+    {"weighted_sum.writes_nothing_outside", "only the outputs are written, and all of them", writes_nothing_outside},
+};
+
+// Why the rung cannot be asked at all, or nothing.
+std::optional<std::string> excuse(const Rung& rung, Direction direction) {
+  if (rung.device != device::Kind::cpu) return rung.name + " does not take tensors in host memory";
+  if (direction == Direction::backward && !rung.backward) return rung.name + " has no backward pass";
+  std::string reason;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    const auto refused = rung.supports(Problem{64, 64, dtype}, direction);
+    if (!refused) return std::nullopt;
+    reason = *refused;
+  }
+  return reason;
+}
+
+check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
+  if (const auto reason = excuse(rung, entry.direction)) {
+    check::LawResult result;
+    result.message = *reason;
+    return result;
+  }
+  const Subject subject{rung, request.contract};
+  return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
+}
+
+}  // namespace
+
+std::vector<check::Law> laws(const Rung& rung) {
+  const auto kept = std::make_shared<const Rung>(rung);
+  std::vector<check::Law> bound;
+  for (const Entry& entry : kEntries) {
+    bound.push_back({entry.id, entry.statement,
+                     [kept, &entry](const check::LawRequest& request) { return search(entry, *kept, request); }});
+  }
+  return bound;
+}
+
+std::vector<property::Statement> law_list() {
+  std::vector<property::Statement> list;
+  for (const Entry& entry : kEntries) list.push_back({entry.id, entry.statement});
+  return list;
+}
+
+}  // namespace syslab::weighted_sum

@@ -1,0 +1,15 @@
+// The laws of the weighted sum, each bound to one rung: the worked example of laws for an operator.
+#pragma once
+
+#include <vector>
+
+#include "check/law.hpp"
+#include "ops/weighted_sum/weighted_sum.hpp"
+#include "property_tests/statement.hpp"
+
+namespace syslab::weighted_sum {
+
+std::vector<check::Law> laws(const Rung& rung);
+std::vector<property::Statement> law_list();  // ids and statements, in the same order
+
+}  // namespace syslab::weighted_sum

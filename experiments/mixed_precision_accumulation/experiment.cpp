@@ -1,0 +1,91 @@
+// mixed_precision_accumulation: 0.01 added a thousand times in several precisions; the question is in README.md beside
+// this file. Nothing is timed: the answer is bits.
+#include <nlohmann/json.hpp>
+
+#include "ops/accumulation/accumulation.hpp"
+#include "registry/registry.hpp"
+#include "worker/case_context.hpp"
+
+namespace syslab {
+namespace {
+
+using accumulation::Problem;
+using accumulation::Result;
+using accumulation::Rung;
+
+Problem problem_from(const Params& params) {
+  return {.how = accumulation::find_case(params.text("case")), .count = params.integer("additions")};
+}
+
+// The same sum by another rung must have the same bits: the reference computes in integers, so that a mistake in one is
+// none in the other.
+worker::CheckRecord compare(const Problem& problem, const Result& found, const Rung& other) {
+  const Result expected = other.sum(problem);
+  worker::CheckRecord check;
+  check.name = other.name + ":bits";
+  check.outcome = found.bits == expected.bits ? "passed" : "falsified";
+  check.cases_run = 1;
+  check.worst_error = std::abs(found.value - expected.value);
+  check.tolerance = 0;
+  check.message = "found " + bits_text(found, problem.how.accumulator) + ", '" + other.name + "' gives " +
+                  bits_text(expected, problem.how.accumulator);
+  return check;
+}
+
+void run_case(worker::CaseContext& context) {
+  const Problem problem = problem_from(context.params());
+  const Rung& rung = accumulation::find_rung(context.request().implementation);
+  const Result found = rung.sum(problem);
+  for (const Rung& other : accumulation::ladder()) {
+    if (other.name == rung.name) continue;
+    const worker::CheckRecord check = compare(problem, found, other);
+    context.emit(check);
+    if (check.outcome != "passed") throw worker::CheckFailed(check.message);
+  }
+  context.metric("value", "1", found.value);
+  context.metric("error", "1", found.value - problem.exact());
+  context.metric("addend", "1", found.addend);
+  context.metric("last_change", "1", static_cast<double>(found.last_change));
+  const Json facts{{"bits", bits_text(found, problem.how.accumulator)},
+                   {"accumulator", to_string(problem.how.accumulator)},
+                   {"addend", to_string(problem.how.addend)},
+                   {"says", problem.how.says}};
+  context.emit(worker::FactRecord{facts.dump()});
+}
+
+registry::Values case_names() {
+  registry::Values names;
+  for (const accumulation::Case& one : accumulation::cases()) names.emplace_back(one.name);
+  return names;
+}
+
+registry::Experiment describe() {
+  registry::Builder builder = registry::experiment("mixed_precision_accumulation");
+  builder.title("Adding 0.01 a thousand times")
+      .question(
+          "Which sums come out near 10, and where does the rest go: into the addend's rounding, once, or into the "
+          "sum's, a thousand times?")
+      .problem("2025", "mixed_precision_accumulation", 1)
+      .problem("2026", "mixed_precision_accumulation", 1)
+      .tags({"precision"})
+      .closed_axis("case", case_names(), "accumulator and addend; bf16 is ours, the others are the hand-out's four")
+      .axis("additions", {std::int64_t{1000}}, "how often 0.01 is added")
+      .preset("smoke", {{"additions", {std::int64_t{1000}}}})
+      .preset("laptop", {{"additions", {std::int64_t{1000}, std::int64_t{10000}}}})
+      .preset("paper", {{"additions", {std::int64_t{1000}}}})
+      .metric("value", "1", "the sum, exact")
+      .metric("error", "1", "the sum less additions/100")
+      .metric("addend", "1", "0.01 after rounding to the addend's type")
+      .metric("last_change", "1", "the last addition that changed the sum: below `additions`, it stalled")
+      .runs(run_case);
+  for (const Rung& rung : accumulation::ladder()) {
+    builder.implementation({.name = rung.name, .teaches = rung.teaches, .is_reference = rung.name == "reference"});
+  }
+  return builder;
+}
+
+const registry::Experiment kMixedPrecisionAccumulation = describe();
+SYSLAB_EXPERIMENT(kMixedPrecisionAccumulation);
+
+}  // namespace
+}  // namespace syslab

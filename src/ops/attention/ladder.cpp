@@ -36,7 +36,7 @@ Rung reference_rung() {
 }
 
 std::span<const Rung> ladder() {
-  static const std::array<Rung, 2> rungs{reference_rung(), naive_rung()};
+  static const std::array<Rung, 3> rungs{reference_rung(), naive_rung(), flash_tiled_rung()};
   return rungs;
 }
 

@@ -1,0 +1,18 @@
+// Which environment variables are provenance and may be stored.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.hpp"
+
+namespace syslab::runner {
+
+// True for names by an allow-list of prefixes (CUDA_, NCCL_, OMP_, SLURM_, …) unless name or value looks like a secret.
+bool is_storable_variable(std::string_view name, std::string_view value);
+
+// The storable ones of "NAME=value" entries, as an object.
+Json storable_variables(const std::vector<std::string>& entries);
+
+}  // namespace syslab::runner

@@ -1,0 +1,94 @@
+#include "runner/environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "runner/variables.hpp"
+
+namespace syslab::runner {
+namespace {
+
+TEST(Environment, NamesThisMachine) {
+  const Json facts = environment_facts();
+  EXPECT_FALSE(facts.at("host").at("name").get<std::string>().empty());
+  EXPECT_FALSE(facts.at("host").at("kernel").get<std::string>().empty());
+  EXPECT_FALSE(facts.at("cpu").at("model").get<std::string>().empty());
+  EXPECT_GE(facts.at("cpu").at("usable").get<int>(), 1);
+  EXPECT_GT(facts.at("memory").at("total_bytes").get<std::int64_t>(), 1 << 28);
+  EXPECT_TRUE(facts.at("gpu").is_array());
+  if (facts.at("gpu").empty()) {
+    EXPECT_TRUE(facts.at("cuda").contains("missing"));
+  }
+}
+
+TEST(Environment, IsTheSameWhenAskedTwice) { EXPECT_EQ(environment_facts(), environment_facts()); }
+
+TEST(Environment, KeepsWhatSteersLibrariesAndDropsTheRest) {
+  const Json kept =
+      storable_variables({"OMP_NUM_THREADS=2", "CUDA_VISIBLE_DEVICES=0", "NCCL_DEBUG=INFO", "RANK=3",
+                          "SLURM_JOB_NUM_NODES=4", "HOME=/home/me", "EDITOR=vi", "OMP_EMPTY=", "broken", "RANKING=1"});
+  EXPECT_EQ(kept, (Json{{"OMP_NUM_THREADS", "2"},
+                        {"CUDA_VISIBLE_DEVICES", "0"},
+                        {"NCCL_DEBUG", "INFO"},
+                        {"RANK", "3"},
+                        {"SLURM_JOB_NUM_NODES", "4"},
+                        {"OMP_EMPTY", ""}}));
+}
+
+TEST(Environment, NothingThatLooksLikeASecretIsKept) {
+  for (const char* name : {"SLURM_JWT_TOKEN", "NCCL_API_KEY", "CUDA_SECRET", "SYSLAB_PASSWORD", "OMPI_COMM_WORLD_AUTH",
+                           "SYSLAB_credentials", "SLURM_passphrase", "AWS_SECRET_ACCESS_KEY"}) {
+    EXPECT_FALSE(is_storable_variable(name, "x")) << name;
+  }
+  EXPECT_FALSE(is_storable_variable("SYSLAB_REMOTE", "https://me:hunter2@example.org"));
+  EXPECT_FALSE(is_storable_variable("NCCL_OPTIONS", "Authorization: Bearer abc"));
+  EXPECT_TRUE(is_storable_variable("NCCL_SOCKET_IFNAME", "eth0"));
+}
+
+TEST(Environment, ASecretOfThisProcessDoesNotReachTheFacts) {
+  ::setenv("NCCL_TEST_TOKEN", "hunter2", 1);
+  EXPECT_EQ(environment_facts().dump().find("hunter2"), std::string::npos);
+  ::unsetenv("NCCL_TEST_TOKEN");
+}
+
+Json h100() {
+  return {
+      {"host", {{"name", "node1"}}},
+      {"cpu", {{"model", "Xeon"}, {"cores", 48}, {"usable", 16}}},
+      {"memory", {{"total_bytes", 128}}},
+      {"cuda", {{"driver", "580.65.06"}}},
+      {"env", {{"OMP_NUM_THREADS", "2"}}},
+      {"gpu", {{{"name", "H100"}, {"uuid", "GPU-1"}, {"memory_bytes", 80}, {"power_limit_w", 700.0}, {"ecc", true}}}}};
+}
+
+TEST(ComparabilityKey, IgnoresWhatMovesWithoutChangingSpeed) {
+  const std::string key = comparability_key(h100());
+  EXPECT_EQ(key.size(), 64U);
+  Json other = h100();
+  other["host"]["name"] = "node2";
+  other["gpu"][0]["uuid"] = "GPU-2";
+  other["memory"]["total_bytes"] = 127;
+  other["cuda"]["driver"] = "580.95.01";
+  other["env"] = Json::object();
+  EXPECT_EQ(comparability_key(other), key);
+  other["gpu"].push_back(other["gpu"][0]);
+  EXPECT_EQ(comparability_key(other), key) << "a second card of the same kind";
+}
+
+TEST(ComparabilityKey, ChangesWithWhatChangesSpeed) {
+  const std::string key = comparability_key(h100());
+  const std::pair<const char*, Json> changes[] = {
+      {"/gpu/0/name", "H200"},   {"/gpu/0/memory_bytes", 141}, {"/gpu/0/power_limit_w", 500.0},
+      {"/cuda/driver", "590.1"}, {"/cpu/model", "EPYC"},       {"/cpu/cores", 64},
+      {"/cpu/usable", 2}};
+  for (const auto& [where, value] : changes) {
+    Json other = h100();
+    other[Json::json_pointer(where)] = value;
+    EXPECT_NE(comparability_key(other), key) << where;
+  }
+}
+
+}  // namespace
+}  // namespace syslab::runner

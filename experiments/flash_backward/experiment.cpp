@@ -153,7 +153,7 @@ registry::Experiment describe() {
     builder.implementation(std::move(implementation));
   }
   std::vector<registry::LawInfo> laws;
-  for (const auto& law : attention::law_list()) laws.push_back({law.id, law.statement});
+  for (const auto& law : attention::law_list(Direction::backward)) laws.push_back({law.id, law.statement});
   builder.laws(std::move(laws));
   return builder;
 }

@@ -138,4 +138,13 @@ std::vector<property::Statement> law_list() {
   return list;
 }
 
+std::vector<property::Statement> law_list(Direction direction) {
+  std::vector<property::Statement> list;
+  for (const Entry& entry : entries()) {
+    const bool both = entry.body == bitwise_repeatable || entry.body == writes_nothing_outside;
+    if (both || entry.wants.direction == direction) list.push_back({entry.id, entry.statement});
+  }
+  return list;
+}
+
 }  // namespace syslab::attention

@@ -18,5 +18,7 @@ namespace syslab::attention {
 
 std::vector<check::Law> laws(const Rung& rung);
 std::vector<property::Statement> law_list();  // ids and statements, in the same order
+// Those that a kernel of this direction can break.
+std::vector<property::Statement> law_list(Direction direction);
 
 }  // namespace syslab::attention

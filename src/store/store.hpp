@@ -34,6 +34,7 @@ struct ImplementationRow {
   std::string name, digest, language;
   bool is_mine = false;
   std::string path;  // of a --mine file, as given
+  std::string role;  // what its experiment calls it: "reference", "peer" or nothing; v_speedup divides by these
 };
 
 // One case of a run's plan: what `resume` compares with what was done.
@@ -96,27 +97,39 @@ struct MergeCounts {
   std::int64_t runs = 0, attempts = 0, already_there = 0;
 };
 
+struct OpenOptions;  // store/options.hpp: what tests put in place of the machine
+
+// For one thread at a time. A store must not be used in a child made by fork(): the child opens its own.
 class Store {
  public:
   // create: makes the file if there is none, migrates an older one after copying it aside. Error(store) with the reason
   // for a file that is not a database, not ours, newer than this binary, or unwritable; the file is left as it was.
+  // read_write: the file must be there. read_only: works on read-only files and folders, too.
   static Store open(const std::filesystem::path& path, Mode mode);
+  static Store open(const std::filesystem::path& path, Mode mode, OpenOptions options);
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   ~Store();
+
+  // What the user should hear once: a network file system, a migration and its copy. Often empty.
+  const std::vector<std::string>& notices() const;
 
   // --- writing ---
   RowId begin_run(const RunRow& run, const std::vector<PlanRow>& plan);  // one transaction
   std::string run_uid(RowId run) const;
   void attempt_started(RowId run, int plan_seq, const std::string& attempt_uid);
   void heartbeat(const std::string& attempt_uid);
-  // The whole attempt in one transaction; returns its uid once it is committed.
+  // The whole attempt in one transaction; returns its uid once it is committed. Of more than 50,000 samples a random
+  // part is kept, and the attempt's facts say so. Works whether or not attempt_started() was called for its uid.
   std::string finish_attempt(RowId run, const AttemptRow& attempt);
-  // Attempts that began and never ended, whose writer is gone, are closed as `aborted`. Returns how many.
+  // Attempts that began and never ended, whose writer is gone, are closed as `aborted`. Returns how many. A writer that
+  // this process can see is judged by its process; any other by its last heartbeat, dead after a minute of silence.
   int close_abandoned();
 
   // --- reading ---
-  std::optional<StoredRun> find_run(const std::string& uid_or_prefix_or_latest) const;  // Error(usage) when ambiguous
+  // By uid, its beginning, its ending (UUIDv7 begin with the time, so endings tell runs of one minute apart), or
+  // "latest". Error(usage) when ambiguous.
+  std::optional<StoredRun> find_run(const std::string& uid_or_prefix_or_latest) const;
   std::vector<PlanState> plan_state(RowId run) const;
   std::optional<StoredCheck> find_check(const std::string& uid_or_prefix) const;
   // One read-only statement. Error(usage) with SQLite's message when it is wrong or would write.

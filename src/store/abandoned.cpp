@@ -1,0 +1,55 @@
+// close_abandoned: attempts whose writer died without a word.
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "store/impl.hpp"
+
+namespace syslab::store {
+namespace {
+
+// Without sight of the writer's process, this long without a heartbeat (they come every 5 s) means that it is gone.
+constexpr double kSilenceSeconds = 60;
+
+// The writer stands in the `started` event; an attempt merged while it ran has it, too.
+constexpr std::string_view kOpenAttempts = R"(
+SELECT a.id,
+       (SELECT s.detail FROM attempt_event s WHERE s.attempt_id = a.id AND s.status = 'started' LIMIT 1),
+       (julianday(?) - julianday((SELECT max(h.at) FROM attempt_event h WHERE h.attempt_id = a.id))) * 86400.0
+  FROM attempt a
+ WHERE NOT EXISTS (SELECT 1 FROM attempt_event e
+                    WHERE e.attempt_id = a.id AND e.status NOT IN ('started', 'heartbeat')))";
+
+bool is_abandoned(const Writer& writer, double silent_seconds) {
+  switch (liveness(writer)) {
+    case Liveness::alive:
+      return false;
+    case Liveness::dead:
+      return true;
+    case Liveness::unknown:
+      break;
+  }
+  return silent_seconds > kSilenceSeconds;
+}
+
+}  // namespace
+
+int Store::close_abandoned() {
+  Connection& db = impl_->writable();
+  const std::string now = impl_->options.now();
+  Transaction transaction(db);  // before reading: two starts at once must not both close the same attempt
+  std::vector<RowId> abandoned;
+  Statement open_attempts(db, kOpenAttempts);
+  open_attempts.with(now);
+  while (open_attempts.step()) {
+    const Json detail = Json::parse(open_attempts.text(1), nullptr, /*allow_exceptions=*/false);
+    if (is_abandoned(writer_from_json(detail), open_attempts.real(2))) abandoned.push_back(open_attempts.integer(0));
+  }
+  for (const RowId attempt : abandoned) {
+    db.cached("INSERT INTO attempt_event (attempt_id, at, status, detail) VALUES (?, ?, 'aborted', ?)")
+        .run(attempt, now, R"({"message":"the process that ran it is gone; closed by a later start","inferred":true})");
+  }
+  transaction.commit();
+  return static_cast<int>(abandoned.size());
+}
+
+}  // namespace syslab::store

@@ -1,0 +1,88 @@
+#include "store/file_header.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+
+#include "core/error.hpp"
+
+namespace syslab::store {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 100;
+using Header = std::array<std::uint8_t, kHeaderBytes>;
+
+std::uint32_t big_endian(const Header& header, std::size_t offset, int bytes) {
+  std::uint32_t value = 0;
+  for (int i = 0; i < bytes; ++i) value = (value << 8) | header[offset + static_cast<std::size_t>(i)];
+  return value;
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const std::string& found) {
+  throw Error(ErrorKind::store, fmt::format("database '{}': {}; it was left as it is. Choose another file with --db",
+                                            path.string(), found));
+}
+
+// A commit or a checkpoint may be half done, by a writer at work or by one that died: SQLite will finish or undo it.
+bool has_journal_or_wal(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path.string() + "-journal", ignored) ||
+         std::filesystem::exists(path.string() + "-wal", ignored);
+}
+
+}  // namespace
+
+void refuse_newer(const std::filesystem::path& path, std::int64_t found, int newest_version) {
+  refuse(path, fmt::format("its schema has version {}, newer than the version {} that this syslab knows: use a newer "
+                           "syslab",
+                           found, newest_version));
+}
+
+FileState inspect_file(const std::filesystem::path& path, int newest_version) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) {
+    if (errno == ENOENT) return FileState::absent;
+    throw_errno(ErrorKind::store, fmt::format("open database '{}'", path.string()), errno, "open");
+  }
+  Header header{};
+  struct stat status {};
+  const bool known = ::fstat(fd, &status) == 0;
+  const ssize_t got = ::pread(fd, header.data(), header.size(), 0);
+  const int error = errno;
+  ::close(fd);
+  if (known && S_ISDIR(status.st_mode)) refuse(path, "it is a folder");
+  if (!known || got < 0) {
+    throw_errno(ErrorKind::store, fmt::format("read database '{}'", path.string()), error, "read");
+  }
+  if (got == 0) return FileState::absent;
+
+  static constexpr std::string_view kMagic{"SQLite format 3\0", 16};
+  if (static_cast<std::size_t>(got) < kHeaderBytes || std::memcmp(header.data(), kMagic.data(), kMagic.size()) != 0) {
+    refuse(path, "it is not an SQLite database");
+  }
+  const std::uint32_t id = big_endian(header, 68, 4);
+  if (id != static_cast<std::uint32_t>(kApplicationId)) {
+    refuse(path, id == 0 ? std::string("it is an SQLite database of another program")
+                         : fmt::format("it is an SQLite database of another program (application id {:#010x})", id));
+  }
+  const auto version = static_cast<std::int32_t>(big_endian(header, 60, 4));
+  if (version > newest_version) refuse_newer(path, version, newest_version);
+
+  const std::uint32_t stored_page = big_endian(header, 16, 2);
+  const std::uint64_t page = stored_page == 1 ? 65536 : stored_page;
+  // Bytes 28 and 92 tell the file's size in pages, and for which change counter (24) that was written.
+  const std::uint64_t pages = big_endian(header, 24, 4) == big_endian(header, 92, 4) ? big_endian(header, 28, 4) : 0;
+  if (page < 512 || (page & (page - 1)) != 0) refuse(path, "it is damaged (impossible page size)");
+  if (static_cast<std::uint64_t>(status.st_size) < page * pages && !has_journal_or_wal(path)) {
+    refuse(path, fmt::format("it is damaged: cut short to {} of {} bytes", status.st_size, page * pages));
+  }
+  return FileState::ours;
+}
+
+}  // namespace syslab::store

@@ -1,0 +1,24 @@
+// A look at a database file's first bytes, without SQLite, so that a file which is not ours is refused before anything
+// could touch it (opening alone may replay a journal or fold a write-ahead log into the file).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+namespace syslab::store {
+
+inline constexpr std::int32_t kApplicationId = 0x53594C42;  // "SYLB", at byte 68 of every file of ours
+
+enum class FileState {
+  absent,  // or empty, as a writer that died at its very start leaves it
+  ours,
+};
+
+// Error(store) with the reason when the file is not a database, belongs to another program, is cut short, or has a
+// schema newer than `newest_version`. Source of the layout: sqlite.org/fileformat2.html, 1.3.
+FileState inspect_file(const std::filesystem::path& path, int newest_version);
+
+// The refusal of a newer schema.
+[[noreturn]] void refuse_newer(const std::filesystem::path& path, std::int64_t found, int newest_version);
+
+}  // namespace syslab::store

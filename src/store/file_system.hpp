@@ -1,0 +1,31 @@
+// Which file system a database lies on. WAL needs memory shared between all who use the file, which network file
+// systems do not give (sqlite.org/wal.html): there the rollback journal is used.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+namespace syslab::store {
+
+// "NFS", "Lustre", …: the network file system that holds `path`, or its folder when the file is not there yet; nothing
+// for a local one, and where it cannot be told.
+std::optional<std::string> network_file_system(const std::filesystem::path& path);
+
+// The same for the type that statfs(2) reports.
+std::optional<std::string> network_file_system_name(long statfs_type);
+
+// A folder of our own under the system's temporary folder, removed with all it holds.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  ~TemporaryFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace syslab::store

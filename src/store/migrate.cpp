@@ -1,0 +1,175 @@
+#include "store/migrate.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <system_error>
+
+#include "core/build_info.hpp"
+#include "core/hash.hpp"
+#include "core/resources.hpp"
+#include "core/text.hpp"
+#include "store/file_header.hpp"
+
+namespace syslab::store {
+namespace {
+
+// "db/views/v_latest.sql" → "v_latest"
+std::string stem(std::string_view path) { return std::filesystem::path(path).stem().string(); }
+
+std::string tool() { return fmt::format("syslab {} {}", build_info().version, build_info().git_sha); }
+
+std::map<std::string, std::string> stored_view_digests(Connection& connection) {
+  std::map<std::string, std::string> digests;
+  Statement statement(connection, "SELECT name, sha256 FROM view_digest");
+  while (statement.step()) digests[statement.text(0)] = statement.text(1);
+  return digests;
+}
+
+bool views_are_current(Connection& connection, const Schema& schema) {
+  const auto stored = stored_view_digests(connection);
+  if (stored.size() != schema.views.size()) return false;
+  for (const View& view : schema.views) {
+    const auto found = stored.find(view.name);
+    if (found == stored.end() || found->second != sha256_hex(view.sql)) return false;
+  }
+  return true;
+}
+
+void drop_views(Connection& connection) {
+  std::vector<std::string> names;
+  {
+    Statement statement(connection,
+                        "SELECT name FROM sqlite_master WHERE type = 'view' AND name IN "
+                        "(SELECT name FROM view_digest)");
+    while (statement.step()) names.push_back(statement.text(0));
+  }
+  for (const std::string& name : names) connection.execute(fmt::format("DROP VIEW \"{}\"", name));
+  connection.execute("DELETE FROM view_digest");
+}
+
+void create_views(Connection& connection, const Schema& schema) {
+  for (const View& view : schema.views) {
+    connection.execute(fmt::format("DROP VIEW IF EXISTS \"{}\"", view.name));
+    connection.execute(view.sql);
+    connection.cached("INSERT INTO view_digest (name, sha256) VALUES (?, ?)").run(view.name, sha256_hex(view.sql));
+  }
+}
+
+// A name that is free, so that no earlier copy is written over.
+std::filesystem::path copy_path(const std::filesystem::path& file, std::int64_t version) {
+  for (int i = 0;; ++i) {
+    std::filesystem::path path =
+        fmt::format("{}.v{}{}.bak", file.string(), version, i == 0 ? "" : fmt::format("-{}", i));
+    if (!std::filesystem::exists(path)) return path;
+  }
+}
+
+std::filesystem::path copy_aside(const std::filesystem::path& file, std::int64_t version) {
+  const std::filesystem::path target = copy_path(file, version);
+  const std::filesystem::path unfinished = target.string() + ".part";
+  std::error_code ignored;
+  std::filesystem::remove(unfinished, ignored);
+  try {
+    // A connection of its own: one that holds the write lock cannot be copied from.
+    Connection(file_uri(file, "mode=ro"), Connection::Access::read_only, file).back_up_to(unfinished);
+    std::filesystem::rename(unfinished, target);
+  } catch (const std::exception& error) {
+    std::filesystem::remove(unfinished, ignored);
+    throw Error(ErrorKind::store, fmt::format("database '{}' has an older schema and was not migrated, because no copy "
+                                              "of it could be made first: {}",
+                                              file.string(), error.what()));
+  }
+  return target;
+}
+
+}  // namespace
+
+Schema embedded_schema() {
+  Schema schema;
+  for (const Resource& resource : resources("db/migrations/")) {
+    const std::string name = stem(resource.path);
+    const int expected = schema.version() + 1;
+    if (name.substr(0, 5) != fmt::format("{:04d}_", expected)) {
+      throw Error(ErrorKind::internal,
+                  fmt::format("db/migrations: expected number {:04d}, found '{}'", expected, name));
+    }
+    schema.migrations.push_back({expected, name, std::string(resource.text)});
+  }
+  if (schema.migrations.empty()) throw Error(ErrorKind::internal, "this binary carries no db/migrations");
+  for (const Resource& resource : resources("db/views/")) {
+    schema.views.push_back({stem(resource.path), std::string(resource.text)});
+  }
+  return schema;
+}
+
+void verify_history(Connection& connection, const Schema& schema) {
+  const std::int64_t version = connection.integer("PRAGMA user_version");
+  std::int64_t seen = 0;
+  Statement statement(connection, "SELECT version, sha256, tool FROM schema_migration ORDER BY version");
+  while (statement.step()) {
+    const std::int64_t applied = statement.integer(0);
+    if (applied != ++seen || applied > version) break;
+    const Migration& ours = schema.migrations.at(static_cast<std::size_t>(applied - 1));
+    if (statement.text(1) != sha256_hex(ours.sql)) {
+      throw Error(ErrorKind::store,
+                  fmt::format("database '{}': migration {} was applied by {} with another text than this binary's; the "
+                              "schema cannot be trusted, and the file was left as it is. Use that version, or another "
+                              "--db",
+                              connection.shown_as().string(), ours.name, statement.text(2)));
+    }
+  }
+  if (seen != version) {
+    throw Error(
+        ErrorKind::store,
+        fmt::format("database '{}': it is damaged: it says schema version {} but lists {} applied migrations; it "
+                    "was left as it is",
+                    connection.shown_as().string(), version, seen));
+  }
+}
+
+std::optional<std::filesystem::path> migrate(Connection& connection, const Schema& schema, const std::string& now,
+                                             bool keep_copy) {
+  if (connection.integer("PRAGMA user_version") == schema.version() && views_are_current(connection, schema)) {
+    return std::nullopt;
+  }
+  Transaction transaction(connection);
+  const std::int64_t found = connection.integer("PRAGMA user_version");  // another start may have been faster
+  if (found > schema.version()) refuse_newer(connection.shown_as(), found, schema.version());
+  if (found == schema.version() && views_are_current(connection, schema)) return std::nullopt;
+
+  std::optional<std::filesystem::path> copy;
+  if (found > 0) {
+    verify_history(connection, schema);
+    if (found < schema.version() && keep_copy) copy = copy_aside(connection.shown_as(), found);
+    drop_views(connection);
+  }
+  for (const Migration& migration : schema.migrations) {
+    if (migration.version <= found) continue;
+    connection.execute(migration.sql);
+    Statement(connection, "INSERT INTO schema_migration (version, applied_at, sha256, tool) VALUES (?, ?, ?, ?)")
+        .run(migration.version, now, sha256_hex(migration.sql), tool());
+  }
+  create_views(connection, schema);
+  connection.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, schema.version()));
+  if (Statement(connection, "PRAGMA foreign_key_check").step()) {
+    throw Error(ErrorKind::store, fmt::format("database '{}': migrating from schema {} to {} would break references; "
+                                              "nothing was changed",
+                                              connection.shown_as().string(), found, schema.version()));
+  }
+  transaction.commit();
+  return copy;
+}
+
+void overlay_views(Connection& connection, const Schema& schema) {
+  if (views_are_current(connection, schema)) return;
+  static constexpr std::string_view kCreate = "CREATE VIEW ";
+  for (const View& view : schema.views) {
+    const std::size_t at = view.sql.find(kCreate);
+    if (at == std::string::npos)
+      throw Error(ErrorKind::internal, fmt::format("db/views/{}.sql creates no view", view.name));
+    connection.execute(fmt::format("CREATE TEMP VIEW {}", view.sql.substr(at + kCreate.size())));
+  }
+}
+
+}  // namespace syslab::store

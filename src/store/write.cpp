@@ -1,0 +1,190 @@
+// begin_run, attempt_started, heartbeat, finish_attempt: each is one transaction.
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/hash.hpp"
+#include "core/ids.hpp"
+#include "store/impl.hpp"
+#include "store/records.hpp"
+
+namespace syslab::store {
+namespace {
+
+std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+// Canonical text of an object given as text; an empty text is an empty object.
+std::string canonical_object(const std::string& text, std::string_view what) {
+  if (text.empty()) return "{}";
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) throw Error(ErrorKind::internal, fmt::format("{} is not a JSON object: {}", what, text));
+  return dump(json);
+}
+
+// The row of a shared fact: found by its uid, or made.
+template <typename... Values>
+RowId ensure(Connection& db, std::string_view find, std::string_view insert, const std::string& uid,
+             const Values&... values) {
+  Statement& found = db.cached(find).with(uid);
+  if (found.step()) {
+    const RowId id = found.integer(0);
+    found.reset();
+    return id;
+  }
+  db.cached(insert).run(uid, values...);
+  return db.last_insert_rowid();
+}
+
+RowId ensure_environment(Connection& db, const RunRow& run) {
+  const std::string facts = canonical_object(run.environment_json, "the environment");
+  return ensure(db, "SELECT id FROM environment WHERE uid = ?",
+                "INSERT INTO environment (uid, comparability_key, facts) VALUES (?, ?, ?)",
+                sha256_hex(run.comparability_key + "\n" + facts), run.comparability_key, facts);
+}
+
+RowId ensure_build(Connection& db, const RunRow& run) {
+  const std::string facts = canonical_object(run.build_json, "the build");
+  return ensure(db, "SELECT id FROM build WHERE uid = ?", "INSERT INTO build (uid, facts) VALUES (?, ?)",
+                sha256_hex(facts), facts);
+}
+
+RowId ensure_implementation(Connection& db, const ImplementationRow& row) {
+  const Json identity{{"name", row.name}, {"digest", row.digest}, {"language", row.language}, {"mine", row.is_mine}};
+  return ensure(db, "SELECT id FROM implementation WHERE uid = ?",
+                "INSERT INTO implementation (uid, name, digest, language, is_mine) VALUES (?, ?, ?, ?, ?)",
+                sha256_hex(dump(identity)), row.name, row.digest, row.language, row.is_mine);
+}
+
+RowId ensure_case(Connection& db, const PlanRow& row) {
+  return ensure(db, "SELECT id FROM case_def WHERE uid = ?",
+                "INSERT INTO case_def (uid, experiment, version, params) VALUES (?, ?, ?, ?)", row.case_uid,
+                row.experiment, row.version, dump(row.params.to_json()));
+}
+
+std::optional<std::string> unless_empty(const std::string& text) {
+  return text.empty() ? std::nullopt : std::optional(text);
+}
+
+void write_plan_row(Connection& db, RowId run, const PlanRow& row) {
+  const RowId case_id = ensure_case(db, row);
+  const RowId implementation = ensure_implementation(db, row.implementation);
+  db.cached(
+        "INSERT INTO plan_case (run_id, seq, case_id, implementation_id, role, world_size, task, law, seed, "
+        "skip_reason, mine_path) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .run(run, row.seq, case_id, implementation, unless_empty(row.implementation.role), row.world_size, row.task,
+           unless_empty(row.law), row.seed, unless_empty(row.skip_reason), unless_empty(row.implementation.path));
+}
+
+void write_event(Connection& db, RowId attempt, const std::string& at, std::string_view status,
+                 const std::optional<std::string>& detail) {
+  db.cached("INSERT INTO attempt_event (attempt_id, at, status, detail) VALUES (?, ?, ?, ?)")
+      .run(attempt, at, status, detail);
+}
+
+std::optional<RowId> find_attempt(Connection& db, const std::string& uid) {
+  Statement& found = db.cached("SELECT id FROM attempt WHERE uid = ?").with(uid);
+  std::optional<RowId> id;
+  if (found.step()) id = found.integer(0);
+  found.reset();
+  return id;
+}
+
+RowId insert_attempt(Connection& db, RowId run, int plan_seq, const std::string& uid, const std::string& at,
+                     const Writer& writer) {
+  db.cached("INSERT INTO attempt (uid, run_id, plan_seq) VALUES (?, ?, ?)").run(uid, run, plan_seq);
+  const RowId attempt = db.last_insert_rowid();
+  write_event(db, attempt, at, "started", dump(to_json(writer)));
+  return attempt;
+}
+
+// The attempt announced as `uid`: it must be this planned case's and still open. An `aborted` written by another start
+// that thought this process dead does not close it.
+void check_open(Connection& db, RowId attempt, RowId run, const AttemptRow& row) {
+  Statement& found = db.cached(
+      "SELECT a.run_id = ? AND a.plan_seq = ?, EXISTS (SELECT 1 FROM attempt_event e WHERE e.attempt_id = a.id AND "
+      "e.status NOT IN ('started', 'heartbeat', 'aborted')) FROM attempt a WHERE a.id = ?");
+  found.with(run, row.plan_seq, attempt);
+  const bool there = found.step();
+  const bool same = there && found.integer(0) != 0;
+  const bool ended = there && found.integer(1) != 0;
+  found.reset();
+  if (!same) throw Error(ErrorKind::internal, fmt::format("attempt {} was started for another case", row.uid));
+  if (ended) throw Error(ErrorKind::internal, fmt::format("attempt {} has already ended", row.uid));
+}
+
+Json facts_of(const AttemptRow& row) {
+  Json facts = Json::parse(row.facts_json, nullptr, /*allow_exceptions=*/false);
+  if (facts.is_object()) return facts;
+  // From a foreign worker, perhaps: not worth losing the attempt.
+  return row.facts_json.empty() ? Json::object() : Json{{"unreadable_facts", row.facts_json}};
+}
+
+}  // namespace
+
+RowId Store::begin_run(const RunRow& run, const std::vector<PlanRow>& plan) {
+  Connection& db = impl_->writable();
+  Transaction transaction(db);
+  const RowId environment = ensure_environment(db, run);
+  const RowId build = ensure_build(db, run);
+  db.cached(
+        "INSERT INTO run (uid, environment_id, build_id, verb, started_at, label, argv, protocol, root_seed) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
+      .run(run.uid.empty() ? new_uuid7() : run.uid, environment, build, run.verb, impl_->options.now(),
+           unless_empty(run.label), dump(Json(run.argv)), canonical_object(run.protocol_json, "the protocol"),
+           run.root_seed);
+  const RowId id = db.last_insert_rowid();
+  for (const PlanRow& row : plan) write_plan_row(db, id, row);
+  transaction.commit();
+  return id;
+}
+
+std::string Store::run_uid(RowId run) const {
+  Statement& found = impl_->db().cached("SELECT uid FROM run WHERE id = ?").with(run);
+  if (!found.step()) throw Error(ErrorKind::internal, fmt::format("there is no run with row {}", run));
+  std::string uid = found.text(0);
+  found.reset();
+  return uid;
+}
+
+void Store::attempt_started(RowId run, int plan_seq, const std::string& attempt_uid) {
+  Connection& db = impl_->writable();
+  Transaction transaction(db);
+  insert_attempt(db, run, plan_seq, attempt_uid, impl_->options.now(), impl_->options.writer);
+  transaction.commit();
+}
+
+void Store::heartbeat(const std::string& attempt_uid) {
+  Connection& db = impl_->writable();
+  Transaction transaction(db);
+  // Two beats within one millisecond are one.
+  db.cached(
+        "INSERT INTO attempt_event (attempt_id, at, status) SELECT id, ?, 'heartbeat' FROM attempt WHERE uid = ? "
+        "ON CONFLICT DO NOTHING")
+      .run(impl_->options.now(), attempt_uid);
+  transaction.commit();
+}
+
+std::string Store::finish_attempt(RowId run, const AttemptRow& row) {
+  Connection& db = impl_->writable();
+  const std::string uid = row.uid.empty() ? new_uuid7() : row.uid;
+  const std::string ended_at = row.ended_at.empty() ? impl_->options.now() : row.ended_at;
+  Transaction transaction(db);
+  RowId attempt = 0;
+  if (const std::optional<RowId> announced = find_attempt(db, uid)) {
+    attempt = *announced;
+    check_open(db, attempt, run, row);
+  } else {
+    attempt = insert_attempt(db, run, row.plan_seq, uid, row.started_at.empty() ? ended_at : row.started_at,
+                             impl_->options.writer);
+  }
+  Json facts = facts_of(row);
+  write_records(db, attempt, uid, row.records, facts);
+  db.cached("INSERT INTO attempt_facts (attempt_id, facts) VALUES (?, ?)").run(attempt, dump(facts));
+  write_event(db, attempt, ended_at, worker::to_string(row.status),
+              row.detail.empty() ? std::nullopt : std::optional(dump(Json{{"message", row.detail}})));
+  transaction.commit();
+  return uid;
+}
+
+}  // namespace syslab::store

@@ -1,0 +1,90 @@
+#include "store/writer.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+
+namespace syslab::store {
+namespace {
+
+std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
+
+// Field 22 of /proc/PID/stat; counted from behind the command's last ')', which may itself hold spaces and brackets.
+// Nothing when there is no such process, or only its remains (state Z or X) that no parent has collected.
+std::optional<std::int64_t> start_ticks(std::int64_t pid) {
+  const std::string stat = first_line(fmt::format("/proc/{}/stat", pid));
+  const auto bracket = stat.rfind(')');
+  if (bracket == std::string::npos) return std::nullopt;
+  std::istringstream fields(stat.substr(bracket + 1));
+  std::string state, skipped;
+  fields >> state;
+  if (state == "Z" || state == "X") return std::nullopt;
+  for (int field = 4; field < 22; ++field) fields >> skipped;
+  std::int64_t ticks = 0;
+  if (!(fields >> ticks)) return std::nullopt;
+  return ticks;
+}
+
+}  // namespace
+
+const Writer& this_writer() {
+  // Asked anew after a fork: the child is another process.
+  thread_local Writer writer;
+  if (writer.pid != ::getpid()) {
+    std::array<char, 256> host{};
+    ::gethostname(host.data(), host.size() - 1);
+    std::error_code ignored;
+    writer.host = host.data();
+    writer.boot_id = first_line("/proc/sys/kernel/random/boot_id");
+    writer.pid_namespace = std::filesystem::read_symlink("/proc/self/ns/pid", ignored).string();
+    writer.pid = ::getpid();
+    writer.start_ticks = start_ticks(writer.pid).value_or(0);
+  }
+  return writer;
+}
+
+Json to_json(const Writer& writer) {
+  return Json{{"host", writer.host},
+              {"boot_id", writer.boot_id},
+              {"pid_namespace", writer.pid_namespace},
+              {"pid", writer.pid},
+              {"start_ticks", writer.start_ticks}};
+}
+
+Writer writer_from_json(const Json& json) {
+  Writer writer;
+  if (!json.is_object()) return writer;
+  const auto text = [&](const char* name) {
+    return json.contains(name) && json[name].is_string() ? json[name].get<std::string>() : std::string();
+  };
+  const auto integer = [&](const char* name) {
+    return json.contains(name) && json[name].is_number_integer() ? json[name].get<std::int64_t>() : 0;
+  };
+  writer.host = text("host");
+  writer.boot_id = text("boot_id");
+  writer.pid_namespace = text("pid_namespace");
+  writer.pid = integer("pid");
+  writer.start_ticks = integer("start_ticks");
+  return writer;
+}
+
+Liveness liveness(const Writer& writer) {
+  const Writer& here = this_writer();
+  const bool visible = !writer.boot_id.empty() && writer.boot_id == here.boot_id && writer.pid > 0 &&
+                       !writer.pid_namespace.empty() && writer.pid_namespace == here.pid_namespace;
+  if (!visible) return Liveness::unknown;
+  return start_ticks(writer.pid) == writer.start_ticks ? Liveness::alive : Liveness::dead;
+}
+
+}  // namespace syslab::store

@@ -122,7 +122,7 @@ CREATE TABLE attempt_event (
   at         TEXT NOT NULL,
   status     TEXT NOT NULL CHECK (status IN ('started', 'heartbeat', 'ok', 'check_failed', 'unsupported', 'skipped',
                                              'oom', 'timeout', 'crashed', 'error', 'aborted')),
-  detail     TEXT CHECK (json_valid(detail)),
+  detail     TEXT CHECK (detail IS NULL OR json_valid(detail)),
   PRIMARY KEY (attempt_id, at, status)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX attempt_end ON attempt_event (attempt_id, status, at) WHERE status NOT IN ('started', 'heartbeat');
@@ -183,7 +183,7 @@ CREATE TABLE check_result (
   shrinks_taken    INTEGER NOT NULL,
   seed             TEXT NOT NULL,
   reproduce        TEXT,
-  counterexample   TEXT CHECK (json_valid(counterexample)),
+  counterexample   TEXT CHECK (counterexample IS NULL OR json_valid(counterexample)),
   message          TEXT,
   worst_error      REAL,
   tolerance        REAL,

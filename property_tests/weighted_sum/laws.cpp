@@ -110,7 +110,7 @@ Expected sums(const Subject& subject, DType dtype, std::int64_t count, std::int6
     }
     const auto value = static_cast<double>(sum);
     expected.value.push_back(value);
-    expected.bound.push_back(subject.allowed(value, error_bound(dtype, terms, static_cast<double>(magnitude))));
+    expected.bound.push_back(subject.allowed(value, error_bound(dtype, terms, value, static_cast<double>(magnitude))));
   }
   return expected;
 }

@@ -96,6 +96,11 @@ Builder& Builder::implementation(Implementation implementation) {
   return *this;
 }
 
+Builder& Builder::implementations(std::vector<Implementation> implementations) {
+  for (Implementation& one : implementations) implementation(std::move(one));
+  return *this;
+}
+
 Builder& Builder::metric(std::string name, std::string unit, std::string help) {
   experiment_.metrics.push_back({std::move(name), std::move(unit), std::move(help)});
   return *this;

@@ -119,6 +119,7 @@ class Builder {
   Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
   Builder& preset(std::string name, Preset preset);
   Builder& implementation(Implementation implementation);
+  Builder& implementations(std::vector<Implementation> implementations);  // registry/ladder.hpp makes them
   Builder& metric(std::string name, std::string unit, std::string help);
   Builder& laws(std::vector<LawInfo> laws);
   Builder& skip_if(std::string reason, std::function<bool(const Params&, std::string_view implementation)> applies);

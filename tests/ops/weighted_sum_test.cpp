@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/weighted_sum/foreign.hpp"
 #include "ops/weighted_sum/oracle.hpp"
 #include "tests/ops/weighted_sum_fixture.hpp"
 
@@ -192,6 +193,47 @@ TEST(WeightedSum, ImpossibleArgumentsAreNamed) {
   gradients.dy.dtype = DType::bf16;
   EXPECT_EQ(message([&] { validate(instance.problem, gradients); }), "dy is bf16, must be fp32");
   EXPECT_NE(message([] { find_rung("tild"); }).find("tiled"), std::string::npos);
+}
+
+// Another process, played by the tiled rung: reads and writes tensors by the names it is given.
+class Echo : public CallChannel {
+ public:
+  Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
+                   const Params&) override {
+    const auto in = [&](std::string_view name) {
+      for (const NamedInput& input : inputs) {
+        if (input.name == name) return input.view;
+      }
+      throw Error(ErrorKind::comm, "no input " + std::string(name));
+    };
+    const auto out = [&](std::string_view name) {
+      for (const NamedOutput& output : outputs) {
+        if (output.name == name) return output.view;
+      }
+      throw Error(ErrorKind::comm, "no output " + std::string(name));
+    };
+    const Problem problem{in("x").size(0), in("x").size(1), in("x").dtype};
+    const Rung& rung = find_rung("tiled");
+    if (function == "weighted_sum_forward") {
+      rung.forward(problem, {in("x"), in("w"), out("y")}, {}, {});
+    } else if (function == "weighted_sum_backward") {
+      rung.backward(problem, {in("x"), in("w"), in("dy"), out("dx"), out("dw")}, {}, {});
+    }
+    return Nanoseconds(42);
+  }
+};
+
+TEST(WeightedSum, AnImplementationInAnotherProcessIsARung) {
+  const Rung rung = foreign_rung("me", "Python", "abc", std::make_shared<Echo>());
+  Instance ours({33, 65, DType::bf16}), theirs({33, 65, DType::bf16});
+  ours.run(find_rung("tiled"));
+  theirs.run(rung);
+  EXPECT_EQ(theirs.y.bytes, ours.y.bytes);
+  EXPECT_EQ(theirs.dx.bytes, ours.dx.bytes);
+  EXPECT_EQ(theirs.dw.bytes, ours.dw.bytes);
+  EXPECT_EQ(rung.last_call_time(), Nanoseconds(42));
+  EXPECT_EQ(rung.digest, "abc");
+  EXPECT_TRUE(rung.supports({1, 1, DType::f64}, Direction::forward));
 }
 
 TEST(WeightedSum, TheDispatcherTakesTheFastestThatCan) {

@@ -47,7 +47,8 @@ Gradients exact_gradients(const Problem& problem, const std::vector<double>& x, 
 
 Expected expected(const Problem& problem, std::int64_t terms, std::vector<double> value,
                   std::vector<double> magnitude) {
-  for (double& element : magnitude) element = error_bound(problem.dtype, terms, element);
+  for (std::size_t i = 0; i < value.size(); ++i)
+    magnitude[i] = error_bound(problem.dtype, terms, value[i], magnitude[i]);
   return {std::move(value), std::move(magnitude)};
 }
 

@@ -59,9 +59,9 @@ void validate(const Problem& problem, const ForwardArgs& args);
 void validate(const Problem& problem, const BackwardArgs& args);
 
 // Bound on |computed − exact| for one element that is a sum of `terms` products, carried in fp32 in any order and
-// rounded once to `dtype`. `magnitude` is the sum of the products' absolute values: what the rounding errors scale
-// with. y: terms = dim; dw: terms = rows; dx: terms = 1.
-double error_bound(DType dtype, std::int64_t terms, double magnitude);
+// rounded once to `dtype`. `value` is the exact sum, `magnitude` that of the products' absolute values: the last
+// rounding scales with the first, all others with the second. y: terms = dim; dw: terms = rows; dx: terms = 1.
+double error_bound(DType dtype, std::int64_t terms, double value, double magnitude);
 
 struct Rung : ops::RungInfo {
   // Why this rung cannot take the problem in this direction; nothing when it can.
@@ -70,6 +70,8 @@ struct Rung : ops::RungInfo {
   // Preconditions: validate() passed, supports() said nothing. On the CPU the work is done on return.
   std::function<void(const Problem&, const ForwardArgs&, ops::Workspace, device::Stream)> forward;
   std::function<void(const Problem&, const BackwardArgs&, ops::Workspace, device::Stream)> backward;
+  // For rungs in another process: what the last call took by their own clock. Empty for ours.
+  std::function<Nanoseconds()> last_call_time;
 };
 
 // From clearest to fastest. Names are unique.

@@ -1,0 +1,148 @@
+// weighted_sum: y = Σ_d w_d · x[…, d] and its gradients; the question is in README.md beside this file, and
+// docs/add-an-experiment.md explains this file line by line.
+#include "ops/weighted_sum/foreign.hpp"
+#include "ops/weighted_sum/oracle.hpp"
+#include "property_tests/weighted_sum/laws.hpp"
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "worker/law_case.hpp"
+#include "worker/naive_error.hpp"
+#include "worker/operator_case.hpp"
+
+namespace syslab {
+namespace {
+
+using weighted_sum::Direction;
+using weighted_sum::Problem;
+using weighted_sum::Rung;
+
+// --- from the axes of a case to a problem and an implementation
+// -------------------------------------------------------
+
+Problem problem_from(const Params& params) {
+  return {params.integer("rows"), params.integer("dim"), parse_dtype(params.text("dtype")).value()};
+}
+
+Direction direction_from(const Params& params) {
+  return params.text("pass") == "forward" ? Direction::forward : Direction::backward;
+}
+
+Rung rung_of(worker::CaseContext& context) {
+  const worker::CaseRequest& request = context.request();
+  if (!request.mine) return weighted_sum::find_rung(request.implementation);
+  if (request.mine->python_class.empty()) {
+    throw Error(ErrorKind::usage, "weighted_sum takes --mine NAME=file.py:Class; syslab.h has no weighted sum");
+  }
+  return weighted_sum::foreign_rung(request.mine->name, "Python", request.mine->digest, context.channel());
+}
+
+// --- one pass: its tensors, a call, and what must come out
+// ------------------------------------------------------------
+
+worker::Expectation expectation(weighted_sum::Expected expected) {
+  return {std::move(expected.value), std::move(expected.tolerance)};
+}
+
+worker::OperatorCase forward_case(const Problem& problem, const Rung& rung) {
+  const DType dtype = problem.dtype;
+  worker::OperatorCase made;
+  made.inputs = {{{"x", dtype, {problem.rows, problem.dim}}}, {{"w", dtype, {problem.dim}}}};
+  made.outputs = {{{"y", dtype, {problem.rows}}}};
+  made.call = [problem, rung](const worker::Tensors& t) {
+    rung.forward(problem, {t.inputs[0], t.inputs[1], t.outputs[0]}, {}, {});
+  };
+  made.expect = [problem](const worker::Tensors& t) {
+    return std::vector{expectation(weighted_sum::forward_oracle(problem, t.inputs[0], t.inputs[1]))};
+  };
+  made.flops = weighted_sum::forward_flops(problem);
+  made.bytes = weighted_sum::forward_bytes(problem);
+  return made;
+}
+
+worker::OperatorCase backward_case(const Problem& problem, const Rung& rung) {
+  const DType dtype = problem.dtype;
+  const Shape matrix{problem.rows, problem.dim};
+  worker::OperatorCase made;
+  made.inputs = {{{"x", dtype, matrix}}, {{"w", dtype, {problem.dim}}}, {{"dy", dtype, {problem.rows}}}};
+  made.outputs = {{{"dx", dtype, matrix}}, {{"dw", dtype, {problem.dim}}}};
+  made.call = [problem, rung](const worker::Tensors& t) {
+    rung.backward(problem, {t.inputs[0], t.inputs[1], t.inputs[2], t.outputs[0], t.outputs[1]}, {}, {});
+  };
+  made.expect = [problem](const worker::Tensors& t) {
+    weighted_sum::BackwardOracle oracle = weighted_sum::backward_oracle(problem, t.inputs[0], t.inputs[1], t.inputs[2]);
+    return std::vector{expectation(std::move(oracle.dx)), expectation(std::move(oracle.dw))};
+  };
+  made.flops = weighted_sum::backward_flops(problem);
+  made.bytes = weighted_sum::backward_bytes(problem);
+  return made;
+}
+
+worker::OperatorCase case_of(const Problem& problem, Direction direction, const Rung& rung) {
+  return direction == Direction::forward ? forward_case(problem, rung) : backward_case(problem, rung);
+}
+
+void run_case(worker::CaseContext& context) {
+  const Rung rung = rung_of(context);
+  if (context.is_law()) return worker::run_law(context, weighted_sum::laws(rung));
+  const Problem problem = problem_from(context.params());
+  const Direction direction = direction_from(context.params());
+  if (const auto reason = rung.supports(problem, direction)) throw worker::Unsupported(*reason);
+  worker::OperatorCase operator_case = case_of(problem, direction, rung);
+  operator_case.self_time = rung.last_call_time;
+  if (size_of(problem.dtype) == 2 && rung.name != "naive") {
+    operator_case.naive_error = worker::error_of(case_of(problem, direction, weighted_sum::find_rung("naive")).call);
+  }
+  worker::run_operator_case(context, operator_case);
+}
+
+// --- what the tool shows and plans
+// ------------------------------------------------------------------------------------
+
+double flops(const Params& params) { return case_of(problem_from(params), direction_from(params), {}).flops; }
+double bytes(const Params& params) { return case_of(problem_from(params), direction_from(params), {}).bytes; }
+
+const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = std::string("fp16"),
+            kFp64 = std::string("fp64");
+const Value kNaive = std::string("naive"), kTiled = std::string("tiled");
+
+const registry::Experiment kWeightedSum =
+    registry::experiment("weighted_sum")
+        .title("Weighted sum over the last dimension")
+        .question(
+            "y = Σ_d w_d · x[…, d], forward and backward: how near does one pass over x come to the speed of memory, "
+            "and what does it cost to sum dw over all rows without atomics?")
+        .problem("2025", "weighted_sum", 0)
+        .problem("2026", "weighted_sum", 0)
+        .tags({"kernel", "example"})
+        .axis("rows", {std::int64_t{4096}}, "product of all dimensions of x but the last")
+        .axis("dim", {std::int64_t{256}, std::int64_t{1024}}, "length of the sum, D")
+        .closed_axis("dtype", {kFp32}, "of x, w, y and their gradients; sums are carried in fp32",
+                     {kBf16, kFp16, kFp64})
+        .closed_axis("pass", {std::string("forward"), std::string("backward")}, "y, or dx and dw")
+        .preset("smoke", {{"rows", {std::int64_t{1000}}},
+                          {"dim", {std::int64_t{100}}},
+                          {"dtype", {kFp32, kBf16}},
+                          {"impl", {kNaive, kTiled}}})
+        .preset("laptop", {{"rows", {std::int64_t{16384}}}, {"dim", registry::pow2(6, 10)}, {"impl", {kNaive, kTiled}}})
+        .preset("paper", {{"rows", {std::int64_t{65536}}},
+                          {"dim", registry::pow2(4, 12)},
+                          {"dtype", {kFp32, kBf16}},
+                          {"impl", {kNaive, kTiled}}})
+        .implementations(registry::implementations_of(weighted_sum::ladder()))
+        .metric("time", "s", "median time of one call, with its 95 % interval")
+        .metric("gbps", "GB/s", "each input read once and each output written once, over the time")
+        .metric("tflops", "TFLOP/s", "2·rows·D forward, 3·rows·D backward, over the time")
+        .metric("error_y", "1", "worst |y − reference| where largest beside its bound, tolerance_y")
+        .metric("error_dx", "1", "the same for dx")
+        .metric("error_dw", "1", "the same for dw")
+        .metric("peak_scratch_bytes", "B", "memory taken during a call: partial dw of every row tile")
+        .laws(registry::laws_of(weighted_sum::law_list()))
+        .accepts_mine()
+        .flops(flops)
+        .bytes(bytes)
+        .memory([](const Params& params, std::string_view) { return bytes(params); })
+        .runs(run_case);
+SYSLAB_EXPERIMENT(kWeightedSum);
+
+}  // namespace
+}  // namespace syslab

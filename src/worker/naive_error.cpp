@@ -1,0 +1,19 @@
+#include "worker/naive_error.hpp"
+
+#include "check/compare.hpp"
+
+namespace syslab::worker {
+
+std::function<std::vector<double>(const Tensors&, const std::vector<Expectation>&)> error_of(
+    std::function<void(const Tensors&)> naive) {
+  return [naive = std::move(naive)](const Tensors& tensors, const std::vector<Expectation>& expected) {
+    naive(tensors);
+    std::vector<double> errors;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      errors.push_back(check::compare(tensors.outputs[i], expected[i].value, expected[i].tolerance).max_error);
+    }
+    return errors;
+  };
+}
+
+}  // namespace syslab::worker

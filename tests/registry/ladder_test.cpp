@@ -1,0 +1,35 @@
+#include "registry/ladder.hpp"
+
+#include <gtest/gtest.h>
+
+namespace syslab::registry {
+namespace {
+
+struct Rung {
+  std::string name, teaches;
+  std::vector<DType> dtypes;
+};
+
+struct Statement {
+  std::string id, statement;
+};
+
+TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
+  const std::vector<Rung> ladder{{"reference", "exact", {DType::f64}}, {"fast", "tiles", {DType::f32, DType::bf16}}};
+  const Experiment made = experiment("toy")
+                              .title("A toy")
+                              .implementations(implementations_of(ladder))
+                              .laws(laws_of(std::vector<Statement>{{"toy.law", "holds"}}))
+                              .runs([](worker::CaseContext&) {});
+  ASSERT_EQ(made.implementations.size(), 2U);
+  EXPECT_TRUE(made.implementations[0].is_reference);
+  EXPECT_FALSE(made.implementations[1].is_reference);
+  EXPECT_EQ(made.implementations[1].teaches, "tiles");
+  EXPECT_EQ(made.implementations[1].dtypes, (std::vector<std::string>{"fp32", "bf16"}));
+  ASSERT_EQ(made.laws.size(), 1U);
+  EXPECT_EQ(made.laws[0].id, "toy.law");
+  EXPECT_EQ(made.laws[0].statement, "holds");
+}
+
+}  // namespace
+}  // namespace syslab::registry

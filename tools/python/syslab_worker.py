@@ -224,8 +224,8 @@ class AutogradFunction:
         expect_shape("o", o, q.shape)
         saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:2])]
         if len(saved) != 1:
-            raise ValueError(f"expected exactly one saved tensor of shape (batch, n_queries) = {tuple(q.shape[:2])}, the "
-                             f"log-sum-exp; ctx.save_for_backward kept {len(saved)} of them")
+            raise ValueError(f"expected exactly one saved tensor of shape (batch, n_queries) = {tuple(q.shape[:2])}, "
+                             f"the log-sum-exp; ctx.save_for_backward kept {len(saved)} of them")
         return {"out": o, "lse": saved[0]}
 
     def attention_backward(self, inputs, options, timed):

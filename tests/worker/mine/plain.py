@@ -79,3 +79,15 @@ class Greedy:
 class NeedsArguments:
     def __init__(self, tile):
         self.tile = tile
+
+
+class MaskOffByOne(Naive):
+    """Sees one key too many: what the conformance test must notice."""
+
+    def forward(self, q, k, v, is_causal):
+        if not is_causal:
+            return super().forward(q, k, v, False)
+        rolled = np.tril(np.ones((q.shape[1], k.shape[1])), 1)
+        scores = np.where(rolled > 0, q @ k.transpose(0, 2, 1) / np.sqrt(q.shape[-1]), -np.inf)
+        lse = np.log(np.exp(scores).sum(-1))
+        return np.exp(scores - lse[..., None]) @ v, lse

@@ -1,7 +1,8 @@
-#include "property_tests/mutants/tiled_attention.hpp"
+#include "property_tests/mutants/attention.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -21,17 +22,10 @@ auto* row(const View& view, std::int64_t batch, std::int64_t head, std::int64_t 
   return view.template as<T>() + batch * view.stride(0) + head * view.stride(1) + index * view.stride(2);
 }
 
-// Rows [first, first + count) as floats, zeros beyond `last`.
-template <typename T>
-Floats load(const ConstTensorView& view, std::int64_t batch, std::int64_t head, std::int64_t first, std::int64_t count,
-            std::int64_t last) {
-  const std::int64_t dim = view.size(3);
-  Floats tile(at(count * dim), 0.0F);
-  for (std::int64_t i = 0; i < count && first + i < last; ++i) {
-    const T* from = row<T>(view, batch, head, first + i);
-    for (std::int64_t d = 0; d < dim; ++d) tile[at(i * dim + d)] = to_float(from[d]);
-  }
-  return tile;
+// A row of one of the inputs to a product, as the kernel's multiplier sees it.
+void narrow(Floats& values) {
+  constexpr std::uint32_t kDropped = 0x1fffU;  // 23 − 10 bits of mantissa; truncation, as the hardware may
+  for (float& value : values) value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) & ~kDropped);
 }
 
 float dot(const float* a, const float* b, std::int64_t length) {
@@ -60,6 +54,20 @@ struct Plan {
     return head / (problem.heads_q / problem.heads_kv);
   }
 };
+
+// Rows [first, first + count) as floats, zeros beyond `last`.
+template <typename T>
+Floats load(const Plan& plan, const ConstTensorView& view, std::int64_t batch, std::int64_t head, std::int64_t first,
+            std::int64_t count, std::int64_t last) {
+  const std::int64_t dim = view.size(3);
+  Floats tile(at(count * dim), 0.0F);
+  for (std::int64_t i = 0; i < count && first + i < last; ++i) {
+    const T* from = row<T>(view, batch, head, first + i);
+    for (std::int64_t d = 0; d < dim; ++d) tile[at(i * dim + d)] = to_float(from[d]);
+  }
+  if (plan.fault == Fault::narrow_products) narrow(tile);
+  return tile;
+}
 
 // Running state of a tile of queries (Dao 2023, algorithm 1).
 struct Online {
@@ -106,23 +114,25 @@ void forward_tile(const Plan& plan, const ForwardArgs& args, std::int64_t batch,
                   std::int64_t first_query, bool reversed) {
   const Problem& problem = plan.problem;
   const std::int64_t dim = problem.head_dim, tiles = (problem.seq_k + kTile - 1) / kTile;
-  const Floats q = load<T>(args.q, batch, head, first_query, kTile, problem.seq_q);
+  const Floats q = load<T>(plan, args.q, batch, head, first_query, kTile, problem.seq_q);
   Online state(kTile, dim);
   Floats stale(at(kTile), kMinusInfinity);
   for (std::int64_t n = 0; n < tiles; ++n) {
     const std::int64_t first_key = (reversed ? tiles - 1 - n : n) * kTile;
     for (std::int64_t i = 0; i < kTile; ++i) stale[at(i)] = state.lse(i);
-    absorb_tile<T>(
-        plan, state, q, load<T>(args.k, plan.key_batch(batch), plan.key_head(head), first_key, kTile, problem.seq_k),
-        load<T>(args.v, batch, plan.key_head(head), first_key, kTile, problem.seq_k), first_query, first_key);
+    absorb_tile<T>(plan, state, q,
+                   load<T>(plan, args.k, plan.key_batch(batch), plan.key_head(head), first_key, kTile, problem.seq_k),
+                   load<T>(plan, args.v, batch, plan.key_head(head), first_key, kTile, problem.seq_k), first_query,
+                   first_key);
   }
   const std::int64_t rows = std::min(kTile, problem.seq_q - first_query);
   for (std::int64_t i = 0; i < rows; ++i) {
     if (plan.fault == Fault::forgotten_row && rows < kTile && i + 1 == rows) continue;
     T* out = row<T>(args.out, batch, head, first_query + i);
     const float sum = state.sum[at(i)];
+    const bool divides = sum > 0 || plan.fault == Fault::divided_by_nothing;
     for (std::int64_t d = 0; d < dim; ++d) {
-      out[d] = from_float<T>(sum > 0 ? state.accumulator[at(i * dim + d)] / sum : 0.0F);
+      out[d] = from_float<T>(divides ? state.accumulator[at(i * dim + d)] / sum : 0.0F);
     }
     float lse = plan.fault == Fault::stale_lse && tiles > 1 ? stale[at(i)] : state.lse(i);
     if (plan.fault == Fault::binary_logarithm) lse *= 1.44269504F;
@@ -163,7 +173,7 @@ void backward_head(const Plan& plan, const BackwardArgs& args, std::int64_t batc
   const Problem& problem = plan.problem;
   const std::int64_t dim = problem.head_dim, keys = problem.seq_k, queries = problem.seq_q;
   const auto whole = [&](const ConstTensorView& view, std::int64_t b, std::int64_t h, std::int64_t rows) {
-    return load<T>(view, b, h, 0, rows, rows);
+    return load<T>(plan, view, b, h, 0, rows, rows);
   };
   const Floats q = whole(args.q, batch, head, queries), out = whole(args.out, batch, head, queries),
                dout = whole(args.dout, batch, head, queries);
@@ -195,7 +205,12 @@ void backward(const Plan& plan, const BackwardArgs& args) {
     for (std::int64_t key_head = 0; key_head < problem.heads_kv; ++key_head) {
       Floats dk(at(problem.seq_k * problem.head_dim), 0.0F), dv(dk);
       for (std::int64_t head = 0; head < problem.heads_q; ++head) {
-        if (plan.key_head(head) == key_head) backward_head<T>(plan, args, batch, head, dk, dv);
+        if (plan.key_head(head) != key_head) continue;
+        if (plan.fault == Fault::lost_group) {
+          std::fill(dk.begin(), dk.end(), 0.0F);
+          std::fill(dv.begin(), dv.end(), 0.0F);
+        }
+        backward_head<T>(plan, args, batch, head, dk, dv);
       }
       const bool swapped = plan.fault == Fault::swapped_gradients;
       store<T>(args.dk, batch, key_head, swapped ? dv : dk);
@@ -238,6 +253,9 @@ std::vector<Mutant> mutants() {
       {Fault::interleaved_heads, "interleaved_heads", "attention.head_permutation"},
       {Fault::unordered_tiles, "unordered_tiles", "attention.bitwise_repeatable"},
       {Fault::dropped_row_term, "dropped_row_term", "attention.finite_differences"},
+      {Fault::divided_by_nothing, "divided_by_nothing", "attention.equals_oracle"},
+      {Fault::lost_group, "lost_group", "attention.gradients_equal_oracle"},
+      {Fault::narrow_products, "narrow_products", "attention.equals_oracle"},
   };
 }
 

@@ -27,6 +27,9 @@ enum class Fault {
   interleaved_heads,   // query head h reads key head h mod heads_kv instead of h / (heads_q / heads_kv)
   unordered_tiles,     // tiles of keys in another order at every call
   dropped_row_term,    // dS = P∘dP without −D
+  divided_by_nothing,  // a row that sees no key is 0/0
+  lost_group,          // dK and dV from one of the query heads that share a key head
+  narrow_products,     // inputs of products cut to ten bits of mantissa, as TF32: no fault by the hand-out
 };
 
 struct Mutant {

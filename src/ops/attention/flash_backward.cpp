@@ -1,3 +1,15 @@
+// Backward of flash_tiled: two passes over the same tiles, so that every sum has one owner (flash_tiled.cpp says how
+// the tiles move).
+//
+//   facts   D_i = Σ O∘dO and L/log 2, a float each a row
+//   dQ      a task owns 96 query rows: panels of Q and dO against tiles of 128 keys (Kᵀ, Vᵀ turned; K straight):
+//           S and dP side by side in L1 (12 KiB), P = exp2(S − L), dS = P∘(dP − D) in place, dQ += dS·K
+//   dK, dV  a task owns 96 keys: panels of K and V against tiles of 128 queries (Qᵀ, dOᵀ turned; Q, dO straight): the
+//   same
+//           scores lying on their side, so L and D are vectors along the row; dV += Pᵀ·dO, dK += dSᵀ·Q, over the query
+//           heads of the group in order
+//
+// Extra memory: the packed operands of the larger pass, 4·S·D floats a query head (the passes take turns), and 2·S.
 #include <cmath>
 #include <numbers>
 
@@ -16,12 +28,11 @@ struct Scratch {
 
 // Where everything lies in the workspace. The two passes use the same memory one after the other.
 struct Memory {
-  std::int64_t width = 0;
-  std::int64_t key_tiles = 0, query_tiles = 0;
-  float *lse = nullptr, *dot = nullptr;  // one a query row, rows padded to whole tiles: L/log 2 and Σ O∘dO
-  float *turned_k = nullptr, *turned_v = nullptr, *straight_k = nullptr;                               // for dQ
-  float *turned_q = nullptr, *turned_dout = nullptr, *straight_q = nullptr, *straight_dout = nullptr;  // for dK, dV
-  std::int64_t turned_tile = 0, straight_tile = 0;
+  std::int64_t width = 0;                                   // head_dim padded to whole vectors
+  std::int64_t query_rows = 0;                              // seq_q padded to whole strips
+  float *lse = nullptr, *dot = nullptr;                     // a query row each: L/log 2 and Σ O∘dO
+  Packed turned_k, turned_v, straight_k;                    // read for dQ
+  Packed turned_q, turned_dout, straight_q, straight_dout;  // read for dK, dV
   std::int64_t scratch_begin = 0, scratch_size = 0;
   std::int64_t floats = 0;
 };
@@ -41,23 +52,21 @@ Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
   Memory memory;
   Arena arena(base);
   memory.width = round_up(p.head_dim, kernels.lanes);
-  memory.key_tiles = ceil_div(p.seq_k, kTile);
-  memory.query_tiles = ceil_div(p.seq_q, kTile);
-  memory.turned_tile = kTile * p.head_dim;
-  memory.straight_tile = kTile * memory.width;
   const std::int64_t heads = p.batch * p.heads_q, groups = p.batch * p.heads_kv;
-  memory.lse = arena.take(heads * memory.query_tiles * kTile);
-  memory.dot = arena.take(heads * memory.query_tiles * kTile);
+  const std::int64_t key_rows = round_up(p.seq_k, kernels.strip);
+  memory.query_rows = round_up(p.seq_q, kernels.strip);
+  memory.lse = arena.take(heads * memory.query_rows);
+  memory.dot = arena.take(heads * memory.query_rows);
   const std::int64_t shared = arena.used();
-  memory.turned_k = arena.take(groups * memory.key_tiles * memory.turned_tile);
-  memory.turned_v = arena.take(groups * memory.key_tiles * memory.turned_tile);
-  memory.straight_k = arena.take(groups * memory.key_tiles * memory.straight_tile);
+  memory.turned_k = arena.take_packed(groups, key_rows, p.head_dim);
+  memory.turned_v = arena.take_packed(groups, key_rows, p.head_dim);
+  memory.straight_k = arena.take_packed(groups, p.seq_k, memory.width);
   const std::int64_t first_pass = arena.used();
   arena.rewind(shared);
-  memory.turned_q = arena.take(heads * memory.query_tiles * memory.turned_tile);
-  memory.turned_dout = arena.take(heads * memory.query_tiles * memory.turned_tile);
-  memory.straight_q = arena.take(heads * memory.query_tiles * memory.straight_tile);
-  memory.straight_dout = arena.take(heads * memory.query_tiles * memory.straight_tile);
+  memory.turned_q = arena.take_packed(heads, memory.query_rows, p.head_dim);
+  memory.turned_dout = arena.take_packed(heads, memory.query_rows, p.head_dim);
+  memory.straight_q = arena.take_packed(heads, p.seq_q, memory.width);
+  memory.straight_dout = arena.take_packed(heads, p.seq_q, memory.width);
   arena.rewind(std::max(first_pass, arena.used()));
   memory.scratch_begin = arena.used();
   take_scratch(kernels, p, memory.width, arena);
@@ -86,32 +95,35 @@ class Backward {
       : kernels_(kernels), p_(p), args_(args), base_(base), memory_(plan(kernels, p, base)) {}
 
   void run() const {
-    using device::parallel_for;
     const std::int64_t heads = p_.batch * p_.heads_q, groups = p_.batch * p_.heads_kv;
-    parallel_for(heads * memory_.query_tiles, [&](std::int64_t index, int) { row_facts(index); });
-
-    parallel_for(groups * memory_.key_tiles, [&](std::int64_t index, int) { pack_keys(index); });
+    for_tiles(heads, p_.seq_q, [&](std::int64_t head, std::int64_t first) { row_facts(head, first); });
+    for_tiles(groups, p_.seq_k, [&](std::int64_t group, std::int64_t first) { pack_keys(group, first); });
     const std::int64_t query_tasks = ceil_div(p_.seq_q, kTaskRows);
-    parallel_for(heads * query_tasks, [&](std::int64_t index, int thread) {
+    device::parallel_for(heads * query_tasks, [&](std::int64_t index, int thread) {
       query_task(index / query_tasks, query_tasks - 1 - index % query_tasks, thread);  // costliest first
     });
-
-    parallel_for(heads * memory_.query_tiles, [&](std::int64_t index, int) { pack_queries(index); });
+    for_tiles(heads, p_.seq_q, [&](std::int64_t head, std::int64_t first) { pack_queries(head, first); });
     const std::int64_t key_tasks = ceil_div(p_.seq_k, kTaskRows);
-    parallel_for(groups * key_tasks, [&](std::int64_t index, int thread) {
+    device::parallel_for(groups * key_tasks, [&](std::int64_t index, int thread) {
       key_task(index / key_tasks, index % key_tasks, thread);  // the first keys are seen by most queries
     });
   }
 
  private:
+  template <typename Body>
+  static void for_tiles(std::int64_t heads, std::int64_t rows, Body body) {
+    const std::int64_t tiles = ceil_div(rows, kTile);
+    device::parallel_for(heads * tiles, [&](std::int64_t index, int) { body(index / tiles, index % tiles * kTile); });
+  }
+
   float factor() const { return p_.effective_scale() * std::numbers::log2e_v<float>; }
 
   // L in units of log 2, and D_i = Σ_d O_id·dO_id.
-  void row_facts(std::int64_t index) const {
-    const std::int64_t head = index / memory_.query_tiles, first = index % memory_.query_tiles * kTile;
+  void row_facts(std::int64_t head, std::int64_t first) const {
     const std::int64_t batch = head / p_.heads_q, h = head % p_.heads_q;
     const std::int64_t count = std::min(kTile, p_.seq_q - first);
-    float *lse = memory_.lse + index * kTile, *dot = memory_.dot + index * kTile;
+    float *lse = memory_.lse + head * memory_.query_rows + first,
+          *dot = memory_.dot + head * memory_.query_rows + first;
     const auto out = rows_of<T>(args_.out, batch, h, first, count),
                dout = rows_of<T>(args_.dout, batch, h, first, count);
     for (std::int64_t i = 0; i < count; ++i) {
@@ -120,29 +132,29 @@ class Backward {
       dot[i] = static_cast<float>(sum);
       lse[i] = static_cast<float>(element_of<float>(args_.lse, batch, h, first + i) * std::numbers::log2e);
     }
-    std::fill(lse + count, lse + kTile, 0.0F);
-    std::fill(dot + count, dot + kTile, 0.0F);
+    // Vectors are read whole: what lies beyond the last row must be a number, whatever number.
+    const std::int64_t padded = round_up(count, kernels_.strip);
+    std::fill(lse + count, lse + padded, 0.0F);
+    std::fill(dot + count, dot + padded, 0.0F);
   }
 
-  void pack_keys(std::int64_t index) const {
-    const std::int64_t group = index / memory_.key_tiles, first = index % memory_.key_tiles * kTile;
+  void pack_keys(std::int64_t group, std::int64_t first) const {
     const std::int64_t batch = group / p_.heads_kv, head = group % p_.heads_kv;
     const std::int64_t count = std::min(kTile, p_.seq_k - first);
     const auto k = rows_of<T>(args_.k, batch, head, first, count), v = rows_of<T>(args_.v, batch, head, first, count);
-    pack_turned(k, kernels_.strip, memory_.turned_k + index * memory_.turned_tile);
-    pack_turned(v, kernels_.strip, memory_.turned_v + index * memory_.turned_tile);
-    pack_straight(k, memory_.width, memory_.straight_k + index * memory_.straight_tile);
+    pack_turned(k, kernels_.strip, memory_.turned_k.tile(group, first));
+    pack_turned(v, kernels_.strip, memory_.turned_v.tile(group, first));
+    pack_straight(k, memory_.width, memory_.straight_k.tile(group, first));
   }
 
-  void pack_queries(std::int64_t index) const {
-    const std::int64_t head = index / memory_.query_tiles, first = index % memory_.query_tiles * kTile;
+  void pack_queries(std::int64_t head, std::int64_t first) const {
     const std::int64_t batch = head / p_.heads_q, h = head % p_.heads_q;
     const std::int64_t count = std::min(kTile, p_.seq_q - first);
     const auto q = rows_of<T>(args_.q, batch, h, first, count), dout = rows_of<T>(args_.dout, batch, h, first, count);
-    pack_turned(q, kernels_.strip, memory_.turned_q + index * memory_.turned_tile);
-    pack_turned(dout, kernels_.strip, memory_.turned_dout + index * memory_.turned_tile);
-    pack_straight(q, memory_.width, memory_.straight_q + index * memory_.straight_tile);
-    pack_straight(dout, memory_.width, memory_.straight_dout + index * memory_.straight_tile);
+    pack_turned(q, kernels_.strip, memory_.turned_q.tile(head, first));
+    pack_turned(dout, kernels_.strip, memory_.turned_dout.tile(head, first));
+    pack_straight(q, memory_.width, memory_.straight_q.tile(head, first));
+    pack_straight(dout, memory_.width, memory_.straight_dout.tile(head, first));
   }
 
   Scratch scratch_of(int thread) const {
@@ -179,11 +191,10 @@ class Backward {
     const std::int64_t first = task * kTaskRows, count = std::min(kTaskRows, p_.seq_q - first);
     pack_panels(args_.q, batch, h, first, count, factor(), scratch.left);
     pack_panels(args_.dout, batch, h, first, count, 1.0F, scratch.right);
-    const std::int64_t row_offset = head * memory_.query_tiles * kTile + first;
+    const std::int64_t row_offset = head * memory_.query_rows + first;
 
     const std::int64_t keys = p_.visible_keys(first + count - 1);
     for (std::int64_t key = 0; key < keys; key += kTile) {
-      const std::int64_t tile = group * memory_.key_tiles + key / kTile;
       for (std::int64_t r = 0; r < count; r += kernels_.rows) {
         Visible visible{};
         float lse[kMaxRows], dot[kMaxRows];
@@ -195,13 +206,11 @@ class Backward {
         }
         const std::int64_t end = visible.last[kernels_.rows - 1], panel = r * p_.head_dim;
         if (end == 0) continue;
-        kernels_.scores(scratch.left + panel, memory_.turned_k + tile * memory_.turned_tile, p_.head_dim, 0, end,
-                        scratch.scores);
-        kernels_.scores(scratch.right + panel, memory_.turned_v + tile * memory_.turned_tile, p_.head_dim, 0, end,
-                        scratch.ds);
+        kernels_.scores(scratch.left + panel, memory_.turned_k.tile(group, key), p_.head_dim, 0, end, scratch.scores);
+        kernels_.scores(scratch.right + panel, memory_.turned_v.tile(group, key), p_.head_dim, 0, end, scratch.ds);
         kernels_.gradient_by_row(scratch.scores, scratch.ds, lse, dot, visible, 0, end);
-        kernels_.accumulate(scratch.ds, 0, end, memory_.straight_k + tile * memory_.straight_tile, memory_.width,
-                            nullptr, scratch.first_sum + r * memory_.width);
+        kernels_.accumulate(scratch.ds, 0, end, memory_.straight_k.tile(group, key), memory_.width, nullptr,
+                            scratch.first_sum + r * memory_.width);
       }
     }
     store_rows(args_.dq, batch, h, first, count, p_.effective_scale(), scratch.first_sum);
@@ -216,11 +225,9 @@ class Backward {
     pack_panels(args_.k, batch, head, first, count, factor(), scratch.left);
     pack_panels(args_.v, batch, head, first, count, 1.0F, scratch.right);
 
-    const std::int64_t begin_tile = first_query(p_, first) / kTile;
     for (std::int64_t h = 0; h < per_group; ++h) {
-      const std::int64_t head_tile = (batch * p_.heads_q + head * per_group + h) * memory_.query_tiles;
-      for (std::int64_t t = begin_tile; t < memory_.query_tiles; ++t) {
-        const std::int64_t query = t * kTile, tile = head_tile + t;
+      const std::int64_t query_head = batch * p_.heads_q + head * per_group + h;
+      for (std::int64_t query = first_query(p_, first) / kTile * kTile; query < p_.seq_q; query += kTile) {
         const std::int64_t end = std::min(kTile, p_.seq_q - query);
         for (std::int64_t r = 0; r < count; r += kernels_.rows) {
           Visible visible{};
@@ -231,15 +238,15 @@ class Backward {
           }
           const std::int64_t begin = visible.first[0], panel = r * p_.head_dim, sums = r * memory_.width;
           if (begin == end) continue;
-          kernels_.scores(scratch.left + panel, memory_.turned_q + tile * memory_.turned_tile, p_.head_dim, begin, end,
+          kernels_.scores(scratch.left + panel, memory_.turned_q.tile(query_head, query), p_.head_dim, begin, end,
                           scratch.scores);
-          kernels_.scores(scratch.right + panel, memory_.turned_dout + tile * memory_.turned_tile, p_.head_dim, begin,
-                          end, scratch.ds);
-          kernels_.gradient_by_column(scratch.scores, scratch.ds, memory_.lse + tile * kTile,
-                                      memory_.dot + tile * kTile, visible, begin, end);
-          kernels_.accumulate(scratch.scores, begin, end, memory_.straight_dout + tile * memory_.straight_tile,
-                              memory_.width, nullptr, scratch.second_sum + sums);
-          kernels_.accumulate(scratch.ds, begin, end, memory_.straight_q + tile * memory_.straight_tile, memory_.width,
+          kernels_.scores(scratch.right + panel, memory_.turned_dout.tile(query_head, query), p_.head_dim, begin, end,
+                          scratch.ds);
+          kernels_.gradient_by_column(scratch.scores, scratch.ds, memory_.lse + query_head * memory_.query_rows + query,
+                                      memory_.dot + query_head * memory_.query_rows + query, visible, begin, end);
+          kernels_.accumulate(scratch.scores, begin, end, memory_.straight_dout.tile(query_head, query), memory_.width,
+                              nullptr, scratch.second_sum + sums);
+          kernels_.accumulate(scratch.ds, begin, end, memory_.straight_q.tile(query_head, query), memory_.width,
                               nullptr, scratch.first_sum + sums);
         }
       }

@@ -31,11 +31,12 @@ Rows<T> rows_of(const ConstTensorView& view, std::int64_t batch, std::int64_t he
   return {row_of<T>(view, batch, head, first), view.stride(2), count, view.size(3)};
 }
 
-// At most kTile rows as one turned tile; columns beyond the last row are 0.
+// At most kTile rows as one turned tile; columns beyond the last row, up to a whole strip, are 0. (Scores there are
+// masked whatever they are; but no memory is read that was not written.)
 template <typename T>
 void pack_turned(const Rows<T>& rows, std::int64_t strip, float* to) {
-  for (std::int64_t column = 0; column < kTile; column += strip, to += strip * rows.depth) {
-    const std::int64_t filled = std::clamp<std::int64_t>(rows.count - column, 0, strip);
+  for (std::int64_t column = 0; column < rows.count; column += strip, to += strip * rows.depth) {
+    const std::int64_t filled = std::min(rows.count - column, strip);
     if (filled < strip) std::fill_n(to, strip * rows.depth, 0.0F);
     for (std::int64_t j = 0; j < filled; ++j) {
       const T* row = rows[column + j];
@@ -63,6 +64,18 @@ void pack_panel(const Rows<T>& rows, std::int64_t height, float factor, float* t
   }
 }
 
+// A tensor packed head after head, tile after tile; only the last tile of a head is shorter, by whole strips.
+struct Packed {
+  float* begin = nullptr;
+  std::int64_t rows_per_head = 0;  // of memory: the sequence rounded up
+  std::int64_t floats_per_row = 0;
+
+  std::int64_t floats(std::int64_t heads) const { return heads * rows_per_head * floats_per_row; }
+  float* tile(std::int64_t head, std::int64_t first_row) const {
+    return begin + (head * rows_per_head + first_row) * floats_per_row;
+  }
+};
+
 // Counts, then hands out, arrays of floats on cache-line boundaries. Run once without memory to learn the size.
 class Arena {
  public:
@@ -71,6 +84,11 @@ class Arena {
     float* begin = base_ == nullptr ? nullptr : base_ + used_;
     used_ += round_up(floats, kLine);
     return begin;
+  }
+  Packed take_packed(std::int64_t heads, std::int64_t rows_per_head, std::int64_t floats_per_row) {
+    Packed packed{nullptr, rows_per_head, floats_per_row};
+    packed.begin = take(packed.floats(heads));
+    return packed;
   }
   std::int64_t used() const { return used_; }
   void rewind(std::int64_t used) { used_ = used; }

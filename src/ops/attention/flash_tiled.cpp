@@ -1,3 +1,39 @@
+// flash_tiled: FlashAttention-2 on the CPU (Dao 2023, algorithms 1 and 2). Forward here, backward in
+// flash_backward.cpp, inner loops in flash_micro.hpp. Numbers below: fp32, D = 64, S = 2048, AVX-512, one core.
+//
+// HOW DATA MOVES (forward)
+//
+//   memory ──pack once──▶ Kᵀ turned, V straight (fp32, workspace)        every head, all threads
+//     Q ──pack──▶ panels of 12 rows, times scale·log₂e (24 KiB, L2)      a task: 96 query rows of one head
+//       for each tile of 128 keys (Kᵀ 32 KiB + V 32 KiB: L3 → L2 once a task, then 8 panels read it from L2)
+//         for each panel of 12 rows:
+//           scores     12×32 sums in 24 registers over D: 2 loads of Kᵀ, 12 broadcasts of Q, 24 multiply-adds a step
+//           softmax    the 12×128 scores (6 KiB, L1) become weights in place; m, l and the rescaling factor of each row
+//           accumulate 12×32 sums of O (24 KiB a task, L2) over 128 keys: rescale, 24 multiply-adds a step, store
+//     O/l, m·log 2 + log l ──▶ out, lse
+//
+// Scores never leave L1; nothing of size S×S exists. Extra memory: Kᵀ and V packed (2·S·D floats a head) and 60 KiB a
+// thread. Any dtype becomes fp32 when it is packed, so half precision costs one conversion an element and no more.
+//
+// NAPKIN MATHS (a core does one 16-lane multiply-add a cycle)
+//
+//   products         4·D flop a pair = 256/32                           8.0 cycles a pair
+//   loop overhead    first and last steps, loads of sums: ~10 %         0.8
+//   softmax          load, max; subtract, exp2 (11), add, store: 1/16   1.1
+//   packing          2·S·D elements a head, used S/96 times             0.0
+//                                                                       9.9 cycles a pair
+//   sgemm at its usual 90 % would take 8.9 for the same products: predicted forward/sgemm = 0.90, and 0.75 as the goal
+//   to be sure of. Backward (two passes): 7 products done, 5 counted, two exp2: 28 + 2.8 + 2·1.3 = 33.4 against 22.2:
+//   predicted 0.66. Measured: docs/performance.md.
+//
+// MASKS. A tile that no row of the task sees is never visited; on the diagonal a panel stops at the last key that its
+// last row sees. So a causal mask wastes about half a panel and half a strip of keys a row, (6 + 16)/1024 of the work
+// at 2048. A masked key inside that range has weight 0: an infinite or NaN value there would still reach the row, as it
+// does in every kernel that multiplies by a mask.
+//
+// DETERMINISM. A row of O, dQ, dK or dV belongs to one task and is summed in one order, whatever the number of threads.
+// Tasks share no output, so there are no atomics; the price is that backward computes S and dP twice.
+
 #include "ops/attention/flash_tiled.hpp"
 
 #include <cmath>
@@ -21,9 +57,9 @@ struct Scratch {
 
 // Where everything lies in the workspace.
 struct Memory {
-  std::int64_t width = 0, key_tiles = 0;  // padded head_dim; tiles of keys that some query sees
-  float *turned_k = nullptr, *straight_v = nullptr;
-  std::int64_t turned_head = 0, straight_head = 0;  // floats from one key/value head to the next
+  std::int64_t width = 0;  // head_dim padded to whole vectors
+  std::int64_t keys = 0;   // that some query sees
+  Packed turned_k, straight_v;
   std::int64_t scratch_begin = 0, scratch_size = 0;
   std::int64_t floats = 0;
 };
@@ -44,11 +80,9 @@ Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
   Arena arena(base);
   const std::int64_t groups = p.batch * p.heads_kv;
   memory.width = round_up(p.head_dim, kernels.lanes);
-  memory.key_tiles = ceil_div(p.visible_keys(p.seq_q - 1), kTile);
-  memory.turned_head = memory.key_tiles * kTile * p.head_dim;
-  memory.straight_head = memory.key_tiles * kTile * memory.width;
-  memory.turned_k = arena.take(groups * memory.turned_head);
-  memory.straight_v = arena.take(groups * memory.straight_head);
+  memory.keys = p.visible_keys(p.seq_q - 1);
+  memory.turned_k = arena.take_packed(groups, round_up(memory.keys, kernels.strip), p.head_dim);
+  memory.straight_v = arena.take_packed(groups, memory.keys, memory.width);
   memory.scratch_begin = arena.used();
   take_scratch(kernels, p, memory.width, arena);
   memory.scratch_size = arena.used() - memory.scratch_begin;
@@ -63,8 +97,9 @@ class Forward {
       : kernels_(kernels), p_(p), args_(args), base_(base), memory_(plan(kernels, p, base)) {}
 
   void run() const {
-    device::parallel_for(p_.batch * p_.heads_kv * memory_.key_tiles,
-                         [&](std::int64_t index, int) { pack_keys(index); });
+    const std::int64_t tiles = ceil_div(memory_.keys, kTile);
+    device::parallel_for(p_.batch * p_.heads_kv * tiles,
+                         [&](std::int64_t index, int) { pack_keys(index / tiles, index % tiles * kTile); });
     const std::int64_t tasks = ceil_div(p_.seq_q, kTaskRows);
     device::parallel_for(p_.batch * p_.heads_q * tasks, [&](std::int64_t index, int thread) {
       // The last rows first: with a causal mask they cost most, and short tasks at the end keep threads level.
@@ -73,14 +108,11 @@ class Forward {
   }
 
  private:
-  void pack_keys(std::int64_t index) const {
-    const std::int64_t group = index / memory_.key_tiles, tile = index % memory_.key_tiles;
+  void pack_keys(std::int64_t group, std::int64_t first) const {
     const std::int64_t batch = group / p_.heads_kv, head = group % p_.heads_kv;
-    const std::int64_t first = tile * kTile, count = std::min(kTile, p_.seq_k - first);
-    pack_turned(rows_of<T>(args_.k, batch, head, first, count), kernels_.strip,
-                memory_.turned_k + group * memory_.turned_head + first * p_.head_dim);
-    pack_straight(rows_of<T>(args_.v, batch, head, first, count), memory_.width,
-                  memory_.straight_v + group * memory_.straight_head + first * memory_.width);
+    const std::int64_t count = std::min(kTile, memory_.keys - first);
+    pack_turned(rows_of<T>(args_.k, batch, head, first, count), kernels_.strip, memory_.turned_k.tile(group, first));
+    pack_straight(rows_of<T>(args_.v, batch, head, first, count), memory_.width, memory_.straight_v.tile(group, first));
   }
 
   void query_task(std::int64_t head, std::int64_t task, int thread) const {
@@ -103,8 +135,8 @@ class Forward {
 
     const std::int64_t keys = p_.visible_keys(first + count - 1);
     for (std::int64_t key = 0; key < keys; key += kTile) {
-      const float* turned_k = memory_.turned_k + group * memory_.turned_head + key * p_.head_dim;
-      const float* straight_v = memory_.straight_v + group * memory_.straight_head + key * memory_.width;
+      const float* turned_k = memory_.turned_k.tile(group, key);
+      const float* straight_v = memory_.straight_v.tile(group, key);
       for (std::int64_t r = 0; r < count; r += kernels_.rows) {
         const Visible visible = visible_keys(first, r, count, key);
         const std::int64_t end = visible.last[kernels_.rows - 1];

@@ -86,11 +86,15 @@ void backward_tile(const Problem& problem, const BackwardArgs& args, std::int64_
     for (std::int64_t r = first; r < first + rows; ++r) {
       const float g = to_float(dy[r * args.dy.stride(0)]);
       load(x + r * args.x.stride(0), from, count, width, row);
-      for (std::int64_t c = 0; c < width; ++c) {
-        sums[static_cast<std::size_t>(c)] += row[static_cast<std::size_t>(c)] * g;
+      for (std::int64_t c = 0; c < width; c += kLanes) {
+        for (std::int64_t lane = 0; lane < kLanes; ++lane) {
+          const auto at = static_cast<std::size_t>(c + lane);
+          sums[at] += row[at] * g;
+          row[at] = weights[at] * g;
+        }
       }
       T* out = dx + r * args.dx.stride(0) + from;
-      for (std::int64_t c = 0; c < count; ++c) out[c] = from_float<T>(weights[static_cast<std::size_t>(c)] * g);
+      for (std::int64_t c = 0; c < count; ++c) out[c] = from_float<T>(row[static_cast<std::size_t>(c)]);
     }
     std::copy_n(sums.begin(), count, partial + from);
   }

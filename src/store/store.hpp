@@ -136,6 +136,7 @@ class Store {
   ResultSet query(const std::string& sql, const std::vector<Cell>& parameters = {}) const;
   std::vector<std::string> tables_and_views() const;
   int schema_version() const;
+  std::string journal_mode() const;  // "wal"; "delete" on a network file system
 
   // Adds everything of `other` that is not here yet; again changes nothing.
   MergeCounts merge(const std::filesystem::path& other);

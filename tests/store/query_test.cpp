@@ -1,0 +1,157 @@
+#include <gtest/gtest.h>
+
+#include "tests/store/fixture.hpp"
+
+namespace syslab::store {
+namespace {
+
+using namespace test;
+
+class StoreQuery : public testing::Test {
+ protected:
+  StoreQuery() : store_(Store::open(folder_ / "a.db", Mode::create)) {
+    run_ = store_.begin_run(a_run(), a_plan(2));
+    store_.finish_attempt(run_, an_attempt(0));
+  }
+  std::string refusal(const std::string& sql, const std::vector<Cell>& parameters = {}) const {
+    return error_of(ErrorKind::usage, [&] { store_.query(sql, parameters); });
+  }
+
+  Folder folder_;
+  Store store_;
+  RowId run_ = 0;
+};
+
+TEST_F(StoreQuery, ParametersAreBoundByPosition) {
+  const ResultSet result = store_.query("SELECT ?1 AS i, ?2 AS r, ?3 AS t, ?4 AS n",
+                                        {{.type = Cell::Type::integer, .integer = 7},
+                                         {.type = Cell::Type::real, .real = 0.5},
+                                         {.type = Cell::Type::text, .text = "'; DROP TABLE run; --"},
+                                         {}});
+  EXPECT_EQ(result.columns, (std::vector<std::string>{"i", "r", "t", "n"}));
+  ASSERT_EQ(result.rows.size(), 1U);
+  EXPECT_EQ(result.rows[0][0].integer, 7);
+  EXPECT_EQ(result.rows[0][1].real, 0.5);
+  EXPECT_EQ(result.rows[0][2].text, "'; DROP TABLE run; --");
+  EXPECT_EQ(result.rows[0][3].type, Cell::Type::null);
+  EXPECT_NE(refusal("SELECT ?").find("1 parameters, 0 values"), std::string::npos);
+  EXPECT_NE(refusal("SELECT 1", {{}}), "");
+}
+
+TEST_F(StoreQuery, OnlyOneReadingStatementIsTaken) {
+  EXPECT_EQ(store_.query("SELECT 1; -- and nothing more\n ").rows.size(), 1U);
+  EXPECT_EQ(store_
+                .query("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) "
+                       "SELECT i FROM n")
+                .rows.size(),
+            4U);
+  EXPECT_NE(refusal("SELECT 1; SELECT 2").find("one statement"), std::string::npos);
+  EXPECT_NE(refusal("").find("no statement"), std::string::npos);
+  EXPECT_NE(refusal("-- nothing"), "");
+  EXPECT_NE(refusal(std::string("SELECT 1\0; DROP TABLE run", 25)), "");
+}
+
+TEST_F(StoreQuery, NothingThatWritesIsTaken) {
+  for (const char* sql :
+       {"DELETE FROM run", "INSERT INTO pin VALUES ('a', 'b', 'c', NULL)", "UPDATE run SET label = 'x'",
+        "DROP TABLE metric", "CREATE TABLE x (y)", "CREATE TEMP TABLE x (y)", "PRAGMA query_only=OFF",
+        "PRAGMA user_version=7", "PRAGMA journal_mode=DELETE", "PRAGMA writable_schema=ON", "BEGIN", "VACUUM",
+        "ATTACH ':memory:' AS x", "SELECT 1; DELETE FROM run", "WITH x AS (SELECT 1) DELETE FROM run", "REINDEX",
+        "SELECT load_extension('x')", "ANALYZE"}) {
+    EXPECT_NE(refusal(sql), "") << sql;
+  }
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM run"), 1);
+  // After a refusal the store still writes: the guard covers the query alone.
+  store_.finish_attempt(run_, an_attempt(1));
+}
+
+TEST_F(StoreQuery, PragmasThatOnlyTellAreTaken) {
+  EXPECT_GT(store_.query("PRAGMA table_info(run)").rows.size(), 3U);
+  EXPECT_GT(store_.query("SELECT name FROM pragma_table_info('metric')").rows.size(), 3U);
+  EXPECT_EQ(count(store_, "PRAGMA user_version"), store_.schema_version());
+}
+
+TEST_F(StoreQuery, AnUnknownNameBringsTheNearest) {
+  EXPECT_NE(refusal("SELECT * FROM v_reslt").find("v_result"), std::string::npos) << refusal("SELECT * FROM v_reslt");
+  EXPECT_NE(refusal("SELECT experimnt FROM v_result").find("did you mean experiment"), std::string::npos);
+  EXPECT_NE(refusal("SELECT v.experimnt FROM v_result v").find("did you mean experiment"), std::string::npos);
+  EXPECT_NE(refusal("SELEC 1").find("syntax error"), std::string::npos) << "SQLite's own words";
+  EXPECT_NE(refusal("SELECT \"experimnt\" FROM v_result"), "") << "a name in quotes must not turn into a text";
+}
+
+TEST_F(StoreQuery, AnErrorWhileRunningIsTheQuerysOwn) {
+  EXPECT_NE(refusal("SELECT json_extract('{', '$.a')").find("JSON"), std::string::npos);
+}
+
+TEST_F(StoreQuery, AReaderSeesOneStateWhileAWriterGoesOn) {
+  const Store reader = Store::open(folder_ / "a.db", Mode::read_only);
+  EXPECT_EQ(count(reader, "SELECT count(*) FROM metric"), 1);
+  store_.finish_attempt(run_, an_attempt(1));
+  EXPECT_EQ(count(reader, "SELECT count(*) FROM metric"), 2);
+}
+
+TEST_F(StoreQuery, TablesAndViewsAreNamed) {
+  const std::vector<std::string> names = store_.tables_and_views();
+  for (const char* name : {"run", "metric", "sample", "v_latest", "v_speedup", "implementation", "submission",
+                           "comparison", "kernel_stat", "span"}) {
+    EXPECT_NE(std::find(names.begin(), names.end(), name), names.end()) << name;
+  }
+}
+
+TEST_F(StoreQuery, ARunIsFoundByUidBeginningEndingAndLatest) {
+  const std::string uid = store_.run_uid(run_);
+  RunRow other = a_run();
+  other.uid = uid.substr(0, 9) + "ffff-7fff-bfff-ffffffffffff";  // made in the same minute
+  store_.begin_run(other, {});
+  EXPECT_EQ(store_.find_run(uid)->uid, uid);
+  EXPECT_EQ(store_.find_run(uid.substr(uid.size() - 6))->uid, uid);
+  EXPECT_EQ(store_.find_run(other.uid.substr(0, 13))->uid, other.uid);
+  EXPECT_EQ(store_.find_run("FFFFFFFF")->uid, other.uid);
+  EXPECT_EQ(store_.find_run("latest")->uid, other.uid);
+  EXPECT_EQ(store_.find_run("latest")->argv, (std::vector<std::string>{"run", "toy"}));
+  EXPECT_EQ(store_.find_run("latest")->build_sha, "abc");
+  EXPECT_EQ(store_.find_run("no such thing"), std::nullopt);
+  EXPECT_EQ(store_.find_run(""), std::nullopt);
+  const std::string message = error_of(ErrorKind::usage, [&] { store_.find_run(uid.substr(0, 8)); });
+  EXPECT_NE(message.find(uid), std::string::npos) << "the candidates are listed: " << message;
+}
+
+TEST(StoreQueryEmpty, AnEmptyStoreHasNoLatestRun) {
+  const Folder folder;
+  EXPECT_EQ(Store::open(folder / "a.db", Mode::create).find_run("latest"), std::nullopt);
+}
+
+TEST_F(StoreQuery, ACheckIsFoundWithAllThatReplayNeeds) {
+  PlanRow law = a_law(0, "toy.law", "me");
+  law.implementation.is_mine = true;
+  law.implementation.path = "k.so";
+  const RowId run = store_.begin_run(a_run(), {law});
+  worker::CheckRecord check = a_check("falsified");
+  check.name = "toy.law";
+  check.contract = "full";
+  check.reproduce = "BcuX";
+  check.counterexample_json = R"({"n": "3"})";
+  check.message = "wrong at 3";
+  AttemptRow attempt = a_failure(0, worker::Status::check_failed, "toy.law is false");
+  attempt.records = {check};
+  store_.finish_attempt(run, attempt);
+  const std::string uid = text(store_, "SELECT check_uid FROM v_properties WHERE kind = 'law'");
+  const StoredCheck found = store_.find_check(uid.substr(uid.size() - 8)).value();
+  EXPECT_EQ(found.uid, uid);
+  EXPECT_EQ(found.experiment, "toy");
+  EXPECT_EQ(found.implementation, "me");
+  EXPECT_EQ(found.law, "toy.law");
+  EXPECT_EQ(found.contract, "full");
+  EXPECT_EQ(found.outcome, "falsified");
+  EXPECT_EQ(found.seed, "18446744073709551613");
+  EXPECT_EQ(found.reproduce, "BcuX");
+  EXPECT_EQ(found.counterexample_json, R"({"n": "3"})");
+  EXPECT_EQ(found.message, "wrong at 3");
+  EXPECT_EQ(found.params, law.params);
+  EXPECT_EQ(found.mine_path, "k.so");
+  EXPECT_EQ(found.implementation_digest, "d-me");
+  EXPECT_EQ(store_.find_check("0000"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace syslab::store

@@ -1,0 +1,194 @@
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "store/connection.hpp"
+#include "tests/store/fixture.hpp"
+
+namespace syslab::store {
+namespace {
+
+using namespace test;
+
+class StoreViews : public testing::Test {
+ protected:
+  StoreViews() : store_(Store::open(folder_ / "a.db", Mode::create)) {}
+  RowId run_of(const std::vector<PlanRow>& plan, const std::string& protocol = "quick") {
+    RunRow run = a_run();
+    run.protocol_json = R"({"name": ")" + protocol + "\"}";
+    return store_.begin_run(run, plan);
+  }
+
+  Folder folder_;
+  Store store_;
+};
+
+TEST_F(StoreViews, LatestTakesTheNewestOkAttemptOfEachProtocol) {
+  const RowId first = run_of(a_plan(1));
+  store_.finish_attempt(first, an_attempt(0, 1.0));
+  store_.finish_attempt(first, an_attempt(0, 2.0));
+  const RowId second = run_of(a_plan(1));
+  store_.finish_attempt(second, a_failure(0, worker::Status::crashed, "signal 11"));
+  const RowId other_protocol = run_of(a_plan(1), "kernel");
+  store_.finish_attempt(other_protocol, an_attempt(0, 5.0));
+  const ResultSet rows = store_.query("SELECT protocol, value FROM v_latest WHERE metric = 'time' ORDER BY protocol");
+  ASSERT_EQ(rows.rows.size(), 2U);
+  EXPECT_EQ(rows.rows[0][0].text, "kernel");
+  EXPECT_EQ(rows.rows[0][1].real, 5.0);
+  EXPECT_EQ(rows.rows[1][1].real, 2.0) << "the later failure hides nothing";
+}
+
+TEST_F(StoreViews, SpeedupIsAgainstReferenceAndPeerAndOnlyForCheckedRows) {
+  std::vector<PlanRow> plan{a_case(0, 64, "oracle", "reference"),
+                            a_case(1, 64, "torch", "peer"),
+                            a_case(2, 64, "fast"),
+                            a_case(3, 64, "wrong"),
+                            a_case(4, 64, "unchecked"),
+                            a_case(5, 65, "fast")};
+  const RowId run = run_of(plan);
+  AttemptRow oracle = an_attempt(0, 8.0);
+  oracle.records.erase(oracle.records.begin());  // nothing to check it against
+  store_.finish_attempt(run, oracle);
+  store_.finish_attempt(run, an_attempt(1, 2.0));
+  store_.finish_attempt(run, an_attempt(2, 1.0));
+  AttemptRow wrong = an_attempt(3, 0.1);
+  wrong.status = worker::Status::check_failed;
+  wrong.records[0] = a_check("falsified");
+  store_.finish_attempt(run, wrong);
+  AttemptRow unchecked = an_attempt(4, 0.1);
+  unchecked.records.erase(unchecked.records.begin());
+  store_.finish_attempt(run, unchecked);
+  store_.finish_attempt(run, an_attempt(5, 1.0));
+
+  const ResultSet rows = store_.query(
+      "SELECT implementation, baseline, speedup, speedup_low, speedup_high, same_run FROM v_speedup "
+      "ORDER BY implementation, baseline");
+  ASSERT_EQ(rows.rows.size(), 3U);
+  EXPECT_EQ(rows.rows[0][0].text, "fast");
+  EXPECT_EQ(rows.rows[0][1].text, "oracle");
+  EXPECT_DOUBLE_EQ(rows.rows[0][2].real, 8.0);
+  EXPECT_EQ(rows.rows[1][1].text, "torch");
+  EXPECT_DOUBLE_EQ(rows.rows[1][2].real, 2.0);
+  EXPECT_DOUBLE_EQ(rows.rows[1][3].real, 1.8 / 1.1);
+  EXPECT_DOUBLE_EQ(rows.rows[1][4].real, 2.2 / 0.9);
+  EXPECT_EQ(rows.rows[1][5].integer, 1);
+  EXPECT_EQ(rows.rows[2][0].text, "torch");
+  EXPECT_DOUBLE_EQ(rows.rows[2][2].real, 4.0);
+}
+
+TEST_F(StoreViews, ASpeedupIsNeverTakenAcrossMachinesProtocolsOrCases) {
+  RunRow here = a_run();
+  const RowId run = store_.begin_run(here, {a_case(0, 64, "torch", "peer")});
+  store_.finish_attempt(run, an_attempt(0, 2.0));
+  RunRow elsewhere = a_run();
+  elsewhere.comparability_key = "another machine";
+  store_.finish_attempt(store_.begin_run(elsewhere, {a_case(0, 64, "fast")}), an_attempt(0, 1.0));
+  store_.finish_attempt(run_of({a_case(0, 64, "fast")}, "kernel"), an_attempt(0, 1.0));
+  store_.finish_attempt(run_of({a_case(0, 65, "fast")}), an_attempt(0, 1.0));
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM v_speedup"), 0);
+  store_.finish_attempt(run_of({a_case(0, 64, "fast")}), an_attempt(0, 1.0));
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM v_speedup"), 1);
+  EXPECT_EQ(count(store_, "SELECT same_run FROM v_speedup"), 0);
+}
+
+TEST_F(StoreViews, FailuresSayWhyAndWhetherALaterTryEnded) {
+  const RowId run = run_of(a_plan(3));
+  store_.finish_attempt(run, a_failure(0, worker::Status::timeout, "over 10 s"));
+  store_.finish_attempt(run, an_attempt(0));
+  AttemptRow wrong = a_failure(1, worker::Status::check_failed, "out is wrong");
+  worker::CheckRecord check = a_check("falsified");
+  check.message = "out[3]: found 1, expected 2";
+  wrong.records = {check};
+  store_.finish_attempt(run, wrong);
+  store_.finish_attempt(run, a_failure(2, worker::Status::skipped, "needs a GPU"));
+  const ResultSet rows =
+      store_.query("SELECT status, message, first_failed_check, is_last FROM v_failures ORDER BY plan_seq");
+  ASSERT_EQ(rows.rows.size(), 2U);
+  EXPECT_EQ(rows.rows[0][0].text, "timeout");
+  EXPECT_EQ(rows.rows[0][1].text, "over 10 s");
+  EXPECT_EQ(rows.rows[0][3].integer, 0);
+  EXPECT_EQ(rows.rows[1][2].text, "reference:out: out[3]: found 1, expected 2");
+  EXPECT_EQ(rows.rows[1][3].integer, 1);
+}
+
+TEST_F(StoreViews, CoverageSaysNotRunWhereALawWasNeverReached) {
+  const RowId run = run_of({a_law(0, "toy.a"), a_law(1, "toy.b"), a_law(2, "toy.a", "other")});
+  AttemptRow passed = an_attempt(0);
+  worker::CheckRecord check = a_check("passed");
+  check.name = "toy.a";
+  check.contract = "full";
+  check.cases_run = 100;
+  passed.records = {check};
+  store_.finish_attempt(run, passed);
+  AttemptRow unreached = a_failure(1, worker::Status::crashed, "signal 6");
+  store_.finish_attempt(run, unreached);
+  // Planned again later and not reached: the older finding stands.
+  run_of({a_law(0, "toy.a")});
+  const ResultSet rows =
+      store_.query("SELECT implementation, law, contract, outcome, cases_run FROM v_coverage ORDER BY 1, 2");
+  ASSERT_EQ(rows.rows.size(), 3U);
+  EXPECT_EQ(rows.rows[0][0].text, "other");
+  EXPECT_EQ(rows.rows[0][3].text, "not_run");
+  EXPECT_EQ(rows.rows[1][1].text, "toy.a");
+  EXPECT_EQ(rows.rows[1][2].text, "full");
+  EXPECT_EQ(rows.rows[1][3].text, "passed");
+  EXPECT_EQ(rows.rows[1][4].integer, 100);
+  EXPECT_EQ(rows.rows[2][3].text, "not_run");
+}
+
+TEST_F(StoreViews, HistoryPutsEachValueBesideTheOneBefore) {
+  for (const double seconds : {1.0, 2.0, 1.5}) store_.finish_attempt(run_of(a_plan(1)), an_attempt(0, seconds));
+  const ResultSet rows =
+      store_.query("SELECT value, previous_value, ratio_to_previous FROM v_history ORDER BY attempt_uid");
+  ASSERT_EQ(rows.rows.size(), 3U);
+  EXPECT_EQ(rows.rows[0][1].type, Cell::Type::null);
+  EXPECT_EQ(rows.rows[1][1].real, 1.0);
+  EXPECT_EQ(rows.rows[2][2].real, 0.75);
+}
+
+TEST_F(StoreViews, ARunCountsWhatIsDoneAndWhatIsMissing) {
+  const RowId run = run_of(a_plan(5));
+  store_.finish_attempt(run, a_failure(0, worker::Status::timeout, ""));
+  store_.finish_attempt(run, an_attempt(0));
+  store_.finish_attempt(run, a_failure(1, worker::Status::oom, ""));
+  store_.finish_attempt(run, a_failure(2, worker::Status::skipped, ""));
+  store_.attempt_started(run, 3, new_uuid7());
+  const ResultSet row = store_.query("SELECT planned, ok, not_asked, failed, missing FROM v_run");
+  const std::vector<std::int64_t> expected{5, 1, 1, 1, 2};
+  for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(row.rows[0][i].integer, expected[i]) << row.columns[i];
+}
+
+TEST_F(StoreViews, FiftyThousandResultsAreReadInWellUnderASecondEach) {
+  // 500 cases measured in 10 runs, 10 metrics each.
+  std::vector<PlanRow> plan;
+  for (int i = 0; i < 500; ++i)
+    plan.push_back(a_case(i, i / 2, i % 2 == 0 ? "ours" : "torch", i % 2 == 0 ? "" : "peer"));
+  for (int r = 0; r < 10; ++r) {
+    const RowId run = run_of(plan);
+    for (int i = 0; i < 500; ++i) {
+      AttemptRow attempt = an_attempt(i, 1e-3 * (i + 1));
+      for (int m = 0; m < 9; ++m) {
+        attempt.records.emplace_back(worker::MetricRecord{.name = "m" + std::to_string(m), .unit = "1", .value = 1.0});
+      }
+      store_.finish_attempt(run, attempt);
+    }
+  }
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM metric"), 50'000);
+  // The correlated form of v_latest took 25 s on as many rows; the bar is loose for slow machines.
+  for (const char* sql :
+       {"SELECT count(*), sum(value) FROM v_latest", "SELECT count(*), sum(speedup) FROM v_speedup",
+        "SELECT count(*), sum(value) FROM v_history", "SELECT sum(planned) FROM v_run", "SELECT count(*) FROM v_newest",
+        "SELECT count(*) FROM v_coverage", "SELECT count(*) FROM v_failures", "SELECT count(*) FROM v_properties"}) {
+    const auto begin = std::chrono::steady_clock::now();
+    store_.query(sql);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    RecordProperty(sql, std::to_string(took.count()));
+    std::printf("%6.0f ms  %s\n", 1e3 * took.count(), sql);
+    EXPECT_LT(took.count(), 5.0) << sql;
+  }
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM v_latest"), 5000);
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM v_speedup"), 250);
+}
+
+}  // namespace
+}  // namespace syslab::store

@@ -3,14 +3,14 @@
 -- experiment: *
 -- empty: Every newest attempt ended well.
 -- columns: experiment|1|code|left; implementation|1|code|left; case|1|s|left; law?|1|s|left; status|1|status|left;
---   check|1|s|left; run|1|uid|left
+--   check|1|s|left; protocol?|1|s|left; run|1|uid|left
 SELECT t.experiment, t.implementation,
-       (SELECT group_concat(p.key || '=' || p.atom, ' ') FROM json_each(t.params) p) AS "case",
+       replace(replace(replace(trim(t.params, '{}'), '"', ''), ',', ' '), ':', '=') AS "case",
        coalesce(t.law, 'none') AS law, t.status, t.message,
        coalesce((SELECT k.name || ': ' || coalesce(k.message, k.outcome) FROM check_result k
                   WHERE k.attempt_id = t.attempt_id AND k.outcome IN ('falsified', 'error') ORDER BY k.id LIMIT 1),
                 'none failed') AS "check",
-       t.run_uid AS run, t.run_uid
+       t.protocol, t.run_uid AS run, t.run_uid
   FROM v_newest t
  WHERE t.status IN ('check_failed', 'oom', 'timeout', 'crashed', 'error')
  ORDER BY t.experiment, t.case_uid, t.implementation, t.law;

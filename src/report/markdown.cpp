@@ -155,7 +155,10 @@ std::string write_sentences(const Table& table) {
       filled +=
           markdown_cell(table, row, declared != columns.end() ? *declared : Column{name, "1", ".3g", "left", false});
     }
-    if (complete) text += "- " + filled + sentence.substr(done) + "\n";
+    const std::string run = plain(cell_of(table.result, row, "run_uid"));
+    const auto& smoke = table.smoke_runs;
+    const bool is_smoke = std::find(smoke.begin(), smoke.end(), run) != smoke.end();
+    if (complete) text += std::string(is_smoke ? "- *Smoke run:* " : "- ") + filled + sentence.substr(done) + "\n";
   }
   if (text.empty()) text = fmt::format("- Not measured; `{}` would tell.\n", table.source.command);
   return text;

@@ -17,16 +17,17 @@ constexpr std::size_t kMostRunsNamed = 3;
 constexpr std::size_t kRevisionCharacters = 9;
 
 // Newest first. `caches`: how the inputs met the cache, as the attempts of this run say.
-constexpr const char* kRunsSql = R"(
+constexpr std::string_view kRunsSql = R"(
 SELECT r.uid, r.argv, r.protocol, b.git_sha, b.git_dirty, en.cpu_model, en.gpu_name,
-       coalesce(en.facts ->> '$.cpu.threads', en.facts ->> '$.cpu.logical', en.facts ->> '$.cpu.cores') AS threads,
+       coalesce(en.facts ->> '$.cpu.usable', en.facts ->> '$.cpu.logical') AS threads,
        (SELECT group_concat(DISTINCT f.facts ->> '$.cache')
           FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id WHERE a.run_id = r.id) AS caches
   FROM run r
   JOIN environment en ON en.id = r.environment_id
   JOIN build b ON b.id = r.build_id
- WHERE r.uid IN (SELECT value FROM json_each(?1))
+ WHERE r.uid IN ({})
  ORDER BY r.started_at DESC, r.uid DESC)";
+constexpr std::size_t kMostRuns = 500;  // SQLite takes no more than 999 parameters everywhere
 
 void add_once(std::vector<std::string>& list, std::string text) {
   if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
@@ -100,9 +101,10 @@ std::string Provenance::footnote() const {
 }
 
 std::string Provenance::warning() const {
-  if (!smoke) return {};
-  return fmt::format("Smoke run on {}: it shows that everything works; its times are no results.",
-                     fmt::join(devices, "; "));
+  if (smoke_runs.empty()) return {};
+  const bool all = smoke_runs.size() == runs.size();
+  return fmt::format("{} on {}: made to see that everything works; its times are no results.",
+                     all ? "Smoke run" : "Partly from a smoke run", fmt::join(devices, "; "));
 }
 
 Provenance provenance_of(const store::ResultSet& result, const store::Store& store) {
@@ -114,12 +116,17 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
   uids.erase("");
   if (uids.empty()) return provenance;
 
-  store::Cell list;
-  list.type = store::Cell::Type::text;
-  list.text = Json(uids).dump();
-  const store::ResultSet runs = store.query(kRunsSql, {list});
+  // A UUIDv7 sorts by time: of too many runs the newest are told of.
+  std::vector<store::Cell> parameters;
+  for (auto uid = uids.rbegin(); uid != uids.rend() && parameters.size() < kMostRuns; ++uid) {
+    parameters.emplace_back();
+    parameters.back().type = store::Cell::Type::text;
+    parameters.back().text = *uid;
+  }
+  const std::string marks = fmt::format("{}", fmt::join(std::vector<char>(parameters.size(), '?'), ", "));
+  const store::ResultSet runs = store.query(fmt::format(kRunsSql, marks), parameters);
   Column uid{"uid", "1", "uid", "left", false};
-  const Table as_table{{}, runs, {}, {}};
+  const Table as_table{{}, runs, {}, {}, {}};
   for (std::size_t row = 0; row < runs.rows.size(); ++row) {
     const std::string argv = plain(cell_of(runs, row, "argv"));
     const std::string protocol = protocol_name(plain(cell_of(runs, row, "protocol")));
@@ -131,7 +138,9 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
     add_once(provenance.revisions, revision);
     add_once(provenance.runs, formatted(as_table, row, uid));
     add_once(provenance.commands, command_line(argv));
-    provenance.smoke = provenance.smoke || protocol == "quick" || asks_for_smoke(argv);
+    if (protocol == "quick" || asks_for_smoke(argv)) {
+      provenance.smoke_runs.push_back(plain(cell_of(runs, row, "uid")));
+    }
   }
   return provenance;
 }

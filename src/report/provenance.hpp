@@ -16,7 +16,8 @@ struct Provenance {
   std::vector<std::string> revisions;  // "497474d", "497474d + changes"
   std::vector<std::string> runs;       // shortened uids
   std::vector<std::string> commands;   // "syslab run flash_forward --preset smoke"
-  bool smoke = false;                  // some run was made to see that it works, not to measure
+  // Whole uids of those that were made to see that things work, not to measure.
+  std::vector<std::string> smoke_runs;
 
   // One line, commands between backticks; empty when nothing was measured.
   std::string footnote() const;

@@ -112,7 +112,7 @@ TableSource parse_table(const std::string& id, const std::string& text) {
 }
 
 Table fill(const TableSource& source, const store::Store& store, const std::string& experiment) {
-  Table table{source, {}, {}, {}};
+  Table table{source, {}, {}, {}, {}};
   if (!experiment.empty()) table.source.experiment = experiment;
   std::vector<store::Cell> parameters;
   if (source.sql.find("?1") != std::string::npos) {
@@ -136,6 +136,7 @@ Table fill(const TableSource& source, const store::Store& store, const std::stri
   const Provenance provenance = provenance_of(table.result, store);
   table.footnote = provenance.footnote();
   table.warning = provenance.warning();
+  table.smoke_runs = provenance.smoke_runs;
   return table;
 }
 

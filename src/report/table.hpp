@@ -50,8 +50,9 @@ TableSource parse_table(const std::string& id, const std::string& text);
 struct Table {
   TableSource source;
   store::ResultSet result;
-  std::string warning;   // "Smoke run …"; empty where the numbers are results
-  std::string footnote;  // device, protocol, revision, run, and the command that remakes the table
+  std::string warning;                  // "Smoke run …"; empty where the numbers are results
+  std::vector<std::string> smoke_runs;  // uids of runs whose numbers are no results
+  std::string footnote;                 // device, protocol, revision, run, and the command that remakes the table
 };
 
 // Runs the query. Error(internal) when a declared column is not in the result. `experiment` is bound to ?1 and is the

@@ -1,0 +1,89 @@
+#include "report/cells.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "tests/report/tables.hpp"
+
+namespace syslab::report {
+namespace {
+
+TEST(WithDigits, KeepsSignificantDigitsWithoutAnExponentWhereReadable) {
+  EXPECT_EQ(with_digits(1234.56, 3), "1230");
+  EXPECT_EQ(with_digits(12.3456, 3), "12.3");
+  EXPECT_EQ(with_digits(0.0123456, 3), "0.0123");
+  EXPECT_EQ(with_digits(1.0, 3), "1.00");
+  EXPECT_EQ(with_digits(9.996, 3), "10.0");
+  EXPECT_EQ(with_digits(-9.996, 3), "-10.0");
+  EXPECT_EQ(with_digits(1.234e-7, 3), "1.23e-07");
+  EXPECT_EQ(with_digits(1.234e9, 2), "1.2e+09");
+  EXPECT_EQ(with_digits(0, 3), "0");
+}
+
+TEST(WithDigits, SpellsOutWhatIsNoNumber) {
+  EXPECT_EQ(with_digits(std::nan(""), 3), "NaN");
+  EXPECT_EQ(with_digits(std::numeric_limits<double>::infinity(), 3), "∞");
+  EXPECT_EQ(with_digits(-std::numeric_limits<double>::infinity(), 3), "−∞");
+}
+
+TEST(WithInterval, TakesItsDigitsFromTheUncertainty) {
+  EXPECT_EQ(with_interval(1.23456, 1.2301, 1.2377), "1.2346 ± 0.0045");
+  EXPECT_EQ(with_interval(1.23456, 1.1, 1.5), "1.23 ± 0.27");
+  EXPECT_EQ(with_interval(123.456, 111, 130), "123 ± 12");
+  EXPECT_EQ(with_interval(1234.5, 1000, 1400), "1230 ± 230");
+  EXPECT_EQ(with_interval(1.0, 0.9004, 1.0), "1.00 ± 0.10") << "0.0996 is 0.10 to two digits";
+  EXPECT_EQ(with_interval(5e-7, 4e-7, 6e-7), "0.00000050 ± 0.00000010");
+}
+
+TEST(WithInterval, SurvivesIntervalsThatAreNone) {
+  EXPECT_EQ(with_interval(2.5, 2.5, 2.5), "2.500 ± 0");
+  EXPECT_EQ(with_interval(2.5, std::nan(""), std::nan("")), "2.50");
+}
+
+TEST(Formatted, SaysWhyAValueIsMissing) {
+  const Table table = speeds();
+  const Column time = table.source.columns[3];
+  EXPECT_EQ(formatted(table, 0, time), "1.2346 ± 0.0045");
+  EXPECT_EQ(formatted(table, 1, time), "OOM");
+  EXPECT_EQ(formatted(table, 2, time), "wrong");
+  EXPECT_EQ(formatted(table, 3, time), "1230") << "no interval: three digits";
+  Table ok = table;
+  ok.result.rows[0][3] = null();
+  EXPECT_EQ(formatted(ok, 0, time), "not measured");
+}
+
+TEST(Formatted, SpellsStatusesOut) {
+  const Table table = speeds();
+  const Column status = table.source.columns.back();
+  EXPECT_EQ(formatted(table, 0, status), "ok");
+  EXPECT_EQ(formatted(table, 1, status), "OOM: needs 242 GiB");
+  EXPECT_EQ(status_word("timeout"), "timeout");
+  EXPECT_EQ(status_word("not_run"), "not run");
+}
+
+TEST(Formatted, CutsLongMessagesBetweenCharacters) {
+  Table table = speeds();
+  std::string message;
+  for (int i = 0; i < 100; ++i) message += "é";
+  table.result.rows[1][9] = cell(message);
+  const std::string text = formatted(table, 1, table.source.columns.back());
+  EXPECT_LT(text.size(), 140U);
+  EXPECT_EQ(text.substr(text.size() - 5), "é…");
+}
+
+TEST(ShownColumns, LeaveOutWhatDoesNotVary) {
+  Table table = speeds();
+  const auto names = [&] {
+    std::string all;
+    for (const Column& column : shown_columns(table)) all += column.name + " ";
+    return all;
+  };
+  EXPECT_EQ(names().find("protocol"), std::string::npos);
+  table.result.rows[0][7] = cell("kernel");
+  EXPECT_NE(names().find("protocol"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace syslab::report

@@ -1,0 +1,207 @@
+#include "tests/report/fixture.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/ids.hpp"
+
+namespace syslab::report {
+namespace {
+
+using store::AttemptRow;
+using store::PlanRow;
+using worker::CheckRecord;
+using worker::FactRecord;
+using worker::MetricRecord;
+using worker::Record;
+using worker::Status;
+
+Params params(std::int64_t seq, bool causal, const std::string& dtype = "fp32") {
+  return {{"batch", std::int64_t{1}},
+          {"heads", std::int64_t{8}},
+          {"heads_kv", std::int64_t{0}},
+          {"seq", seq},
+          {"seq_k", std::int64_t{0}},
+          {"head_dim", std::int64_t{64}},
+          {"dtype", dtype},
+          {"causal", causal},
+          {"align", std::string("top_left")}};
+}
+
+PlanRow planned(int seq, const Params& axes, const std::string& implementation) {
+  PlanRow row;
+  row.seq = seq;
+  row.experiment = "flash_forward";
+  row.version = "1";
+  row.params = axes;
+  row.case_uid = case_uid("flash_forward", "1", axes);
+  row.implementation = {implementation, "digest-of-" + implementation, "C++", implementation == "mine", ""};
+  row.task = "measure";
+  row.seed = "7";
+  return row;
+}
+
+std::vector<Record> measured(double seconds, double error) {
+  const MetricRecord time{
+      .name = "time", .unit = "s", .value = seconds, .low = 0.97 * seconds, .high = 1.02 * seconds, .n = 20};
+  const MetricRecord rate{.name = "tflops", .unit = "TFLOP/s", .value = 1e-4 / seconds, .n = 20};
+  const MetricRecord scratch{.name = "peak_scratch_bytes", .unit = "B", .value = 65536.0};
+  CheckRecord check;
+  check.name = "reference:out";
+  check.outcome = "passed";
+  check.cases_run = 1;
+  check.seed = "7";
+  check.worst_error = error;
+  check.tolerance = 1e-5;
+  return {check, time, rate, scratch, FactRecord{R"({"cache": "hot"})"}};
+}
+
+}  // namespace
+
+FixtureStore::FixtureStore() {
+  static int number = 0;
+  folder_ = std::filesystem::temp_directory_path() / fmt::format("syslab-report-{}-{}", getpid(), number++);
+  std::filesystem::create_directories(folder_);
+  store_.emplace(store::Store::open(folder_ / "fixture.db", store::Mode::create));
+}
+
+FixtureStore::~FixtureStore() {
+  store_.reset();
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+void FixtureStore::add_run(const std::string& uid, const std::string& protocol, const std::vector<std::string>& argv,
+                           double time_factor) {
+  store::RunRow run;
+  run.uid = uid;
+  run.verb = "run";
+  run.argv = argv;
+  run.protocol_json = fmt::format(R"({{"name": "{}"}})", protocol);
+  run.root_seed = "0";
+  run.environment_json =
+      R"({"host": {"name": "box"}, "cpu": {"model": "Example_CPU 9000", "logical": 4, "usable": 2}, "gpu": []})";
+  run.comparability_key = "key-of-box";
+  run.build_json = R"({"version": "0.1.0", "git_sha": "0123456789abcdef", "git_dirty": false})";
+
+  const std::vector<PlanRow> plan{
+      planned(0, params(128, false), "naive"),     planned(1, params(128, false), "flash_tiled"),
+      planned(2, params(128, true), "naive"),      planned(3, params(128, true), "flash_tiled"),
+      planned(4, params(65536, false), "naive"),   planned(5, params(65536, false), "mine"),
+      planned(6, params(128, false), "reference"),
+  };
+  const store::RowId id = store_->begin_run(run, plan);
+  int number = 0;
+  const auto finish = [&](int seq, Status status, const std::string& detail, std::vector<Record> records) {
+    AttemptRow attempt;
+    attempt.uid = fmt::format("{}-{:04}", uid, number++);
+    attempt.plan_seq = seq;
+    attempt.status = status;
+    attempt.detail = detail;
+    for (const Record& record : records) {
+      if (const auto* fact = std::get_if<FactRecord>(&record)) attempt.facts_json = fact->json;
+    }
+    attempt.records = std::move(records);
+    attempt.started_at = attempt.ended_at = "2026-05-01T12:00:00.000Z";
+    store_->attempt_started(id, seq, attempt.uid);
+    store_->finish_attempt(id, attempt);
+  };
+  finish(0, Status::ok, "", measured(2e-3 * time_factor, 2e-7));
+  finish(1, Status::ok, "", measured(1e-3 * time_factor, 4e-7));
+  finish(2, Status::ok, "", measured(2e-3 * time_factor, 2e-7));
+  finish(3, Status::ok, "", measured(6e-4 * time_factor, 5e-7));
+  finish(4, Status::oom, "needs 137 GiB", {});
+  CheckRecord wrong;
+  wrong.name = "reference:out";
+  wrong.outcome = "falsified";
+  wrong.cases_run = 1;
+  wrong.seed = "7";
+  wrong.message = "out[0, 17]: found 1, expected 2 | 12 of 4096 wrong";
+  wrong.worst_error = 1.0;
+  wrong.tolerance = 1e-5;
+  finish(5, Status::check_failed, "out is wrong", {wrong});
+  finish(6, Status::skipped, "the oracle computes in fp64", {});
+}
+
+void FixtureStore::add_smoke_run() {
+  add_run("01900000-0000-7000-8000-000000000001", "quick",
+          {"build/syslab", "run", "flash_*", "--preset", "smoke", "--db", "my file.db"}, 1.0);
+}
+
+void FixtureStore::add_kernel_run() {
+  add_run("01900000-0000-7000-8000-000000000002", "kernel", {"syslab", "run", "flash_forward"}, 1.1);
+}
+
+void FixtureStore::add_law_run() {
+  store::RunRow run;
+  run.uid = "01900000-0000-7000-8000-000000000003";
+  run.verb = "check";
+  run.argv = {"syslab", "check", "flash_forward"};
+  run.protocol_json = R"({"name": "kernel"})";
+  run.root_seed = "0";
+  run.environment_json =
+      R"({"host": {"name": "box"}, "cpu": {"model": "Example_CPU 9000", "logical": 4, "usable": 2}})";
+  run.comparability_key = "key-of-box";
+  run.build_json = R"({"version": "0.1.0", "git_sha": "0123456789abcdef", "git_dirty": true})";
+  std::vector<PlanRow> plan;
+  for (const std::string law : {"attention.causal_prefix", "attention.oracle", "attention.rows_sum_to_one"}) {
+    PlanRow row = planned(static_cast<int>(plan.size()), {{"contract", std::string("full")}}, "flash_tiled");
+    row.task = "law";
+    row.law = law;
+    plan.push_back(row);
+  }
+  const store::RowId id = store_->begin_run(run, plan);
+  const auto finish = [&](int seq, Status status, const CheckRecord& check) {
+    AttemptRow attempt;
+    attempt.uid = fmt::format("{}-law{}", run.uid, seq);
+    attempt.plan_seq = seq;
+    attempt.status = status;
+    attempt.detail = check.message;
+    attempt.records = {check};
+    attempt.started_at = attempt.ended_at = "2026-05-01T12:00:00.000Z";
+    store_->attempt_started(id, seq, attempt.uid);
+    store_->finish_attempt(id, attempt);
+  };
+  CheckRecord held;
+  held.name = "attention.causal_prefix";
+  held.outcome = "passed";
+  held.contract = "full";
+  held.cases_run = 100;
+  held.seed = "7";
+  held.worst_error = 2e-7;
+  held.tolerance = 1e-6;
+  finish(0, Status::ok, held);
+  CheckRecord broken = held;
+  broken.name = "attention.oracle";
+  broken.outcome = "falsified";
+  broken.cases_run = 3;
+  broken.message = "out[0, 0, 1, 0]: found 0.5, expected 0.25";
+  broken.counterexample_json = R"({"seq_q": "2"})";
+  broken.reproduce = "BchARZWN0aW9u";
+  broken.worst_error = 0.25;
+  finish(1, Status::check_failed, broken);
+  // The third law was planned and not reached.
+}
+
+registry::Registry fixture_registry() {
+  registry::Registry registry;
+  registry.add(registry::experiment("flash_forward")
+                   .title("FlashAttention-2 forward pass")
+                   .question("How much faster than the version that holds the scores?")
+                   .problem("2026", "flash_forward", 15)
+                   .axis("seq", {std::int64_t{128}}, "queries and keys")
+                   .implementation({"naive", "holds the scores", {"fp32"}})
+                   .laws({{"attention.oracle", "equals the oracle"}})
+                   .runs([](worker::CaseContext&) {}));
+  registry.add(registry::experiment("selftest_empty")
+                   .title("Does nothing")
+                   .question("What does an empty case cost?")
+                   .tags({"selftest"})
+                   .axis("n", {std::int64_t{1}}, "how often")
+                   .implementation({"empty", "nothing", {}})
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  return registry;
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,37 @@
+// A small store with what a report must cope with: results, a failure, an attempt that ran out of memory, a skipped
+// case, laws that held, were broken and were not reached.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "registry/registry.hpp"
+#include "store/store.hpp"
+
+namespace syslab::report {
+
+// A file in a folder of its own that is removed with the object.
+class FixtureStore {
+ public:
+  FixtureStore();
+  ~FixtureStore();
+  FixtureStore(const FixtureStore&) = delete;
+  FixtureStore& operator=(const FixtureStore&) = delete;
+
+  store::Store& store() { return *store_; }
+  void add_smoke_run();   // flash_forward, protocol quick, argv with --preset smoke
+  void add_kernel_run();  // the same cases, protocol kernel
+  void add_law_run();
+
+ private:
+  void add_run(const std::string& uid, const std::string& protocol, const std::vector<std::string>& argv,
+               double time_factor);
+  std::filesystem::path folder_;
+  std::optional<store::Store> store_;
+};
+
+// A registry that holds one experiment, flash_forward, and one that reports leave out.
+registry::Registry fixture_registry();
+
+}  // namespace syslab::report

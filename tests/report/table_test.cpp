@@ -1,0 +1,109 @@
+#include "report/table.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/error.hpp"
+#include "tests/report/tables.hpp"
+
+namespace syslab::report {
+namespace {
+
+constexpr const char* kHeader = "-- title: T\n-- experiment: e\n-- columns: a|ms|d|right\n";
+
+std::string fault(const std::string& text) {
+  try {
+    parse_table("bad", text);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::internal);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST(ParseTable, ReadsTheWholeHeader) {
+  const TableSource source = parse_table("t", R"(-- title: Speeds of things
+-- caption: A caption that
+--   goes on.
+-- experiment: toy
+-- columns: a|1|d|right; time?|ms|ci(low, high)|right;
+--   name|1|code|left
+-- note: One.
+-- note: Two: with a colon.
+-- command: syslab run toy
+-- empty: None.
+
+SELECT a, -- what it is
+       time
+  FROM x;
+)");
+  EXPECT_EQ(source.id, "t");
+  EXPECT_EQ(source.title, "Speeds of things");
+  EXPECT_EQ(source.caption, "A caption that goes on.");
+  EXPECT_EQ(source.experiment, "toy");
+  ASSERT_EQ(source.columns.size(), 3U);
+  EXPECT_EQ(source.columns[1].name, "time");
+  EXPECT_TRUE(source.columns[1].only_if_varies);
+  EXPECT_EQ(source.columns[1].unit, "ms");
+  EXPECT_EQ(source.columns[1].format, "ci(low, high)");
+  EXPECT_EQ(source.columns[2].align, "left");
+  EXPECT_EQ(source.notes, (std::vector<std::string>{"One.", "Two: with a colon."}));
+  EXPECT_EQ(source.command, "syslab run toy");
+  EXPECT_EQ(source.empty, "None.");
+  EXPECT_EQ(source.sql, "SELECT a, -- what it is\n       time\n  FROM x;");
+}
+
+TEST(ParseTable, NamesTheLineThatIsWrong) {
+  EXPECT_NE(fault("-- title: T\n-- colour: red\nSELECT 1").find("line 2: unknown header 'colour'"), std::string::npos);
+  EXPECT_NE(fault("-- title: T\n-- columns: a|1|d\nSELECT 1").find("line 2: column 'a|1|d' has 3 fields"),
+            std::string::npos);
+  EXPECT_NE(fault("-- columns: a|1|q|left\nSELECT 1").find("line 1: unknown format 'q'"), std::string::npos);
+  EXPECT_NE(fault("-- columns: a|1|d|middle\nSELECT 1").find("align is left or right"), std::string::npos);
+  EXPECT_NE(fault("-- columns: a||d|left\nSELECT 1").find("needs a name and a unit"), std::string::npos);
+  EXPECT_NE(fault("-- just words\nSELECT 1").find("line 1: a header line reads"), std::string::npos);
+  EXPECT_NE(fault("--    more\nSELECT 1").find("continuation line follows no header"), std::string::npos);
+}
+
+TEST(ParseTable, WantsAWholeHeader) {
+  EXPECT_EQ(fault(std::string(kHeader) + "SELECT 1"), "accepted");
+  EXPECT_NE(fault(kHeader).find("no SELECT"), std::string::npos);
+  EXPECT_NE(fault("-- title: T\n-- columns: a|1|d|left\nSELECT 1").find("no 'experiment'"), std::string::npos);
+  EXPECT_NE(fault("-- experiment: e\n-- columns: a|1|d|left\nSELECT 1").find("title or a sentence"), std::string::npos);
+  EXPECT_NE(fault("-- title: T\n-- sentence: S\n-- experiment: e\nSELECT 1").find("title or a sentence"),
+            std::string::npos);
+  EXPECT_NE(fault("-- title: T\n-- experiment: e\nSELECT 1").find("no 'columns'"), std::string::npos);
+}
+
+Table sentence() {
+  Table table;
+  table.source = parse_table("s",
+                             "-- sentence: `flash` is {ratio} times as fast as {other}.\n-- experiment: toy\n"
+                             "-- columns: ratio|1|.2g|left; other|1|code|left\n-- command: syslab run toy\n"
+                             "SELECT 1");
+  table.result.columns = {"ratio", "other"};
+  return table;
+}
+
+TEST(Sentence, TakesValuesFromTheQuery) {
+  Table table = sentence();
+  table.result.rows = {{cell(3.14159), cell("naive_kernel")}, {cell(2), cell("x|y")}};
+  EXPECT_EQ(write_sentences(table),
+            "- `flash` is 3.1 times as fast as `naive_kernel`.\n"
+            "- `flash` is 2.0 times as fast as x\\|y.\n");
+}
+
+TEST(Sentence, SaysNotMeasuredWithTheCommandThatWould) {
+  Table table = sentence();
+  EXPECT_EQ(write_sentences(table), "- Not measured; `syslab run toy` would tell.\n");
+  table.result.rows = {{null(), cell("naive")}};
+  EXPECT_EQ(write_sentences(table), "- Not measured; `syslab run toy` would tell.\n");
+}
+
+TEST(Sentence, RefusesAFieldThatTheQueryDoesNotGive) {
+  Table table = sentence();
+  table.result.columns = {"ratio", "peer"};
+  table.result.rows = {{cell(1.0), cell("naive")}};
+  EXPECT_THROW(write_sentences(table), Error);
+}
+
+}  // namespace
+}  // namespace syslab::report

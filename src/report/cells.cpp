@@ -17,7 +17,6 @@ using Type = store::Cell::Type;
 
 constexpr std::string_view kNotMeasured = "not measured";
 constexpr std::size_t kLongestMessage = 120;
-// Of a UUIDv7: its time in milliseconds, which `find_run` takes as a prefix.
 constexpr std::size_t kUidCharacters = 13;
 
 double number_of(const store::Cell& cell) {
@@ -70,6 +69,8 @@ std::string status_word(std::string_view status) {
   }
   return std::string(status);
 }
+
+std::string short_uid(const std::string& uid) { return uid.substr(0, kUidCharacters); }
 
 std::string with_digits(double value, int digits) {
   if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : value > 0 ? "∞" : "−∞";
@@ -128,7 +129,7 @@ std::string formatted(const Table& table, std::size_t row, const Column& column)
   if (cell.type == Type::null) return missing(table, row);
   if (format == "status") return status_text(table, row, cell);
   if (format == "outcome") return status_word(plain(cell));
-  if (format == "uid") return plain(cell).substr(0, kUidCharacters);
+  if (format == "uid") return short_uid(plain(cell));
   if (format == "s" || format == "code" || !is_number(cell)) {
     const std::string text = plain(cell);
     return text.empty() ? std::string("(empty)") : text;

@@ -20,6 +20,9 @@ namespace syslab::report {
 // "OOM" for "oom", "wrong" for "check_failed", …: words that a reader of a table knows.
 std::string status_word(std::string_view status);
 
+// Enough of a UUIDv7 to find it again: its time in milliseconds.
+std::string short_uid(const std::string& uid);
+
 // `digits` significant digits, without an exponent where that is readable: "0.0123", "1230", "1.23e-07".
 std::string with_digits(double value, int digits);
 // "1.2340 ± 0.0050": two digits of uncertainty, the value to the same place. The larger side of the interval counts.

@@ -88,7 +88,8 @@ std::string command_line(const std::string& argv_json) {
 
 std::string Provenance::footnote() const {
   if (runs.empty()) return {};
-  std::vector<std::string> named(runs.begin(), runs.begin() + std::min(runs.size(), kMostRunsNamed));
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < std::min(runs.size(), kMostRunsNamed); ++i) named.push_back(short_uid(runs[i]));
   std::string text =
       fmt::format("{} · protocol {} · revision {} · {} {}", fmt::join(devices, "; "), fmt::join(protocols, "; "),
                   fmt::join(revisions, ", "), runs.size() == 1 ? "run" : "runs", fmt::join(named, ", "));
@@ -125,8 +126,6 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
   }
   const std::string marks = fmt::format("{}", fmt::join(std::vector<char>(parameters.size(), '?'), ", "));
   const store::ResultSet runs = store.query(fmt::format(kRunsSql, marks), parameters);
-  Column uid{"uid", "1", "uid", "left", false};
-  const Table as_table{{}, runs, {}, {}, {}};
   for (std::size_t row = 0; row < runs.rows.size(); ++row) {
     const std::string argv = plain(cell_of(runs, row, "argv"));
     const std::string protocol = protocol_name(plain(cell_of(runs, row, "protocol")));
@@ -136,7 +135,7 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
     add_once(provenance.devices, device_of(runs, row));
     add_once(provenance.protocols, caches.empty() ? protocol : fmt::format("{} ({})", protocol, caches));
     add_once(provenance.revisions, revision);
-    add_once(provenance.runs, formatted(as_table, row, uid));
+    provenance.runs.push_back(plain(cell_of(runs, row, "uid")));
     add_once(provenance.commands, command_line(argv));
     if (protocol == "quick" || asks_for_smoke(argv)) {
       provenance.smoke_runs.push_back(plain(cell_of(runs, row, "uid")));

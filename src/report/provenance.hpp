@@ -14,9 +14,9 @@ struct Provenance {
   std::vector<std::string> devices;    // "AMD EPYC (2 cores), no GPU"
   std::vector<std::string> protocols;  // "quick, hot"
   std::vector<std::string> revisions;  // "497474d", "497474d + changes"
-  std::vector<std::string> runs;       // shortened uids
+  std::vector<std::string> runs;       // whole uids
   std::vector<std::string> commands;   // "syslab run flash_forward --preset smoke"
-  // Whole uids of those that were made to see that things work, not to measure.
+  // Those of the runs that were made to see that things work, not to measure.
   std::vector<std::string> smoke_runs;
 
   // One line, commands between backticks; empty when nothing was measured.

@@ -124,17 +124,17 @@ void FixtureStore::add_run(const std::string& uid, const std::string& protocol, 
 }
 
 void FixtureStore::add_smoke_run() {
-  add_run("01900000-0000-7000-8000-000000000001", "quick",
+  add_run("01900000-0001-7000-8000-000000000000", "quick",
           {"build/syslab", "run", "flash_*", "--preset", "smoke", "--db", "my file.db"}, 1.0);
 }
 
 void FixtureStore::add_kernel_run() {
-  add_run("01900000-0000-7000-8000-000000000002", "kernel", {"syslab", "run", "flash_forward"}, 1.1);
+  add_run("01900000-0002-7000-8000-000000000000", "kernel", {"syslab", "run", "flash_forward"}, 1.1);
 }
 
 void FixtureStore::add_law_run() {
   store::RunRow run;
-  run.uid = "01900000-0000-7000-8000-000000000003";
+  run.uid = "01900000-0003-7000-8000-000000000000";
   run.verb = "check";
   run.argv = {"syslab", "check", "flash_forward"};
   run.protocol_json = R"({"name": "kernel"})";

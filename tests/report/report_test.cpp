@@ -98,7 +98,7 @@ TEST(Table, NamesMachineProtocolRevisionRunAndCommand) {
   fixture.add_smoke_run();
   const Table table = filled(fixture, "experiments/flash_forward/tables/flash_forward.sql");
   for (const char* words : {"Example_CPU 9000 (2 threads), no GPU", "protocol quick (hot)", "revision 012345678",
-                            "run 01900000-0000", "`syslab run 'flash_*' --preset smoke --db 'my file.db'`"}) {
+                            "run 01900000-0001", "`syslab run 'flash_*' --preset smoke --db 'my file.db'`"}) {
     EXPECT_NE(table.footnote.find(words), std::string::npos) << words << " in " << table.footnote;
   }
 }

@@ -97,7 +97,9 @@ class Grammar {
         ->type_name("NAME");
     app.add_option("--handout", options.handout, "Only experiments that this hand-out poses: 2025 or 2026")
         ->type_name("YEAR");
-    app.add_option("--seed", options.seed, "Root of all random inputs (default 0)")->type_name("NUMBER");
+    app.add_option("--seed", options.seed, "Root of all random inputs (default 0)")
+        ->type_name("NUMBER")
+        ->check(CLI::NonNegativeNumber.description(""));
   }
 
   static void axes(CLI::App& app, SelectionOptions& options) {

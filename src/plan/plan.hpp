@@ -49,8 +49,7 @@ struct PlannedCase {
   std::string implementation;
   int world_size = 1;
   Task task = Task::measure;
-  std::string law;        // when task == law
-  std::string reproduce;  // when task == law: this counterexample alone (RapidCheck's string), instead of a search
+  std::string law;  // when task == law
   std::optional<std::string> skip_reason;
   double predicted_bytes = 0;  // 0: not predicted
   std::uint64_t seed = 0;      // of the case: derived from root seed, experiment and params only, so that all

@@ -1,0 +1,24 @@
+#include "cli/selection.hpp"
+#include "cli/session.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+
+namespace syslab::cli {
+
+Exit execute(const Context& context, const CheckOptions& options) {
+  const plan::Selection selection = to_selection(options.selection);
+  const plan::Plan plan = law_plan(context.registry, selection, options.contract);
+  if (plan.cases.empty()) {
+    throw Error(ErrorKind::usage, "the selected experiments have no laws; `syslab run` checks their outputs");
+  }
+  Conditions conditions;
+  conditions.protocol = "quick";  // laws are not timed
+  conditions.law_cases = options.cases;
+  conditions.timeout = duration_option("--timeout", options.timeout);
+  conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
+  store::Store store = open_for_writing(context);
+  const store::RowId run = begin_run(context, store, "check", options.label, plan, conditions);
+  return run_and_store(context, store, run, plan, conditions);
+}
+
+}  // namespace syslab::cli

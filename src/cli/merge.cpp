@@ -1,0 +1,40 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/session.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+
+namespace syslab::cli {
+
+Exit execute(const Context& context, const MergeOptions& options) {
+  for (const std::string& file : options.databases) {
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(file, ignored)) {
+      throw Error(ErrorKind::usage, fmt::format("there is no database '{}'", file));
+    }
+    if (std::filesystem::equivalent(file, context.global.database, ignored)) {
+      throw Error(ErrorKind::usage, fmt::format("'{}' is the database that the others are merged into", file));
+    }
+  }
+  store::Store store = open_for_writing(context);
+  Json merged = Json::array();
+  for (const std::string& file : options.databases) {
+    const store::MergeCounts counts = store.merge(file);
+    if (context.console.json()) {
+      merged.push_back({{"database", file},
+                        {"runs", counts.runs},
+                        {"attempts", counts.attempts},
+                        {"already_there", counts.already_there}});
+    } else {
+      context.console.print(fmt::format("{}: {} and {} added, {} already there\n", file, counted(counts.runs, "run"),
+                                        counted(counts.attempts, "attempt"), counts.already_there));
+    }
+  }
+  if (context.console.json()) context.console.print_document({{"merged", merged}});
+  return Exit::well;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,122 @@
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/selection.hpp"
+
+namespace syslab::cli {
+namespace {
+
+std::size_t terminal_width() {
+  struct winsize size {};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+const worker::MetricRecord* find_metric(const runner::AttemptResult& result, std::string_view name) {
+  for (const worker::Record& record : result.records) {
+    const auto* metric = std::get_if<worker::MetricRecord>(&record);
+    if (metric != nullptr && metric->name == name && metric->value) return metric;
+  }
+  return nullptr;
+}
+
+std::int64_t cases_searched(const runner::AttemptResult& result) {
+  std::int64_t cases = 0;
+  for (const worker::Record& record : result.records) {
+    if (const auto* check = std::get_if<worker::CheckRecord>(&record)) cases += check->cases_run;
+  }
+  return cases;
+}
+
+// Cuts at `width` bytes, but never within a UTF-8 character.
+std::string cut(std::string line, std::size_t width) {
+  if (line.size() <= width) return line;
+  while (width > 0 && (static_cast<unsigned char>(line[width]) & 0xC0U) == 0x80U) --width;
+  line.resize(width);
+  return line;
+}
+
+}  // namespace
+
+std::string progress_line(int number, int total, const std::string& label, const std::string& text,
+                          std::optional<Nanoseconds> eta, std::size_t width) {
+  std::string line = fmt::format("case {}/{}, {}", number, total, label);
+  if (!text.empty()) line += ", " + text;
+  const std::string end = eta ? ", ETA " + format_duration(*eta) : "";
+  if (end.size() >= width) return cut(line, width);
+  return cut(line, width - end.size()) + end;  // the label gives way, the ETA stays
+}
+
+std::string result_line(const runner::AttemptResult& result) {
+  std::string line = fmt::format("{:<12} {}", worker::to_string(result.status), label_of(*result.planned));
+  if (result.status == worker::Status::ok) {
+    if (const auto* time = find_metric(result, "time"); time != nullptr && time->unit == "s") {
+      line += "  " + format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(*time->value)));
+    }
+    if (const auto* rate = find_metric(result, "tflops")) line += fmt::format("  {:.4g} GFLOP/s", *rate->value * 1e3);
+    if (result.planned->task == plan::Task::law) line += "  " + counted(cases_searched(result), "case");
+  } else if (!result.detail.empty()) {
+    line += ": " + result.detail;
+  }
+  return line;
+}
+
+Progress::Progress(const Console& console, const plan::Plan& plan, Eta eta)
+    : console_(console), total_(static_cast<int>(plan.cases.size())), eta_(std::move(eta)) {
+  const char* ci = std::getenv("CI");
+  const bool in_ci = ci != nullptr && *ci != '\0';
+  mode_ = console.quiet() ? Mode::none : console.error_is_terminal() && !in_ci ? Mode::terminal : Mode::lines;
+}
+
+void Progress::started(const plan::PlannedCase& planned) {
+  ++number_;
+  text_.clear();
+  case_began_ = std::chrono::steady_clock::now();
+  draw(planned);
+}
+
+void Progress::said(const plan::PlannedCase& planned, const std::string& text) {
+  text_ = text;
+  draw(planned);
+}
+
+void Progress::heartbeat(const plan::PlannedCase& planned) { draw(planned); }
+
+void Progress::finished(const runner::AttemptResult& result) {
+  const bool skipped = result.status == worker::Status::skipped;
+  if (skipped) ++number_;
+  eta_.finished(*result.planned, result.wall);
+  clear();
+  if (mode_ == Mode::none || skipped) return;
+  if (mode_ == Mode::terminal) {
+    fmt::print(stderr, "{}\n", result_line(result));
+    return;
+  }
+  const auto eta = eta_.remaining(Seconds(0));
+  fmt::print(stderr, "{} {}/{} {} ({}{})\n", utc_now(), number_, total_, result_line(result),
+             format_duration(result.wall), eta && number_ < total_ ? ", ETA " + format_duration(*eta) : "");
+}
+
+void Progress::draw(const plan::PlannedCase& planned) {
+  if (mode_ != Mode::terminal) return;
+  const Seconds spent = std::chrono::steady_clock::now() - case_began_;
+  const std::string line =
+      progress_line(number_, total_, label_of(planned), text_, eta_.remaining(spent), terminal_width() - 1);
+  fmt::print(stderr, "\r\x1b[2K{}", line);  // back to the first column, line erased
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  fmt::print(stderr, "\r\x1b[2K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,49 @@
+// What a person sees while a plan runs, on standard error: one line rewritten on a terminal, a timestamped line a case
+// elsewhere (or when CI is set), nothing under --quiet.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "cli/console.hpp"
+#include "cli/eta.hpp"
+#include "plan/plan.hpp"
+#include "runner/runner.hpp"
+
+namespace syslab::cli {
+
+// "case 37/112, flash_forward flash_tiled seq=128, 0.42 % of 0.50 % wanted, ETA 3 m 10 s", cut to `width` columns.
+std::string progress_line(int number, int total, const std::string& label, const std::string& text,
+                          std::optional<Nanoseconds> eta, std::size_t width);
+
+// "ok  flash_forward flash_tiled seq=128  1.23 ms  12.3 GFLOP/s": the end of one case.
+std::string result_line(const runner::AttemptResult& result);
+
+class Progress {
+ public:
+  Progress(const Console& console, const plan::Plan& plan, Eta eta);
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  void started(const plan::PlannedCase& planned);
+  void said(const plan::PlannedCase& planned, const std::string& text);
+  void heartbeat(const plan::PlannedCase& planned);
+  void finished(const runner::AttemptResult& result);
+
+ private:
+  enum class Mode { none, terminal, lines };
+  void draw(const plan::PlannedCase& planned);
+  void clear();
+
+  const Console& console_;
+  Mode mode_;
+  int total_;
+  int number_ = 0;
+  std::string text_;
+  Eta eta_;
+  std::chrono::steady_clock::time_point case_began_;
+  bool drawn_ = false;
+};
+
+}  // namespace syslab::cli

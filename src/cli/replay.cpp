@@ -1,0 +1,135 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/selection.hpp"
+#include "cli/session.hpp"
+#include "cli/stored_case.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "core/ids.hpp"
+
+namespace syslab::cli {
+namespace {
+
+store::StoredCheck find_check(const Context& context, const std::string& uid) {
+  const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  const std::optional<store::StoredCheck> check = store.find_check(uid);
+  if (check) return *check;
+  throw Error(ErrorKind::usage,
+              fmt::format("no check '{}' in this database; syslab query \"SELECT uid, name, message FROM check_result "
+                          "WHERE outcome = 'falsified'\" shows those that failed",
+                          uid));
+}
+
+bool is_law(const registry::Experiment& experiment, const std::string& name) {
+  return std::any_of(experiment.laws.begin(), experiment.laws.end(),
+                     [&](const registry::LawInfo& law) { return law.id == name; });
+}
+
+plan::Plan plan_of(const Context& context, const store::StoredCheck& check) {
+  plan::Plan plan;
+  plan::PlannedCase planned;
+  planned.experiment = &context.registry.find(check.experiment);
+  planned.params = check.params;
+  planned.implementation = check.implementation;
+  planned.seed = parse_seed(check.seed);
+  planned.case_uid = case_uid(planned.experiment->id, planned.experiment->version, planned.params);
+  if (is_law(*planned.experiment, check.law)) {
+    planned.task = plan::Task::law;
+    planned.law = check.law;
+  } else if (check.law.find(':') == std::string::npos) {  // "reference:out" is a comparison of the case itself
+    throw Error(ErrorKind::usage, fmt::format("{} has no law '{}' any more", planned.experiment->id, check.law));
+  }
+  if (!check.mine_path.empty()) {
+    plan.mine.push_back(plan::parse_mine(check.implementation + "=" + check.mine_path));
+    if (plan.mine.back().digest != check.implementation_digest) {
+      context.console.note(fmt::format("'{}' has changed since; this replays what it is now", plan.mine.back().path));
+    }
+  }
+  plan.cases.push_back(std::move(planned));
+  return plan;
+}
+
+// The record of the same check, or the first that failed, or nothing.
+const worker::CheckRecord* record_of(const runner::AttemptResult& result, const std::string& name) {
+  const worker::CheckRecord* failed = nullptr;
+  for (const worker::Record& record : result.records) {
+    const auto* check = std::get_if<worker::CheckRecord>(&record);
+    if (check == nullptr) continue;
+    if (check->name == name) return check;
+    if (failed == nullptr && check->outcome == "falsified") failed = check;
+  }
+  return failed;
+}
+
+// "seq_q=17 head_dim=3": the values of a counterexample.
+std::string counterexample_text(const std::string& json) {
+  const Json parsed = Json::parse(json, nullptr, false);
+  std::string text;
+  if (!parsed.is_object()) return json;
+  for (const auto& [name, value] : parsed.items()) {
+    text += (text.empty() ? "" : " ") + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+  }
+  return text;
+}
+
+void print_text(const Context& context, const store::StoredCheck& check, const plan::PlannedCase& planned,
+                const runner::AttemptResult& result, const worker::CheckRecord* record, bool well) {
+  const Console& console = context.console;
+  std::string text = console.styled(label_of(planned), Style::bold) + "\n";
+  text += fmt::format("stored   {}{}\n", check.outcome, check.message.empty() ? "" : ": " + check.message);
+  const std::string outcome = record != nullptr ? record->outcome : std::string(worker::to_string(result.status));
+  const std::string& message = record != nullptr ? record->message : result.detail;
+  text += fmt::format("now      {}{}\n", console.styled(outcome, well ? Style::good : Style::bad),
+                      message.empty() ? "" : ": " + message);
+  const std::string example = record != nullptr && !record->counterexample_json.empty() ? record->counterexample_json
+                                                                                        : check.counterexample_json;
+  if (!example.empty()) text += fmt::format("input    {}\n", counterexample_text(example));
+  if (record != nullptr && record->worst_error) {
+    text += fmt::format("error    {:.3g}{}\n", *record->worst_error,
+                        record->tolerance ? fmt::format(", allowed {:.3g}", *record->tolerance) : "");
+  }
+  console.print(text);
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const ReplayOptions& options) {
+  require_database(context);
+  const store::StoredCheck check = find_check(context, options.check);
+  const plan::Plan plan = plan_of(context, check);
+  runner::RunOptions how;
+  how.protocol = "quick";
+  how.reproduce = check.reproduce;
+  std::optional<runner::AttemptResult> result;
+  runner::Observer observer;
+  observer.finished = [&](runner::AttemptResult finished) { result = std::move(finished); };
+  runner::run_plan(plan, how, observer);
+  if (!result) return Exit::incomplete;
+
+  const worker::CheckRecord* record = record_of(*result, check.law);
+  const Exit exit = exit_of(result->status, false);
+  if (!context.console.json()) {
+    print_text(context, check, plan.cases[0], *result, record, exit == Exit::well);
+    return exit;
+  }
+  Json json{{"check", check.uid},
+            {"case", plan::to_json(plan.cases[0])},
+            {"name", check.law},
+            {"stored", {{"outcome", check.outcome}, {"message", check.message}}},
+            {"status", worker::to_string(result->status)},
+            {"detail", result->detail}};
+  if (record != nullptr) {
+    json["now"] = {{"outcome", record->outcome}, {"message", record->message}};
+    const Json example = Json::parse(record->counterexample_json, nullptr, false);
+    if (!example.is_discarded()) json["now"]["counterexample"] = example;
+    if (record->worst_error) json["now"]["worst_error"] = *record->worst_error;
+    if (record->tolerance) json["now"]["tolerance"] = *record->tolerance;
+  }
+  context.console.print_document(json);
+  return exit;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,33 @@
+#include "cli/selection.hpp"
+#include "cli/session.hpp"
+#include "cli/verbs.hpp"
+#include "measure/protocol.hpp"
+
+namespace syslab::cli {
+namespace {
+
+constexpr int kQuickLawCases = 20;
+constexpr int kFullLawCases = 100;
+
+}  // namespace
+
+Exit execute(const Context& context, const RunOptions& options) {
+  const plan::Selection selection = to_selection(options.selection);
+  plan::Plan plan = plan::make_plan(context.registry, selection);
+  if (options.laws != Laws::none) {
+    plan = joined(law_plan(context.registry, selection, options.contract), std::move(plan));
+  }
+  Conditions conditions;
+  const bool smoke = selection.preset == "smoke";
+  conditions.protocol = measure::find_protocol(options.protocol.value_or(smoke ? "quick" : "kernel")).name;
+  conditions.data = options.data;
+  conditions.law_cases = options.laws == Laws::full ? kFullLawCases : kQuickLawCases;
+  conditions.timeout = duration_option("--timeout", options.timeout);
+  conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
+  // All that can be wrong with the command is known by now; from here on there is a run.
+  store::Store store = open_for_writing(context);
+  const store::RowId run = begin_run(context, store, "run", options.label, plan, conditions);
+  return run_and_store(context, store, run, plan, conditions);
+}
+
+}  // namespace syslab::cli

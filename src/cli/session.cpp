@@ -1,0 +1,221 @@
+#include "cli/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/progress.hpp"
+#include "cli/summary.hpp"
+#include "core/build_info.hpp"
+#include "core/ids.hpp"
+#include "measure/protocol.hpp"
+#include "runner/environment.hpp"
+
+namespace syslab::cli {
+namespace {
+
+store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::PlannedCase& planned) {
+  store::ImplementationRow row;
+  row.name = planned.implementation;
+  for (const plan::MineSpec& mine : plan.mine) {
+    if (mine.name != planned.implementation) continue;
+    row.is_mine = true;
+    row.digest = mine.digest;
+    row.language = mine.is_python() ? "Python" : "C";
+    row.path = mine.is_python() ? mine.path + ":" + mine.python_class : mine.path;
+    return row;
+  }
+  // Ours stand as they stood in the revision that this binary was built from.
+  row.digest = build_info().git_sha + (build_info().git_dirty ? "+changes" : "");
+  row.language = "C++";
+  if (const registry::Implementation* known = planned.experiment->find_implementation(planned.implementation)) {
+    row.role = known->is_reference ? "reference" : known->is_peer ? "peer" : "";
+  }
+  return row;
+}
+
+// Durations of what this plan will do, from earlier runs in this database.
+std::map<std::string, Seconds> stored_durations(const store::Store& store, const std::string& protocol) {
+  store::Cell wanted;
+  wanted.type = store::Cell::Type::text;
+  wanted.text = protocol;
+  // The newest 20,000 attempts say enough and take milliseconds.
+  const store::ResultSet found = store.query(
+      "SELECT c.uid, i.name, coalesce(p.law, ''), avg(julianday(e.at) - julianday(s.at)) * 86400.0"
+      "  FROM (SELECT id, run_id, plan_seq FROM attempt ORDER BY id DESC LIMIT 20000) a"
+      "  JOIN run r ON r.id = a.run_id AND r.protocol ->> '$.name' = ?1"
+      "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq"
+      "  JOIN case_def c ON c.id = p.case_id"
+      "  JOIN implementation i ON i.id = p.implementation_id"
+      "  JOIN attempt_event s ON s.attempt_id = a.id AND s.status = 'started'"
+      "  JOIN attempt_event e ON e.attempt_id = a.id AND e.status = 'ok'"
+      " GROUP BY 1, 2, 3",
+      {wanted});
+  std::map<std::string, Seconds> durations;
+  for (const auto& row : found.rows) {
+    if (row[3].type == store::Cell::Type::real) {
+      durations[duration_key(row[0].text, row[1].text, row[2].text)] = Seconds(row[3].real);
+    }
+  }
+  return durations;
+}
+
+std::string failed_check(const store::Store& store, const std::string& attempt_uid) {
+  store::Cell wanted;
+  wanted.type = store::Cell::Type::text;
+  wanted.text = attempt_uid;
+  const store::ResultSet found = store.query(
+      "SELECT k.uid FROM check_result k JOIN attempt a ON a.id = k.attempt_id"
+      " WHERE a.uid = ?1 AND k.outcome IN ('falsified', 'error') ORDER BY k.id LIMIT 1",
+      {wanted});
+  return found.rows.empty() ? "" : found.rows[0][0].text;
+}
+
+Json attempt_json(const std::string& uid, const std::string& run_uid, const runner::AttemptResult& result) {
+  Json json = plan::to_json(*result.planned);
+  json["type"] = "attempt";
+  json["attempt"] = uid;
+  json["run"] = run_uid;
+  json["status"] = worker::to_string(result.status);
+  json["detail"] = result.detail;
+  json["seconds"] = Seconds(result.wall).count();
+  Json metrics = Json::object();
+  for (const worker::Record& record : result.records) {
+    if (const auto* metric = std::get_if<worker::MetricRecord>(&record); metric != nullptr && metric->value) {
+      metrics[metric->name] = *metric->value;
+    }
+  }
+  json["metrics"] = metrics;
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Conditions& conditions) {
+  Json json = measure::to_json(measure::find_protocol(conditions.protocol));
+  json["data"] = conditions.data;
+  json["law_cases"] = conditions.law_cases;
+  json["timeout_ns"] = conditions.timeout.count();
+  json["memory_limit_bytes"] = conditions.memory_limit_bytes;
+  return json;
+}
+
+Conditions conditions_from_json(const std::string& text) {
+  const Json json = Json::parse(text);
+  Conditions conditions;
+  conditions.protocol = json.at("name").get<std::string>();
+  conditions.data = json.value("data", conditions.data);
+  conditions.law_cases = json.value("law_cases", conditions.law_cases);
+  conditions.timeout = Nanoseconds(json.value("timeout_ns", conditions.timeout.count()));
+  conditions.memory_limit_bytes = json.value("memory_limit_bytes", conditions.memory_limit_bytes);
+  return conditions;
+}
+
+runner::RunOptions to_run_options(const Conditions& conditions) {
+  runner::RunOptions options;
+  options.protocol = conditions.protocol;
+  options.data = conditions.data;
+  options.timeout = conditions.timeout;
+  options.memory_limit_bytes = conditions.memory_limit_bytes;
+  options.law_cases = conditions.law_cases;
+  return options;
+}
+
+std::vector<store::PlanRow> plan_rows(const plan::Plan& plan) {
+  std::vector<store::PlanRow> rows;
+  rows.reserve(plan.cases.size());
+  for (const plan::PlannedCase& planned : plan.cases) {
+    store::PlanRow row;
+    row.seq = planned.index;
+    row.experiment = planned.experiment->id;
+    row.version = planned.experiment->version;
+    row.case_uid = planned.case_uid;
+    row.params = planned.params;
+    row.implementation = implementation_row(plan, planned);
+    row.world_size = planned.world_size;
+    row.task = planned.task == plan::Task::law ? "law" : "measure";
+    row.law = planned.law;
+    row.seed = std::to_string(planned.seed);
+    row.skip_reason = planned.skip_reason.value_or("");
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+store::Store open_for_writing(const Context& context) {
+  store::Store store = store::Store::open(context.global.database, store::Mode::create);
+  for (const std::string& notice : store.notices()) context.console.note(notice);
+  if (const int closed = store.close_abandoned(); closed > 0) {
+    context.console.note(fmt::format("{} of a writer that is gone closed as aborted", counted(closed, "attempt")));
+  }
+  return store;
+}
+
+store::RowId begin_run(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
+                       const plan::Plan& plan, const Conditions& conditions) {
+  const Json facts = runner::environment_facts();
+  store::RunRow run;
+  run.verb = verb;
+  run.label = label;
+  run.argv = {"syslab"};
+  run.argv.insert(run.argv.end(), context.arguments.begin(), context.arguments.end());
+  run.protocol_json = to_json(conditions).dump();
+  run.root_seed = std::to_string(plan.root_seed);
+  run.environment_json = facts.dump();
+  run.comparability_key = runner::comparability_key(facts);
+  run.build_json = to_json(build_info()).dump();
+  return store.begin_run(run, plan_rows(plan));
+}
+
+Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
+                   const Conditions& conditions) {
+  const auto began = std::chrono::steady_clock::now();
+  const std::string run_uid = store.run_uid(run);
+  const Console& console = context.console;
+  if (console.json()) {
+    console.print_line({{"type", "run"}, {"run", run_uid}, {"cases", plan.cases.size()}});
+  }
+  Progress progress(console, plan, Eta(plan, stored_durations(store, conditions.protocol)));
+  Summary summary(run_uid);
+  std::string attempt_uid;  // of the running case
+  std::size_t done = 0;
+
+  runner::Observer observer;
+  observer.started = [&](const plan::PlannedCase& planned) {
+    attempt_uid = new_uuid7();
+    store.attempt_started(run, planned.index, attempt_uid);
+    progress.started(planned);
+  };
+  observer.progress = [&](const plan::PlannedCase& planned, const worker::ProgressRecord& record) {
+    progress.said(planned, record.text);
+  };
+  observer.heartbeat = [&](const plan::PlannedCase& planned) {
+    store.heartbeat(attempt_uid);
+    progress.heartbeat(planned);
+  };
+  observer.finished = [&](runner::AttemptResult result) {
+    store::AttemptRow row;
+    row.uid = std::exchange(attempt_uid, {});
+    row.plan_seq = result.planned->index;
+    row.status = result.status;
+    row.detail = result.detail;
+    row.facts_json = result.facts_json;
+    row.started_at = result.started_at;
+    row.ended_at = result.ended_at;
+    row.records = result.records;
+    const std::string uid = store.finish_attempt(run, row);
+    ++done;
+    // Only now is it promised: a reader of this line finds the attempt whatever happens to us.
+    if (console.json()) console.print_line(attempt_json(uid, run_uid, result));
+    progress.finished(result);
+    summary.add(*result.planned, result.status, result.detail,
+                result.status == worker::Status::check_failed ? failed_check(store, uid) : "");
+  };
+  runner::run_plan(plan, to_run_options(conditions), observer);
+  summary.add_missing(static_cast<std::int64_t>(plan.cases.size() - done));
+  summary.print(context, std::chrono::steady_clock::now() - began);
+  return summary.exit();
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,106 @@
+#include "cli/summary.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/selection.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// A sweep that fails everywhere shall not fill a screen; all of it is in the store.
+constexpr std::size_t kConcernsShown = 20;
+
+std::string quoted(const std::string& word) {
+  const bool plain = word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.=,:/") ==
+                     std::string::npos;
+  return plain ? word : "'" + word + "'";
+}
+
+// The command that runs this one case again.
+std::string command_for(const plan::PlannedCase& planned) {
+  std::string command = fmt::format("syslab run {} --laws none", planned.experiment->id);
+  if (!planned.implementation.empty()) command += " --impl " + quoted(planned.implementation);
+  for (const auto& [name, value] : planned.params) command += " -a " + quoted(name + "=" + to_string(value));
+  return command;
+}
+
+}  // namespace
+
+void Summary::add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
+                  const std::string& failed_check) {
+  ++total_;
+  ++counts_[status];
+  const Exit exit = exit_of(status, planned.experiment->oom_is_an_answer);
+  exit_ = worse(exit_, exit);
+  if (std::find(experiments_.begin(), experiments_.end(), planned.experiment->id) == experiments_.end()) {
+    experiments_.push_back(planned.experiment->id);
+  }
+  if (exit == Exit::well) return;
+  std::string command = "syslab replay " + failed_check;
+  if (failed_check.empty()) {
+    command = planned.task == plan::Task::law
+                  ? fmt::format("syslab check {} --impl {}", planned.experiment->id, quoted(planned.implementation))
+                  : command_for(planned);
+  }
+  concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command), exit});
+}
+
+Exit Summary::exit() const { return missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_; }
+
+std::string Summary::next_command() const {
+  if (missing_ > 0) return "syslab resume " + run_uid_;
+  if (experiments_.empty()) return "syslab list";
+  return fmt::format("syslab report {}", fmt::join(experiments_, " "));
+}
+
+void Summary::print(const Context& context, Nanoseconds took) const {
+  const Console& console = context.console;
+  if (console.json()) {
+    Json counts = Json::object(), concerns = Json::array();
+    for (const auto& [status, count] : counts_) counts[std::string(worker::to_string(status))] = count;
+    for (const Concern& concern : concerns_) {
+      concerns.push_back({{"case", concern.label},
+                          {"status", concern.status},
+                          {"detail", concern.detail},
+                          {"command", concern.command}});
+    }
+    console.print_line({{"type", "summary"},
+                        {"run", run_uid_},
+                        {"counts", counts},
+                        {"missing", missing_},
+                        {"concerns", concerns},
+                        {"exit", static_cast<int>(exit())},
+                        {"seconds", Seconds(took).count()}});
+    return;
+  }
+  if (console.quiet()) return;
+  std::string counts;
+  for (const auto& [status, count] : counts_) {
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, worker::to_string(status));
+  }
+  if (missing_ > 0) counts += fmt::format("{}{} missing", counts.empty() ? "" : ", ", missing_);
+  const Style verdict = exit() == Exit::well ? Style::good : Style::bad;
+  std::string text = fmt::format("{} in {}: {}\n", console.styled(counted(total_ + missing_, "case"), Style::bold),
+                                 format_duration(took), console.styled(counts, verdict));
+  std::vector<Concern> sorted = concerns_;  // what is wrong before what is missing
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Concern& a, const Concern& b) {
+    return a.exit != b.exit && worse(a.exit, b.exit) == a.exit;
+  });
+  for (std::size_t i = 0; i < std::min(sorted.size(), kConcernsShown); ++i) {
+    const Concern& concern = sorted[i];
+    text +=
+        fmt::format("  {} {}{}\n      {}\n", console.styled(concern.status, Style::bad), concern.label,
+                    concern.detail.empty() ? "" : ": " + concern.detail, console.styled(concern.command, Style::dim));
+  }
+  if (sorted.size() > kConcernsShown) {
+    text += fmt::format("  and {} more: syslab query 'SELECT * FROM v_failures'\n", sorted.size() - kConcernsShown);
+  }
+  text += fmt::format("run {}\nnext: {}\n", run_uid_, next_command());
+  console.print(text);
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,108 @@
+#include "cli/command_line.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "core/error.hpp"
+
+namespace syslab::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+template <typename Options>
+Options parsed(const Words& words, GlobalOptions* global = nullptr) {
+  const auto result = parse_command_line(words);
+  const CommandLine& line = std::get<CommandLine>(result);
+  if (global != nullptr) *global = line.global;
+  return std::get<Options>(line.verb);
+}
+
+std::string fault(const Words& words) {
+  try {
+    parse_command_line(words);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    return error.what();
+  }
+  ADD_FAILURE() << "no error";
+  return {};
+}
+
+std::string information(const Words& words) { return std::get<Information>(parse_command_line(words)).text; }
+
+TEST(CommandLine, ReadsARun) {
+  const auto run =
+      parsed<RunOptions>({"run",      "flash_forward", "-a",     "seq=128,1024", "weighted_sum", "-a",      "dim=64",
+                          "--preset", "smoke",         "--impl", "na*",          "--mine",       "me=k.so", "--seed",
+                          "7",        "--laws",        "none",   "--timeout",    "5s",           "--label", "try"});
+  EXPECT_EQ(run.selection.names, (Words{"flash_forward", "weighted_sum"}));
+  EXPECT_EQ(run.selection.assignments, (Words{"seq=128,1024", "dim=64"}));
+  EXPECT_EQ(run.selection.preset, "smoke");
+  EXPECT_EQ(run.selection.implementations, Words{"na*"});
+  EXPECT_EQ(run.selection.mine, Words{"me=k.so"});
+  EXPECT_EQ(run.selection.seed, 7U);
+  EXPECT_EQ(run.laws, Laws::none);
+  EXPECT_EQ(run.timeout, "5s");
+  EXPECT_EQ(run.label, "try");
+  EXPECT_FALSE(run.protocol.has_value());
+}
+
+TEST(CommandLine, TakesGlobalOptionsBeforeAndAfterTheVerb) {
+  for (const Words& words : {Words{"--db", "x.db", "--json", "--color", "never", "list"},
+                             Words{"list", "--db", "x.db", "--json", "--color", "never"}}) {
+    GlobalOptions global;
+    parsed<ListOptions>(words, &global);
+    EXPECT_EQ(global.database, "x.db");
+    EXPECT_TRUE(global.json);
+    EXPECT_EQ(global.color, Color::never);
+  }
+}
+
+TEST(CommandLine, ReadsTheDatabaseFromTheEnvironmentUnlessItIsGiven) {
+  ::setenv("SYSLAB_DB", "from_environment.db", 1);
+  GlobalOptions global;
+  parsed<ListOptions>({"list"}, &global);
+  EXPECT_EQ(global.database, "from_environment.db");
+  parsed<ListOptions>({"list", "--db", "given.db"}, &global);
+  EXPECT_EQ(global.database, "given.db");
+  ::unsetenv("SYSLAB_DB");
+  parsed<ListOptions>({"list"}, &global);
+  EXPECT_EQ(global.database, "syslab.db");
+}
+
+TEST(CommandLine, NamesTheNearestVerbAndOption) {
+  EXPECT_NE(fault({"rnu", "flash_forward"}).find("'run'"), std::string::npos);
+  EXPECT_NE(fault({"--db", "list", "lits"}).find("'list'"), std::string::npos);
+  EXPECT_NE(fault({"run", "x", "--presett", "smoke"}).find("'--preset'"), std::string::npos);
+  EXPECT_NE(fault({"--jsno", "list"}).find("'--json'"), std::string::npos);
+}
+
+TEST(CommandLine, RefusesValuesThatAnOptionDoesNotTake) {
+  EXPECT_NE(fault({"run", "x", "--laws", "some"}).find("some"), std::string::npos);
+  EXPECT_NE(fault({"check", "x", "--contract", "weak"}).find("weak"), std::string::npos);
+  EXPECT_NE(fault({"query", "SELECT 1", "--to", "pdf"}).find("pdf"), std::string::npos);
+  fault({"run", "x", "--seed", "minus"});
+  fault({"run", "x", "--seed", "-1"});
+  fault({"run", "x", "--seed"});
+  fault({"check", "x", "--cases", "0"});
+  fault({"run"});
+  fault({"query", "SELECT 1", "SELECT 2"});
+}
+
+TEST(CommandLine, ShowsHelpWithTheHeadlineVerbsFirstAndTheWorkerNotAtAll) {
+  const std::string help = information({});
+  EXPECT_EQ(help, information({"--help"}));
+  EXPECT_LT(help.find("check"), help.find("More"));
+  EXPECT_LT(help.find("\n  run "), help.find("More"));
+  EXPECT_GT(help.find("\n  resume "), help.find("More"));
+  EXPECT_EQ(help.find("worker"), std::string::npos);
+  EXPECT_NE(information({"run", "--help"}).find("--preset"), std::string::npos);
+  EXPECT_EQ(information({"--version"}).rfind("syslab 0.1.0 (", 0), 0U);
+}
+
+TEST(CommandLine, KeepsTheHiddenWorkerVerb) { parsed<WorkerOptions>({"worker"}); }
+
+}  // namespace
+}  // namespace syslab::cli

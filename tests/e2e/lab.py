@@ -1,0 +1,71 @@
+"""What the end-to-end tests share: the built binary, a folder of their own, and the database seen by another eye."""
+import json
+import os
+import pathlib
+import shutil
+import sqlite3
+import subprocess
+import tempfile
+import unittest
+
+SYSLAB = os.environ["SYSLAB_BINARY"]
+ENDED = ("ok", "check_failed", "unsupported", "skipped", "oom", "timeout", "crashed", "error", "aborted")
+
+
+class Lab(unittest.TestCase):
+    """A temporary folder with a database; syslab is run in it."""
+
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="syslab_e2e_"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.db = self.folder / "lab.db"
+
+    def environment(self):
+        kept = {name: value for name, value in os.environ.items() if not name.startswith("SYSLAB_")}
+        return {**kept, "SYSLAB_DB": str(self.db), "NO_COLOR": "1"}
+
+    def command(self, *arguments):
+        return [SYSLAB, *map(str, arguments)]
+
+    def syslab(self, *arguments, expect=0, timeout=240, **options):
+        """Runs to the end; fails unless the exit code is `expect` (None: any)."""
+        done = subprocess.run(self.command(*arguments), cwd=self.folder, env=self.environment(), text=True,
+                              capture_output=True, timeout=timeout, **options)
+        if expect is not None:
+            self.assertEqual(done.returncode, expect,
+                             f"syslab {' '.join(map(str, arguments))}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+        return done
+
+    def json(self, *arguments, **options):
+        return json.loads(self.syslab(*arguments, "--json", **options).stdout)
+
+    def lines(self, *arguments, **options):
+        """The JSON lines of a verb that runs cases."""
+        return [json.loads(line) for line in self.syslab(*arguments, "--json", **options).stdout.splitlines()]
+
+    def sql(self, statement, *parameters, db=None):
+        """Past syslab, by Python's own SQLite."""
+        connection = sqlite3.connect(f"file:{db or self.db}?mode=ro", uri=True)
+        try:
+            return connection.execute(statement, parameters).fetchall()
+        finally:
+            connection.close()
+
+    def assert_intact(self, db=None):
+        self.assertEqual(self.sql("PRAGMA integrity_check", db=db), [("ok",)])
+        self.assertEqual(self.sql("PRAGMA foreign_key_check", db=db), [])
+
+    def ended_attempts(self, run_uid):
+        """(plan_seq, status, attempt uid) of every ended attempt of a run."""
+        marks = ",".join("?" * len(ENDED))
+        return self.sql(
+            "SELECT a.plan_seq, e.status, a.uid FROM attempt a JOIN run r ON r.id = a.run_id"
+            f" JOIN attempt_event e ON e.attempt_id = a.id AND e.status IN ({marks}) WHERE r.uid = ?", *ENDED, run_uid)
+
+
+def attempts(lines):
+    return [line for line in lines if line.get("type") == "attempt"]
+
+
+def summary(lines):
+    return next(line for line in lines if line.get("type") == "summary")

@@ -1,0 +1,98 @@
+"""The parent killed at any moment: what was acknowledged is there, and `resume` finishes each planned case once."""
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import threading
+import time
+import unittest
+from collections import Counter
+
+from lab import Lab, attempts, summary
+
+CASES = 25
+ROUNDS = 8
+
+
+class Killed(Lab):
+    def start(self, *arguments):
+        return subprocess.Popen(self.command(*arguments), cwd=self.folder, env=self.environment(), text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def acknowledged_until_killed(self, process, after):
+        """Kills the process `after` seconds from its first line; the uids of attempts it had promised by then."""
+        killer = None
+        uids, run = [], None
+        for line in process.stdout:
+            if killer is None:
+                killer = threading.Timer(after, process.kill)
+                killer.start()
+            if not line.endswith("\n"):
+                break  # cut short by the kill: nothing was promised
+            message = json.loads(line)
+            run = message.get("run", run)
+            if message["type"] == "attempt":
+                uids.append(message["attempt"])
+        process.wait()
+        killer.cancel()
+        return run, uids
+
+    def test_kill_9_loses_nothing_that_was_acknowledged(self):
+        moments = random.Random(20260601)
+        for round_number in range(ROUNDS):
+            self.db = self.folder / f"round{round_number}.db"
+            process = self.start("run", "selftest_empty", "-a", f"repeat=1:{CASES}:1", "--json")
+            run, uids = self.acknowledged_until_killed(process, moments.uniform(0.0, 0.4))
+            with self.subTest(round=round_number, acknowledged=len(uids), exit=process.returncode):
+                self.assert_intact()
+                stored = {uid for _, _, uid in self.ended_attempts(run)}
+                self.assertLessEqual(set(uids), stored)
+                resumed = self.lines("resume", run)
+                self.assertEqual(summary(resumed)["exit"], 0)
+                well = Counter(seq for seq, status, _ in self.ended_attempts(run) if status == "ok")
+                self.assertEqual(well, Counter(range(CASES)), "each planned case once")
+                again = {line["index"] for line in attempts(resumed)}
+                finished = {seq for seq, _, uid in self.ended_attempts(run) if uid in uids}
+                self.assertEqual(again & finished, set(), "resume repeated what was finished")
+
+    def test_a_worker_does_not_outlive_its_killed_parent(self):
+        process = self.start("run", "selftest_faults", "-a", "fault=hang", "--timeout", "60s", "--json")
+        deadline = time.monotonic() + 20
+        children = []
+        while not children and time.monotonic() < deadline:
+            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            time.sleep(0.01)
+        self.assertTrue(children, "no worker was started")
+        process.kill()
+        process.communicate()
+        while time.monotonic() < deadline and any(self.alive(pid) for pid in children):
+            time.sleep(0.02)
+        self.assertFalse(any(self.alive(pid) for pid in children))
+
+    @staticmethod
+    def alive(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+        except OSError:
+            return False
+
+    def test_an_interrupted_run_says_how_to_go_on(self):
+        process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "3s"),
+                                   cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3)
+        self.assertIn("1 aborted", out)
+        self.assertIn("1 missing", out)
+        self.assertIn("syslab resume", out)
+        resumed = attempts(self.lines("resume", expect=3))  # under the timeout of the run
+        self.assertEqual([(line["params"]["fault"], line["status"]) for line in resumed],
+                         [("hang", "timeout"), ("none", "ok")])
+
+
+if __name__ == "__main__":
+    unittest.main()

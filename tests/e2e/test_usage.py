@@ -1,0 +1,75 @@
+"""What is asked wrongly is answered with what was meant, exit code 2, and nothing is made."""
+import json
+import unittest
+
+from lab import Lab
+
+
+class Usage(Lab):
+    def wrong(self, *arguments, names):
+        done = self.syslab(*arguments, expect=2)
+        self.assertIn(names, done.stderr)
+        self.assertEqual(list(self.folder.iterdir()), [], "a refused command left something behind")
+        as_json = self.syslab(*arguments, "--json", expect=2)
+        error = json.loads(as_json.stdout)["error"]
+        self.assertEqual(error["kind"], "usage")
+        self.assertIn(names, error["message"])
+
+    def test_unknown_verb(self):
+        self.wrong("rnu", "flash_forward", names="'run'")
+
+    def test_unknown_option(self):
+        self.wrong("run", "flash_forward", "--presets", "smoke", names="'--preset'")
+
+    def test_unknown_experiment(self):
+        for verb in ("run", "check", "plan", "describe", "list", "report"):
+            self.wrong(verb, "flash_foward", names="'flash_forward'")
+
+    def test_unknown_axis_value_preset_implementation(self):
+        self.wrong("run", "flash_forward", "-a", "sek=128", names="'seq'")
+        self.wrong("run", "flash_forward", "-a", "dtype=bf61", names="'bf16'")
+        self.wrong("plan", "flash_forward", "-a", "seq=many", names="whole numbers")
+        self.wrong("plan", "flash_forward", "-a", "seq=1:9", names="lo:hi:step")
+        self.wrong("run", "flash_forward", "--preset", "smoek", names="'smoke'")
+        self.wrong("run", "flash_forward", "--impl", "niave", names="'naive'")
+
+    def test_unknown_protocol_hand_out_contract(self):
+        self.wrong("run", "flash_forward", "--protocol", "kernle", names="kernel")
+        self.wrong("run", "flash_forward", "--handout", "2024", names="2026")
+        self.wrong("check", "flash_forward", "--contract", "some", names="handout")
+        self.wrong("run", "flash_forward", "--timeout", "soon", names="30s")
+        self.wrong("run", "flash_forward", "--memory-limit", "much", names="2Gi")
+
+    def test_wrong_mine(self):
+        self.wrong("check", "flash_forward", "--mine", "kernel.so", names="NAME=")
+        self.wrong("check", "flash_forward", "--mine", "me=none.so", names="none.so")
+        self.wrong("run", "mixed_precision_accumulation", "--mine", f"me={__file__}:Class", names="--mine")
+
+    def test_reading_makes_no_database(self):
+        for arguments in (("report",), ("query", "SELECT 1"), ("resume",), ("replay", "0123")):
+            self.wrong(*arguments, names="no database")
+
+    def test_unknown_run_and_check(self):
+        self.syslab("run", "selftest_empty")
+        self.assertIn("no run", self.syslab("resume", "ffff", expect=2).stderr)
+        self.assertIn("no check", self.syslab("replay", "ffff", expect=2).stderr)
+
+    def test_a_query_that_is_wrong_or_writes(self):
+        self.syslab("run", "selftest_empty")
+        self.assertIn("no such column", self.syslab("query", "SELECT nosuch", expect=2).stderr)
+        self.syslab("query", "DELETE FROM run", expect=2)
+        self.syslab("query", "SELECT 1; SELECT 2", expect=2)
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
+
+    def test_help_and_version(self):
+        help_text = self.syslab("--help").stdout
+        self.assertEqual(self.syslab().stdout, help_text)
+        for verb in ("check", "run", "report", "list", "describe", "plan", "resume", "replay", "query", "merge", "env",
+                     "doctor"):
+            self.assertIn(f"  {verb} ", help_text)
+            self.assertIn(f"syslab {verb}", self.syslab(verb, "--help").stdout)
+        self.assertRegex(self.syslab("--version").stdout, r"^syslab \d+\.\d+\.\d+ \(")
+
+
+if __name__ == "__main__":
+    unittest.main()

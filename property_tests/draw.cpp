@@ -11,6 +11,12 @@ void showValue(DType dtype, std::ostream& stream) { stream << to_string(dtype); 
 
 namespace syslab::property {
 
+std::int64_t draw_size(const char* name, const std::vector<std::int64_t>& sizes, std::int64_t limit) {
+  const auto end = std::upper_bound(sizes.begin(), sizes.end(), limit);
+  const auto usable = static_cast<std::size_t>(std::max<std::ptrdiff_t>(end - sizes.begin(), 1));
+  return *one_of(sizes, edge_sizes(), sizes.empty() ? 0 : usable).as(name);
+}
+
 std::int64_t draw_below(const char* name, std::int64_t end) {
   std::vector<std::int64_t> values(static_cast<std::size_t>(std::max<std::int64_t>(end, 1)));
   std::iota(values.begin(), values.end(), 0);

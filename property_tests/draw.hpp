@@ -1,8 +1,8 @@
 // What laws draw: sizes at tile edges, dtypes, layouts, seeds. Never floats: tensors follow from the seed, because
 // RapidCheck shrinks shapes well and floats poorly.
 //
-// A law draws in a fixed order. While shrinking, RapidCheck plays later draws back by position, so what a draw may
-// yield must only widen when an earlier value gets smaller.
+// While shrinking, RapidCheck makes one value simpler and draws all later ones again from the same random numbers. So a
+// value must depend as little as may be on those before it: a limit that widens must leave a small choice as it was.
 #pragma once
 
 #include <rapidcheck.h>
@@ -23,21 +23,23 @@ void showValue(DType dtype, std::ostream& stream);  // RapidCheck finds it by th
 
 namespace syslab::property {
 
-// One of `values`, sorted from the simplest on, and mostly one that is also in `favoured`. Shrinks towards the front.
+// One of `values`, sorted from the simplest on, and mostly one that is also in `favoured`; one of the first `usable` if
+// the choice lies beyond them. Shrinks towards the front.
 template <typename T>
-rc::Gen<T> one_of(std::vector<T> values, const std::vector<T>& favoured = {}) {
+rc::Gen<T> one_of(std::vector<T> values, const std::vector<T>& favoured, std::size_t usable) {
   std::vector<std::size_t> preferred;
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (std::find(favoured.begin(), favoured.end(), values[i]) != favoured.end()) preferred.push_back(i);
   }
-  return [values = std::move(values), preferred = std::move(preferred)](const rc::Random& random, int) {
-    if (values.empty()) throw rc::GenerationFailure("nothing to choose from");
+  return [values = std::move(values), preferred = std::move(preferred), usable](const rc::Random& random, int) {
+    if (usable == 0) throw rc::GenerationFailure("nothing to choose from");
     rc::Random source = random;
     const std::uint64_t coin = source.split().next(), number = source.split().next();
     const bool favour = !preferred.empty() && coin % 4 != 0;
-    const std::size_t index = favour ? preferred[number % preferred.size()] : number % values.size();
+    const std::size_t chosen = favour ? preferred[number % preferred.size()] : number % values.size();
     return rc::shrinkable::map(
-        rc::shrinkable::shrinkRecur(index, [](std::size_t at) { return rc::shrink::towards<std::size_t>(at, 0); }),
+        rc::shrinkable::shrinkRecur(chosen < usable ? chosen : chosen % usable,
+                                    [](std::size_t at) { return rc::shrink::towards<std::size_t>(at, 0); }),
         [values](std::size_t at) { return values[at]; });
   };
 }
@@ -45,9 +47,12 @@ rc::Gen<T> one_of(std::vector<T> values, const std::vector<T>& favoured = {}) {
 // Draws now, inside a law's body, under this name.
 template <typename T>
 T draw(const char* name, std::vector<T> simplest_first, const std::vector<T>& favoured = {}) {
-  return *one_of(std::move(simplest_first), favoured).as(name);
+  const std::size_t all = simplest_first.size();
+  return *one_of(std::move(simplest_first), favoured, all).as(name);
 }
 
+// A size of ascending `sizes` that is at most `limit`, or the smallest.
+std::int64_t draw_size(const char* name, const std::vector<std::int64_t>& sizes, std::int64_t limit);
 std::int64_t draw_below(const char* name, std::int64_t end);  // uniform in [0, end), shrinks towards 0
 std::uint64_t draw_seed();                                    // small, so that it is easy to type
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
+#include <limits>
 
 #include "core/error.hpp"
 
@@ -53,9 +53,13 @@ void demand_unharmed(const check::GuardedTensor& tensor) {
 
 void demand_written(const check::GuardedTensor& tensor) {
   demand_unharmed(tensor);
-  if (const std::int64_t count = tensor.unwritten(); count > 0) {
-    fail(fmt::format("{}: {} of {} elements never written", tensor.spec().name, count, tensor.spec().shape.elements()));
-  }
+  if (tensor.unwritten() == 0) return;
+  // Every number will do: what is left is the poison (and NaNs, if the kernel made any).
+  const std::vector<double> any(static_cast<std::size_t>(tensor.spec().shape.elements()), 0.0);
+  const double anywhere[] = {std::numeric_limits<double>::infinity()};
+  const check::Comparison forgotten = check::compare(tensor.view(), any, anywhere);
+  fail(fmt::format("{}: {} of {} elements never written, within [{}]", tensor.spec().name, forgotten.unwritten,
+                   forgotten.compared, forgotten.wrong_box()));
 }
 
 }  // namespace syslab::property

@@ -94,7 +94,8 @@ const std::vector<Entry>& entries() {
       {"attention.half_no_worse_than_naive",
        "in half precision the worst error is at most twice the naive kernel's in the same dtype",
        half_no_worse_than_naive,
-       {.dtypes = kHalf},
+       // Rows long enough for a half-precision accumulator to show.
+       {.dtypes = kHalf, .least_seq_k = 128, .most_seq = 512},
        when_not_naive},
   };
   return list;

@@ -39,9 +39,9 @@ ForwardOracle oracle_of(const Sample& sample) {
 void demand_same(const Subject& subject, const Sample& sample, const ForwardValues& found,
                  const ForwardValues& expected, const std::string& after, Observation& observation) {
   const ForwardOracle oracle = subject.exact() ? ForwardOracle{} : oracle_of(sample);
-  property::demand_within("out " + after, found.out, sample.query_shape(), expected.out, twice(subject, oracle.out),
+  property::demand_within(after + ": out", found.out, sample.query_shape(), expected.out, twice(subject, oracle.out),
                           observation);
-  property::demand_within("lse " + after, found.lse, sample.lse_shape(), expected.lse, twice(subject, oracle.lse),
+  property::demand_within(after + ": lse", found.lse, sample.lse_shape(), expected.lse, twice(subject, oracle.lse),
                           observation);
 }
 
@@ -77,7 +77,7 @@ void demand_permutable(const Subject& subject, const Sample& sample, const std::
 void demand_same_bits(const check::GuardedTensor& again, const check::GuardedTensor& first, Observation& observation) {
   const std::vector<double> found = to_doubles(again.view()), expected = to_doubles(first.view());
   if (std::memcmp(found.data(), expected.data(), found.size() * sizeof(double)) == 0) return observation.record(0, 0);
-  const std::string name = again.spec().name + " of the second run";
+  const std::string name = "second run: " + again.spec().name;
   property::demand_equal(name, found, again.spec().shape, expected, observation);
   property::fail(name + ": differs from the first in the sign of a zero or in a NaN");
 }
@@ -171,7 +171,7 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
   const auto demand_read_only = [](const check::GuardedTensor& tensor, const std::vector<double>& values) {
     property::demand_unharmed(tensor);
     Observation ignored;
-    property::demand_equal("input " + tensor.spec().name + " after the call", to_doubles(tensor.view()),
+    property::demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()),
                            tensor.spec().shape, values, ignored);
   };
   const auto demand_forward = [&](const ForwardCall& call) {

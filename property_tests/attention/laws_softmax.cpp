@@ -77,13 +77,13 @@ void shift_invariance(const Subject& subject, Observation& observation) {
   Bounded after = bounded_forward(subject, sample);
 
   for (std::size_t i = 0; i < after.out.size(); ++i) after.out_bound[i] += before.out_bound[i];
-  demand_within("out after the shift", after.out, sample.query_shape(), before.out, after.out_bound, observation);
+  demand_within("after the shift: out", after.out, sample.query_shape(), before.out, after.out_bound, observation);
   std::vector<double> expected(before.lse);
   for (std::size_t i = 0; i < expected.size(); ++i) {
     expected[i] += static_cast<double>(problem.effective_scale()) * shift;
     after.lse_bound[i] += before.lse_bound[i];
   }
-  demand_within("lse after the shift", after.lse, sample.lse_shape(), expected, after.lse_bound, observation);
+  demand_within("after the shift: lse", after.lse, sample.lse_shape(), expected, after.lse_bound, observation);
 }
 
 // Attention over the first s keys and over the rest, joined by their log-sum-exps, is attention over all. Under the
@@ -134,9 +134,9 @@ void split_keys(const Subject& subject, Observation& observation) {
       out[i] = low_weight * left.out[i] + high_weight * right.out[j];
     }
   }
-  const std::string where = fmt::format(" against parts split at key {}", split);
-  demand_within("out" + where, all.out, whole.query_shape(), out, out_bound, observation);
-  demand_within("lse" + where, all.lse, whole.lse_shape(), lse, lse_bound, observation);
+  const std::string where = fmt::format("against parts split at key {}: ", split);
+  demand_within(where + "out", all.out, whole.query_shape(), out, out_bound, observation);
+  demand_within(where + "lse", all.lse, whole.lse_shape(), lse, lse_bound, observation);
 }
 
 // Gradients of f = Σ dO∘O against five-point differences of the double-precision reference at some seeded coordinates:

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <ostream>
 
 #include "property_tests/draw.hpp"
@@ -20,7 +21,7 @@ Menu contract_menu(Contract contract, const Wants& wants) {
   Menu menu;
   if (contract == Contract::handout) {
     menu.masks = {Mask::none, Mask::top_left};
-    menu.seq_q = menu.seq_k = {16, 32, 64, 128};
+    menu.seq_q = menu.seq_k = {16, 32, 64, 128, 256};
     menu.head_dim = {16, 32, 64, 128};
     menu.heads_kv = menu.heads_per_kv = {1};
     menu.batch = {1, 2, 4};
@@ -29,7 +30,7 @@ Menu contract_menu(Contract contract, const Wants& wants) {
     menu.layouts = {Layout::contiguous};
   } else {
     menu.masks = {Mask::none, Mask::top_left, Mask::bottom_right};
-    menu.seq_q = menu.seq_k = property::sizes_up_to(257);
+    menu.seq_q = menu.seq_k = property::sizes_up_to(wants.most_seq);
     menu.head_dim = property::sizes_up_to(256);
     menu.heads_kv = menu.heads_per_kv = menu.batch = {1, 2, 3};
     menu.scale = {0.0F, 1.0F, 0.25F, -0.5F};
@@ -136,20 +137,18 @@ MenuOrReason menu_for(const Rung& rung, Contract contract, const Wants& wants) {
 }
 
 Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction) {
-  using property::at_most;
   using property::draw;
-  const std::vector<std::int64_t>& edges = property::edge_sizes();
+  constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
   Sample sample;
   Problem& problem = sample.problem;
   problem.dtype = draw("dtype", menu.dtypes);
   problem.mask = draw("mask", menu.masks);
-  problem.seq_q = draw("seq_q", menu.seq_q, edges);
-  problem.seq_k = menu.square ? problem.seq_q : draw("seq_k", menu.seq_k, edges);
-  // Later sizes take what the earlier ones leave of the volume, but at least their smallest.
+  problem.seq_q = property::draw_size("seq_q", menu.seq_q, kAny);
+  problem.seq_k = menu.square ? problem.seq_q : property::draw_size("seq_k", menu.seq_k, kAny);
+  // Later sizes take what the earlier ones leave of the volume.
   std::int64_t volume = problem.seq_q * problem.seq_k;
   const auto draw_rest = [&](const char* name, const std::vector<std::int64_t>& values) {
-    std::vector<std::int64_t> affordable = at_most(values, std::max(values.front(), kMostVolume / volume));
-    const std::int64_t size = draw(name, std::move(affordable), edges);
+    const std::int64_t size = property::draw_size(name, values, kMostVolume / volume);
     volume *= size;
     return size;
   };

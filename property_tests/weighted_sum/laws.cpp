@@ -52,9 +52,8 @@ Sample draw_sample(const Subject& subject, Direction direction) {
     if (!subject.rung.supports(Problem{64, 64, dtype}, direction)) dtypes.push_back(dtype);
   }
   problem.dtype = property::draw("dtype", dtypes);
-  problem.rows = property::draw("rows", sizes, property::edge_sizes());
-  problem.dim = property::draw("dim", property::at_most(sizes, std::max(sizes.front(), kMostElements / problem.rows)),
-                               property::edge_sizes());
+  problem.rows = property::draw_size("rows", sizes, sizes.back());
+  problem.dim = property::draw_size("dim", sizes, kMostElements / problem.rows);
   sample.layout = property::draw<Layout>(
       "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
   sample.seed = property::draw_seed();
@@ -169,7 +168,7 @@ void linearity(const Subject& subject, Observation& observation) {
     expected[i] = a * y1[i] + b * y2[i];
     bound[i] += std::abs(a) * e1.bound[i] + std::abs(b) * e2.bound[i];
   }
-  demand_within("y(a·x1 + b·x2)", found, {first.problem.rows}, expected, bound, observation, kRows);
+  demand_within("of a·x1 + b·x2: y", found, {first.problem.rows}, expected, bound, observation, kRows);
 }
 
 void row_permutation(const Subject& subject, Observation& observation) {
@@ -186,7 +185,7 @@ void row_permutation(const Subject& subject, Observation& observation) {
     for (double& width : bound) width *= 2;
   }
   const ForwardCall call = call_forward(subject.rung, permuted);
-  demand_within("y after the rows were rotated", call.y.view(), expected, bound, observation, kRows);
+  demand_within("after the rows were rotated: y", call.y.view(), expected, bound, observation, kRows);
 }
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
@@ -194,7 +193,7 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
   const auto demand_read_only = [](const GuardedTensor& tensor, const std::vector<double>& values) {
     property::demand_unharmed(tensor);
     Observation ignored;
-    property::demand_equal("input " + tensor.spec().name + " after the call", to_doubles(tensor.view()),
+    property::demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()),
                            tensor.spec().shape, values, ignored, kRows);
   };
   const ForwardCall forward = call_forward(subject.rung, sample);

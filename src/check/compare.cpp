@@ -46,16 +46,6 @@ void widen_box(const std::vector<std::int64_t>& where, Comparison& result) {
   }
 }
 
-std::string describe_box(const Comparison& result) {
-  std::string text;
-  for (std::size_t dim = 0; dim < result.wrong_first.size(); ++dim) {
-    if (dim > 0) text += ", ";
-    text += std::to_string(result.wrong_first[dim]);
-    if (result.wrong_last[dim] != result.wrong_first[dim]) text += "…" + std::to_string(result.wrong_last[dim]);
-  }
-  return text;
-}
-
 const void* element(const ConstTensorView& view, std::int64_t index) {
   std::int64_t offset = 0;
   for (int dim = view.shape.rank() - 1; dim >= 0; --dim) {
@@ -104,13 +94,23 @@ Comparison compare(const ConstTensorView& found, std::span<const double> expecte
   return result;
 }
 
+std::string Comparison::wrong_box() const {
+  std::string text;
+  for (std::size_t dim = 0; dim < wrong_first.size(); ++dim) {
+    if (dim > 0) text += ", ";
+    text += std::to_string(wrong_first[dim]);
+    if (wrong_last[dim] != wrong_first[dim]) text += "…" + std::to_string(wrong_last[dim]);
+  }
+  return text;
+}
+
 std::string Comparison::describe(std::string_view name) const {
   if (compared == 0) return fmt::format("{}: no element was compared", name);
   const std::string place = fmt::format("{}[{}]", name, fmt::join(worst_index, ", "));
   std::string text = fmt::format("{}: found {:.9g}, expected {:.9g} ± {:.3g}", place, found, expected, worst_tolerance);
   if (std::isfinite(worst_ratio)) text += fmt::format(" ({:.3g} × the bound)", worst_ratio);
   text += passed ? fmt::format("; all {} within their bounds", compared)
-                 : fmt::format("; {} of {} wrong, within [{}]", wrong, compared, describe_box(*this));
+                 : fmt::format("; {} of {} wrong, within [{}]", wrong, compared, wrong_box());
   if (unwritten > 0) text += fmt::format(", {} never written", unwritten);
   return text;
 }

@@ -22,6 +22,7 @@ struct Comparison {
   double found = 0, expected = 0;         // there
   // The smallest box that holds all wrong elements, both ends included: a fault of tiles shows in its edges.
   std::vector<std::int64_t> wrong_first, wrong_last;
+  std::string wrong_box() const;  // "2, 16…31, 0…63"
   // "out[2, 17, 5]: found …, expected … ± …; 12 of 4096 wrong, within [2, 16…31, 0…63], 3 never written"
   std::string describe(std::string_view name) const;
 };

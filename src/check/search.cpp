@@ -65,6 +65,8 @@ class Watched {
       throw;
     } catch (const rc::GenerationFailure&) {
       throw;
+    } catch (const Unsupported& reason) {  // this input is not for this implementation
+      throw rc::detail::CaseResult(rc::detail::CaseResult::Type::Discard, reason.what());
     } catch (const Error& error) {
       if (unanswered(error)) unanswered_because_ = error.what();
       if (error.kind() == ErrorKind::check) fail_case(error.what());

@@ -30,7 +30,8 @@ class CallChannel {
 
   // Runs `function` ("attention_forward") once. Returns the time the implementation itself took by its own monotonic
   // clock, device-synchronised, without transport. Throws Error(check) when the implementation raised (its text is in
-  // the message), Error(comm) when its process is gone, Error(oom) when it ran out of memory.
+  // the message), Error(comm) when its process is gone, Error(oom) when it ran out of memory, Unsupported when it says
+  // that it cannot do this.
   virtual Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs,
                            std::span<const NamedOutput> outputs, const Params& options) = 0;
 };

@@ -29,6 +29,13 @@ class Error : public std::runtime_error {
   std::string call_;
 };
 
+// Not a failure: an implementation says that it cannot do what was asked (a dtype, a mask, grouped heads). A case ends
+// as `unsupported` with this reason; a law passes over the input.
+class Unsupported : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // Throws Error with the text of `errno_value` appended. `action` reads "open 'x.db'".
 [[noreturn]] void throw_errno(ErrorKind kind, std::string_view action, int errno_value, std::string call);
 

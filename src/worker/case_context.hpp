@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/call_channel.hpp"
+#include "core/error.hpp"
 #include "core/random.hpp"
 #include "worker/protocol.hpp"
 
@@ -38,10 +39,7 @@ class CaseContext {
 };
 
 // Thrown by a case that cannot be done here; the attempt ends as `unsupported` with this reason.
-class Unsupported : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using syslab::Unsupported;
 
 // Thrown after a CheckRecord with outcome falsified or error was emitted; the attempt ends as `check_failed`.
 class CheckFailed : public std::runtime_error {

@@ -130,6 +130,17 @@ TEST(Search, GivesUpWhenPreconditionsLeaveNothing) {
   EXPECT_FALSE(result.message.empty());
 }
 
+TEST(Search, PassesOverInputsThatTheImplementationDoesNotSupport) {
+  const auto picky = [](Observation&) {
+    if (*rc::gen::inRange(0, 100).as("n") % 3 == 0) throw Unsupported("no multiples of three");
+  };
+  const LawResult some = search("t.some", {.seed = 1, .max_success = 50}, picky);
+  EXPECT_EQ(some.outcome, Outcome::passed) << some.message;
+  EXPECT_EQ(some.cases_run, 50);
+  const LawResult none = search("t.none", {.seed = 1}, [](Observation&) { throw Unsupported("nothing at all"); });
+  EXPECT_EQ(none.outcome, Outcome::gave_up);
+}
+
 TEST(Search, HasNotRunWhenNoCaseWasAskedFor) {
   EXPECT_EQ(search("t.none", {.max_success = 0}, [](Observation&) {}).outcome, Outcome::not_run);
 }

@@ -137,6 +137,7 @@ void migrate_a_copy(OpenedFile& file, const OpenOptions& options) {
   auto folder = std::make_unique<TemporaryFolder>();
   const fs::path copy = folder->path() / "migrated.db";
   file.connection->back_up_to(copy);
+  file.connection->checkpoint_on_close();  // it is one of ours, and leaves nothing beside itself
   read_by(file, copy, kReadWrite, fs::path(file.connection->shown_as()));
   file.folder = std::move(folder);
   migrate(*file.connection, options.schema, options.now(), /*keep_copy=*/false);

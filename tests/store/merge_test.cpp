@@ -1,0 +1,224 @@
+#include <gtest/gtest.h>
+
+#include "store/connection.hpp"
+#include "store/options.hpp"
+#include "tests/store/dump.hpp"
+
+namespace syslab::store {
+namespace {
+
+using namespace test;
+
+// A run with one attempt of each kind of finding.
+void fill(const fs::path& path, int attempts = 2) {
+  Store store = Store::open(path, Mode::create);
+  std::vector<PlanRow> plan = a_plan(attempts);
+  plan.push_back(a_law(attempts, "toy.law"));
+  const RowId run = store.begin_run(a_run(), plan);
+  for (int seq = 0; seq < attempts; ++seq) {
+    AttemptRow attempt = an_attempt(seq, 1e-3 * (seq + 1));
+    attempt.records.emplace_back(worker::ArtifactRecord{.kind = "log", .media_type = "text/plain", .content = "hello"});
+    attempt.records.emplace_back(
+        worker::MemoryEventRecord{.t_ns = 5, .delta_bytes = 64, .tag = "q", .category = "input"});
+    store.finish_attempt(run, attempt);
+  }
+  store.finish_attempt(run, a_failure(attempts, worker::Status::crashed, "signal 11"));
+}
+
+// Rows in the tables that no verb writes yet.
+void fill_the_rest(const fs::path& path) {
+  Connection db(path.string(), Connection::Access::read_write, path);
+  db.checkpoint_on_close();
+  db.execute(R"(
+INSERT INTO pin VALUES ('baseline', '2026-05-01T12:00:00.000Z', (SELECT uid FROM run), NULL);
+INSERT INTO submission (uid, at, author, digest, language) VALUES ('sub', '2026-05-01', 'ada', 'dd', 'CUDA');
+INSERT INTO submission_implementation SELECT s.id, i.id FROM submission s, implementation i;
+INSERT INTO comparison (uid, run_id, experiment, params, metric, side_a, side_b, blocks, log_ratio, ci_low, ci_high, verdict)
+  SELECT 'cmp', id, 'toy', '{}', 'time', '{}', '{}', 2, 0.1, 0.05, 0.15, 'slower' FROM run;
+INSERT INTO comparison_block SELECT id, 0, 'ABBA', 0.1 FROM comparison;
+INSERT INTO comparison_block SELECT id, 1, 'BAAB', 0.1 FROM comparison;
+INSERT INTO device_state SELECT min(id), 0, 10, 1980, 2619, 650000, 60, 0 FROM attempt;
+INSERT INTO kernel_stat SELECT min(id), 0, 'forward', 'flash', 3, 300, 90, 110 FROM attempt;
+INSERT INTO span SELECT min(id), 0, 0, 'host', 'step', 'phase', 10, 20 FROM attempt;
+)");
+}
+
+MergeCounts merge(const fs::path& into, const fs::path& from) { return Store::open(into, Mode::create).merge(from); }
+
+std::string dump_of(const fs::path& path) { return dump(Store::open(path, Mode::read_only)); }
+
+TEST(StoreMerge, EveryTableArrivesWhole) {
+  const Folder folder;
+  fill(folder / "a.db");
+  fill_the_rest(folder / "a.db");
+  {
+    const Store source = Store::open(folder / "a.db", Mode::read_only);
+    for (const std::string& table : data_tables(source)) {
+      EXPECT_GT(count(source, "SELECT count(*) FROM " + table), 0) << "this test must see a row of " << table;
+    }
+  }
+  const std::string before = bytes_of(folder / "a.db");
+  const MergeCounts counts = merge(folder / "all.db", folder / "a.db");
+  EXPECT_EQ(counts.runs, 1);
+  EXPECT_EQ(counts.attempts, 3);
+  EXPECT_EQ(counts.already_there, 0);
+  EXPECT_EQ(dump_of(folder / "all.db"), dump_of(folder / "a.db"));
+  EXPECT_TRUE(bytes_of(folder / "a.db") == before) << "the other file was changed";
+}
+
+TEST(StoreMerge, MergingAgainChangesNothing) {
+  const Folder folder;
+  fill(folder / "a.db");
+  fill_the_rest(folder / "a.db");
+  fill(folder / "b.db", 4);
+  merge(folder / "all.db", folder / "a.db");
+  merge(folder / "all.db", folder / "b.db");
+  const std::string once = dump_of(folder / "all.db");
+  const MergeCounts again = merge(folder / "all.db", folder / "a.db");
+  EXPECT_EQ(again.runs, 0);
+  EXPECT_EQ(again.attempts, 0);
+  EXPECT_EQ(again.already_there, 3);
+  EXPECT_EQ(dump_of(folder / "all.db"), once);
+}
+
+TEST(StoreMerge, SharedFactsUnite) {
+  const Folder folder;
+  fill(folder / "a.db");
+  fill(folder / "b.db");
+  merge(folder / "a.db", folder / "b.db");
+  const Store store = Store::open(folder / "a.db", Mode::read_only);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM run"), 2);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM environment"), 1);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM build"), 1);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM implementation"), 1);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM case_def"), 3);
+  EXPECT_EQ(text(store, "PRAGMA integrity_check"), "ok");
+  EXPECT_EQ(store.query("PRAGMA foreign_key_list(metric)").rows.size(), 1U);
+}
+
+// A run that was copied while it went on, and continued in both copies.
+class SplitRun : public testing::Test {
+ protected:
+  SplitRun() {
+    Store store = Store::open(folder_ / "a.db", Mode::create);
+    const RowId run = store.begin_run(a_run(), a_plan(3));
+    store.finish_attempt(run, an_attempt(0));
+    open_attempt_ = new_uuid7();
+    store.attempt_started(run, 1, open_attempt_);
+    copy_store();
+  }
+  void copy_store() {
+    Connection((folder_ / "a.db").string(), Connection::Access::read_write, folder_ / "a.db")
+        .back_up_to(folder_ / "b.db");
+  }
+  void finish(const fs::path& path, int seq, const std::string& uid = "") {
+    Store store = Store::open(path, Mode::read_write);
+    AttemptRow attempt = an_attempt(seq);
+    attempt.uid = uid;
+    store.finish_attempt(store.find_run("latest")->id, attempt);
+  }
+
+  Folder folder_;
+  std::string open_attempt_;
+};
+
+TEST_F(SplitRun, PartsOfOneRunUnite) {
+  finish(folder_ / "a.db", 1, open_attempt_);
+  finish(folder_ / "b.db", 2);
+  finish(folder_ / "b.db", 2);
+  const MergeCounts counts = merge(folder_ / "a.db", folder_ / "b.db");
+  EXPECT_EQ(counts.runs, 0);
+  EXPECT_EQ(counts.attempts, 2);
+  EXPECT_EQ(counts.already_there, 2);
+  const Store store = Store::open(folder_ / "a.db", Mode::read_only);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM run"), 1);
+  const std::vector<PlanState> states = store.plan_state(store.find_run("latest")->id);
+  EXPECT_EQ(states[0].attempts, 1);
+  EXPECT_EQ(states[1].attempts, 1);
+  EXPECT_EQ(states[2].attempts, 2);
+  for (const PlanState& state : states) EXPECT_EQ(state.last_status, worker::Status::ok);
+}
+
+TEST_F(SplitRun, AnAttemptThatWasOpenWhenMergedIsCompletedLater) {
+  merge(folder_ / "all.db", folder_ / "a.db");
+  finish(folder_ / "a.db", 1, open_attempt_);
+  merge(folder_ / "all.db", folder_ / "a.db");
+  EXPECT_EQ(dump_of(folder_ / "all.db"), dump_of(folder_ / "a.db"));
+}
+
+TEST_F(SplitRun, ARealEndOutweighsAnAbortedOneInEitherOrder) {
+  finish(folder_ / "a.db", 1, open_attempt_);
+  {
+    Connection db((folder_ / "b.db").string(), Connection::Access::read_write, folder_ / "b.db");
+    db.execute(
+        "INSERT INTO attempt_event SELECT id, '2126-01-01T00:00:00.000Z', 'aborted', NULL FROM attempt WHERE uid = '" +
+        open_attempt_ + "'");
+  }
+  merge(folder_ / "ab.db", folder_ / "a.db");
+  merge(folder_ / "ab.db", folder_ / "b.db");
+  merge(folder_ / "ba.db", folder_ / "b.db");
+  merge(folder_ / "ba.db", folder_ / "a.db");
+  EXPECT_EQ(dump_of(folder_ / "ab.db"), dump_of(folder_ / "ba.db"));
+  for (const char* name : {"ab.db", "ba.db"}) {
+    const Store store = Store::open(folder_ / name, Mode::read_only);
+    EXPECT_EQ(text(store, "SELECT status FROM v_attempt WHERE attempt_uid = '" + open_attempt_ + "'"), "ok");
+    EXPECT_EQ(count(store, "SELECT count(*) FROM v_attempt"), 2) << "one row an attempt";
+  }
+}
+
+TEST(StoreMerge, TheSameUidForTwoThingsIsRefusedAndNothingIsMerged) {
+  const Folder folder;
+  RunRow run = a_run();
+  run.uid = new_uuid7();
+  {
+    Store a = Store::open(folder / "a.db", Mode::create);
+    a.finish_attempt(a.begin_run(run, a_plan(1)), an_attempt(0));
+  }
+  {
+    OpenOptions same_time = default_options();
+    const std::string at = text(Store::open(folder / "a.db", Mode::read_only), "SELECT started_at FROM run");
+    same_time.now = [at] { return at; };
+    Store b = Store::open(folder / "b.db", Mode::create, same_time);
+    b.begin_run(a_run(), a_plan(1));
+    b.finish_attempt(b.begin_run(run, {a_case(0, 999)}), an_attempt(0));
+  }
+  const std::string before = dump_of(folder / "a.db");
+  EXPECT_NE(error_of(ErrorKind::store, [&] { merge(folder / "a.db", folder / "b.db"); }).find("plan_case"),
+            std::string::npos);
+  EXPECT_EQ(dump_of(folder / "a.db"), before);
+  // The store works on after the failure.
+  fill(folder / "c.db");
+  EXPECT_EQ(merge(folder / "a.db", folder / "c.db").runs, 1);
+}
+
+TEST(StoreMerge, AStoreMergedWithItselfIsAllThereAlready) {
+  const Folder folder;
+  fill(folder / "a.db");
+  Store store = Store::open(folder / "a.db", Mode::read_write);
+  EXPECT_EQ(store.merge(folder / "a.db").already_there, 3);
+  EXPECT_EQ(store.merge(folder / "a.db").attempts, 0);
+}
+
+TEST(StoreMerge, WhatIsNoStoreIsRefusedAndUntouched) {
+  const Folder folder;
+  write_bytes(folder / "notes.txt", std::string(5000, 'x'));
+  Store store = Store::open(folder / "a.db", Mode::create);
+  EXPECT_NE(error_of(ErrorKind::store, [&] { store.merge(folder / "notes.txt"); }), "");
+  EXPECT_NE(error_of(ErrorKind::store, [&] { store.merge(folder / "none.db"); }), "");
+  EXPECT_FALSE(fs::exists(folder / "none.db"));
+  EXPECT_EQ(bytes_of(folder / "notes.txt"), std::string(5000, 'x'));
+}
+
+TEST(StoreMerge, AFileThatIsBeingWrittenIsMergedAsItStands) {
+  const Folder folder;
+  Store writer = Store::open(folder / "live.db", Mode::create);
+  const RowId run = writer.begin_run(a_run(), a_plan(2));
+  writer.finish_attempt(run, an_attempt(0));
+  EXPECT_EQ(merge(folder / "all.db", folder / "live.db").attempts, 1);
+  writer.finish_attempt(run, an_attempt(1));
+  EXPECT_EQ(merge(folder / "all.db", folder / "live.db").attempts, 1);
+  EXPECT_EQ(dump_of(folder / "all.db"), dump(writer));
+}
+
+}  // namespace
+}  // namespace syslab::store

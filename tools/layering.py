@@ -32,6 +32,8 @@ ALLOWED = {
     "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report"},
     # laws are written against operators and handed to the lab through check
     "property_tests": GROUND | {"ops", "capi", "check"},
+    # laws of the lab itself, on the stores that its tests make; no part of the program
+    "property_tests/store": {"core", "check", "worker", "store", "property_tests", "tests"},
 }
 ROOMS = set(ALLOWED)
 SEES_ALL = {"experiments", "tests"}
@@ -45,7 +47,8 @@ SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
 
 def room_of(path):
     parts = path.parts
-    return parts[1] if parts[0] == "src" else parts[0]
+    inner = "/".join(parts[:2])
+    return parts[1] if parts[0] == "src" else inner if inner in ALLOWED else parts[0]
 
 
 def room_of_include(name):

@@ -22,6 +22,8 @@ constexpr std::int64_t kLanes = 8;
 // sums stay the same; we clamp to whole lanes below and to 16 KiB a tile above.
 constexpr std::int64_t kMaxTileColumns = 256;
 constexpr std::int64_t kColumnsPerTask = 512;  // of the column sum of partial dw
+// Below this one thread is done (in some 50 µs) before others have been woken.
+constexpr std::int64_t kFewestElementsForThreads = std::int64_t{1} << 18;
 
 std::int64_t tile_columns(std::int64_t dim) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(dim)));
@@ -29,6 +31,16 @@ std::int64_t tile_columns(std::int64_t dim) {
 }
 
 std::int64_t row_tiles(const Problem& problem) { return (problem.rows + kTileRows - 1) / kTileRows; }
+
+// Runs body(index) for every index, on threads where the problem is worth it.
+template <typename Body>
+void for_each_task(const Problem& problem, std::int64_t count, const Body& body) {
+  if (problem.rows * problem.dim < kFewestElementsForThreads) {
+    for (std::int64_t index = 0; index < count; ++index) body(index);
+  } else {
+    device::parallel_for(count, [&](std::int64_t index, int) { body(index); });
+  }
+}
 
 using RowOfTile = std::array<float, kMaxTileColumns>;
 
@@ -113,13 +125,11 @@ void sum_columns(const Problem& problem, const float* partial, std::int64_t from
 
 template <typename T>
 void backward_in(const Problem& problem, const BackwardArgs& args, float* partial) {
-  device::parallel_for(row_tiles(problem), [&](std::int64_t tile, int) {
-    backward_tile<T>(problem, args, tile, partial + tile * problem.dim);
-  });
+  for_each_task(problem, row_tiles(problem),
+                [&](std::int64_t tile) { backward_tile<T>(problem, args, tile, partial + tile * problem.dim); });
   const std::int64_t tasks = (problem.dim + kColumnsPerTask - 1) / kColumnsPerTask;
-  device::parallel_for(tasks, [&](std::int64_t task, int) {
-    sum_columns<T>(problem, partial, task * kColumnsPerTask, args.dw.as<T>());
-  });
+  for_each_task(problem, tasks,
+                [&](std::int64_t task) { sum_columns<T>(problem, partial, task * kColumnsPerTask, args.dw.as<T>()); });
 }
 
 std::size_t workspace_bytes(const Problem& problem, Direction direction) {
@@ -129,7 +139,7 @@ std::size_t workspace_bytes(const Problem& problem, Direction direction) {
 
 void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
   with_storage(problem.dtype, [&]<typename T>() {
-    device::parallel_for(row_tiles(problem), [&](std::int64_t tile, int) { forward_tile<T>(problem, args, tile); });
+    for_each_task(problem, row_tiles(problem), [&](std::int64_t tile) { forward_tile<T>(problem, args, tile); });
   });
 }
 

@@ -1,12 +1,14 @@
 -- title: Laws
 -- caption: Properties searched for a counterexample over random inputs. Worst: the largest error over its bound that was
---   seen; above 1 is wrong. `syslab replay ID` shows a counterexample again.
+--   seen; above 1 is wrong, "exact" is no error where none is allowed. `syslab replay ID` shows a counterexample again.
 -- experiment: *
 -- command: syslab check {experiment}
 -- columns: law|1|code|left; implementation|1|code|left; contract|1|s|left; outcome|1|outcome|left; cases|1|d|right;
 --   worst|1|.2g|right; id|1|uid|left; why?|1|s|left
 SELECT c.law, c.implementation, coalesce(c.contract, 'not told') AS contract, c.outcome, c.cases_run AS cases,
-       iif(k.worst_error IS NULL, 'no bound', k.worst_error / k.tolerance) AS worst,
+       CASE WHEN k.worst_error IS NULL OR k.tolerance IS NULL THEN 'no bound'
+            WHEN k.tolerance > 0 THEN k.worst_error / k.tolerance
+            WHEN k.worst_error = 0 THEN 'exact' ELSE 'beyond 0' END AS worst,
        coalesce(c.check_uid, 'none') AS id,
        iif(c.outcome = 'passed', 'held', coalesce(c.message, 'no reason given')) AS why,
        c.run_uid

@@ -14,7 +14,7 @@ Protocol quick() {
   using std::chrono::milliseconds;
   Protocol protocol;
   protocol.name = "quick";
-  protocol.warmup_calls = 1;
+  protocol.warmup_calls = 3;
   protocol.warmup_time = milliseconds(5);
   protocol.warmup_limit = milliseconds(50);
   protocol.warmup_until_steady = false;

@@ -87,6 +87,10 @@ std::string with_interval(double value, double low, double high) {
   const double uncertainty = std::max(value - low, high - value);
   if (!std::isfinite(value) || !std::isfinite(uncertainty) || uncertainty < 0) return with_digits(value, 3);
   if (uncertainty == 0) return with_digits(value, 4) + " ± 0";
+  // An interval as wide as this is seldom symmetric, and rounding to its place would leave nothing of the value.
+  if (uncertainty > 0.5 * std::abs(value)) {
+    return fmt::format("{} ({} … {})", with_digits(value, 3), with_digits(low, 3), with_digits(high, 3));
+  }
   // Rounded up where it carries: 0.0996 is 0.10 to two digits.
   const double two_digits = std::stod(fmt::format("{:.1e}", uncertainty));
   const int decimals = 1 - exponent_of(two_digits);
@@ -142,6 +146,13 @@ std::string formatted(const Table& table, std::size_t row, const Column& column)
   if (format.back() == 'g') return with_digits(value, digits);
   if (format.back() == 'f') return fmt::format("{:.{}f}", value, digits);
   return fmt::format("{:.{}e}", value, digits);
+}
+
+bool holds_times(const TableSource& source) {
+  constexpr std::array<std::string_view, 4> kOthers{"1", "B", "%", "UTC"};
+  return std::any_of(source.columns.begin(), source.columns.end(), [&](const Column& column) {
+    return std::find(kOthers.begin(), kOthers.end(), column.unit) == kOthers.end();
+  });
 }
 
 std::vector<Column> shown_columns(const Table& table) {

@@ -25,7 +25,8 @@ std::string short_uid(const std::string& uid);
 
 // `digits` significant digits, without an exponent where that is readable: "0.0123", "1230", "1.23e-07".
 std::string with_digits(double value, int digits);
-// "1.2340 ± 0.0050": two digits of uncertainty, the value to the same place. The larger side of the interval counts.
+// "1.2340 ± 0.0050": two digits of uncertainty, the value to the same place. The larger side of the interval counts;
+// where it is more than half the value, "0.0634 (0.0610 … 18.0)".
 std::string with_interval(double value, double low, double high);
 
 // Index of a column of the result.
@@ -38,6 +39,9 @@ std::string plain(const store::Cell& cell);
 // The text of a column in a row by the column's format; never empty: a missing value reads as the row's status or as
 // "not measured". Not escaped.
 std::string formatted(const Table& table, std::size_t row, const Column& column);
+
+// True if a column holds a time or what is made of times, by its unit: those are what a smoke run does not measure.
+bool holds_times(const TableSource& source);
 
 // Columns that are to be shown: all but those marked '?' whose values are all the same.
 std::vector<Column> shown_columns(const Table& table);

@@ -94,7 +94,7 @@ std::string write_markdown(const Table& table) {
     if (!table.source.empty.empty()) return out + table.source.empty + "\n";
     return out + fmt::format("Not measured; `{}` would tell.\n", table.source.command);
   }
-  if (!table.warning.empty()) out += "> **" + escape_markdown(table.warning) + "**\n\n";
+  if (!table.warning.empty() && holds_times(table.source)) out += "> **" + escape_markdown(table.warning) + "**\n\n";
 
   const std::vector<Column> columns = shown_columns(table);
   std::vector<std::string> header;
@@ -157,7 +157,7 @@ std::string write_sentences(const Table& table) {
     }
     const std::string run = plain(cell_of(table.result, row, "run_uid"));
     const auto& smoke = table.smoke_runs;
-    const bool is_smoke = std::find(smoke.begin(), smoke.end(), run) != smoke.end();
+    const bool is_smoke = holds_times(table.source) && std::find(smoke.begin(), smoke.end(), run) != smoke.end();
     if (complete) text += std::string(is_smoke ? "- *Smoke run:* " : "- ") + filled + sentence.substr(done) + "\n";
   }
   if (text.empty()) text = fmt::format("- Not measured; `{}` would tell.\n", table.source.command);

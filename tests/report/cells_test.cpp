@@ -37,6 +37,11 @@ TEST(WithInterval, TakesItsDigitsFromTheUncertainty) {
   EXPECT_EQ(with_interval(5e-7, 4e-7, 6e-7), "0.00000050 ± 0.00000010");
 }
 
+TEST(WithInterval, GivesBothEndsWhereTheIntervalIsWide) {
+  EXPECT_EQ(with_interval(0.0634, 0.061, 18), "0.0634 (0.0610 … 18.0)");
+  EXPECT_EQ(with_interval(10, 5.1, 15), "10.0 ± 5.0");
+}
+
 TEST(WithInterval, SurvivesIntervalsThatAreNone) {
   EXPECT_EQ(with_interval(2.5, 2.5, 2.5), "2.500 ± 0");
   EXPECT_EQ(with_interval(2.5, std::nan(""), std::nan("")), "2.50");
@@ -71,6 +76,13 @@ TEST(Formatted, CutsLongMessagesBetweenCharacters) {
   const std::string text = formatted(table, 1, table.source.columns.back());
   EXPECT_LT(text.size(), 140U);
   EXPECT_EQ(text.substr(text.size() - 5), "é…");
+}
+
+TEST(HoldsTimes, IsToldByTheUnits) {
+  TableSource source = speeds().source;
+  EXPECT_TRUE(holds_times(source));
+  for (Column& column : source.columns) column.unit = "1";
+  EXPECT_FALSE(holds_times(source)) << "a table of bits or of laws needs no warning about times";
 }
 
 TEST(ShownColumns, LeaveOutWhatDoesNotVary) {

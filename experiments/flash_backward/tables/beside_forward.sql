@@ -4,7 +4,7 @@
 -- experiment: flash_backward
 -- command: syslab run flash_forward,flash_backward
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; causal|1|flag|left; implementation|1|code|left;
---   ratio|1|.3g|right; protocol|1|s|left; device|1|s|left
+--   ratio|×|.3g|right; protocol|1|s|left; device|1|s|left
 WITH times AS (
   SELECT experiment, params, implementation, is_mine, protocol, comparability_key, run_uid,
          coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time

@@ -16,7 +16,8 @@ SELECT seq, head_dim, dtype, causal, implementation, 1e3 * time AS time, naive_t
                f.params ->> '$.causal' AS causal, f.implementation, f.time, n.time AS naive_time, f.protocol, f.device,
                f.run_uid,
                row_number() OVER (PARTITION BY f.comparability_key, f.protocol
-                                      ORDER BY f.params ->> '$.seq' DESC, f.params ->> '$.causal', f.time) AS place
+                                      ORDER BY f.params ->> '$.seq' DESC, f.params ->> '$.dtype' = 'fp32' DESC,
+                                               f.params ->> '$.causal', f.time) AS place
           FROM times f
           JOIN times n ON n.case_id = f.case_id AND n.protocol = f.protocol
                       AND n.comparability_key = f.comparability_key AND n.implementation = 'naive' AND NOT n.is_mine

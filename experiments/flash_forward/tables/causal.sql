@@ -1,7 +1,7 @@
 -- sentence: Causality: {implementation} at seq {seq}, head_dim {head_dim}, {dtype} takes {ratio} of the time of full attention;
 --   the mask leaves {pairs} of the pairs (protocol {protocol}, {device}).
 -- experiment: flash_forward
--- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; ratio|1|.3g|right;
+-- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; ratio|×|.3g|right;
 --   pairs|1|.3g|right; protocol|1|s|left; device|1|s|left
 WITH times AS (
   SELECT case_id, params, implementation, is_mine, protocol, comparability_key, run_uid, attempt_id,

@@ -45,5 +45,5 @@ SELECT t.params ->> '$.batch' AS batch, t.params ->> '$.heads' AS heads, t.param
                        AND peer.comparability_key = t.comparability_key AND peer.implementation = 'naive'
                        AND NOT peer.is_mine AND peer.status = 'ok'
   LEFT JOIN metric_of naive ON naive.attempt_id = peer.attempt_id
- ORDER BY seq, seq_k, head_dim, dtype, causal, align, batch, heads, heads_kv, device, t.protocol, t.is_mine,
-          t.implementation = 'reference' DESC, t.implementation = 'naive' DESC, t.implementation;
+ ORDER BY seq, seq_k, head_dim, dtype <> 'fp32', dtype, causal, align, batch, heads, heads_kv, device,
+          t.protocol, t.is_mine, t.implementation = 'reference' DESC, t.implementation = 'naive' DESC, t.implementation;

@@ -36,8 +36,9 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Both libraries keep their threads spinning for a while after a call; let them sleep before the other side's turn.
-void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(40)); }
+// OpenBLAS's threads go on spinning after a call, for 2^28 cycles by default (100 ms): they must sleep before the other
+// side's turn.
+void settle() { std::this_thread::sleep_for(std::chrono::milliseconds(150)); }
 
 class Tensor {
  public:

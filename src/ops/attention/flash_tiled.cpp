@@ -18,13 +18,13 @@
 // NAPKIN MATHS (a core does one 16-lane multiply-add a cycle)
 //
 //   products         4·D flop a pair = 256/32                           8.0 cycles a pair
-//   loop overhead    first and last steps, loads of sums: ~10 %         0.8
-//   softmax          load, max; subtract, exp2 (11), add, store: 1/16   1.1
-//   packing          2·S·D elements a head, used S/96 times             0.0
-//                                                                       9.9 cycles a pair
-//   sgemm at its usual 90 % would take 8.9 for the same products: predicted forward/sgemm = 0.90, and 0.75 as the goal
-//   to be sure of. Backward (two passes): 7 products done, 5 counted, two exp2: 28 + 2.8 + 2·1.3 = 33.4 against 22.2:
-//   predicted 0.66. Measured: docs/performance.md.
+//   loop overhead    first and last steps, loads of sums: ~10 %         0.9
+//   softmax          load, max; subtract, exp2 (11), add, store: 1/16   1.1, 1.5 with the reductions
+//   packing          2·S·D elements a head, each used S/96 times        0.1
+//                                                                       10.5 cycles a pair
+//   sgemm at its usual 90 % would take 8.9 for the same products: predicted forward/sgemm 0.85 at most, 0.75 to be sure
+//   of. Backward (two passes): 7 products done, 5 counted, two exp2: 31 + 2·2.2 = 35.5 against 22.2: predicted 0.62 at
+//   most, 0.60 to be sure of. Measured: docs/performance.md.
 //
 // MASKS. A tile that no row of the task sees is never visited; on the diagonal a panel stops at the last key that its
 // last row sees. So a causal mask wastes about half a panel and half a strip of keys a row, (6 + 16)/1024 of the work

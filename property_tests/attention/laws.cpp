@@ -11,8 +11,9 @@ namespace {
 
 using check::Contract;
 
-const std::vector<DType> kBelowDouble{DType::f32, DType::f16, DType::bf16};
-const std::vector<DType> kHalf{DType::f16, DType::bf16};
+// Functions, not objects: experiments ask for the laws while statics of other files may not be there yet.
+std::vector<DType> below_double() { return {DType::f32, DType::f16, DType::bf16}; }
+std::vector<DType> half() { return {DType::f16, DType::bf16}; }
 
 // What a law needs beyond its draw: the reason why it does not apply, or nothing.
 using Excuse = std::optional<std::string> (*)(const Rung&, Contract);
@@ -49,15 +50,15 @@ const std::vector<Entry>& entries() {
       {"attention.equals_oracle",
        "the output is within its derived bound of the float64 oracle",
        equals_oracle,
-       {.dtypes = kBelowDouble}},
+       {.dtypes = below_double()}},
       {"attention.lse_equals_oracle",
        "the log-sum-exp is within its derived bound of the float64 oracle",
        lse_equals_oracle,
-       {.dtypes = kBelowDouble}},
+       {.dtypes = below_double()}},
       {"attention.gradients_equal_oracle",
        "dQ, dK and dV are within their derived bounds of the float64 oracle",
        gradients_equal_oracle,
-       {.direction = Direction::backward, .dtypes = kBelowDouble}},
+       {.direction = Direction::backward, .dtypes = below_double()}},
       {"attention.rows_sum_to_one", "where all values are 1 the output is 1", rows_sum_to_one, {}},
       {"attention.causal_prefix",
        "changing keys and values that a row does not see leaves the row as it was",
@@ -80,7 +81,7 @@ const std::vector<Entry>& entries() {
       {"attention.large_scores",
        "scores of ±1e4 give no NaN and agree with the float64 oracle",
        large_scores,
-       {.dtypes = kBelowDouble}},
+       {.dtypes = below_double()}},
       {"attention.finite_differences",
        "gradients agree with central differences of the float64 forward pass",
        finite_differences,
@@ -95,7 +96,7 @@ const std::vector<Entry>& entries() {
        "in half precision the worst error is at most twice the naive kernel's in the same dtype",
        half_no_worse_than_naive,
        // Rows long enough for a half-precision accumulator to show.
-       {.dtypes = kHalf, .least_seq_k = 128, .most_seq = 512},
+       {.dtypes = half(), .least_seq_k = 128, .most_seq = 512},
        when_not_naive},
   };
   return list;

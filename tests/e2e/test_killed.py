@@ -36,6 +36,7 @@ class Killed(Lab):
             if message["type"] == "attempt":
                 uids.append(message["attempt"])
         process.wait()
+        process.stdout.close()
         killer.cancel()
         return run, uids
 

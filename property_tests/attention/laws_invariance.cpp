@@ -148,7 +148,7 @@ void head_permutation(const Subject& subject, Observation& observation) {
 void bitwise_repeatable(const Subject& subject, Observation& observation) {
   const Rung& rung = subject.rung;
   const Sample sample = draw_sample(rung, subject.menu, Direction::forward);
-  if (rung.backward && !rung.supports(sample.problem, Direction::backward)) {
+  if (subject.menu.backward && !rung.supports(sample.problem, Direction::backward)) {
     const BackwardCall first = call_backward(rung, sample), again = call_backward(rung, sample);
     demand_same_bits(again.forward.out, first.forward.out, observation);
     demand_same_bits(again.forward.lse, first.forward.lse, observation);
@@ -182,7 +182,7 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
     property::demand_written(call.lse);
     if (call.workspace) property::demand_unharmed(*call.workspace);
   };
-  if (!rung.backward || rung.supports(sample.problem, Direction::backward)) {
+  if (!subject.menu.backward || rung.supports(sample.problem, Direction::backward)) {
     demand_forward(call_forward(rung, sample, lend));
     return;
   }

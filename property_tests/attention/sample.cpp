@@ -6,6 +6,7 @@
 #include <limits>
 #include <ostream>
 
+#include "property_tests/attention/call.hpp"
 #include "property_tests/draw.hpp"
 
 namespace syslab::attention {
@@ -61,36 +62,83 @@ std::int64_t preferred(const std::vector<std::int64_t>& values, std::int64_t wis
   return std::find(values.begin(), values.end(), wish) != values.end() ? wish : values.front();
 }
 
-// A problem of the menu that the rung supports, from which each axis is then explored alone.
-std::optional<Problem> find_base(const Rung& rung, const Menu& menu, Direction direction, std::string& reason) {
-  for (const DType dtype : menu.dtypes) {
-    for (const Mask mask : menu.masks) {
-      for (const std::int64_t wish_dim : {64, 32, 128, 16, 8, 4, 1}) {
-        for (const std::int64_t wish_seq : {64, 128, 32, 16, 1}) {
-          Problem problem;
-          problem.dtype = dtype;
-          problem.mask = mask;
-          problem.head_dim = preferred(menu.head_dim, wish_dim);
-          problem.seq_k = preferred(menu.seq_k, wish_seq);
-          problem.seq_q = preferred(menu.seq_q, problem.seq_k);
-          problem.batch = menu.batch.front();
-          problem.heads_q = problem.heads_kv = menu.heads_kv.front();
-          const auto refused = rung.supports(problem, direction);
-          if (!refused) return problem;
-          reason = *refused;
-        }
-      }
-    }
+void fill_values(Sample& sample, float gain) {
+  sample.q = query_values(sample, "q", gain);
+  sample.k = key_values(sample, "k");
+  sample.v = key_values(sample, "v");
+  sample.dout = query_values(sample, "dout");
+}
+
+// Why the rung cannot take the problem, or nothing.
+std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Direction direction) {
+  if (direction == Direction::backward && !rung.backward) return rung.name + " has no backward pass";
+  return rung.supports(problem, direction);
+}
+
+// The same, and by trying it: an implementation in another process knows only in the call what it cannot do. How else
+// it may fail is the laws' business.
+std::optional<std::string> tried_refusal(const Rung& rung, const Problem& problem, Direction direction) {
+  if (const auto reason = refusal(rung, problem, direction)) return reason;
+  if (!rung.last_call_time) return std::nullopt;
+  Sample sample;
+  sample.problem = problem;
+  fill_values(sample, 1.0F);
+  try {
+    direction == Direction::forward ? static_cast<void>(call_forward(rung, sample))
+                                    : static_cast<void>(call_backward(rung, sample));
+  } catch (const Unsupported& reason) {
+    return reason.what();
+  } catch (const Error&) {
   }
   return std::nullopt;
 }
 
-template <typename T, typename Set>
-void keep_supported(std::vector<T>& values, const Rung& rung, const Problem& base, Direction direction, Set set) {
+// Problems of usual sizes, simplest dtype and mask first.
+std::vector<Problem> usual_problems(const Menu& menu, DType dtype, Mask mask) {
+  std::vector<Problem> problems;
+  for (const std::int64_t wish_dim : {64, 32, 128, 16, 8, 4, 1}) {
+    for (const std::int64_t wish_seq : {64, 128, 32, 16, 1}) {
+      Problem problem;
+      problem.dtype = dtype;
+      problem.mask = mask;
+      problem.head_dim = preferred(menu.head_dim, wish_dim);
+      problem.seq_k = preferred(menu.seq_k, wish_seq);
+      problem.seq_q = preferred(menu.seq_q, problem.seq_k);
+      problem.batch = menu.batch.front();
+      problem.heads_q = problem.heads_kv = menu.heads_kv.front();
+      problems.push_back(problem);
+    }
+  }
+  return problems;
+}
+
+// A problem of the menu that the rung supports, from which each axis is then explored alone; or the first reason why
+// not.
+std::optional<Problem> find_base(const Rung& rung, const Menu& menu, Direction direction, std::string& reason) {
+  std::optional<std::string> first;
+  for (const DType dtype : menu.dtypes) {
+    for (const Mask mask : menu.masks) {
+      for (const Problem& problem : usual_problems(menu, dtype, mask)) {
+        auto refused = refusal(rung, problem, direction);
+        const bool told = refused.has_value();
+        if (!told) refused = tried_refusal(rung, problem, direction);
+        if (!refused) return problem;
+        if (!first) first = refused;
+        if (!told) break;  // refused in the call: not for its size, and calls are dear
+      }
+    }
+  }
+  reason = first.value_or(reason);
+  return std::nullopt;
+}
+
+// Keeps the values that `refuse` says nothing against when they are set in `base`.
+template <typename T, typename Refuse, typename Set>
+void keep_supported(std::vector<T>& values, const Problem& base, Refuse refuse, Set set) {
   std::erase_if(values, [&](const T& value) {
     Problem problem = base;
     set(problem, value);
-    return rung.supports(problem, direction).has_value();
+    return refuse(problem).has_value();
   });
 }
 
@@ -107,32 +155,36 @@ MenuOrReason menu_for(const Rung& rung, Contract contract, const Wants& wants) {
     if (has(rung.dtypes) && (wants.dtypes.empty() || has(wants.dtypes))) menu.dtypes.push_back(dtype);
   }
   if (rung.device != device::Kind::cpu) return {{}, rung.name + " does not take tensors in host memory"};
-  if (wants.direction == Direction::backward && !rung.backward) return {{}, rung.name + " has no backward pass"};
   if (menu.dtypes.empty()) return {{}, fmt::format("{} has none of the dtypes that this law is about", rung.name)};
   std::string reason = "the contract leaves no such problem";
   if (menu.masks.empty() || menu.batch.empty() || menu.heads_kv.empty() || menu.seq_k.empty()) return {{}, reason};
   const auto base = find_base(rung, menu, wants.direction, reason);
   if (!base) return {{}, reason};
 
-  const auto keep = [&](auto& values, auto set) { keep_supported(values, rung, *base, wants.direction, set); };
-  keep(menu.dtypes, [](Problem& problem, DType dtype) { problem.dtype = dtype; });
-  keep(menu.masks, [](Problem& problem, Mask mask) { problem.mask = mask; });
-  keep(menu.head_dim, [](Problem& problem, std::int64_t size) { problem.head_dim = size; });
-  keep(menu.batch, [](Problem& problem, std::int64_t size) { problem.batch = size; });
-  keep(menu.heads_kv, [](Problem& problem, std::int64_t heads) { problem.heads_q = problem.heads_kv = heads; });
-  keep(menu.heads_per_kv, [](Problem& problem, std::int64_t heads) { problem.heads_q = problem.heads_kv * heads; });
-  keep(menu.scale, [](Problem& problem, float scale) { problem.scale = scale; });
+  // Trying costs a call: done for the few values that change what a call means, not for every size.
+  const auto tried = [&](const Problem& problem) { return tried_refusal(rung, problem, wants.direction); };
+  const auto told = [&](const Problem& problem) { return refusal(rung, problem, wants.direction); };
+  keep_supported(menu.dtypes, *base, tried, [](Problem& problem, DType dtype) { problem.dtype = dtype; });
+  keep_supported(menu.masks, *base, tried, [](Problem& problem, Mask mask) { problem.mask = mask; });
+  keep_supported(menu.scale, *base, tried, [](Problem& problem, float scale) { problem.scale = scale; });
+  keep_supported(menu.heads_per_kv, *base, tried,
+                 [](Problem& problem, std::int64_t heads) { problem.heads_q = problem.heads_kv * heads; });
+  keep_supported(menu.heads_kv, *base, told,
+                 [](Problem& problem, std::int64_t heads) { problem.heads_q = problem.heads_kv = heads; });
+  keep_supported(menu.head_dim, *base, told, [](Problem& problem, std::int64_t size) { problem.head_dim = size; });
+  keep_supported(menu.batch, *base, told, [](Problem& problem, std::int64_t size) { problem.batch = size; });
   Problem oblong = *base;
   oblong.seq_q = base->seq_k == menu.seq_q.back() ? menu.seq_q.front() : menu.seq_q.back();
-  menu.square = rung.supports(oblong, wants.direction).has_value();
+  menu.square = tried(oblong).has_value();
   if (menu.square) {
-    const auto both = [](Problem& problem, std::int64_t size) { problem.seq_q = problem.seq_k = size; };
-    keep(menu.seq_k, both);
+    keep_supported(menu.seq_k, *base, told,
+                   [](Problem& problem, std::int64_t size) { problem.seq_q = problem.seq_k = size; });
     menu.seq_q = menu.seq_k;
   } else {
-    keep(menu.seq_q, [](Problem& problem, std::int64_t size) { problem.seq_q = size; });
-    keep(menu.seq_k, [](Problem& problem, std::int64_t size) { problem.seq_k = size; });
+    keep_supported(menu.seq_q, *base, told, [](Problem& problem, std::int64_t size) { problem.seq_q = size; });
+    keep_supported(menu.seq_k, *base, told, [](Problem& problem, std::int64_t size) { problem.seq_k = size; });
   }
+  menu.backward = !tried_refusal(rung, *base, Direction::backward);
   return {menu, {}};
 }
 
@@ -161,12 +213,8 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction) {
   sample.layout_in = draw("layout_in", menu.layouts);
   sample.layout_out = draw("layout_out", menu.layouts);
   sample.seed = property::draw_seed();
-  RC_PRE(!rung.supports(problem, direction).has_value());
-
-  sample.q = query_values(sample, "q", gain);
-  sample.k = key_values(sample, "k");
-  sample.v = key_values(sample, "v");
-  sample.dout = query_values(sample, "dout");
+  if (const auto reason = refusal(rung, problem, direction)) throw Unsupported(*reason);
+  fill_values(sample, gain);
   return sample;
 }
 

@@ -31,7 +31,8 @@ struct Menu {
   std::vector<std::int64_t> seq_q, seq_k, head_dim, heads_kv, heads_per_kv, batch;
   std::vector<float> scale, gain;
   std::vector<property::Layout> layouts;
-  bool square = false;  // the rung takes seq_q = seq_k only
+  bool square = false;    // the rung takes seq_q = seq_k only
+  bool backward = false;  // the rung has a backward pass
 };
 
 // Nothing, and the reason, if the rung supports none of it.

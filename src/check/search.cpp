@@ -45,6 +45,7 @@ class Watched {
   const Observation& worst() const { return worst_; }
   bool last_held() const { return last_held_; }
   const std::string& unanswered_because() const { return unanswered_because_; }
+  const std::string& unsupported_because() const { return unsupported_because_; }
 
  private:
   bool spent() const {
@@ -66,6 +67,7 @@ class Watched {
     } catch (const rc::GenerationFailure&) {
       throw;
     } catch (const Unsupported& reason) {  // this input is not for this implementation
+      unsupported_because_ = reason.what();
       throw rc::detail::CaseResult(rc::detail::CaseResult::Type::Discard, reason.what());
     } catch (const Error& error) {
       if (unanswered(error)) unanswered_because_ = error.what();
@@ -85,7 +87,7 @@ class Watched {
   std::int64_t calls_since_failure_ = 0;
   Observation last_, worst_;
   bool last_held_ = false;
-  std::string unanswered_because_;
+  std::string unanswered_because_, unsupported_because_;
 };
 
 std::map<std::string, std::string> named(const rc::detail::Example& example) {
@@ -203,6 +205,10 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
   } else if (verdict.match(gave_up)) {
     result.outcome = Outcome::gave_up;
     result.message = gave_up.description;
+    if (!watched.unsupported_because().empty()) {
+      if (result.cases_run == 0) result.outcome = Outcome::not_run;
+      result.message = watched.unsupported_because();
+    }
   } else if (verdict.match(error)) {
     // RapidCheck calls it an error when a replayed counterexample does not fail; for us that is the good news.
     const bool mended = replaying && watched.last_held();

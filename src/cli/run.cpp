@@ -1,6 +1,7 @@
 #include "cli/selection.hpp"
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
+#include "core/error.hpp"
 #include "measure/protocol.hpp"
 
 namespace syslab::cli {
@@ -16,6 +17,11 @@ Exit execute(const Context& context, const RunOptions& options) {
   plan::Plan plan = plan::make_plan(context.registry, selection);
   if (options.laws != Laws::none) {
     plan = joined(law_plan(context.registry, selection, options.contract), std::move(plan));
+  }
+  if (plan.cases.empty()) {
+    throw Error(ErrorKind::usage,
+                "this selects no case: no experiment named has both what --preset and --impl ask for; "
+                "`syslab plan` with the same options shows why");
   }
   Conditions conditions;
   const bool smoke = selection.preset == "smoke";

@@ -12,8 +12,8 @@ from collections import Counter
 
 from lab import Lab, attempts, summary
 
-CASES = 25
-ROUNDS = 8
+CASES = 40
+ROUNDS = 12
 
 
 class Killed(Lab):
@@ -21,20 +21,19 @@ class Killed(Lab):
         return subprocess.Popen(self.command(*arguments), cwd=self.folder, env=self.environment(), text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
-    def acknowledged_until_killed(self, process, after):
-        """Kills the process `after` seconds from its first line; the uids of attempts it had promised by then."""
-        killer = None
+    def acknowledged_until_killed(self, process, count, delay):
+        """Kills the process `delay` seconds after it promised `count` attempts; run and uids of all it promised."""
         uids, run = [], None
+        killer = threading.Timer(delay, process.kill)
         for line in process.stdout:
-            if killer is None:
-                killer = threading.Timer(after, process.kill)
-                killer.start()
             if not line.endswith("\n"):
                 break  # cut short by the kill: nothing was promised
             message = json.loads(line)
             run = message.get("run", run)
             if message["type"] == "attempt":
                 uids.append(message["attempt"])
+            if len(uids) == count and not killer.is_alive():
+                killer.start()
         process.wait()
         process.stdout.close()
         killer.cancel()
@@ -42,10 +41,13 @@ class Killed(Lab):
 
     def test_kill_9_loses_nothing_that_was_acknowledged(self):
         moments = random.Random(20260601)
+        killed = 0
         for round_number in range(ROUNDS):
             self.db = self.folder / f"round{round_number}.db"
             process = self.start("run", "selftest_empty", "-a", f"repeat=1:{CASES}:1", "--json")
-            run, uids = self.acknowledged_until_killed(process, moments.uniform(0.0, 0.4))
+            # An empty case takes a few milliseconds: the delay reaches every moment of one.
+            run, uids = self.acknowledged_until_killed(process, moments.randrange(CASES - 10), moments.uniform(0, 0.008))
+            killed += process.returncode == -signal.SIGKILL
             with self.subTest(round=round_number, acknowledged=len(uids), exit=process.returncode):
                 self.assert_intact()
                 stored = {uid for _, _, uid in self.ended_attempts(run)}
@@ -57,6 +59,7 @@ class Killed(Lab):
                 again = {line["index"] for line in attempts(resumed)}
                 finished = {seq for seq, _, uid in self.ended_attempts(run) if uid in uids}
                 self.assertEqual(again & finished, set(), "resume repeated what was finished")
+        self.assertGreaterEqual(killed, ROUNDS // 2, "too few rounds met their kill")
 
     def test_a_worker_does_not_outlive_its_killed_parent(self):
         process = self.start("run", "selftest_faults", "-a", "fault=hang", "--timeout", "60s", "--json")

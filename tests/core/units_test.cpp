@@ -75,7 +75,8 @@ TEST(ParseDuration, ReadsBackWhatFormatDurationWrote) {
     ASSERT_TRUE(again.has_value()) << format_duration(duration);
     // Three digits; above a minute the last unit printed.
     const double tolerance = ns < 60e9 ? 0.00501 * ns : ns < 3600e9 ? 0.51e9 : 30.1e9;
-    EXPECT_NEAR(static_cast<double>(again->count()), static_cast<double>(duration.count()), tolerance) << format_duration(duration);
+    EXPECT_NEAR(static_cast<double>(again->count()), static_cast<double>(duration.count()), tolerance)
+        << format_duration(duration);
   }
 }
 

@@ -81,18 +81,25 @@ TEST(StoreOpen, ADatabaseFromANewerSyslabIsRefusedAndUntouched) {
   expect_refused_untouched(folder / "new.db", "newer");
 }
 
-TEST(StoreOpen, ANewerVersionThatStandsInTheWriteAheadLogIsSeen) {
+TEST(StoreOpen, ANewerVersionThatStandsOnlyInADeadWritersLogIsRefusedAndTheLogStays) {
   const Folder folder;
   make_store(folder / "new.db");
-  // Held open, so that the log is not folded into the file.
-  Connection newer((folder / "new.db").string(), Connection::Access::read_write, folder / "new.db");
-  newer.execute("PRAGMA user_version=999");
-  const std::string before = bytes_of(folder / "new.db");
-  for (const Mode mode : {Mode::create, Mode::read_only}) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    Connection newer((folder / "new.db").string(), Connection::Access::read_write, folder / "new.db");
+    newer.execute("PRAGMA user_version=999");
+    ::kill(::getpid(), SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+  const std::string file = bytes_of(folder / "new.db");
+  const std::string log = bytes_of(folder / "new.db-wal");
+  ASSERT_FALSE(log.empty());
+  for (const Mode mode : {Mode::create, Mode::read_write, Mode::read_only}) {
     EXPECT_NE(error_of(ErrorKind::store, [&] { Store::open(folder / "new.db", mode); }).find("newer"),
               std::string::npos);
+    EXPECT_TRUE(bytes_of(folder / "new.db") == file) << "the log was folded into the file";
+    EXPECT_TRUE(bytes_of(folder / "new.db-wal") == log) << "the log was changed";
   }
-  EXPECT_TRUE(bytes_of(folder / "new.db") == before);
 }
 
 TEST(StoreOpen, ADamagedDatabaseIsRefusedAndUntouched) {

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files up to this size are checked whole before they are written to (about 4 ms of CPU a MiB); `doctor` checks larger
-// ones.
+// Files up to this size are checked whole before they are written to (about 4 ms of CPU a MiB). Damage deep in a larger
+// one is an error when it is met, and the transaction that met it is rolled back.
 constexpr std::uintmax_t kWholeCheckBytes = 4U << 20;
 
 // A write beyond RLIMIT_FSIZE raises SIGXFSZ, which kills by default; ignored, it is an error that SQLite reports.

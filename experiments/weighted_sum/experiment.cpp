@@ -1,5 +1,5 @@
 // weighted_sum: y = Σ_d w_d · x[…, d] and its gradients; the question is in README.md beside this file, and
-// docs/add-an-experiment.md explains this file line by line.
+// docs/add-an-experiment.md explains this one.
 #include "ops/weighted_sum/foreign.hpp"
 #include "ops/weighted_sum/oracle.hpp"
 #include "property_tests/weighted_sum/laws.hpp"
@@ -16,8 +16,7 @@ using weighted_sum::Direction;
 using weighted_sum::Problem;
 using weighted_sum::Rung;
 
-// --- from the axes of a case to a problem and an implementation
-// -------------------------------------------------------
+// --- from the axes of a case to a problem and an implementation ---
 
 Problem problem_from(const Params& params) {
   return {params.integer("rows"), params.integer("dim"), parse_dtype(params.text("dtype")).value()};
@@ -36,8 +35,7 @@ Rung rung_of(worker::CaseContext& context) {
   return weighted_sum::foreign_rung(request.mine->name, "Python", request.mine->digest, context.channel());
 }
 
-// --- one pass: its tensors, a call, and what must come out
-// ------------------------------------------------------------
+// --- one pass: its tensors, a call, and what must come out ---
 
 worker::Expectation expectation(weighted_sum::Expected expected) {
   return {std::move(expected.value), std::move(expected.tolerance)};
@@ -95,8 +93,7 @@ void run_case(worker::CaseContext& context) {
   worker::run_operator_case(context, operator_case);
 }
 
-// --- what the tool shows and plans
-// ------------------------------------------------------------------------------------
+// --- what the tool shows and plans ---
 
 double flops(const Params& params) { return case_of(problem_from(params), direction_from(params), {}).flops; }
 double bytes(const Params& params) { return case_of(problem_from(params), direction_from(params), {}).bytes; }

@@ -1,0 +1,55 @@
+"""Runs what a page of docs/ tells its reader to run: every ```sh block, in order, in a folder that looks like the checkout.
+
+    docs_commands.py PAGE ROOT BUILD
+
+A block whose first line is `# file: NAME` is written to NAME first. "```sh exits=N" ends with that exit code instead of 0.
+Lines that build (ninja, meson) are left out: the build is there. SYSLAB_DOCS_CASES makes searches shorter than written.
+Exits 77 where python3 has no torch, which the pages use.
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+page, root, build = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+python = os.environ.get("SYSLAB_PYTHON", sys.executable)
+if subprocess.run([python, "-c", "import torch"], capture_output=True).returncode != 0:
+    print(f"SKIP: {python} cannot import torch")
+    sys.exit(77)
+
+BLOCK = re.compile(r"^```(\w+)(?: exits=(\d+))?\n(.*?)^```$", re.M | re.S)
+ran = 0
+with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
+    folder = pathlib.Path(name)
+    for entry in root.iterdir():
+        if entry.is_dir() and not entry.name.startswith((".", "build")):
+            (folder / entry.name).symlink_to(entry)
+    (folder / "build").symlink_to(build)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "python3").symlink_to(python)
+    environment = {key: value for key, value in os.environ.items() if key not in ("SYSLAB_DB", "SYSLAB_LIBRARY")}
+    environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "NO_COLOR": "1", "SYSLAB_PYTHON": python,
+                    "PYTHONDONTWRITEBYTECODE": "1"}
+    for language, code, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+        head = text.splitlines()[0] if text else ""
+        if head.startswith("# file: "):
+            (folder / head[len("# file: "):]).write_text(text, encoding="utf-8")
+            continue
+        if language != "sh":
+            continue
+        lines = [line for line in text.splitlines() if not line.startswith(("ninja ", "meson "))]
+        if "SYSLAB_DOCS_CASES" in os.environ:
+            few = os.environ["SYSLAB_DOCS_CASES"]
+            lines = [re.sub(r" --cases \d+", "", line) for line in lines]
+            lines = [re.sub(r"(syslab check .*)$", rf"\1 --cases {few}", line) for line in lines]
+        done = subprocess.run(["bash", "-e", "-c", "\n".join(lines)], cwd=folder, env=environment, text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=500)
+        print("$ " + "\n$ ".join(lines) + "\n" + done.stdout[-3000:], flush=True)
+        if done.returncode != int(code or 0):
+            print(f"FAILED: exit code {done.returncode}, the page says {code or 0}")
+            sys.exit(1)
+        ran += 1
+print(f"{ran} blocks of {page.name} run as written")
+sys.exit(0 if ran else 1)

@@ -27,6 +27,8 @@
 //   dV_jd       λ·√Σ_i P²(τ_i² + u_s²)dO² + product + cast + storage
 //   dQ_id       |scale|·(λ·√Σ_j (P²(σ_i²X² + σ_ζ²) + 2u_s²dS²)K² + ξ_i·|Σ_j P K| + product) + β_L·|dQ| + storage
 //   dK_jd       |scale|·(λ·√Σ_i (P²(τ_i²X² + (σ_ζ + ξ_i/λ)²) + 2u_s²dS²)Q² + product) + storage
+//   underflow   P and dS below the smallest normal may be flushed to zero: that much is added to P's error, and |X| + 1
+//               times that to dS's
 #pragma once
 
 #include <cstdint>

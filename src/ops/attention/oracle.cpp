@@ -186,10 +186,11 @@ BackwardRow backward_row(const Problem& p, const ErrorModel& model, const Forwar
   return row;
 }
 
-// Error of dS_ij: of P times X, of dP and D (with `dot`), of its casts.
+// Error of dS_ij: of P times X, of dP and D (with `dot`), of its casts; and of a P or a dS that underflows to zero.
 double ds_error(const ErrorModel& model, double probability, double x, double factor_sigma, double rest) {
   const double cast = model.cast_unit * x;
-  return probability * std::sqrt(std::pow(factor_sigma * x, 2) + rest * rest + 2 * cast * cast);
+  return probability * std::sqrt(std::pow(factor_sigma * x, 2) + rest * rest + 2 * cast * cast) +
+         model.tiny * (std::abs(x) + 1);
 }
 
 struct Selection {
@@ -331,7 +332,7 @@ class GroupGradient {
       for (std::int64_t j = 0; j < seen; ++j) {
         const double probability = std::exp(score[at(j)] - row.lse), x = dp[at(j)] - row.row_dot;
         const double rest = row.product_sigma + row.dot_bound / kLambda;
-        dv[at(j)].add(probability, probability * std::hypot(row.factor_sigma, model_.cast_unit), dout);
+        dv[at(j)].add(probability, probability * std::hypot(row.factor_sigma, model_.cast_unit) + model_.tiny, dout);
         dk[at(j)].add(probability * x, ds_error(model_, probability, x, row.factor_sigma, rest), q);
       }
       for (std::int64_t d = 0; d < p_.head_dim; ++d) {

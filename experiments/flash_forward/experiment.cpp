@@ -113,7 +113,7 @@ registry::Experiment describe() {
                         {"seq", {std::int64_t{128}}},
                         {"dtype", {fp32, bf16}},
                         {"impl", both}})
-      .preset("laptop", {{"seq", {std::int64_t{512}, std::int64_t{2048}}}, {"impl", both}})
+      .preset("laptop", {{"seq", {std::int64_t{1024}}}, {"impl", both}})
       .preset("paper", {{"seq", registry::pow2(7, 12)},
                         {"head_dim", registry::pow2(4, 7)},
                         {"dtype", {bf16, fp32}},

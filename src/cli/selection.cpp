@@ -18,6 +18,12 @@ void number_cases(plan::Plan& plan) {
   for (std::size_t i = 0; i < plan.cases.size(); ++i) plan.cases[i].index = static_cast<int>(i);
 }
 
+// An axis at its only declared value says nothing: left out, so that a line shows what this case is about.
+bool at_default(const registry::Experiment& experiment, const std::string& axis, const Value& value) {
+  const registry::Axis* declared = experiment.find_axis(axis);
+  return declared != nullptr && declared->values.size() == 1 && declared->values.front() == value;
+}
+
 }  // namespace
 
 plan::Selection to_selection(const SelectionOptions& options) {
@@ -73,8 +79,10 @@ std::string label_of(const plan::PlannedCase& planned) {
   if (planned.task == plan::Task::law) {
     label += " " + planned.law;
     if (planned.params.has("contract")) label += fmt::format(" ({})", to_string(planned.params.at("contract")));
-  } else if (planned.params.size() > 0) {
-    label += " " + planned.params.label();
+  } else {
+    for (const auto& [axis, value] : planned.params) {
+      if (!at_default(*planned.experiment, axis, value)) label += fmt::format(" {}={}", axis, to_string(value));
+    }
   }
   return label;
 }

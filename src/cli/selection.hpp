@@ -22,7 +22,8 @@ plan::Plan joined(plan::Plan first, plan::Plan second);
 Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
 std::uint64_t bytes_option(const std::string& name, const std::string& text);   // 0 when empty
 
-// "flash_forward flash_tiled causal=true seq=128", "flash_forward naive attention.causal_prefix (full)".
+// "flash_forward flash_tiled causal=true seq=128", "flash_forward naive attention.causal_prefix (full)". Axes at their
+// only declared value are left out.
 std::string label_of(const plan::PlannedCase& planned);
 
 }  // namespace syslab::cli

@@ -8,6 +8,8 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -28,10 +30,20 @@ constexpr auto kTick = 250ms;      // a worker that dies while a child of it hol
 constexpr auto kExitingTime = 2s;  // from its last word to its exit
 constexpr std::size_t kTailBytes = 8192;
 
+// What a worker finds in its environment beside ours. A law makes thousands of tiny parallel loops and times none of
+// them: threads that spin while they wait would take the cores from those that work.
+std::map<std::string, std::string> environment_of(const worker::CaseRequest& request, const RunOptions& options) {
+  std::map<std::string, std::string> environment = options.environment;
+  if (request.task == "law" && std::getenv("OMP_WAIT_POLICY") == nullptr) {
+    environment.emplace("OMP_WAIT_POLICY", "passive");
+  }
+  return environment;
+}
+
 class Attempt {
  public:
   Attempt(const worker::CaseRequest& request, const RunOptions& options)
-      : process_(Process::spawn({options.worker_command, options.environment})),
+      : process_(Process::spawn({options.worker_command, environment_of(request, options)})),
         reader_(process_.from_child()),
         errors_(process_.error_output(), kTailBytes),
         deadline_(Clock::now() + options.timeout) {

@@ -42,7 +42,11 @@ void MemoryLog::record(std::int64_t delta, std::string_view tag) {
   const std::lock_guard lock(mutex_);
   live_ += delta;
   peak_ = std::max(peak_, live_);
-  events_.push_back({monotonic_now() - origin_, delta, std::string(tag)});
+  if (events_.size() < kMostEvents) {
+    events_.push_back({monotonic_now() - origin_, delta, std::string(tag)});
+  } else {
+    ++dropped_events_;
+  }
 }
 
 std::int64_t MemoryLog::live_bytes() const {
@@ -65,8 +69,14 @@ std::vector<MemoryEvent> MemoryLog::events() const {
   return events_;
 }
 
+std::int64_t MemoryLog::dropped_events() const {
+  const std::lock_guard lock(mutex_);
+  return dropped_events_;
+}
+
 void MemoryLog::clear() {
   const std::lock_guard lock(mutex_);
+  dropped_events_ = 0;
   events_.clear();  // live bytes stay: their owners will release them
   peak_ = live_;
 }

@@ -19,7 +19,8 @@ struct MemoryEvent {
   std::string tag;         // what it is: "scores", "workspace"
 };
 
-// Thread-safe account of live bytes.
+// Thread-safe account of live bytes. Peaks are exact whatever happens; of events the first kMostEvents are kept, since
+// a timed loop makes millions of the same.
 class MemoryLog {
  public:
   MemoryLog();
@@ -27,7 +28,9 @@ class MemoryLog {
   std::int64_t live_bytes() const;
   std::int64_t peak_bytes() const;  // since construction or the last reset_peak
   void reset_peak();                // the peak becomes what is live now
+  static constexpr std::size_t kMostEvents = 1 << 16;
   std::vector<MemoryEvent> events() const;
+  std::int64_t dropped_events() const;  // those beyond kMostEvents since construction or clear()
   void clear();
 
   static MemoryLog& global();  // what Buffer uses unless told otherwise
@@ -37,6 +40,7 @@ class MemoryLog {
   Nanoseconds origin_{};
   std::int64_t live_ = 0, peak_ = 0;
   std::vector<MemoryEvent> events_;
+  std::int64_t dropped_events_ = 0;
 };
 
 inline constexpr std::size_t kAlignment = 128;

@@ -46,8 +46,9 @@ Interval interval_of_sorted(std::span<const double> sorted, double median, doubl
   Interval interval{sorted[rank - 1], sorted[sorted.size() - rank]};
   if (rho > 0) {
     const double widening = std::sqrt((1 + rho) / (1 - rho));
-    interval.low = median - widening * (median - interval.low);
-    interval.high = median + widening * (interval.high - median);
+    // Samples that hang together count as fewer; fewer than six know no more than their range.
+    interval.low = std::max(median - widening * (median - interval.low), sorted.front());
+    interval.high = std::min(median + widening * (interval.high - median), sorted.back());
   }
   return interval;
 }

@@ -15,8 +15,8 @@ struct Interval {
 };
 
 // Distribution-free interval of the median from order statistics (binomial ranks), at least `confidence`; widened about
-// the median by √((1+ρ)/(1−ρ)) when the lag-1 autocorrelation ρ of `in_time_order` is positive. [min, max] when n is
-// too small for the confidence.
+// the median by √((1+ρ)/(1−ρ)) when the lag-1 autocorrelation ρ of `in_time_order` is positive. Never wider
+// than [min, max], which is also what too small an n for the confidence gets.
 Interval median_interval(std::span<const double> in_time_order, double confidence = 0.95);
 
 double lag1_autocorrelation(std::span<const double> in_time_order);

@@ -96,5 +96,15 @@ TEST(MemoryLog, CountsFromManyThreads) {
   EXPECT_EQ(log.events().size(), 4000U);
 }
 
+TEST(MemoryLog, KeepsExactPeaksWhenItStopsKeepingEvents) {
+  MemoryLog log;
+  for (std::size_t i = 0; i < MemoryLog::kMostEvents + 5; ++i) log.record(1, "again");
+  EXPECT_EQ(log.events().size(), MemoryLog::kMostEvents);
+  EXPECT_EQ(log.dropped_events(), 5);
+  EXPECT_EQ(log.peak_bytes(), static_cast<std::int64_t>(MemoryLog::kMostEvents) + 5);
+  log.clear();
+  EXPECT_EQ(log.dropped_events(), 0);
+}
+
 }  // namespace
 }  // namespace syslab::device

@@ -58,13 +58,21 @@ TEST(MedianInterval, IsTheRangeWhenThereAreTooFewSamples) {
 }
 
 TEST(MedianInterval, IsWidenedByPositiveAutocorrelation) {
-  const std::vector<double> rising = one_to(20);
-  const double rho = lag1_autocorrelation(rising);
-  ASSERT_GT(rho, 0.5);
+  const std::vector<double> in_runs{1, 2, 3, 11, 12, 13, 4, 5, 14, 15, 6, 7, 16, 17, 8, 18, 9, 19, 10, 20};
+  const double rho = lag1_autocorrelation(in_runs);
+  ASSERT_GT(rho, 0.05);
   const double widening = std::sqrt((1 + rho) / (1 - rho));
-  const Interval interval = median_interval(rising);
+  ASSERT_LT(widening * 4.5, 9.5) << "beyond the range";
+  const Interval interval = median_interval(in_runs);
   EXPECT_NEAR(interval.low, 10.5 - widening * 4.5, 1e-12);
   EXPECT_NEAR(interval.high, 10.5 + widening * 4.5, 1e-12);
+}
+
+// A time's interval must not reach below what was ever seen, let alone below zero.
+TEST(MedianInterval, IsNeverWiderThanTheRange) {
+  const Interval interval = median_interval(one_to(20));  // ρ = 0.85: the widening would give −5.3 and 26.3
+  EXPECT_EQ(interval.low, 1);
+  EXPECT_EQ(interval.high, 20);
 }
 
 TEST(Autocorrelation, AgreesWithHandComputedValues) {

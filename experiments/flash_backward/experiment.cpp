@@ -1,11 +1,12 @@
 // flash_backward: gradients of attention without the score matrix; question and napkin maths in README.md beside this.
 #include "capi/implementation.hpp"
-#include "check/compare.hpp"
 #include "ops/attention/oracle.hpp"
 #include "ops/attention/params.hpp"
 #include "property_tests/attention/laws.hpp"
+#include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "worker/law_case.hpp"
+#include "worker/naive_error.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab {
@@ -63,18 +64,6 @@ worker::OperatorCase backward_case(const Problem& problem, const Rung& rung, std
         {std::move(oracle.dk.value), std::move(oracle.dk.tolerance), oracle.fraction},
         {std::move(oracle.dv.value), std::move(oracle.dv.tolerance), oracle.fraction}};
   };
-  const Rung& naive = attention::find_rung("naive");
-  if (size_of(problem.dtype) == 2 && rung.name != naive.name) {
-    operator_case.naive_error = [problem, &naive](const worker::Tensors& tensors,
-                                                  const std::vector<worker::Expectation>& expected) {
-      naive.backward(problem, args_of(tensors), {}, {});
-      std::vector<double> errors;
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        errors.push_back(check::compare(tensors.outputs[i], expected[i].value, expected[i].tolerance).max_error);
-      }
-      return errors;
-    };
-  }
   operator_case.self_time = rung.last_call_time;
   operator_case.flops = attention::backward_flops(problem);
   operator_case.bytes = attention::backward_bytes(problem);
@@ -86,7 +75,12 @@ void run_case(worker::CaseContext& context) {
   if (context.is_law()) return worker::run_law(context, attention::laws(rung));
   const Problem problem = attention::problem_from(context.params());
   if (const auto reason = rung.supports(problem, Direction::backward)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(context, backward_case(problem, rung, context.request().seed));
+  const std::uint64_t seed = context.request().seed;
+  worker::OperatorCase operator_case = backward_case(problem, rung, seed);
+  if (size_of(problem.dtype) == 2 && rung.name != "naive") {
+    operator_case.naive_error = worker::error_of(backward_case(problem, attention::find_rung("naive"), seed).call);
+  }
+  worker::run_operator_case(context, operator_case);
 }
 
 // Inputs and outputs once, and what the naive rung materialises: weights and their gradients of every head in fp32.
@@ -101,8 +95,8 @@ registry::Experiment describe() {
   const Value fp32 = std::string("fp32"), bf16 = std::string("bf16"), fp16 = std::string("fp16"),
               fp64 = std::string("fp64");
   const registry::Values both{std::string("naive"), std::string("flash_tiled")};
-  registry::Builder builder = registry::experiment("flash_backward");
-  builder.title("FlashAttention-2 backward pass")
+  return registry::experiment("flash_backward")
+      .title("FlashAttention-2 backward pass")
       .question(
           "Compute dQ, dK and dV from Q, K, V, O, L and dO, recomputing the weights tile by tile. What does a backward "
           "pass cost beside the forward pass, and what does doing without atomic additions cost?")
@@ -130,6 +124,8 @@ registry::Experiment describe() {
                         {"dtype", {bf16, fp32}},
                         {"causal", {true}},
                         {"impl", both}})
+      .implementations(registry::implementations_of(attention::ladder()))
+      .laws(registry::laws_of(attention::law_list(Direction::backward)))
       .metric("time", "s", "median time of one call, with its 95 % interval")
       .metric("tflops", "TFLOP/s", "10·B·H·pairs·D over the time: five products, whatever a kernel recomputes")
       .metric("gbps", "GB/s", "each input read once, each gradient written once, over the time")
@@ -146,16 +142,6 @@ registry::Experiment describe() {
       .bytes([](const Params& params) { return attention::backward_bytes(attention::problem_from(params)); })
       .memory(predicted_bytes)
       .runs(run_case);
-  for (const Rung& rung : attention::ladder()) {
-    registry::Implementation implementation{rung.name, rung.teaches, {}};
-    for (const DType dtype : rung.dtypes) implementation.dtypes.emplace_back(to_string(dtype));
-    implementation.is_reference = rung.name == "reference";
-    builder.implementation(std::move(implementation));
-  }
-  std::vector<registry::LawInfo> laws;
-  for (const auto& law : attention::law_list(Direction::backward)) laws.push_back({law.id, law.statement});
-  builder.laws(std::move(laws));
-  return builder;
 }
 
 const registry::Experiment kFlashBackward = describe();

@@ -1,11 +1,12 @@
 // flash_forward: the FlashAttention-2 forward pass, its question and napkin maths in README.md beside this file.
 #include "capi/implementation.hpp"
-#include "check/compare.hpp"
 #include "ops/attention/oracle.hpp"
 #include "ops/attention/params.hpp"
 #include "property_tests/attention/laws.hpp"
+#include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "worker/law_case.hpp"
+#include "worker/naive_error.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab {
@@ -51,18 +52,6 @@ worker::OperatorCase forward_case(const Problem& problem, const Rung& rung, std:
         {std::move(oracle.out.value), std::move(oracle.out.tolerance), oracle.fraction},
         {std::move(oracle.lse.value), std::move(oracle.lse.tolerance), oracle.fraction}};
   };
-  const Rung& naive = attention::find_rung("naive");
-  if (size_of(problem.dtype) == 2 && rung.name != naive.name) {
-    operator_case.naive_error = [problem, &naive](const worker::Tensors& tensors,
-                                                  const std::vector<worker::Expectation>& expected) {
-      naive.forward(problem, args_of(tensors), {}, {});
-      std::vector<double> errors;
-      for (std::size_t i = 0; i < expected.size(); ++i) {
-        errors.push_back(check::compare(tensors.outputs[i], expected[i].value, expected[i].tolerance).max_error);
-      }
-      return errors;
-    };
-  }
   operator_case.self_time = rung.last_call_time;
   operator_case.flops = attention::forward_flops(problem);
   operator_case.bytes = attention::forward_bytes(problem);
@@ -74,7 +63,12 @@ void run_case(worker::CaseContext& context) {
   if (context.is_law()) return worker::run_law(context, attention::laws(rung));
   const Problem problem = attention::problem_from(context.params());
   if (const auto reason = rung.supports(problem, Direction::forward)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(context, forward_case(problem, rung, context.request().seed));
+  const std::uint64_t seed = context.request().seed;
+  worker::OperatorCase operator_case = forward_case(problem, rung, seed);
+  if (size_of(problem.dtype) == 2 && rung.name != "naive") {
+    operator_case.naive_error = worker::error_of(forward_case(problem, attention::find_rung("naive"), seed).call);
+  }
+  worker::run_operator_case(context, operator_case);
 }
 
 // Inputs and outputs once, and what the naive rung materialises: scores and weights of every head in fp32.
@@ -90,8 +84,8 @@ registry::Experiment describe() {
               fp64 = std::string("fp64");
   const registry::Values both{std::string("naive"), std::string("flash_tiled")};
   ;
-  registry::Builder builder = registry::experiment("flash_forward");
-  builder.title("FlashAttention-2 forward pass")
+  return registry::experiment("flash_forward")
+      .title("FlashAttention-2 forward pass")
       .question(
           "Compute O = softmax(scale·QKᵀ)·V and the log-sum-exp L of each row without holding the S×S scores. How much "
           "faster is that than holding them, how does the ratio grow with S, and what does causality save?")
@@ -119,6 +113,8 @@ registry::Experiment describe() {
                         {"dtype", {bf16, fp32}},
                         {"causal", {true}},
                         {"impl", both}})
+      .implementations(registry::implementations_of(attention::ladder()))
+      .laws(registry::laws_of(attention::law_list(Direction::forward)))
       .metric("time", "s", "median time of one call, with its 95 % interval")
       .metric("tflops", "TFLOP/s", "4·B·H·pairs·D over the time; pairs of query and key that the mask leaves")
       .metric("gbps", "GB/s", "Q, K, V read once and O written once, over the time")
@@ -134,16 +130,6 @@ registry::Experiment describe() {
       .bytes([](const Params& params) { return attention::forward_bytes(attention::problem_from(params)); })
       .memory(predicted_bytes)
       .runs(run_case);
-  for (const Rung& rung : attention::ladder()) {
-    registry::Implementation implementation{rung.name, rung.teaches, {}};
-    for (const DType dtype : rung.dtypes) implementation.dtypes.emplace_back(to_string(dtype));
-    implementation.is_reference = rung.name == "reference";
-    builder.implementation(std::move(implementation));
-  }
-  std::vector<registry::LawInfo> laws;
-  for (const auto& law : attention::law_list(Direction::forward)) laws.push_back({law.id, law.statement});
-  builder.laws(std::move(laws));
-  return builder;
 }
 
 const registry::Experiment kFlashForward = describe();

@@ -73,6 +73,10 @@ Exit execute(const Context& context, const ResumeOptions& options) {
     }
     return before;
   }
+  if (const auto writer = store.writer_at_work(run.id)) {  // two at once would do each case twice
+    throw Error(ErrorKind::usage,
+                fmt::format("run {} is still being run by {}; wait until it ends, or stop it", run.uid, *writer));
+  }
   const Conditions conditions = conditions_from_json(run.protocol_json);
   return worse(before, run_and_store(context, store, run.id, missing, conditions));
 }

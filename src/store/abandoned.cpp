@@ -1,4 +1,6 @@
-// close_abandoned: attempts whose writer died without a word.
+// close_abandoned: attempts whose writer died without a word. writer_at_work: runs whose writer did not.
+#include <fmt/format.h>
+
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -50,6 +52,32 @@ int Store::close_abandoned() {
   }
   transaction.commit();
   return static_cast<int>(abandoned.size());
+}
+
+// By the newest attempt. A writer in sight counts even between two attempts, when none is open.
+std::optional<std::string> Store::writer_at_work(RowId run) const {
+  Connection& db = impl_->db();
+  Statement newest(db, R"(
+SELECT (SELECT s.detail FROM attempt_event s WHERE s.attempt_id = a.id AND s.status = 'started' LIMIT 1),
+       EXISTS (SELECT 1 FROM attempt_event e WHERE e.attempt_id = a.id AND e.status NOT IN ('started', 'heartbeat'))
+  FROM attempt a
+ WHERE a.run_id = ?
+ ORDER BY a.uid DESC LIMIT 1)");
+  if (!newest.with(run).step()) return std::nullopt;
+  const Writer writer = writer_from_json(Json::parse(newest.text(0), nullptr, /*allow_exceptions=*/false));
+  const bool ended = newest.integer(1) != 0;
+  switch (liveness(writer)) {
+    case Liveness::alive:
+      if (writer.pid == this_writer().pid) return std::nullopt;
+      return fmt::format("process {} on this machine", writer.pid);
+    case Liveness::unknown:
+      if (ended) return std::nullopt;
+      return fmt::format("process {} on '{}', last heard of within the last {:.0f} s", writer.pid, writer.host,
+                         kSilenceSeconds);
+    case Liveness::dead:
+      break;
+  }
+  return std::nullopt;
 }
 
 }  // namespace syslab::store

@@ -126,6 +126,10 @@ class Store {
   // this process can see is judged by its process; any other by its last heartbeat, dead after a minute of silence.
   int close_abandoned();
 
+  // Who is at work on the run, as "process 4711 on this machine"; nothing when nobody is. The same judgement as
+  // close_abandoned(), which comes first.
+  std::optional<std::string> writer_at_work(RowId run) const;
+
   // --- reading ---
   // By uid, its beginning, its ending (UUIDv7 begin with the time, so endings tell runs of one minute apart), or
   // "latest". Error(usage) when ambiguous.

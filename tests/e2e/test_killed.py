@@ -65,6 +65,16 @@ class Killed(Lab):
                 self.assertEqual(again & finished, set(), "resume repeated what was finished")
         self.assertGreaterEqual(killed, ROUNDS // 2, "too few rounds met their kill")
 
+    def test_resume_leaves_alone_what_is_still_running(self):
+        process = self.start("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "6s", "--json")
+        run = json.loads(process.stdout.readline())["run"]
+        deadline = time.monotonic() + 20
+        while not self.sql("SELECT 1 FROM attempt") and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertIn(f"process {process.pid}", self.syslab("resume", expect=2).stderr)
+        process.communicate()
+        self.assertEqual(sorted((seq, status) for seq, status, _ in self.ended_attempts(run)), [(0, "timeout"), (1, "ok")])
+
     def test_a_worker_does_not_outlive_its_killed_parent(self):
         process = self.start("run", "selftest_faults", "-a", "fault=hang", "--timeout", "60s", "--json")
         deadline = time.monotonic() + 20

@@ -89,6 +89,47 @@ TEST(StoreAbandoned, AProcessOfAnotherContainerIsJudgedByItsLastHeartbeat) {
   EXPECT_EQ(store_of(folder / "a.db", this_writer(), "2026-05-01T12:02:00.000Z").close_abandoned(), 1);
 }
 
+TEST(StoreAbandoned, ARunWithALivingWriterIsAtWorkEvenBetweenTwoAttempts) {
+  const Folder folder;
+  int hold[2];
+  ASSERT_EQ(::pipe(hold), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(hold[1]);
+    {
+      Store store = Store::open(folder / "a.db", Mode::create);
+      store.finish_attempt(store.begin_run(a_run(), a_plan(2)), an_attempt(0));
+    }
+    char byte = 0;
+    while (::read(hold[0], &byte, 1) > 0) {  // lives until the parent closes
+    }
+    ::_exit(0);
+  }
+  ::close(hold[0]);
+  const auto work = [&] {
+    const Store store = Store::open(folder / "a.db", Mode::create);
+    const auto run = store.find_run("latest");
+    return run ? store.writer_at_work(run->id) : std::nullopt;
+  };
+  for (int tries = 0; tries < 1000 && !work(); ++tries) ::usleep(10'000);
+  EXPECT_EQ(work().value_or("nobody"), "process " + std::to_string(child) + " on this machine");
+  ::close(hold[1]);
+  ::waitpid(child, nullptr, 0);
+  EXPECT_EQ(work().value_or("nobody"), "nobody");
+}
+
+TEST(StoreAbandoned, AWriterOutOfSightIsAtWorkWhileItsAttemptIsOpen) {
+  const Folder folder;
+  const std::string uid = begin_attempt(folder / "a.db", on_another_host());
+  Store store = store_of(folder / "a.db", on_another_host(), "2026-05-01T12:00:40.000Z");
+  const RowId run = store.find_run("latest")->id;
+  EXPECT_NE(store.writer_at_work(run).value_or("nobody").find("elsewhere"), std::string::npos);
+  AttemptRow attempt = an_attempt(0);
+  attempt.uid = uid;
+  store.finish_attempt(run, attempt);
+  EXPECT_EQ(store.writer_at_work(run).value_or("nobody"), "nobody");
+}
+
 TEST(StoreAbandoned, ARealEndOutweighsAMistakenOne) {
   const Folder folder;
   const std::string uid = begin_attempt(folder / "a.db", on_another_host());

@@ -77,6 +77,7 @@ struct ChildPlan {
   char* const* envp;
   int input, output, error;  // error −1: inherited
   int extra_fd;
+  bool own_group;
   pid_t parent;
   sigset_t signal_mask;  // to restore
 };
@@ -84,7 +85,7 @@ struct ChildPlan {
 // Runs between vfork and exec, in the parent's memory: only async-signal-safe calls, no allocation. Returns the errno
 // of what failed.
 int become(const ChildPlan& plan) {
-  ::setpgid(0, 0);
+  if (plan.own_group) ::setpgid(0, 0);
   // Fires when the thread that spawned ends, too: spawn from a thread that outlives the child.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
   if (::getppid() != plan.parent) return ESRCH;  // it died before the line above
@@ -159,8 +160,8 @@ Process Process::spawn(const SpawnOptions& options) {
   Pipe error;
   if (options.capture_stderr) error = make_pipe();
 
-  ChildPlan plan{program.c_str(),  argv.data(), envp.data(), input.read.get(), output.write.get(), error.write.get(),
-                 options.extra_fd, ::getpid(),  {}};
+  ChildPlan plan{program.c_str(),   argv.data(),      envp.data(),       input.read.get(), output.write.get(),
+                 error.write.get(), options.extra_fd, options.own_group, ::getpid(),       {}};
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &plan.signal_mask);
@@ -174,6 +175,7 @@ Process Process::spawn(const SpawnOptions& options) {
 
   Process process;
   process.pid_ = pid;
+  process.own_group_ = options.own_group;
   process.to_child_ = std::move(input.write);
   process.from_child_ = std::move(output.read);
   process.error_ = std::move(error.read);
@@ -182,6 +184,7 @@ Process Process::spawn(const SpawnOptions& options) {
 
 Process::Process(Process&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
+      own_group_(other.own_group_),
       to_child_(std::move(other.to_child_)),
       from_child_(std::move(other.from_child_)),
       error_(std::move(other.error_)),
@@ -191,6 +194,7 @@ Process& Process::operator=(Process&& other) noexcept {
   if (this != &other) {
     end();
     pid_ = std::exchange(other.pid_, -1);
+    own_group_ = other.own_group_;
     to_child_ = std::move(other.to_child_);
     from_child_ = std::move(other.from_child_);
     error_ = std::move(other.error_);
@@ -226,7 +230,7 @@ void Process::reap(int flags) noexcept {
     result = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOWAIT | flags);
   } while (result != 0 && errno == EINTR);
   if (result == 0 && info.si_pid == 0) return;  // WNOHANG, still running
-  ::kill(-pid_, SIGKILL);
+  if (own_group_) ::kill(-pid_, SIGKILL);
   ExitStatus ended;
   int raw = 0;
   pid_t reaped = 0;
@@ -239,7 +243,7 @@ void Process::reap(int flags) noexcept {
 }
 
 void Process::kill_group(int signal) {
-  if (pid_ > 0 && !status_) ::kill(-pid_, signal);
+  if (pid_ > 0 && !status_) ::kill(own_group_ ? -pid_ : pid_, signal);
 }
 
 }  // namespace syslab

@@ -39,6 +39,9 @@ struct SpawnOptions {
   std::map<std::string, std::string> environment;  // added to ours
   bool capture_stderr = true;                      // else inherited
   int extra_fd = -1;                               // kept open in the child under the same number, -1: none
+  // In a process group of its own, which ends with the child. Else in ours: then whoever ends our group ends the
+  // child's own children, too, even when we are killed ourselves.
+  bool own_group = true;
 };
 
 // How a child ended. `usage.ru_maxrss` is an upper bound: Linux counts the spawning process's memory before exec into
@@ -68,7 +71,8 @@ class Process {
 
   std::optional<ExitStatus> poll();  // without waiting
   ExitStatus wait();
-  void kill_group(int signal);  // every process of the group; no error when it is gone
+  // Every process of its group, or the child alone when the group is ours; no error when it is gone.
+  void kill_group(int signal);
 
  private:
   Process() = default;
@@ -76,6 +80,7 @@ class Process {
   void end() noexcept;
 
   pid_t pid_ = -1;
+  bool own_group_ = true;
   FileDescriptor to_child_, from_child_, error_;
   std::optional<ExitStatus> status_;
 };

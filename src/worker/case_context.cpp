@@ -43,6 +43,7 @@ std::shared_ptr<CallChannel> CaseContext::channel() {
   ForeignOptions options;
   options.command = python_worker_command(*request_.mine);
   options.memory_limit_bytes = request_.memory_limit_bytes;
+  options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
   channel_ = std::make_shared<ForeignWorker>(std::move(options));
   return channel_;
 }

@@ -28,6 +28,7 @@ SpawnOptions spawn_options(const ForeignOptions& options, int shared_fd) {
   spawn.argv = options.command;
   spawn.environment = options.environment;
   spawn.extra_fd = shared_fd;
+  spawn.own_group = options.own_group;
   return spawn;
 }
 

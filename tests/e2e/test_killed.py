@@ -89,6 +89,20 @@ class Killed(Lab):
             time.sleep(0.02)
         self.assertFalse(any(self.alive(pid) for pid in children))
 
+    def test_what_a_python_class_started_ends_with_its_case(self):
+        (self.folder / "mine.py").write_text(
+            "import pathlib, subprocess, sys\n"
+            "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])\n"
+            "pathlib.Path('child').write_text(str(child.pid))\n"
+            "child.wait()\n")
+        self.syslab("run", "flash_forward", "-a", "seq=16", "-a", "causal=false", "--laws", "none", "--impl", "me",
+                    "--mine", "me=mine.py:Mine", "--timeout", "3s", expect=3)
+        child = (self.folder / "child").read_text()
+        deadline = time.monotonic() + 5
+        while self.alive(child) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertFalse(self.alive(child))
+
     @staticmethod
     def alive(pid):
         try:

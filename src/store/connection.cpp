@@ -14,7 +14,7 @@
 namespace syslab::store {
 namespace {
 
-constexpr int kBusyTimeoutMs = 10'000;
+constexpr std::chrono::milliseconds kBusyTimeout{60'000};  // a merge of millions of rows takes less
 
 // What a user can do about it, by primary result code.
 std::string_view advice(int code) {
@@ -27,7 +27,8 @@ std::string_view advice(int code) {
              "write was kept and what was stored before is intact";
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-      return "another process kept the file locked for 10 s; wait for it, or give this run its own --db and `syslab "
+      return "another process kept the file locked for a minute; wait for it, or give this run its own --db and "
+             "`syslab "
              "merge` later";
     case SQLITE_READONLY:
       return "the file or its folder cannot be written: change its permissions or choose another --db";
@@ -144,7 +145,7 @@ Connection::Connection(const std::string& target, Access access, std::filesystem
   handle_.reset(raw);
   if (code != SQLITE_OK) fail(code, "open the file");
   sqlite3_extended_result_codes(raw, 1);
-  sqlite3_busy_timeout(raw, kBusyTimeoutMs);
+  wait_for_locks(kBusyTimeout);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   // SQLite 3.40 takes its own JSON functions in a schema for unsafe unless the schema is trusted. We add no functions
@@ -181,6 +182,15 @@ Statement& Connection::cached(std::string_view sql) {
   statement.reset();
   return statement;
 }
+
+void Connection::wait_for_locks(std::chrono::milliseconds at_most) {
+  sqlite3_busy_timeout(handle_.get(), static_cast<int>(at_most.count()));
+}
+
+HurriedTurn::HurriedTurn(Connection& connection) : connection_(connection) {
+  connection_.wait_for_locks(std::chrono::milliseconds(200));
+}
+HurriedTurn::~HurriedTurn() { connection_.wait_for_locks(kBusyTimeout); }
 
 void Connection::checkpoint_on_close() {
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);

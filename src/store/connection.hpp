@@ -6,6 +6,7 @@
 //   write.commit();
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -104,6 +105,7 @@ class Connection {
   Statement& cached(std::string_view sql);
 
   void checkpoint_on_close();
+  void wait_for_locks(std::chrono::milliseconds at_most);  // a minute, unless told otherwise
   bool is_read_only() const;
   bool in_transaction() const;
   std::int64_t changes() const;  // rows changed by the last statement
@@ -138,6 +140,18 @@ class Transaction {
  private:
   Connection& connection_;
   bool open_ = true;
+};
+
+// While this lives, a lock of another process is waited for only a moment.
+class HurriedTurn {
+ public:
+  explicit HurriedTurn(Connection& connection);
+  HurriedTurn(const HurriedTurn&) = delete;
+  HurriedTurn& operator=(const HurriedTurn&) = delete;
+  ~HurriedTurn();
+
+ private:
+  Connection& connection_;
 };
 
 // "file:/a%20b.db?mode=ro": a URI for `path`, with query parameters as given ("mode=ro&immutable=1").

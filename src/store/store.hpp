@@ -118,6 +118,7 @@ class Store {
   RowId begin_run(const RunRow& run, const std::vector<PlanRow>& plan);  // one transaction
   std::string run_uid(RowId run) const;
   void attempt_started(RowId run, int plan_seq, const std::string& attempt_uid);
+  // Left out when it cannot be written at once: a missing sign of life is no reason to lose what is being measured.
   void heartbeat(const std::string& attempt_uid);
   // The whole attempt in one transaction; returns its uid once it is committed. Of more than 50,000 samples a random
   // part is kept, and the attempt's facts say so. Works whether or not attempt_started() was called for its uid.

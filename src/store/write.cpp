@@ -164,13 +164,18 @@ void Store::attempt_started(RowId run, int plan_seq, const std::string& attempt_
 
 void Store::heartbeat(const std::string& attempt_uid) {
   Connection& db = impl_->writable();
-  Transaction transaction(db);
-  // Two beats within one millisecond are one.
-  db.cached(
-        "INSERT INTO attempt_event (attempt_id, at, status) SELECT id, ?, 'heartbeat' FROM attempt WHERE uid = ? "
-        "ON CONFLICT DO NOTHING")
-      .run(impl_->options.now(), attempt_uid);
-  transaction.commit();
+  const HurriedTurn hurried(db);
+  try {
+    Transaction transaction(db);
+    // Two beats within one millisecond are one.
+    db.cached(
+          "INSERT INTO attempt_event (attempt_id, at, status) SELECT id, ?, 'heartbeat' FROM attempt WHERE uid = ? "
+          "ON CONFLICT DO NOTHING")
+        .run(impl_->options.now(), attempt_uid);
+    transaction.commit();
+  } catch (const Error&) {
+    // Whatever is wrong (a long write of another process, a full disk), the attempt's end will wait for it, or tell.
+  }
 }
 
 std::string Store::finish_attempt(RowId run, const AttemptRow& row) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "store/connection.hpp"
 #include "tests/store/fixture.hpp"
 
 namespace syslab::store {
@@ -205,6 +206,23 @@ TEST(StoreWrite, APlannedCaseKnowsItsLastEndAndItsTries) {
   EXPECT_EQ(states[2].plan.implementation.path, "mine.so");
   EXPECT_EQ(states[0].plan.params, plan[0].params);
   EXPECT_EQ(states[0].plan.case_uid, plan[0].case_uid);
+}
+
+TEST(StoreWrite, AHeartbeatThatCannotBeWrittenIsLeftOut) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  AttemptRow attempt = an_attempt(0);
+  attempt.uid = new_uuid7();
+  store.attempt_started(run, 0, attempt.uid);
+  {
+    Connection another((folder / "a.db").string(), Connection::Access::read_write, folder / "a.db");
+    const Transaction busy(another);
+    EXPECT_NO_THROW(store.heartbeat(attempt.uid));
+  }
+  store.finish_attempt(run, attempt);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM attempt_event WHERE status = 'heartbeat'"), 0);
+  EXPECT_EQ(text(store, "SELECT status FROM v_attempt"), "ok");
 }
 
 }  // namespace

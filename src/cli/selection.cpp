@@ -73,6 +73,10 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text) {
   return *bytes;
 }
 
+std::string path_of(const plan::MineSpec& mine) {
+  return mine.is_python() ? mine.path + ":" + mine.python_class : mine.path;
+}
+
 std::string label_of(const plan::PlannedCase& planned) {
   std::string label = planned.experiment->id;
   if (!planned.implementation.empty()) label += " " + planned.implementation;

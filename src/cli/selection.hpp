@@ -22,6 +22,8 @@ plan::Plan joined(plan::Plan first, plan::Plan second);
 Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
 std::uint64_t bytes_option(const std::string& name, const std::string& text);   // 0 when empty
 
+std::string path_of(const plan::MineSpec& mine);  // "/home/me/kernel.so", "/home/me/flash.py:Flash"
+
 // "flash_forward flash_tiled causal=true seq=128", "flash_forward naive attention.causal_prefix (full)". Axes at their
 // only declared value are left out.
 std::string label_of(const plan::PlannedCase& planned);

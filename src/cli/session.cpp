@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/progress.hpp"
+#include "cli/selection.hpp"
 #include "cli/summary.hpp"
 #include "core/build_info.hpp"
 #include "core/ids.hpp"
@@ -23,7 +24,7 @@ store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::
     row.is_mine = true;
     row.digest = mine.digest;
     row.language = mine.is_python() ? "Python" : "C";
-    row.path = mine.is_python() ? mine.path + ":" + mine.python_class : mine.path;
+    row.path = path_of(mine);
     return row;
   }
   // Ours stand as they stood in the revision that this binary was built from.
@@ -177,7 +178,7 @@ Exit run_and_store(const Context& context, store::Store& store, store::RowId run
     console.print_line({{"type", "run"}, {"run", run_uid}, {"cases", plan.cases.size()}});
   }
   Progress progress(console, plan, Eta(plan, stored_durations(store, conditions.protocol)));
-  Summary summary(run_uid);
+  Summary summary(run_uid, plan.mine);
   std::string attempt_uid;  // of the running case
   std::size_t done = 0;
 

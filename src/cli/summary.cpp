@@ -20,15 +20,21 @@ std::string quoted(const std::string& word) {
   return plain ? word : "'" + word + "'";
 }
 
+}  // namespace
+
 // The command that runs this one case again.
-std::string command_for(const plan::PlannedCase& planned) {
-  std::string command = fmt::format("syslab run {} --laws none", planned.experiment->id);
+std::string Summary::command_for(const plan::PlannedCase& planned) const {
+  const bool law = planned.task == plan::Task::law;
+  std::string command = fmt::format("syslab {} {}", law ? "check" : "run", planned.experiment->id);
+  if (!law) command += " --laws none";
   if (!planned.implementation.empty()) command += " --impl " + quoted(planned.implementation);
+  for (const plan::MineSpec& mine : mine_) {
+    if (mine.name == planned.implementation) command += " --mine " + quoted(mine.name + "=" + path_of(mine));
+  }
+  if (law) return command;
   for (const auto& [name, value] : planned.params) command += " -a " + quoted(name + "=" + to_string(value));
   return command;
 }
-
-}  // namespace
 
 void Summary::add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
                   const std::string& failed_check) {
@@ -40,12 +46,7 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
     experiments_.push_back(planned.experiment->id);
   }
   if (exit == Exit::well) return;
-  std::string command = "syslab replay " + failed_check;
-  if (failed_check.empty()) {
-    command = planned.task == plan::Task::law
-                  ? fmt::format("syslab check {} --impl {}", planned.experiment->id, quoted(planned.implementation))
-                  : command_for(planned);
-  }
+  std::string command = failed_check.empty() ? command_for(planned) : "syslab replay " + failed_check;
   concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command), exit});
 }
 

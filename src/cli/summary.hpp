@@ -20,7 +20,9 @@ struct Concern {
 
 class Summary {
  public:
-  explicit Summary(std::string run_uid) : run_uid_(std::move(run_uid)) {}
+  // `mine`: as the plan has them, for commands that run one of their cases again.
+  explicit Summary(std::string run_uid, std::vector<plan::MineSpec> mine = {})
+      : run_uid_(std::move(run_uid)), mine_(std::move(mine)) {}
 
   // `failed_check`: uid of the check that was falsified, where one was.
   void add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
@@ -33,8 +35,10 @@ class Summary {
 
  private:
   std::string next_command() const;
+  std::string command_for(const plan::PlannedCase& planned) const;
 
   std::string run_uid_;
+  std::vector<plan::MineSpec> mine_;
   std::map<worker::Status, std::int64_t> counts_;
   std::vector<Concern> concerns_;
   std::vector<std::string> experiments_;  // measured ones, for the next command

@@ -1,8 +1,9 @@
 """A law broken by somebody's library: found, stored, and replayed with the place of the error."""
 import os
+import shlex
 import unittest
 
-from lab import Lab, attempts
+from lab import Lab, attempts, summary
 
 PLUGINS = os.environ["SYSLAB_PLUGINS"]
 
@@ -35,6 +36,9 @@ class Replay(Lab):
                            "--mine", f"other={PLUGINS}/attention_of_another_abi.so", expect=3)
         self.assertEqual([line["status"] for line in attempts(lines)], ["error"])
         self.assertIn("99", attempts(lines)[0]["detail"])
+        command = summary(lines)["concerns"][0]["command"]
+        again = self.lines(*shlex.split(command)[1:], expect=3)  # what is told to do can be done as it stands
+        self.assertEqual([line["status"] for line in attempts(again)], ["error"])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 namespace syslab::device {
@@ -49,6 +50,36 @@ TEST(ParallelFor, InsideAnotherRunsOnTheCallingThread) {
     });
   });
   EXPECT_EQ(sum, 4 * 45);
+}
+
+TEST(ParallelFor, ToldToStayOnOneThreadKeepsWhatItCallsThereToo) {
+  const int before = thread_count();
+  set_thread_count(3);
+  const auto caller = std::this_thread::get_id();
+  EXPECT_FALSE(inside_parallel_for());
+  std::atomic<int> visits{0};
+  parallel_for(
+      8,
+      [&](std::int64_t, int) {
+        EXPECT_EQ(std::this_thread::get_id(), caller);
+        EXPECT_TRUE(inside_parallel_for()) << "a matrix product in here would wake its own threads";
+        parallel_for(8, [&](std::int64_t, int) {
+          EXPECT_EQ(std::this_thread::get_id(), caller);
+          visits++;
+        });
+      },
+      1);
+  EXPECT_EQ(visits, 64);
+  EXPECT_FALSE(inside_parallel_for());
+  // One index is not a request to stay: what it calls may use the threads that the loop leaves idle.
+  parallel_for(1, [](std::int64_t, int) { EXPECT_FALSE(inside_parallel_for()); });
+  set_thread_count(before);
+}
+
+TEST(ParallelFor, ForgetsThatItWasToldToStayWhenTheBodyThrows) {
+  const auto body = [](std::int64_t, int) { throw std::runtime_error("thrown"); };
+  EXPECT_THROW(parallel_for(2, body, 1), std::runtime_error);
+  EXPECT_FALSE(inside_parallel_for());
 }
 
 TEST(ParallelFor, UsesAsManyThreadsAsItIsTold) {

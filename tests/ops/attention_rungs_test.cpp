@@ -5,6 +5,7 @@
 
 #include "attention_fixture.hpp"
 #include "device/parallel.hpp"
+#include "ops/attention/rungs.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -116,9 +117,9 @@ TEST_P(EveryRung, RepeatsItselfBitForBitWhateverTheThreads) {
   const Problem problem{.batch = 2,
                         .heads_q = 4,
                         .heads_kv = 2,
-                        .seq_q = 150,
-                        .seq_k = 170,
-                        .head_dim = 24,
+                        .seq_q = 330,
+                        .seq_k = 350,
+                        .head_dim = 65,
                         .mask = Mask::bottom_right,
                         .dtype = dtype_};
   auto bits = [&](int threads) {
@@ -138,7 +139,21 @@ TEST_P(EveryRung, RepeatsItselfBitForBitWhateverTheThreads) {
   const std::string one = bits(1);
   EXPECT_EQ(one, bits(1));
   EXPECT_EQ(one, bits(2));
-  EXPECT_EQ(one, bits(5));
+  EXPECT_EQ(one, bits(3));
+}
+
+TEST(ThreadsWorth, GrowWithTheWorkUpToThoseThereAre) {
+  const int before = device::thread_count();
+  device::set_thread_count(3);
+  Problem problem{.heads_q = 4, .heads_kv = 4, .seq_q = 128, .seq_k = 128, .head_dim = 64};
+  EXPECT_EQ(threads_worth(problem, Direction::forward), 1) << "a smoke run's case is a third of a millisecond";
+  EXPECT_EQ(threads_worth(problem, Direction::backward), 1);
+  // As many as the test of repeatability above asks for, lest it compare one thread with one thread.
+  problem = {
+      .batch = 2, .heads_q = 4, .heads_kv = 2, .seq_q = 330, .seq_k = 350, .head_dim = 65, .mask = Mask::bottom_right};
+  EXPECT_EQ(threads_worth(problem, Direction::forward), device::thread_count());
+  EXPECT_EQ(threads_worth(problem, Direction::backward), device::thread_count());
+  device::set_thread_count(before);
 }
 
 TEST_P(EveryRung, UsesTheCallersWorkspaceWhenItIsLargeEnough) {

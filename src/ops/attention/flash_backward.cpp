@@ -16,6 +16,7 @@
 #include "device/parallel.hpp"
 #include "ops/attention/flash_pack.hpp"
 #include "ops/attention/flash_tiled.hpp"
+#include "ops/attention/rungs.hpp"
 
 namespace syslab::attention {
 
@@ -28,8 +29,9 @@ struct Scratch {
 
 // Where everything lies in the workspace. The two passes use the same memory one after the other.
 struct Memory {
-  std::int64_t width = 0;                                   // head_dim padded to whole vectors
-  std::int64_t query_rows = 0;                              // seq_q padded to whole strips
+  std::int64_t width = 0;       // head_dim padded to whole vectors
+  std::int64_t query_rows = 0;  // seq_q padded to whole strips
+  int threads = 1;
   float *lse = nullptr, *dot = nullptr;                     // a query row each: L/log 2 and Σ O∘dO
   Packed turned_k, turned_v, straight_k;                    // read for dQ
   Packed turned_q, turned_dout, straight_q, straight_dout;  // read for dK, dV
@@ -52,6 +54,7 @@ Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
   Memory memory;
   Arena arena(base);
   memory.width = round_up(p.head_dim, kernels.lanes);
+  memory.threads = threads_worth(p, Direction::backward);
   const std::int64_t heads = p.batch * p.heads_q, groups = p.batch * p.heads_kv;
   const std::int64_t key_rows = round_up(p.seq_k, kernels.strip);
   memory.query_rows = round_up(p.seq_q, kernels.strip);
@@ -71,7 +74,7 @@ Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
   memory.scratch_begin = arena.used();
   take_scratch(kernels, p, memory.width, arena);
   memory.scratch_size = arena.used() - memory.scratch_begin;
-  memory.floats = memory.scratch_begin + device::thread_count() * memory.scratch_size;
+  memory.floats = memory.scratch_begin + memory.threads * memory.scratch_size;
   return memory;
 }
 
@@ -99,21 +102,28 @@ class Backward {
     for_tiles(heads, p_.seq_q, [&](std::int64_t head, std::int64_t first) { row_facts(head, first); });
     for_tiles(groups, p_.seq_k, [&](std::int64_t group, std::int64_t first) { pack_keys(group, first); });
     const std::int64_t query_tasks = ceil_div(p_.seq_q, kTaskRows);
-    device::parallel_for(heads * query_tasks, [&](std::int64_t index, int thread) {
-      query_task(index / query_tasks, query_tasks - 1 - index % query_tasks, thread);  // costliest first
-    });
+    device::parallel_for(
+        heads * query_tasks,
+        [&](std::int64_t index, int thread) {
+          query_task(index / query_tasks, query_tasks - 1 - index % query_tasks, thread);  // costliest first
+        },
+        memory_.threads);
     for_tiles(heads, p_.seq_q, [&](std::int64_t head, std::int64_t first) { pack_queries(head, first); });
     const std::int64_t key_tasks = ceil_div(p_.seq_k, kTaskRows);
-    device::parallel_for(groups * key_tasks, [&](std::int64_t index, int thread) {
-      key_task(index / key_tasks, index % key_tasks, thread);  // the first keys are seen by most queries
-    });
+    device::parallel_for(
+        groups * key_tasks,
+        [&](std::int64_t index, int thread) {
+          key_task(index / key_tasks, index % key_tasks, thread);  // the first keys are seen by most queries
+        },
+        memory_.threads);
   }
 
  private:
   template <typename Body>
-  static void for_tiles(std::int64_t heads, std::int64_t rows, Body body) {
+  void for_tiles(std::int64_t heads, std::int64_t rows, Body body) const {
     const std::int64_t tiles = ceil_div(rows, kTile);
-    device::parallel_for(heads * tiles, [&](std::int64_t index, int) { body(index / tiles, index % tiles * kTile); });
+    device::parallel_for(
+        heads * tiles, [&](std::int64_t index, int) { body(index / tiles, index % tiles * kTile); }, memory_.threads);
   }
 
   float factor() const { return p_.effective_scale() * std::numbers::log2e_v<float>; }

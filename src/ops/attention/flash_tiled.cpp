@@ -59,6 +59,7 @@ struct Scratch {
 struct Memory {
   std::int64_t width = 0;  // head_dim padded to whole vectors
   std::int64_t keys = 0;   // that some query sees
+  int threads = 1;
   Packed turned_k, straight_v;
   std::int64_t scratch_begin = 0, scratch_size = 0;
   std::int64_t floats = 0;
@@ -81,12 +82,13 @@ Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
   const std::int64_t groups = p.batch * p.heads_kv;
   memory.width = round_up(p.head_dim, kernels.lanes);
   memory.keys = p.visible_keys(p.seq_q - 1);
+  memory.threads = threads_worth(p, Direction::forward);
   memory.turned_k = arena.take_packed(groups, round_up(memory.keys, kernels.strip), p.head_dim);
   memory.straight_v = arena.take_packed(groups, memory.keys, memory.width);
   memory.scratch_begin = arena.used();
   take_scratch(kernels, p, memory.width, arena);
   memory.scratch_size = arena.used() - memory.scratch_begin;
-  memory.floats = memory.scratch_begin + device::thread_count() * memory.scratch_size;
+  memory.floats = memory.scratch_begin + memory.threads * memory.scratch_size;
   return memory;
 }
 
@@ -98,13 +100,15 @@ class Forward {
 
   void run() const {
     const std::int64_t tiles = ceil_div(memory_.keys, kTile);
-    device::parallel_for(p_.batch * p_.heads_kv * tiles,
-                         [&](std::int64_t index, int) { pack_keys(index / tiles, index % tiles * kTile); });
+    device::parallel_for(
+        p_.batch * p_.heads_kv * tiles,
+        [&](std::int64_t index, int) { pack_keys(index / tiles, index % tiles * kTile); }, memory_.threads);
     const std::int64_t tasks = ceil_div(p_.seq_q, kTaskRows);
-    device::parallel_for(p_.batch * p_.heads_q * tasks, [&](std::int64_t index, int thread) {
-      // The last rows first: with a causal mask they cost most, and short tasks at the end keep threads level.
-      query_task(index / tasks, tasks - 1 - index % tasks, thread);
-    });
+    // The last rows first: with a causal mask they cost most, and short tasks at the end keep threads level.
+    device::parallel_for(
+        p_.batch * p_.heads_q * tasks,
+        [&](std::int64_t index, int thread) { query_task(index / tasks, tasks - 1 - index % tasks, thread); },
+        memory_.threads);
   }
 
  private:

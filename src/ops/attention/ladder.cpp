@@ -6,6 +6,7 @@
 #include <ranges>
 
 #include "core/text.hpp"
+#include "device/parallel.hpp"
 #include "ops/attention/attention.hpp"
 #include "ops/attention/reference.hpp"
 #include "ops/attention/rungs.hpp"
@@ -17,6 +18,13 @@ std::optional<std::string> refuse_dtype(const std::vector<DType>& dtypes, const 
   std::vector<std::string> names;
   for (const DType dtype : dtypes) names.emplace_back(to_string(dtype));
   return fmt::format("takes {}, not {}", fmt::join(names, ", "), to_string(problem.dtype));
+}
+
+int threads_worth(const Problem& problem, Direction direction) {
+  constexpr double kFlopsOfAThread = 0x1p25;  // half a millisecond at 64 GFLOP/s
+  const double flops = direction == Direction::forward ? forward_flops(problem) : backward_flops(problem);
+  const double threads = std::clamp(flops / kFlopsOfAThread, 1.0, static_cast<double>(device::thread_count()));
+  return static_cast<int>(threads);
 }
 
 Rung reference_rung() {

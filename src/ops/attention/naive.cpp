@@ -54,14 +54,14 @@ std::int64_t backward_floats(const Problem& p) {
   return 2 * p.seq_q * p.seq_k + (4 * p.seq_q + 4 * p.seq_k) * p.head_dim;
 }
 
-std::size_t bytes_for_threads(std::int64_t floats, std::int64_t tasks) {
-  const std::int64_t threads = std::min<std::int64_t>(device::thread_count(), tasks);
-  return static_cast<std::size_t>(threads * floats) * sizeof(float);
+std::size_t bytes_for_threads(std::int64_t floats, std::int64_t most_threads, std::int64_t tasks) {
+  return static_cast<std::size_t>(std::min(most_threads, tasks) * floats) * sizeof(float);
 }
 
 std::size_t workspace_bytes(const Problem& p, Direction direction) {
-  return direction == Direction::forward ? bytes_for_threads(forward_floats(p), p.batch * p.heads_q)
-                                         : bytes_for_threads(backward_floats(p), p.batch * p.heads_kv);
+  const int threads = threads_worth(p, direction);
+  return direction == Direction::forward ? bytes_for_threads(forward_floats(p), threads, p.batch * p.heads_q)
+                                         : bytes_for_threads(backward_floats(p), threads, p.batch * p.heads_kv);
 }
 
 // The caller's workspace where it is large enough, else memory of our own.
@@ -100,8 +100,9 @@ void softmax_rows(const Problem& p, float* scores, StoreLse store_lse) {
 void naive_forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream) {
   const std::int64_t floats = forward_floats(p), sq = p.seq_q, sk = p.seq_k, d = p.head_dim;
   const ThreadScratch threads(workspace, workspace_bytes(p, Direction::forward));
-  // Heads run side by side, each with a single-threaded product; one head alone gets the multithreaded one.
-  device::parallel_for(p.batch * p.heads_q, [&](std::int64_t index, int thread) {
+  // Heads run side by side, each with a single-threaded product; one head alone gets the multithreaded one, if it is
+  // large.
+  const auto one_head = [&](std::int64_t index, int thread) {
     const std::int64_t b = index / p.heads_q, h = index % p.heads_q, group = h / (p.heads_q / p.heads_kv);
     Scratch scratch = threads.of(thread, floats);
     float *scores = scratch.take(sq * sk), *q = scratch.take(sq * d), *k = scratch.take(sk * d),
@@ -113,7 +114,8 @@ void naive_forward(const Problem& p, const ForwardArgs& args, ops::Workspace wor
     softmax_rows(p, scores, [&](std::int64_t i, float value) { element_of<float>(args.lse, b, h, i) = value; });
     device::sgemm(false, false, sq, d, sk, 1.0F, scores, sk, v, d, 0.0F, out, d);
     store_floats(out, args.out, b, h);
-  });
+  };
+  device::parallel_for(p.batch * p.heads_q, one_head, threads_worth(p, Direction::forward));
 }
 
 void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
@@ -121,7 +123,7 @@ void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
   const std::int64_t per_group = p.heads_q / p.heads_kv;
   const float scale = p.effective_scale();
   const ThreadScratch threads(workspace, workspace_bytes(p, Direction::backward));
-  device::parallel_for(p.batch * p.heads_kv, [&](std::int64_t index, int thread) {
+  const auto one_group = [&](std::int64_t index, int thread) {
     const std::int64_t b = index / p.heads_kv, group = index % p.heads_kv;
     Scratch scratch = threads.of(thread, floats);
     float *probability = scratch.take(sq * sk), *ds = scratch.take(sq * sk), *k = scratch.take(sk * d),
@@ -156,7 +158,8 @@ void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
     }
     store_floats(dk, args.dk, b, group);
     store_floats(dv, args.dv, b, group);
-  });
+  };
+  device::parallel_for(p.batch * p.heads_kv, one_group, threads_worth(p, Direction::backward));
 }
 
 }  // namespace

@@ -12,4 +12,8 @@ Rung flash_tiled_rung();
 // Why a rung for these dtypes cannot take the problem; nothing when it can.
 std::optional<std::string> refuse_dtype(const std::vector<DType>& dtypes, const Problem& problem);
 
+// How many threads of the host a call is worth, at most device::thread_count(): one for every half millisecond that one
+// core would take. Less than that is done before a thread is awake, or, on a busy machine, before it is run at all.
+int threads_worth(const Problem& problem, Direction direction);
+
 }  // namespace syslab::attention

@@ -2,6 +2,7 @@
 #include "capi/implementation.hpp"
 #include "ops/attention/oracle.hpp"
 #include "ops/attention/params.hpp"
+#include "ops/kept_workspace.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
@@ -52,8 +53,9 @@ worker::OperatorCase backward_case(const Problem& problem, const Rung& rung, std
   operator_case.prepare = [problem, &forward](std::vector<TensorView>& inputs) {
     forward.forward(problem, {inputs[0], inputs[1], inputs[2], inputs[3], inputs[4]}, {}, {});
   };
-  operator_case.call = [problem, rung](const worker::Tensors& tensors) {
-    rung.backward(problem, args_of(tensors), {}, {});
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(problem, Direction::backward));
+  operator_case.call = [problem, rung, workspace](const worker::Tensors& tensors) {
+    rung.backward(problem, args_of(tensors), workspace.lend(), {});
   };
   operator_case.expect = [problem, seed](const worker::Tensors& tensors) {
     const attention::BackwardArgs args = args_of(tensors);

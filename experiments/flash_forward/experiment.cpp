@@ -2,6 +2,7 @@
 #include "capi/implementation.hpp"
 #include "ops/attention/oracle.hpp"
 #include "ops/attention/params.hpp"
+#include "ops/kept_workspace.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
@@ -41,8 +42,9 @@ worker::OperatorCase forward_case(const Problem& problem, const Rung& rung, std:
   operator_case.inputs = {{{"q", problem.dtype, queries}}, {{"k", problem.dtype, keys}}, {{"v", problem.dtype, keys}}};
   operator_case.outputs = {{{"out", problem.dtype, queries}},
                            {{"lse", lse, {problem.batch, problem.heads_q, problem.seq_q}}}};
-  operator_case.call = [problem, rung](const worker::Tensors& tensors) {
-    rung.forward(problem, args_of(tensors), {}, {});
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(problem, Direction::forward));
+  operator_case.call = [problem, rung, workspace](const worker::Tensors& tensors) {
+    rung.forward(problem, args_of(tensors), workspace.lend(), {});
   };
   operator_case.expect = [problem, seed](const worker::Tensors& tensors) {
     const attention::ForwardArgs args = args_of(tensors);
@@ -83,7 +85,6 @@ registry::Experiment describe() {
   const Value fp32 = std::string("fp32"), bf16 = std::string("bf16"), fp16 = std::string("fp16"),
               fp64 = std::string("fp64");
   const registry::Values both{std::string("naive"), std::string("flash_tiled")};
-  ;
   return registry::experiment("flash_forward")
       .title("FlashAttention-2 forward pass")
       .question(

@@ -1,5 +1,6 @@
 // weighted_sum: y = Σ_d w_d · x[…, d] and its gradients; the question is in README.md beside this file, and
 // docs/add-an-experiment.md explains this one.
+#include "ops/kept_workspace.hpp"
 #include "ops/weighted_sum/foreign.hpp"
 #include "ops/weighted_sum/oracle.hpp"
 #include "property_tests/weighted_sum/laws.hpp"
@@ -63,8 +64,9 @@ worker::OperatorCase backward_case(const Problem& problem, const Rung& rung) {
   worker::OperatorCase made;
   made.inputs = {{{"x", dtype, matrix}}, {{"w", dtype, {problem.dim}}}, {{"dy", dtype, {problem.rows}}}};
   made.outputs = {{{"dx", dtype, matrix}}, {{"dw", dtype, {problem.dim}}}};
-  made.call = [problem, rung](const worker::Tensors& t) {
-    rung.backward(problem, {t.inputs[0], t.inputs[1], t.inputs[2], t.outputs[0], t.outputs[1]}, {}, {});
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(problem, Direction::backward));
+  made.call = [problem, rung, workspace](const worker::Tensors& t) {
+    rung.backward(problem, {t.inputs[0], t.inputs[1], t.inputs[2], t.outputs[0], t.outputs[1]}, workspace.lend(), {});
   };
   made.expect = [problem](const worker::Tensors& t) {
     weighted_sum::BackwardOracle oracle = weighted_sum::backward_oracle(problem, t.inputs[0], t.inputs[1], t.inputs[2]);

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "device/buffer.hpp"
+#include "ops/kept_workspace.hpp"
 #include "ops/weighted_sum/foreign.hpp"
 #include "ops/weighted_sum/oracle.hpp"
 #include "tests/ops/weighted_sum_fixture.hpp"
@@ -137,6 +139,40 @@ TEST(WeightedSum, TiledSumsInTheOrderItPromises) {
     }
     ASSERT_EQ(dw[d], sum) << "column " << d;
   }
+}
+
+TEST(WeightedSum, AWorkspaceThatIsTooSmallIsNotUsed) {
+  const Problem problem{.rows = 100, .dim = 33};
+  for (const Rung& rung : ladder()) {
+    if (rung.name == "reference") continue;
+    const std::size_t bytes = rung.workspace_bytes(problem, Direction::backward);
+    if (bytes == 0) continue;
+    std::vector<float> memory(bytes / sizeof(float), 77.0F);
+    Instance instance(problem), plain(problem);
+    instance.run(rung, {memory.data(), bytes - sizeof(float)});
+    plain.run(rung);
+    EXPECT_EQ(instance.dw.bytes, plain.dw.bytes) << rung.name;
+    EXPECT_EQ(memory, std::vector<float>(memory.size(), 77.0F)) << rung.name;
+  }
+}
+
+TEST(KeptWorkspace, TakesItsMemoryAtTheFirstCallAndNoneLater) {
+  const device::MemoryLog& log = device::MemoryLog::global();
+  const std::size_t before = log.events().size();
+  const ops::KeptWorkspace workspace(1000);
+  EXPECT_EQ(log.events().size(), before);
+  const ops::Workspace lent = workspace.lend();
+  EXPECT_EQ(lent.bytes, 1000U);
+  EXPECT_EQ(log.events().size(), before + 1);
+  const ops::KeptWorkspace copy = workspace;
+  EXPECT_EQ(copy.lend().data, lent.data);
+  EXPECT_EQ(log.events().size(), before + 1);
+}
+
+TEST(KeptWorkspace, OfNothingLendsNothing) {
+  const ops::Workspace lent = ops::KeptWorkspace(0).lend();
+  EXPECT_EQ(lent.data, nullptr);
+  EXPECT_EQ(lent.bytes, 0U);
 }
 
 TEST(WeightedSum, AGivenWorkspaceChangesNoBitAndIsEnough) {

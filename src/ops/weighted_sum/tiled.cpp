@@ -145,8 +145,9 @@ void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, de
 
 void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
   device::Buffer own;
-  if (workspace.data == nullptr) {
-    own = device::Buffer(workspace_bytes(problem, Direction::backward), "dw_partials");
+  const std::size_t needed = workspace_bytes(problem, Direction::backward);
+  if (workspace.bytes < needed) {
+    own = device::Buffer(needed, "dw_partials");
     workspace = {own.data(), own.bytes()};
   }
   with_storage(problem.dtype,

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <new>
 #include <string>
@@ -81,6 +82,14 @@ syslab_attention_options read_options(const syslab_attention_options* given) {
                 fmt::format("options.struct_size is {}; set it to sizeof(syslab_attention_options)", size));
   }
   std::memcpy(&options, given, std::min(size, sizeof(options)));
+  // A field that ends beyond the structure is not there, though its first bytes are: half a pointer is none.
+  if (size < offsetof(syslab_attention_options, implementation) + sizeof(options.implementation)) {
+    options.implementation = nullptr;
+  }
+  if (size < offsetof(syslab_attention_options, workspace_bytes) + sizeof(options.workspace_bytes)) {
+    options.workspace = nullptr;
+    options.workspace_bytes = 0;
+  }
   const auto* bytes = reinterpret_cast<const unsigned char*>(given);
   for (std::size_t at = sizeof(options); at < size; ++at) {
     if (bytes[at] != 0) {

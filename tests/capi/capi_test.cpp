@@ -223,6 +223,13 @@ TEST(CInterface, OlderAndNewerCallersMeet) {
   old.struct_size = offsetof(syslab_attention_options, deterministic);
   old.implementation = "no such thing";
   EXPECT_EQ(forward_with(&old), SYSLAB_OK) << syslab_last_error();
+  // Nor is a size that ends inside a pointer, or between a pointer and its length, half an answer.
+  old.workspace = &old;
+  for (std::uint32_t size = sizeof(std::uint32_t); size < sizeof(old); ++size) {
+    if (size >= offsetof(syslab_attention_options, workspace)) old.implementation = nullptr;
+    old.struct_size = size;
+    EXPECT_EQ(forward_with(&old), SYSLAB_OK) << size << " bytes: " << syslab_last_error();
+  }
 
   struct Newer {
     syslab_attention_options known;

@@ -119,6 +119,13 @@ def check_grouped_queries_and_other_lengths():
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-4)
 
 
+def check_values_whose_sign_memory_does_not_hold():
+    torch.manual_seed(0)
+    q, k, v = (torch._neg_view(torch.randn(2, 9, 4)) for _ in range(3))  # x.conj().imag is one, with a stride of 2
+    wanted = FlashAttention.apply(q.resolve_neg(), k.resolve_neg(), v.resolve_neg())
+    torch.testing.assert_close(FlashAttention.apply(q, k, v), wanted, rtol=0, atol=0)
+
+
 def check_refusals_are_exceptions_with_reasons():
     def refusal(*arguments):
         try:
@@ -146,6 +153,7 @@ def main():
         ("upstream gradients of any layout", check_upstream_gradients_of_any_layout),
         ("views are read where they lie", check_views_are_read_where_they_lie),
         ("grouped queries, other lengths", check_grouped_queries_and_other_lengths),
+        ("values whose sign memory does not hold", check_values_whose_sign_memory_does_not_hold),
         ("refusals are exceptions with reasons", check_refusals_are_exceptions_with_reasons),
     ]
     failed = 0

@@ -117,7 +117,9 @@ def call(function, tensors, is_causal):
 
 
 def unit_last_stride(tensor):
-    """The tensor, copied only if the elements of a row do not lie side by side."""
+    """The tensor, copied only if the elements of a row do not lie side by side, or memory holds them with the sign turned
+    (torch's negative views)."""
+    tensor = tensor.resolve_neg()
     return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
 
 

@@ -21,18 +21,21 @@ void write_output(const Context& context, const std::string& file, const std::st
     context.console.print(text);
     return;
   }
-  const std::string unfinished = fmt::format("{}.{}.tmp", file, ::getpid());
-  std::error_code failed;
+  // Devices, pipes and links are written through: the renaming would put a plain file in their place, and as root even
+  // in that of /dev/stdout.
+  std::error_code failed, ignored;
+  const auto found = std::filesystem::symlink_status(file, ignored).type();
+  const bool replace = found == std::filesystem::file_type::not_found || found == std::filesystem::file_type::regular;
+  const std::string unfinished = replace ? fmt::format("{}.{}.tmp", file, ::getpid()) : file;
   {
     std::ofstream out(unfinished, std::ios::binary);
     out << text;
     out.close();
     if (!out) failed = std::error_code(errno, std::generic_category());
   }
-  if (!failed) std::filesystem::rename(unfinished, file, failed);
+  if (!failed && replace) std::filesystem::rename(unfinished, file, failed);
   if (!failed) return;
-  std::error_code ignored;
-  std::filesystem::remove(unfinished, ignored);
+  if (replace) std::filesystem::remove(unfinished, ignored);
   throw Error(ErrorKind::usage, fmt::format("cannot write '{}': {}", file, failed.message()));
 }
 

@@ -53,6 +53,11 @@ class Verbs(Lab):
         self.assertIn("naive", report)
         self.syslab("report", "flash_forward", "-o", "report.md")
         self.assertEqual((self.folder / "report.md").read_text(), report)
+        link = self.folder / "link.md"
+        link.symlink_to("linked.md")
+        self.syslab("report", "flash_forward", "-o", "link.md")
+        self.assertTrue(link.is_symlink(), "a link is written through, as a device must be")
+        self.assertEqual((self.folder / "linked.md").read_text(), report)
         self.json("report", "flash_forward")
         self.syslab("report", "--to", "csv")
         resumed = self.lines("resume")

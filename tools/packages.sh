@@ -10,7 +10,9 @@ build_packages=(
 test_packages=(libbenchmark-dev python3-numpy python3-torch)
 check_packages=(clang-format ccache)
 
-say() { printf '\n\033[1m%s\033[0m\n' "$*" >&2; }
+say() {
+  if [ -t 2 ] && [ -z "${NO_COLOR:-}" ]; then printf '\n\033[1m%s\033[0m\n' "$*" >&2; else printf '\n%s\n' "$*" >&2; fi
+}
 die() { printf '%s\n' "$*" >&2; exit 2; }
 
 # missing_packages NAME… : those that are not installed, one a line.
@@ -39,8 +41,9 @@ Neither root nor sudo is at hand: ask an administrator to install them."
   fi
   say "Installing with ${apt[*]}: ${missing[*]}"
   export DEBIAN_FRONTEND=noninteractive
-  "${apt[@]}" update -q >&2
-  "${apt[@]}" install -y -q --no-install-recommends "${missing[@]}" >&2
+  { "${apt[@]}" update -q && "${apt[@]}" install -y -q --no-install-recommends "${missing[@]}"; } >&2 ||
+    die "The packages could not be installed; what ${apt[*]} said stands above. Who may install does it with:
+  apt-get install --no-install-recommends ${missing[*]}"
 }
 
 # configure DIRECTORY OPTION… : a build directory, made only if it is not there.

@@ -42,6 +42,10 @@ class Grammar {
   }
 
   std::variant<CommandLine, Information> parse(std::vector<std::string> arguments) {
+    if (!arguments.empty() && arguments[0] == "help") {  // `help run` is what many type first
+      arguments.erase(arguments.begin());
+      arguments.push_back("--help");
+    }
     refuse_unknown_verb(arguments);
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     try {
@@ -74,8 +78,14 @@ class Grammar {
   CLI::App& verb(const char* name, const char* help, const char* group = "Verbs") {
     CLI::App* made = app_.add_subcommand(name, help);
     made->group(group);
-    made->footer("");
+    made->footer("Every verb also takes --db FILE, --json, --quiet and --color WHEN; see `syslab --help`.");
     return *made;
+  }
+
+  // CLI11's own check of a range would print the largest double.
+  static std::string whole_number(const std::string& text) {
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    return digits ? "" : fmt::format("'{}' is no whole number from 0 on", text);
   }
 
   static void one_of(CLI::Option* option, const char* type, const std::vector<std::string>& words) {
@@ -99,7 +109,7 @@ class Grammar {
         ->type_name("YEAR");
     app.add_option("--seed", options.seed, "Root of all random inputs (default 0)")
         ->type_name("NUMBER")
-        ->check(CLI::NonNegativeNumber.description(""));
+        ->check(whole_number, "");
   }
 
   static void axes(CLI::App& app, SelectionOptions& options) {

@@ -106,8 +106,8 @@ Exit execute(const Context& context, const DescribeOptions& options) {
     }
   }
   if (!experiment.skips.empty()) {
-    Section section(text, console, "Skipped");
-    for (const registry::SkipRule& rule : experiment.skips) section.row("", rule.reason);
+    text += "\n" + console.styled("Skipped", Style::bold) + "\n";
+    for (const registry::SkipRule& rule : experiment.skips) text += wrapped(rule.reason, kWidth, 2);
   }
   plan::Selection selection;
   selection.patterns = {experiment.id};

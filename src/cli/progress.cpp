@@ -61,7 +61,7 @@ std::string result_line(const runner::AttemptResult& result) {
     if (const auto* rate = find_metric(result, "tflops")) line += fmt::format("  {:.4g} GFLOP/s", *rate->value * 1e3);
     if (result.planned->task == plan::Task::law) line += "  " + counted(cases_searched(result), "case");
   } else if (!result.detail.empty()) {
-    line += ": " + result.detail;
+    line += ": " + result.detail.substr(0, result.detail.find('\n'));  // the summary shows a traceback whole
   }
   return line;
 }

@@ -84,7 +84,7 @@ TEST(CommandLine, RefusesValuesThatAnOptionDoesNotTake) {
   EXPECT_NE(fault({"check", "x", "--contract", "weak"}).find("weak"), std::string::npos);
   EXPECT_NE(fault({"query", "SELECT 1", "--to", "pdf"}).find("pdf"), std::string::npos);
   fault({"run", "x", "--seed", "minus"});
-  fault({"run", "x", "--seed", "-1"});
+  EXPECT_EQ(fault({"run", "x", "--seed", "-1"}), "--seed: '-1' is no whole number from 0 on; see `syslab run --help`");
   fault({"run", "x", "--seed"});
   fault({"check", "x", "--cases", "0"});
   fault({"run"});
@@ -94,6 +94,9 @@ TEST(CommandLine, RefusesValuesThatAnOptionDoesNotTake) {
 TEST(CommandLine, ShowsHelpWithTheHeadlineVerbsFirstAndTheWorkerNotAtAll) {
   const std::string help = information({});
   EXPECT_EQ(help, information({"--help"}));
+  EXPECT_EQ(help, information({"help"}));
+  EXPECT_EQ(information({"help", "run"}), information({"run", "--help"}));
+  EXPECT_NE(information({"run", "--help"}).find("--db FILE"), std::string::npos);
   EXPECT_LT(help.find("check"), help.find("More"));
   EXPECT_LT(help.find("\n  run "), help.find("More"));
   EXPECT_GT(help.find("\n  resume "), help.find("More"));

@@ -94,6 +94,8 @@ TEST(ResultLine, ShowsTimeAndRateOrTheReason) {
   result.status = worker::Status::crashed;
   result.detail = "killed by signal 9 (Killed)";
   EXPECT_EQ(result_line(result), "crashed      flash_forward tiled seq=2: killed by signal 9 (Killed)");
+  result.detail += "\n  a traceback\n  of two lines";
+  EXPECT_EQ(result_line(result), "crashed      flash_forward tiled seq=2: killed by signal 9 (Killed)");
 }
 
 TEST(Summary, ExitsWithTheWorstAndCountsMissingCases) {

@@ -42,6 +42,11 @@ class Mine(Lab):
         self.assertIn("tile 7 does not divide 12", ended["detail"])
         self.assertIn("plain.py", ended["detail"])
 
+    def test_a_class_that_is_not_there_is_told_without_our_own_frames(self):
+        ended = self.case("plain.py:Nowhere", expect=None)
+        self.assertIn("no class 'Nowhere'", ended["detail"])
+        self.assertNotIn("<string>", ended["detail"])
+
     def test_what_hangs_is_ended_in_time(self):
         self.assertEqual(self.case("plain.py:Sleeps", "--timeout", "8", expect=3)["status"], "timeout")
 

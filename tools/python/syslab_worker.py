@@ -335,6 +335,8 @@ def failed(error, path):
         frame = frames[own[-1]]
         where = f" ({os.path.basename(frame.filename)}:{frame.lineno}, in {frame.name})"
         frames = frames[own[0]:]
+    # "<string>" is the copy of this file inside syslab's binary, "<frozen ...>" the import system: neither is at fault.
+    frames = [frame for frame in frames if not frame.filename.startswith("<")]
     lines = "".join(traceback.format_list(frames[-6:])).splitlines()
     name = "" if isinstance(error, Unsupported) else f"{type(error).__name__}: "
     return {"type": "failed", "kind": kind, "message": f"{name}{error}{where}", "traceback": "\n".join(lines[-12:])}

@@ -33,7 +33,7 @@ extern "C" {
 
 enum {
   SYSLAB_OK = 0,
-  SYSLAB_ERROR_USAGE = 1,       /* impossible or unsupported arguments */
+  SYSLAB_ERROR_USAGE = 1, /* impossible or unsupported arguments */
   SYSLAB_ERROR_OUT_OF_MEMORY = 2,
   SYSLAB_ERROR_DEVICE = 3,
   SYSLAB_ERROR_INTERNAL = 4
@@ -58,8 +58,8 @@ SYSLAB_API int syslab_attention_backward(const DLTensor* q, const DLTensor* k, c
                                          DLTensor* dv, const syslab_attention_options* options, void* stream);
 
 /* Bytes that a call on tensors shaped like these would take: backward != 0 for the backward pass. Looks at no data: the
- * pointers may be NULL. Fails with the reason where the call itself would be refused: this is how a library says what it
- * does not support. */
+ * pointers may be NULL. Fails with the reason where the call itself would be refused: this is how a library says what
+ * it does not support. */
 SYSLAB_API int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
                                           const syslab_attention_options* options, size_t* bytes);
 

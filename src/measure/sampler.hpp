@@ -20,8 +20,8 @@ class Clock {
 Clock& steady_clock();  // CLOCK_MONOTONIC
 
 // What is measured. `call(set)` runs the implementation once on input set `set` in [0, sets); refresh(set), outside the
-// timed window, gives that set new content. verify(set), outside the window and the budgets, checks the outputs that the
-// last call on `set` left, and throws if they are wrong; it returns false if it chose not to look.
+// timed window, gives that set new content. verify(set), outside the window and the budgets, checks the outputs that
+// the last call on `set` left, and throws if they are wrong; it returns false if it chose not to look.
 struct Subject {
   int sets = 1;
   std::function<void(int set)> call;

@@ -97,8 +97,17 @@ void run_case(worker::CaseContext& context) {
 
 // --- what the tool shows and plans ---
 
-double flops(const Params& params) { return case_of(problem_from(params), direction_from(params), {}).flops; }
-double bytes(const Params& params) { return case_of(problem_from(params), direction_from(params), {}).bytes; }
+double flops(const Params& params) {
+  const Problem problem = problem_from(params);
+  return direction_from(params) == Direction::forward ? weighted_sum::forward_flops(problem)
+                                                      : weighted_sum::backward_flops(problem);
+}
+
+double bytes(const Params& params) {
+  const Problem problem = problem_from(params);
+  return direction_from(params) == Direction::forward ? weighted_sum::forward_bytes(problem)
+                                                      : weighted_sum::backward_bytes(problem);
+}
 
 const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = std::string("fp16"),
             kFp64 = std::string("fp64");

@@ -13,7 +13,7 @@ template <int kLanes, int kRows>
 struct Micro {
   static constexpr std::int64_t kStrip = 2 * kLanes;
   typedef float Vector __attribute__((vector_size(kLanes * 4)));
-  typedef std::int32_t Bits __attribute__((vector_size(kLanes * 4)));
+  typedef std::uint32_t Bits __attribute__((vector_size(kLanes * 4)));
   typedef float Unaligned __attribute__((vector_size(kLanes * 4), aligned(4), may_alias));
 
   [[gnu::always_inline]] static inline Vector load(const float* from) {

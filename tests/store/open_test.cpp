@@ -38,6 +38,10 @@ void raw_sql(const fs::path& path, const std::string& sql) {
   connection.execute(sql);
 }
 
+// Of a folder: not for its owner either, who is the one that runs the tests where they do not run as root.
+constexpr fs::perms kNoWriting =
+    fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec;
+
 // Runs `body` in a child without a superuser's rights; its result is the child's exit code.
 template <typename Body>
 int as_nobody(Body&& body) {
@@ -165,16 +169,14 @@ TEST(StoreOpen, AWritableFileInAFolderThatIsNotIsRefusedBeforeAnyWork) {
   fs::create_directory(folder / "closed");
   make_store(folder / "closed" / "a.db");
   fs::permissions(folder / "closed" / "a.db", fs::perms::all);
-  // Closed to its owner as well: the test may run as one.
-  fs::permissions(folder / "closed",
-                  fs::perms::owner_read | fs::perms::owner_exec | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(folder / "closed", kNoWriting);
   const auto child = [&] {
     if (error_of(ErrorKind::store, [&] { Store::open(folder / "closed" / "a.db", Mode::create); }).empty()) return 1;
     const Store store = Store::open(folder / "closed" / "a.db", Mode::read_only);
     return count(store, "SELECT count(*) FROM attempt") == 3 ? 0 : 2;
   };
   EXPECT_EQ(as_nobody(child), 0);
-  fs::permissions(folder / "closed", fs::perms::owner_all);  // to be removed
+  fs::permissions(folder / "closed", fs::perms::owner_all);  // so that it can be removed
 }
 
 TEST(StoreOpen, WhatADeadWriterLeftInTheLogIsReadFromAFolderThatCannotBeWritten) {
@@ -194,11 +196,12 @@ TEST(StoreOpen, WhatADeadWriterLeftInTheLogIsReadFromAFolderThatCannotBeWritten)
   fs::remove(path.string() + "-shm");
   fs::permissions(path, fs::perms::others_read | fs::perms::owner_read);
   fs::permissions(path.string() + "-wal", fs::perms::others_read | fs::perms::owner_read);
-  fs::permissions(folder / "closed", fs::perms::owner_all | fs::perms::others_read | fs::perms::others_exec);
+  fs::permissions(folder / "closed", kNoWriting);
   const auto reader = [&] {
     return count(Store::open(path, Mode::read_only), "SELECT count(*) FROM metric") == 1 ? 0 : 1;
   };
   EXPECT_EQ(as_nobody(reader), 0);
+  fs::permissions(folder / "closed", fs::perms::owner_all);  // so that it can be removed
 }
 
 TEST(StoreOpen, AStoreOpenedToReadRefusesEveryWrite) {

@@ -76,7 +76,7 @@ struct HandoutProblem {
   int points = 0;
 };
 
-// A table or sentence template of the report, embedded at build time: see report/table.hpp.
+// One registered problem. Its tables and sentences stand in experiments/<id>/tables/, embedded at build time.
 struct Experiment {
   std::string id;
   std::string version = "1";  // raised when the meaning of a number changes; part of every case's identity

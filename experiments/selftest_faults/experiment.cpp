@@ -87,6 +87,19 @@ const std::map<std::string, std::function<void(CaseContext&)>, std::less<>>& fau
        [](CaseContext&) {
          for (int i = 0; i < 20000; ++i) std::fprintf(stderr, "line %d of many\n", i);
        }},
+      {"babble",
+       [](CaseContext& context) {
+         while (true) context.progress(0.5, "still talking");
+       }},
+      {"shout",
+       [](CaseContext&) {
+         while (true) std::fputs("a line without end ", stderr);
+       }},
+      {"flood",
+       [](CaseContext& context) {
+         worker::ArtifactRecord artifact{"log", "text/plain", std::string(4U << 20, 'x')};
+         while (true) context.emit(artifact);
+       }},
       {"check_failed",
        [](CaseContext& context) {
          worker::CheckRecord check;

@@ -1,0 +1,147 @@
+#include "runner/worker_process.hpp"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "worker/protocol.hpp"
+
+namespace syslab::runner {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kHeartbeat = 5s;
+constexpr auto kTick = 250ms;      // a worker that dies while a child of it holds its pipe open is noticed at a tick
+constexpr auto kExitingTime = 2s;  // from its last word to its exit
+constexpr std::size_t kTailBytes = 8192;
+constexpr std::size_t kMostLateFrames = 100'000;  // a pipe holds 64 KiB; more means that somebody still writes
+
+}  // namespace
+
+Watch::Watch(const Interruption& interruption, std::function<void()> heartbeat)
+    : interruption_(interruption), heartbeat_(std::move(heartbeat)), next_(Clock::now() + kHeartbeat) {}
+
+void Watch::tick(Clock::time_point now) {
+  if (now < next_) return;
+  next_ = now + kHeartbeat;
+  if (heartbeat_) heartbeat_();
+}
+
+Json parse_message(const std::string& text) {
+  Json message = Json::parse(text, nullptr, false);
+  if (message.is_discarded() || !message.is_object()) throw Error(ErrorKind::comm, "a frame of the worker is no JSON");
+  return message;
+}
+
+WorkerProcess::WorkerProcess(const Command& command)
+    : process_(Process::spawn({command.argv, command.environment})),
+      reader_(process_.from_child()),
+      errors_(process_.error_output(), kTailBytes) {
+  send({{"type", "hello"}, {"protocol", worker::kProtocolVersion}, {"host", "syslab " + build_info().version}});
+}
+
+bool WorkerProcess::could_not_start(const Error& error) {
+  return error.call() == "execve" || error.call() == "vfork" || error.call() == "pipe2";
+}
+
+void WorkerProcess::send(const Json& message) {
+  try {
+    write_frame(process_.to_child(), message);
+  } catch (const Error&) {
+  }
+}
+
+Heard WorkerProcess::next(Clock::time_point deadline, Watch& watch) {
+  using State = Heard::State;
+  while (true) {
+    if (watch.interruption().signal() != 0) return {State::interrupted, {}};
+    const auto now = Clock::now();
+    watch.tick(now);
+    if (now >= deadline) return {State::late, {}};  // before reading: a worker that never stops talking is late, too
+    try {
+      FrameReader::Result result = reader_.read(0ms);
+      if (result.state == FrameReader::State::end) return {State::gone, {}};
+      if (result.state == FrameReader::State::frame) {
+        if (greeted_) return {State::message, std::move(result.text)};
+        accept_greeting(result.text);
+        continue;
+      }
+    } catch (const Error& error) {
+      return {State::broken, error.what()};
+    }
+    const auto wake = std::min({deadline, watch.next_heartbeat(), now + kTick});
+    const auto wait_ms = std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(wake - now).count(), 0);
+    std::array<struct pollfd, 3> wait{{{process_.from_child(), POLLIN, 0},
+                                       {watch.interruption().fd(), POLLIN, 0},
+                                       {process_.error_output(), POLLIN, 0}}};
+    const int ready = ::poll(wait.data(), errors_open_ ? 3 : 2, static_cast<int>(wait_ms));
+    if (ready == 0 && process_.poll()) return {State::gone, {}};
+    if (ready > 0 && errors_open_ && wait[2].revents != 0) errors_open_ = errors_.drain();
+  }
+}
+
+void WorkerProcess::accept_greeting(const std::string& text) {
+  const Json message = parse_message(text);
+  const Json type = message.value("type", Json());
+  const std::string name = type.is_string() ? type.get<std::string>() : "";
+  if (name == "failed") {
+    throw Error(ErrorKind::comm, fmt::format("the worker could not start: {}", message.value("message", "")));
+  }
+  const Json version = message.value("protocol", Json());
+  if (name != "hello" || version != worker::kProtocolVersion) {
+    throw Error(ErrorKind::comm,
+                fmt::format("expected a worker's hello in version {} of the protocol, found {} in version {}",
+                            worker::kProtocolVersion, name.empty() ? "no type" : "'" + name + "'", version.dump()));
+  }
+  greeted_ = true;
+}
+
+std::string WorkerProcess::last_lines(std::size_t count) {
+  if (errors_open_) errors_open_ = errors_.drain();
+  return errors_.last_lines(count);
+}
+
+void WorkerProcess::forget_output() {
+  if (errors_open_) errors_open_ = errors_.drain();
+  errors_ = TailReader(process_.error_output(), kTailBytes);
+}
+
+void WorkerProcess::kill() { process_.kill_group(SIGKILL); }
+
+Remains WorkerProcess::bury() {
+  const auto deadline = Clock::now() + kExitingTime;
+  for (auto pause = 50us; !process_.poll(); pause = std::min<std::chrono::microseconds>(2 * pause, 5000us)) {
+    if (Clock::now() >= deadline) kill();
+    std::this_thread::sleep_for(pause);
+  }
+  Remains remains;
+  remains.exit = process_.wait();
+  try {
+    while (remains.late.size() < kMostLateFrames) {
+      FrameReader::Result result = reader_.read(0ms);
+      if (result.state != FrameReader::State::frame) break;
+      if (greeted_) {
+        remains.late.push_back(std::move(result.text));
+      } else {
+        accept_greeting(result.text);
+      }
+    }
+  } catch (const Error& error) {
+    remains.broken = error.what();
+  }
+  remains.pending_bytes = reader_.pending_bytes();
+  if (errors_open_) errors_.drain();
+  remains.stderr_tail = errors_.last_lines(40);
+  remains.last_lines = errors_.last_lines(5);
+  return remains;
+}
+
+}  // namespace syslab::runner

@@ -1,0 +1,111 @@
+// One worker process: spawned, greeted, written to, listened to with a deadline, killed and buried. What its messages
+// mean is the caller's business: an attempt reads records of a case, a comparison reads bursts.
+//
+//   WorkerProcess worker({command, environment});
+//   worker.send(worker::to_json(request));
+//   while (true) {
+//     const Heard heard = worker.next(deadline, watch);
+//     if (heard.state != Heard::State::message) break;
+//     use(parse_message(heard.text));
+//   }
+//   const Remains remains = worker.bury();
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/json.hpp"
+#include "core/pipe.hpp"
+#include "core/process.hpp"
+#include "runner/interruption.hpp"
+
+namespace syslab::runner {
+
+using Clock = std::chrono::steady_clock;
+
+// What goes on while somebody waits for workers: signals are noticed, and a heartbeat is called every 5 s. One object
+// may serve several workers in turn.
+class Watch {
+ public:
+  // `heartbeat` may be empty; what it throws comes out of WorkerProcess::next.
+  explicit Watch(const Interruption& interruption, std::function<void()> heartbeat = {});
+
+  const Interruption& interruption() const { return interruption_; }
+  Clock::time_point next_heartbeat() const { return next_; }
+  void tick(Clock::time_point now);
+
+ private:
+  const Interruption& interruption_;
+  std::function<void()> heartbeat_;
+  Clock::time_point next_;
+};
+
+// The outcome of one wait.
+struct Heard {
+  enum class State {
+    message,      // `text` is one frame
+    late,         // the deadline passed; the worker lives
+    interrupted,  // the watch's interruption has a signal; the worker lives
+    gone,         // it closed its pipe or died; bury() says how
+    broken,       // it does not speak the protocol, `text` says why
+  };
+  State state = State::gone;
+  std::string text;
+};
+
+// What is left of a worker that is no more.
+struct Remains {
+  ExitStatus exit;
+  std::vector<std::string> late;  // frames that were on their way when it died or was killed
+  std::string broken;             // what followed them is no frame
+  std::size_t pending_bytes = 0;  // of a frame that never became whole
+  std::string stderr_tail, last_lines;
+};
+
+// A frame's text as a message; Error(comm) when it is no JSON object.
+Json parse_message(const std::string& text);
+
+class WorkerProcess {
+ public:
+  struct Command {
+    std::vector<std::string> argv;
+    std::map<std::string, std::string> environment;  // added to ours
+  };
+
+  // Spawns and says hello. Throws Error(internal) if the program cannot be started (could_not_start tells that from
+  // other errors).
+  explicit WorkerProcess(const Command& command);
+  static bool could_not_start(const Error& error);
+
+  // Does not wait for the greeting, and is silent when the worker is gone: its end explains that better than our failed
+  // write.
+  void send(const Json& message);
+
+  // Waits for the next message after the greeting, which is looked at here. Drains standard error meanwhile.
+  Heard next(Clock::time_point deadline, Watch& watch);
+
+  // The last lines that it printed to standard error since the last call of forget_output().
+  std::string last_lines(std::size_t count);
+  void forget_output();
+
+  pid_t pid() const { return process_.pid(); }
+  void kill();  // its whole process group; no error when it is gone
+  // Gives it a moment to exit (it closed its pipe, was killed or was sent `bye`), kills it after that, reaps it.
+  Remains bury();
+
+ private:
+  void accept_greeting(const std::string& text);
+
+  Process process_;
+  FrameReader reader_;
+  TailReader errors_;
+  bool errors_open_ = true;
+  bool greeted_ = false;
+};
+
+}  // namespace syslab::runner

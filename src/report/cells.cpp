@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "core/error.hpp"
@@ -158,11 +159,12 @@ bool holds_times(const TableSource& source) {
 std::vector<Column> shown_columns(const Table& table) {
   std::vector<Column> shown;
   for (const Column& column : table.source.columns) {
-    bool varies = false;
-    for (std::size_t row = 1; row < table.result.rows.size(); ++row) {
-      varies = varies || plain(cell_of(table.result, row, column.name)) != plain(cell_of(table.result, 0, column.name));
+    std::set<std::string> values;
+    for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+      const store::Cell& cell = cell_of(table.result, row, column.name);
+      if (cell.type != Type::null) values.insert(plain(cell));
     }
-    if (!column.only_if_varies || varies) shown.push_back(column);
+    if (!column.only_if_varies || values.size() > 1) shown.push_back(column);
   }
   return shown;
 }

@@ -43,7 +43,7 @@ std::string formatted(const Table& table, std::size_t row, const Column& column)
 // True if a column holds a time or what is made of times, by its unit: those are what a smoke run does not measure.
 bool holds_times(const TableSource& source);
 
-// Columns that are to be shown: all but those marked '?' whose values are all the same.
+// Columns that are to be shown: all but those marked '?' whose values, where there are any, are all the same.
 std::vector<Column> shown_columns(const Table& table);
 
 }  // namespace syslab::report

@@ -39,7 +39,7 @@ bool is_plain_code(const std::string& text) {
 std::string as_code(const std::string& text) { return is_plain_code(text) ? "`" + text + "`" : escape_markdown(text); }
 
 std::string header_of(const Column& column) {
-  std::string name = column.name;
+  std::string name = column.heading();
   std::replace(name.begin(), name.end(), '_', ' ');
   name = escape_markdown(name);
   return column.unit == "1" ? name : fmt::format("{} [{}]", name, column.unit);

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "core/error.hpp"
+#include "core/resources.hpp"
 #include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/provenance.hpp"
@@ -22,26 +23,52 @@ bool is_format(const std::string& format) {
   return std::regex_match(format, kFormat);
 }
 
+Column parse_column(const std::string& id, std::size_t line, const std::string& text) {
+  const std::vector<std::string> fields = split(text, '|');
+  if (fields.size() != 4) {
+    malformed(id, line, fmt::format("column '{}' has {} fields, wanted name|unit|format|align", text, fields.size()));
+  }
+  Column column{trim(fields[0]), trim(fields[1]), trim(fields[2]), trim(fields[3])};
+  if (!column.name.empty() && column.name.back() == '?') {
+    column.only_if_varies = true;
+    column.name.pop_back();
+  }
+  constexpr std::string_view kAs = " as ";
+  if (const std::size_t as = column.name.find(kAs); as != std::string::npos) {
+    column.label = trim(std::string_view(column.name).substr(as + kAs.size()));
+    column.name = trim(std::string_view(column.name).substr(0, as));
+  }
+  if (column.name.empty() || column.unit.empty()) malformed(id, line, "a column needs a name and a unit (1: none)");
+  if (!is_format(column.format)) malformed(id, line, fmt::format("unknown format '{}'", column.format));
+  if (column.align != "left" && column.align != "right") {
+    malformed(id, line, fmt::format("align is left or right, found '{}'", column.align));
+  }
+  return column;
+}
+
+// The columns that `name: …` of reports/columns.txt lists; a line that begins with a space goes on.
+std::string shared_columns(const std::string& id, std::size_t line, const std::string& name) {
+  std::string list;
+  bool inside = false;
+  for (const std::string& text : split(find_resource("reports/columns.txt").value_or(""), '\n')) {
+    if (!text.starts_with(' ')) inside = text.starts_with(name + ":");
+    if (inside) list += text.starts_with(' ') ? text : text.substr(name.size() + 1);
+  }
+  if (list.empty()) malformed(id, line, fmt::format("reports/columns.txt has no list '{}'", name));
+  return list;
+}
+
 std::vector<Column> parse_columns(const std::string& id, std::size_t line, const std::string& text) {
   std::vector<Column> columns;
   for (const std::string& part : split(text, ';')) {
-    if (trim(part).empty()) continue;
-    const std::vector<std::string> fields = split(part, '|');
-    if (fields.size() != 4) {
-      malformed(id, line,
-                fmt::format("column '{}' has {} fields, wanted name|unit|format|align", trim(part), fields.size()));
+    const std::string column = trim(part);
+    if (column.empty()) continue;
+    if (column.front() != '@') {
+      columns.push_back(parse_column(id, line, column));
+      continue;
     }
-    Column column{trim(fields[0]), trim(fields[1]), trim(fields[2]), trim(fields[3])};
-    if (!column.name.empty() && column.name.back() == '?') {
-      column.only_if_varies = true;
-      column.name.pop_back();
-    }
-    if (column.name.empty() || column.unit.empty()) malformed(id, line, "a column needs a name and a unit (1: none)");
-    if (!is_format(column.format)) malformed(id, line, fmt::format("unknown format '{}'", column.format));
-    if (column.align != "left" && column.align != "right") {
-      malformed(id, line, fmt::format("align is left or right, found '{}'", column.align));
-    }
-    columns.push_back(column);
+    const std::vector<Column> shared = parse_columns(id, line, shared_columns(id, line, column.substr(1)));
+    columns.insert(columns.end(), shared.begin(), shared.end());
   }
   return columns;
 }

@@ -10,9 +10,10 @@
 //   SELECT …
 //
 // A column is name|unit|format|align, found in the result by its name; other columns of the result are not shown but
-// serve formats (low, high), missing values (`status`, `message`) and the footnote (`run_uid`). A name that ends in '?'
-// is shown only where its values differ. Units: 1 for none. Formats: cells.hpp. A header line may be continued by lines
-// that begin with "--   ".
+// serve formats (low, high), missing values (`status`, `message`) and the footnote (`run_uid`). "time_ms as time" is
+// headed by another name; a name that ends in '?' is shown only where its values differ. "@timed" stands for a list of
+// reports/columns.txt. Units: 1 for none. Formats: cells.hpp. A header line may be continued by lines that begin with
+// "--   ".
 //
 // Without a row the table reads "not measured" with `command`, or the text of `empty`.
 //
@@ -31,6 +32,9 @@ namespace syslab::report {
 struct Column {
   std::string name, unit, format, align;
   bool only_if_varies = false;
+  std::string label;  // what heads it; empty: its name
+
+  const std::string& heading() const { return label.empty() ? name : label; }
 };
 
 struct TableSource {

@@ -33,7 +33,8 @@ std::string write_aligned(const std::vector<Column>& header, const std::vector<s
   std::vector<std::string> names;
   std::vector<std::size_t> widths;
   for (const Column& column : header) {
-    names.push_back(column.unit.empty() || column.unit == "1" ? column.name : column.name + " [" + column.unit + "]");
+    names.push_back(column.unit.empty() || column.unit == "1" ? column.heading()
+                                                              : column.heading() + " [" + column.unit + "]");
     widths.push_back(width_of(names.back()));
   }
   for (const auto& row : cells) {

@@ -52,6 +52,20 @@ SELECT a, -- what it is
   EXPECT_EQ(source.sql, "SELECT a, -- what it is\n       time\n  FROM x;");
 }
 
+TEST(ParseTable, ReadsHeadingsAndSharedLists) {
+  const TableSource source = parse_table(
+      "t", "-- title: T\n-- experiment: e\n-- columns: seq|1|d|right; @timed; gbps as rate?|GB/s|.3g|right\nSELECT 1");
+  ASSERT_EQ(source.columns.size(), 4U);
+  EXPECT_EQ(source.columns[1].name, "implementation");
+  EXPECT_EQ(source.columns[2].name, "time_ms");
+  EXPECT_EQ(source.columns[2].heading(), "time");
+  EXPECT_EQ(source.columns[3].name, "gbps");
+  EXPECT_EQ(source.columns[3].heading(), "rate");
+  EXPECT_TRUE(source.columns[3].only_if_varies);
+  EXPECT_EQ(source.columns[0].heading(), "seq");
+  EXPECT_NE(fault("-- columns: @nobody\nSELECT 1").find("has no list 'nobody'"), std::string::npos);
+}
+
 TEST(ParseTable, NamesTheLineThatIsWrong) {
   EXPECT_NE(fault("-- title: T\n-- colour: red\nSELECT 1").find("line 2: unknown header 'colour'"), std::string::npos);
   EXPECT_NE(fault("-- title: T\n-- columns: a|1|d\nSELECT 1").find("line 2: column 'a|1|d' has 3 fields"),

@@ -158,6 +158,37 @@ TEST_F(StoreViews, ARunCountsWhatIsDoneAndWhatIsMissing) {
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(row.rows[0][i].integer, expected[i]) << row.columns[i];
 }
 
+TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
+  const std::vector<PlanRow> plan{a_case(0, 64, "naive"),          a_case(1, 64, "torch", "peer"),
+                                  a_case(2, 64, "cublas", "peer"), a_case(3, 64, "fast"),
+                                  a_case(4, 64, "wrong"),          a_case(5, 65, "fast")};
+  const RowId run = run_of(plan);
+  store_.finish_attempt(run, an_attempt(0, 8.0));
+  store_.finish_attempt(run, an_attempt(1, 2.0));
+  store_.finish_attempt(run, an_attempt(2, 4.0));
+  store_.finish_attempt(run, an_attempt(3, 1.0));
+  AttemptRow wrong = an_attempt(4, 0.1);
+  wrong.status = worker::Status::check_failed;
+  wrong.records[0] = a_check("falsified");
+  store_.finish_attempt(run, wrong);
+  store_.finish_attempt(run, an_attempt(5, 1.0));
+  const ResultSet rows = store_.query(
+      "SELECT implementation, vs_naive, peer, vs_peer, time_ms, is_good FROM v_measured "
+      "ORDER BY params ->> '$.size', row_order");
+  ASSERT_EQ(rows.rows.size(), 6U);
+  EXPECT_EQ(rows.rows[0][0].text, "naive");
+  EXPECT_EQ(rows.rows[0][1].real, 1.0);
+  EXPECT_EQ(rows.rows[2][0].text, "fast") << "naive, then the others by name";
+  EXPECT_EQ(rows.rows[2][1].real, 8.0);
+  EXPECT_EQ(rows.rows[2][2].text, "torch") << "of two peers the faster";
+  EXPECT_EQ(rows.rows[2][3].real, 2.0);
+  EXPECT_EQ(rows.rows[2][4].real, 1e3);
+  EXPECT_EQ(rows.rows[4][0].text, "wrong");
+  EXPECT_EQ(rows.rows[4][1].type, Cell::Type::null) << "a wrong result has no speed";
+  EXPECT_EQ(rows.rows[4][5].integer, 0);
+  EXPECT_EQ(rows.rows[5][1].type, Cell::Type::null) << "another case";
+}
+
 TEST_F(StoreViews, FiftyThousandResultsAreReadInWellUnderASecondEach) {
   // 500 cases measured in 10 runs, 10 metrics each.
   std::vector<PlanRow> plan;
@@ -178,7 +209,8 @@ TEST_F(StoreViews, FiftyThousandResultsAreReadInWellUnderASecondEach) {
   for (const char* sql :
        {"SELECT count(*), sum(value) FROM v_latest", "SELECT count(*), sum(speedup) FROM v_speedup",
         "SELECT count(*), sum(value) FROM v_history", "SELECT sum(planned) FROM v_run", "SELECT count(*) FROM v_newest",
-        "SELECT count(*) FROM v_coverage", "SELECT count(*) FROM v_failures", "SELECT count(*) FROM v_properties"}) {
+        "SELECT count(vs_peer) FROM v_measured", "SELECT count(*) FROM v_coverage", "SELECT count(*) FROM v_failures",
+        "SELECT count(*) FROM v_properties"}) {
     const auto begin = std::chrono::steady_clock::now();
     store_.query(sql);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;

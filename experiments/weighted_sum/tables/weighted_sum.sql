@@ -1,43 +1,14 @@
 -- title: Weighted sum over the last dimension
 -- caption: Median time of one call with its 95 % interval; the rate counts each input read once and each output written once.
 -- experiment: weighted_sum
--- columns: pass|1|s|left; rows?|1|d|right; dim|1|d|right; dtype|1|s|left; implementation|1|code|left;
---   time|ms|ci(low, high)|right; rate|GB/s|.3g|right; vs_naive|×|.3g|right; worst_error|1|.1e|right;
---   bound|1|.1e|right; scratch|B|d|right; n|1|d|right; protocol?|1|s|left; device?|1|s|left; status|1|status|left
+-- columns: pass|1|s|left; rows?|1|d|right; dim|1|d|right; dtype|1|s|left; @timed; gbps as rate|GB/s|.3g|right;
+--   vs_naive|×|.3g|right; @checked
 -- note: Backward makes dx and dw; scratch is the partial dw of every row tile.
--- note: Worst error is where the error is largest beside its bound, over all outputs and all verified calls.
-WITH t AS (
-  SELECT * FROM v_newest WHERE experiment = 'weighted_sum' AND task = 'measure'
-),
-metric_of AS (
-  SELECT m.attempt_id,
-         max(m.value)   FILTER (WHERE m.name = 'time')               AS time,
-         max(m.ci_low)  FILTER (WHERE m.name = 'time')               AS low,
-         max(m.ci_high) FILTER (WHERE m.name = 'time')               AS high,
-         max(m.n)       FILTER (WHERE m.name = 'time')               AS n,
-         max(m.value)   FILTER (WHERE m.name = 'gbps')               AS rate,
-         max(m.value)   FILTER (WHERE m.name = 'peak_scratch_bytes') AS scratch
-    FROM metric m JOIN t ON t.attempt_id = m.attempt_id
-   GROUP BY m.attempt_id
-),
-worst AS (
-  SELECT attempt_id, worst_error, tolerance,
-         row_number() OVER (PARTITION BY attempt_id
-                                ORDER BY worst_error / nullif(tolerance, 0) DESC, worst_error DESC) AS place
-    FROM check_result
-   WHERE contract IS NULL AND (name LIKE 'reference:%' OR name LIKE 'sample%:%')
-     AND attempt_id IN (SELECT attempt_id FROM t)
-)
-SELECT t.params ->> '$.pass' AS pass, t.params ->> '$.rows' AS rows, t.params ->> '$.dim' AS dim,
-       t.params ->> '$.dtype' AS dtype, t.implementation, 1e3 * m.time AS time, 1e3 * m.low AS low,
-       1e3 * m.high AS high, m.rate, naive.time / m.time AS vs_naive, w.worst_error, w.tolerance AS bound, m.scratch,
-       m.n, t.protocol, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device, t.status, t.message, t.run_uid
-  FROM t
-  LEFT JOIN metric_of m ON m.attempt_id = t.attempt_id
-  LEFT JOIN worst w     ON w.attempt_id = t.attempt_id AND w.place = 1
-  LEFT JOIN t peer      ON peer.case_id = t.case_id AND peer.protocol = t.protocol AND peer.world_size = t.world_size
-                       AND peer.comparability_key = t.comparability_key AND peer.implementation = 'naive'
-                       AND NOT peer.is_mine AND peer.status = 'ok'
-  LEFT JOIN metric_of naive ON naive.attempt_id = peer.attempt_id
- ORDER BY pass DESC, rows, dim, dtype DESC, device, t.protocol, t.is_mine, t.implementation = 'reference' DESC,
-          t.implementation = 'naive' DESC, t.implementation;
+-- note: Worst error is where the error is largest beside its bound, over all outputs and all verified calls; checked is
+--   the share of the outputs that was compared.
+SELECT params ->> '$.pass' AS pass, params ->> '$.rows' AS rows, params ->> '$.dim' AS dim, params ->> '$.dtype' AS dtype,
+       implementation, time_ms, low_ms, high_ms, gbps, vs_naive, worst_error, bound, scratch, n, checked_percent, noise, protocol,
+       device, status, message, run_uid
+  FROM v_measured
+ WHERE experiment = ?1
+ ORDER BY pass DESC, rows, dim, dtype DESC, row_order;

@@ -1,0 +1,53 @@
+-- A row a measured case: its newest attempt, whatever its end (v_newest), with what tables of kernels show. Times in ms,
+-- of the slowest rank; `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
+-- outputs and all verified calls; `checked_percent` is the share of the outputs compared; `noise` lists what the measurer
+-- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation `naive`, or as the fastest
+-- peer (named in `peer`), at the same case, world size, protocol and kind of machine, where both are ok and checked.
+-- `row_order` sorts rows of one case: device, protocol, reference, naive, the others by name.
+CREATE VIEW v_measured AS
+WITH t AS MATERIALIZED (
+  SELECT n.*, coalesce(n.gpu_name, n.cpu_model, 'unknown') AS device,
+         1e3 * (SELECT max(value) FROM metric m WHERE m.attempt_id = n.attempt_id AND m.name = 'time') AS time_ms
+    FROM v_newest n
+   WHERE n.task = 'measure'
+),
+base AS MATERIALIZED (
+  SELECT case_id, world_size, comparability_key, protocol, implementation, is_mine, role, time_ms,
+         row_number() OVER (PARTITION BY case_id, world_size, comparability_key, protocol, role IS 'peer'
+                                ORDER BY time_ms, implementation) AS place
+    FROM t
+   WHERE status = 'ok' AND checked AND time_ms > 0 AND (role IS 'peer' OR (implementation = 'naive' AND NOT is_mine))
+)
+SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t.case_id, t.case_uid, t.params,
+       t.implementation, t.is_mine, t.role, t.world_size, t.comparability_key, t.protocol, t.device, t.gpu_name, t.status,
+       t.message, t.facts, t.checked, t.status = 'ok' AND t.checked AS is_good, t.time_ms,
+       1e3 * (SELECT max(ci_low)  FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'time') AS low_ms,
+       1e3 * (SELECT max(ci_high) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'time') AS high_ms,
+       (SELECT max(n)     FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'time')   AS n,
+       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'tflops') AS tflops,
+       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'gbps')   AS gbps,
+       (SELECT max(value) FROM metric m
+         WHERE m.attempt_id = t.attempt_id AND m.name = 'peak_scratch_bytes')                    AS scratch,
+       iif(t.status = 'ok' AND t.checked, naive.time_ms / t.time_ms, NULL)                       AS vs_naive,
+       peer.implementation                                                                       AS peer,
+       iif(t.status = 'ok' AND t.checked, peer.time_ms / t.time_ms, NULL)                        AS vs_peer,
+       worst.worst_error, worst.tolerance                                                        AS bound,
+       100 * (SELECT min(k.fraction_checked) FROM check_result k
+               WHERE k.attempt_id = t.attempt_id AND k.contract IS NULL
+                 AND (k.name LIKE 'reference:%' OR k.name LIKE 'sample%:%'))                     AS checked_percent,
+       iif(t.status <> 'ok', NULL,
+           coalesce((SELECT group_concat(j.value, ', ') FROM json_each(t.facts, '$.noise') j), 'none')) AS noise,
+       printf('%s|%s|%d|%d|%s', t.device, t.protocol, t.is_mine,
+              CASE t.implementation WHEN 'reference' THEN 0 WHEN 'naive' THEN 1 ELSE 2 END, t.implementation) AS row_order
+  FROM t
+  LEFT JOIN base naive ON naive.case_id = t.case_id AND naive.world_size = t.world_size
+                      AND naive.comparability_key = t.comparability_key AND naive.protocol IS t.protocol
+                      AND naive.implementation = 'naive' AND NOT naive.is_mine
+  LEFT JOIN base peer  ON peer.case_id = t.case_id AND peer.world_size = t.world_size
+                      AND peer.comparability_key = t.comparability_key AND peer.protocol IS t.protocol
+                      AND peer.role IS 'peer' AND peer.place = 1
+  LEFT JOIN check_result worst
+         ON worst.id = (SELECT k.id FROM check_result k
+                         WHERE k.attempt_id = t.attempt_id AND k.contract IS NULL
+                           AND (k.name LIKE 'reference:%' OR k.name LIKE 'sample%:%')
+                         ORDER BY k.worst_error / nullif(k.tolerance, 0) DESC, k.worst_error DESC, k.id LIMIT 1);

@@ -9,9 +9,6 @@
 namespace syslab::store {
 namespace {
 
-// Without sight of the writer's process, this long without a heartbeat (they come every 5 s) means that it is gone.
-constexpr double kSilenceSeconds = 60;
-
 // The writer stands in the `started` event; an attempt merged while it ran has it, too.
 constexpr std::string_view kOpenAttempts = R"(
 SELECT a.id,
@@ -20,18 +17,6 @@ SELECT a.id,
   FROM attempt a
  WHERE NOT EXISTS (SELECT 1 FROM attempt_event e
                     WHERE e.attempt_id = a.id AND e.status NOT IN ('started', 'heartbeat')))";
-
-bool is_abandoned(const Writer& writer, double silent_seconds) {
-  switch (liveness(writer)) {
-    case Liveness::alive:
-      return false;
-    case Liveness::dead:
-      return true;
-    case Liveness::unknown:
-      break;
-  }
-  return silent_seconds > kSilenceSeconds;
-}
 
 }  // namespace
 
@@ -44,7 +29,7 @@ int Store::close_abandoned() {
   open_attempts.with(now);
   while (open_attempts.step()) {
     const Json detail = Json::parse(open_attempts.text(1), nullptr, /*allow_exceptions=*/false);
-    if (is_abandoned(writer_from_json(detail), open_attempts.real(2))) abandoned.push_back(open_attempts.integer(0));
+    if (is_gone(writer_from_json(detail), open_attempts.real(2))) abandoned.push_back(open_attempts.integer(0));
   }
   for (const RowId attempt : abandoned) {
     db.cached("INSERT INTO attempt_event (attempt_id, at, status, detail) VALUES (?, ?, 'aborted', ?)")
@@ -69,11 +54,10 @@ SELECT (SELECT s.detail FROM attempt_event s WHERE s.attempt_id = a.id AND s.sta
   switch (liveness(writer)) {
     case Liveness::alive:
       if (writer.pid == this_writer().pid) return std::nullopt;
-      return fmt::format("process {} on this machine", writer.pid);
+      return describe(writer);
     case Liveness::unknown:
       if (ended) return std::nullopt;
-      return fmt::format("process {} on '{}', last heard of within the last {:.0f} s", writer.pid, writer.host,
-                         kSilenceSeconds);
+      return describe(writer);
     case Liveness::dead:
       break;
   }

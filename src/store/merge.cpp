@@ -41,8 +41,10 @@ constexpr std::array kFacts{
                  {{{"submission_id", "submission"}, {"implementation_id", "implementation"}}}},
     TableToMerge{"comparison", {{{"run_id", "run"}}}, "uid"},
     TableToMerge{"comparison_block", {{{"comparison_id", "comparison"}}}},
+    TableToMerge{"comparison_sweep", {{{"comparison_id", "comparison"}}}},
 };
 constexpr TableToMerge kAttempt{"attempt", {{{"run_id", "run"}}}, "uid"};
+constexpr TableToMerge kComparisonAttempt{"comparison_attempt", {{{"comparison_id", "comparison"}, kOfAttempt}}};
 constexpr TableToMerge kEvents{"attempt_event", {{kOfAttempt}}};
 constexpr std::array kFindings{
     TableToMerge{"attempt_facts", {{kOfAttempt}}},
@@ -165,6 +167,7 @@ MergeCounts merge_attached(Connection& db, const std::filesystem::path& other) {
   counts.attempts = copy_rows(db, kAttempt);
   counts.already_there = db.integer("SELECT count(*) FROM other.attempt") - counts.attempts;
   check_same(db, kAttempt, "uid", other);
+  copy_rows(db, kComparisonAttempt);  // before finished attempts are forgotten: the comparison may be new
 
   // Findings before events: an end that arrives with this merge must not make its own findings look merged already.
   db.execute("CREATE TEMP TABLE every_attempt AS SELECT * FROM temp.map_attempt");

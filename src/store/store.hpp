@@ -3,6 +3,7 @@
 // One writer, one transaction per finished attempt; append-only; a newer, foreign or damaged file is refused unchanged.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -79,6 +80,47 @@ struct StoredCheck {
   std::string mine_path, implementation_digest;
 };
 
+// One comparison of two sides, with the blocks that it was made of (schema: migrations/0002, `comparison`).
+struct ComparisonRow {
+  struct Block {
+    int launch = 0, block = 0;
+    std::string order;              // "ABBA"
+    std::array<double, 4> seconds;  // in order of time
+    double log_ratio = 0;
+  };
+  struct Attempt {
+    char side = 'A';  // 'A' | 'B'
+    int launch = 0;
+    std::string uid;  // of a stored attempt, of any run
+  };
+  std::string uid;  // empty: a new one is made
+  std::string experiment;
+  Params params;  // what both sides share
+  std::string metric = "time", unit = "s", mode = "interleaved";
+  std::string side_a_json, side_b_json;  // objects with at least "label"
+  std::optional<double> value_a, value_b;
+  int launches = 0, block_count = 0;
+  std::optional<double> log_ratio, low, high, p_value;
+  double delta = 0.01;
+  std::string verdict, reason;
+  std::string confirms;  // uid of the comparison that this one repeats, or empty
+  std::string facts_json = "{}";
+  std::vector<Block> blocks;
+  std::vector<Attempt> attempts;
+};
+
+// What a comparison's verdict became among all of its sweep.
+struct SweepVerdict {
+  std::string comparison_uid;
+  int tests = 1;
+  double q_value = 1;
+  std::string verdict, reason;
+};
+
+struct PinRow {
+  std::string name, at, run_uid, note;
+};
+
 enum class Mode { create, read_write, read_only };
 
 // Results of a query, as text or numbers, for tables.
@@ -131,11 +173,26 @@ class Store {
   // close_abandoned(), which comes first.
   std::optional<std::string> writer_at_work(RowId run) const;
 
+  // The comparison with its blocks and links, in one transaction; returns its uid. Error(internal) for an attempt that
+  // is not stored.
+  std::string add_comparison(RowId run, const ComparisonRow& comparison);
+  void add_sweep_verdicts(const std::vector<SweepVerdict>& verdicts);  // one transaction
+  // Gives the run a name. Pins are never moved: the newest of a name counts, the others are its history.
+  void add_pin(const std::string& name, const std::string& run_uid, const std::string& note);
+
+  // Takes the run for this process to work on. Of any number of processes that ask at once, one gets it; the others are
+  // told who has it, as writer_at_work() says it. Kept alive by heartbeat(); free again when released, or when its
+  // owner is gone by the judgement of close_abandoned().
+  std::optional<std::string> claim_run(RowId run);
+  void release_run(RowId run);
+
   // --- reading ---
   // By uid, its beginning, its ending (UUIDv7 begin with the time, so endings tell runs of one minute apart), or
   // "latest". Error(usage) when ambiguous.
   std::optional<StoredRun> find_run(const std::string& uid_or_prefix_or_latest) const;
   std::vector<PlanState> plan_state(RowId run) const;
+  std::vector<PinRow> pins() const;                               // by name, newest first
+  std::optional<PinRow> find_pin(const std::string& name) const;  // the newest of that name
   std::optional<StoredCheck> find_check(const std::string& uid_or_prefix) const;
   // One read-only statement. Error(usage) with SQLite's message when it is wrong or would write.
   ResultSet query(const std::string& sql, const std::vector<Cell>& parameters = {}) const;

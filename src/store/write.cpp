@@ -91,6 +91,14 @@ std::optional<RowId> find_attempt(Connection& db, const std::string& uid) {
   return id;
 }
 
+// Whoever works on a run has claimed it, if anybody has; a sign of life of an attempt is one of its run's claim.
+void renew_claim(Connection& db, const std::string& attempt_uid, const std::string& at, const Writer& writer) {
+  db.cached(
+        "UPDATE run_claim SET at = ?1 WHERE owner = ?3 AND run_uid = (SELECT r.uid FROM run r JOIN attempt a ON "
+        "a.run_id = r.id WHERE a.uid = ?2)")
+      .run(at, attempt_uid, dump(to_json(writer)));
+}
+
 RowId insert_attempt(Connection& db, RowId run, int plan_seq, const std::string& uid, const std::string& at,
                      const Writer& writer) {
   db.cached("INSERT INTO attempt (uid, run_id, plan_seq) VALUES (?, ?, ?)").run(uid, run, plan_seq);
@@ -159,6 +167,7 @@ void Store::attempt_started(RowId run, int plan_seq, const std::string& attempt_
   Connection& db = impl_->writable();
   Transaction transaction(db);
   insert_attempt(db, run, plan_seq, attempt_uid, impl_->options.now(), impl_->options.writer);
+  renew_claim(db, attempt_uid, impl_->options.now(), impl_->options.writer);
   transaction.commit();
 }
 
@@ -172,6 +181,7 @@ void Store::heartbeat(const std::string& attempt_uid) {
           "INSERT INTO attempt_event (attempt_id, at, status) SELECT id, ?, 'heartbeat' FROM attempt WHERE uid = ? "
           "ON CONFLICT DO NOTHING")
         .run(impl_->options.now(), attempt_uid);
+    renew_claim(db, attempt_uid, impl_->options.now(), impl_->options.writer);
     transaction.commit();
   } catch (const Error&) {
     // Whatever is wrong (a long write of another process, a full disk), the attempt's end will wait for it, or tell.

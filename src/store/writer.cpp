@@ -87,4 +87,22 @@ Liveness liveness(const Writer& writer) {
   return start_ticks(writer.pid) == writer.start_ticks ? Liveness::alive : Liveness::dead;
 }
 
+bool is_gone(const Writer& writer, double silent_seconds) {
+  switch (liveness(writer)) {
+    case Liveness::alive:
+      return false;
+    case Liveness::dead:
+      return true;
+    case Liveness::unknown:
+      break;
+  }
+  return silent_seconds > kSilenceSeconds;
+}
+
+std::string describe(const Writer& writer) {
+  if (liveness(writer) != Liveness::unknown) return fmt::format("process {} on this machine", writer.pid);
+  return fmt::format("process {} on '{}', last heard of within the last {:.0f} s", writer.pid, writer.host,
+                     kSilenceSeconds);
+}
+
 }  // namespace syslab::store

@@ -25,4 +25,10 @@ enum class Liveness { alive, dead, unknown };
 // By /proc, for processes that this one can see; `unknown` for those of another boot, host or pid namespace.
 Liveness liveness(const Writer& writer);
 
+// Without sight of the writer's process, this long without a heartbeat (they come every 5 s) means that it is gone.
+inline constexpr double kSilenceSeconds = 60;
+bool is_gone(const Writer& writer, double silent_seconds);
+// "process 4711 on this machine"
+std::string describe(const Writer& writer);
+
 }  // namespace syslab::store

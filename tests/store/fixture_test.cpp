@@ -64,6 +64,19 @@ void expect_all_found(const Store& store) {
   EXPECT_EQ(text(store, "SELECT outcome FROM v_coverage WHERE law = 'toy.is_even'"), "not_run");
 }
 
+// What version 2 brought.
+void expect_comparisons_found(const Store& store) {
+  const PinRow pin = store.find_pin("baseline").value();
+  EXPECT_EQ(pin.run_uid, "019ddd00-0000-7000-8000-000000000001");
+  EXPECT_EQ(pin.note, "after the holidays");
+  EXPECT_EQ(store.pins().size(), 2U);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM comparison_block"), 12);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM comparison_attempt"), 4);
+  EXPECT_EQ(text(store, "SELECT label_b || ' is ' || verdict FROM v_comparison WHERE is_last"), "ours is faster");
+  EXPECT_EQ(text(store, "SELECT round(change, 3) || ' at ' || q_value FROM v_comparison WHERE NOT is_last"),
+            "-0.498 at 2.0e-06");
+}
+
 TEST_P(ReleasedSchema, IsReadWhereItLies) {
   const std::string before = bytes_of(folder_ / "a.db");
   expect_all_found(Store::open(folder_ / "a.db", Mode::read_only));
@@ -73,6 +86,7 @@ TEST_P(ReleasedSchema, IsReadWhereItLies) {
 TEST_P(ReleasedSchema, IsBroughtUpAndGoesOn) {
   Store store = Store::open(folder_ / "a.db", Mode::create);
   expect_all_found(store);
+  if (GetParam() != std::string("v1.db")) expect_comparisons_found(store);
   EXPECT_EQ(store.close_abandoned(), 1) << "the attempt that was never heard of again";
   store.finish_attempt(store.find_run("latest")->id, an_attempt(0));
 }
@@ -81,9 +95,10 @@ TEST_P(ReleasedSchema, IsMergedWhole) {
   Store store = Store::open(folder_ / "all.db", Mode::create);
   store.merge(folder_ / "a.db");
   expect_all_found(store);
+  if (GetParam() != std::string("v1.db")) expect_comparisons_found(store);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, ReleasedSchema, testing::Values("v1.db"),
+INSTANTIATE_TEST_SUITE_P(Fixtures, ReleasedSchema, testing::Values("v1.db", "v2.db"),
                          [](const auto& info) { return std::string(info.param).substr(0, 2); });
 
 }  // namespace

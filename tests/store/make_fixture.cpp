@@ -1,10 +1,11 @@
 // Makes the database that stands for a released schema: tests/fixtures/v<version>.db. Run once, when a schema version
 // is released; the file is then kept as it is, and tests/store/fixture_test.cpp holds every later version to it.
 //
-//   ninja -C build tests/store/make_fixture && build/tests/store/make_fixture tests/fixtures/v1.db
+//   ninja -C build tests/store/make_fixture && build/tests/store/make_fixture tests/fixtures/v2.db
 //
 // Two runs: a sweep over four sizes with a reference, a peer and ours, in which attempts end in every way there is; and
-// a search of laws, one falsified. Uids and times are fixed, so that the same schema gives the same rows.
+// a search of laws, one falsified. Since version 2: pins and comparisons. Uids and times are fixed, so that the same
+// schema gives the same rows.
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -86,6 +87,39 @@ void sweep(Store& store) {
   finish(a_failure(11, Status::skipped, "needs 6 GPUs"));
 }
 
+void comparisons(Store& store) {
+  const StoredRun run = store.find_run(kRunUid).value();
+  store.add_pin("baseline", kLawRunUid, "");
+  store.add_pin("baseline", kRunUid, "after the holidays");
+  ComparisonRow row;
+  row.uid = "019ddd00-0002-7000-8000-000000000001";
+  row.experiment = "toy";
+  row.params = Params{{"size", Value{std::int64_t{64}}}};
+  row.side_a_json = R"({"label": "torch", "impl": "torch"})";
+  row.side_b_json = R"({"label": "ours", "impl": "ours"})";
+  row.value_a = 2e-3;
+  row.value_b = 1e-3;
+  row.launches = 3;
+  row.log_ratio = -0.69;
+  row.low = -0.7;
+  row.high = -0.68;
+  row.p_value = 1e-6;
+  row.verdict = "faster";
+  for (int launch = 0; launch < 3; ++launch) {
+    for (int block = 0; block < 2; ++block) {
+      const char* order = block == 0 ? "ABBA" : "BAAB";
+      row.blocks.push_back({launch, block, order, {2e-3, 1e-3, 1e-3, 2e-3}, -0.69});
+    }
+  }
+  row.block_count = 6;
+  row.attempts = {{'A', 0, attempt_uid(4)}, {'B', 0, attempt_uid(6)}};
+  const std::string first = store.add_comparison(run.id, row);
+  row.uid = "019ddd00-0002-7000-8000-000000000002";
+  row.confirms = first;
+  store.add_comparison(run.id, row);
+  store.add_sweep_verdicts({{.comparison_uid = first, .tests = 2, .q_value = 2e-6, .verdict = "faster", .reason = ""}});
+}
+
 void laws(Store& store) {
   RunRow row = a_run();
   row.uid = kLawRunUid;
@@ -132,5 +166,6 @@ int main(int argc, char** argv) {
   Store store = Store::open(argv[1], Mode::create, options);
   sweep(store);
   laws(store);
+  comparisons(store);
   return 0;
 }

@@ -35,8 +35,10 @@ INSERT INTO submission (uid, at, author, digest, language) VALUES ('sub', '2026-
 INSERT INTO submission_implementation SELECT s.id, i.id FROM submission s, implementation i;
 INSERT INTO comparison (uid, run_id, experiment, params, metric, side_a, side_b, blocks, log_ratio, ci_low, ci_high, verdict)
   SELECT 'cmp', id, 'toy', '{}', 'time', '{}', '{}', 2, 0.1, 0.05, 0.15, 'slower' FROM run;
-INSERT INTO comparison_block SELECT id, 0, 'ABBA', 0.1 FROM comparison;
-INSERT INTO comparison_block SELECT id, 1, 'BAAB', 0.1 FROM comparison;
+INSERT INTO comparison_block SELECT id, 0, 0, 'ABBA', 1, 1.1, 1.1, 1, 0.1 FROM comparison;
+INSERT INTO comparison_block SELECT id, 1, 0, 'BAAB', 1.1, 1, 1, 1.1, 0.1 FROM comparison;
+INSERT INTO comparison_sweep SELECT id, 3, 0.2, 'unclear', 'one of three' FROM comparison;
+INSERT INTO comparison_attempt SELECT c.id, 'A', 0, a.id FROM comparison c, attempt a;
 INSERT INTO device_state SELECT min(id), 0, 10, 1980, 2619, 650000, 60, 0 FROM attempt;
 INSERT INTO kernel_stat SELECT min(id), 0, 'forward', 'flash', 3, 300, 90, 110 FROM attempt;
 INSERT INTO span SELECT min(id), 0, 0, 'host', 'step', 'phase', 10, 20 FROM attempt;

@@ -1,4 +1,4 @@
-// Migrations: proved with a second version made up for the purpose.
+// Migrations: proved with a next version made up for the purpose.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,50 +14,58 @@ namespace {
 
 using namespace test;
 
-OpenOptions with_version_two(const std::string& sql = "ALTER TABLE pin ADD COLUMN colour TEXT") {
+const int kThis = embedded_schema().version();
+
+// "a.db.v2.bak"
+std::string copy_of_this_version(const std::string& more = "") {
+  return "a.db.v" + std::to_string(kThis) + more + ".bak";
+}
+
+OpenOptions with_next_version(const std::string& sql = "ALTER TABLE pin ADD COLUMN colour TEXT") {
   OpenOptions options = default_options();
-  options.schema.migrations.push_back({options.schema.version() + 1, "0002_colour", sql});
+  options.schema.migrations.push_back({kThis + 1, "next_colour", sql});
   options.schema.views.push_back({"v_pin", "-- Pins.\nCREATE VIEW v_pin AS SELECT name, colour FROM pin"});
   return options;
 }
 
-void make_version_one(const fs::path& path) {
+void make_this_version(const fs::path& path) {
   Store store = Store::open(path, Mode::create);
   store.finish_attempt(store.begin_run(a_run(), a_plan(1)), an_attempt(0));
 }
 
 TEST(StoreMigrate, AnOlderFileIsCopiedAsideAndBroughtUp) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   const std::string before = dump(Store::open(folder / "a.db", Mode::read_only));
   {
-    const Store store = Store::open(folder / "a.db", Mode::create, with_version_two());
-    EXPECT_EQ(store.schema_version(), 2);
+    const Store store = Store::open(folder / "a.db", Mode::create, with_next_version());
+    EXPECT_EQ(store.schema_version(), kThis + 1);
     EXPECT_EQ(count(store, "SELECT count(*) FROM v_pin"), 0);
     EXPECT_EQ(count(store, "SELECT count(*) FROM v_result"), 1);
-    EXPECT_EQ(count(store, "SELECT count(*) FROM schema_migration"), 2);
+    EXPECT_EQ(count(store, "SELECT count(*) FROM schema_migration"), kThis + 1);
     ASSERT_EQ(store.notices().size(), 1U);
-    EXPECT_NE(store.notices()[0].find("a.db.v1.bak"), std::string::npos);
+    EXPECT_NE(store.notices()[0].find(copy_of_this_version()), std::string::npos);
   }
-  EXPECT_EQ(dump(Store::open(folder / "a.db.v1.bak", Mode::read_only)), before) << "the copy is the file as it was";
-  EXPECT_TRUE(Store::open(folder / "a.db", Mode::create, with_version_two()).notices().empty()) << "once";
+  EXPECT_EQ(dump(Store::open(folder.path() / copy_of_this_version(), Mode::read_only)), before)
+      << "the copy is the file as it was";
+  EXPECT_TRUE(Store::open(folder / "a.db", Mode::create, with_next_version()).notices().empty()) << "once";
 }
 
 TEST(StoreMigrate, AMigrationThatFailsChangesNothing) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   const std::string before = bytes_of(folder / "a.db");
-  const OpenOptions broken = with_version_two("CREATE TABLE extra (x); INSERT INTO no_such_table VALUES (1)");
+  const OpenOptions broken = with_next_version("CREATE TABLE extra (x); INSERT INTO no_such_table VALUES (1)");
   EXPECT_NE(error_of(ErrorKind::store, [&] { Store::open(folder / "a.db", Mode::create, broken); }), "");
   EXPECT_TRUE(bytes_of(folder / "a.db") == before);
-  EXPECT_EQ(Store::open(folder / "a.db", Mode::create).schema_version(), 1);
+  EXPECT_EQ(Store::open(folder / "a.db", Mode::create).schema_version(), kThis);
 }
 
 TEST(StoreMigrate, AMigrationThatBreaksReferencesChangesNothing) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   const OpenOptions broken =
-      with_version_two("PRAGMA defer_foreign_keys=ON; DROP TRIGGER run_no_delete; DELETE FROM run");
+      with_next_version("PRAGMA defer_foreign_keys=ON; DROP TRIGGER run_no_delete; DELETE FROM run");
   EXPECT_NE(error_of(ErrorKind::store, [&] { Store::open(folder / "a.db", Mode::create, broken); }).find("references"),
             std::string::npos);
   EXPECT_EQ(count(Store::open(folder / "a.db", Mode::read_only), "SELECT count(*) FROM run"), 1);
@@ -65,7 +73,7 @@ TEST(StoreMigrate, AMigrationThatBreaksReferencesChangesNothing) {
 
 TEST(StoreMigrate, AFileOfAnotherHistoryIsRefused) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   const std::string before = bytes_of(folder / "a.db");
   OpenOptions other = default_options();
   other.schema.migrations[0].sql += "-- changed after it was released\n";
@@ -78,14 +86,14 @@ TEST(StoreMigrate, AFileOfAnotherHistoryIsRefused) {
 
 TEST(StoreMigrate, StartsAtOnceMigrateOnce) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   std::vector<pid_t> children;
   for (int i = 0; i < 4; ++i) {
     children.push_back(::fork());
     if (children.back() == 0) {
       int code = 1;
       try {
-        code = Store::open(folder / "a.db", Mode::create, with_version_two()).schema_version() == 2 ? 0 : 2;
+        code = Store::open(folder / "a.db", Mode::create, with_next_version()).schema_version() == kThis + 1 ? 0 : 2;
       } catch (const std::exception& error) {
         std::fprintf(stderr, "in the child: %s\n", error.what());
       }
@@ -97,17 +105,17 @@ TEST(StoreMigrate, StartsAtOnceMigrateOnce) {
     ::waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
   }
-  EXPECT_FALSE(fs::exists(folder / "a.db.v1-1.bak")) << "copied once";
-  EXPECT_TRUE(fs::exists(folder / "a.db.v1.bak"));
+  EXPECT_FALSE(fs::exists(folder.path() / copy_of_this_version("-1"))) << "copied once";
+  EXPECT_TRUE(fs::exists(folder.path() / copy_of_this_version()));
 }
 
 TEST(StoreMigrate, AnOlderFileOpenedToReadIsMigratedInACopy) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   const std::string before = bytes_of(folder / "a.db");
   {
-    const Store store = Store::open(folder / "a.db", Mode::read_only, with_version_two());
-    EXPECT_EQ(store.schema_version(), 2);
+    const Store store = Store::open(folder / "a.db", Mode::read_only, with_next_version());
+    EXPECT_EQ(store.schema_version(), kThis + 1);
     EXPECT_EQ(count(store, "SELECT count(*) FROM v_pin"), 0);
     EXPECT_EQ(count(store, "SELECT count(*) FROM metric"), 1);
   }
@@ -117,9 +125,9 @@ TEST(StoreMigrate, AnOlderFileOpenedToReadIsMigratedInACopy) {
 
 TEST(StoreMigrate, AnOlderFileIsMergedThroughACopy) {
   const Folder folder;
-  make_version_one(folder / "old.db");
+  make_this_version(folder / "old.db");
   const std::string before = bytes_of(folder / "old.db");
-  Store store = Store::open(folder / "new.db", Mode::create, with_version_two());
+  Store store = Store::open(folder / "new.db", Mode::create, with_next_version());
   EXPECT_EQ(store.merge(folder / "old.db").attempts, 1);
   EXPECT_EQ(count(store, "SELECT count(*) FROM v_result WHERE metric = 'time'"), 1);
   EXPECT_TRUE(bytes_of(folder / "old.db") == before);
@@ -127,7 +135,7 @@ TEST(StoreMigrate, AnOlderFileIsMergedThroughACopy) {
 
 TEST(StoreMigrate, ViewsFollowTheBinaryInFilesThatAreWritten) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   OpenOptions options = default_options();
   options.schema.views = {{"v_only", "-- One.\nCREATE VIEW v_only AS SELECT 7 AS seven"}};
   {
@@ -140,7 +148,7 @@ TEST(StoreMigrate, ViewsFollowTheBinaryInFilesThatAreWritten) {
 
 TEST(StoreMigrate, ViewsFollowTheBinaryInFilesThatAreOnlyRead) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   const std::string before = bytes_of(folder / "a.db");
   OpenOptions options = default_options();
   for (View& view : options.schema.views) {
@@ -156,10 +164,10 @@ TEST(StoreMigrate, ViewsFollowTheBinaryInFilesThatAreOnlyRead) {
 
 TEST(StoreMigrate, EveryFileSaysWhoseItIs) {
   const Folder folder;
-  make_version_one(folder / "a.db");
+  make_this_version(folder / "a.db");
   const Store store = Store::open(folder / "a.db", Mode::read_only);
   EXPECT_EQ(count(store, "PRAGMA application_id"), kApplicationId);
-  EXPECT_EQ(count(store, "PRAGMA user_version"), 1);
+  EXPECT_EQ(count(store, "PRAGMA user_version"), kThis);
   EXPECT_NE(text(store, "SELECT tool FROM schema_migration").find(build_info().version), std::string::npos);
 }
 

@@ -1,0 +1,46 @@
+-- One row a comparison, with the machine and build of its run. `change` is time of B / time of A - 1, with its 95 %
+-- interval. `verdict` is the one that stands after the whole sweep. `is_last`: no later comparison repeats this one.
+CREATE VIEW v_comparison AS
+SELECT c.id                             AS comparison_id,
+       c.uid                            AS comparison_uid,
+       r.id                             AS run_id,
+       r.uid                            AS run_uid,
+       r.verb,
+       r.label,
+       r.protocol ->> '$.name'          AS protocol,
+       coalesce(c.at, r.started_at)     AS at,
+       en.comparability_key,
+       en.host,
+       en.cpu_model,
+       en.gpu_name,
+       b.git_sha,
+       b.git_dirty,
+       c.experiment,
+       c.params,
+       c.metric,
+       c.unit,
+       c.mode,
+       c.side_a,
+       c.side_b,
+       c.side_a ->> '$.label'           AS label_a,
+       c.side_b ->> '$.label'           AS label_b,
+       c.value_a,
+       c.value_b,
+       exp(c.log_ratio) - 1             AS change,
+       exp(c.ci_low) - 1                AS change_low,
+       exp(c.ci_high) - 1               AS change_high,
+       c.delta,
+       c.launches,
+       c.blocks,
+       c.p_value,
+       s.q_value,
+       coalesce(s.verdict, c.verdict)   AS verdict,
+       CASE WHEN s.comparison_id IS NULL THEN c.reason ELSE s.reason END AS reason,
+       c.confirms,
+       NOT EXISTS (SELECT 1 FROM comparison x WHERE x.confirms = c.uid) AS is_last,
+       c.facts
+  FROM comparison c
+  JOIN run r          ON r.id = c.run_id
+  JOIN environment en ON en.id = r.environment_id
+  JOIN build b        ON b.id = r.build_id
+  LEFT JOIN comparison_sweep s ON s.comparison_id = c.id;

@@ -1,0 +1,41 @@
+// claim_run, release_run: of two that would work on one run, one does.
+//
+// The row is read and written inside one BEGIN IMMEDIATE, so two who ask at once are asked one after the other. An
+// owner that is gone holds nothing, which is judged as for abandoned attempts: by its process where that can be seen,
+// else by a minute of silence.
+#include <nlohmann/json.hpp>
+
+#include "store/impl.hpp"
+
+namespace syslab::store {
+
+std::optional<std::string> Store::claim_run(RowId run) {
+  Connection& db = impl_->writable();
+  const std::string uid = run_uid(run);
+  const std::string now = impl_->options.now();
+  const std::string owner = to_json(impl_->options.writer).dump();
+  Transaction transaction(db);
+  {
+    Statement found(db, "SELECT owner, (julianday(?2) - julianday(at)) * 86400.0 FROM run_claim WHERE run_uid = ?1");
+    if (found.with(uid, now).step() && found.text(0) != owner) {
+      const Writer other = writer_from_json(Json::parse(found.text(0), nullptr, /*allow_exceptions=*/false));
+      if (!is_gone(other, found.real(1))) return describe(other);
+    }
+  }
+  db.cached(
+        "INSERT INTO run_claim (run_uid, owner, at) VALUES (?1, ?2, ?3) "
+        "ON CONFLICT (run_uid) DO UPDATE SET owner = excluded.owner, at = excluded.at")
+      .run(uid, owner, now);
+  transaction.commit();
+  return std::nullopt;
+}
+
+void Store::release_run(RowId run) {
+  Connection& db = impl_->writable();
+  const std::string uid = run_uid(run);
+  Transaction transaction(db);
+  db.cached("DELETE FROM run_claim WHERE run_uid = ? AND owner = ?").run(uid, to_json(impl_->options.writer).dump());
+  transaction.commit();
+}
+
+}  // namespace syslab::store

@@ -5,6 +5,8 @@
 #include <limits>
 #include <numeric>
 
+#include "stats/distributions.hpp"
+
 namespace syslab::stats {
 namespace {
 
@@ -18,31 +20,12 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-// How many order statistics may be cut from each end of n sorted values so that what is left still covers the median
-// with the wanted confidence: the largest r with P(Binomial(n, 1/2) < r) ≤ (1 − confidence) / 2. Zero when even
-// [min, max] covers it too rarely (n < 6 at 95 %). Source: Conover, "Practical Nonparametric Statistics", 3.2.
-std::size_t rank_from_each_end(std::size_t n, double confidence) {
-  const double tail_allowed = (1.0 - confidence) / 2.0;
-  const double log_all = -static_cast<double>(n) * std::log(2.0);
-  double tail = 0.0;
-  std::size_t rank = 0;
-  while (rank < (n + 1) / 2) {
-    const double k = static_cast<double>(rank);
-    const double log_choose =
-        std::lgamma(static_cast<double>(n) + 1) - std::lgamma(k + 1) - std::lgamma(static_cast<double>(n) - k + 1);
-    tail += std::exp(log_choose + log_all);
-    if (tail > tail_allowed) break;
-    ++rank;
-  }
-  return rank;
-}
-
 Interval interval_of_sorted(std::span<const double> sorted, double median, double rho, double confidence) {
   if (sorted.empty()) {
     constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
     return {kNothing, kNothing};
   }
-  const std::size_t rank = std::max<std::size_t>(rank_from_each_end(sorted.size(), confidence), 1);
+  const std::size_t rank = std::max<std::size_t>(median_rank(sorted.size(), confidence), 1);
   Interval interval{sorted[rank - 1], sorted[sorted.size() - rank]};
   if (rho > 0) {
     const double widening = std::sqrt((1 + rho) / (1 - rho));

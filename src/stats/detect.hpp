@@ -1,0 +1,45 @@
+// How much measuring a decision will take (`compare --detect 2%`): from the spread seen so far and what a block and a
+// launch cost, the launches and the blocks in each that will call a change of the asked size.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "stats/paired.hpp"
+
+namespace syslab::stats {
+
+// Standard deviations of the log ratio: of one block about its launch's own mean, and of a launch's true mean about the
+// overall one. Variance of the estimate from L launches of m blocks: (between_launches² + between_blocks² / m) / L.
+struct PairedSpread {
+  double between_blocks = 0, between_launches = 0;
+};
+
+// Analysis of variance over blocks of a pilot (unequal launches allowed: Searle, Casella & McCulloch, "Variance
+// Components", 3.6); a between-launch part that comes out negative is 0. Error(usage) unless there are at least two
+// launches, one of them with two blocks.
+PairedSpread paired_spread(std::span<const PairedBlock> pilot);
+
+struct PairedCost {
+  double seconds_per_block = 0, seconds_per_launch = 0;  // a launch: starting and warming both sides
+};
+
+struct PairedPlan {
+  int launches = 0, blocks_per_launch = 0;
+  double seconds = 0;
+  double half_width = 0;  // expected, of the 95 % interval of the log ratio
+  bool reached = false;   // false: not even `most_launches` will do, and the plan is that many
+};
+
+// The cheapest plan whose 95 % interval will lie beyond log(1 + delta) with probability `power` when the true log ratio
+// is log(1 + effect); delta = 0 asks for a difference at all. `effect` > `delta` ≥ 0 or Error(usage). Between 3 and
+// `most_launches` launches, 1 to 64 blocks a launch. Without the noncentral t: the standard error must be at most
+// (log(1 + effect) − log(1 + delta)) / (t(97.5 %) + t(power)) with launches − 1 degrees of freedom.
+PairedPlan plan_detection(double effect, double delta, const PairedSpread& spread, const PairedCost& cost,
+                          double power = 0.95, int most_launches = 200);
+
+// The smallest effect that `launches` of `blocks_per_launch` will call with that power: the inverse of plan_detection.
+double smallest_detectable(double delta, const PairedSpread& spread, int launches, int blocks_per_launch,
+                           double power = 0.95);
+
+}  // namespace syslab::stats

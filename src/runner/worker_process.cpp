@@ -101,8 +101,19 @@ void WorkerProcess::accept_greeting(const std::string& text) {
                 fmt::format("expected a worker's hello in version {} of the protocol, found {} in version {}",
                             worker::kProtocolVersion, name.empty() ? "no type" : "'" + name + "'", version.dump()));
   }
+  for (const Json& word : message.value("serves", Json::array())) {
+    if (word.is_string()) serves_.push_back(word.get<std::string>());
+  }
   greeted_ = true;
 }
+
+bool WorkerProcess::serves(std::string_view what) const {
+  return std::find(serves_.begin(), serves_.end(), what) != serves_.end();
+}
+
+void WorkerProcess::suspend() { process_.kill_group(SIGSTOP); }
+
+void WorkerProcess::resume() { process_.kill_group(SIGCONT); }
 
 std::string WorkerProcess::last_lines(std::size_t count) {
   if (errors_open_) errors_open_ = errors_.drain();

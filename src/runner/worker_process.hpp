@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/error.hpp"
@@ -93,6 +94,13 @@ class WorkerProcess {
   std::string last_lines(std::size_t count);
   void forget_output();
 
+  // What its greeting says that it serves ("case", "bursts"). Known once next() gave a message.
+  bool serves(std::string_view what) const;
+
+  // Every process of its group stands still where it is, and uses no processor; and goes on.
+  void suspend();
+  void resume();
+
   pid_t pid() const { return process_.pid(); }
   void kill();  // its whole process group; no error when it is gone
   // Gives it a moment to exit (it closed its pipe, was killed or was sent `bye`), kills it after that, reaps it.
@@ -106,6 +114,7 @@ class WorkerProcess {
   TailReader errors_;
   bool errors_open_ = true;
   bool greeted_ = false;
+  std::vector<std::string> serves_;
 };
 
 }  // namespace syslab::runner

@@ -7,7 +7,13 @@
 
 namespace syslab::worker {
 
-CaseContext::CaseContext(CaseRequest request, Emit emit) : request_(std::move(request)), emit_(std::move(emit)) {}
+CaseContext::CaseContext(CaseRequest request, Emit emit, BurstLine* bursts)
+    : request_(std::move(request)), emit_(std::move(emit)), bursts_(bursts) {}
+
+BurstLine& CaseContext::bursts() {
+  if (bursts_ == nullptr) throw Error(ErrorKind::internal, "nobody orders bursts of this case");
+  return *bursts_;
+}
 
 // By experiment and case as well as by seed: two experiments of one run draw unrelated numbers under the same name.
 RandomStream CaseContext::stream(std::string_view name) const {

@@ -12,14 +12,19 @@
 
 namespace syslab::worker {
 
+class BurstLine;  // worker/bursts.hpp
+
 class CaseContext {
  public:
   using Emit = std::function<void(const Record&)>;
-  CaseContext(CaseRequest request, Emit emit);
+  // `bursts` is where the host orders bursts, for task `paired`; it must outlive the context.
+  CaseContext(CaseRequest request, Emit emit, BurstLine* bursts = nullptr);
 
   const CaseRequest& request() const { return request_; }
   const Params& params() const { return request_.params; }
   bool is_law() const { return request_.task == "law"; }
+  bool is_paired() const { return request_.task == "paired"; }
+  BurstLine& bursts();  // of task `paired`
 
   RandomStream stream(std::string_view name) const;  // keyed by the case's seed and this name
   void emit(const Record& record) { emit_(record); }
@@ -35,6 +40,7 @@ class CaseContext {
  private:
   CaseRequest request_;
   Emit emit_;
+  BurstLine* bursts_;
   std::shared_ptr<CallChannel> channel_;
 };
 

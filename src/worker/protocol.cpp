@@ -154,6 +154,15 @@ MemoryEventRecord memory_from(const Fields& fields) {
   return record;
 }
 
+// A time per call, which ratios will be taken of.
+double seconds_per_call(const Fields& fields) {
+  const std::optional<double> seconds = fields.optional_number("seconds_per_call");
+  if (!seconds || !(*seconds > 0) || !std::isfinite(*seconds)) {
+    fields.fail("field 'seconds_per_call' must be a number above 0");
+  }
+  return *seconds;
+}
+
 }  // namespace
 
 std::string_view to_string(Status status) {
@@ -189,6 +198,27 @@ Status parse_status(std::string_view text) {
   throw Error(ErrorKind::comm, fmt::format("'{}' is no status of an attempt (known: {})", text, known));
 }
 
+Json to_json(const Ready& ready) {
+  return {{"type", "ready"},
+          {"calls_per_burst", ready.calls_per_burst},
+          {"seconds_per_call", number_to_json(ready.seconds_per_call)}};
+}
+
+Json to_json(const Burst& burst) {
+  return {{"type", "burst"}, {"seconds_per_call", number_to_json(burst.seconds_per_call)}};
+}
+
+Ready ready_from_json(const Json& json) {
+  const Fields fields(json, "message 'ready'");
+  const Ready ready{fields.integer("calls_per_burst"), seconds_per_call(fields)};
+  if (ready.calls_per_burst < 1) {
+    fields.fail(fmt::format("field 'calls_per_burst' must be at least 1, found {}", ready.calls_per_burst));
+  }
+  return ready;
+}
+
+Burst burst_from_json(const Json& json) { return {seconds_per_call(Fields(json, "message 'burst'"))}; }
+
 Json to_json(const CaseRequest& request) {
   Json json{{"type", "case"},
             {"experiment", request.experiment},
@@ -205,6 +235,7 @@ Json to_json(const CaseRequest& request) {
             {"data", request.data},
             {"law_cases", request.law_cases},
             {"memory_limit_bytes", request.memory_limit_bytes}};
+  if (request.task == "paired") json["burst_ns"] = request.burst.count();
   if (request.mine) {
     json["mine"] = {{"name", request.mine->name},
                     {"path", request.mine->path},
@@ -231,8 +262,9 @@ CaseRequest case_request_from_json(const Json& json) {
   request.data = fields.text_or("data", "normal");
   request.law_cases = fields.count_or("law_cases", 100);
   request.memory_limit_bytes = static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0));
-  if (request.task != "measure" && request.task != "law") {
-    fields.fail(fmt::format("field 'task' must be \"measure\" or \"law\", found \"{}\"", request.task));
+  request.burst = Nanoseconds(fields.integer_or("burst_ns", 0));
+  if (request.task != "measure" && request.task != "law" && request.task != "paired") {
+    fields.fail(fmt::format("field 'task' must be \"measure\", \"law\" or \"paired\", found \"{}\"", request.task));
   }
   if (json.contains("mine")) {
     const Fields mine(json["mine"], "message 'case', field 'mine'");

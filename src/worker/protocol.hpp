@@ -6,6 +6,8 @@
 //   host → worker   hello   asked first              worker → host   hello: its protocol, name, language, serves[]
 //                   case    of those who serve it                    records below, as they come, then one end
 //                   call    of those who serve it                    returned or failed (worker/call.hpp)
+//                   burst   in a case of task `paired`               ready, then burst for each (worker/bursts.hpp)
+//                   finish  ends its bursts                          the rest of its records, then end
 //                   bye     or the end of the pipe                   nothing: it exits 0
 #pragma once
 
@@ -42,12 +44,13 @@ struct CaseRequest {
   std::string case_uid;
   int world_size = 1;
   int rank = 0;
-  std::string task = "measure";          // or "law"
+  std::string task = "measure";          // or "law", or "paired": timed in bursts that the host orders
   std::string law;                       // task "law": its id
   std::string reproduce;                 // task "law": replay exactly this counterexample (RapidCheck's string)
   std::string protocol = "kernel";       // measuring protocol, measure/protocol.hpp
   std::string data = "normal";           // distribution of inputs
   int law_cases = 100;                   // tries a law
+  Nanoseconds burst{};                   // task "paired": length of one burst aimed at
   std::uint64_t memory_limit_bytes = 0;  // the worker sets RLIMIT_AS below its own needs plus this; 0: none
 };
 
@@ -111,6 +114,24 @@ struct EndRecord {
 
 using Record = std::variant<MetricRecord, SampleRecord, CheckRecord, ArtifactRecord, MemoryEventRecord, ProgressRecord,
                             FactRecord, EndRecord>;
+
+// --- a case of task `paired`, worker → host; no records, nothing to store -------------------------------------------
+
+// Checked and warm; from now on it uses no processor but for the bursts that are ordered.
+struct Ready {
+  std::int64_t calls_per_burst = 1;  // for the whole launch
+  double seconds_per_call = 0;       // as the warm-up found it: what a burst will take
+};
+
+struct Burst {
+  double seconds_per_call = 0;
+};
+
+Json to_json(const Ready& ready);
+Json to_json(const Burst& burst);
+// Error(comm) naming the field when a message is not one, or its numbers make no sense.
+Ready ready_from_json(const Json& json);
+Burst burst_from_json(const Json& json);
 
 Json to_json(const CaseRequest& request);
 CaseRequest case_request_from_json(const Json& json);

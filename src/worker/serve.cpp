@@ -17,6 +17,7 @@
 #include "core/pipe.hpp"
 #include "core/process.hpp"
 #include "registry/registry.hpp"
+#include "worker/bursts.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
 #include "worker/protocol.hpp"
@@ -83,18 +84,23 @@ EndRecord run_body(CaseContext& context) {
 }
 
 // True when the body ran to its end record; exceptions out of here mean that the host cannot be told.
-void run_case(const Json& message, int out) {
+void run_case(const Json& message, FrameReader& in, int out) {
   bool host_gone = false;
   EndRecord end;
   try {
     const CaseRequest request = case_request_from_json(message);
     limit_memory(request.memory_limit_bytes);
-    CaseContext context(request, [&](const Record& record) {
+    PipeBurstLine bursts(in, out);
+    const auto emit = [&](const Record& record) {
       host_gone = true;  // unless the next line returns
       write_frame(out, to_json(record));
       host_gone = false;
-    });
+    };
+    CaseContext context(request, emit, &bursts);
     end = run_body(context);
+    if (context.is_paired() && end.status == Status::ok && !bursts.was_ready()) {
+      end = {Status::unsupported, fmt::format("'{}' is measured as a whole, not in bursts", request.experiment)};
+    }
   } catch (const Error& error) {
     end = {Status::error, fmt::format("{}: {}", to_string(error.kind()), error.what())};
   }
@@ -134,7 +140,7 @@ void serve_frames(int in, int out) {
     } else if (!greeted) {
       throw Error(ErrorKind::comm, fmt::format("the host must say hello before '{}'", type));
     } else if (type == "case") {
-      run_case(message, out);
+      run_case(message, reader, out);
     } else {
       write_frame(out, {{"type", "failed"},
                         {"kind", "protocol"},

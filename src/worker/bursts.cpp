@@ -1,0 +1,41 @@
+#include "worker/bursts.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "worker/fields.hpp"
+
+namespace syslab::worker {
+
+void PipeBurstLine::say(const Ready& ready) {
+  ready_ = true;
+  write_frame(out_, to_json(ready));
+}
+
+void PipeBurstLine::say(const Burst& burst) { write_frame(out_, to_json(burst)); }
+
+bool PipeBurstLine::ordered() {
+  const FrameReader::Result result = in_.read(std::nullopt);
+  if (result.state != FrameReader::State::frame) {
+    throw Error(ErrorKind::comm, "the host went away while the case waited for bursts");
+  }
+  const Json message = Json::parse(result.text, nullptr, false);
+  const std::string type = Fields(message, "a message of the host").text("type");
+  if (type == "burst") return true;
+  if (type == "finish") return false;
+  throw Error(ErrorKind::comm, fmt::format("a case that is ready takes 'burst' and 'finish', found '{}'", type));
+}
+
+std::vector<double> serve_bursts(BurstLine& line, const Ready& ready, const std::function<double()>& take) {
+  std::vector<double> seconds;
+  line.say(ready);
+  while (line.ordered()) {
+    seconds.push_back(take());
+    line.say(Burst{seconds.back()});
+  }
+  return seconds;
+}
+
+}  // namespace syslab::worker

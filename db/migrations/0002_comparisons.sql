@@ -3,7 +3,7 @@
 -- === comparisons ======================================================================================================
 
 -- Version 1 had no writer of comparisons. `log_ratio` is the estimate of ln(time of B / time of A), with its 95 %
--- interval; `delta` the relative change that counts as one, as asked; `p_value` that of no change at all; `value_a`,
+-- interval; `delta` the relative change that counts as one; `p_value` that of no change beyond delta; `value_a`,
 -- `value_b` the sides' values, in the metric's unit. `mode`: both sides measured in turn, or against what is stored.
 -- `confirms`: uid of the comparison that this one repeats. `facts`: {"differing": […], "stop": …}.
 ALTER TABLE comparison ADD COLUMN at TEXT;

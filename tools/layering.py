@@ -26,7 +26,7 @@ ALLOWED = {
     "check": GROUND | {"stats"},
     "measure": GROUND | {"stats"},
     "worker": GROUND | {"registry", "stats", "check", "measure"},
-    "runner": {"core", "registry", "plan", "worker"},
+    "runner": {"core", "registry", "plan", "stats", "worker"},
     "store": {"core", "worker"},
     "report": {"core", "registry", "stats", "store"},
     "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report"},

@@ -2,43 +2,81 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "runner/attempt.hpp"
 #include "runner/interruption.hpp"
 #include "runner/request.hpp"
+#include "runner/workers.hpp"
 
 namespace syslab::runner {
 namespace {
 
-AttemptResult skipped(const plan::PlannedCase& planned) {
+AttemptResult not_tried(const plan::PlannedCase& planned) {
   AttemptResult result;
   result.planned = &planned;
-  result.status = worker::Status::skipped;
-  result.detail = *planned.skip_reason;
+  result.status = planned.skip_reason ? worker::Status::skipped : worker::Status::oom;
+  result.detail = planned.skip_reason ? *planned.skip_reason : planned.predicted_oom;
+  if (!planned.skip_reason) result.facts_json = Json{{"predicted", true}}.dump();
   result.started_at = result.ended_at = utc_now();
   return result;
 }
 
+// What is left of the time that a plan may take.
+class Budget {
+ public:
+  explicit Budget(Nanoseconds total) : total_(total) {}
+
+  // Why the case cannot start; empty: it can.
+  std::string refusal(const plan::PlannedCase& planned) const {
+    if (total_.count() <= 0) return {};
+    const Nanoseconds left = total_ - (Clock::now() - began_);
+    if (left.count() <= 0) return fmt::format("the budget of {} is used up", format_duration(total_));
+    if (planned.predicted_time <= left) return {};
+    return fmt::format("about {} ({}) do not fit into the {} left of the budget",
+                       format_duration(planned.predicted_time), planned.predicted_from, format_duration(left));
+  }
+
+ private:
+  Nanoseconds total_;
+  Clock::time_point began_ = Clock::now();
+};
+
 }  // namespace
+
+std::string_view to_string(Isolation isolation) { return isolation == Isolation::reuse ? "reuse" : "case"; }
+
+Isolation parse_isolation(std::string_view text) {
+  for (const Isolation isolation : {Isolation::per_case, Isolation::reuse}) {
+    if (text == to_string(isolation)) return isolation;
+  }
+  throw Error(ErrorKind::usage, fmt::format("unknown isolation '{}' (known: case, reuse)", text));
+}
 
 bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer& observer) {
   RunOptions effective = options;
   if (effective.worker_command.empty()) effective.worker_command = own_worker_command();
   const Interruption interruption;
+  const Budget budget(options.budget);
+  Workers workers(effective);
+  bool all = true;
   for (const plan::PlannedCase& planned : plan.cases) {
     if (interruption.signal() != 0) return false;
-    AttemptResult result = planned.skip_reason ? skipped(planned)
-                                               : run_attempt(planned, request_for(planned, plan.mine, effective),
-                                                             effective, observer, interruption);
+    const bool tried = !planned.skip_reason && planned.predicted_oom.empty();
+    if (const std::string why = tried ? budget.refusal(planned) : ""; !why.empty()) {
+      all = false;
+      if (observer.left_out) observer.left_out(planned, why);
+      continue;
+    }
+    AttemptResult result = tried ? run_attempt(planned, request_for(planned, plan.mine, effective), effective, workers,
+                                               observer, interruption)
+                                 : not_tried(planned);
     const bool aborted = result.status == worker::Status::aborted;
     if (observer.finished) observer.finished(std::move(result));
     if (aborted) return false;
   }
-  return true;
+  return all;
 }
 
 }  // namespace syslab::runner

@@ -12,11 +12,21 @@
 
 namespace syslab::runner {
 
+// Which cases share a worker process. `per_case`: none. `reuse`: one worker takes cases until one ends otherwise than
+// ok, check_failed or unsupported; then it is replaced, because nobody knows what that case has left behind.
+enum class Isolation { per_case, reuse };
+std::string_view to_string(Isolation isolation);   // "case", "reuse"
+Isolation parse_isolation(std::string_view text);  // Error(usage) for another word
+
 struct RunOptions {
   std::string protocol = "kernel";
   std::string data = "normal";
-  Nanoseconds timeout = std::chrono::minutes(10);  // of one attempt; then its process group is killed
-  std::uint64_t memory_limit_bytes = 0;            // 0: none
+  Nanoseconds timeout = std::chrono::minutes(10);  // of one attempt, all its launches; then its process group is killed
+  Nanoseconds budget{};                            // of the whole plan; 0: none
+  // Fresh processes that one attempt at measuring is made of; a law has one. More than one are never shared.
+  int launches = 1;
+  Isolation isolation = Isolation::per_case;
+  std::uint64_t memory_limit_bytes = 0;  // 0: none
   int law_cases = 100;
   std::string reproduce;                           // of law cases: replay this counterexample instead of searching
   std::vector<std::string> worker_command;         // empty: this binary, verb `worker`
@@ -29,8 +39,9 @@ struct AttemptResult {
   worker::Status status = worker::Status::error;
   std::string detail;                   // why, for people; the last lines of standard error where they tell
   std::vector<worker::Record> records;  // in order, without progress, facts and end
-  // Merged FactRecords, plus "isolation", "exit", "max_rss_bytes", "cpu_time_s" and, if anything was printed,
-  // "stderr_tail".
+  // Merged FactRecords, plus "isolation", "worker" (which process of this run, from 1), "exit" (unless it lives on),
+  // "max_rss_bytes", "cpu_time_s" and, if anything was printed, "stderr_tail". With several launches: what they agree
+  // on, and "launches", an array of each one's own. Of an out-of-memory that was not tried: {"predicted": true}.
   std::string facts_json = "{}";
   std::string started_at, ended_at;  // UTC
   Nanoseconds wall{};
@@ -44,11 +55,16 @@ struct Observer {
   std::function<void(const plan::PlannedCase&, const worker::ProgressRecord&)> progress;
   std::function<void(const plan::PlannedCase&)> heartbeat;  // every 5 s
   std::function<void(AttemptResult)> finished;
+  // A case that the budget leaves no time for, and why: neither started nor finished.
+  std::function<void(const plan::PlannedCase&, const std::string& why)> left_out;
 };
 
-// Runs the cases in order. A skipped case is `finished` with Status::skipped without a worker. SIGINT and SIGTERM end
-// the running attempt as `aborted`, and run_plan returns false; true when every case was finished. One call at a time
-// in a process, from a thread that outlives it.
+// Runs the cases in order. A skipped case is `finished` with Status::skipped without a worker, one with a predicted
+// out-of-memory with Status::oom. SIGINT and SIGTERM end the running attempt as `aborted`, and run_plan returns false;
+// true when every case was finished. One call at a time in a process, from a thread that outlives it.
+//
+// Under a budget no case starts whose predicted time does not fit into what is left, nor any once nothing is left;
+// shorter ones behind it may. A case that has begun is not cut short.
 //
 // An end is believed only as far as the records support it: `ok` without a check that passed becomes `error`, `ok`
 // beside a falsified check becomes `check_failed`.

@@ -92,23 +92,46 @@ Verdict decide(const Ending& ending, const RunOptions& options, const OomWitness
   return ending.end ? with_end(ending) : without_end(ending, witness);
 }
 
+// Of a process that had other cases before, the kernel's account at its exit is not this case's: then the worker's own
+// account stands, where it lived to give one. And the kernel counts our memory before exec into the worker's.
 Json facts_of(const Ending& ending) {
   Json facts = Json::object();
   for (const worker::Record& record : ending.records) {
     if (const auto* fact = std::get_if<worker::FactRecord>(&record)) facts.update(Json::parse(fact->json));
   }
-  facts["isolation"] = "case";
-  if (!ending.exit) return facts;
-  facts["exit"] = ending.exit->describe();
-  // The worker's own account, where it lived to give one: the kernel's counts our memory before exec into it.
-  facts["max_rss_bytes"] = facts.contains("peak_rss_bytes") ? facts["peak_rss_bytes"] : Json(peak_rss_bytes(ending));
-  facts.erase("peak_rss_bytes");
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  const auto take = [&facts](const char* name) {
+    const auto found = facts.find(name);
+    Json value = found == facts.end() ? Json() : *found;
+    facts.erase(name);
+    return value;
   };
-  facts["cpu_time_s"] = seconds(ending.exit->usage.ru_utime) + seconds(ending.exit->usage.ru_stime);
+  Json peak_rss = take("peak_rss_bytes"), cpu_time = take("case_cpu_time_s");
+  facts["isolation"] = to_string(ending.shared ? Isolation::reuse : Isolation::per_case);
+  if (ending.worker > 0) facts["worker"] = ending.worker;
+  if (ending.shared) facts["worker_cases_before"] = ending.cases_before;
+  if (ending.exit) facts["exit"] = ending.exit->describe();
+  if (ending.exit && ending.cases_before == 0) {
+    const auto seconds = [](const timeval& time) {
+      return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+    };
+    cpu_time = seconds(ending.exit->usage.ru_utime) + seconds(ending.exit->usage.ru_stime);
+    if (peak_rss.is_null()) peak_rss = peak_rss_bytes(ending);
+  }
+  if (!peak_rss.is_null()) facts["max_rss_bytes"] = peak_rss;
+  if (!cpu_time.is_null()) facts["cpu_time_s"] = cpu_time;
   if (!ending.stderr_tail.empty()) facts["stderr_tail"] = ending.stderr_tail;
   return facts;
+}
+
+// A process that has had other cases still holds some of their memory.
+void note_shared_memory(Ending& ending) {
+  if (ending.cases_before == 0) return;
+  for (worker::Record& record : ending.records) {
+    auto* metric = std::get_if<worker::MetricRecord>(&record);
+    if (metric == nullptr || metric->name != "max_rss_bytes" || !metric->note.empty()) continue;
+    metric->note = fmt::format("of a process that had {} {} before", ending.cases_before,
+                               ending.cases_before == 1 ? "case" : "cases");
+  }
 }
 
 }  // namespace
@@ -117,14 +140,17 @@ std::uint64_t OomWitness::kills() {
   return counter("/proc/vmstat", "oom_kill") + counter("/sys/fs/cgroup/memory.events", "oom_kill");
 }
 
-void judge(Ending& ending, const RunOptions& options, const OomWitness& witness, AttemptResult& result) {
+Launch judge(Ending& ending, const RunOptions& options, const OomWitness& witness) {
+  Launch launch;
   Verdict verdict = decide(ending, options, witness);
-  result.status = verdict.status;
-  result.detail = std::move(verdict.detail);
-  result.facts_json = facts_of(ending).dump(-1, ' ', false, Json::error_handler_t::replace);
+  launch.status = verdict.status;
+  launch.detail = std::move(verdict.detail);
+  launch.facts_json = facts_of(ending).dump(-1, ' ', false, Json::error_handler_t::replace);
+  note_shared_memory(ending);
   std::erase_if(ending.records,
                 [](const worker::Record& record) { return std::holds_alternative<worker::FactRecord>(record); });
-  result.records = std::move(ending.records);
+  launch.records = std::move(ending.records);
+  return launch;
 }
 
 }  // namespace syslab::runner

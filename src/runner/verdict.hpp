@@ -1,4 +1,4 @@
-// From how a worker ended to the attempt's status, the reason for people, and its facts.
+// From how a case ended to the launch's status, the reason for people, and its facts.
 #pragma once
 
 #include <cstdint>
@@ -7,18 +7,21 @@
 #include <vector>
 
 #include "core/process.hpp"
+#include "runner/launch.hpp"
 #include "runner/runner.hpp"
 
 namespace syslab::runner {
 
-// What was seen of one worker from its spawn to its death.
+// What was seen of one worker while it had one case.
 struct Ending {
   std::vector<worker::Record> records;
   std::optional<worker::EndRecord> end;  // its own last word
-  std::optional<ExitStatus> exit;
-  std::string not_started;        // why there was no worker
-  std::string protocol_error;     // it did not speak the protocol; it was killed for it
-  std::size_t pending_bytes = 0;  // of a frame that never became whole
+  std::optional<ExitStatus> exit;        // nothing: it lives on, or there was none
+  bool shared = false;                   // between cases
+  int worker = 0, cases_before = 0;      // which process of this run; cases it had before
+  std::string not_started;               // why there was no worker
+  std::string protocol_error;            // it did not speak the protocol; it was killed for it
+  std::size_t pending_bytes = 0;         // of a frame that never became whole
   bool timed_out = false;
   int interrupted = 0;  // the signal that ended the run
   std::string last_progress, last_lines, stderr_tail;
@@ -35,7 +38,6 @@ class OomWitness {
   std::uint64_t before_;
 };
 
-// Fills status, detail, records and facts_json.
-void judge(Ending& ending, const RunOptions& options, const OomWitness& witness, AttemptResult& result);
+Launch judge(Ending& ending, const RunOptions& options, const OomWitness& witness);
 
 }  // namespace syslab::runner

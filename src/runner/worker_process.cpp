@@ -115,6 +115,13 @@ void WorkerProcess::suspend() { process_.kill_group(SIGSTOP); }
 
 void WorkerProcess::resume() { process_.kill_group(SIGCONT); }
 
+bool WorkerProcess::is_idle() {
+  struct pollfd wait {
+    process_.from_child(), POLLIN, 0
+  };
+  return greeted_ && reader_.pending_bytes() == 0 && ::poll(&wait, 1, 0) == 0 && !process_.poll();
+}
+
 std::string WorkerProcess::last_lines(std::size_t count) {
   if (errors_open_) errors_open_ = errors_.drain();
   return errors_.last_lines(count);

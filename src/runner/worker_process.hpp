@@ -90,6 +90,9 @@ class WorkerProcess {
   // Waits for the next message after the greeting, which is looked at here. Drains standard error meanwhile.
   Heard next(Clock::time_point deadline, Watch& watch);
 
+  // It lives and has said nothing that was not heard. Not before its greeting was heard.
+  bool is_idle();
+
   // The last lines that it printed to standard error since the last call of forget_output().
   std::string last_lines(std::size_t count);
   void forget_output();

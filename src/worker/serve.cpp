@@ -57,6 +57,19 @@ void limit_memory(std::uint64_t limit_bytes) {
   if (::setrlimit(RLIMIT_AS, &limit) != 0) throw_errno(ErrorKind::internal, "limit the memory", errno, "setrlimit");
 }
 
+// Makes VmHWM count from now, so that it is this case's even in a process that had others (Linux, proc(5),
+// clear_refs); where the kernel does not let us it stays the process's.
+void reset_memory_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
+double cpu_seconds() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 EndRecord run_body(CaseContext& context) {
   try {
     const registry::Experiment& experiment = registry::Registry::global().find(context.request().experiment);
@@ -87,6 +100,8 @@ EndRecord run_body(CaseContext& context) {
 void run_case(const Json& message, FrameReader& in, int out) {
   bool host_gone = false;
   EndRecord end;
+  const double cpu_before = cpu_seconds();
+  reset_memory_peak();
   try {
     const CaseRequest request = case_request_from_json(message);
     limit_memory(request.memory_limit_bytes);
@@ -106,7 +121,8 @@ void run_case(const Json& message, FrameReader& in, int out) {
   }
   limit_memory(0);
   if (host_gone) throw Error(ErrorKind::comm, "the host is gone");
-  write_frame(out, to_json(Record(FactRecord{Json{{"peak_rss_bytes", status_bytes("VmHWM")}}.dump()})));
+  const Json facts{{"peak_rss_bytes", status_bytes("VmHWM")}, {"case_cpu_time_s", cpu_seconds() - cpu_before}};
+  write_frame(out, to_json(Record(FactRecord{facts.dump()})));
   write_frame(out, to_json(Record(end)));
 }
 

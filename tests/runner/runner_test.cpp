@@ -1,17 +1,13 @@
-#include "runner/runner.hpp"
-
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
+
+#include "tests/runner/lab.hpp"
 
 namespace syslab::runner {
 namespace {
@@ -19,66 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 using worker::Status;
 
-// What `syslab worker` is, with the self-tests only.
-std::vector<std::string> worker_host() { return {std::getenv("SYSLAB_TEST_WORKER")}; }
-
-struct Lab {
-  registry::Experiment faults, empty;
-  RunOptions options;
-  std::vector<AttemptResult> results;
-  std::vector<std::string> events;
-  Observer observer;
-
-  Lab() {
-    faults.id = "selftest_faults";
-    empty.id = "selftest_empty";
-    options.worker_command = worker_host();
-    options.timeout = 20s;
-    observer.started = [this](const plan::PlannedCase& it) { events.push_back("started " + it.case_uid); };
-    observer.progress = [this](const plan::PlannedCase& it, const worker::ProgressRecord& record) {
-      events.push_back("progress " + it.case_uid + ": " + record.text);
-    };
-    observer.finished = [this](AttemptResult result) {
-      events.push_back("finished " + result.planned->case_uid);
-      results.push_back(std::move(result));
-    };
-  }
-
-  plan::PlannedCase fault(const std::string& name) const {
-    plan::PlannedCase planned;
-    planned.experiment = &faults;
-    planned.params = {{"fault", name}};
-    planned.implementation = "selftest";
-    planned.case_uid = name;
-    return planned;
-  }
-  // Returns the last result: the plan outlives it here.
-  const AttemptResult& run(const std::vector<std::string>& names) {
-    for (const std::string& name : names) plan.cases.push_back(fault(name));
-    all_finished = run_plan(plan, options, observer);
-    return results.back();
-  }
-
-  plan::Plan plan;
-  bool all_finished = false;
-};
-
 void expect_contains(const std::string& text, std::string_view part) {
   EXPECT_NE(text.find(part), std::string::npos) << text;
-}
-
-// Processes of the test worker that are still there.
-int workers_alive() {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "cmdline");
-    std::string line, state;
-    if (!std::getline(file, line, '\0') || line != worker_host().front()) continue;
-    std::ifstream stat(entry.path() / "stat");
-    std::string number, name;
-    if (stat >> number >> name >> state && state != "Z") ++count;
-  }
-  return count;
 }
 
 struct Expected {

@@ -1,0 +1,163 @@
+#include "runner/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "runner/verdict.hpp"
+
+namespace syslab::runner {
+namespace {
+
+using namespace std::chrono_literals;
+
+// What a launch may leave behind: beyond it a worker has lost its way, and its records would take our memory.
+constexpr std::size_t kMostRecords = 1'000'000;
+constexpr std::size_t kMostRecordBytes = 256U << 20;
+
+constexpr auto kExitingTime = 2s;      // from its last word to its exit
+constexpr auto kProgressPause = 50ms;  // between two progress records that are passed on
+
+// The records of one case as they come from one worker, until its end.
+class Listener {
+ public:
+  Listener(const LaunchOrder& order, const Lease& lease, const Observer& observer, const Interruption& interruption)
+      : order_(order), lease_(lease), observer_(observer), interruption_(interruption), deadline_(order.deadline) {
+    ending_.shared = lease.shared;
+    ending_.worker = lease.ordinal;
+    ending_.cases_before = lease.cases_before;
+    if (lease.cases_before > 0) lease.worker->forget_output();
+    // All at once: a worker that dies before it has read them is explained by its end, not by our failed write.
+    lease.worker->send(worker::to_json(order.request));
+    if (!lease.shared) lease.worker->send({{"type", "bye"}});
+  }
+
+  // Until the case has ended and, unless it is shared, its worker, whatever the reason.
+  Ending hear() {
+    Watch watch(interruption_, [this] {
+      if (observer_.heartbeat) observer_.heartbeat(order_.planned);
+    });
+    while (true) {
+      const auto wake = progress_ ? std::min(deadline_, next_progress_) : deadline_;
+      const Heard heard = lease_.worker->next(wake, watch);
+      if (Clock::now() >= next_progress_) pass_on_progress();
+      if (heard.state == Heard::State::message && accept(heard.text)) {
+        if (lease_.shared && ending_.end) break;
+        continue;
+      }
+      if (heard.state == Heard::State::late && Clock::now() < deadline_) continue;
+      if (heard.state == Heard::State::interrupted) ending_.interrupted = interruption_.signal();
+      if (heard.state == Heard::State::late) ending_.timed_out = !ending_.end;
+      if (heard.state == Heard::State::broken) ending_.protocol_error = heard.text;
+      if (heard.state != Heard::State::gone) lease_.worker->kill();
+      bury();
+      break;
+    }
+    if (!ending_.exit) {
+      ending_.stderr_tail = lease_.worker->last_lines(40);
+      ending_.last_lines = lease_.worker->last_lines(5);
+    }
+    pass_on_progress();
+    return std::move(ending_);
+  }
+
+ private:
+  // False when the worker does not speak the protocol; it is not listened to any more.
+  bool accept(const std::string& text) {
+    try {
+      take(text);
+      return true;
+    } catch (const Error& error) {
+      ending_.protocol_error = error.what();
+      return false;
+    }
+  }
+
+  void take(const std::string& text) {
+    const Json message = parse_message(text);
+    if (ending_.end) {
+      throw Error(ErrorKind::comm,
+                  fmt::format("the worker sent {} after its end", message.value("type", Json()).dump()));
+    }
+    worker::Record record = worker::record_from_json(message);
+    if (auto* fraction = std::get_if<worker::ProgressRecord>(&record)) {
+      ending_.last_progress = fraction->text;
+      progress_ = std::move(*fraction);
+    } else if (const auto* end = std::get_if<worker::EndRecord>(&record)) {
+      ending_.end = *end;
+      deadline_ = std::min(deadline_, Clock::now() + kExitingTime);
+    } else {
+      record_bytes_ += text.size();
+      if (ending_.records.size() >= kMostRecords || record_bytes_ > kMostRecordBytes) {
+        throw Error(ErrorKind::comm, fmt::format("the case sent more than an attempt may hold ({} records or {})",
+                                                 kMostRecords, format_bytes(kMostRecordBytes)));
+      }
+      ending_.records.push_back(std::move(record));
+    }
+  }
+
+  void pass_on_progress() {
+    if (!progress_) return;
+    if (!order_.progress_of.empty()) progress_->text = order_.progress_of + ", " + progress_->text;
+    if (observer_.progress) observer_.progress(order_.planned, *progress_);
+    progress_.reset();
+    next_progress_ = Clock::now() + kProgressPause;
+  }
+
+  void bury() {
+    Remains remains = lease_.worker->bury();
+    for (const std::string& text : remains.late) {
+      if (!ending_.protocol_error.empty() || !accept(text)) break;
+    }
+    if (ending_.protocol_error.empty()) ending_.protocol_error = remains.broken;
+    ending_.exit = remains.exit;
+    ending_.pending_bytes = remains.pending_bytes;
+    ending_.stderr_tail = std::move(remains.stderr_tail);
+    ending_.last_lines = std::move(remains.last_lines);
+  }
+
+  const LaunchOrder& order_;
+  const Lease lease_;
+  const Observer& observer_;
+  const Interruption& interruption_;
+  Clock::time_point deadline_;
+  std::optional<worker::ProgressRecord> progress_;  // not passed on yet
+  Clock::time_point next_progress_{};
+  std::size_t record_bytes_ = 0;
+  Ending ending_;
+};
+
+bool leaves_the_worker_well(worker::Status status) {
+  return status == worker::Status::ok || status == worker::Status::check_failed ||
+         status == worker::Status::unsupported;
+}
+
+}  // namespace
+
+Launch run_launch(const LaunchOrder& order, const RunOptions& options, Workers& workers, const Observer& observer,
+                  const Interruption& interruption) {
+  const OomWitness witness;
+  Ending ending;
+  bool lives = false;
+  try {
+    const Lease lease = workers.take(order.request, order.fresh);
+    try {
+      ending = Listener(order, lease, observer, interruption).hear();
+    } catch (...) {
+      workers.give_back(false);
+      throw;
+    }
+    lives = !ending.exit;
+  } catch (const Error& error) {
+    if (!WorkerProcess::could_not_start(error)) throw;
+    ending.not_started = error.what();
+  }
+  Launch launch = judge(ending, options, witness);
+  workers.give_back(lives && leaves_the_worker_well(launch.status));
+  return launch;
+}
+
+}  // namespace syslab::runner

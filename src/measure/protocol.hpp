@@ -1,31 +1,72 @@
-// How to measure, as data. A protocol is stored with every run as JSON, so a table can print any field of it.
+// How to measure, as data. A protocol is stored with every run and every attempt as JSON, so a table can print any
+// field of it. docs/how-we-measure.md shows them side by side.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/json.hpp"
 #include "core/units.hpp"
 
 namespace syslab::measure {
 
-struct Protocol {
-  std::string name = "kernel";
-  int warmup_calls = 3;                                       // at least
-  Nanoseconds warmup_time = std::chrono::milliseconds(200);   // at least
-  Nanoseconds warmup_limit = std::chrono::seconds(2);         // at most
-  bool warmup_until_steady = true;                            // last 8 calls' median within 1 % of the 8 before
-  Nanoseconds sample_floor = std::chrono::microseconds(200);  // shorter calls are grouped into one sample
-  int min_samples = 20;
-  int max_samples = 2000;
-  double precision = 0.005;  // half-width of the median's 95 % interval, relative; 0: never stops for it
-  Nanoseconds device_budget = std::chrono::seconds(3);
-  Nanoseconds wall_budget = std::chrono::seconds(10);
-  bool cold = true;            // rotate input sets beyond twice the last-level cache
-  double verify_share = 0.05;  // of timed samples, chosen at random, at least one: their outputs are checked
+// What a timed call finds in the caches.
+enum class Cache {
+  rotate,  // nothing of its inputs: they were last touched a rotation over more than twice the last-level cache ago
+  flush,   // nothing: `flush_bytes` are written before each sample
+  hot      // one input set, just written; whatever fits is there
+};
+// How the calls of a sample reach the device.
+enum class Launch {
+  direct,             // one after the other
+  graph_if_possible,  // a sample of several calls as one captured graph, where the device and the work allow it
+  graph               // always captured; a device that captures no graphs makes the case `unsupported`
 };
 
-// "kernel" (default) or "quick" (at most 0.3 s a case). Error(usage) with the names otherwise.
+struct Protocol {
+  std::string name = "kernel";
+  std::string summary = "cold caches, until the median is known to 0.5 %";
+
+  // Warm-up. With estimate_calls > 0 the counts come from times, as Triton's do_bench has it: one call, then
+  // estimate_calls of them timed together, flushes included; warmup_time and repeat_time divided by that estimate are
+  // the calls of warm-up and the samples, each at least one. Otherwise:
+  int warmup_calls = 3;                                      // at least
+  Nanoseconds warmup_time = std::chrono::milliseconds(200);  // in calls, at least
+  Nanoseconds warmup_limit = std::chrono::seconds(2);        // by the clock on the wall, at most; 0: none
+  bool warmup_until_steady = true;                           // last 8 calls' median within 1 % of the 8 before
+  int estimate_calls = 0;
+  Nanoseconds repeat_time{};
+
+  // A sample.
+  Nanoseconds sample_floor = std::chrono::microseconds(200);  // shorter calls are grouped into one; 0: never grouped
+  int block = 16;  // samples queued between two waits for the device, as far as it and the input sets allow
+  Cache cache = Cache::rotate;
+  std::uint64_t flush_bytes = 0;  // of Cache::flush; 0: twice the last-level cache
+  Launch launch = Launch::graph_if_possible;
+  double verify_share = 0.05;  // of samples, chosen at random, at least one: their outputs are checked
+
+  // When it is enough: the first that holds. A look at the precision is taken at min_samples and whenever there are
+  // half as many again.
+  int min_samples = 20;
+  int max_samples = 2000;
+  double precision = 0.005;                             // half-width of the median's 95 % interval, relative; 0: never
+  Nanoseconds device_budget = std::chrono::seconds(3);  // in windows; 0: none
+  Nanoseconds wall_budget = std::chrono::seconds(10);   // without verification; 0: none
+
+  // Between looks, when the device has slowed its clock.
+  Nanoseconds cool_down = std::chrono::milliseconds(250);  // a pause; 0: never
+  Nanoseconds cool_down_limit = std::chrono::seconds(2);   // all pauses of a case
+
+  int launches = 1;                              // fresh processes an attempt
+  std::vector<std::string> headline = {"time"};  // metrics to quote; "time" is the median
+};
+
+// All of them, the default first.
+std::span<const Protocol> protocols();
+// Error(usage) with the names there are.
 Protocol find_protocol(std::string_view name);
 Json to_json(const Protocol& protocol);
 

@@ -1,5 +1,5 @@
-// Takes samples of a call until a stop rule says enough. Time comes through an interface, so the sampler is proved on a
-// fake clock with a known distribution.
+// Takes samples of a subject until a stop rule says enough. Clock, device and sleeper come through interfaces, so that
+// the sampler is proved on a fake device with a known distribution.
 #pragma once
 
 #include <cstdint>
@@ -7,40 +7,36 @@
 #include <string>
 #include <vector>
 
-#include "core/units.hpp"
+#include "measure/clock.hpp"
+#include "measure/device.hpp"
 #include "measure/protocol.hpp"
+#include "measure/subject.hpp"
 
 namespace syslab::measure {
 
-class Clock {
- public:
-  virtual ~Clock() = default;
-  virtual Nanoseconds now() = 0;  // monotonic
-};
-Clock& steady_clock();  // CLOCK_MONOTONIC
-
-// What is measured. `call(set)` runs the implementation once on input set `set` in [0, sets); refresh(set), outside the
-// timed window, gives that set new content. verify(set), outside the window and the budgets, checks the outputs that
-// the last call on `set` left, and throws if they are wrong; it returns false if it chose not to look.
-struct Subject {
-  int sets = 1;
-  std::function<void(int set)> call;
-  std::function<void(int set)> refresh;
-  std::function<bool(int set)> verify;
-  std::function<Nanoseconds()> self_time;  // of the last call, for implementations in another process
-};
-
 struct Samples {
-  std::vector<double> seconds;  // per call: a sample of k calls is divided by k
-  int calls_per_sample = 1;     // k
-  std::int64_t verified = 0;    // samples whose outputs were checked
-  std::string stop;             // "precision", "device_budget", "wall_budget", "max_samples"
-  double precision = 0;         // reached: half-width / median
+  std::vector<double> seconds;    // per call: a sample of k calls is divided by k
+  std::vector<double> clocks_hz;  // of the device during each sample; empty unless it told of all of them
+  int calls_per_sample = 1;       // k
+  bool graphs = false;            // the calls of a sample were replayed as a captured graph
+  std::int64_t verified = 0;      // samples whose outputs were checked
+  std::string stop;               // "precision", "count", "device_budget", "wall_budget", "max_samples"
+  double precision = 0;           // reached: half-width of the median's 95 % interval / median
   std::int64_t warmup_calls = 0;
+  Nanoseconds in_windows{}, wall{};  // wall without verification
+  int pauses = 0;                    // to let the device cool down
+};
+
+// Where samples are taken.
+struct Bench {
+  Device& device;
+  Clock& clock = steady_clock();
+  Sleeper& sleeper = thread_sleeper();
 };
 
 // `random` picks the samples to verify. `progress(fraction, text)` is called between looks and may be empty.
-Samples take_samples(const Protocol& protocol, const Subject& subject, Clock& clock, std::uint64_t random,
+// Unsupported when the protocol wants what the device has not.
+Samples take_samples(const Protocol& protocol, const Subject& subject, const Bench& bench, std::uint64_t random,
                      const std::function<void(double, const std::string&)>& progress);
 
 }  // namespace syslab::measure

@@ -1,14 +1,10 @@
 #include "worker/input_sets.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <fstream>
-
-#include "core/units.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -107,20 +103,6 @@ std::optional<std::string> InputSets::changed_inputs(int number) const {
     return fmt::format("the call changed its input '{}'", case_.inputs[i].tensor.name);
   }
   return std::nullopt;
-}
-
-std::uint64_t last_level_cache_bytes() {
-  // sysfs tells what this CPU shares; sysconf, on some hosts, the sum over a socket that we may only use a slice of.
-  for (int level = 4; level >= 0; --level) {
-    std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", level));
-    std::string text;
-    if (!(file >> text)) continue;
-    if (!text.empty() && (text.back() == 'K' || text.back() == 'M')) text += 'i';
-    if (const auto bytes = parse_bytes(text); bytes && *bytes > 0) return *bytes;
-  }
-  const long told = sysconf(_SC_LEVEL3_CACHE_SIZE);
-  constexpr std::uint64_t kUnknown = 32U << 20;
-  return told > 0 ? static_cast<std::uint64_t>(told) : kUnknown;
 }
 
 }  // namespace syslab::worker

@@ -49,7 +49,4 @@ class InputSets {
   std::vector<Set> sets_;
 };
 
-// Bytes of the last-level cache that this process can fill.
-std::uint64_t last_level_cache_bytes();
-
 }  // namespace syslab::worker

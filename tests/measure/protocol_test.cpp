@@ -11,7 +11,7 @@ namespace {
 
 TEST(Protocol, KernelIsTheDefault) {
   EXPECT_EQ(to_json(find_protocol("kernel")), to_json(Protocol{}));
-  EXPECT_TRUE(find_protocol("kernel").cold);
+  EXPECT_TRUE(find_protocol("kernel").cache == Cache::rotate);
 }
 
 TEST(Protocol, QuickEndsWithinATwentiethOfTheTime) {
@@ -34,9 +34,9 @@ TEST(Protocol, AnUnknownNameIsToldWhichThereAre) {
 TEST(Protocol, EveryFieldIsStored) {
   const Json json = to_json(find_protocol("quick"));
   EXPECT_EQ(json.at("name"), "quick");
-  EXPECT_EQ(json.at("cold"), false);
+  EXPECT_EQ(json.at("cache"), "hot");
   EXPECT_EQ(json.at("sample_floor_ns"), 200'000);
-  EXPECT_EQ(json.size(), 13U);
+  EXPECT_EQ(json.size(), 22U);
 }
 
 }  // namespace

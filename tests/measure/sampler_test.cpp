@@ -10,7 +10,7 @@
 
 #include "core/error.hpp"
 #include "stats/summary.hpp"
-#include "tests/measure/fake_subject.hpp"
+#include "tests/measure/fake_device.hpp"
 
 namespace syslab::measure {
 namespace {
@@ -21,16 +21,12 @@ using std::chrono::seconds;
 
 Nanoseconds whole(double nanoseconds) { return Nanoseconds(static_cast<std::int64_t>(nanoseconds)); }
 
-Samples take(FakeSubject& fake, const Protocol& protocol = {}, int sets = 1) {
-  return take_samples(protocol, fake.subject(sets), fake.clock, 42, {});
-}
-
 double median(const Samples& samples) { return stats::summarize(samples.seconds).median; }
 
 TEST(Sampler, StopsForPrecisionAtTheFirstLookWhenNothingVaries) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return milliseconds(1); };
-  const Samples samples = take(fake);
+  const Samples samples = fake.take();
   EXPECT_EQ(samples.stop, "precision");
   EXPECT_EQ(samples.seconds.size(), 20U);
   EXPECT_EQ(samples.calls_per_sample, 1);
@@ -39,14 +35,14 @@ TEST(Sampler, StopsForPrecisionAtTheFirstLookWhenNothingVaries) {
 }
 
 TEST(Sampler, FindsTheMedianOfASkewedDistribution) {
-  FakeSubject fake;
+  FakeLab fake;
   std::mt19937 generator(3);
   std::exponential_distribution<double> tail(1.0);
   // 1 ms plus an exponential tail of mean 0.05 ms: median 1 ms + 0.05 ms · ln 2, mean 1.05 ms.
   fake.duration = [&](int) { return whole(1e6 + 5e4 * tail(generator)); };
   Protocol protocol;
   protocol.device_budget = protocol.wall_budget = seconds(100);
-  const Samples samples = take(fake, protocol);
+  const Samples samples = fake.take(protocol);
   EXPECT_EQ(samples.stop, "precision");
   EXPECT_LE(samples.precision, 0.005);
   EXPECT_NEAR(median(samples), 1.03466e-3, 0.005 * 1.03466e-3);
@@ -55,11 +51,11 @@ TEST(Sampler, FindsTheMedianOfASkewedDistribution) {
 TEST(Sampler, LooksOnlyAtGeometricallyGrowingCounts) {
   std::set<std::size_t> counts;
   for (unsigned seed = 0; seed < 40; ++seed) {
-    FakeSubject fake;
+    FakeLab fake;
     std::mt19937 generator(seed);
     std::normal_distribution<double> noise(1e6, 3e4);
     fake.duration = [&](int) { return whole(noise(generator)); };
-    const Samples samples = take(fake);
+    const Samples samples = fake.take();
     if (samples.stop == "precision") counts.insert(samples.seconds.size());
   }
   const std::set<std::size_t> looks{20, 30, 45, 68, 102, 153, 230, 345, 518, 777, 1166, 1749};
@@ -68,39 +64,39 @@ TEST(Sampler, LooksOnlyAtGeometricallyGrowingCounts) {
 }
 
 TEST(Sampler, StopsWhenTheDeviceBudgetIsSpent) {
-  FakeSubject fake;
+  FakeLab fake;
   std::mt19937 generator(5);
   std::uniform_real_distribution<double> wild(5e7, 1.5e8);  // ±50 %: 0.5 % is out of reach
   fake.duration = [&](int) { return whole(wild(generator)); };
-  const Samples samples = take(fake);
+  const Samples samples = fake.take();
   EXPECT_EQ(samples.stop, "device_budget");
   EXPECT_GT(samples.precision, 0.005);
   EXPECT_NEAR(static_cast<double>(samples.seconds.size()), 30, 4);
 }
 
 TEST(Sampler, StopsAtTheWallClockWhenRefreshingIsSlow) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int call) { return milliseconds(call % 2 == 0 ? 1 : 2); };
   fake.refresh_cost = milliseconds(500);
-  const Samples samples = take(fake);
+  const Samples samples = fake.take();
   EXPECT_EQ(samples.stop, "wall_budget");
   EXPECT_NEAR(static_cast<double>(samples.seconds.size()), 20, 1);
 }
 
 TEST(Sampler, StopsAtTheLargestNumberOfSamples) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int call) { return microseconds(call % 2 == 0 ? 300 : 600); };
   Protocol protocol;
   protocol.max_samples = 50;
-  const Samples samples = take(fake, protocol);
+  const Samples samples = fake.take(protocol);
   EXPECT_EQ(samples.stop, "max_samples");
   EXPECT_EQ(samples.seconds.size(), 50U);
 }
 
 TEST(Sampler, TakesOneSampleOfACallLongerThanTheBudget) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return seconds(20); };
-  const Samples samples = take(fake);
+  const Samples samples = fake.take();
   EXPECT_EQ(samples.warmup_calls, 1);
   EXPECT_EQ(samples.seconds.size(), 1U);
   EXPECT_EQ(samples.stop, "device_budget");
@@ -108,46 +104,46 @@ TEST(Sampler, TakesOneSampleOfACallLongerThanTheBudget) {
 }
 
 TEST(Sampler, GroupsShortCallsAndReportsTimePerCall) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return microseconds(30); };
-  const Samples samples = take(fake);
+  const Samples samples = fake.take();
   EXPECT_EQ(samples.calls_per_sample, 7);  // ceil(200 / 30)
   EXPECT_DOUBLE_EQ(median(samples), 30e-6);
 }
 
 TEST(Sampler, BoundsTheGroupWhenACallTakesNoMeasurableTime) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return Nanoseconds(0); };
   Protocol protocol;
   protocol.warmup_time = Nanoseconds(0);
   protocol.warmup_until_steady = false;
   protocol.max_samples = 2;
-  EXPECT_EQ(take(fake, protocol).calls_per_sample, 1 << 16);
+  EXPECT_EQ(fake.take(protocol).calls_per_sample, 1 << 16);
 }
 
 TEST(Sampler, WarmsUpUntilCallsAreSteady) {
-  FakeSubject fake;
+  FakeLab fake;
   // Forty calls that get faster by 5 % each, then steady: clocks ramping up.
   fake.duration = [](int call) { return whole(1e7 * std::max(std::pow(0.95, call), std::pow(0.95, 40))); };
-  const Samples samples = take(fake);
+  const Samples samples = fake.take();
   EXPECT_GE(samples.warmup_calls, 40);
   EXPECT_LT(samples.warmup_calls, 70);
   EXPECT_EQ(*std::max_element(samples.seconds.begin(), samples.seconds.end()), median(samples));
 }
 
 TEST(Sampler, GivesUpWarmingAtTheLimit) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int call) { return milliseconds(1 + call); };  // ever slower
-  const Samples samples = take(fake);
+  const Samples samples = fake.take();
   EXPECT_NEAR(static_cast<double>(samples.warmup_calls), 63, 1);  // Σ(1…63) ms is 2.016 s
 }
 
 TEST(Sampler, RotatesOverAllSetsAndRefreshesEachBeforeItsNextUse) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return microseconds(90); };  // three calls a sample
   Protocol protocol;
   protocol.verify_share = 0;
-  take(fake, protocol, 5);
+  fake.take(protocol, 5);
   std::map<int, bool> fresh{{0, true}, {1, true}, {2, true}, {3, true}, {4, true}};
   int expected = 0;
   for (const std::string& event : fake.events) {
@@ -164,13 +160,13 @@ TEST(Sampler, RotatesOverAllSetsAndRefreshesEachBeforeItsNextUse) {
 }
 
 TEST(Sampler, VerifiesOutsideTheWindowBeforeTheContentChanges) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return milliseconds(1); };
   fake.verify_cost = seconds(1);
   fake.refresh_cost = milliseconds(3);
   Protocol protocol;
   protocol.verify_share = 1.0;
-  const Samples samples = take(fake, protocol, 3);
+  const Samples samples = fake.take(protocol, 3);
   EXPECT_EQ(samples.verified, static_cast<std::int64_t>(samples.seconds.size()));
   EXPECT_EQ(samples.stop, "precision") << "twenty seconds of verification are nobody's budget";
   EXPECT_DOUBLE_EQ(median(samples), 1e-3);
@@ -186,60 +182,61 @@ TEST(Sampler, VerifiesOutsideTheWindowBeforeTheContentChanges) {
 }
 
 TEST(Sampler, VerifiesAboutTheShareAskedForAndAtLeastOne) {
-  FakeSubject many;
+  FakeLab many;
   many.duration = [](int call) { return microseconds(call % 2 == 0 ? 300 : 600); };
-  const Samples some = take(many);
+  const Samples some = many.take();
   ASSERT_EQ(some.seconds.size(), 2000U);
   EXPECT_GT(some.verified, 60);
   EXPECT_LT(some.verified, 150);
 
-  FakeSubject few;
+  FakeLab few;
   few.duration = [](int) { return milliseconds(1); };
   Protocol never;
   never.verify_share = 0;
-  EXPECT_EQ(take(few, never).verified, 1);
+  EXPECT_EQ(few.take(never).verified, 1);
 }
 
 TEST(Sampler, CountsOnlyWhatWasReallyVerified) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return milliseconds(1); };
   Subject subject = fake.subject();
   int asked = 0;
   subject.verify = [&](int) { return ++asked == 3; };
   Protocol protocol;
   protocol.verify_share = 1.0;
-  EXPECT_EQ(take_samples(protocol, subject, fake.clock, 1, {}).verified, 1);
+  EXPECT_EQ(fake.take(protocol, subject).verified, 1);
 }
 
 TEST(Sampler, LeavesWithTheErrorOfAWrongSample) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return milliseconds(1); };
   Subject subject = fake.subject();
   subject.verify = [](int) -> bool { throw std::runtime_error("wrong"); };
-  EXPECT_THROW(take_samples({}, subject, fake.clock, 1, {}), std::runtime_error);
+  EXPECT_THROW(fake.take({}, subject), std::runtime_error);
 }
 
 TEST(Sampler, BelievesTheClockOfAnImplementationInAnotherProcess) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int) { return milliseconds(5); };  // with transport
   Subject subject = fake.subject();
   subject.self_time = [] { return Nanoseconds(milliseconds(2)); };
-  EXPECT_DOUBLE_EQ(median(take_samples({}, subject, fake.clock, 1, {})), 2e-3);
+  EXPECT_DOUBLE_EQ(median(fake.take({}, subject)), 2e-3);
   subject.self_time = [] { return Nanoseconds(microseconds(50)); };
-  const Samples grouped = take_samples({}, subject, fake.clock, 1, {});
+  const Samples grouped = fake.take({}, subject);
   EXPECT_EQ(grouped.calls_per_sample, 4);
   EXPECT_DOUBLE_EQ(median(grouped), 50e-6);
 }
 
 TEST(Sampler, TellsHowFarItIs) {
-  FakeSubject fake;
+  FakeLab fake;
   fake.duration = [](int call) { return milliseconds(call % 2 == 0 ? 10 : 20); };
   std::vector<double> fractions;
   std::string text;
-  take_samples({}, fake.subject(), fake.clock, 1, [&](double fraction, const std::string& said) {
-    fractions.push_back(fraction);
-    text = said;
-  });
+  take_samples({}, fake.subject(), {fake.device, fake.clock, fake.clock}, 1,
+               [&](double fraction, const std::string& said) {
+                 fractions.push_back(fraction);
+                 text = said;
+               });
   ASSERT_GE(fractions.size(), 3U);
   EXPECT_TRUE(std::is_sorted(fractions.begin(), fractions.end()));
   EXPECT_LE(fractions.back(), 1.0);
@@ -248,9 +245,9 @@ TEST(Sampler, TellsHowFarItIs) {
 
 TEST(Sampler, IsTheSameAgainForTheSameSeed) {
   const auto events = [] {
-    FakeSubject fake;
+    FakeLab fake;
     fake.duration = [](int call) { return microseconds(300 + call % 3); };
-    take(fake, {}, 4);
+    fake.take({}, 4);
     return fake.events;
   };
   EXPECT_EQ(events(), events());

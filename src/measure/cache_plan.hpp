@@ -1,0 +1,26 @@
+// How many input sets a protocol's caches want, and whether they are written over instead.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "measure/device.hpp"
+#include "measure/protocol.hpp"
+
+namespace syslab::measure {
+
+struct CachePlan {
+  int sets = 1;
+  std::uint64_t flush_bytes = 0;  // before each sample; 0: no flush
+  std::string state;              // what a call finds: "cold", "partly cold", "hot"
+  std::string by;                 // what makes it cold: "rotation", "flush"; empty when hot
+};
+
+// `memory` is what all sets and the flushed buffer may take together. Rotation needs sets of more than twice the
+// last-level cache; where memory, or the number of tiny sets that this would be, forbids it, a buffer of twice the
+// cache is written before each sample, whose calls then take different sets; where memory has no room for that either,
+// the rotation goes over what there is, and the state says so.
+CachePlan plan_caches(const Protocol& protocol, const Device& device, std::uint64_t bytes_per_set,
+                      std::uint64_t memory);
+
+}  // namespace syslab::measure

@@ -1,0 +1,23 @@
+// Time of the host, and waiting. Interfaces, so that a test's hour passes in no time.
+#pragma once
+
+#include "core/units.hpp"
+
+namespace syslab::measure {
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  virtual Nanoseconds now() = 0;  // monotonic
+};
+
+class Sleeper {
+ public:
+  virtual ~Sleeper() = default;
+  virtual void sleep(Nanoseconds duration) = 0;
+};
+
+Clock& steady_clock();  // CLOCK_MONOTONIC
+Sleeper& thread_sleeper();
+
+}  // namespace syslab::measure

@@ -1,0 +1,58 @@
+// Where timed work runs, as far as whoever times it must know. The host is the trivial device: work is done when its
+// call returns. A GPU queues windows between two events and is asked for their times a block at a time, so that it
+// never idles between samples and its clocks stay where work has put them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/units.hpp"
+#include "measure/clock.hpp"
+
+namespace syslab::measure {
+
+// What one timed stretch of work took.
+struct Window {
+  Nanoseconds elapsed{};
+  std::optional<double> clock_hz;  // of the device within the window (cycles / time); not every device tells
+};
+
+// Work that was captured once and runs again at each replay, without the host's part in launching it.
+class Graph {
+ public:
+  virtual ~Graph() = default;
+  virtual void replay() = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string name() const = 0;                // "CPU", for messages
+  virtual std::uint64_t last_level_cache() const = 0;  // bytes that this process can fill
+  virtual int most_windows() const = 0;                // that may be queued between two collect()
+
+  // Times `work`, which queues on this device or works on the host. How long the host takes to queue it is no part of
+  // the window: the device either holds the window back until all of it is queued, or has enough before it to do.
+  virtual void queue_window(const std::function<void()>& work) = 0;
+  // Waits for all streams of the device, also those that the work opened for itself, and returns the windows queued
+  // since the last collect(), in order. A launch that failed is thrown here at the latest.
+  virtual std::vector<Window> collect() = 0;
+  virtual void synchronize() = 0;  // the same wait, with no windows to tell of
+  // Queues a write over `bytes` that no input lies in: caches of that size forget what they held.
+  virtual void flush(std::uint64_t bytes) = 0;
+
+  virtual bool captures_graphs() const { return false; }
+  // Runs `work` once to record it; what it launches is not executed. Null when the work cannot be captured.
+  virtual std::unique_ptr<Graph> capture(const std::function<void()>& /*work*/) { return nullptr; }
+};
+
+// The CPU by `clock`. Its clock rate is not known: what /proc tells of it is a guess of the kernel's.
+std::unique_ptr<Device> make_host_device(Clock& clock = steady_clock());
+// Bytes of the last-level cache that this process can fill.
+std::uint64_t host_last_level_cache();
+
+}  // namespace syslab::measure

@@ -1,0 +1,247 @@
+#include "measure/rig.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+#include "core/error.hpp"
+#include "stats/summary.hpp"
+
+namespace syslab::measure {
+namespace {
+
+constexpr std::size_t kSteadyWindow = 8;   // calls compared with the same number before them
+constexpr double kSteadyShare = 0.01;      // their medians may differ by this much
+constexpr double kMaximumCalls = 1 << 16;  // of one sample, should a call take less than the clock can tell
+constexpr Nanoseconds kTick{1};
+
+double median_of(std::span<const double> values) {
+  std::vector<double> sorted(values.begin(), values.end());
+  std::sort(sorted.begin(), sorted.end());
+  return stats::quantile(sorted, 0.5);
+}
+
+bool is_steady(const std::vector<double>& calls) {
+  if (calls.size() < 2 * kSteadyWindow) return false;
+  const std::span<const double> recent(calls.end() - kSteadyWindow, calls.end());
+  const std::span<const double> before(calls.end() - 2 * kSteadyWindow, calls.end() - kSteadyWindow);
+  const double earlier = median_of(before);
+  return std::abs(median_of(recent) - earlier) <= kSteadyShare * earlier;
+}
+
+int at_least_one(Nanoseconds budget, Nanoseconds each) {
+  constexpr Nanoseconds::rep kMost = 1 << 30;
+  return static_cast<int>(std::clamp<Nanoseconds::rep>(budget / std::max(each, kTick), 1, kMost));
+}
+
+}  // namespace
+
+void require_launch(const Protocol& protocol, const Device& device, bool in_another_process) {
+  if (protocol.launch != Launch::graph) return;
+  if (in_another_process) {
+    throw Unsupported(
+        fmt::format("protocol '{}' captures calls as a graph, which an implementation in another process does not "
+                    "allow; use --protocol kernel",
+                    protocol.name));
+  }
+  if (!device.captures_graphs()) {
+    throw Unsupported(
+        fmt::format("protocol '{}' needs a device that captures graphs, which the {} does not; use "
+                    "--protocol kernel here, or a GPU",
+                    protocol.name, device.name()));
+  }
+}
+
+Rig::Rig(const Protocol& protocol, const Subject& subject, Device& device, Clock& clock, std::uint64_t random)
+    : protocol_(protocol), subject_(subject), device_(device), clock_(clock), generator_(random) {
+  require_launch(protocol, device, static_cast<bool>(subject.self_time));
+}
+
+void Rig::warm_up() {
+  if (protocol_.estimate_calls > 0) {
+    warm_up_by_estimate();
+  } else {
+    warm_up_for_a_time();
+  }
+  choose_granularity();
+  warm_ = true;
+}
+
+// Ends once there were enough calls, enough time in them and, if asked, no trend any more; at the latest when
+// warmup_limit has passed on the clock, though never before the first call.
+void Rig::warm_up_for_a_time() {
+  std::vector<double> calls;
+  Nanoseconds in_calls{};
+  const Nanoseconds began = clock_.now();
+  const bool limited = protocol_.warmup_limit > Nanoseconds{};
+  bool enough = false;
+  do {
+    int most = static_cast<int>(kSteadyWindow);
+    if (calls.empty()) most = 1;
+    if (limited) most = std::min(most, at_least_one(protocol_.warmup_limit, estimate_));
+    for (const Window& window : time(std::min(most, room_for(1)), 1)) {
+      calls.push_back(static_cast<double>(window.elapsed.count()));
+      in_calls += window.elapsed;
+    }
+    refresh();
+    const std::size_t recent = std::min(calls.size(), kSteadyWindow);
+    estimate_ = Nanoseconds(std::llround(median_of(std::span(calls).last(recent))));
+    enough = static_cast<int>(calls.size()) >= protocol_.warmup_calls && in_calls >= protocol_.warmup_time &&
+             (!protocol_.warmup_until_steady || is_steady(calls));
+  } while (!enough && (!limited || clock_.now() - began < protocol_.warmup_limit));
+  warmup_calls_ = static_cast<std::int64_t>(calls.size());
+}
+
+// As triton.testing.do_bench does it: the estimate has the flushes in it, the warm-up has none.
+void Rig::warm_up_by_estimate() {
+  time(1, 1);
+  refresh();
+  const auto estimated = [this] {
+    for (int i = 0; i < protocol_.estimate_calls; ++i) {
+      if (subject_.flush_bytes > 0) device_.flush(subject_.flush_bytes);
+      subject_.call(take_set());
+    }
+  };
+  const Nanoseconds began = clock_.now();
+  device_.queue_window(estimated);
+  const Nanoseconds window = device_.collect().back().elapsed;
+  // A clock in another process knows nothing of our flushes.
+  const Nanoseconds estimate = (subject_.self_time ? clock_.now() - began : window) / protocol_.estimate_calls;
+  samples_wanted_ = at_least_one(protocol_.repeat_time, estimate);
+
+  const int warmup = at_least_one(protocol_.warmup_time, estimate);
+  for (int done = 0; done < warmup;) {
+    const std::vector<Window> windows = time(std::min(warmup - done, room_for(1)), 1);
+    done += static_cast<int>(windows.size());
+    estimate_ = windows.back().elapsed;
+    refresh();
+  }
+  warmup_calls_ = 1 + protocol_.estimate_calls + warmup;
+}
+
+// A call shorter than the floor is timed in groups, so that reading the clock and its resolution do not count. After a
+// flush only the first call on a set is cold, hence no more calls than sets.
+void Rig::choose_granularity() {
+  const double one = static_cast<double>(std::max(estimate_, kTick).count());
+  const double floor = static_cast<double>(protocol_.sample_floor.count());
+  calls_per_sample_ = static_cast<int>(std::clamp(std::ceil(floor / one), 1.0, kMaximumCalls));
+  if (subject_.flush_bytes > 0) calls_per_sample_ = std::min(calls_per_sample_, subject_.sets);
+
+  const bool worthwhile = protocol_.launch == Launch::graph_if_possible && calls_per_sample_ > 1 &&
+                          !subject_.self_time && device_.captures_graphs();
+  capture_ = worthwhile || protocol_.launch == Launch::graph;
+  // A graph is bound to its sets: groups must meet the same sets in every rotation, and leave few of them out.
+  if (capture_ && subject_.sets > calls_per_sample_) {
+    calls_per_sample_ = subject_.sets / (subject_.sets / calls_per_sample_);
+  }
+}
+
+void Rig::rewarm() {
+  for (int i = 0; i < protocol_.warmup_calls; ++i) {
+    time(1, 1);
+    refresh();
+  }
+}
+
+std::vector<Window> Rig::time_block(int most) {
+  return time(std::clamp(most, 1, room_for(calls_per_sample_)), calls_per_sample_);
+}
+
+// Samples of one block take different sets, so that what one leaves is there to be verified after the last.
+int Rig::room_for(int calls) const {
+  return std::max(1, std::min({protocol_.block, device_.most_windows(), subject_.sets / calls}));
+}
+
+int Rig::take_set() {
+  const int set = next_set_;
+  next_set_ = (next_set_ + 1) % subject_.sets;
+  return set;
+}
+
+int Rig::begin_group(int calls) {
+  if (!capture_) return next_set_;
+  next_set_ = (next_set_ + calls - 1) / calls * calls;  // where a graph begins
+  if (next_set_ + calls > subject_.sets) next_set_ = 0;
+  return next_set_;
+}
+
+std::vector<Window> Rig::time(int samples, int calls) {
+  block_.clear();
+  for (int i = 0; i < samples; ++i) {
+    if (warm_ && subject_.flush_bytes > 0) device_.flush(subject_.flush_bytes);
+    block_.push_back({.first_set = begin_group(calls), .calls = calls});
+    queue(calls);
+  }
+  std::vector<Window> windows = subject_.self_time ? std::exchange(self_timed_, {}) : device_.collect();
+  if (windows.size() == block_.size()) return windows;
+  throw Error(ErrorKind::internal, fmt::format("device {} was given {} windows to time and told of {}", device_.name(),
+                                               block_.size(), windows.size()));
+}
+
+// One sample, each call on the next set. In cold mode a set was last touched a whole rotation ago.
+void Rig::queue(int calls) {
+  if (subject_.self_time) {
+    Window window;
+    for (int i = 0; i < calls; ++i) {
+      subject_.call(take_set());
+      window.elapsed += subject_.self_time();
+    }
+    self_timed_.push_back(window);
+    return;
+  }
+  if (Graph* graph = capture_ && calls == calls_per_sample_ ? graph_of(next_set_) : nullptr; graph != nullptr) {
+    next_set_ = (next_set_ + calls) % subject_.sets;
+    device_.queue_window([graph] { graph->replay(); });
+    return;
+  }
+  device_.queue_window([this, calls] {
+    for (int i = 0; i < calls; ++i) subject_.call(take_set());
+  });
+}
+
+// Null once the work has turned out not to be capturable, which only the protocol that insists on it takes amiss.
+Graph* Rig::graph_of(int first_set) {
+  std::unique_ptr<Graph>& graph = graphs_[first_set];
+  if (graph) return graph.get();
+  graph = device_.capture([&] {
+    for (int i = 0; i < calls_per_sample_; ++i) subject_.call((first_set + i) % subject_.sets);
+  });
+  if (graph) return graph.get();
+  if (protocol_.launch == Launch::graph) {
+    throw Unsupported(
+        fmt::format("protocol '{}': this implementation's calls cannot be captured as a graph on {}; use "
+                    "--protocol kernel",
+                    protocol_.name, device_.name()));
+  }
+  capture_ = false;
+  return nullptr;
+}
+
+// Which sample is verified is drawn after its window, so that no implementation can know which of its calls will be
+// looked at.
+void Rig::verify(bool one_at_least) {
+  const Nanoseconds start = clock_.now();
+  for (std::size_t i = 0; subject_.verify && i < block_.size(); ++i) {
+    const bool chosen = std::uniform_real_distribution<>(0, 1)(generator_) < protocol_.verify_share;
+    const bool still_none = one_at_least && verified_ == 0 && i + 1 == block_.size();
+    if (!chosen && !still_none) continue;
+    std::uniform_int_distribution<int> any_call(0, block_[i].calls - 1);
+    if (subject_.verify((block_[i].first_set + any_call(generator_)) % subject_.sets)) ++verified_;
+  }
+  in_verification_ += clock_.now() - start;
+}
+
+// New content for the sets just used: by the time they come round again the caches have forgotten them.
+void Rig::refresh() {
+  for (const Queued& sample : block_) {
+    for (int i = 0; subject_.refresh && i < std::min(sample.calls, subject_.sets); ++i) {
+      subject_.refresh((sample.first_set + i) % subject_.sets);
+    }
+  }
+  block_.clear();
+}
+
+}  // namespace syslab::measure

@@ -1,0 +1,84 @@
+// A subject set up on a device: warmed up, its calls grouped into samples, timed a block of samples at a time. The
+// sampler decides how many blocks, a burst how long; this is the part that touches the device.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "measure/clock.hpp"
+#include "measure/device.hpp"
+#include "measure/protocol.hpp"
+#include "measure/subject.hpp"
+
+namespace syslab::measure {
+
+// Unsupported, saying what to use instead, when the protocol insists on graphs and there is no capturing here:
+// the device does not, or the calls happen in another process.
+void require_launch(const Protocol& protocol, const Device& device, bool in_another_process);
+
+class Rig {
+ public:
+  // Everything is borrowed. `random` picks the samples to verify. Unsupported as require_launch().
+  Rig(const Protocol& protocol, const Subject& subject, Device& device, Clock& clock, std::uint64_t random);
+
+  // Calls until warm, then fixes calls_per_sample().
+  void warm_up();
+  // A few calls that nobody times, after a pause.
+  void rewarm();
+
+  int calls_per_sample() const { return calls_per_sample_; }
+  std::int64_t warmup_calls() const { return warmup_calls_; }
+  Nanoseconds call_estimate() const { return estimate_; }
+  int samples_wanted() const { return samples_wanted_; }  // by the protocol's estimate; 0: it makes none
+  bool uses_graphs() const { return capture_; }
+
+  // Queues up to `most` samples, as many as the device and the input sets allow in one go (at least one), and waits for
+  // them: a window each, in order. Outputs stay as the calls left them until refresh().
+  std::vector<Window> time_block(int most);
+  // Verifies samples of the last block by chance; with `one_at_least`, its last one if none ever was.
+  void verify(bool one_at_least);
+  // Gives the sets of the last block new content. Before the next block, if there is one.
+  void refresh();
+
+  std::int64_t verified() const { return verified_; }               // samples
+  Nanoseconds in_verification() const { return in_verification_; }  // on the clock
+
+ private:
+  struct Queued {
+    int first_set = 0, calls = 0;
+  };
+
+  int begin_group(int calls);
+  int take_set();
+  int room_for(int calls) const;
+  std::vector<Window> time(int samples, int calls);
+  void queue(int calls);
+  void warm_up_for_a_time();
+  void warm_up_by_estimate();
+  void choose_granularity();
+  Graph* graph_of(int first_set);
+
+  const Protocol& protocol_;
+  const Subject& subject_;
+  Device& device_;
+  Clock& clock_;
+  std::mt19937_64 generator_;
+
+  std::int64_t warmup_calls_ = 0;
+  Nanoseconds estimate_{};  // of one call
+  int samples_wanted_ = 0;
+  int calls_per_sample_ = 1;
+  bool warm_ = false, capture_ = false;
+  std::map<int, std::unique_ptr<Graph>> graphs_;  // of a sample, by its first set
+
+  int next_set_ = 0;
+  std::vector<Queued> block_;       // samples that are not settled yet
+  std::vector<Window> self_timed_;  // of the block, where the implementation has a clock of its own
+  std::int64_t verified_ = 0;
+  Nanoseconds in_verification_{};
+};
+
+}  // namespace syslab::measure

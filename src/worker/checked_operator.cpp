@@ -1,0 +1,223 @@
+#include "worker/checked_operator.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "device/buffer.hpp"
+#include "measure/clock.hpp"
+
+namespace syslab::worker {
+namespace {
+
+constexpr std::uint64_t kMostSetBytes = 1ULL << 30;  // of all input sets together
+constexpr double kVerificationShare = 0.2;           // of the wall budget may go to verifying samples, after the first
+constexpr Nanoseconds kUsualWallBudget = std::chrono::seconds(10);  // where the protocol has none
+constexpr double kHalfPrecisionFactor = 2;  // no less accurate than this many times the naive kernel
+
+bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
+
+// A field of /proc/self/status in bytes ("VmHWM", "VmRSS").
+std::optional<double> own_memory(std::string_view field) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind(field, 0) == 0 && line.size() > field.size() && line[field.size()] == ':') {
+      return std::stod(line.substr(field.size() + 1)) * 1024;
+    }
+  }
+  return std::nullopt;
+}
+
+// Makes VmHWM count from now (Linux, proc(5), clear_refs). False where the kernel does not let us.
+bool reset_memory_peak() {
+  std::ofstream file("/proc/self/clear_refs");
+  file << "5" << std::flush;
+  return static_cast<bool>(file);
+}
+
+}  // namespace
+
+void CheckedOperator::Worst::add(const check::Comparison& comparison, double checked, const std::string& name) {
+  fraction = std::min(fraction, checked);
+  if (comparison.worst_ratio <= ratio) return;
+  ratio = comparison.worst_ratio;
+  error = comparison.worst_error;
+  tolerance = comparison.worst_tolerance;
+  text = comparison.describe(name);
+}
+
+CheckedOperator::CheckedOperator(CaseContext& context, const OperatorCase& operator_case,
+                                 const measure::Protocol& protocol, const measure::Device& device)
+    : context_(context),
+      case_(operator_case),
+      protocol_(protocol),
+      device_(device),
+      sets_(context, operator_case),
+      worst_(operator_case.outputs.size()) {}
+
+void CheckedOperator::check() {
+  call_and_watch_memory();
+  const Tensors& tensors = sets_.tensors(0);
+  const Nanoseconds began = measure::steady_clock().now();
+  const std::vector<Expectation> expected = case_.expect(tensors);
+  oracle_time_ = measure::steady_clock().now() - began;
+
+  std::string failure = compare_outputs(0, expected, "reference");
+  if (std::any_of(case_.outputs.begin(), case_.outputs.end(),
+                  [](const OutputSpec& output) { return is_half(output.tensor.dtype); })) {
+    const std::string inaccurate = compare_with_naive(tensors, expected);
+    if (failure.empty()) failure = inaccurate;
+  }
+  if (!failure.empty()) throw CheckFailed(failure);
+}
+
+// Our own buffers are counted by their log; whatever else the implementation takes, by the kernel's high-water mark.
+void CheckedOperator::call_and_watch_memory() {
+  device::MemoryLog& log = device::MemoryLog::global();
+  log.reset_peak();
+  const std::int64_t live = log.live_bytes();
+  const std::optional<double> resident = own_memory("VmRSS");
+  const bool reset = reset_memory_peak();
+  case_.call(sets_.tensors(0));
+  const std::optional<double> peak = own_memory("VmHWM");
+  peak_scratch_bytes_ = static_cast<double>(log.peak_bytes() - live);
+  if (reset && resident && peak) call_rss_bytes_ = std::max(0.0, *peak - *resident);
+  max_rss_bytes_ = peak;  // before the oracle, whose memory is no part of the implementation
+}
+
+// A record per output, "<kind>:<output>". Returns the first failure's text, empty when all passed.
+std::string CheckedOperator::compare_outputs(int set, const std::vector<Expectation>& expected,
+                                             const std::string& kind) {
+  if (expected.size() != case_.outputs.size()) {
+    throw Error(ErrorKind::internal, fmt::format("the oracle told of {} outputs, the operator has {}", expected.size(),
+                                                 case_.outputs.size()));
+  }
+  std::string failure;
+  comparisons_.clear();
+  const std::optional<std::string> changed = sets_.changed_inputs(set);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const check::Comparison comparison =
+        check::compare(sets_.tensors(set).outputs[i], expected[i].value, expected[i].tolerance);
+    comparisons_.push_back(comparison);
+    worst_[i].add(comparison, expected[i].fraction, output_name(i));
+    std::optional<std::string> misuse = sets_.misuse(set, i);
+    if (!misuse) misuse = changed;
+    const bool passed = comparison.passed && !misuse;
+    std::string message = comparison.describe(output_name(i));
+    if (misuse) message = *misuse + "; " + message;
+    if (!passed && failure.empty()) failure = message;
+    if (kind == "reference" || !passed) {
+      emit_check(kind + ":" + output_name(i), passed, 1, comparison.worst_error, comparison.worst_tolerance, message,
+                 expected[i].fraction);
+    }
+  }
+  return failure;
+}
+
+std::string CheckedOperator::compare_with_naive(const Tensors& tensors, const std::vector<Expectation>& expected) {
+  if (!case_.naive_error) return {};
+  const std::vector<double> naive = case_.naive_error(tensors, expected);
+  std::string failure;
+  for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
+    if (!is_half(case_.outputs[i].tensor.dtype)) continue;
+    const double allowed = kHalfPrecisionFactor * naive.at(i);
+    const double found = comparisons_[i].max_error;
+    const bool passed = found <= allowed;
+    const std::string message =
+        fmt::format("{}: largest error {:.3g}, the naive kernel's in {} is {:.3g}", output_name(i), found,
+                    to_string(case_.outputs[i].tensor.dtype), naive.at(i));
+    if (!passed && failure.empty()) failure = message + ", at most twice that is allowed";
+    emit_check("naive:" + output_name(i), passed, 1, found, allowed, message, expected[i].fraction);
+  }
+  return failure;
+}
+
+void CheckedOperator::emit_check(const std::string& name, bool passed, std::int64_t cases, double error,
+                                 double tolerance, const std::string& message, double fraction) {
+  CheckRecord record;
+  record.name = name;
+  record.outcome = passed ? "passed" : "falsified";
+  record.cases_run = cases;
+  record.seed = std::to_string(context_.request().seed);
+  record.message = message;
+  if (std::isfinite(error)) record.worst_error = error;
+  if (std::isfinite(tolerance)) record.tolerance = tolerance;
+  record.fraction_checked = fraction;
+  context_.emit(record);
+}
+
+// What input sets may take together: an eighth of the machine's memory, a quarter of the case's, 1 GiB.
+std::uint64_t CheckedOperator::memory_for_sets() const {
+  const auto pages = static_cast<std::uint64_t>(std::max(sysconf(_SC_PHYS_PAGES), 0L));
+  std::uint64_t budget = std::min(kMostSetBytes, pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) / 8);
+  if (const std::uint64_t limit = context_.request().memory_limit_bytes; limit > 0) {
+    budget = std::min(budget, limit / 4);
+  }
+  return budget;
+}
+
+measure::Subject CheckedOperator::subject() {
+  caches_ = measure::plan_caches(protocol_, device_, sets_.bytes_per_set(), memory_for_sets());
+  sets_.grow(caches_.sets);
+  sets_.refresh(0);  // the check used it
+  measure::Subject subject;
+  subject.sets = sets_.count();
+  subject.flush_bytes = caches_.flush_bytes;
+  subject.call = [this](int set) { case_.call(sets_.tensors(set)); };
+  subject.refresh = [this](int set) { sets_.refresh(set); };
+  subject.verify = [this](int set) { return verify(set); };
+  subject.self_time = case_.self_time;
+  return subject;
+}
+
+// A timed sample's outputs against the oracle of that sample's inputs. The first is always looked at; after that a
+// slow oracle gets a share of the time.
+bool CheckedOperator::verify(int set) {
+  const Nanoseconds wall = protocol_.wall_budget > Nanoseconds{} ? protocol_.wall_budget : kUsualWallBudget;
+  const double budget = kVerificationShare * Seconds(wall).count();
+  if (verified_ > 0 && Seconds(oracle_time_).count() * static_cast<double>(verified_ + 1) > budget) return false;
+  ++verified_;
+  const std::string failure = compare_outputs(set, case_.expect(sets_.tensors(set)), "sample");
+  if (!failure.empty()) throw CheckFailed("a timed sample is wrong though the first call was right: " + failure);
+  return true;
+}
+
+void CheckedOperator::emit_outcome(std::int64_t verified, std::size_t samples) {
+  for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
+    emit_check("samples:" + output_name(i), true, verified, worst_[i].error, worst_[i].tolerance,
+               fmt::format("{} of {} timed samples verified; worst: {}", verified, samples, worst_[i].text),
+               worst_[i].fraction);
+  }
+  for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
+    context_.metric("error_" + output_name(i), "1", worst_[i].error);
+    context_.metric("tolerance_" + output_name(i), "1", worst_[i].tolerance);
+  }
+  context_.metric("peak_scratch_bytes", "B", peak_scratch_bytes_);
+  if (call_rss_bytes_) {
+    context_.metric("call_rss_bytes", "B", *call_rss_bytes_);
+  } else {
+    context_.missing_metric("call_rss_bytes", "B", "the kernel does not let a process reset its own peak");
+  }
+  if (max_rss_bytes_) {
+    context_.metric("max_rss_bytes", "B", *max_rss_bytes_);
+  } else {
+    context_.missing_metric("max_rss_bytes", "B", "no VmHWM in /proc/self/status");
+  }
+}
+
+Json CheckedOperator::facts() const {
+  Json facts{{"input_sets", sets_.count()},
+             {"rotated_bytes", sets_.bytes_per_set() * static_cast<std::uint64_t>(sets_.count())},
+             {"last_level_cache_bytes", device_.last_level_cache()},
+             {"cache", caches_.state},
+             {"data", context_.request().data}};
+  if (!caches_.by.empty()) facts["cache_by"] = caches_.by;
+  if (caches_.flush_bytes > 0) facts["flush_bytes"] = caches_.flush_bytes;
+  return facts;
+}
+
+}  // namespace syslab::worker

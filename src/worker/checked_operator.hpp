@@ -1,0 +1,73 @@
+// An operator case made ready to be timed: inputs from the seed, the first call checked against the float64 oracle, and
+// a subject whose timed samples are verified the same way. Whoever times it (the sampler of a run, the bursts of a
+// comparison) gets nothing unchecked.
+//
+//   CheckedOperator checked(context, operator_case, protocol, device);
+//   checked.check();                                    // throws CheckFailed: no time of a wrong kernel exists
+//   … time checked.subject() …
+//   checked.emit_outcome(samples.verified, samples.seconds.size());
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "check/compare.hpp"
+#include "core/json.hpp"
+#include "measure/cache_plan.hpp"
+#include "measure/device.hpp"
+#include "measure/protocol.hpp"
+#include "measure/subject.hpp"
+#include "worker/input_sets.hpp"
+#include "worker/operator_case.hpp"
+
+namespace syslab::worker {
+
+class CheckedOperator {
+ public:
+  // Everything is borrowed and must outlive this.
+  CheckedOperator(CaseContext& context, const OperatorCase& operator_case, const measure::Protocol& protocol,
+                  const measure::Device& device);
+
+  // Calls once and compares. Emits "reference:<output>" and, in half precision, "naive:<output>". Throws CheckFailed.
+  void check();
+  // As many input sets as the protocol's caches want. Valid while this lives; verifying throws CheckFailed.
+  measure::Subject subject();
+  // After timing: "samples:<output>" records, errors and memory as metrics.
+  void emit_outcome(std::int64_t verified, std::size_t samples);
+  // How inputs and caches were: input_sets, rotated_bytes, cache, …
+  Json facts() const;
+
+ private:
+  // Worst outcome of one output over everything that was compared.
+  struct Worst {
+    double error = 0, tolerance = 0, ratio = -1;
+    double fraction = 1;
+    std::string text;
+    void add(const check::Comparison& comparison, double checked, const std::string& name);
+  };
+
+  const std::string& output_name(std::size_t output) const { return case_.outputs[output].tensor.name; }
+  void call_and_watch_memory();
+  std::string compare_outputs(int set, const std::vector<Expectation>& expected, const std::string& kind);
+  std::string compare_with_naive(const Tensors& tensors, const std::vector<Expectation>& expected);
+  void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
+                  const std::string& message, double fraction);
+  bool verify(int set);
+  std::uint64_t memory_for_sets() const;
+
+  CaseContext& context_;
+  const OperatorCase& case_;
+  const measure::Protocol& protocol_;
+  const measure::Device& device_;
+  InputSets sets_;
+  measure::CachePlan caches_;
+  std::vector<Worst> worst_;
+  std::vector<check::Comparison> comparisons_;  // of the last call that was checked
+  Nanoseconds oracle_time_{};
+  std::int64_t verified_ = 0;
+  double peak_scratch_bytes_ = 0;
+  std::optional<double> call_rss_bytes_, max_rss_bytes_;
+};
+
+}  // namespace syslab::worker

@@ -1,0 +1,159 @@
+#include "report/figure.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "core/error.hpp"
+#include "report/cells.hpp"
+#include "report/figure_data.hpp"
+#include "report/figure_script.hpp"
+#include "report/figure_svg.hpp"
+#include "report/gnuplot.hpp"
+#include "report/provenance.hpp"
+
+namespace syslab::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A folder that nobody else can enter, gone with the object.
+class PrivateFolder {
+ public:
+  PrivateFolder() {
+    std::string name = (fs::temp_directory_path() / "syslab-figures-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr)
+      throw_errno(ErrorKind::internal, "make a folder for figures", errno, "mkdtemp");
+    path_ = name;
+  }
+  PrivateFolder(const PrivateFolder&) = delete;
+  PrivateFolder& operator=(const PrivateFolder&) = delete;
+  ~PrivateFolder() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  fs::path file(std::size_t number, const char* kind) const { return path_ / fmt::format("{}.{}", number, kind); }
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+struct Drawing {
+  Figure figure;
+  FigureData data;
+};
+
+std::string read_bytes(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream bytes;
+  bytes << file.rdbuf();
+  return bytes.str();
+}
+
+std::string bound(std::string text, const std::string& experiment) {
+  constexpr std::string_view kField = "{experiment}";
+  for (std::size_t at = text.find(kField); at != std::string::npos; at = text.find(kField, at)) {
+    text.replace(at, kField.size(), experiment);
+    at += experiment.size();
+  }
+  return text;
+}
+
+Drawing prepare(const FigureSource& source, const store::Store& store) {
+  std::vector<store::Cell> parameters;
+  if (source.sql.find("?1") != std::string::npos) {
+    parameters.emplace_back();
+    parameters.back().type = store::Cell::Type::text;
+    parameters.back().text = source.experiment;
+  }
+  const store::ResultSet result = store.query(source.sql, parameters);
+  Drawing drawing;
+  drawing.data = figure_data(source, result);
+  Figure& figure = drawing.figure;
+  figure.id = source.id;
+  figure.experiment = source.experiment;
+  figure.title = source.title;
+  figure.caption = source.caption;
+  figure.notes = source.notes;
+  figure.notes.insert(figure.notes.end(), drawing.data.notes.begin(), drawing.data.notes.end());
+  const Provenance provenance = provenance_of(result, store);
+  figure.footnote = provenance.footnote();
+  figure.warning = provenance.warning();
+  if (drawing.data.panels.empty()) {
+    figure.missing = !source.empty.empty()
+                         ? source.empty
+                         : fmt::format("Not measured; `{}` would tell.", bound(source.command, source.experiment));
+  }
+  return drawing;
+}
+
+// What a screen reader reads out: the picture in words.
+std::string description(const Drawing& drawing) {
+  std::string text = fmt::format("{} over {}", drawing.data.y_label, drawing.data.x_label);
+  if (drawing.data.has_names()) text += fmt::format(". Series: {}", fmt::join(drawing.data.names, ", "));
+  std::vector<std::string> panels;
+  for (const FigurePanel& panel : drawing.data.panels) {
+    if (!panel.title.empty()) panels.push_back(panel.title);
+  }
+  if (!panels.empty()) text += fmt::format(". Panels: {}", fmt::join(panels, "; "));
+  return text + ".";
+}
+
+// A name within a page: letters, digits and '-'.
+std::string page_name(const Figure& figure) {
+  std::string name = "figure-" + figure.experiment + "-" + figure.id;
+  for (char& c : name) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain) c = '-';
+  }
+  return name;
+}
+
+void fetch(Drawing& drawing, const PrivateFolder& folder, std::size_t number, const std::string& failure) {
+  const std::string drawn = read_bytes(folder.file(number, "svg"));
+  // A process that was ended leaves a torn file.
+  if (drawn.find("</svg>") == std::string::npos) {
+    drawing.figure.missing =
+        fmt::format("No picture: {}.", failure.empty() ? std::string("gnuplot left no file") : failure);
+    return;
+  }
+  drawing.figure.svg = dress_svg(drawn, page_name(drawing.figure), drawing.figure.title, description(drawing));
+  drawing.figure.pdf = read_bytes(folder.file(number, "pdf"));
+}
+
+}  // namespace
+
+std::vector<Figure> draw_figures(std::span<const FigureSource> sources, const store::Store& store,
+                                 const DrawOptions& options) {
+  std::vector<Drawing> drawings;
+  for (const FigureSource& source : sources) {
+    Drawing drawing = prepare(source, store);
+    if (!source.optional || !drawing.data.panels.empty()) drawings.push_back(std::move(drawing));
+  }
+  std::string script;
+  const PrivateFolder folder;
+  int number = 0;
+  for (std::size_t i = 0; i < drawings.size(); ++i) {
+    if (drawings[i].data.panels.empty()) continue;
+    script += figure_script(drawings[i].data, Terminal::svg, folder.file(i, "svg"), number++);
+    if (options.pdf) script += figure_script(drawings[i].data, Terminal::pdf, folder.file(i, "pdf"), number++);
+  }
+  if (!script.empty()) {
+    const fs::path file = folder.path() / "script.gp";
+    std::ofstream(file, std::ios::binary) << script;
+    const std::string failure = run_gnuplot(options.gnuplot, file, options.timeout);
+    for (std::size_t i = 0; i < drawings.size(); ++i) {
+      if (!drawings[i].data.panels.empty()) fetch(drawings[i], folder, i, failure);
+    }
+  }
+  std::vector<Figure> figures;
+  for (Drawing& drawing : drawings) figures.push_back(std::move(drawing.figure));
+  return figures;
+}
+
+}  // namespace syslab::report

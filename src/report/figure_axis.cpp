@@ -1,0 +1,121 @@
+#include "report/figure_axis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+namespace syslab::report {
+namespace {
+
+constexpr double kMargin = 0.05;       // beyond the outermost values, of the axis' length
+constexpr double kAutoLogRatio = 10;   // from here on `auto` is logarithmic
+constexpr double kWholeDecades = 1.5;  // as many at least, and tics at powers of ten are enough
+
+// Six digits tell tics apart and hide that 0.1 has no exact form.
+std::string label_of(double value) {
+  const double size = std::abs(value);
+  if (size != 0 && (size < 1e-4 || size >= 1e7)) return fmt::format("{:.6g}", value);
+  std::string text = fmt::format("{:.6f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+// A linear axis: the step is 1, 2 or 5 times a power of ten.
+void add_linear_tics(Axis& axis, int most) {
+  const double wanted = (axis.high - axis.low) / most;
+  double step = std::pow(10.0, std::floor(std::log10(wanted)));
+  for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
+    if (step * factor >= wanted) {
+      step *= factor;
+      break;
+    }
+  }
+  if (!std::isfinite(step) || step <= 0) return;
+  const double first = std::ceil(axis.low / step);
+  for (int i = 0; i <= 2 * most; ++i) {
+    const double at = (first + i) * step;
+    if (at > axis.high + 1e-9 * step) break;
+    axis.tics.push_back({at, label_of(std::abs(at) < 1e-9 * step ? 0 : at)});
+  }
+}
+
+void add_decades(Axis& axis, int most) {
+  const double decades = std::log10(axis.high / axis.low);
+  const int first = static_cast<int>(std::floor(std::log10(axis.low)));
+  const int last = static_cast<int>(std::ceil(std::log10(axis.high)));
+  const int stride = std::max(1, static_cast<int>(std::ceil(decades / most)));
+  const bool close = decades < kWholeDecades;
+  for (int exponent = first; exponent <= last; ++exponent) {
+    for (int digit = 1; digit <= 9; ++digit) {
+      const double at = digit * std::pow(10.0, exponent);
+      if (at < axis.low || at > axis.high) continue;
+      const bool labelled =
+          digit == 1 ? (exponent - first) % stride == 0 : close && (digit == 2 || digit == 5) && stride == 1;
+      if (labelled) {
+        axis.tics.push_back({at, label_of(at)});
+      } else if (stride == 1) {
+        axis.tics.push_back({at, ""});
+      }
+    }
+  }
+}
+
+void add_powers_of_two(Axis& axis, int most) {
+  const int first = static_cast<int>(std::ceil(std::log2(axis.low) - 1e-9));
+  const int last = static_cast<int>(std::floor(std::log2(axis.high) + 1e-9));
+  const int stride = std::max(1, (last - first + most) / most);
+  for (int exponent = first; exponent <= last; ++exponent) {
+    const double at = std::ldexp(1.0, exponent);
+    axis.tics.push_back({at, (exponent - first) % stride == 0 ? label_of(at) : ""});
+  }
+}
+
+bool labelled_enough(const Axis& axis) {
+  return std::count_if(axis.tics.begin(), axis.tics.end(), [](const Tic& tic) { return !tic.label.empty(); }) >= 2;
+}
+
+// Where powers are too far apart to be seen, the range is so short that linear steps serve a logarithmic axis, too.
+void add_tics(Axis& axis, int most) {
+  if (!axis.logarithmic) return add_linear_tics(axis, most);
+  axis.base == 2 ? add_powers_of_two(axis, most) : add_decades(axis, most);
+  if (labelled_enough(axis)) return;
+  axis.tics.clear();
+  add_linear_tics(axis, most);
+}
+
+}  // namespace
+
+double Axis::place(double value) const {
+  if (logarithmic) return std::log(value / low) / std::log(high / low);
+  return (value - low) / (high - low);
+}
+
+Axis make_axis(const std::string& scale, std::span<const double> values, bool from_zero, int most) {
+  Axis axis;
+  double low = 1, high = 1;
+  if (!values.empty()) {
+    const auto [smallest, largest] = std::minmax_element(values.begin(), values.end());
+    low = *smallest;
+    high = *largest;
+  }
+  axis.logarithmic = scale == "log2" || scale == "log10" || (scale == "auto" && low > 0 && high / low > kAutoLogRatio);
+  axis.base = scale == "log2" ? 2 : 10;
+  if (axis.logarithmic) {
+    // A single value stands in the middle; the square root keeps away from both ends of what a double holds.
+    const double factor = high > low ? std::pow(high / low, kMargin) : 2.0;
+    axis.low = std::max(low / factor, 1e-300);
+    axis.high = std::min(high * factor, 1e300);
+  } else {
+    if (from_zero && low >= 0) low = 0;
+    const double length = high > low ? high - low : std::max(std::abs(high), 1.0);
+    axis.low = from_zero && low == 0 ? 0 : low - kMargin * length;
+    axis.high = high + kMargin * length;
+  }
+  add_tics(axis, most);
+  return axis;
+}
+
+}  // namespace syslab::report

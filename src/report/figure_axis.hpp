@@ -1,0 +1,29 @@
+// The range of an axis and where its tics stand.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace syslab::report {
+
+struct Tic {
+  double at = 0;
+  std::string label;  // empty: a small tic without one
+};
+
+struct Axis {
+  bool logarithmic = false;
+  double base = 10;  // of the logarithm
+  double low = 0, high = 1;
+  std::vector<Tic> tics;  // rising
+
+  double place(double value) const;  // 0 at low, 1 at high
+};
+
+// An axis by a scale of the header (linear, log2, log10, auto) that holds all `values`; they must be finite, and
+// positive for a logarithmic one. `from_zero`: a linear axis begins there, where no value is negative. Labels: about
+// `most` at most, all told apart.
+Axis make_axis(const std::string& scale, std::span<const double> values, bool from_zero, int most);
+
+}  // namespace syslab::report

@@ -1,0 +1,64 @@
+// What a figure's query found, ordered for drawing: panels of series of points. Nothing here knows gnuplot.
+#pragma once
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "report/figure.hpp"
+
+namespace syslab::report {
+
+inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+struct FigurePoint {
+  double x = 0, y = 0;
+  double low = kNone, high = kNone;  // both numbers or neither
+  bool flagged = false;
+};
+
+struct FigureSeries {
+  std::size_t style = 0;  // the same in every panel; names[style]
+  std::vector<FigurePoint> points;
+};
+
+// A horizontal line with its name; with ends, a band about it.
+struct FigureLine {
+  double y = 0, low = kNone, high = kNone;
+  std::string label;
+};
+
+struct FigureRoof {
+  double bandwidth = 0;  // GB/s
+  double peak = 0;       // TFLOP/s
+};
+
+struct FigurePanel {
+  std::string title;
+  std::vector<FigureSeries> series;
+  std::vector<FigureLine> ceilings, middles;
+  std::vector<FigureRoof> roofs;
+};
+
+struct FigureData {
+  FigureKind kind = FigureKind::lines;
+  std::string x_label, y_label;  // "seq (tokens)"
+  std::string x_scale, y_scale;
+  std::vector<std::string> names;       // of the series, in order of appearance
+  std::vector<std::string> categories;  // of bars: the texts at x = 0, 1, …
+  std::vector<FigurePanel> panels;      // none: nothing can be drawn
+  std::vector<std::string> notes;       // what is not in the picture, and why
+
+  bool has_names() const { return names.size() > 1 || (names.size() == 1 && !names.front().empty()); }
+};
+
+// Error(internal) when a column that the header names is not in the result.
+FigureData figure_data(const FigureSource& source, const store::ResultSet& result);
+
+// The rate under the roof at an intensity in FLOP/byte, in TFLOP/s.
+inline double under(const FigureRoof& roof, double intensity) {
+  return std::fmin(roof.bandwidth * intensity * 1e-3, roof.peak);
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,393 @@
+#include "report/figure_script.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+#include "report/figure_axis.hpp"
+#include "report/gnuplot.hpp"
+
+namespace syslab::report {
+namespace {
+
+// Okabe and Ito's palette, its light colours darkened: told apart by people with colour-vision deficiencies, and each
+// at least three times as bright or as dark as a white and as a near-black page. Line and mark differ as well.
+constexpr std::array<const char*, 6> kColours{"#0072b2", "#d55e00", "#009e73", "#c46a98", "#a87900", "#7a7a7a"};
+constexpr std::array<const char*, 6> kDashes{"solid", "(9,4)", "(3,3)", "(12,4,3,4)", "(6,3)", "(2,4)"};
+constexpr std::array<int, 6> kFullMarks{7, 5, 9, 13, 11, 15};
+constexpr std::array<int, 6> kHollowMarks{6, 4, 8, 12, 10, 14};
+
+// In pixels of the SVG; the PDF has the same proportions.
+constexpr double kWidth = 720, kSoloHeight = 360, kPanelHeight = 250;
+constexpr double kLine = 16;        // of text
+constexpr double kCharacter = 6.5;  // on average, of the sans-serif fonts that readers have
+constexpr double kGap = 14, kSwatch = 22, kRightEdge = 10, kTicRoom = 12;
+constexpr std::size_t kLongestName = 24;
+constexpr double kPixelsAnInch = 96;
+
+struct Style {
+  const char* colour;
+  const char* dash;
+  int mark;
+};
+
+Style style_of(std::size_t series) {
+  const std::size_t n = kColours.size();
+  const bool second_round = series >= n;
+  return {kColours[series % n], kDashes[(series + (second_round ? 1 : 0)) % n],
+          (second_round ? kHollowMarks : kFullMarks)[series % n]};
+}
+
+std::size_t characters(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+// At most so many characters, the last of them an ellipsis where some are missing.
+std::string fitted(const std::string& text, std::size_t most) {
+  if (characters(text) <= most) return text;
+  std::string kept;
+  std::size_t count = 0;
+  for (const char c : text) {
+    if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U && ++count >= std::max<std::size_t>(most, 1)) break;
+    kept += c;
+  }
+  return kept + "…";
+}
+
+// What stands to the right of a panel: a line's name beside where the line ends.
+struct EndLabel {
+  double at = 0;  // pixels from the top of the picture
+  std::string text;
+  std::optional<std::size_t> series;  // nothing: a ceiling
+};
+
+// Moves labels apart that would cover each other, within [top, bottom], keeping their order.
+void spread(std::vector<EndLabel>& labels, double top, double bottom) {
+  std::stable_sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) { return a.at < b.at; });
+  const double n = static_cast<double>(labels.size());
+  const double distance = n > 1 ? std::min(kLine - 1, (bottom - top) / (n - 1)) : 0;
+  double lowest = top;
+  for (EndLabel& label : labels) {
+    label.at = std::max(label.at, lowest);
+    lowest = label.at + distance;
+  }
+  double highest = bottom;
+  for (auto label = labels.rbegin(); label != labels.rend(); ++label) {
+    label->at = std::min(label->at, highest);
+    highest = label->at - distance;
+  }
+}
+
+class Script {
+ public:
+  Script(const FigureData& data, Terminal terminal, int number) : data_(data), terminal_(terminal), number_(number) {
+    columns_ = data.panels.size() > 1 ? 2 : 1;
+    rows_ = (data.panels.size() + columns_ - 1) / columns_;
+    height_ = columns_ == 1 ? kSoloHeight : kPanelHeight * static_cast<double>(rows_);
+    panel_width_ = kWidth / static_cast<double>(columns_);
+    make_axes();
+  }
+
+  std::string write(const std::filesystem::path& output) {
+    line("reset session");
+    if (terminal_ == Terminal::svg) {
+      line("set terminal svg size {:.0f},{:.0f} dynamic noenhanced font 'sans-serif,12' rounded", kWidth, height_);
+    } else {
+      line(
+          "set terminal pdfcairo size {:.4f}in,{:.4f}in noenhanced font 'sans-serif,9' fontscale 1 rounded linewidth "
+          "0.75",
+          kWidth / kPixelsAnInch, height_ / kPixelsAnInch);
+    }
+    line("set output {}", gnuplot_string(output.string()));
+    line("set multiplot");
+    line("unset key\nset pointintervalbox 0\nset border 3 lw 1 lc rgb '{}'", ink());
+    line("set grid back lt 1 lw 1 lc rgb '{}'", terminal_ == Terminal::svg ? kFaintInk : "#dddddd");
+    for (std::size_t i = 0; i < data_.panels.size(); ++i) draw(i);
+    line("unset multiplot\nunset output");
+    return std::move(text_);
+  }
+
+ private:
+  template <typename... Arguments>
+  void line(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
+    text_ += '\n';
+  }
+
+  const char* ink() const { return terminal_ == Terminal::svg ? kInk : "#000000"; }
+  bool bars() const { return data_.kind == FigureKind::bars; }
+
+  // --- scales, the same for all panels ---
+
+  void make_axes() {
+    std::vector<double> xs, ys;
+    bool ceilings = false;
+    for (const FigurePanel& panel : data_.panels) {
+      for (const FigureSeries& series : panel.series) {
+        for (const FigurePoint& point : series.points) {
+          xs.push_back(point.x);
+          for (const double y : {point.y, point.low, point.high}) {
+            if (std::isfinite(y)) ys.push_back(y);
+          }
+        }
+      }
+      for (const auto* lines : {&panel.ceilings, &panel.middles}) {
+        for (const FigureLine& one : *lines) {
+          for (const double y : {one.y, one.low, one.high}) {
+            if (std::isfinite(y)) ys.push_back(y);
+          }
+        }
+      }
+      ceilings = ceilings || !panel.ceilings.empty();
+      for (const FigureRoof& roof : panel.roofs) {
+        const double ridge = roof.peak / roof.bandwidth * 1e3;
+        xs.push_back(ridge);
+        ys.push_back(roof.peak);
+      }
+    }
+    right_ = right_margin(ceilings);
+    const double plot_height = (columns_ == 1 ? kSoloHeight : kPanelHeight) - 80;
+    y_axis_ = make_axis(data_.y_scale, ys, data_.kind != FigureKind::trace, static_cast<int>(plot_height / 36));
+    std::size_t widest = 1;
+    for (const Tic& tic : y_axis_.tics) widest = std::max(widest, characters(tic.label));
+    left_ = static_cast<double>(widest) * kCharacter + kTicRoom + 4;
+    const double plot_width = panel_width_ - left_ - right_;
+    if (bars()) {
+      x_axis_.low = -0.5;
+      x_axis_.high = static_cast<double>(data_.categories.size()) - 0.5;
+      std::size_t longest = 0;
+      for (std::size_t i = 0; i < data_.categories.size(); ++i) {
+        x_axis_.tics.push_back({static_cast<double>(i), fitted(data_.categories[i], kLongestName)});
+        longest = std::max(longest, characters(x_axis_.tics.back().label));
+      }
+      const double room = plot_width / static_cast<double>(data_.categories.size());
+      slanted_ = static_cast<double>(longest) * kCharacter > room - 4;
+      if (slanted_) slant_room_ = static_cast<double>(longest) * kCharacter * 0.5;
+    } else {
+      x_axis_ = make_axis(data_.x_scale, xs, false, static_cast<int>(plot_width / 48));
+    }
+  }
+
+  double right_margin(bool ceilings) const {
+    std::size_t longest = 0;
+    if (data_.has_names()) {
+      for (const std::string& name : data_.names) longest = std::max(longest, characters(fitted(name, kLongestName)));
+    }
+    for (const FigurePanel& panel : data_.panels) {
+      for (const auto* lines : {&panel.ceilings, &panel.middles}) {
+        for (const FigureLine& one : *lines) longest = std::max(longest, characters(fitted(one.label, kLongestName)));
+      }
+    }
+    if (longest == 0 && !ceilings) return kRightEdge + kGap;
+    return kSwatch + 14 + static_cast<double>(longest) * kCharacter + kRightEdge;
+  }
+
+  // --- one panel ---
+
+  void draw(std::size_t index) {
+    const FigurePanel& panel = data_.panels[index];
+    const double x = panel_width_ * static_cast<double>(index % columns_);
+    const double y = height_ / static_cast<double>(rows_) * static_cast<double>(index / columns_);
+    const double above = kLine * (panel.title.empty() ? 1.0 : 2.0) + 10;
+    box_ = {x + left_, y + above, panel_width_ - left_ - right_,
+            height_ / static_cast<double>(rows_) - above - 2 * kLine - 12 - slant_room_};
+    line("unset label\nunset arrow\nunset object");
+    line("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}", box_.x / kWidth, (box_.x + box_.w) / kWidth);
+    line("set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}", 1 - box_.y / height_,
+         1 - (box_.y + box_.h) / height_);
+    scale('x', x_axis_);
+    scale('y', y_axis_);
+    const auto most = static_cast<std::size_t>((panel_width_ - 8) / kCharacter);
+    if (!panel.title.empty()) place_text(x + 4, y + 12, fitted(panel.title, most), "left");
+    place_text(x + 4, box_.y - 12, fitted(data_.y_label + roof_text(panel), most), "left");
+    place_text(box_.x + box_.w / 2, box_.y + box_.h + kLine + 14 + slant_room_, fitted(data_.x_label, most), "center");
+    lines_across(panel);
+    label_ends(panel);
+    plot(panel, index);
+  }
+
+  std::string roof_text(const FigurePanel& panel) const {
+    std::vector<std::string> roofs;
+    for (const FigureRoof& roof : panel.roofs) {
+      roofs.push_back(fmt::format("copy {:.3g} GB/s, GEMM {:.3g} TFLOP/s", roof.bandwidth, roof.peak));
+    }
+    return roofs.empty() ? "" : fmt::format("; measured roof: {}", fmt::join(roofs, " and "));
+  }
+
+  void scale(char name, const Axis& axis) {
+    line("set {}range [{:.9g}:{:.9g}]", name, axis.low, axis.high);
+    if (axis.logarithmic) {
+      line("set logscale {} {:g}", name, axis.base);
+    } else {
+      line("unset logscale {}", name);
+    }
+    std::vector<std::string> tics;
+    for (const Tic& tic : axis.tics) {
+      tics.push_back(fmt::format("{} {:.9g} {}", gnuplot_string(tic.label), tic.at, tic.label.empty() ? 1 : 0));
+    }
+    const bool slanted = name == 'x' && slanted_;
+    line("set {}tics nomirror out scale {} {} font ',{}' textcolor rgb '{}' ({})", name,
+         bars() && name == 'x' ? "0" : "0.5,0.3", slanted ? "rotate by 25 right" : "norotate",
+         terminal_ == Terminal::svg ? "11" : "8.25", ink(), fmt::join(tics, ", "));
+  }
+
+  void place_text(double x, double y, const std::string& text, const char* side) {
+    line("set label {} at screen {:.5f},{:.5f} {} textcolor rgb '{}'", gnuplot_string(text), x / kWidth,
+         1 - y / height_, side, ink());
+  }
+
+  void lines_across(const FigurePanel& panel) {
+    for (const FigureLine& ceiling : panel.ceilings) {
+      line("set arrow from graph 0, first {0:.9g} to graph 1, first {0:.9g} nohead lw 1.2 dt (5,3) lc rgb '{1}'",
+           ceiling.y, ink());
+    }
+    for (const FigureLine& middle : panel.middles) {
+      if (std::isfinite(middle.low) && std::isfinite(middle.high)) {
+        line(
+            "set object rectangle from graph 0, first {:.9g} to graph 1, first {:.9g} behind "
+            "fillcolor rgb '{}' fillstyle transparent solid 0.25 noborder",
+            middle.low, middle.high, kColours[1]);
+      }
+      line("set arrow from graph 0, first {0:.9g} to graph 1, first {0:.9g} nohead lw 1.5 lc rgb '{1}'", middle.y,
+           kColours[1]);
+    }
+  }
+
+  double pixel_of(double y) const { return box_.y + box_.h * (1 - y_axis_.place(y)); }
+
+  void label_ends(const FigurePanel& panel) {
+    std::vector<EndLabel> labels;
+    for (const FigureSeries& series : panel.series) {
+      if (!data_.has_names()) break;
+      const std::string& name = data_.names[series.style];
+      const double at = bars() ? box_.y : pixel_of(series.points.back().y);
+      labels.push_back({at, name, series.style});
+    }
+    for (const FigureLine& ceiling : panel.ceilings) labels.push_back({pixel_of(ceiling.y), ceiling.label, {}});
+    for (const FigureLine& middle : panel.middles) labels.push_back({pixel_of(middle.y), middle.label, 1});
+    spread(labels, box_.y + 4, box_.y + box_.h - 4);
+    const double left = box_.x + box_.w + 6;
+    for (const EndLabel& label : labels) {
+      const double y = 1 - label.at / height_;
+      const std::string ends = fmt::format("from screen {:.5f},{:.5f} to screen {:.5f},{:.5f}", left / kWidth, y,
+                                           (left + kSwatch) / kWidth, y);
+      if (!label.series) {
+        line("set arrow {} nohead lw 1.2 dt (5,3) lc rgb '{}'", ends, ink());
+      } else if (bars()) {
+        const double half = 5 / height_;
+        line("set object rectangle from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} fillcolor rgb '{}' {}",
+             (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, style_of(*label.series).colour,
+             fill(*label.series));
+      } else {
+        const Style style = style_of(*label.series);
+        const bool is_line = data_.kind == FigureKind::lines || panel.middles.size() > 0;
+        if (is_line)
+          line("set arrow {} nohead lw 1.8 dt {} lc rgb '{}'", ends, trace() ? "solid" : style.dash, style.colour);
+        if (!trace()) {
+          line("set label '' at screen {:.5f},{:.5f} point pt {} ps 0.55 lc rgb '{}'", (left + kSwatch / 2) / kWidth, y,
+               style.mark, style.colour);
+        }
+      }
+      place_text(left + kSwatch + 5, label.at, fitted(label.text, kLongestName), "left");
+    }
+  }
+
+  bool trace() const { return data_.kind == FigureKind::trace; }
+
+  static std::string fill(std::size_t series) {
+    return fmt::format("fillstyle solid {} border lc rgb '{}'", series % 2 == 0 ? "0.85" : "0.4",
+                       style_of(series).colour);
+  }
+
+  // --- data ---
+
+  // A block of rows for `plot`, by its name.
+  std::string block(const std::vector<std::string>& rows) {
+    const std::string name = fmt::format("$figure{}_{}", number_, blocks_++);
+    line("{} << EOD\n{}\nEOD", name, fmt::join(rows, "\n"));
+    return name;
+  }
+
+  void plot(const FigurePanel& panel, std::size_t) {
+    std::vector<std::string> drawn;
+    for (const FigureRoof& roof : panel.roofs) drawn.push_back(roof_line(roof));
+    for (std::size_t i = 0; i < panel.series.size(); ++i) {
+      const double offset =
+          (static_cast<double>(panel.series[i].style) + 0.5) / static_cast<double>(data_.names.size()) - 0.5;
+      add_series(panel.series[i], 0.8 * offset, drawn);
+    }
+    line("plot {}", fmt::join(drawn, ", \\\n     "));
+  }
+
+  std::string roof_line(const FigureRoof& roof) {
+    std::vector<std::string> rows;
+    const double ridge = roof.peak / roof.bandwidth * 1e3;
+    for (const double x : {x_axis_.low, ridge, x_axis_.high})
+      rows.push_back(fmt::format("{:.9g} {:.9g}", x, under(roof, x)));
+    return fmt::format("{} using 1:2 with lines lw 1.5 lc rgb '{}'", block(rows), ink());
+  }
+
+  void add_series(const FigureSeries& series, double offset, std::vector<std::string>& drawn) {
+    const Style style = style_of(series.style);
+    std::vector<std::string> points, intervals, flagged;
+    for (const FigurePoint& point : series.points) {
+      const double x = bars() ? point.x + offset : point.x;
+      const bool interval = std::isfinite(point.low);
+      points.push_back(fmt::format("{:.9g} {:.9g}", x, point.y));
+      if (interval) intervals.push_back(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g}", x, point.y, point.low, point.high));
+      if (trace() && !interval) intervals.push_back(fmt::format("{0:.9g} {1:.9g} {1:.9g} {1:.9g}", x, point.y));
+      if (point.flagged) flagged.push_back(points.back());
+    }
+    if (trace()) {
+      // A dot is a range without extent with round ends: one path for all of them, where points would be as many
+      // shapes.
+      drawn.push_back(fmt::format("{} using 1:3:(0):($4-$3) with vectors nohead lw 2.6 lc rgb '{}'", block(intervals),
+                                  style.colour));
+      if (!flagged.empty()) {
+        drawn.push_back(fmt::format("{} using 1:2 with points pt 2 ps 0.6 lw 1.2 lc rgb '{}'", block(flagged), ink()));
+      }
+      return;
+    }
+    if (bars()) {
+      drawn.push_back(fmt::format("{} using 1:2:({:.5f}) with boxes lc rgb '{}' {}", block(points),
+                                  0.8 / static_cast<double>(data_.names.size()), style.colour, fill(series.style)));
+    }
+    if (!intervals.empty()) {
+      drawn.push_back(fmt::format("{} using 1:2:3:4 with yerrorbars pt 0 lw 1.2 lc rgb '{}'", block(intervals),
+                                  bars() ? ink() : style.colour));
+    }
+    if (data_.kind == FigureKind::lines) {
+      drawn.push_back(fmt::format("{} using 1:2 with linespoints lw 1.8 dt {} pt {} ps 0.55 lc rgb '{}'", block(points),
+                                  style.dash, style.mark, style.colour));
+    } else if (data_.kind == FigureKind::roofline) {
+      drawn.push_back(
+          fmt::format("{} using 1:2 with points pt {} ps 0.7 lc rgb '{}'", block(points), style.mark, style.colour));
+    }
+  }
+
+  struct Box {
+    double x = 0, y = 0, w = 0, h = 0;
+  };
+
+  const FigureData& data_;
+  Terminal terminal_;
+  int number_, blocks_ = 0;
+  std::size_t columns_ = 1, rows_ = 1;
+  double height_ = 0, panel_width_ = 0, left_ = 0, right_ = 0, slant_room_ = 0;
+  bool slanted_ = false;
+  Axis x_axis_, y_axis_;
+  Box box_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string figure_script(const FigureData& data, Terminal terminal, const std::filesystem::path& output, int number) {
+  return Script(data, terminal, number).write(output);
+}
+
+}  // namespace syslab::report

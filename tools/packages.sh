@@ -7,7 +7,7 @@ build_packages=(
   libgtest-dev libgmock-dev
 )
 # Tests prove the ways in from Python; benchmarks of host-side costs are built where their library is.
-test_packages=(libbenchmark-dev python3-numpy python3-torch)
+test_packages=(gnuplot-nox libbenchmark-dev python3-numpy python3-torch)
 check_packages=(clang-format ccache)
 
 say() {

@@ -28,7 +28,9 @@
 //             values span more than a factor of ten). `x_name: column` takes the axis' name from the result.
 //   interval  columns of the lower and upper end
 //   series    column whose values tell series apart; each keeps its colour, line and mark in all panels
-//   panel     column whose values are drawn beside each other under one pair of scales; in order of appearance
+//   panel     columns, separated by ',', whose values are drawn beside each other under one pair of scales, in order of
+//             appearance; a panel's title tells those that differ ("dtype fp32, mask causal"), of a column `panel` the
+//             value alone
 //   ceiling   column|label|command: a horizontal line for each of its values in a panel; the command is what would
 //             measure it, told in a note where the column holds nothing. More of them separated by ';'
 //   optional: yes  a figure without a row is left out, instead of saying "not measured" with `command` or `empty`
@@ -64,9 +66,10 @@ struct FigureSource {
   FigureKind kind = FigureKind::lines;
   std::string experiment, title, caption, command, empty;
   FigureAxis x, y;
-  std::string x_name, low, high, series, panel, flag;  // columns; empty: none
-  std::string middle, middle_low, middle_high;         // of a trace
-  std::string bandwidth, peak;                         // of a roofline, GB/s and TFLOP/s
+  std::vector<std::string> panel;               // columns
+  std::string x_name, low, high, series, flag;  // columns; empty: none
+  std::string middle, middle_low, middle_high;  // of a trace
+  std::string bandwidth, peak;                  // of a roofline, GB/s and TFLOP/s
   std::vector<FigureCeiling> ceilings;
   std::vector<std::string> notes;
   bool optional = false;

@@ -73,6 +73,9 @@ class Reader {
     data_.kind = source_.kind;
     data_.x_scale = source_.x.scale;
     data_.y_scale = source_.y.scale;
+    for (const std::string& column : source_.panel) {
+      if (varies(column)) telling_.push_back(column);
+    }
     for (std::size_t row = 0; row < result_.rows.size(); ++row) read_row(row);
     std::string x_name = source_.x.column;
     if (!source_.x_name.empty() && !result_.rows.empty()) x_name = text(0, source_.x_name);
@@ -86,10 +89,10 @@ class Reader {
 
  private:
   std::vector<std::string> wanted() const {
-    std::vector<std::string> columns{source_.x.column, source_.y.column,   source_.x_name,      source_.low,
-                                     source_.high,     source_.series,     source_.panel,       source_.flag,
-                                     source_.middle,   source_.middle_low, source_.middle_high, source_.bandwidth,
-                                     source_.peak};
+    std::vector<std::string> columns{source_.x.column,   source_.y.column,    source_.x_name,    source_.low,
+                                     source_.high,       source_.series,      source_.flag,      source_.middle,
+                                     source_.middle_low, source_.middle_high, source_.bandwidth, source_.peak};
+    columns.insert(columns.end(), source_.panel.begin(), source_.panel.end());
     for (const FigureCeiling& ceiling : source_.ceilings) columns.push_back(ceiling.column);
     return columns;
   }
@@ -101,8 +104,24 @@ class Reader {
     return column.empty() ? std::string() : plain(cell_of(result_, row, column));
   }
 
+  bool varies(const std::string& column) const {
+    for (std::size_t row = 1; row < result_.rows.size(); ++row) {
+      if (text(row, column) != text(0, column)) return true;
+    }
+    return false;
+  }
+
+  std::string panel_of(std::size_t row) const {
+    std::vector<std::string> words;
+    for (const std::string& column : telling_) {
+      const std::string value = text(row, column);
+      words.push_back(column == "panel" ? value : label_of(column, "1") + " " + value);
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+  }
+
   void read_row(std::size_t row) {
-    const std::string panel_name = text(row, source_.panel), series_name = text(row, source_.series);
+    const std::string panel_name = panel_of(row), series_name = text(row, source_.series);
     FigurePoint point;
     point.y = number(row, source_.y.column);
     const std::string status = text(row, "status");
@@ -249,6 +268,7 @@ class Reader {
   const FigureSource& source_;
   const store::ResultSet& result_;
   FigureData data_;
+  std::vector<std::string> telling_;  // columns of the panel that differ
   std::vector<std::string> panel_names_, failed_;
   std::set<std::string> other_series_, other_panels_, other_categories_;
   std::size_t not_numbers_ = 0;

@@ -204,7 +204,7 @@ class Script {
     const auto most = static_cast<std::size_t>((panel_width_ - 8) / kCharacter);
     if (!panel.title.empty()) place_text(x + 4, y + 12, fitted(panel.title, most), "left");
     place_text(x + 4, box_.y - 12, fitted(data_.y_label + roof_text(panel), most), "left");
-    place_text(box_.x + box_.w / 2, box_.y + box_.h + kLine + 14 + slant_room_, fitted(data_.x_label, most), "center");
+    place_text(box_.x + box_.w / 2, box_.y + box_.h + kLine + 16 + slant_room_, fitted(data_.x_label, most), "center");
     lines_across(panel);
     label_ends(panel);
     plot(panel, index);
@@ -230,9 +230,9 @@ class Script {
       tics.push_back(fmt::format("{} {:.9g} {}", gnuplot_string(tic.label), tic.at, tic.label.empty() ? 1 : 0));
     }
     const bool slanted = name == 'x' && slanted_;
-    line("set {}tics nomirror out scale {} {} font ',{}' textcolor rgb '{}' ({})", name,
+    line("set {}tics nomirror out scale {} {} offset {} font ',{}' textcolor rgb '{}' ({})", name,
          bars() && name == 'x' ? "0" : "0.5,0.3", slanted ? "rotate by 25 right" : "norotate",
-         terminal_ == Terminal::svg ? "11" : "8.25", ink(), fmt::join(tics, ", "));
+         name == 'x' ? "0,0.4" : "0.5,0", terminal_ == Terminal::svg ? "11" : "8.25", ink(), fmt::join(tics, ", "));
   }
 
   void place_text(double x, double y, const std::string& text, const char* side) {

@@ -77,7 +77,10 @@ const std::map<std::string, Setter>& setters() {
       {"y", [](S& s, const std::string& v) { s.y = axis_of(v); }},
       {"x_name", [](S& s, const std::string& v) { s.x_name = v; }},
       {"series", [](S& s, const std::string& v) { s.series = v; }},
-      {"panel", [](S& s, const std::string& v) { s.panel = v; }},
+      {"panel",
+       [](S& s, const std::string& v) {
+         for (const std::string& column : split(v, ',')) s.panel.push_back(trim(column));
+       }},
       {"flag", [](S& s, const std::string& v) { s.flag = v; }},
       {"interval",
        [](S& s, const std::string& v) {

@@ -40,6 +40,17 @@ std::string colour(std::string_view channels) {
   return text == kInk || text == kFaintInk ? "currentColor" : text;
 }
 
+// Marks in white are halos that would hide what is behind them on a page of another colour.
+void drop_halos(std::string& svg) {
+  constexpr std::string_view kOpen = "<use ", kWhite = "color='white'/>";
+  for (std::size_t at = svg.find(kWhite); at != std::string::npos; at = svg.find(kWhite, at)) {
+    const std::size_t open = svg.rfind(kOpen, at);
+    if (open == std::string::npos) return;
+    svg.erase(open, at + kWhite.size() - open);
+    at = open;
+  }
+}
+
 // Within tags only: a label may well read "rgb(1,2,3)".
 void replace_colours(std::string& svg) {
   std::string result;
@@ -127,6 +138,7 @@ std::string dress_svg(const std::string& drawn, const std::string& prefix, const
   drop_between(svg, "<title>", "</title>");  // names that gnuplot gives to plots
   drop_between(svg, "<rect x=\"0\" y=\"0\"", "/>\n");
   // The groups' own colour would be what currentColor means within them.
+  drop_halos(svg);
   replace_all(svg, " color=\"black\"", "");
   replace_all(svg, " color=\"white\"", "");
   replace_all(svg, " font-family=\"sans-serif\"", "");

@@ -166,7 +166,7 @@ TEST(Fill, EveryEmbeddedTableIsWhole) {
   int tables = 0;
   for (const char* prefix : {"experiments/", "reports/tables/"}) {
     for (const Resource& file : resources(prefix)) {
-      if (!file.path.ends_with(".sql")) continue;
+      if (!file.path.ends_with(".sql") || file.path.find("/figures/") != std::string_view::npos) continue;
       const Table table = filled(fixture, std::string(file.path), "flash_forward");
       if (!table.source.sentence.empty()) {
         EXPECT_NE(write_sentences(table).find("Not measured"), std::string::npos) << file.path;

@@ -118,8 +118,9 @@ TEST(StoreCrash, WhatWasAcknowledgedBeforeAKillIsFoundAgain) {
         say(out, store.finish_attempt(run, attempt));
       }
     });
-    // From "not yet created" to "well under way".
-    std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution<>(0, 60'000)(random)));
+    // From "not yet created" to "well under way", which takes longer on a machine that is busy.
+    const int longest_us = 60'000 * (1 + rounds / 10);
+    std::this_thread::sleep_for(std::chrono::microseconds(std::uniform_int_distribution<>(0, longest_us)(random)));
     writer.kill();
     const std::vector<std::string> acknowledged = writer.wait();
     acknowledged_in_all += acknowledged.size();

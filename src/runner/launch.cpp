@@ -1,22 +1,16 @@
 #include "runner/launch.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "core/units.hpp"
+#include "runner/intake.hpp"
 #include "runner/verdict.hpp"
 
 namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
-
-// What a launch may leave behind: beyond it a worker has lost its way, and its records would take our memory.
-constexpr std::size_t kMostRecords = 1'000'000;
-constexpr std::size_t kMostRecordBytes = 256U << 20;
 
 constexpr auto kExitingTime = 2s;      // from its last word to its exit
 constexpr auto kProgressPause = 50ms;  // between two progress records that are passed on
@@ -53,7 +47,7 @@ class Listener {
       if (heard.state == Heard::State::late) ending_.timed_out = !ending_.end;
       if (heard.state == Heard::State::broken) ending_.protocol_error = heard.text;
       if (heard.state != Heard::State::gone) lease_.worker->kill();
-      bury();
+      intake_.bury(*lease_.worker);
       break;
     }
     if (!ending_.exit) {
@@ -65,38 +59,10 @@ class Listener {
   }
 
  private:
-  // False when the worker does not speak the protocol; it is not listened to any more.
   bool accept(const std::string& text) {
-    try {
-      take(text);
-      return true;
-    } catch (const Error& error) {
-      ending_.protocol_error = error.what();
-      return false;
-    }
-  }
-
-  void take(const std::string& text) {
-    const Json message = parse_message(text);
-    if (ending_.end) {
-      throw Error(ErrorKind::comm,
-                  fmt::format("the worker sent {} after its end", message.value("type", Json()).dump()));
-    }
-    worker::Record record = worker::record_from_json(message);
-    if (auto* fraction = std::get_if<worker::ProgressRecord>(&record)) {
-      ending_.last_progress = fraction->text;
-      progress_ = std::move(*fraction);
-    } else if (const auto* end = std::get_if<worker::EndRecord>(&record)) {
-      ending_.end = *end;
-      deadline_ = std::min(deadline_, Clock::now() + kExitingTime);
-    } else {
-      record_bytes_ += text.size();
-      if (ending_.records.size() >= kMostRecords || record_bytes_ > kMostRecordBytes) {
-        throw Error(ErrorKind::comm, fmt::format("the case sent more than an attempt may hold ({} records or {})",
-                                                 kMostRecords, format_bytes(kMostRecordBytes)));
-      }
-      ending_.records.push_back(std::move(record));
-    }
+    const bool accepted = intake_.accept(text, progress_);
+    if (ending_.end) deadline_ = std::min(deadline_, Clock::now() + kExitingTime);
+    return accepted;
   }
 
   void pass_on_progress() {
@@ -107,18 +73,6 @@ class Listener {
     next_progress_ = Clock::now() + kProgressPause;
   }
 
-  void bury() {
-    Remains remains = lease_.worker->bury();
-    for (const std::string& text : remains.late) {
-      if (!ending_.protocol_error.empty() || !accept(text)) break;
-    }
-    if (ending_.protocol_error.empty()) ending_.protocol_error = remains.broken;
-    ending_.exit = remains.exit;
-    ending_.pending_bytes = remains.pending_bytes;
-    ending_.stderr_tail = std::move(remains.stderr_tail);
-    ending_.last_lines = std::move(remains.last_lines);
-  }
-
   const LaunchOrder& order_;
   const Lease lease_;
   const Observer& observer_;
@@ -126,8 +80,8 @@ class Listener {
   Clock::time_point deadline_;
   std::optional<worker::ProgressRecord> progress_;  // not passed on yet
   Clock::time_point next_progress_{};
-  std::size_t record_bytes_ = 0;
-  Ending ending_;
+  Intake intake_;
+  Ending& ending_ = intake_.ending;
 };
 
 bool leaves_the_worker_well(worker::Status status) {

@@ -1,22 +1,161 @@
 #include "runner/paired.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "core/error.hpp"
+#include "runner/paired_side.hpp"
+
 namespace syslab::runner {
 namespace {
 
-// The workers of this build know no bursts: said for both sides rather than pretended.
-AttemptResult not_served(const PairedSide& side) {
-  AttemptResult result;
-  result.planned = &side.planned;
-  result.detail = "side " + side.label + ": the workers of this build do not serve bursts";
-  result.started_at = result.ended_at = utc_now();
-  return result;
+// How a launch's blocks are ordered: half one way and half the other, shuffled. With an odd number the extra one
+// changes its kind from launch to launch.
+std::vector<std::string> orders_of(int blocks, int launch, std::uint64_t seed) {
+  std::vector<std::string> orders;
+  for (int block = 0; block < blocks; ++block) orders.emplace_back((block + launch) % 2 == 0 ? "ABBA" : "BAAB");
+  std::seed_seq mixed{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32),
+                      static_cast<std::uint32_t>(launch)};
+  std::mt19937 generator(mixed);
+  for (std::size_t i = orders.size(); i > 1; --i) std::swap(orders[i - 1], orders[generator() % i]);
+  return orders;
 }
+
+double log_ratio(const PairedBlock& block) {
+  double ratio = 0;
+  for (std::size_t i = 0; i < block.seconds.size(); ++i) {
+    ratio += (block.order[i] == 'B' ? 0.5 : -0.5) * std::log(block.seconds[i]);
+  }
+  return ratio;
+}
+
+class TurnTaking {
+ public:
+  TurnTaking(const PairedSide& a, const PairedSide& b, int number, const PairedOptions& options,
+             const Observer& observer, const Interruption& interruption)
+      : sides_{&a, &b},
+        first_(number % 2 == 0 ? 0 : 1),
+        number_(number),
+        options_(options),
+        observer_(observer),
+        watch_(interruption, [this] { beat(); }),
+        deadline_(Clock::now() + options.timeout) {}
+
+  PairedLaunch run() {
+    if (prepare(first_) && prepare(1 - first_) && take_blocks() && runs_[first_]->finish()) {
+      runs_[1 - first_]->finish();
+    }
+    return end();
+  }
+
+ private:
+  bool prepare(int side) {
+    runs_[side].emplace(*sides_[side], options_, observer_, watch_, deadline_);
+    return runs_[side]->prepare();
+  }
+
+  bool take_blocks() {
+    const std::vector<std::string> orders = orders_of(options_.blocks_per_launch, number_, options_.seed);
+    for (std::size_t i = 0; i < orders.size(); ++i) {
+      PairedBlock block{.launch = number_, .block = static_cast<int>(i), .order = orders[i]};
+      for (std::size_t slot = 0; slot < block.seconds.size(); ++slot) {
+        const std::optional<double> seconds = burst(block.order[slot] == 'A' ? 0 : 1);
+        if (!seconds) return false;
+        block.seconds[slot] = *seconds;
+      }
+      block.log_ratio = log_ratio(block);
+      blocks_.push_back(block);
+      tell(i + 1, orders.size());
+    }
+    return true;
+  }
+
+  // One side's turn; what the other one uses of the processors meanwhile is noted.
+  std::optional<double> burst(int side) {
+    const SideRun& idle = *runs_[1 - side];
+    const Nanoseconds before = idle.cpu_time();
+    const auto begin = Clock::now();
+    const std::optional<double> seconds = runs_[side]->burst();
+    const double wall = Seconds(Clock::now() - begin).count();
+    idle_share_[1 - side] = std::max(idle_share_[1 - side], Seconds(idle.cpu_time() - before).count() / wall);
+    return seconds;
+  }
+
+  // A side that has not ended by now has the other one to thank for it.
+  PairedLaunch end() {
+    PairedLaunch launch;
+    std::array<AttemptResult*, 2> results{&launch.a, &launch.b};
+    for (const int side : {first_, 1 - first_}) {
+      if (runs_[side] && runs_[side]->ended()) *results[side] = runs_[side]->result(facts(side));
+    }
+    for (const int side : {first_, 1 - first_}) {
+      if (runs_[side] && runs_[side]->ended()) continue;
+      const AttemptResult& other = *results[1 - side];
+      const std::string reason =
+          fmt::format("side {} ended {}: nothing to compare with", sides_[1 - side]->label, to_string(other.status));
+      if (runs_[side]) {
+        runs_[side]->abandon(reason);
+        *results[side] = runs_[side]->result(facts(side));
+      } else {
+        *results[side] = never_started(side, other.status, reason);
+      }
+    }
+    launch.blocks = std::move(blocks_);
+    return launch;
+  }
+
+  AttemptResult never_started(int side, worker::Status other, const std::string& reason) const {
+    AttemptResult result;
+    result.planned = &sides_[side]->planned;
+    result.status = other == worker::Status::aborted ? worker::Status::aborted : worker::Status::skipped;
+    result.detail = reason;
+    result.started_at = result.ended_at = utc_now();
+    return result;
+  }
+
+  Json facts(int side) const {
+    return {{"side", sides_[side]->label},
+            {"with", sides_[1 - side]->label},
+            {"launch", number_},
+            {"started", side == first_ ? "first" : "second"},
+            {"blocks", blocks_.size()},
+            {"burst_ns", options_.burst.count()},
+            {"calls_per_burst", runs_[side]->ready().calls_per_burst},
+            {"idle_cpu_share", idle_share_[side]}};
+  }
+
+  void tell(std::size_t done, std::size_t all) {
+    if (!observer_.progress) return;
+    const worker::ProgressRecord progress{fmt::format("block {} of {}", done, all),
+                                          static_cast<double>(done) / static_cast<double>(all)};
+    for (const PairedSide* side : sides_) observer_.progress(side->planned, progress);
+  }
+
+  void beat() {
+    if (!observer_.heartbeat) return;
+    for (const PairedSide* side : sides_) observer_.heartbeat(side->planned);
+  }
+
+  std::array<const PairedSide*, 2> sides_;
+  int first_, number_;
+  const PairedOptions& options_;
+  const Observer& observer_;
+  Watch watch_;
+  Clock::time_point deadline_;
+  std::array<std::optional<SideRun>, 2> runs_;
+  std::array<double, 2> idle_share_{};  // the most of one processor that a side used in the other's turn
+  std::vector<PairedBlock> blocks_;
+};
 
 }  // namespace
 
-PairedLaunch run_paired_launch(const PairedSide& a, const PairedSide& b, int, const PairedOptions&, const Observer&,
-                               const Interruption&) {
-  return {not_served(a), not_served(b), {}};
+PairedLaunch run_paired_launch(const PairedSide& a, const PairedSide& b, int launch, const PairedOptions& options,
+                               const Observer& observer, const Interruption& interruption) {
+  return TurnTaking(a, b, launch, options, observer, interruption).run();
 }
 
 }  // namespace syslab::runner

@@ -78,14 +78,15 @@ Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples
           {"blas", device::blas_name()}};
 }
 
-// Task `paired`: the host says when it is this side's turn, and keeps the samples.
-void time_in_bursts(CaseContext& context, const measure::Protocol& protocol, const measure::Subject& subject,
-                    measure::Device& device, CheckedOperator& checked) {
+// Task `paired`: the host says when it is this side's turn. A sample is a burst.
+void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, const measure::Protocol& protocol,
+                    const measure::Subject& subject, measure::Device& device, CheckedOperator& checked) {
   const CaseRequest& request = context.request();
   measure::Burst burst(protocol, subject, device, measure::steady_clock(), request.seed, request.burst);
   const std::vector<double> seconds = serve_bursts(context.bursts(), {burst.calls(), burst.seconds_per_call()},
                                                    [&] { return burst.take().seconds_per_call; });
   checked.emit_outcome(burst.verified(), seconds.size());
+  if (!seconds.empty()) Times(context, operator_case).emit({.seconds = seconds});
   Json facts = checked.facts();
   facts.update({{"protocol", measure::to_json(protocol)},
                 {"bursts", seconds.size()},
@@ -108,7 +109,7 @@ void run_operator_case(CaseContext& context, const OperatorCase& operator_case) 
   context.progress(0, "checking");
   checked.check();
   const measure::Subject subject = checked.subject();
-  if (context.is_paired()) return time_in_bursts(context, protocol, subject, *device, checked);
+  if (context.is_paired()) return time_in_bursts(context, operator_case, protocol, subject, *device, checked);
   const measure::Samples samples =
       measure::take_samples(protocol, subject, {*device}, context.request().seed,
                             [&](double fraction, const std::string& text) { context.progress(fraction, text); });

@@ -132,7 +132,7 @@ void greet(const Json& message, int out) {
                     {"protocol", kProtocolVersion},
                     {"name", "syslab " + build_info().version},
                     {"language", "C++"},
-                    {"serves", {"case"}}});
+                    {"serves", {"case", "bursts"}}});
   if (asked != kProtocolVersion) {
     throw Error(ErrorKind::comm,
                 fmt::format("the host speaks version {} of the worker protocol, this worker version {}", asked,

@@ -1,6 +1,8 @@
 // A runner with the self-test worker at its other end, and what the observer was told.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -55,16 +57,14 @@ struct Lab {
   bool all_finished = false;
 };
 
-// Processes of the test worker that are still there.
+// Children of this process that are still there, stopped ones included.
 inline int workers_alive() {
   int count = 0;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-    std::ifstream file(entry.path() / "cmdline");
-    std::string line, state;
-    if (!std::getline(file, line, '\0') || line != worker_host().front()) continue;
     std::ifstream stat(entry.path() / "stat");
-    std::string number, name;
-    if (stat >> number >> name >> state && state != "Z") ++count;
+    std::string number, name, state;
+    pid_t parent = 0;
+    if (stat >> number >> name >> state >> parent && parent == ::getpid() && state != "Z") ++count;
   }
   return count;
 }

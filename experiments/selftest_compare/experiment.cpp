@@ -1,0 +1,138 @@
+// A call that takes a known number of cycles, so that a comparison can be held against the truth: the same work on both
+// sides must not be called different, and a slowdown that was put in on purpose must be found.
+#include <signal.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+#include <thread>
+
+#include "registry/registry.hpp"
+#include "worker/operator_case.hpp"
+
+namespace syslab {
+namespace {
+
+using worker::Expectation;
+using worker::OperatorCase;
+using worker::Tensors;
+
+// x → a·x + c mod 2^64 (Knuth's MMIX constants). Each step needs the one before, so n steps take n times the latency of
+// a multiplication and an addition, whatever else the processor could do meanwhile.
+struct Step {
+  std::uint64_t factor = 6364136223846793005ULL, summand = 1442695040888963407ULL;
+
+  std::uint64_t operator()(std::uint64_t x) const { return factor * x + summand; }
+  // First this, then `next`.
+  Step then(const Step& next) const { return {next.factor * factor, next.factor * summand + next.summand}; }
+};
+
+// The same n steps in log n multiplications: how the oracle knows the answer exactly.
+Step power(std::int64_t n) {
+  Step result{1, 0}, square;
+  for (; n > 0; n >>= 1, square = square.then(square)) {
+    if ((n & 1) != 0) result = result.then(square);
+  }
+  return result;
+}
+
+std::uint64_t bits_of(double x) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+// The upper 32 bits, which a double holds exactly.
+double visible(std::uint64_t state) { return static_cast<double>(state >> 32); }
+
+std::uint64_t chain(std::uint64_t state, std::int64_t steps) {
+  const Step step;
+  for (std::int64_t i = 0; i < steps; ++i) state = step(state);
+  return state;
+}
+
+// The same number of steps through a table of `kTableWords`: each loads from where the last one led. Beyond the first
+// level of the caches, where it depends on what a process gets for life which lines collide.
+constexpr std::int64_t kTableWords = 1 << 15;  // of 8 bytes: 256 KiB
+
+std::uint64_t walk(std::uint64_t state, std::int64_t steps, const double* table) {
+  const Step step;
+  for (std::int64_t i = 0; i < steps; ++i) {
+    state = step(state ^ bits_of(table[state >> (64 - 15)]));
+  }
+  return state;
+}
+
+// --- a case ---
+
+bool walks(const Params& params) { return params.text("work") == "walk"; }
+
+// A slowdown is a share of the steps, exact to one of them.
+std::int64_t steps_of(const Params& params) {
+  const double slower = 1 + params.number("slowdown") / 100;
+  return std::llround(static_cast<double>(params.integer("steps")) * slower);
+}
+
+// Goes wrong after enough calls to be past the check and the shortest warm-up, or in the very first.
+struct Fault {
+  std::string kind;
+  std::int64_t calls = 0;
+
+  void strike(double& answer) {
+    const bool late = ++calls > 40;
+    if (kind == "wrong") answer += 1;
+    if (!late) return;
+    if (kind == "throw") throw std::runtime_error("the fault 'throw' was asked for");
+    if (kind == "die") ::raise(SIGKILL);
+    if (kind == "hang") std::this_thread::sleep_for(std::chrono::hours(1));
+  }
+};
+
+OperatorCase case_of(const Params& params) {
+  const std::int64_t steps = steps_of(params);
+  const bool walking = walks(params);
+  OperatorCase made;
+  made.inputs = {{.tensor = {"start", DType::f64, {1}}}};
+  if (walking) made.inputs.push_back({.tensor = {"table", DType::f64, {kTableWords}}});
+  made.outputs = {{.tensor = {"end", DType::f64, {1}}}};
+  auto fault = std::make_shared<Fault>(Fault{params.text("fault")});
+  made.call = [steps, walking, fault](const Tensors& tensors) {
+    const std::uint64_t start = bits_of(*tensors.inputs[0].as<double>());
+    double& end = *tensors.outputs[0].as<double>();
+    end = visible(walking ? walk(start, steps, tensors.inputs[1].as<double>()) : chain(start, steps));
+    fault->strike(end);
+  };
+  // A walk has no short cut: its oracle takes the same steps.
+  made.expect = [steps, walking](const Tensors& tensors) {
+    const std::uint64_t start = bits_of(*tensors.inputs[0].as<double>());
+    Expectation end;
+    end.value = {visible(walking ? walk(start, steps, tensors.inputs[1].as<double>()) : power(steps)(start))};
+    end.tolerance = {0};
+    return std::vector{end};
+  };
+  return made;
+}
+
+void run_case(worker::CaseContext& context) { worker::run_operator_case(context, case_of(context.params())); }
+
+const registry::Experiment kSelftestCompare =
+    registry::experiment("selftest_compare")
+        .title("Work of known length")
+        .question(
+            "Is the same work, in two fresh processes, called the same, and is a slowdown found that was put in on "
+            "purpose?")
+        .tags({"selftest"})
+        .axis("steps", {std::int64_t{500'000}}, "of a chain that nothing can shorten: 4 cycles each, about 1 ms in all")
+        .axis("slowdown", {0.0}, "percent more steps")
+        .closed_axis("work", {std::string("chain")}, "in registers (chain), or through a table of 256 KiB (walk)",
+                     {std::string("walk")})
+        .closed_axis("fault", {std::string("none")}, "what goes wrong, after the check but for `wrong`",
+                     {std::string("wrong"), std::string("throw"), std::string("die"), std::string("hang")})
+        .implementation({.name = "selftest", .teaches = "what a comparison can tell apart"})
+        .metric("time", "s", "median time of one call, with its 95 % interval")
+        .runs(run_case);
+SYSLAB_EXPERIMENT(kSelftestCompare);
+
+}  // namespace
+}  // namespace syslab

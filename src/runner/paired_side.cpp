@@ -1,0 +1,175 @@
+#include "runner/paired_side.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "runner/request.hpp"
+
+namespace syslab::runner {
+namespace {
+
+RunOptions run_options(const PairedOptions& options) {
+  RunOptions made;
+  made.protocol = options.protocol;
+  made.data = options.data;
+  made.timeout = options.timeout;
+  made.memory_limit_bytes = options.memory_limit_bytes;
+  return made;
+}
+
+}  // namespace
+
+SideRun::SideRun(const PairedSide& side, const PairedOptions& options, const Observer& observer, Watch& watch,
+                 Clock::time_point deadline)
+    : side_(side),
+      options_(options),
+      command_(side.worker_command.empty() ? own_worker_command() : side.worker_command),
+      observer_(observer),
+      watch_(watch),
+      deadline_(deadline),
+      began_(Clock::now()),
+      started_at_(utc_now()) {
+  if (observer_.started) observer_.started(side_.planned);
+  worker::CaseRequest request = request_for(side_.planned, side_.mine, run_options(options));
+  request.task = "paired";
+  request.burst = options.burst;
+  try {
+    worker_ = std::make_unique<WorkerProcess>(WorkerProcess::Command{command_, {}});
+    worker_->send(worker::to_json(request));
+  } catch (const Error& error) {
+    if (!WorkerProcess::could_not_start(error)) throw;
+    ending_.not_started = error.what();
+    bury();
+  }
+}
+
+bool SideRun::prepare() {
+  if (!hear("ready", [this](const Json& message) { ready_ = worker::ready_from_json(message); })) return false;
+  worker_->suspend();
+  cpu_.emplace(worker_->pid());
+  return true;
+}
+
+std::optional<double> SideRun::burst() {
+  worker::Burst burst;
+  const auto begin = Clock::now();
+  worker_->resume();
+  worker_->send({{"type", "burst"}});
+  const bool answered = hear("burst", [&](const Json& message) {
+    burst = worker::burst_from_json(message);
+    const double whole = Seconds(Clock::now() - begin).count();
+    const double told = burst.seconds_per_call * static_cast<double>(ready_.calls_per_burst);
+    if (told > whole) {
+      throw Error(ErrorKind::comm, fmt::format("the worker tells of a burst of {} calls in {:.6g} s, but the whole of "
+                                               "it took {:.6g} s",
+                                               ready_.calls_per_burst, told, whole));
+    }
+  });
+  if (!answered) return std::nullopt;
+  worker_->suspend();
+  return burst.seconds_per_call;
+}
+
+bool SideRun::finish() {
+  worker_->resume();
+  worker_->send({{"type", "finish"}});
+  return hear("end", {});
+}
+
+void SideRun::abandon(const std::string& reason) {
+  if (ended_) return;
+  abandoned_ = reason;
+  worker_->kill();
+  bury();
+}
+
+// Keeps records until the wanted message comes, which `use` gets. False when nothing more will come; then the side has
+// ended. After `end` it has ended in either case.
+bool SideRun::hear(std::string_view wanted, const std::function<void(const Json&)>& use) {
+  while (!ended_) {
+    const Heard heard = worker_->next(deadline_, watch_);
+    switch (heard.state) {
+      case Heard::State::message:
+        try {
+          if (take(heard.text, wanted, use)) return true;
+        } catch (const Error& error) {
+          ending_.protocol_error = error.what();
+        }
+        pass_on_progress();
+        if (!ending_.end && ending_.protocol_error.empty()) continue;
+        break;
+      case Heard::State::late:
+        ending_.timed_out = true;
+        break;
+      case Heard::State::interrupted:
+        ending_.interrupted = watch_.interruption().signal();
+        break;
+      case Heard::State::broken:
+        ending_.protocol_error = heard.text;
+        break;
+      case Heard::State::gone:
+        break;
+    }
+    if (ending_.end && ending_.protocol_error.empty()) {
+      worker_->send({{"type", "bye"}});
+    } else if (heard.state != Heard::State::gone) {
+      worker_->kill();
+    }
+    bury();
+  }
+  return wanted == "end" && ending_.end && ending_.protocol_error.empty();
+}
+
+bool SideRun::take(const std::string& text, std::string_view wanted, const std::function<void(const Json&)>& use) {
+  if (!worker_->serves("bursts")) {
+    throw Error(ErrorKind::comm, fmt::format("this worker does not serve bursts, which a comparison is made of: is it "
+                                             "of an older build? ({})",
+                                             fmt::join(command_, " ")));
+  }
+  const Json message = parse_message(text);
+  if (use && message.value("type", Json()) == wanted) return use(message), true;
+  if (auto taken = intake_.take(text)) progress_ = std::move(taken);
+  if (ending_.end && ending_.end->status == worker::Status::ok && wanted != "end") {
+    throw Error(ErrorKind::comm, fmt::format("the worker ended its case where '{}' was asked", wanted));
+  }
+  return false;
+}
+
+void SideRun::pass_on_progress() {
+  if (progress_ && observer_.progress) observer_.progress(side_.planned, *progress_);
+  progress_.reset();
+}
+
+void SideRun::bury() {
+  ended_ = true;
+  if (worker_) intake_.bury(*worker_);
+  wall_ = Clock::now() - began_;
+  ended_at_ = utc_now();
+}
+
+AttemptResult SideRun::result(Json facts) {
+  AttemptResult made;
+  made.planned = &side_.planned;
+  made.started_at = started_at_;
+  made.ended_at = ended_at_;
+  made.wall = wall_;
+  Launch judged = judge(ending_, run_options(options_), witness_);
+  made.status = judged.status;
+  made.detail = std::move(judged.detail);
+  made.records = std::move(judged.records);
+  if (!abandoned_.empty()) {
+    made.status = worker::Status::aborted;
+    made.detail = abandoned_;
+  }
+  Json all = Json::parse(judged.facts_json);
+  all["paired"] = std::move(facts);
+  made.facts_json = all.dump();
+  return made;
+}
+
+}  // namespace syslab::runner

@@ -1,0 +1,59 @@
+"""A worker that serves cases in bursts, or gets one thing about it wrong: what the tests of paired launches spawn."""
+import json
+import os
+import struct
+import sys
+import threading
+import time
+
+behaviour = sys.argv[1]
+out = os.dup(1)
+os.dup2(2, 1)
+
+
+def say(**message):
+    text = json.dumps(message).encode()
+    os.write(out, struct.pack("<I", len(text)) + text)
+
+
+def hear():
+    head = sys.stdin.buffer.read(4)
+    if len(head) < 4:
+        sys.exit(0)
+    return json.loads(sys.stdin.buffer.read(struct.unpack("<I", head)[0]))
+
+
+def end():
+    say(type="check", name="reference:end", outcome="passed")
+    say(type="sample", series="time", unit="s", values=taken)
+    say(type="end", status="ok", detail="")
+
+
+def spin():
+    while True:
+        pass
+
+
+taken = []
+while (message := hear())["type"] != "bye":
+    if message["type"] == "hello":
+        serves = ["case"] if behaviour == "knows_no_bursts" else ["case", "bursts"]
+        say(type="hello", protocol=1, name="fake", language="Python", serves=serves)
+    elif message["type"] == "case":
+        assert message["task"] == "paired" and message["burst_ns"] > 0, message
+        if behaviour == "babbles":
+            say(type="burp")
+        if behaviour in ("knows_no_bursts", "ends_at_once"):
+            end()
+        elif behaviour == "never_ready":
+            time.sleep(3600)
+        else:
+            say(type="ready", calls_per_burst=4, seconds_per_call=0.0005)
+    elif message["type"] == "burst":
+        time.sleep(0.002)
+        if behaviour == "spin" and not taken:
+            threading.Thread(target=spin, daemon=True).start()
+        taken.append({"zero_seconds": 0.0, "tells_too_much": 3600.0}.get(behaviour, 0.0004))
+        say(type="burst", seconds_per_call=taken[-1])
+    elif message["type"] == "finish":
+        end()

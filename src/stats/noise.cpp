@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "stats/dependence.hpp"
 #include "stats/distributions.hpp"
 #include "stats/summary.hpp"
 
@@ -88,8 +89,7 @@ std::vector<std::string> noise_labels(std::span<const double> in_time_order) {
   std::sort(sorted.begin(), sorted.end());
   if (is_bimodal(sorted)) labels.emplace_back("bimodal");
   if (is_drifting(in_time_order, quantile(sorted, 0.5))) labels.emplace_back("drifting");
-  const double rho = lag1_autocorrelation(in_time_order);
-  if (rho + (1 + 3 * rho) / static_cast<double>(in_time_order.size()) > 0.5) labels.emplace_back("autocorrelated");
+  if (corrected_lag1_autocorrelation(in_time_order) > 0.5) labels.emplace_back("autocorrelated");
   return labels;
 }
 

@@ -16,19 +16,26 @@ namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
+// One mean a launch, in the order in which launches first appear.
 std::vector<double> launch_means(std::span<const PairedBlock> blocks) {
-  std::vector<PairedBlock> by_launch(blocks.begin(), blocks.end());
-  std::stable_sort(by_launch.begin(), by_launch.end(),
-                   [](const PairedBlock& a, const PairedBlock& b) { return a.launch < b.launch; });
-  std::vector<double> means;
-  for (std::size_t begin = 0; begin < by_launch.size();) {
-    double sum = 0;
-    std::size_t end = begin;
-    for (; end < by_launch.size() && by_launch[end].launch == by_launch[begin].launch; ++end)
-      sum += by_launch[end].log_ratio;
-    means.push_back(sum / static_cast<double>(end - begin));
-    begin = end;
+  struct Launch {
+    int number;
+    double sum, count;
+  };
+  std::vector<Launch> launches;
+  for (const PairedBlock& block : blocks) {
+    const auto is_this = [&](const Launch& launch) { return launch.number == block.launch; };
+    auto launch = std::find_if(launches.rbegin(), launches.rend(), is_this);  // nearly always the last
+    if (launch == launches.rend()) {
+      launches.push_back({block.launch, 0, 0});
+      launch = launches.rbegin();
+    }
+    launch->sum += block.log_ratio;
+    launch->count += 1;
   }
+  std::vector<double> means;
+  means.reserve(launches.size());
+  for (const Launch& launch : launches) means.push_back(launch.sum / launch.count);
   return means;
 }
 
@@ -55,6 +62,17 @@ PairedEstimate estimate_of_means(std::span<const double> means, double confidenc
 double p_of_distance(double distance, const PairedEstimate& estimate) {
   if (estimate.standard_error > 0) return student_t_two_sided_p(distance / estimate.standard_error, estimate.dof);
   return distance == 0 ? 1 : 0;
+}
+
+int wanted(std::span<const double> means, const PairedStopRule& rule) {
+  const int first = std::clamp(rule.first_launches, 2, std::max(rule.max_launches, 2));
+  if (std::ssize(means) < first) return first;
+  const PairedEstimate stage = estimate_of_means(means.first(static_cast<std::size_t>(first)), 0.95);
+  const double half_width = (stage.interval_95.high - stage.interval_95.low) / 2;
+  const double wanted_half_width = std::max(rule.precision, rule.precision_part * std::abs(stage.log_ratio));
+  const double times = half_width / wanted_half_width;
+  const double launches = std::ceil(first * times * times);
+  return static_cast<int>(std::clamp<double>(launches, first, std::max(rule.max_launches, first)));
 }
 
 }  // namespace
@@ -99,7 +117,7 @@ double sign_flip_p(std::span<const double> d, std::uint64_t seed) {
   return static_cast<double>(hits + 1) / static_cast<double>(kDraws + 1);
 }
 
-PairedEstimate paired_estimate(std::span<const PairedBlock> blocks, double confidence) {
+PairedEstimate paired_interval(std::span<const PairedBlock> blocks, double confidence) {
   if (blocks.empty()) throw Error(ErrorKind::usage, "an estimate of a ratio was asked from no block; measure one");
   if (!(confidence > 0 && confidence < 1))
     throw Error(ErrorKind::usage,
@@ -109,12 +127,17 @@ PairedEstimate paired_estimate(std::span<const PairedBlock> blocks, double confi
       throw Error(ErrorKind::usage, "a block of launch " + std::to_string(block.launch) +
                                         " has a log ratio that is not finite: a burst took no time, or none was taken");
   }
-  const std::vector<double> means = launch_means(blocks);
-  PairedEstimate estimate = estimate_of_means(means, confidence);
-  estimate.blocks = static_cast<std::int64_t>(blocks.size());
+  PairedEstimate estimate = estimate_of_means(launch_means(blocks), confidence);
+  estimate.blocks = std::ssize(blocks);
+  estimate.p_value = kNotANumber;
   if (estimate.launches > 1) estimate.p_t = p_of_distance(std::abs(estimate.log_ratio), estimate);
+  return estimate;
+}
+
+PairedEstimate paired_estimate(std::span<const PairedBlock> blocks, double confidence) {
+  PairedEstimate estimate = paired_interval(blocks, confidence);
   constexpr std::uint64_t kSeed = 0x5157'0000'0000'0001;  // any: the same data give the same p
-  estimate.p_value = sign_flip_p(means, kSeed);
+  estimate.p_value = sign_flip_p(launch_means(blocks), kSeed);
   return estimate;
 }
 
@@ -124,23 +147,15 @@ double p_beyond(const PairedEstimate& estimate, double delta) {
   return distance <= 0 ? 1 : p_of_distance(distance, estimate);
 }
 
-int next_look(const PairedStopRule& rule, int launches) {
-  double look = rule.first_look;
-  while (static_cast<int>(look) <= launches && static_cast<int>(look) < rule.max_launches)
-    look = std::max(std::floor(look * rule.growth), look + 1);
-  return std::min(static_cast<int>(look), rule.max_launches);
+int launches_wanted(std::span<const PairedBlock> blocks, const PairedStopRule& rule) {
+  return wanted(launch_means(blocks), rule);
 }
 
 PairedStop paired_enough(std::span<const PairedBlock> blocks, const PairedStopRule& rule) {
-  if (blocks.empty()) return PairedStop::go_on;
   const std::vector<double> means = launch_means(blocks);
-  const int launches = static_cast<int>(means.size());
-  if (launches < rule.max_launches && next_look(rule, launches - 1) != launches) return PairedStop::go_on;
-  const PairedEstimate estimate = estimate_of_means(means, 0.95);
-  const double half_width = (estimate.interval_95.high - estimate.interval_95.low) / 2;
-  if (half_width <= std::max(rule.precision, rule.precision_part * std::abs(estimate.log_ratio)))
-    return PairedStop::precision;
-  return launches >= rule.max_launches ? PairedStop::max_launches : PairedStop::go_on;
+  const int target = wanted(means, rule);
+  if (std::ssize(means) < target) return PairedStop::go_on;
+  return target < rule.max_launches ? PairedStop::precision : PairedStop::max_launches;
 }
 
 }  // namespace syslab::stats

@@ -32,6 +32,8 @@ struct PairedEstimate {
 
 // Throws Error(usage) on no block, on a log ratio that is not finite and on a confidence outside (0, 1).
 PairedEstimate paired_estimate(std::span<const PairedBlock> blocks, double confidence = 0.95);
+// The same without the sign flips, a millisecond cheaper: p_value is NaN.
+PairedEstimate paired_interval(std::span<const PairedBlock> blocks, double confidence = 0.95);
 
 // Two-sided p of H0: the values are symmetric about 0. The statistic is |mean|; p is the share of sign patterns whose
 // |mean| reaches the observed one. All 2^n patterns are tried up to n = 16; beyond that 65,535 patterns drawn from
@@ -42,20 +44,33 @@ double sign_flip_p(std::span<const double> d, std::uint64_t seed);
 // over a sweep, Benjamini–Hochberg goes over these. NaN with fewer than two launches.
 double p_beyond(const PairedEstimate& estimate, double delta);
 
-// When to stop launching. Looks are few and geometric, since looking after each launch stops at the lucky ones.
+// When to stop launching, in two stages after Stein (1945): the spread of the first launches alone fixes how many there
+// will be, and nothing is looked at on the way. Looking at the interval again and again (at 6, 9, 13, 20 launches, say)
+// stops at the launches that happen to agree: coverage falls to 0.925, and to 0.90 if the first look is at 3.
+//
+// Tried, 40,000 trials each, normal launches of any spread: with 20 launches at most, first stages of 6, 8, 10, 12 and
+// 14 cover at worst 0.926, 0.937, 0.940, 0.943 and 0.945 (at a spread of 0.5 %, where about 17 launches are wanted);
+// hence 12. A fixed number, first_launches = max_launches, covers 0.95.
+//
+// The interval is paired_estimate's, from all launches. Stein's own, whose spread is the first stage's for good, covers
+// 0.95 exactly on paper, but 0.91 (first stage of 10) where one launch in ten is five times as noisy, and 0.90 where
+// the noise grows by half after the first stage; this one covers 0.955 and 0.94 there. Pooling blocks and launches
+// where an F test finds no launch effect covers 0.96 to 0.97 without such an effect, and no better with one.
+// tests/stats/paired_trial.cpp tries the rule as it stands.
 struct PairedStopRule {
-  int first_look = 6;            // launches
-  double growth = 1.5;           // looks at 6, 9, 13, 19, …
-  int max_launches = 20;         // the last look, whatever the precision
-  double precision = 0.0025;     // half-width of the 95 % interval, in log ratio
+  int first_launches = 12;
+  int max_launches = 20;
+  double precision = 0.0025;     // wanted half-width of the 95 % interval, in log ratio
   double precision_part = 0.05;  // or this part of |log ratio|: a factor of three needs no ±0.25 %
   int blocks_per_launch = 4;     // ABBA blocks: how the rule was tried
 };
 enum class PairedStop { go_on, precision, max_launches };
 
-// The number of launches at which to look next, having `launches` of them; max_launches once that is reached.
-int next_look(const PairedStopRule& rule, int launches);
-// Whether to stop, asked after any launch; between looks the answer is go_on.
+// How many launches the rule wants in all: first_launches until there are as many, from then on one and the same
+// number, between first_launches and max_launches. Launches count in the order in which they first appear.
+int launches_wanted(std::span<const PairedBlock> blocks, const PairedStopRule& rule);
+// Whether to stop, asked after any launch. `max_launches`: the limit decided, and the interval may be wider than
+// wanted.
 PairedStop paired_enough(std::span<const PairedBlock> blocks, const PairedStopRule& rule);
 
 }  // namespace syslab::stats

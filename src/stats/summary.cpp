@@ -20,20 +20,27 @@ double mean_of(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-Interval interval_of_sorted(std::span<const double> sorted, double median, double rho, double confidence) {
+// How much wider the interval of n samples is for their variance being inflated: √v, and a t with fewer degrees of
+// freedom.
+double widening(double inflation, std::size_t n, double confidence) {
+  if (inflation <= 1 || n < 3) return 1;
+  const double p = (1 + confidence) / 2;
+  const double effective = static_cast<double>(n) / inflation;
+  return std::sqrt(inflation) * student_t_quantile(p, std::max(effective - 1, 1.0)) /
+         student_t_quantile(p, static_cast<double>(n) - 1);
+}
+
+Interval interval_of_sorted(std::span<const double> sorted, double median, double inflation, double confidence) {
   if (sorted.empty()) {
     constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
     return {kNothing, kNothing};
   }
   const std::size_t rank = std::max<std::size_t>(median_rank(sorted.size(), confidence), 1);
-  Interval interval{sorted[rank - 1], sorted[sorted.size() - rank]};
-  if (rho > 0) {
-    const double widening = std::sqrt((1 + rho) / (1 - rho));
-    // Samples that hang together count as fewer; fewer than six know no more than their range.
-    interval.low = std::max(median - widening * (median - interval.low), sorted.front());
-    interval.high = std::min(median + widening * (interval.high - median), sorted.back());
-  }
-  return interval;
+  const Interval interval{sorted[rank - 1], sorted[sorted.size() - rank]};
+  const double factor = widening(inflation, sorted.size(), confidence);
+  if (factor == 1) return interval;  // to the bit
+  return {std::max(median - factor * (median - interval.low), sorted.front()),
+          std::min(median + factor * (interval.high - median), sorted.back())};
 }
 
 }  // namespace
@@ -46,22 +53,9 @@ double quantile(std::span<const double> sorted, double p) {
   return sorted[below] + (position - std::floor(position)) * (sorted[above] - sorted[below]);
 }
 
-double lag1_autocorrelation(std::span<const double> in_time_order) {
-  if (in_time_order.size() < 3) return 0.0;
-  const double mean = mean_of(in_time_order);
-  double products = 0.0;
-  double squares = 0.0;
-  for (std::size_t i = 0; i < in_time_order.size(); ++i) {
-    const double deviation = in_time_order[i] - mean;
-    squares += deviation * deviation;
-    if (i > 0) products += deviation * (in_time_order[i - 1] - mean);
-  }
-  return squares > 0.0 ? products / squares : 0.0;
-}
-
 Interval median_interval(std::span<const double> in_time_order, double confidence) {
   const std::vector<double> sorted = sorted_copy(in_time_order);
-  return interval_of_sorted(sorted, quantile(sorted, 0.5), lag1_autocorrelation(in_time_order), confidence);
+  return interval_of_sorted(sorted, quantile(sorted, 0.5), variance_inflation(in_time_order), confidence);
 }
 
 Summary summarize(std::span<const double> in_time_order) {
@@ -86,7 +80,7 @@ Summary summarize(std::span<const double> in_time_order) {
     for (const double value : sorted) squares += (value - summary.mean) * (value - summary.mean);
     summary.standard_deviation = std::sqrt(squares / static_cast<double>(sorted.size() - 1));
   }
-  summary.median_95 = interval_of_sorted(sorted, summary.median, lag1_autocorrelation(in_time_order), 0.95);
+  summary.median_95 = interval_of_sorted(sorted, summary.median, variance_inflation(in_time_order), 0.95);
   return summary;
 }
 

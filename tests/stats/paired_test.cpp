@@ -104,30 +104,42 @@ TEST(SignFlip, DrawsManyPatternsWhereThereAreTooManyToTry) {
   EXPECT_EQ(sign_flip_p(std::vector<double>(20, 0.0), 1), 1.0);
 }
 
-TEST(PairedStopRule, LooksAtGeometricCounts) {
-  const PairedStopRule rule;
-  EXPECT_EQ(next_look(rule, 0), 6);
-  EXPECT_EQ(next_look(rule, 5), 6);
-  EXPECT_EQ(next_look(rule, 6), 9);
-  EXPECT_EQ(next_look(rule, 9), 13);
-  EXPECT_EQ(next_look(rule, 13), 19);
-  EXPECT_EQ(next_look(rule, 19), 20);
-  EXPECT_EQ(next_look(rule, 20), 20);
+// `count` launches of one block, ±`deviation` in turn: a standard deviation of deviation · √(count / (count − 1)).
+std::vector<PairedBlock> alternating(int count, double deviation, double mean = 0) {
+  std::vector<PairedBlock> blocks;
+  for (int launch = 0; launch < count; ++launch)
+    blocks.push_back({100 - launch, mean + (launch % 2 == 0 ? deviation : -deviation)});
+  return blocks;
 }
 
-TEST(PairedStopRule, StopsAtALookThatIsPreciseEnough) {
-  std::vector<PairedBlock> quiet;
-  for (int launch = 0; launch < 6; ++launch) {
-    EXPECT_EQ(paired_enough(quiet, {}), PairedStop::go_on);
-    quiet.push_back({launch, launch % 2 == 0 ? 0.001 : -0.001});
-  }
-  EXPECT_EQ(paired_enough(quiet, {}), PairedStop::precision);  // ±0.115 %
-  std::vector<PairedBlock> loud;
-  for (int launch = 0; launch < 20; ++launch) {
-    EXPECT_EQ(paired_enough(loud, {}), PairedStop::go_on) << launch;
-    loud.push_back({launch, launch % 2 == 0 ? 0.1 : -0.1});
-  }
-  EXPECT_EQ(paired_enough(loud, {}), PairedStop::max_launches);
+TEST(PairedStopRule, FixesTheNumberOfLaunchesFromTheFirstOnes) {
+  EXPECT_EQ(launches_wanted({}, {}), 12);
+  EXPECT_EQ(launches_wanted(alternating(11, 0.1), {}), 12);
+  EXPECT_EQ(launches_wanted(alternating(12, 0.001), {}), 12);
+  // s² = 0.004² · 12/11, t(97.5 %, 11) = 2.2010: (2.2010 / 0.0025)² s² = 13.53
+  EXPECT_EQ(launches_wanted(alternating(12, 0.004), {}), 14);
+  EXPECT_EQ(launches_wanted(alternating(12, 0.1), {}), 20);
+  // 5 % of a log ratio of 0.1 is ±0.5 %, and a quarter of the launches would do
+  EXPECT_EQ(launches_wanted(alternating(12, 0.004, 0.1), {}), 12);
+  std::vector<PairedBlock> then_quiet = alternating(12, 0.004);
+  for (int launch = 0; launch < 4; ++launch) then_quiet.push_back({launch, 0});
+  EXPECT_EQ(launches_wanted(then_quiet, {}), 14) << "what follows the first stage has no say";
+}
+
+TEST(PairedStopRule, StopsAtThatNumberAndSaysWhy) {
+  EXPECT_EQ(paired_enough({}, {}), PairedStop::go_on);
+  EXPECT_EQ(paired_enough(alternating(11, 0.001), {}), PairedStop::go_on);
+  EXPECT_EQ(paired_enough(alternating(12, 0.001), {}), PairedStop::precision);
+  EXPECT_EQ(paired_enough(alternating(12, 0.1), {}), PairedStop::go_on);
+  EXPECT_EQ(paired_enough(alternating(19, 0.1), {}), PairedStop::go_on);
+  EXPECT_EQ(paired_enough(alternating(20, 0.1), {}), PairedStop::max_launches);
+}
+
+TEST(PairedStopRule, TakesALimitBelowItsFirstStage) {
+  PairedStopRule three;
+  three.max_launches = 3;
+  EXPECT_EQ(paired_enough(alternating(2, 0.001), three), PairedStop::go_on);
+  EXPECT_EQ(paired_enough(alternating(3, 0.001), three), PairedStop::max_launches);
 }
 
 }  // namespace

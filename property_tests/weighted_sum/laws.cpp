@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "check/search.hpp"
+#include "ops/sum_of_products.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
@@ -96,7 +97,7 @@ struct Expected {
   std::vector<double> value, bound;
 };
 
-// `count` sums of `terms` products each, in extended precision, with the bounds of weighted_sum::error_bound.
+// `count` sums of `terms` products each, in extended precision, with their bounds.
 template <typename Product>
 Expected sums(const Subject& subject, DType dtype, std::int64_t count, std::int64_t terms, Product product) {
   Expected expected;
@@ -109,7 +110,8 @@ Expected sums(const Subject& subject, DType dtype, std::int64_t count, std::int6
     }
     const auto value = static_cast<double>(sum);
     expected.value.push_back(value);
-    expected.bound.push_back(subject.allowed(value, error_bound(dtype, terms, value, static_cast<double>(magnitude))));
+    expected.bound.push_back(
+        subject.allowed(value, ops::sum_of_products_bound(dtype, terms, value, static_cast<double>(magnitude))));
   }
   return expected;
 }

@@ -152,7 +152,7 @@ class Grammar {
            {"none", "quick", "full"});
     contract(run, run_.contract);
     run.add_option("--protocol", run_.protocol,
-                   "How to measure: kernel or quick (default: quick for smoke, else kernel)")
+                   "How to measure: kernel or quick (default: quick for smoke, else the experiment's)")
         ->type_name("NAME");
     one_of(run.add_option("--data", run_.data, "Distribution of inputs: normal (default), uniform, zeros, ramp"),
            "WHICH", {"normal", "uniform", "zeros", "ramp"});

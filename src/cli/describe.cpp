@@ -75,6 +75,8 @@ Exit execute(const Context& context, const DescribeOptions& options) {
   }
   if (!experiment.tags.empty()) text += fmt::format("tags: {}\n", fmt::join(experiment.tags, ", "));
   if (!experiment.aliases.empty()) text += fmt::format("also called: {}\n", fmt::join(experiment.aliases, ", "));
+  text +=
+      fmt::format("measured by: protocol {} unless --protocol says otherwise; smoke by quick\n", experiment.protocol);
   if (!experiment.question.empty()) text += "\n" + wrapped(experiment.question, kWidth, 0);
   if (!experiment.axes.empty()) {
     Section section(text, console, "Axes");

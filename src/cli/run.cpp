@@ -1,3 +1,5 @@
+#include <set>
+
 #include "cli/selection.hpp"
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
@@ -9,6 +11,14 @@ namespace {
 
 constexpr int kQuickLawCases = 20;
 constexpr int kFullLawCases = 100;
+
+// A run has one protocol: the one that its experiments name where they all name the same, else the general one.
+std::string own_protocol(const plan::Plan& plan, bool smoke) {
+  if (smoke) return "quick";
+  std::set<std::string> named;
+  for (const plan::PlannedCase& planned : plan.cases) named.insert(planned.experiment->protocol);
+  return named.size() == 1 ? *named.begin() : "kernel";
+}
 
 }  // namespace
 
@@ -25,7 +35,7 @@ Exit execute(const Context& context, const RunOptions& options) {
   }
   Conditions conditions;
   const bool smoke = selection.preset == "smoke";
-  conditions.protocol = measure::find_protocol(options.protocol.value_or(smoke ? "quick" : "kernel")).name;
+  conditions.protocol = measure::find_protocol(options.protocol.value_or(own_protocol(plan, smoke))).name;
   conditions.data = options.data;
   conditions.law_cases = options.laws == Laws::full ? kFullLawCases : kQuickLawCases;
   conditions.timeout = duration_option("--timeout", options.timeout);

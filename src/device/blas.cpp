@@ -115,6 +115,8 @@ void dgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
   gemm(openblas().dgemm, transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
 }
 
+bool openblas_found() { return openblas().sgemm != nullptr; }
+
 std::string blas_name() { return openblas().name; }
 
 }  // namespace syslab::device

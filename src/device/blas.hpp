@@ -15,6 +15,7 @@ void dgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
            const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta, double* c,
            std::int64_t ldc);
 
+bool openblas_found();    // false: plain loops serve
 std::string blas_name();  // "OpenBLAS 0.3.21 (SkylakeX)" or "plain loops (no OpenBLAS found)"
 
 }  // namespace syslab::device

@@ -18,6 +18,7 @@ struct RungInfo {
   std::vector<DType> dtypes;  // of its tensors
   device::Kind device = device::Kind::cpu;
   int minimum_sm = 0;         // 80 for sm_80; 0 where no GPU is needed
+  bool is_peer = false;       // somebody else's, what users would pick instead: a library's
   bool deterministic = true;  // bitwise equal results from equal inputs
   std::string language = "C++";
   std::string digest;  // of the object or source, for rungs that are not ours

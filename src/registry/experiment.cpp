@@ -58,6 +58,11 @@ Builder& Builder::analogue(std::string text) {
   return *this;
 }
 
+Builder& Builder::protocol(std::string name) {
+  experiment_.protocol = std::move(name);
+  return *this;
+}
+
 Builder& Builder::alias(std::string name) {
   experiment_.aliases.push_back(std::move(name));
   return *this;
@@ -70,6 +75,11 @@ Builder& Builder::tags(std::vector<std::string> names) {
 
 Builder& Builder::problem(std::string handout, std::string problem, int points) {
   experiment_.problems.push_back({std::move(handout), std::move(problem), points});
+  return *this;
+}
+
+Builder& Builder::axes(std::vector<Axis> list) {
+  for (Axis& one : list) experiment_.axes.push_back(std::move(one));
   return *this;
 }
 

@@ -81,8 +81,9 @@ struct Experiment {
   std::string id;
   std::string version = "1";  // raised when the meaning of a number changes; part of every case's identity
   std::string title;
-  std::string question;  // a paragraph: what is asked and what to look at
-  std::string analogue;  // "our analogue: …" where the problem's name promises a tool that we do not use
+  std::string question;             // a paragraph: what is asked and what to look at
+  std::string protocol = "kernel";  // how to measure it unless --protocol says otherwise (smoke: always quick)
+  std::string analogue;             // "our analogue: …" where the problem's name promises a tool that we do not use
   std::vector<std::string> aliases;
   std::vector<std::string> tags;
   std::vector<HandoutProblem> problems;
@@ -111,10 +112,12 @@ class Builder {
   Builder& version(std::string text);
   Builder& title(std::string text);
   Builder& question(std::string text);
+  Builder& protocol(std::string name);
   Builder& analogue(std::string text);
   Builder& alias(std::string name);
   Builder& tags(std::vector<std::string> names);
   Builder& problem(std::string handout, std::string problem, int points);
+  Builder& axes(std::vector<Axis> list);  // registry/ladder.hpp makes them
   Builder& axis(std::string name, Values values, std::string help);
   Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
   Builder& preset(std::string name, Preset preset);

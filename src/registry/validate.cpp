@@ -81,6 +81,7 @@ void validate(const Experiment& experiment) {
   if (!is_name(experiment.id)) fault(experiment, "its id is no name");
   if (experiment.version.empty()) fault(experiment, "has no version");
   if (experiment.title.empty()) fault(experiment, "has no title");
+  if (experiment.protocol.empty()) fault(experiment, "names no protocol");
   if (!experiment.run) fault(experiment, "has no function to run");
   check_names(experiment, "axis", experiment.axes, [](const Axis& axis) -> const std::string& { return axis.name; });
   check_names(experiment, "implementation", experiment.implementations,

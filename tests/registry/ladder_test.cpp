@@ -8,6 +8,7 @@ namespace {
 struct Rung {
   std::string name, teaches;
   std::vector<DType> dtypes;
+  bool is_peer = false;
 };
 
 struct Statement {
@@ -15,7 +16,8 @@ struct Statement {
 };
 
 TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
-  const std::vector<Rung> ladder{{"reference", "exact", {DType::f64}}, {"fast", "tiles", {DType::f32, DType::bf16}}};
+  const std::vector<Rung> ladder{{"reference", "exact", {DType::f64}},
+                                 {"fast", "tiles", {DType::f32, DType::bf16}, true}};
   const Experiment made = experiment("toy")
                               .title("A toy")
                               .implementations(implementations_of(ladder))
@@ -24,6 +26,8 @@ TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
   ASSERT_EQ(made.implementations.size(), 2U);
   EXPECT_TRUE(made.implementations[0].is_reference);
   EXPECT_FALSE(made.implementations[1].is_reference);
+  EXPECT_FALSE(made.implementations[0].is_peer);
+  EXPECT_TRUE(made.implementations[1].is_peer);
   EXPECT_EQ(made.implementations[1].teaches, "tiles");
   EXPECT_EQ(made.implementations[1].dtypes, (std::vector<std::string>{"fp32", "bf16"}));
   ASSERT_EQ(made.laws.size(), 1U);

@@ -189,6 +189,52 @@ TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
   EXPECT_EQ(rows.rows[5][1].type, Cell::Type::null) << "another case";
 }
 
+TEST_F(StoreViews, CeilingIsTheBestBeyondTheCachesAndFromSize1024OnNewestOfEachCase) {
+  const auto with_params = [](std::int64_t seq, std::string experiment, Params params) {
+    PlanRow row = a_case(seq, seq, "ours");
+    row.experiment = std::move(experiment);
+    row.params = std::move(params);
+    row.case_uid = case_uid(row.experiment, row.version, row.params);
+    return row;
+  };
+  const auto reached = [](std::int64_t seq, const char* metric, double value) {
+    AttemptRow attempt = an_attempt(seq, 1.0);
+    attempt.records.emplace_back(worker::MetricRecord{.name = metric, .unit = "x", .value = value});
+    attempt.facts_json = R"({"last_level_cache_bytes": 1000})";
+    return attempt;
+  };
+  const auto copy_of = [&](std::int64_t seq, std::int64_t bytes) {
+    return with_params(seq, "ceiling_copy", {{"bytes", bytes}});
+  };
+  const auto product_of = [&](std::int64_t seq, std::int64_t size, const char* dtype) {
+    return with_params(seq, "ceiling_gemm", {{"size", size}, {"dtype", std::string(dtype)}});
+  };
+  const std::vector<PlanRow> plan{copy_of(0, 3999),
+                                  copy_of(1, 4000),
+                                  copy_of(2, 8000),
+                                  product_of(3, 512, "fp32"),
+                                  product_of(4, 1024, "fp32"),
+                                  product_of(5, 1024, "fp64")};
+  const RowId old = run_of(plan, "kernel");
+  store_.finish_attempt(run_of(plan), reached(4, "tflops", 3.0));
+  store_.finish_attempt(old, reached(1, "gbps", 99.0));
+  const RowId run = run_of(plan, "kernel");
+  store_.finish_attempt(run, reached(0, "gbps", 50.0));
+  store_.finish_attempt(run, reached(1, "gbps", 20.0));
+  store_.finish_attempt(run, reached(2, "gbps", 18.0));
+  store_.finish_attempt(run, reached(3, "tflops", 9.0));
+  store_.finish_attempt(run, reached(4, "tflops", 2.0));
+  AttemptRow wrong = reached(5, "tflops", 7.0);
+  wrong.records[0] = a_check("falsified");
+  wrong.status = worker::Status::check_failed;
+  store_.finish_attempt(run, wrong);
+  const ResultSet rows = store_.query("SELECT metric, dtype, value FROM v_ceiling ORDER BY metric, dtype");
+  ASSERT_EQ(rows.rows.size(), 2U) << "a wrong product is no ceiling";
+  EXPECT_EQ(rows.rows[0][2].real, 20.0) << "in cache it was faster, and an older result does not count";
+  EXPECT_EQ(rows.rows[1][1].text, "fp32");
+  EXPECT_EQ(rows.rows[1][2].real, 2.0) << "neither a small product nor a quick look is a ceiling";
+}
+
 TEST_F(StoreViews, FiftyThousandResultsAreReadInWellUnderASecondEach) {
   // 500 cases measured in 10 runs, 10 metrics each.
   std::vector<PlanRow> plan;

@@ -1,9 +1,11 @@
 // The reference rung runs twice: on the inputs, and on their absolute values, which gives for each element the sum of
-// its terms' sizes, the scale of its rounding errors.
+// its terms' sizes, the scale of its rounding errors. y sums dim products, dw one a row, dx is one product.
 #include "ops/weighted_sum/oracle.hpp"
 
 #include <algorithm>
 #include <cmath>
+
+#include "ops/sum_of_products.hpp"
 
 namespace syslab::weighted_sum {
 namespace {
@@ -48,7 +50,7 @@ Gradients exact_gradients(const Problem& problem, const std::vector<double>& x, 
 Expected expected(const Problem& problem, std::int64_t terms, std::vector<double> value,
                   std::vector<double> magnitude) {
   for (std::size_t i = 0; i < value.size(); ++i)
-    magnitude[i] = error_bound(problem.dtype, terms, value[i], magnitude[i]);
+    magnitude[i] = ops::sum_of_products_bound(problem.dtype, terms, value[i], magnitude[i]);
   return {std::move(value), std::move(magnitude)};
 }
 

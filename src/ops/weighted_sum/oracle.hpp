@@ -8,7 +8,7 @@
 
 namespace syslab::weighted_sum {
 
-// One output, row-major over its shape. The tolerance of an element is error_bound() of its sum.
+// One output, row-major over its shape. The tolerance of an element is sum_of_products_bound() of its sum.
 struct Expected {
   std::vector<double> value, tolerance;
 };

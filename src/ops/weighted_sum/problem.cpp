@@ -1,9 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/rounding.hpp"
 #include "ops/weighted_sum/weighted_sum.hpp"
 
 namespace syslab::weighted_sum {
@@ -98,20 +94,6 @@ void validate(const Problem& problem, const BackwardArgs& args) {
   expect_tensor("dy", args.dy, problem.dtype, {problem.rows});
   expect_tensor("dx", args.dx, problem.dtype, {problem.rows, problem.dim});
   expect_tensor("dw", args.dw, problem.dtype, {problem.dim});
-}
-
-double error_bound(DType dtype, std::int64_t terms, double value, double magnitude) {
-  const DType carrier = dtype == DType::f64 ? DType::f64 : DType::f32;
-  const double unit = unit_roundoff(carrier);
-  // A sum of n products in any order: at most n roundings touch each term (Higham, section 4.2, and one for the
-  // product). The probable bound is the smaller one from 64 terms on.
-  const double carried = std::min(gamma(terms, unit), gamma_probable(terms, unit)) * magnitude;
-  const double stored = carrier == dtype ? 0.0 : unit_roundoff(dtype) * (std::abs(value) + carried);
-  // Below the smallest normal number one rounding is absolute: half a unit of the subnormal grid for each term and for
-  // the store.
-  const double underflow =
-      static_cast<double>(terms) * smallest_normal(carrier) * unit + smallest_normal(dtype) * unit_roundoff(dtype);
-  return carried + stored + underflow;
 }
 
 }  // namespace syslab::weighted_sum

@@ -58,11 +58,6 @@ void validate(const Problem& problem);
 void validate(const Problem& problem, const ForwardArgs& args);
 void validate(const Problem& problem, const BackwardArgs& args);
 
-// Bound on |computed − exact| for one element that is a sum of `terms` products, carried in fp32 in any order and
-// rounded once to `dtype`. `value` is the exact sum, `magnitude` that of the products' absolute values: the last
-// rounding scales with the first, all others with the second. y: terms = dim; dw: terms = rows; dx: terms = 1.
-double error_bound(DType dtype, std::int64_t terms, double value, double magnitude);
-
 struct Rung : ops::RungInfo {
   // Why this rung cannot take the problem in this direction; nothing when it can.
   std::function<std::optional<std::string>(const Problem&, Direction)> supports;

@@ -1,0 +1,77 @@
+// ceiling_copy: how many bytes a second this machine moves; the question is in README.md beside this file.
+#include "ops/copy/copy.hpp"
+#include "property_tests/copy/laws.hpp"
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "worker/law_case.hpp"
+#include "worker/operator_case.hpp"
+
+namespace syslab {
+namespace {
+
+using copy::Problem;
+using copy::Rung;
+
+// Elements of fp64: a copy knows bytes only, and this many fewer elements are drawn and compared.
+Problem problem_from(const Params& params) {
+  const std::int64_t bytes = params.integer("bytes");
+  if (bytes < 8 || bytes % 8 != 0) {
+    throw Error(ErrorKind::usage, "axis 'bytes' takes a multiple of 8, at least 8");
+  }
+  return {bytes / 8, DType::f64};
+}
+
+void run_case(worker::CaseContext& context) {
+  const Rung& rung = copy::find_rung(context.request().implementation);
+  if (context.is_law()) return worker::run_law(context, copy::laws(rung));
+  const Problem problem = problem_from(context.params());
+  if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
+  worker::OperatorCase made;
+  made.inputs = {{{"from", problem.dtype, {problem.elements}}}};
+  made.outputs = {{{"to", problem.dtype, {problem.elements}}}};
+  made.call = [problem, rung](const worker::Tensors& t) { rung.run(problem, {t.inputs[0], t.outputs[0]}, {}); };
+  // A copy is right to the bit or wrong.
+  made.expect = [](const worker::Tensors& t) {
+    return std::vector<worker::Expectation>{{to_doubles(t.inputs[0]), {0.0}}};
+  };
+  made.bytes = copy::traffic_bytes(problem);
+  worker::run_operator_case(context, made);
+}
+
+// 2^low, 2^(low + 2), …, 2^high.
+registry::Values every_second_power(int low, int high) {
+  registry::Values values;
+  for (int exponent = low; exponent <= high; exponent += 2) values.emplace_back(std::int64_t{1} << exponent);
+  return values;
+}
+
+double traffic(const Params& params) { return copy::traffic_bytes(problem_from(params)); }
+
+const registry::Experiment kCeilingCopy =
+    registry::experiment("ceiling_copy")
+        .title("The ceiling of memory: copying")
+        .question(
+            "How many bytes a second does this machine copy, from a size that fits the first cache to one that fits "
+            "none? "
+            "The best rate beyond the caches is the measured ceiling that other tables count in percent of.")
+        .protocol("hot")
+        .tags({"ceiling", "kernel"})
+        .axis("bytes", registry::pow2(12, 28), "of one side, a multiple of 8; as much is read as is written")
+        .preset("smoke", {{"bytes", {std::int64_t{1} << 12, std::int64_t{1} << 18}}})
+        .preset("laptop", {{"bytes", every_second_power(12, 28)},
+                           {"impl", {std::string("memcpy"), std::string("threads_streaming")}}})
+        .preset("paper", {{"bytes", registry::pow2(12, 32)}})
+        .implementations(registry::implementations_of(copy::ladder()))
+        .metric("time", "s", "median time of one call, with its 95 % interval")
+        .metric("gbps", "GB/s", "bytes read and bytes written over the time; reading a line to write it is not counted")
+        .metric("error_to", "1", "largest |to − from|: 0, or the copy is wrong")
+        .laws(registry::laws_of(copy::law_list()))
+        .bytes(traffic)
+        // The oracle and each look at the output hold a copy, too.
+        .memory([](const Params& params, std::string_view) { return 2 * traffic(params); })
+        .oom_is_an_answer()
+        .runs(run_case);
+SYSLAB_EXPERIMENT(kCeilingCopy);
+
+}  // namespace
+}  // namespace syslab

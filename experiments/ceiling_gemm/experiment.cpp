@@ -1,0 +1,105 @@
+// ceiling_gemm: how many multiply-adds a second this machine does; the question is in README.md beside this file.
+#include "ops/gemm/gemm.hpp"
+#include "ops/gemm/oracle.hpp"
+#include "ops/kept_workspace.hpp"
+#include "property_tests/gemm/laws.hpp"
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "worker/law_case.hpp"
+#include "worker/naive_error.hpp"
+#include "worker/operator_case.hpp"
+
+namespace syslab {
+namespace {
+
+using gemm::Problem;
+using gemm::Rung;
+
+// The naive kernel takes seconds beyond this: it is neither timed nor held against others there.
+constexpr std::int64_t kLargestNaive = 1024;
+
+Problem problem_from(const Params& params) {
+  const std::int64_t size = params.integer("size");
+  const Problem problem{size, size, size, parse_dtype(params.text("dtype")).value()};
+  gemm::validate(problem);
+  return problem;
+}
+
+worker::OperatorCase case_of(const Problem& p, const Rung& rung, std::uint64_t seed) {
+  worker::OperatorCase made;
+  made.inputs = {{{"a", p.dtype, {p.m, p.k}}}, {{"b", p.dtype, {p.k, p.n}}}};
+  made.outputs = {{{"c", p.dtype, {p.m, p.n}}}};
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p));
+  made.call = [p, rung, workspace](const worker::Tensors& t) {
+    rung.run(p, {t.inputs[0], t.inputs[1], t.outputs[0]}, workspace.lend(), {});
+  };
+  made.expect = [p, seed](const worker::Tensors& t) {
+    gemm::Oracle oracle = gemm::oracle(p, t.inputs[0], t.inputs[1], {.seed = seed});
+    return std::vector<worker::Expectation>{{std::move(oracle.value), std::move(oracle.tolerance), oracle.fraction}};
+  };
+  made.flops = gemm::flops(p);
+  made.bytes = gemm::bytes(p);
+  return made;
+}
+
+void run_case(worker::CaseContext& context) {
+  const Rung& rung = gemm::find_rung(context.request().implementation);
+  if (context.is_law()) return worker::run_law(context, gemm::laws(rung));
+  const Problem problem = problem_from(context.params());
+  if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
+  const std::uint64_t seed = context.request().seed;
+  worker::OperatorCase made = case_of(problem, rung, seed);
+  if (size_of(problem.dtype) == 2 && rung.name != "naive" && problem.n <= kLargestNaive) {
+    made.naive_error = worker::error_of(case_of(problem, gemm::find_rung("naive"), seed).call);
+  }
+  worker::run_operator_case(context, made);
+}
+
+// Matrices once, what the rung packs, and the oracle's doubles: A, B twice, C's value and tolerance.
+double predicted_bytes(const Params& params, std::string_view) {
+  const Problem problem = problem_from(params);
+  const double elements = 3.0 * static_cast<double>(problem.n) * static_cast<double>(problem.n);
+  return gemm::bytes(problem) + elements / 3 * sizeof(float) + elements * 2 * sizeof(double);
+}
+
+const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = std::string("fp16"),
+            kFp64 = std::string("fp64");
+const Value kTiled = std::string("tiled"), kOpenblas = std::string("openblas"), kNaive = std::string("naive");
+
+const registry::Experiment kCeilingGemm =
+    registry::experiment("ceiling_gemm")
+        .title("The ceiling of arithmetic: matrix products")
+        .question(
+            "How many multiply-adds a second does this machine do in a square matrix product, in which precision, and "
+            "from "
+            "which size on? The best rate from size 1024 on is the measured ceiling that other tables count in percent "
+            "of.")
+        .tags({"ceiling", "kernel"})
+        .axis("size", registry::pow2(8, 11), "m = n = k")
+        .closed_axis("dtype", {kFp32}, "of all three matrices; sums are carried in fp32, for fp64 in fp64",
+                     {kFp64, kBf16, kFp16})
+        .preset("smoke",
+                {{"size", {std::int64_t{256}}}, {"dtype", {kFp32, kBf16}}, {"impl", {kNaive, kTiled, kOpenblas}}})
+        .preset("laptop", {{"size", registry::pow2(8, 11)}, {"dtype", {kFp32, kFp64}}, {"impl", {kOpenblas}}})
+        .preset("paper", {{"size", registry::pow2(8, 12)},
+                          {"dtype", {kFp32, kFp64, kBf16, kFp16}},
+                          {"impl", {kNaive, kTiled, kOpenblas}}})
+        .implementations(registry::implementations_of(gemm::ladder()))
+        .metric("time", "s", "median time of one call, with its 95 % interval")
+        .metric("tflops", "TFLOP/s", "2·size³ over the time")
+        .metric("gbps", "GB/s", "each matrix once, over the time")
+        .metric("error_c", "1", "worst |C − reference| where largest beside its bound, tolerance_c")
+        .metric("peak_scratch_bytes", "B", "memory taken during a call: what is packed")
+        .laws(registry::laws_of(gemm::law_list()))
+        .skip_if("one dot product an element takes seconds beyond size 1024, and tells nothing new",
+                 [](const Params& params, std::string_view implementation) {
+                   return implementation == "naive" && params.integer("size") > kLargestNaive;
+                 })
+        .flops([](const Params& params) { return gemm::flops(problem_from(params)); })
+        .bytes([](const Params& params) { return gemm::bytes(problem_from(params)); })
+        .memory(predicted_bytes)
+        .runs(run_case);
+SYSLAB_EXPERIMENT(kCeilingGemm);
+
+}  // namespace
+}  // namespace syslab

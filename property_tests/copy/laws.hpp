@@ -1,0 +1,15 @@
+// The laws of the copy, each bound to one rung.
+#pragma once
+
+#include <vector>
+
+#include "check/law.hpp"
+#include "ops/copy/copy.hpp"
+#include "property_tests/statement.hpp"
+
+namespace syslab::copy {
+
+std::vector<check::Law> laws(const Rung& rung);
+std::vector<property::Statement> law_list();  // ids and statements, in the same order
+
+}  // namespace syslab::copy

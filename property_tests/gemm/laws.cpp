@@ -1,0 +1,200 @@
+#include "property_tests/gemm/laws.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "check/search.hpp"
+#include "ops/sum_of_products.hpp"
+#include "property_tests/draw.hpp"
+#include "property_tests/tensors.hpp"
+#include "property_tests/verdict.hpp"
+
+namespace syslab::gemm {
+namespace {
+
+using check::Contract;
+using check::GuardedTensor;
+using check::Observation;
+using property::demand_within;
+using property::Layout;
+
+constexpr int kRows = 0;                         // of C: the dimension that kernels cut into tiles
+constexpr std::int64_t kMostProducts = 200'000;  // m·n·k
+
+struct Subject {
+  const Rung& rung;
+  Contract contract;
+
+  bool exact() const { return contract == Contract::full && rung.deterministic; }
+  double allowed(double expected, double derived) const {
+    if (contract == Contract::full) return derived;
+    return std::max(derived, 1e-2 * (1 + std::abs(expected)));  // rtol and atol of the hand-out's tests
+  }
+};
+
+struct Sample {
+  Problem problem;
+  Layout layout = Layout::contiguous;
+  std::uint64_t seed = 0;
+  std::vector<double> a, b;
+};
+
+Sample draw_sample(const Subject& subject) {
+  const bool handout = subject.contract == Contract::handout;
+  const std::vector<std::int64_t> powers{16, 32, 64, 128};
+  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(300);
+  Sample sample;
+  Problem& p = sample.problem;
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    if (!subject.rung.supports(Problem{64, 64, 64, dtype})) dtypes.push_back(dtype);
+  }
+  p.dtype = property::draw("dtype", dtypes);
+  p.m = property::draw_size("m", sizes, sizes.back());
+  p.n = property::draw_size("n", sizes, std::max<std::int64_t>(kMostProducts / p.m / 16, sizes.front()));
+  p.k = property::draw_size("k", sizes, std::max(kMostProducts / (p.m * p.n), sizes.front()));
+  sample.layout = property::draw<Layout>(
+      "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
+  sample.seed = property::draw_seed();
+  RC_PRE(!subject.rung.supports(p).has_value());
+  sample.a = property::random_values(sample.seed, "a", p.m * p.k, p.dtype);
+  sample.b = property::random_values(sample.seed, "b", p.k * p.n, p.dtype);
+  return sample;
+}
+
+struct Call {
+  GuardedTensor a, b, c;
+};
+
+Call call(const Rung& rung, const Sample& sample) {
+  const Problem& p = sample.problem;
+  const auto matrix = [&](const char* name, const Shape& shape, const std::vector<double>& values) {
+    return property::input(name, p.dtype, shape, strides_of(shape, sample.layout), values);
+  };
+  const Shape shape{p.m, p.n};
+  Call made{matrix("a", {p.m, p.k}, sample.a), matrix("b", {p.k, p.n}, sample.b),
+            property::output("c", p.dtype, shape, strides_of(shape, sample.layout))};
+  rung.run(p, {made.a.view(), made.b.view(), made.c.view()}, {}, {});
+  return made;
+}
+
+void equals_oracle(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject);
+  const Problem& p = sample.problem;
+  const Call made = call(subject.rung, sample);
+  std::vector<double> expected, bound;
+  for (std::int64_t i = 0; i < p.m; ++i) {
+    for (std::int64_t j = 0; j < p.n; ++j) {
+      long double sum = 0, magnitude = 0;
+      for (std::int64_t k = 0; k < p.k; ++k) {
+        const long double term = static_cast<long double>(sample.a[static_cast<std::size_t>(i * p.k + k)]) *
+                                 sample.b[static_cast<std::size_t>(k * p.n + j)];
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      const auto value = static_cast<double>(sum);
+      expected.push_back(value);
+      bound.push_back(
+          subject.allowed(value, ops::sum_of_products_bound(p.dtype, p.k, value, static_cast<double>(magnitude))));
+    }
+  }
+  demand_within("c", made.c.view(), expected, bound, observation, kRows);
+}
+
+// One product is 1·a, the others are 0: nothing is rounded, in any order.
+void identity(const Subject& subject, Observation& observation) {
+  Sample sample = draw_sample(subject);
+  Problem& p = sample.problem;
+  p.k = p.n = std::min(p.k, p.n);
+  sample.a.resize(static_cast<std::size_t>(p.m * p.k));
+  sample.b.assign(static_cast<std::size_t>(p.k * p.n), 0.0);
+  for (std::int64_t i = 0; i < p.n; ++i) sample.b[static_cast<std::size_t>(i * p.n + i)] = 1;
+  RC_PRE(!subject.rung.supports(p).has_value());
+  const Call made = call(subject.rung, sample);
+  property::demand_equal("of A·I: c", to_doubles(made.c.view()), {p.m, p.n}, sample.a, observation, kRows);
+}
+
+void rows_stand_alone(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject);
+  const Problem& p = sample.problem;
+  const std::int64_t row = property::draw_below("row", 256) % p.m;
+  Sample changed = sample;
+  for (std::int64_t k = 0; k < p.k; ++k) changed.a[static_cast<std::size_t>(row * p.k + k)] = 3;
+  const std::vector<double> before = to_doubles(call(subject.rung, sample).c.view());
+  std::vector<double> after = to_doubles(call(subject.rung, changed).c.view());
+  // The changed row is equals_oracle's business.
+  std::copy_n(before.begin() + row * p.n, p.n, after.begin() + row * p.n);
+  std::vector<double> allowed{0.0};
+  if (!subject.exact()) {
+    allowed.clear();
+    for (const double value : before) allowed.push_back(subject.allowed(value, 1e-2 * (1 + std::abs(value))));
+  }
+  demand_within("with one row of A changed: c", after, {p.m, p.n}, before, allowed, observation, kRows);
+}
+
+void writes_nothing_outside(const Subject& subject, Observation& observation) {
+  const Sample sample = draw_sample(subject);
+  const Call made = call(subject.rung, sample);
+  for (const GuardedTensor* tensor : {&made.a, &made.b}) {
+    property::demand_unharmed(*tensor);
+    property::demand_equal("after the call: input " + tensor->spec().name, to_doubles(tensor->view()),
+                           tensor->spec().shape, tensor == &made.a ? sample.a : sample.b, observation, kRows);
+  }
+  property::demand_written(made.c);
+}
+
+struct Entry {
+  const char* id;
+  const char* statement;
+  void (*body)(const Subject&, Observation&);
+};
+
+constexpr Entry kEntries[] = {
+    {"gemm.equals_oracle", "C is within its derived bound of the exact product", equals_oracle},
+    {"gemm.identity", "A·I = A to the bit", identity},
+    {"gemm.rows_stand_alone", "changing a row of A changes no other row of C", rows_stand_alone},
+    {"gemm.writes_nothing_outside", "only C is written, and all of it, between the rows' ends", writes_nothing_outside},
+};
+
+// Why the rung cannot be asked at all, or nothing.
+std::optional<std::string> excuse(const Rung& rung) {
+  if (rung.device != device::Kind::cpu) return rung.name + " does not take tensors in host memory";
+  std::string reason;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    const auto refused = rung.supports(Problem{64, 64, 64, dtype});
+    if (!refused) return std::nullopt;
+    reason = *refused;
+  }
+  return reason;
+}
+
+check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
+  if (const auto reason = excuse(rung)) {
+    check::LawResult result;
+    result.message = *reason;
+    return result;
+  }
+  const Subject subject{rung, request.contract};
+  return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
+}
+
+}  // namespace
+
+std::vector<check::Law> laws(const Rung& rung) {
+  const auto kept = std::make_shared<const Rung>(rung);
+  std::vector<check::Law> bound;
+  for (const Entry& entry : kEntries) {
+    bound.push_back({entry.id, entry.statement,
+                     [kept, &entry](const check::LawRequest& request) { return search(entry, *kept, request); }});
+  }
+  return bound;
+}
+
+std::vector<property::Statement> law_list() {
+  std::vector<property::Statement> list;
+  for (const Entry& entry : kEntries) list.push_back({entry.id, entry.statement});
+  return list;
+}
+
+}  // namespace syslab::gemm

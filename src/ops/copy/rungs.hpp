@@ -1,0 +1,14 @@
+// The rungs of the copy, for copy.cpp to list.
+#pragma once
+
+#include "ops/copy/copy.hpp"
+
+namespace syslab::copy {
+
+Rung loop_rung();
+Rung memcpy_rung();
+Rung streaming_rung();
+Rung threads_rung();
+Rung threads_streaming_rung();
+
+}  // namespace syslab::copy

@@ -1,0 +1,28 @@
+// The exact product, as far as the next wider type is exact, beside the error a correct kernel may make.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ops/gemm/gemm.hpp"
+
+namespace syslab::gemm {
+
+// Row-major over C. Elements that were not computed hold NaN in both; `fraction` is the share of those that were.
+struct Oracle {
+  std::vector<double> value, tolerance;
+  double fraction = 1;
+};
+
+struct OracleOptions {
+  double budget = 1e8;  // multiply-adds
+  std::uint64_t seed = 0;
+};
+
+// Whole where m·n·k fits the budget. Beyond it the same number of elements of every row (at least one), at columns
+// drawn from the seed, so that every row, and with some thousand elements every tile of the usual sizes, is looked at.
+// Sums are carried in fp64, for fp64 problems in long double.
+Oracle oracle(const Problem& problem, const ConstTensorView& a, const ConstTensorView& b,
+              const OracleOptions& options = {});
+
+}  // namespace syslab::gemm

@@ -9,14 +9,13 @@
 namespace syslab::report {
 namespace {
 
-constexpr double kMargin = 0.05;       // beyond the outermost values, of the axis' length
-constexpr double kAutoLogRatio = 10;   // from here on `auto` is logarithmic
-constexpr double kWholeDecades = 1.5;  // as many at least, and tics at powers of ten are enough
+constexpr double kMargin = 0.05;      // beyond the outermost values, of the axis' length
+constexpr double kAutoLogRatio = 10;  // from here on `auto` is logarithmic
 
-// Six digits tell tics apart and hide that 0.1 has no exact form.
+// As many digits as tell tics apart and hide that 0.1 has no exact form.
 std::string label_of(double value) {
   const double size = std::abs(value);
-  if (size != 0 && (size < 1e-4 || size >= 1e7)) return fmt::format("{:.6g}", value);
+  if (size != 0 && (size < 1e-4 || size >= 1e7)) return fmt::format("{:.12g}", value);
   std::string text = fmt::format("{:.6f}", value);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
@@ -42,23 +41,17 @@ void add_linear_tics(Axis& axis, int most) {
   }
 }
 
-void add_decades(Axis& axis, int most) {
-  const double decades = std::log10(axis.high / axis.low);
+// Powers of ten, with those of `digits` times a power labelled, too; the others are small tics.
+void add_decades(Axis& axis, int most, const std::set<int>& digits) {
   const int first = static_cast<int>(std::floor(std::log10(axis.low)));
   const int last = static_cast<int>(std::ceil(std::log10(axis.high)));
-  const int stride = std::max(1, static_cast<int>(std::ceil(decades / most)));
-  const bool close = decades < kWholeDecades;
+  const int stride = std::max(1, (last - first + most - 1) / most);
   for (int exponent = first; exponent <= last; ++exponent) {
     for (int digit = 1; digit <= 9; ++digit) {
       const double at = digit * std::pow(10.0, exponent);
-      if (at < axis.low || at > axis.high) continue;
-      const bool labelled =
-          digit == 1 ? (exponent - first) % stride == 0 : close && (digit == 2 || digit == 5) && stride == 1;
-      if (labelled) {
-        axis.tics.push_back({at, label_of(at)});
-      } else if (stride == 1) {
-        axis.tics.push_back({at, ""});
-      }
+      if (at < axis.low || at > axis.high || (digit > 1 && stride > 1)) continue;
+      const bool labelled = digits.count(digit) != 0 && (exponent - first) % stride == 0;
+      axis.tics.push_back({at, labelled ? label_of(at) : ""});
     }
   }
 }
@@ -73,17 +66,33 @@ void add_powers_of_two(Axis& axis, int most) {
   }
 }
 
-bool labelled_enough(const Axis& axis) {
-  return std::count_if(axis.tics.begin(), axis.tics.end(), [](const Tic& tic) { return !tic.label.empty(); }) >= 2;
+int labels(const Axis& axis) {
+  return static_cast<int>(
+      std::count_if(axis.tics.begin(), axis.tics.end(), [](const Tic& tic) { return !tic.label.empty(); }));
 }
 
-// Where powers are too far apart to be seen, the range is so short that linear steps serve a logarithmic axis, too.
+// The coarsest tics of which enough can be seen. A range so short that even all digits are too few gets linear steps.
 void add_tics(Axis& axis, int most) {
-  if (!axis.logarithmic) return add_linear_tics(axis, most);
-  axis.base == 2 ? add_powers_of_two(axis, most) : add_decades(axis, most);
-  if (labelled_enough(axis)) return;
+  constexpr int kEnough = 3;
+  if (axis.logarithmic && axis.base == 2) {
+    add_powers_of_two(axis, most);
+    if (labels(axis) >= 2) return;
+  } else if (axis.logarithmic) {
+    for (const std::set<int>& digits : {std::set<int>{1}, {1, 3}, {1, 2, 5}}) {
+      axis.tics.clear();
+      add_decades(axis, most, digits);
+      if (labels(axis) >= kEnough) return;
+    }
+  }
   axis.tics.clear();
   add_linear_tics(axis, most);
+}
+
+bool powers_of_two(std::span<const double> values) {
+  return std::all_of(values.begin(), values.end(), [](double value) {
+    int exponent = 0;
+    return value > 0 && std::frexp(value, &exponent) == 0.5;
+  });
 }
 
 }  // namespace
@@ -102,7 +111,7 @@ Axis make_axis(const std::string& scale, std::span<const double> values, bool fr
     high = *largest;
   }
   axis.logarithmic = scale == "log2" || scale == "log10" || (scale == "auto" && low > 0 && high / low > kAutoLogRatio);
-  axis.base = scale == "log2" ? 2 : 10;
+  axis.base = scale == "log2" || (scale == "auto" && powers_of_two(values)) ? 2 : 10;
   if (axis.logarithmic) {
     // A single value stands in the middle; the square root keeps away from both ends of what a double holds.
     const double factor = high > low ? std::pow(high / low, kMargin) : 2.0;

@@ -50,7 +50,12 @@ struct FigureData {
   std::vector<FigurePanel> panels;      // none: nothing can be drawn
   std::vector<std::string> notes;       // what is not in the picture, and why
 
-  bool has_names() const { return names.size() > 1 || (names.size() == 1 && !names.front().empty()); }
+  // Names are told beside the picture: not where there is but one, of samples or bars that nothing else is confused
+  // with.
+  bool has_names() const {
+    const bool alone = kind == FigureKind::trace || kind == FigureKind::bars;
+    return names.size() > 1 || (!alone && names.size() == 1 && !names.front().empty());
+  }
 };
 
 // Error(internal) when a column that the header names is not in the result.

@@ -22,9 +22,9 @@ constexpr std::array<int, 6> kHollowMarks{6, 4, 8, 12, 10, 14};
 
 // In pixels of the SVG; the PDF has the same proportions.
 constexpr double kWidth = 720, kSoloHeight = 360, kPanelHeight = 250;
-constexpr double kLine = 16;        // of text
-constexpr double kCharacter = 6.5;  // on average, of the sans-serif fonts that readers have
-constexpr double kGap = 14, kSwatch = 22, kRightEdge = 10, kTicRoom = 12;
+constexpr double kLine = 16;      // of text
+constexpr double kCharacter = 7;  // on average, of the wider sans-serif fonts that readers have
+constexpr double kGap = 14, kSwatch = 22, kRightEdge = 10, kTicRoom = 14, kTicWidth = 40;
 constexpr std::size_t kLongestName = 24;
 constexpr double kPixelsAnInch = 96;
 
@@ -62,7 +62,8 @@ std::string fitted(const std::string& text, std::size_t most) {
 struct EndLabel {
   double at = 0;  // pixels from the top of the picture
   std::string text;
-  std::optional<std::size_t> series;  // nothing: a ceiling
+  std::optional<std::size_t> series;  // nothing: a line in ink
+  bool broken = false;                // the line in ink, as ceilings are
 };
 
 // Moves labels apart that would cover each other, within [top, bottom], keeping their order.
@@ -121,58 +122,65 @@ class Script {
   const char* ink() const { return terminal_ == Terminal::svg ? kInk : "#000000"; }
   bool bars() const { return data_.kind == FigureKind::bars; }
 
-  // --- scales, the same for all panels ---
+  // --- scales: the same for all panels, but for the times of a trace, which differ from case to case ---
 
-  void make_axes() {
-    std::vector<double> xs, ys;
-    bool ceilings = false;
-    for (const FigurePanel& panel : data_.panels) {
-      for (const FigureSeries& series : panel.series) {
-        for (const FigurePoint& point : series.points) {
-          xs.push_back(point.x);
-          for (const double y : {point.y, point.low, point.high}) {
-            if (std::isfinite(y)) ys.push_back(y);
-          }
-        }
+  static void collect(const FigurePanel& panel, std::vector<double>& xs, std::vector<double>& ys) {
+    const auto add = [&](double y, double low, double high) {
+      for (const double value : {y, low, high}) {
+        if (std::isfinite(value)) ys.push_back(value);
       }
-      for (const auto* lines : {&panel.ceilings, &panel.middles}) {
-        for (const FigureLine& one : *lines) {
-          for (const double y : {one.y, one.low, one.high}) {
-            if (std::isfinite(y)) ys.push_back(y);
-          }
-        }
-      }
-      ceilings = ceilings || !panel.ceilings.empty();
-      for (const FigureRoof& roof : panel.roofs) {
-        const double ridge = roof.peak / roof.bandwidth * 1e3;
-        xs.push_back(ridge);
-        ys.push_back(roof.peak);
+    };
+    for (const FigureSeries& series : panel.series) {
+      for (const FigurePoint& point : series.points) {
+        xs.push_back(point.x);
+        add(point.y, point.low, point.high);
       }
     }
-    right_ = right_margin(ceilings);
-    const double plot_height = (columns_ == 1 ? kSoloHeight : kPanelHeight) - 80;
-    y_axis_ = make_axis(data_.y_scale, ys, data_.kind != FigureKind::trace, static_cast<int>(plot_height / 36));
-    std::size_t widest = 1;
-    for (const Tic& tic : y_axis_.tics) widest = std::max(widest, characters(tic.label));
-    left_ = static_cast<double>(widest) * kCharacter + kTicRoom + 4;
-    const double plot_width = panel_width_ - left_ - right_;
-    if (bars()) {
-      x_axis_.low = -0.5;
-      x_axis_.high = static_cast<double>(data_.categories.size()) - 0.5;
-      std::size_t longest = 0;
-      for (std::size_t i = 0; i < data_.categories.size(); ++i) {
-        x_axis_.tics.push_back({static_cast<double>(i), fitted(data_.categories[i], kLongestName)});
-        longest = std::max(longest, characters(x_axis_.tics.back().label));
-      }
-      const double room = plot_width / static_cast<double>(data_.categories.size());
-      slanted_ = static_cast<double>(longest) * kCharacter > room - 4;
-      if (slanted_) slant_room_ = static_cast<double>(longest) * kCharacter * 0.5;
-    } else {
-      x_axis_ = make_axis(data_.x_scale, xs, false, static_cast<int>(plot_width / 48));
+    for (const auto* lines : {&panel.ceilings, &panel.middles}) {
+      for (const FigureLine& one : *lines) add(one.y, one.low, one.high);
+    }
+    for (const FigureRoof& roof : panel.roofs) {
+      xs.push_back(ridge(roof));
+      ys.push_back(roof.peak);
     }
   }
 
-  double right_margin(bool ceilings) const {
+  static double ridge(const FigureRoof& roof) { return roof.peak / roof.bandwidth * 1e3; }
+
+  void make_axes() {
+    std::vector<double> xs;
+    std::vector<std::vector<double>> ys(trace() ? data_.panels.size() : 1);
+    for (std::size_t i = 0; i < data_.panels.size(); ++i) collect(data_.panels[i], xs, ys[trace() ? i : 0]);
+    const double plot_height = (columns_ == 1 ? kSoloHeight : kPanelHeight) - 80;
+    std::size_t widest = 1;
+    for (const std::vector<double>& values : ys) {
+      y_axes_.push_back(make_axis(data_.y_scale, values, !trace(), static_cast<int>(plot_height / 36)));
+      for (const Tic& tic : y_axes_.back().tics) widest = std::max(widest, characters(tic.label));
+    }
+    right_ = right_margin();
+    left_ = static_cast<double>(widest) * kCharacter + kTicRoom;
+    const double plot_width = panel_width_ - left_ - right_;
+    if (bars()) {
+      make_axis_of_categories(plot_width);
+    } else {
+      x_axis_ = make_axis(data_.x_scale, xs, false, static_cast<int>(plot_width / kTicWidth));
+    }
+  }
+
+  void make_axis_of_categories(double plot_width) {
+    x_axis_.low = -0.5;
+    x_axis_.high = static_cast<double>(data_.categories.size()) - 0.5;
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < data_.categories.size(); ++i) {
+      x_axis_.tics.push_back({static_cast<double>(i), fitted(data_.categories[i], kLongestName)});
+      longest = std::max(longest, characters(x_axis_.tics.back().label));
+    }
+    const double length = static_cast<double>(longest) * kCharacter;
+    slanted_ = length > plot_width / static_cast<double>(data_.categories.size()) - 4;
+    if (slanted_) slant_room_ = length * 0.5;
+  }
+
+  double right_margin() const {
     std::size_t longest = 0;
     if (data_.has_names()) {
       for (const std::string& name : data_.names) longest = std::max(longest, characters(fitted(name, kLongestName)));
@@ -182,7 +190,7 @@ class Script {
         for (const FigureLine& one : *lines) longest = std::max(longest, characters(fitted(one.label, kLongestName)));
       }
     }
-    if (longest == 0 && !ceilings) return kRightEdge + kGap;
+    if (longest == 0) return kRightEdge + kGap;
     return kSwatch + 14 + static_cast<double>(longest) * kCharacter + kRightEdge;
   }
 
@@ -200,6 +208,7 @@ class Script {
     line("set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}", 1 - box_.y / height_,
          1 - (box_.y + box_.h) / height_);
     scale('x', x_axis_);
+    y_axis_ = y_axes_[trace() ? index : 0];
     scale('y', y_axis_);
     const auto most = static_cast<std::size_t>((panel_width_ - 8) / kCharacter);
     if (!panel.title.empty()) place_text(x + 4, y + 12, fitted(panel.title, most), "left");
@@ -207,7 +216,7 @@ class Script {
     place_text(box_.x + box_.w / 2, box_.y + box_.h + kLine + 16 + slant_room_, fitted(data_.x_label, most), "center");
     lines_across(panel);
     label_ends(panel);
-    plot(panel, index);
+    plot(panel);
   }
 
   std::string roof_text(const FigurePanel& panel) const {
@@ -249,11 +258,11 @@ class Script {
       if (std::isfinite(middle.low) && std::isfinite(middle.high)) {
         line(
             "set object rectangle from graph 0, first {:.9g} to graph 1, first {:.9g} behind "
-            "fillcolor rgb '{}' fillstyle transparent solid 0.25 noborder",
-            middle.low, middle.high, kColours[1]);
+            "fillcolor rgb '{}' fillstyle transparent solid 0.18 noborder",
+            middle.low, middle.high, ink());
       }
       line("set arrow from graph 0, first {0:.9g} to graph 1, first {0:.9g} nohead lw 1.5 lc rgb '{1}'", middle.y,
-           kColours[1]);
+           ink());
     }
   }
 
@@ -265,10 +274,10 @@ class Script {
       if (!data_.has_names()) break;
       const std::string& name = data_.names[series.style];
       const double at = bars() ? box_.y : pixel_of(series.points.back().y);
-      labels.push_back({at, name, series.style});
+      labels.push_back({at, name, series.style, false});
     }
-    for (const FigureLine& ceiling : panel.ceilings) labels.push_back({pixel_of(ceiling.y), ceiling.label, {}});
-    for (const FigureLine& middle : panel.middles) labels.push_back({pixel_of(middle.y), middle.label, 1});
+    for (const FigureLine& ceiling : panel.ceilings) labels.push_back({pixel_of(ceiling.y), ceiling.label, {}, true});
+    for (const FigureLine& middle : panel.middles) labels.push_back({pixel_of(middle.y), middle.label, {}, false});
     spread(labels, box_.y + 4, box_.y + box_.h - 4);
     const double left = box_.x + box_.w + 6;
     for (const EndLabel& label : labels) {
@@ -276,7 +285,7 @@ class Script {
       const std::string ends = fmt::format("from screen {:.5f},{:.5f} to screen {:.5f},{:.5f}", left / kWidth, y,
                                            (left + kSwatch) / kWidth, y);
       if (!label.series) {
-        line("set arrow {} nohead lw 1.2 dt (5,3) lc rgb '{}'", ends, ink());
+        line("set arrow {} nohead lw 1.2 dt {} lc rgb '{}'", ends, label.broken ? "(5,3)" : "solid", ink());
       } else if (bars()) {
         const double half = 5 / height_;
         line("set object rectangle from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} fillcolor rgb '{}' {}",
@@ -284,13 +293,11 @@ class Script {
              fill(*label.series));
       } else {
         const Style style = style_of(*label.series);
-        const bool is_line = data_.kind == FigureKind::lines || panel.middles.size() > 0;
-        if (is_line)
-          line("set arrow {} nohead lw 1.8 dt {} lc rgb '{}'", ends, trace() ? "solid" : style.dash, style.colour);
-        if (!trace()) {
-          line("set label '' at screen {:.5f},{:.5f} point pt {} ps 0.55 lc rgb '{}'", (left + kSwatch / 2) / kWidth, y,
-               style.mark, style.colour);
+        if (data_.kind == FigureKind::lines) {
+          line("set arrow {} nohead lw 1.8 dt {} lc rgb '{}'", ends, style.dash, style.colour);
         }
+        line("set label '' at screen {:.5f},{:.5f} point pt {} ps 0.55 lc rgb '{}'", (left + kSwatch / 2) / kWidth, y,
+             trace() ? 7 : style.mark, style.colour);
       }
       place_text(left + kSwatch + 5, label.at, fitted(label.text, kLongestName), "left");
     }
@@ -312,7 +319,7 @@ class Script {
     return name;
   }
 
-  void plot(const FigurePanel& panel, std::size_t) {
+  void plot(const FigurePanel& panel) {
     std::vector<std::string> drawn;
     for (const FigureRoof& roof : panel.roofs) drawn.push_back(roof_line(roof));
     for (std::size_t i = 0; i < panel.series.size(); ++i) {
@@ -343,10 +350,9 @@ class Script {
       if (point.flagged) flagged.push_back(points.back());
     }
     if (trace()) {
-      // A dot is a range without extent with round ends: one path for all of them, where points would be as many
-      // shapes.
-      drawn.push_back(fmt::format("{} using 1:3:(0):($4-$3) with vectors nohead lw 2.6 lc rgb '{}'", block(intervals),
-                                  style.colour));
+      // A dot is a short line with round ends: one path for all of them, where marks would be as many shapes.
+      drawn.push_back(fmt::format("{} using ($1-{:.9g}):3:({:.9g}):($4-$3) with vectors nohead lw 3 lc rgb '{}'",
+                                  block(intervals), dot_length() / 2, dot_length(), style.colour));
       if (!flagged.empty()) {
         drawn.push_back(fmt::format("{} using 1:2 with points pt 2 ps 0.6 lw 1.2 lc rgb '{}'", block(flagged), ink()));
       }
@@ -369,6 +375,8 @@ class Script {
     }
   }
 
+  double dot_length() const { return (x_axis_.high - x_axis_.low) * 0.5 / box_.w; }
+
   struct Box {
     double x = 0, y = 0, w = 0, h = 0;
   };
@@ -379,6 +387,7 @@ class Script {
   std::size_t columns_ = 1, rows_ = 1;
   double height_ = 0, panel_width_ = 0, left_ = 0, right_ = 0, slant_room_ = 0;
   bool slanted_ = false;
+  std::vector<Axis> y_axes_;  // one, or one a panel
   Axis x_axis_, y_axis_;
   Box box_;
   std::string text_;

@@ -96,7 +96,7 @@ TEST(Figures, EveryEmbeddedOneIsWhole) {
       if (sources.back().experiment.empty()) sources.back().experiment = "flash_forward";
     }
   }
-  ASSERT_GE(sources.size(), 2U);
+  ASSERT_GE(sources.size(), 7U);
   for (const Figure& figure : draw_figures(sources, fixture.store())) {
     EXPECT_EQ(figure.svg, "") << figure.id;
     EXPECT_EQ(figure.missing.find("Not measured; `syslab run "), 0U) << figure.id << ": " << figure.missing;

@@ -7,7 +7,7 @@
 -- interval: low, high
 -- series: implementation
 -- panel: mask, dtype, head_dim, batch, heads, heads_kv, protocol, device
--- note: Both axes are logarithmic: a line with slope 2 is a time that grows with the square of the length.
+-- note: On logarithmic axes a line with slope 2 is a time that grows with the square of the length.
 SELECT params ->> '$.seq' AS seq, iif(is_good, time_ms, NULL) AS time, low_ms AS low, high_ms AS high,
        implementation || iif(is_mine, ' (mine)', '') AS implementation, iif(params ->> '$.causal', 'causal', 'full') AS mask,
        params ->> '$.dtype' AS dtype, params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch,

@@ -1,0 +1,24 @@
+-- figure: lines
+-- title: Rate of the forward pass over sequence length
+-- caption: Operations on unmasked pairs over the median time; the broken line is the fastest matrix product measured on
+--   this machine in the same dtype.
+-- experiment: flash_forward
+-- x: seq|tokens|log2
+-- y: rate|TFLOP/s|linear
+-- series: implementation
+-- panel: mask, dtype, head_dim, batch, heads, heads_kv, protocol, device
+-- ceiling: ceiling|measured GEMM|syslab run ceiling_gemm
+WITH gemm AS MATERIALIZED (
+  SELECT comparability_key, params ->> '$.dtype' AS dtype, tflops FROM v_measured
+   WHERE experiment = 'ceiling_gemm' AND is_good
+)
+SELECT params ->> '$.seq' AS seq, iif(is_good, tflops, NULL) AS rate,
+       (SELECT max(g.tflops) FROM gemm g WHERE g.comparability_key = m.comparability_key AND g.dtype = m.params ->> '$.dtype')
+         AS ceiling,
+       implementation || iif(is_mine, ' (mine)', '') AS implementation, iif(params ->> '$.causal', 'causal', 'full') AS mask,
+       params ->> '$.dtype' AS dtype, params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch,
+       params ->> '$.heads' AS heads, params ->> '$.heads_kv' AS heads_kv, protocol, device, status, run_uid
+  FROM v_measured m
+ WHERE experiment = ?1 AND status NOT IN ('skipped', 'unsupported') AND implementation <> 'reference'
+   AND params ->> '$.seq_k' IN (0, params ->> '$.seq') AND params ->> '$.align' = 'top_left'
+ ORDER BY head_dim <> 64, dtype <> 'fp32', dtype, head_dim, mask DESC, batch, heads, heads_kv, protocol, device, row_order, seq;

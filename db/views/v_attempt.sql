@@ -1,6 +1,7 @@
 -- One row an attempt, with what was asked and how it ended. `status` is 'running' while there is no end; a real end
 -- outweighs an `aborted` that was written for a writer thought dead. `checked`: something was compared and nothing was
--- wrong. Most other views stand on this one.
+-- wrong. `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by merge or import
+-- from somebody who is not vouched for. Most other views stand on this one.
 CREATE VIEW v_attempt AS
 SELECT a.id                                  AS attempt_id,
        a.uid                                 AS attempt_uid,
@@ -25,6 +26,8 @@ SELECT a.id                                  AS attempt_id,
        i.digest                              AS implementation_digest,
        i.language,
        i.is_mine,
+       iif(i.is_mine, sub.author, NULL)      AS author,
+       coalesce(ar.trusted, 1)               AS measured_here,
        p.role,
        p.world_size,
        p.task,
@@ -50,6 +53,9 @@ SELECT a.id                                  AS attempt_id,
   JOIN plan_case p      ON p.run_id = a.run_id AND p.seq = a.plan_seq
   JOIN case_def c       ON c.id = p.case_id
   JOIN implementation i ON i.id = p.implementation_id
+  LEFT JOIN run_submission rs ON rs.run_id = a.run_id
+  LEFT JOIN submission sub    ON sub.id = rs.submission_id
+  LEFT JOIN arrival ar        ON ar.run_uid = r.uid
   LEFT JOIN attempt_facts f ON f.attempt_id = a.id
   LEFT JOIN attempt_event e ON e.attempt_id = a.id AND e.status NOT IN ('started', 'heartbeat')
         AND NOT EXISTS (SELECT 1 FROM attempt_event x

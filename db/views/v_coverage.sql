@@ -1,7 +1,7 @@
 -- Implementations × laws: the newest outcome of every law that was ever planned, 'not_run' where none was reached.
 CREATE VIEW v_coverage AS
-SELECT experiment, implementation, is_mine, law, contract, outcome, cases_run, message, check_uid, run_uid, started_at
-  FROM (SELECT c.experiment, i.name AS implementation, i.is_mine, p.law,
+SELECT experiment, implementation, is_mine, author, law, contract, outcome, cases_run, message, check_uid, run_uid, started_at
+  FROM (SELECT c.experiment, i.name AS implementation, i.is_mine, iif(i.is_mine, sub.author, NULL) AS author, p.law,
                coalesce(k.contract, c.params ->> '$.contract') AS contract,
                coalesce(k.outcome, 'not_run')                  AS outcome,
                coalesce(k.cases_run, 0)                        AS cases_run,
@@ -10,7 +10,7 @@ SELECT experiment, implementation, is_mine, law, contract, outcome, cases_run, m
                r.uid                                           AS run_uid,
                r.started_at,
                -- By what was found last; a law that was planned again but not reached hides no older finding.
-               row_number() OVER (PARTITION BY c.experiment, i.name, i.is_mine, p.law,
+               row_number() OVER (PARTITION BY c.experiment, i.name, i.is_mine, iif(i.is_mine, sub.author, NULL), p.law,
                                                coalesce(k.contract, c.params ->> '$.contract')
                                       ORDER BY k.uid IS NOT NULL AND k.outcome <> 'not_run' DESC,
                                                r.started_at DESC, k.uid DESC) AS newest
@@ -18,6 +18,8 @@ SELECT experiment, implementation, is_mine, law, contract, outcome, cases_run, m
           JOIN run r            ON r.id = p.run_id
           JOIN case_def c       ON c.id = p.case_id
           JOIN implementation i ON i.id = p.implementation_id
+          LEFT JOIN run_submission rs ON rs.run_id = p.run_id
+          LEFT JOIN submission sub ON sub.id = rs.submission_id
           LEFT JOIN attempt a      ON a.run_id = p.run_id AND a.plan_seq = p.seq
           LEFT JOIN check_result k ON k.attempt_id = a.id AND k.name = p.law
          WHERE p.task = 'law')

@@ -1,8 +1,10 @@
--- v_result of the newest ok attempt for each case, implementation, world size, kind of machine and protocol.
+-- v_result of the newest ok attempt for each case, implementation, author, world size, kind of machine and protocol;
+-- what was measured here and what came from elsewhere each have their newest.
 CREATE VIEW v_latest AS
 SELECT v.*
   FROM (SELECT attempt_id,
-               row_number() OVER (PARTITION BY case_id, implementation, is_mine, world_size, comparability_key, protocol
+               row_number() OVER (PARTITION BY case_id, implementation, is_mine, author, measured_here, world_size,
+                                               comparability_key, protocol
                                       ORDER BY run_started_at DESC, attempt_uid DESC) AS newest
           FROM v_attempt
          WHERE status = 'ok' AND task = 'measure') pick

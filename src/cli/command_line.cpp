@@ -103,6 +103,9 @@ class Grammar {
         ->type_name("");
     many(app, "--impl", "NAME", options.implementations, "Implementations, globs (default: all)");
     many(app, "--mine", "NAME=FILE", options.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
+    app.add_option("--author", options.author, "Alias under which --mine is handed in (default: its NAME)")
+        ->envname("SYSLAB_AUTHOR")
+        ->type_name("ALIAS");
     app.add_option("--preset", options.preset, "smoke, laptop, paper: a named choice of axis values")
         ->type_name("NAME");
     app.add_option("--handout", options.handout, "Only experiments that this hand-out poses: 2025 or 2026")
@@ -161,6 +164,7 @@ class Grammar {
     CLI::App& report = verb("report", "Tables and sentences from what is stored");
     report.add_option("NAME", report_.experiments, "Experiments (default: all)")->type_name("");
     one_of(report.add_option("--handout", report_.handout, "2025 or 2026 (default)"), "YEAR", {"2025", "2026"});
+    report.add_flag("--leaderboard", report_.leaderboard, "Only the ranking of implementations, case by case");
     output(report, report_.format, report_.output);
   }
 
@@ -190,6 +194,21 @@ class Grammar {
 
     CLI::App& merge = verb("merge", "Add what other databases hold", kMore);
     merge.add_option("DB", merge_.databases, "Database files")->required()->type_name("");
+    merge.add_flag("--trust", merge_.trust, "Their runs count as measured here: shards of one sweep, not a hand-in");
+
+    CLI::App& import = verb("import", "Take in results that another program measured (JSON lines)", kMore);
+    import.add_option("FILE", import_.files, "Logs of the worker protocol, an object a line")
+        ->required()
+        ->type_name("");
+    import.add_option("--author", import_.author, "Alias of whoever hands them in")->type_name("ALIAS");
+
+    CLI::App& prune = verb("prune", "A smaller copy of the database; the old one stays", kMore);
+    prune.add_option("-o,--output", prune_.output, "The new file; without it prune only tells")->type_name("FILE");
+    prune.add_option("--keep", prune_.keep, "The newest N runs")->type_name("N")->check(whole_number, "");
+    prune.add_option("--younger-than", prune_.younger_than, "Runs of the last 36h, 90d")->type_name("DURATION");
+    many(prune, "--run", "RUN", prune_.runs, "This run, too");
+    many(prune, "--drop", "RUN", prune_.drop, "Not this run");
+    prune.add_flag("!--no-samples", prune_.samples, "Without raw samples: medians and intervals stay");
 
     verb("env", "Facts about this machine and this build", kMore);
     verb("doctor", "Is this machine fit to measure? Findings and remedies", kMore);
@@ -207,6 +226,8 @@ class Grammar {
     if (name == "replay") return replay_;
     if (name == "query") return query_;
     if (name == "merge") return merge_;
+    if (name == "import") return import_;
+    if (name == "prune") return prune_;
     if (name == "env") return EnvOptions{};
     if (name == "doctor") return DoctorOptions{};
     return WorkerOptions{};
@@ -276,6 +297,8 @@ class Grammar {
   ReplayOptions replay_;
   QueryOptions query_;
   MergeOptions merge_;
+  ImportOptions import_;
+  PruneOptions prune_;
 };
 
 }  // namespace

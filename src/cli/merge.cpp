@@ -22,7 +22,7 @@ Exit execute(const Context& context, const MergeOptions& options) {
   store::Store store = open_for_writing(context);
   Json merged = Json::array();
   for (const std::string& file : options.databases) {
-    const store::MergeCounts counts = store.merge(file);
+    const store::MergeCounts counts = store.merge(file, {.trusted = options.trust});
     if (context.console.json()) {
       merged.push_back({{"database", file},
                         {"runs", counts.runs},

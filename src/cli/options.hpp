@@ -27,6 +27,7 @@ struct SelectionOptions {
   std::vector<std::string> mine;  // "me=kernel.so"
   std::string handout;
   std::uint64_t seed = 0;
+  std::string author;  // alias under which --mine is handed in; empty: SYSLAB_AUTHOR, else the name given to --mine
 };
 
 struct ListOptions {
@@ -79,6 +80,7 @@ struct ReportOptions {
   std::string handout = "2026";
   std::string format;  // empty: Markdown
   std::string output;  // empty: standard output
+  bool leaderboard = false;
 };
 
 struct QueryOptions {
@@ -89,15 +91,30 @@ struct QueryOptions {
 
 struct MergeOptions {
   std::vector<std::string> databases;
+  bool trust = false;  // their runs count as measured here
+};
+
+struct ImportOptions {
+  std::vector<std::string> files;
+  std::string author;
+};
+
+// Which runs a smaller copy keeps; pinned ones always.
+struct PruneOptions {
+  std::string output;               // empty: only told
+  std::optional<std::size_t> keep;  // the newest N
+  std::string younger_than;         // "90d"
+  std::vector<std::string> runs, drop;
+  bool samples = true;
 };
 
 struct EnvOptions {};
 struct DoctorOptions {};
 struct WorkerOptions {};
 
-using VerbOptions =
-    std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
-                 ReportOptions, QueryOptions, MergeOptions, EnvOptions, DoctorOptions, WorkerOptions>;
+using VerbOptions = std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions,
+                                 ReplayOptions, ReportOptions, QueryOptions, MergeOptions, ImportOptions, PruneOptions,
+                                 EnvOptions, DoctorOptions, WorkerOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -33,6 +33,9 @@ plan::Selection to_selection(const SelectionOptions& options) {
   selection.preset = options.preset;
   selection.implementations = options.implementations;
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
+  if (!selection.mine.empty()) {
+    selection.author = options.author.empty() ? selection.mine.front().name : options.author;
+  }
   selection.handout = options.handout;
   selection.root_seed = options.seed;
   return selection;

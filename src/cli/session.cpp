@@ -163,6 +163,7 @@ store::RowId begin_run(const Context& context, store::Store& store, const std::s
   run.argv.insert(run.argv.end(), context.arguments.begin(), context.arguments.end());
   run.protocol_json = to_json(conditions).dump();
   run.root_seed = std::to_string(plan.root_seed);
+  run.author = plan.author;
   run.environment_json = facts.dump();
   run.comparability_key = runner::comparability_key(facts);
   run.build_json = to_json(build_info()).dump();

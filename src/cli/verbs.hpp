@@ -26,6 +26,8 @@ Exit execute(const Context& context, const ReplayOptions& options);
 Exit execute(const Context& context, const ReportOptions& options);
 Exit execute(const Context& context, const QueryOptions& options);
 Exit execute(const Context& context, const MergeOptions& options);
+Exit execute(const Context& context, const ImportOptions& options);
+Exit execute(const Context& context, const PruneOptions& options);
 Exit execute(const Context& context, const EnvOptions& options);
 Exit execute(const Context& context, const DoctorOptions& options);
 Exit execute(const Context& context, const WorkerOptions& options);

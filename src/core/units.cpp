@@ -111,15 +111,16 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
 }
 
 std::optional<Nanoseconds> parse_duration(std::string_view text) {
-  constexpr std::array<Scale, 9> kSuffixes{{{"ns", 1},
-                                            {"us", 1e3},
-                                            {"µs", 1e3},
-                                            {"ms", 1e6},
-                                            {"s", 1e9},
-                                            {"m", 60e9},
-                                            {"min", 60e9},
-                                            {"h", 3600e9},
-                                            {"", 1e9}}};
+  constexpr std::array<Scale, 10> kSuffixes{{{"ns", 1},
+                                             {"us", 1e3},
+                                             {"µs", 1e3},
+                                             {"ms", 1e6},
+                                             {"s", 1e9},
+                                             {"m", 60e9},
+                                             {"min", 60e9},
+                                             {"h", 3600e9},
+                                             {"d", 86400e9},
+                                             {"", 1e9}}};
   double total = 0;
   std::string_view rest = take_spaces(text);
   if (rest.empty()) return std::nullopt;

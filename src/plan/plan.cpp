@@ -58,6 +58,7 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
 Plan empty_plan(const Selection& selection) {
   Plan plan;
   plan.mine = selection.mine;
+  plan.author = selection.author;
   plan.root_seed = selection.root_seed;
   return plan;
 }

@@ -36,6 +36,7 @@ struct Selection {
   std::optional<std::string> preset;
   std::vector<std::string> implementations;  // --impl, globs; empty: all
   std::vector<MineSpec> mine;
+  std::string author;   // alias of whoever hands in `mine`
   std::string handout;  // "", "2025", "2026": experiments that the hand-out poses
   std::uint64_t root_seed = 0;
 };
@@ -64,6 +65,7 @@ struct PlannedCase {
 struct Plan {
   std::vector<PlannedCase> cases;
   std::vector<MineSpec> mine;
+  std::string author;
   std::uint64_t root_seed = 0;
 };
 

@@ -62,23 +62,6 @@ Verdict without_end(const Ending& ending, const OomWitness& witness) {
   return {Status::crashed, how};
 }
 
-// The worker's own word, held against its records.
-Verdict with_end(const Ending& ending) {
-  const worker::EndRecord& end = *ending.end;
-  if (end.status != Status::ok) return {end.status, end.detail};
-  bool checked = false;
-  for (const worker::Record& record : ending.records) {
-    const auto* check = std::get_if<worker::CheckRecord>(&record);
-    if (check == nullptr) continue;
-    if (check->outcome == "falsified" || check->outcome == "error") {
-      return {Status::check_failed, fmt::format("check '{}' is {}: {}", check->name, check->outcome, check->message)};
-    }
-    checked = checked || check->outcome == "passed" || check->outcome == "gave_up";
-  }
-  if (!checked) return {Status::error, "the case ended without having checked anything"};
-  return {Status::ok, end.detail};
-}
-
 Verdict decide(const Ending& ending, const RunOptions& options, const OomWitness& witness) {
   if (!ending.not_started.empty()) return {Status::error, ending.not_started};
   if (ending.interrupted != 0) {
@@ -89,7 +72,9 @@ Verdict decide(const Ending& ending, const RunOptions& options, const OomWitness
     return {Status::timeout, fmt::format("stopped after {}{}", format_duration(options.timeout), seen)};
   }
   if (!ending.protocol_error.empty()) return {Status::error, ending.protocol_error};
-  return ending.end ? with_end(ending) : without_end(ending, witness);
+  if (!ending.end) return without_end(ending, witness);
+  const worker::EndRecord end = believed(*ending.end, ending.records);
+  return {end.status, end.detail};
 }
 
 // Of a process that had other cases before, the kernel's account at its exit is not this case's: then the worker's own
@@ -135,6 +120,21 @@ void note_shared_memory(Ending& ending) {
 }
 
 }  // namespace
+
+worker::EndRecord believed(const worker::EndRecord& end, std::span<const worker::Record> records) {
+  if (end.status != Status::ok) return end;
+  bool checked = false;
+  for (const worker::Record& record : records) {
+    const auto* check = std::get_if<worker::CheckRecord>(&record);
+    if (check == nullptr) continue;
+    if (check->outcome == "falsified" || check->outcome == "error") {
+      return {Status::check_failed, fmt::format("check '{}' is {}: {}", check->name, check->outcome, check->message)};
+    }
+    checked = checked || check->outcome == "passed" || check->outcome == "gave_up";
+  }
+  if (!checked) return {Status::error, "the case ended without having checked anything"};
+  return end;
+}
 
 std::uint64_t OomWitness::kills() {
   return counter("/proc/vmstat", "oom_kill") + counter("/sys/fs/cgroup/memory.events", "oom_kill");

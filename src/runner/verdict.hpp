@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,5 +40,9 @@ class OomWitness {
 };
 
 Launch judge(Ending& ending, const RunOptions& options, const OomWitness& witness);
+
+// An end as far as its records support it: `ok` without a check that passed becomes `error`, `ok` beside a falsified
+// check becomes `check_failed`.
+worker::EndRecord believed(const worker::EndRecord& end, std::span<const worker::Record> records);
 
 }  // namespace syslab::runner

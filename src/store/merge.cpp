@@ -23,22 +23,39 @@ struct TableToMerge {
   std::array<Reference, 3> references{};
   // Columns that name a row everywhere, where others refer to it by its local id. Empty: nobody does.
   std::string_view identity = {};
+  // Which rows belong to the wanted runs, where the references alone do not say so.
+  std::string_view belongs = {};
 };
 
 constexpr Reference kOfAttempt{"attempt_id", "attempt"};
 
 // In an order in which every reference goes to a table above.
 constexpr std::array kFacts{
-    TableToMerge{"environment", {}, "uid"},
-    TableToMerge{"build", {}, "uid"},
-    TableToMerge{"implementation", {}, "uid"},
-    TableToMerge{"case_def", {}, "uid"},
-    TableToMerge{"run", {{{"environment_id", "environment"}, {"build_id", "build"}}}, "uid"},
+    TableToMerge{
+        "environment", {}, "uid", "o.id IN (SELECT environment_id FROM other.run WHERE uid IN temp.wanted_run)"},
+    TableToMerge{"build", {}, "uid", "o.id IN (SELECT build_id FROM other.run WHERE uid IN temp.wanted_run)"},
+    TableToMerge{"implementation",
+                 {},
+                 "uid",
+                 "o.id IN (SELECT p.implementation_id FROM other.plan_case p JOIN other.run r ON r.id = p.run_id "
+                 "WHERE r.uid IN temp.wanted_run)"},
+    TableToMerge{"case_def",
+                 {},
+                 "uid",
+                 "o.id IN (SELECT p.case_id FROM other.plan_case p JOIN other.run r ON r.id = p.run_id "
+                 "WHERE r.uid IN temp.wanted_run)"},
+    TableToMerge{
+        "run", {{{"environment_id", "environment"}, {"build_id", "build"}}}, "uid", "o.uid IN temp.wanted_run"},
     TableToMerge{"plan_case", {{{"run_id", "run"}, {"case_id", "case_def"}, {"implementation_id", "implementation"}}}},
-    TableToMerge{"pin"},
-    TableToMerge{"submission", {}, "uid"},
+    TableToMerge{"pin", {}, {}, "o.run_uid IN temp.wanted_run"},
+    TableToMerge{"submission",
+                 {},
+                 "uid",
+                 "o.id IN (SELECT s.submission_id FROM other.run_submission s JOIN other.run r ON r.id = s.run_id "
+                 "WHERE r.uid IN temp.wanted_run)"},
     TableToMerge{"submission_implementation",
                  {{{"submission_id", "submission"}, {"implementation_id", "implementation"}}}},
+    TableToMerge{"run_submission", {{{"run_id", "run"}, {"submission_id", "submission"}}}},
     TableToMerge{"comparison", {{{"run_id", "run"}}}, "uid"},
     TableToMerge{"comparison_block", {{{"comparison_id", "comparison"}}}},
     TableToMerge{"comparison_sweep", {{{"comparison_id", "comparison"}}}},
@@ -99,6 +116,8 @@ Translation translate(Connection& db, const TableToMerge& table) {
 
 std::string joined(std::span<const std::string> parts) { return fmt::format("{}", fmt::join(parts, ", ")); }
 
+std::string_view wanted(const TableToMerge& table) { return table.belongs.empty() ? "true" : table.belongs; }
+
 // temp.map_TABLE: the other file's ids and ours.
 void make_map(Connection& db, const TableToMerge& table) {
   const Translation t = translate(db, table);
@@ -109,14 +128,14 @@ void make_map(Connection& db, const TableToMerge& table) {
   }
   db.execute(
       fmt::format("CREATE TEMP TABLE map_{0} (other_id INTEGER PRIMARY KEY, id INTEGER NOT NULL);"
-                  "INSERT INTO temp.map_{0} SELECT o.id, m.id {1} JOIN main.{0} m ON {2}",
-                  table.name, t.from, condition));
+                  "INSERT INTO temp.map_{0} SELECT o.id, m.id {1} JOIN main.{0} m ON {2} WHERE {3}",
+                  table.name, t.from, condition, wanted(table)));
 }
 
 std::int64_t copy_rows(Connection& db, const TableToMerge& table) {
   const Translation t = translate(db, table);
-  db.execute(fmt::format("INSERT INTO main.{} ({}) SELECT {} {} WHERE true ON CONFLICT DO NOTHING", table.name,
-                         joined(t.columns), joined(t.expressions), t.from));
+  db.execute(fmt::format("INSERT INTO main.{} ({}) SELECT {} {} WHERE {} ON CONFLICT DO NOTHING", table.name,
+                         joined(t.columns), joined(t.expressions), t.from, wanted(table)));
   const std::int64_t added = db.changes();
   if (!table.identity.empty()) make_map(db, table);
   return added;
@@ -152,9 +171,44 @@ void drop_map(Connection& db, const TableToMerge& table) {
   if (!table.identity.empty()) db.execute(fmt::format("DROP TABLE temp.map_{}", table.name));
 }
 
-MergeCounts merge_attached(Connection& db, const std::filesystem::path& other) {
+// temp.wanted_run: uids of the other file's runs to take.
+void choose_runs(Connection& db, const MergeOptions& options, const std::filesystem::path& other) {
+  db.execute("CREATE TEMP TABLE wanted_run (uid TEXT PRIMARY KEY) WITHOUT ROWID");
+  if (!options.runs) return db.execute("INSERT INTO temp.wanted_run SELECT uid FROM other.run");
+  for (const std::string& uid : *options.runs) {
+    Statement(db, "INSERT OR IGNORE INTO temp.wanted_run SELECT uid FROM other.run WHERE uid = ?").run(uid);
+  }
+  const auto found = db.integer("SELECT count(*) FROM temp.wanted_run");
+  if (found < static_cast<std::int64_t>(options.runs->size())) {
+    throw Error(ErrorKind::internal,
+                fmt::format("'{}' has {} of the {} runs asked for", other.string(), found, options.runs->size()));
+  }
+}
+
+// Before runs are copied: of those that are not here yet it is remembered that they were measured elsewhere. One that
+// is trusted now and was not before has been vouched for since.
+void note_arrivals(Connection& db, const MergeOptions& options, const std::filesystem::path& other,
+                   const std::string& now) {
+  if (options.keep_arrivals) {
+    return db.execute(
+        "INSERT INTO main.arrival SELECT * FROM other.arrival WHERE run_uid IN temp.wanted_run ON CONFLICT DO NOTHING");
+  }
+  Statement(db,
+            "INSERT INTO main.arrival (run_uid, at, how, source, trusted) "
+            "SELECT w.uid, ?1, coalesce(a.how, 'merge'), coalesce(a.source, ?2), ?3 AND coalesce(a.trusted, 1) "
+            "  FROM temp.wanted_run w LEFT JOIN other.arrival a ON a.run_uid = w.uid "
+            " WHERE w.uid NOT IN (SELECT uid FROM main.run) "
+            "    OR w.uid IN (SELECT run_uid FROM main.arrival) AND ?3 "
+            "ON CONFLICT (run_uid) DO UPDATE SET trusted = max(trusted, excluded.trusted)")
+      .run(now, other.filename().string(), options.trusted);
+}
+
+MergeCounts merge_attached(Connection& db, const std::filesystem::path& other, const MergeOptions& options,
+                           const std::string& now) {
   MergeCounts counts;
   Transaction transaction(db);
+  choose_runs(db, options, other);
+  note_arrivals(db, options, other, now);
   for (const TableToMerge& table : kFacts) {
     const std::int64_t added = copy_rows(db, table);
     if (table.name == "run") {
@@ -165,21 +219,23 @@ MergeCounts merge_attached(Connection& db, const std::filesystem::path& other) {
     }
   }
   counts.attempts = copy_rows(db, kAttempt);
-  counts.already_there = db.integer("SELECT count(*) FROM other.attempt") - counts.attempts;
+  counts.already_there = db.integer("SELECT count(*) FROM temp.map_attempt") - counts.attempts;
   check_same(db, kAttempt, "uid", other);
   copy_rows(db, kComparisonAttempt);  // before finished attempts are forgotten: the comparison may be new
 
   // Findings before events: an end that arrives with this merge must not make its own findings look merged already.
   db.execute("CREATE TEMP TABLE every_attempt AS SELECT * FROM temp.map_attempt");
   forget_finished_attempts(db);
-  for (const TableToMerge& table : kFindings) copy_rows(db, table);
+  for (const TableToMerge& table : kFindings) {
+    if (options.samples || table.name != "sample") copy_rows(db, table);
+  }
   db.execute("DELETE FROM temp.map_attempt; INSERT INTO temp.map_attempt SELECT * FROM temp.every_attempt");
   copy_rows(db, kEvents);
 
   for (const TableToMerge& table : kFacts) drop_map(db, table);
   for (const TableToMerge& table : kFindings) drop_map(db, table);
   drop_map(db, kAttempt);
-  db.execute("DROP TABLE temp.every_attempt");
+  db.execute("DROP TABLE temp.every_attempt; DROP TABLE temp.wanted_run");
   transaction.commit();
   return counts;
 }
@@ -204,7 +260,7 @@ class Attached {
 
 }  // namespace
 
-MergeCounts Store::merge(const std::filesystem::path& other) {
+MergeCounts Store::merge(const std::filesystem::path& other, const MergeOptions& options) {
   Connection& db = impl_->writable();
   std::error_code ignored;
   if (std::filesystem::equivalent(impl_->path, other, ignored)) {
@@ -212,7 +268,7 @@ MergeCounts Store::merge(const std::filesystem::path& other) {
   }
   const OpenedFile file = open_for_reading(other, impl_->options);
   const Attached attached(db, file.uri);
-  return merge_attached(db, other);
+  return merge_attached(db, other, options, impl_->options.now());
 }
 
 }  // namespace syslab::store

@@ -28,6 +28,8 @@ struct RunRow {
   std::string environment_json;  // facts
   std::string comparability_key;
   std::string build_json;  // core/build_info.hpp
+  // An alias of whoever handed in the --mine implementations of the plan: they become one submission. Empty: nobody's.
+  std::string author;
 };
 
 // An implementation as it stood when measured.
@@ -139,6 +141,16 @@ struct MergeCounts {
   std::int64_t runs = 0, attempts = 0, already_there = 0;
 };
 
+// What merge() takes, and what is remembered of where it came from.
+struct MergeOptions {
+  std::optional<std::vector<std::string>> runs;  // uids; nothing: all
+  bool samples = true;                           // raw samples too; what was computed from them comes in any case
+  // Whether the runs that arrive count as measured here (shards of one sweep). Never true for runs that the other file
+  // itself has from somebody it does not trust.
+  bool trusted = false;
+  bool keep_arrivals = false;  // a copy of a store, not a meeting of two: where runs came from stays as it is
+};
+
 struct OpenOptions;  // store/options.hpp: what tests put in place of the machine
 
 // For one thread at a time. A store must not be used in a child made by fork(): the child opens its own.
@@ -201,7 +213,11 @@ class Store {
   std::string journal_mode() const;  // "wal"; "delete" on a network file system
 
   // Adds everything of `other` that is not here yet; again changes nothing.
-  MergeCounts merge(const std::filesystem::path& other);
+  MergeCounts merge(const std::filesystem::path& other, const MergeOptions& options = {});
+  // A run that was made elsewhere, whole, in one transaction. `digest` is the source's: when it was taken in before,
+  // nothing is written and nothing returned. Otherwise the run's uid.
+  std::optional<std::string> import_run(const RunRow& run, const std::vector<PlanRow>& plan,
+                                        const std::vector<AttemptRow>& attempts, const std::string& digest);
 
   struct Impl;
 

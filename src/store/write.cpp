@@ -8,7 +8,9 @@
 #include "core/ids.hpp"
 #include "store/impl.hpp"
 #include "store/records.hpp"
+#include "store/submission.hpp"
 #include "store/utf8.hpp"
+#include "store/write.hpp"
 
 namespace syslab::store {
 namespace {
@@ -138,19 +140,42 @@ Json facts_of(const AttemptRow& row) {
 
 }  // namespace
 
-RowId Store::begin_run(const RunRow& run, const std::vector<PlanRow>& plan) {
-  Connection& db = impl_->writable();
-  Transaction transaction(db);
+RowId write_run(Connection& db, const RunRow& run, const std::vector<PlanRow>& plan, const std::string& started_at) {
   const RowId environment = ensure_environment(db, run);
   const RowId build = ensure_build(db, run);
   db.cached(
         "INSERT INTO run (uid, environment_id, build_id, verb, started_at, label, argv, protocol, root_seed) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .run(run.uid.empty() ? new_uuid7() : run.uid, environment, build, run.verb, impl_->options.now(),
-           unless_empty(run.label), dump(Json(run.argv)), canonical_object(run.protocol_json, "the protocol"),
-           run.root_seed);
+      .run(run.uid.empty() ? new_uuid7() : run.uid, environment, build, run.verb, started_at, unless_empty(run.label),
+           dump(Json(run.argv)), canonical_object(run.protocol_json, "the protocol"), run.root_seed);
   const RowId id = db.last_insert_rowid();
   for (const PlanRow& row : plan) write_plan_row(db, id, row);
+  if (!run.author.empty()) register_submission(db, id, run.author, started_at);
+  return id;
+}
+
+std::string write_attempt(Connection& db, RowId run, const AttemptRow& row, const std::string& now,
+                          const Writer& writer) {
+  const std::string uid = row.uid.empty() ? new_uuid7() : row.uid;
+  const std::string ended_at = row.ended_at.empty() ? now : row.ended_at;
+  RowId attempt = 0;
+  if (const std::optional<RowId> announced = find_attempt(db, uid)) {
+    attempt = *announced;
+    check_open(db, attempt, run, row);
+  } else {
+    attempt = insert_attempt(db, run, row.plan_seq, uid, row.started_at.empty() ? ended_at : row.started_at, writer);
+  }
+  Json facts = facts_of(row);
+  write_records(db, attempt, uid, row.records, facts);
+  db.cached("INSERT INTO attempt_facts (attempt_id, facts) VALUES (?, ?)").run(attempt, dump(facts));
+  write_event(db, attempt, ended_at, worker::to_string(row.status), message_json(row.detail));
+  return uid;
+}
+
+RowId Store::begin_run(const RunRow& run, const std::vector<PlanRow>& plan) {
+  Connection& db = impl_->writable();
+  Transaction transaction(db);
+  const RowId id = write_run(db, run, plan, impl_->options.now());
   transaction.commit();
   return id;
 }
@@ -190,21 +215,8 @@ void Store::heartbeat(const std::string& attempt_uid) {
 
 std::string Store::finish_attempt(RowId run, const AttemptRow& row) {
   Connection& db = impl_->writable();
-  const std::string uid = row.uid.empty() ? new_uuid7() : row.uid;
-  const std::string ended_at = row.ended_at.empty() ? impl_->options.now() : row.ended_at;
   Transaction transaction(db);
-  RowId attempt = 0;
-  if (const std::optional<RowId> announced = find_attempt(db, uid)) {
-    attempt = *announced;
-    check_open(db, attempt, run, row);
-  } else {
-    attempt = insert_attempt(db, run, row.plan_seq, uid, row.started_at.empty() ? ended_at : row.started_at,
-                             impl_->options.writer);
-  }
-  Json facts = facts_of(row);
-  write_records(db, attempt, uid, row.records, facts);
-  db.cached("INSERT INTO attempt_facts (attempt_id, facts) VALUES (?, ?)").run(attempt, dump(facts));
-  write_event(db, attempt, ended_at, worker::to_string(row.status), message_json(row.detail));
+  std::string uid = write_attempt(db, run, row, impl_->options.now(), impl_->options.writer);
   transaction.commit();
   return uid;
 }

@@ -1,0 +1,198 @@
+#include "cli/import_log.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "core/ids.hpp"
+#include "core/text.hpp"
+#include "core/units.hpp"
+#include "runner/environment.hpp"
+#include "runner/verdict.hpp"
+
+namespace syslab::cli {
+namespace {
+
+using registry::Axis;
+using registry::Experiment;
+
+// A missing key and a null are the same, as everywhere in the protocol.
+std::string text_of(const Json& json, const char* key, const std::string& otherwise = {}) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return otherwise;
+  if (!found->is_string())
+    throw Error(ErrorKind::usage, fmt::format("'{}' must be a text, found {}", key, found->dump()));
+  return found->get<std::string>();
+}
+
+Json object_of(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  if (found == json.end() || found->is_null()) return Json::object();
+  if (!found->is_object()) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' must be an object, found {}", key, found->dump()));
+  }
+  return *found;
+}
+
+Value typed_value(const Experiment& experiment, const Axis& axis, const Json& json) {
+  Value value = value_from_json(json);
+  const Value& like = axis.values.front();
+  if (std::holds_alternative<double>(like) && std::holds_alternative<std::int64_t>(value)) {
+    value = static_cast<double>(std::get<std::int64_t>(value));
+  }
+  if (value.index() != like.index() || !axis.accepts(value)) {
+    throw Error(ErrorKind::usage, fmt::format("axis '{}' of {} does not take {}; it takes values like {}", axis.name,
+                                              experiment.id, json.dump(), to_string(like)));
+  }
+  return value;
+}
+
+// Every axis of the experiment, once. An axis with a single declared value may be left out.
+Params params_of(const Experiment& experiment, const Json& given) {
+  std::vector<std::string> known;
+  Params params;
+  for (const Axis& axis : experiment.axes) {
+    known.push_back(axis.name);
+    const auto found = given.find(axis.name);
+    if (found != given.end()) {
+      params.set(axis.name, typed_value(experiment, axis, *found));
+    } else if (axis.values.size() == 1) {
+      params.set(axis.name, axis.values.front());
+    } else {
+      throw Error(ErrorKind::usage, fmt::format("params say nothing of axis '{}' of {}", axis.name, experiment.id));
+    }
+  }
+  for (const auto& [name, value] : given.items()) {
+    if (!params.has(name)) throw Error(ErrorKind::usage, unknown_name("axis of " + experiment.id, name, known));
+  }
+  return params;
+}
+
+class Reader {
+ public:
+  Reader(const registry::Registry& registry, std::string_view text)
+      : registry_(registry), digest_(sha256_hex(text)), now_(utc_now()) {
+    set_run(Json::object());
+  }
+
+  void take(const Json& line) {
+    const std::string type = line.is_object() ? text_of(line, "type") : "";
+    if (type == "run") {
+      if (!read_.plan.empty()) throw Error(ErrorKind::usage, "'run' comes first, before every case");
+      set_run(line);
+    } else if (type == "case") {
+      if (open_) throw Error(ErrorKind::usage, "a case begins before the one before it has its 'end'");
+      begin(line);
+    } else if (type == "hello" || type == "bye" || type == "progress") {
+      // What a recorded conversation also holds.
+    } else if (!open_) {
+      throw Error(ErrorKind::usage, fmt::format("'{}' stands outside a case; a case begins with type 'case'", type));
+    } else {
+      add(worker::record_from_json(line), line);
+    }
+  }
+
+  ImportedRun finish() {
+    if (open_) throw Error(ErrorKind::usage, "the last case has no 'end'; the log is cut short");
+    if (read_.plan.empty()) throw Error(ErrorKind::usage, "there is no case in it");
+    return std::move(read_);
+  }
+
+ private:
+  void set_run(const Json& line) {
+    store::RunRow& run = read_.run;
+    run.verb = "import";
+    run.label = text_of(line, "label");
+    run.author = text_of(line, "author");
+    run.root_seed = text_of(line, "seed", "0");
+    started_at_ = text_of(line, "started_at", now_);
+    Json protocol = object_of(line, "protocol");
+    if (!protocol.contains("name")) protocol["name"] = "imported";
+    run.protocol_json = protocol.dump();
+    run.build_json = object_of(line, "build").dump();
+    const Json environment = object_of(line, "environment");
+    run.environment_json = environment.dump();
+    // A machine that nobody described is comparable with nothing but itself in this log.
+    run.comparability_key =
+        environment.empty() ? sha256_hex("imported " + digest_) : runner::comparability_key(environment);
+  }
+
+  void begin(const Json& line) {
+    const Experiment& experiment = registry_.find(text_of(line, "experiment"));
+    if (text_of(line, "task", "measure") != "measure") {
+      throw Error(ErrorKind::usage, "only measured cases can be imported, no searches of laws");
+    }
+    store::PlanRow row;
+    row.seq = static_cast<int>(read_.plan.size());
+    row.experiment = experiment.id;
+    row.version = text_of(line, "version", experiment.version);
+    row.params = params_of(experiment, object_of(line, "params"));
+    row.case_uid = case_uid(row.experiment, row.version, row.params);
+    row.implementation.name = text_of(line, "implementation");
+    if (row.implementation.name.empty()) throw Error(ErrorKind::usage, "a case needs the name of its 'implementation'");
+    // Somebody's, even under the name of one of ours: this binary did not run it.
+    row.implementation.is_mine = true;
+    row.implementation.language = text_of(line, "language", "unknown");
+    row.implementation.digest = text_of(line, "digest", "log " + digest_);
+    row.world_size = line.value("world_size", 1);
+    row.task = "measure";
+    row.seed = text_of(line, "seed", "0");
+    read_.plan.push_back(std::move(row));
+    store::AttemptRow attempt;
+    attempt.plan_seq = read_.plan.back().seq;
+    attempt.started_at = text_of(line, "started_at", started_at_);
+    read_.attempts.push_back(std::move(attempt));
+    facts_ = {{"imported", true}};
+    open_ = true;
+  }
+
+  void add(worker::Record record, const Json& line) {
+    store::AttemptRow& attempt = read_.attempts.back();
+    if (const auto* fact = std::get_if<worker::FactRecord>(&record)) {
+      facts_.update(Json::parse(fact->json));
+    } else if (const auto* end = std::get_if<worker::EndRecord>(&record)) {
+      const worker::EndRecord believed = runner::believed(*end, attempt.records);
+      attempt.status = believed.status;
+      attempt.detail = believed.detail;
+      attempt.ended_at = text_of(line, "ended_at", attempt.started_at);
+      attempt.facts_json = facts_.dump();
+      open_ = false;
+    } else {
+      attempt.records.push_back(std::move(record));
+    }
+  }
+
+  const registry::Registry& registry_;
+  ImportedRun read_;
+  std::string digest_, now_, started_at_;
+  Json facts_;
+  bool open_ = false;  // a case has begun and not ended
+};
+
+}  // namespace
+
+ImportedRun read_log(const registry::Registry& registry, std::string_view text, const std::string& shown_as) {
+  Reader reader(registry, text);
+  std::size_t number = 0;
+  try {
+    for (const std::string& line : split(text, '\n')) {
+      ++number;
+      if (trim(line).empty()) continue;
+      const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      if (!json.is_object()) throw Error(ErrorKind::usage, "this is no JSON object");
+      reader.take(json);
+    }
+    return reader.finish();
+  } catch (const Error& error) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}', line {}: {}; nothing was imported", shown_as, number, error.what()));
+  } catch (const Json::exception& error) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}', line {}: {}; nothing was imported", shown_as, number, error.what()));
+  }
+}
+
+}  // namespace syslab::cli

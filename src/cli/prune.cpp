@@ -1,0 +1,134 @@
+// prune: a new database with the runs that are worth keeping. The old one stays as it is: nothing is ever deleted.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/selection.hpp"
+#include "cli/stored_case.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+
+namespace syslab::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Candidate {
+  std::string uid, verb, started_at, label;
+  bool pinned = false;
+  double age_s = 0;
+  bool kept = false;
+};
+
+std::vector<Candidate> candidates(const store::Store& store) {
+  const store::ResultSet found = store.query(
+      "SELECT uid, verb, started_at, coalesce(label, ''), uid IN (SELECT run_uid FROM pin),"
+      "       (julianday('now') - julianday(started_at)) * 86400.0"
+      "  FROM run ORDER BY started_at DESC, uid DESC");
+  std::vector<Candidate> runs;
+  for (const auto& row : found.rows) {
+    runs.push_back({.uid = row[0].text,
+                    .verb = row[1].text,
+                    .started_at = row[2].text,
+                    .label = row[3].text,
+                    .pinned = row[4].integer != 0,
+                    .age_s = row[5].real});
+  }
+  return runs;
+}
+
+// Newest first in `runs`. What is named, recent or pinned stays; without any rule everything does.
+void choose(std::vector<Candidate>& runs, const PruneOptions& options, const store::Store& store) {
+  std::vector<std::string> named, dropped;
+  const auto resolve = [&](const std::vector<std::string>& from, std::vector<std::string>& into) {
+    for (const std::string& text : from) {
+      const auto run = store.find_run(text);
+      if (!run) throw Error(ErrorKind::usage, fmt::format("there is no run '{}' in this database", text));
+      into.push_back(run->uid);
+    }
+  };
+  resolve(options.runs, named);
+  resolve(options.drop, dropped);
+  const bool any_rule = options.keep || !options.younger_than.empty() || !named.empty();
+  const double youngest_s =
+      options.younger_than.empty() ? 0 : Seconds(duration_option("--younger-than", options.younger_than)).count();
+  std::size_t place = 0;
+  for (Candidate& run : runs) {
+    const bool is_named = std::ranges::find(named, run.uid) != named.end();
+    const bool is_dropped = std::ranges::find(dropped, run.uid) != dropped.end();
+    if (is_dropped && run.pinned) {
+      throw Error(ErrorKind::usage, fmt::format("run {} is pinned; a pinned run is kept", run.uid));
+    }
+    run.kept = run.pinned ||
+               (!is_dropped && (!any_rule || is_named || place < options.keep.value_or(0) || run.age_s < youngest_s));
+    ++place;
+  }
+}
+
+// Written beside its place and renamed once it is whole.
+void write_copy(const fs::path& source, const fs::path& target, const std::vector<std::string>& runs, bool samples) {
+  const fs::path partial = target.string() + ".partial";
+  const auto clean = [&] {
+    std::error_code ignored;
+    for (const char* end : {"", "-wal", "-shm", "-journal"}) fs::remove(partial.string() + end, ignored);
+  };
+  clean();
+  try {
+    {
+      store::Store copy = store::Store::open(partial, store::Mode::create);
+      copy.merge(source, {.runs = runs, .samples = samples, .keep_arrivals = true});
+    }
+    fs::rename(partial, target);
+  } catch (...) {
+    clean();
+    throw;
+  }
+  clean();
+}
+
+Json to_json(const Candidate& run) {
+  return {{"run", run.uid},     {"verb", run.verb},     {"started_at", run.started_at},
+          {"label", run.label}, {"pinned", run.pinned}, {"kept", run.kept}};
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const PruneOptions& options) {
+  require_database(context);
+  const fs::path source = context.global.database, target = options.output;
+  if (!target.empty() && fs::exists(target)) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' is there already; prune writes a new file", target.string()));
+  }
+  std::vector<Candidate> runs;
+  {
+    const store::Store store = store::Store::open(source, store::Mode::read_only);
+    runs = candidates(store);
+    choose(runs, options, store);
+  }
+  std::vector<std::string> kept;
+  Json list = Json::array();
+  for (const Candidate& run : runs) {
+    if (run.kept) kept.push_back(run.uid);
+    list.push_back(to_json(run));
+    if (!context.console.json()) {
+      context.console.print(fmt::format("{}  {}  {:8} {}{}{}\n", run.kept ? "keep" : "drop", run.uid, run.verb,
+                                        run.started_at, run.pinned ? "  pinned" : "",
+                                        run.label.empty() ? "" : "  " + run.label));
+    }
+  }
+  if (!target.empty()) write_copy(source, target, kept, options.samples);
+  if (context.console.json()) {
+    context.console.print_document({{"runs", list}, {"output", options.output}});
+  } else if (target.empty()) {
+    context.console.note("nothing was written: --output FILE makes the new database");
+  } else {
+    context.console.print(fmt::format("{}: {} of {}, {} instead of {}\n", target.string(),
+                                      counted(static_cast<std::int64_t>(kept.size()), "run"), runs.size(),
+                                      format_bytes(fs::file_size(target)), format_bytes(fs::file_size(source))));
+  }
+  return Exit::well;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,21 @@
+// Writing a run and its attempts, inside the caller's transaction: of what happens here, case by case, and of what
+// arrives whole from elsewhere.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "store/connection.hpp"
+#include "store/store.hpp"
+#include "store/writer.hpp"
+
+namespace syslab::store {
+
+// The run with its shared facts and its plan. `run.uid` empty: a new one is made.
+RowId write_run(Connection& db, const RunRow& run, const std::vector<PlanRow>& plan, const std::string& started_at);
+
+// A finished attempt with all it found; returns its uid. `now` is its end where it names none.
+std::string write_attempt(Connection& db, RowId run, const AttemptRow& row, const std::string& now,
+                          const Writer& writer);
+
+}  // namespace syslab::store

@@ -1,0 +1,150 @@
+"""Hand-ins of several people: kept apart, merged, ranked, imported, and pruned."""
+import json
+import os
+import shutil
+import unittest
+
+from lab import Lab
+
+MINE = os.environ["SYSLAB_MINE"]
+SMALL = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=true", "--impl", "me", "--laws", "none",
+         "--protocol", "quick")
+
+
+def log_lines(**changes):
+    """A log of one case of weighted_sum, as another program might write it."""
+    case = {"type": "case", "experiment": "weighted_sum", "implementation": "theirs", "language": "Rust",
+            "params": {}}
+    case.update(changes.pop("case", {}))
+    return [
+        {"type": "run", "author": "eve", "label": "from her laptop", "protocol": {"name": "do_bench"}},
+        case,
+        {"type": "check", "name": "reference:y", "outcome": changes.pop("outcome", "passed"), "worst_error": 1e-7,
+         "tolerance": 1e-6},
+        {"type": "sample", "series": "time", "unit": "s", "values": [1e-4, 1.1e-4, 1.2e-4]},
+        {"type": "metric", "name": "time", "unit": "s", "value": 1.1e-4, "low": 1e-4, "high": 1.2e-4, "n": 3},
+        {"type": "end", "status": "ok", "detail": ""},
+    ]
+
+
+class Submissions(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def hand_in(self, author, spec, *, db=None):
+        more = ("--db", db) if db else ()
+        self.syslab("run", "flash_forward", *SMALL, "--mine", f"me={MINE}/{spec}", "--author", author, *more)
+
+    def write_log(self, lines, name="theirs.jsonl"):
+        path = self.folder / name
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        return path
+
+    def params(self):
+        """Axes of weighted_sum at their first values."""
+        axes = self.json("describe", "weighted_sum")["axes"]
+        return {axis["name"]: axis["values"][0] for axis in axes}
+
+    def test_two_people_with_one_name_for_their_kernels_stay_apart(self):
+        theirs = self.folder / "theirs.db"
+        self.hand_in("ada", "plain.py:Naive")
+        self.hand_in("grace", "function.py:Flash", db=theirs)
+        self.syslab("merge", theirs)
+        self.syslab("merge", theirs)
+        rows = self.sql("SELECT author, measured_here FROM v_newest WHERE implementation = 'me' ORDER BY author")
+        self.assertEqual(rows, [("ada", 1), ("grace", 0)])
+        self.assertEqual(self.sql("SELECT count(*) FROM submission"), [(2,)])
+        board = self.syslab("report", "--leaderboard", "--to", "json").stdout
+        self.assertIn("self-reported", board)
+        self.assertIn("verified", board)
+        self.assert_intact()
+
+    def test_handing_in_the_same_file_again_is_the_same_submission(self):
+        self.hand_in("ada", "plain.py:Naive")
+        self.hand_in("ada", "plain.py:Naive")
+        self.assertEqual(self.sql("SELECT count(*) FROM submission"), [(1,)])
+        self.assertEqual(self.sql("SELECT count(*) FROM run_submission"), [(2,)])
+
+    def test_shards_that_are_vouched_for_count_as_measured_here(self):
+        shard, relayed = self.folder / "shard.db", self.folder / "relayed.db"
+        self.hand_in("ada", "plain.py:Naive", db=shard)
+        self.syslab("merge", shard)
+        self.assertEqual(self.sql("SELECT trusted FROM arrival"), [(0,)])
+        self.syslab("merge", shard, "--trust")
+        self.assertEqual(self.sql("SELECT trusted FROM arrival"), [(1,)])
+        # What one was only told, one cannot vouch for by passing it on.
+        self.syslab("merge", shard, "--db", relayed)
+        third = self.folder / "third.db"
+        self.syslab("merge", relayed, "--trust", "--db", third)
+        self.assertEqual(self.sql("SELECT trusted FROM arrival", db=third), [(0,)])
+
+    def test_a_log_of_another_program_is_taken_in_once(self):
+        log = self.write_log(log_lines(case={"params": self.params()}))
+        self.syslab("import", log)
+        again = self.syslab("import", log)
+        self.assertIn("already there", again.stdout)
+        row = self.sql("SELECT author, implementation, is_mine, measured_here, status, value FROM v_latest"
+                       " WHERE metric = 'time'")
+        self.assertEqual(row, [("eve", "theirs", 1, 0, "ok", 1.1e-4)])
+        self.assert_intact()
+
+    def test_an_imported_ok_is_believed_as_far_as_it_was_checked(self):
+        lines = log_lines(case={"params": self.params()})
+        del lines[2]
+        self.syslab("import", self.write_log(lines))
+        self.assertEqual(self.sql("SELECT status FROM v_attempt"), [("error",)])
+        self.syslab("import", self.write_log(log_lines(case={"params": self.params()}, outcome="falsified"), "b.jsonl"))
+        self.assertEqual(self.sql("SELECT status FROM v_attempt ORDER BY status"), [("check_failed",), ("error",)])
+
+    def test_a_log_with_a_mistake_is_refused_whole_with_its_line(self):
+        whole = self.params()
+        some_axis = next(name for name, value in whole.items() if isinstance(value, int) and value is not True)
+        spoilt = {
+            "unknown axis": log_lines(case={"params": {**whole, "sek": 1}}),
+            "does not take": log_lines(case={"params": {**whole, some_axis: "wide"}}),
+            "no 'end'": log_lines(case={"params": whole})[:-1],
+            "weighted_sun": log_lines(case={"params": whole, "experiment": "weighted_sun"}),
+            "name of its 'implementation'": log_lines(case={"params": whole, "implementation": ""}),
+            "outside a case": log_lines(case={"params": whole})[2:],
+        }
+        for reason, lines in spoilt.items():
+            with self.subTest(reason):
+                done = self.syslab("import", self.write_log(lines), expect=2)
+                self.assertIn(reason, done.stderr)
+                self.assertIn("line ", done.stderr)
+                self.assertFalse(self.db.exists())
+        self.folder.joinpath("torn.jsonl").write_text('{"type":"run"}\n{"type":"ca')
+        self.assertIn("line 2", self.syslab("import", "torn.jsonl", expect=2).stderr)
+
+    def test_prune_copies_what_is_kept_and_leaves_the_old_file_alone(self):
+        for _ in range(3):
+            self.syslab("run", "selftest_empty", "--laws", "none", "--protocol", "quick")
+        runs = [uid for (uid,) in self.sql("SELECT uid FROM run ORDER BY started_at, uid")]
+        before = self.sql("SELECT count(*) FROM attempt")
+        told = self.json("prune", "--keep", "1")
+        self.assertEqual([run["kept"] for run in told["runs"]], [True, False, False])
+        self.syslab("prune", "--keep", "1", "--run", runs[0], "-o", "small.db")
+        small = self.folder / "small.db"
+        self.assertEqual({uid for (uid,) in self.sql("SELECT uid FROM run", db=small)}, {runs[0], runs[2]})
+        self.assertEqual(self.sql("SELECT count(*) FROM attempt"), before)
+        self.assert_intact(db=small)
+        self.assertIn("there already", self.syslab("prune", "-o", "small.db", expect=2).stderr)
+        self.assertFalse(list(self.folder.glob("*.partial*")))
+        self.syslab("prune", "--drop", runs[1], "--no-samples", "-o", "less.db")
+        less = self.folder / "less.db"
+        self.assertEqual(self.sql("SELECT count(*) FROM sample", db=less), [(0,)])
+        self.assertEqual(self.sql("SELECT count(*) FROM run", db=less), [(2,)])
+
+    def test_prune_everything_is_a_copy(self):
+        self.hand_in("ada", "plain.py:Naive")
+        self.syslab("prune", "-o", "copy.db")
+        copy = self.folder / "copy.db"
+        for table in ("run", "attempt", "sample", "metric", "check_result", "submission", "run_submission", "arrival"):
+            self.assertEqual(self.sql(f"SELECT count(*) FROM {table}"), self.sql(f"SELECT count(*) FROM {table}", db=copy))
+        shutil.rmtree(self.folder / "nowhere", ignore_errors=True)
+        self.syslab("prune", "-o", "nowhere/copy.db", expect=None)
+        self.assertFalse((self.folder / "nowhere").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -58,10 +58,18 @@ CREATE TABLE comparison_attempt (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX comparison_attempt_by_attempt ON comparison_attempt (attempt_id);
 
+-- === submissions ======================================================================================================
+
+-- Whose --mine implementations a run measured: two people may hand in kernels of one name, or the same file.
+CREATE TABLE run_submission (
+  run_id        INTEGER PRIMARY KEY REFERENCES run (id),
+  submission_id INTEGER NOT NULL REFERENCES submission (id)
+) STRICT;
+
 -- === about this file ==================================================================================================
 
 -- Runs that were not made here: what a file knows of itself, so it is not merged. `trusted`: whoever brought the run in
--- vouches for it; the leaderboard shows the others as self-reported.
+-- vouches for it, perhaps later; the leaderboard shows the others as self-reported.
 CREATE TABLE arrival (
   run_uid TEXT PRIMARY KEY,
   at      TEXT NOT NULL,
@@ -86,5 +94,6 @@ CREATE TRIGGER comparison_sweep_no_update BEFORE UPDATE ON comparison_sweep BEGI
 CREATE TRIGGER comparison_sweep_no_delete BEFORE DELETE ON comparison_sweep BEGIN SELECT raise(ABORT, 'comparison_sweep is append-only'); END;
 CREATE TRIGGER comparison_attempt_no_update BEFORE UPDATE ON comparison_attempt BEGIN SELECT raise(ABORT, 'comparison_attempt is append-only'); END;
 CREATE TRIGGER comparison_attempt_no_delete BEFORE DELETE ON comparison_attempt BEGIN SELECT raise(ABORT, 'comparison_attempt is append-only'); END;
-CREATE TRIGGER arrival_no_update BEFORE UPDATE ON arrival BEGIN SELECT raise(ABORT, 'arrival is append-only'); END;
+CREATE TRIGGER run_submission_no_update BEFORE UPDATE ON run_submission BEGIN SELECT raise(ABORT, 'run_submission is append-only'); END;
+CREATE TRIGGER run_submission_no_delete BEFORE DELETE ON run_submission BEGIN SELECT raise(ABORT, 'run_submission is append-only'); END;
 CREATE TRIGGER arrival_no_delete BEFORE DELETE ON arrival BEGIN SELECT raise(ABORT, 'arrival is append-only'); END;

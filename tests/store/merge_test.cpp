@@ -33,6 +33,7 @@ void fill_the_rest(const fs::path& path) {
 INSERT INTO pin VALUES ('baseline', '2026-05-01T12:00:00.000Z', (SELECT uid FROM run), NULL);
 INSERT INTO submission (uid, at, author, digest, language) VALUES ('sub', '2026-05-01', 'ada', 'dd', 'CUDA');
 INSERT INTO submission_implementation SELECT s.id, i.id FROM submission s, implementation i;
+INSERT INTO run_submission SELECT r.id, s.id FROM run r, submission s;
 INSERT INTO comparison (uid, run_id, experiment, params, metric, side_a, side_b, blocks, log_ratio, ci_low, ci_high, verdict)
   SELECT 'cmp', id, 'toy', '{}', 'time', '{}', '{}', 2, 0.1, 0.05, 0.15, 'slower' FROM run;
 INSERT INTO comparison_block SELECT id, 0, 0, 'ABBA', 1, 1.1, 1.1, 1, 0.1 FROM comparison;

@@ -1,10 +1,10 @@
-#include "report/report.hpp"
-
 #include <fmt/format.h>
 
 #include "cli/output_file.hpp"
 #include "cli/stored_case.hpp"
 #include "cli/verbs.hpp"
+#include "report/leaderboard.hpp"
+#include "report/report.hpp"
 
 namespace syslab::cli {
 
@@ -19,7 +19,9 @@ Exit execute(const Context& context, const ReportOptions& options) {
   }
   require_database(context);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
-  write_output(context, options.output, report::render(context.registry, store, wanted));
+  const std::string text = options.leaderboard ? report::render_leaderboard(store, wanted.experiments, wanted.format)
+                                               : report::render(context.registry, store, wanted);
+  write_output(context, options.output, text);
   if (!options.output.empty()) context.console.note("wrote " + options.output);
   return Exit::well;
 }

@@ -165,9 +165,7 @@ TEST_F(Drawing, OfBarsHasAGroupForEachWord) {
       "WITH t(model, time, s, l, h) AS (VALUES ('small', 1, 'fwd', 0.9, 1.1), ('small', 2, 'bwd', 1.9, 2.1), "
       "('large_with a long <name>', 3, 'fwd', 2, 4)) SELECT * FROM t");
   EXPECT_EQ(figure.missing, "");
-  for (const char* word : {"small", "large with", "fwd", "bwd"}) {
-    if (std::string(word) != "large with") EXPECT_NE(bare(figure.svg).find(word), std::string::npos) << word;
-  }
+  for (const char* word : {"small", "fwd", "bwd"}) EXPECT_NE(bare(figure.svg).find(word), std::string::npos) << word;
   EXPECT_NE(bare(figure.svg).find("large_with a long &lt;nam"), std::string::npos) << bare(figure.svg);
 }
 

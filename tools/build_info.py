@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Writes build_info.cpp: version, git revision, compiler. Called by Meson; touches the file only when it changes."""
+import hashlib
 import json
 import subprocess
 import sys
@@ -17,6 +18,8 @@ def git(*arguments):
 
 sha = git("rev-parse", "HEAD") or "unknown"
 dirty = "true" if git("status", "--porcelain", "--untracked-files=no") else "false"
+# Of a tree with changes, which ones: two builds of one revision are the same code only if this agrees.
+diff = hashlib.sha256(git("diff", "HEAD", "--binary").encode()).hexdigest() if dirty == "true" else ""
 quote = json.dumps
 text = f"""// Written by tools/build_info.py.
 #include "core/build_info.hpp"
@@ -26,13 +29,13 @@ text = f"""// Written by tools/build_info.py.
 namespace syslab {{
 
 const BuildInfo& build_info() {{
-  static const BuildInfo info{{{quote(version)}, {quote(sha)}, {dirty}, {quote(compiler)}, {quote(flags)}, {quote(build_type)}, {cuda}}};
+  static const BuildInfo info{{{quote(version)}, {quote(sha)}, {dirty}, {quote(compiler)}, {quote(flags)}, {quote(build_type)}, {cuda}, {quote(diff)}}};
   return info;
 }}
 
 Json to_json(const BuildInfo& info) {{
   return {{{{"version", info.version}}, {{"git_sha", info.git_sha}}, {{"git_dirty", info.git_dirty}},
-          {{"compiler", info.compiler}}, {{"flags", info.flags}}, {{"build_type", info.build_type}}, {{"cuda", info.cuda}}}};
+          {{"compiler", info.compiler}}, {{"flags", info.flags}}, {{"build_type", info.build_type}}, {{"cuda", info.cuda}}, {{"git_diff", info.git_diff}}}};
 }}
 
 }}  // namespace syslab

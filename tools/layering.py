@@ -39,7 +39,7 @@ ROOMS = set(ALLOWED)
 SEES_ALL = {"experiments", "tests"}
 # From outside the runner and the store, a worker is its protocol alone.
 ONLY_HEADERS = {("runner", "worker"): {"worker/protocol.hpp"}, ("store", "worker"): {"worker/protocol.hpp"},
-                ("cli", "worker"): {"worker/protocol.hpp", "worker/serve.hpp"}}
+                ("cli", "worker"): {"worker/protocol.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cupti|nccl|nvml|nvToolsExt|nvtx3|cooperative_groups|mma\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}

@@ -123,9 +123,28 @@ class Grammar {
   template <typename Options>
   static void limits(CLI::App& app, Options& options) {
     app.add_option("--timeout", options.timeout, "Of one case: 30s, 5m (default 10m)")->type_name("DURATION");
-    app.add_option("--memory-limit", options.memory_limit, "Of one case beyond the worker's own: 2Gi (default none)")
-        ->type_name("SIZE");
     app.add_option("--label", options.label, "A name for this run, for people")->type_name("TEXT");
+  }
+
+  static void memory_limit(CLI::App& app, std::string& option) {
+    app.add_option("--memory-limit", option, "Of one case beyond the worker's own: 2Gi (default none)")
+        ->type_name("SIZE");
+  }
+
+  static void measuring(CLI::App& app, MeasuringOptions& options) {
+    app.add_option(
+           "--protocol", options.protocol,
+           "How to measure: kernel, quick, … (docs/how-we-measure.md; default: quick for smoke, else the experiment's)")
+        ->type_name("NAME");
+    app.add_option("--launches", options.launches, "Fresh processes a case, 1 to 100 (default: the protocol's)")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(1, 100).description(""));
+    memory_limit(app, options.memory_limit);
+    app.add_flag("--try-oom", options.try_oom, "Run cases, too, whose memory is predicted not to suffice");
+  }
+
+  static void budget(CLI::App& app, std::string& option, const char* help) {
+    app.add_option("--budget", option, help)->type_name("DURATION");
   }
 
   static void contract(CLI::App& app, std::optional<std::string>& option) {
@@ -147,6 +166,7 @@ class Grammar {
         ->type_name("NUMBER")
         ->check(CLI::Range(1, 1'000'000).description(""));
     limits(check, check_);
+    memory_limit(check, check_.memory_limit);
 
     CLI::App& run = verb("run", "Check, then measure, and store everything");
     selection(run, run_.selection);
@@ -154,11 +174,14 @@ class Grammar {
     one_of(run.add_option("--laws", laws_, "Laws before the cases: none, quick (default), full"), "HOW",
            {"none", "quick", "full"});
     contract(run, run_.contract);
-    run.add_option("--protocol", run_.protocol,
-                   "How to measure: kernel or quick (default: quick for smoke, else the experiment's)")
-        ->type_name("NAME");
+    measuring(run, run_.measuring);
     one_of(run.add_option("--data", run_.data, "Distribution of inputs: normal (default), uniform, zeros, ramp"),
            "WHICH", {"normal", "uniform", "zeros", "ramp"});
+    one_of(run.add_option("--isolation", run_.isolation,
+                          "case: a process each (default on the CPU); reuse: one takes cases while they end well"),
+           "HOW", {"case", "reuse"});
+    budget(run, run_.budget,
+           "Of the whole run: a case that will not fit does not start; resume finishes (default none)");
     limits(run, run_);
 
     CLI::App& report = verb("report", "Tables and sentences from what is stored");
@@ -180,10 +203,13 @@ class Grammar {
     CLI::App& plan = verb("plan", "The exact cases that run would make; runs nothing", kMore);
     selection(plan, plan_.selection);
     axes(plan, plan_.selection);
+    measuring(plan, plan_.measuring);
 
     CLI::App& resume = verb("resume", "Finish what is missing of a run", kMore);
     resume.add_option("RUN", resume_.run, "uid, its beginning, or latest (default)")->type_name("");
     resume.add_flag("--failed", resume_.failed, "Try failed cases again, too");
+    budget(resume, resume_.budget, "Time that this resumption may take, as of run (default none)");
+    resume.add_flag("--force", resume_.force, "Though the run was made by another build: its results will be mixed");
 
     CLI::App& replay = verb("replay", "Run a stored counterexample again", kMore);
     replay.add_option("CHECK", replay_.check, "uid of a check, or its beginning")->required()->type_name("");

@@ -1,9 +1,7 @@
 // How long the rest of a plan will take.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/units.hpp"
@@ -11,14 +9,11 @@
 
 namespace syslab::cli {
 
-// What makes two attempts take alike long: case, implementation, and law.
-std::string duration_key(std::string_view case_uid, std::string_view implementation, std::string_view law);
-std::string duration_key(const plan::PlannedCase& planned);
-
-// Durations of the same case from earlier runs, else the mean of what this run has done of the same task.
+// The plan's predictions where they are measured; else the mean of what this run has done of the same task, else what
+// the plan estimates.
 class Eta {
  public:
-  Eta(const plan::Plan& plan, std::map<std::string, Seconds> stored);
+  explicit Eta(const plan::Plan& plan);
 
   void finished(const plan::PlannedCase& planned, Seconds took);
   // Of the cases not finished yet; nothing while there is no ground for a guess. `into_current`: time already spent on
@@ -33,7 +28,6 @@ class Eta {
   Mean& mean_of(const plan::PlannedCase& planned) { return means_[planned.task == plan::Task::law ? 1 : 0]; }
 
   std::vector<const plan::PlannedCase*> waiting_;  // the next first
-  std::map<std::string, Seconds> stored_;
   Mean means_[2];
 };
 

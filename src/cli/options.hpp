@@ -40,8 +40,17 @@ struct DescribeOptions {
   std::string name;
 };
 
+// How the cases of a run are measured, apart from their limits.
+struct MeasuringOptions {
+  std::optional<std::string> protocol;
+  std::optional<int> launches;  // else the protocol's
+  std::string memory_limit;
+  bool try_oom = false;  // cases whose memory cannot suffice, too
+};
+
 struct PlanOptions {
   SelectionOptions selection;
+  MeasuringOptions measuring;
 };
 
 enum class Laws { none, quick, full };
@@ -50,10 +59,11 @@ struct RunOptions {
   SelectionOptions selection;
   Laws laws = Laws::quick;  // before the cases
   std::optional<std::string> contract;
-  std::optional<std::string> protocol;
+  MeasuringOptions measuring;
   std::string data = "normal";
   std::string timeout = "10m";
-  std::string memory_limit;
+  std::string budget;     // empty: none
+  std::string isolation;  // "case", "reuse"; empty: the device's default
   std::string label;
 };
 
@@ -69,6 +79,8 @@ struct CheckOptions {
 struct ResumeOptions {
   std::string run = "latest";
   bool failed = false;  // failed cases too, not only missing ones
+  bool force = false;   // though this build is not the run's
+  std::string budget;   // of this resumption; empty: none
 };
 
 struct ReplayOptions {

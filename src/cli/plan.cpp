@@ -1,48 +1,100 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/forecast.hpp"
 #include "cli/selection.hpp"
 #include "cli/verbs.hpp"
+#include "core/error.hpp"
 
 namespace syslab::cli {
+namespace {
 
-Exit execute(const Context& context, const PlanOptions& options) {
-  const plan::Plan plan = plan::make_plan(context.registry, to_selection(options.selection));
-  const Console& console = context.console;
-  std::int64_t skipped = 0;
+// What is stored helps to predict; a plan is none the worse where nothing is, or where it cannot be read.
+std::optional<store::Store> stored(const Context& context) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(context.global.database, ignored)) return std::nullopt;
+  try {
+    return store::Store::open(context.global.database, store::Mode::read_only);
+  } catch (const Error& error) {
+    context.console.note(fmt::format("predicted without what is stored: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
+std::string line_of(const Console& console, const plan::PlannedCase& planned) {
+  std::string line = fmt::format("{:>4}  {}", planned.index + 1, label_of(planned));
+  const auto aside = [&](const std::string& text) { line += "  " + console.styled(text, Style::dim); };
+  if (planned.predicted_bytes > 0) aside(format_bytes(static_cast<std::uint64_t>(planned.predicted_bytes)));
+  if (planned.skip_reason) {
+    aside("skipped: " + *planned.skip_reason);
+  } else if (!planned.predicted_oom.empty()) {
+    aside("out of memory: " + planned.predicted_oom);
+  } else if (!planned.predicted_from.empty()) {
+    aside(fmt::format("about {} ({})", format_duration(planned.predicted_time), planned.predicted_from));
+  }
+  return line + "\n";
+}
+
+struct Counts {
+  std::int64_t to_run = 0, skipped = 0, oom = 0;
   double most_bytes = 0;
+};
+
+Counts counts_of(const plan::Plan& plan) {
+  Counts counts;
   for (const plan::PlannedCase& planned : plan.cases) {
     if (planned.skip_reason) {
-      ++skipped;
+      ++counts.skipped;
+    } else if (!planned.predicted_oom.empty()) {
+      ++counts.oom;
     } else {
-      most_bytes = std::max(most_bytes, planned.predicted_bytes);
+      ++counts.to_run;
+      counts.most_bytes = std::max(counts.most_bytes, planned.predicted_bytes);
     }
   }
+  return counts;
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const PlanOptions& options) {
+  plan::Plan plan = plan::make_plan(context.registry, to_selection(options.selection));
+  const Conditions conditions = to_conditions(options.measuring, plan, options.selection.preset == "smoke");
+  const std::optional<store::Store> store = stored(context);
+  forecast(plan, store ? &*store : nullptr, conditions);
+  const Console& console = context.console;
+  const Counts counts = counts_of(plan);
+  const plan::Total total = plan::predicted_total(plan);
   if (console.json()) {
     Json cases = Json::array();
     for (const plan::PlannedCase& planned : plan.cases) cases.push_back(plan::to_json(planned));
     console.print_document({{"root_seed", std::to_string(plan.root_seed)},
+                            {"protocol", conditions.protocol},
+                            {"launches", conditions.launches},
                             {"cases", cases},
-                            {"to_run", static_cast<std::int64_t>(plan.cases.size()) - skipped},
-                            {"skipped", skipped},
-                            {"most_bytes", most_bytes}});
+                            {"to_run", counts.to_run},
+                            {"skipped", counts.skipped},
+                            {"predicted_oom", counts.oom},
+                            {"most_bytes", counts.most_bytes},
+                            {"predicted_seconds", Seconds(total.time).count()},
+                            {"without_prediction", total.unknown}});
     return Exit::well;
   }
   std::string text;
-  for (const plan::PlannedCase& planned : plan.cases) {
-    text += fmt::format("{:>4}  {}", planned.index + 1, label_of(planned));
-    if (planned.predicted_bytes > 0) {
-      text += "  " + console.styled(format_bytes(static_cast<std::uint64_t>(planned.predicted_bytes)), Style::dim);
-    }
-    if (planned.skip_reason) text += "  " + console.styled("skipped: " + *planned.skip_reason, Style::dim);
-    text += "\n";
+  for (const plan::PlannedCase& planned : plan.cases) text += line_of(console, planned);
+  text += fmt::format("{} to run, {} skipped", counted(counts.to_run, "case"), counts.skipped);
+  if (counts.oom > 0) text += fmt::format(", {} out of memory (--try-oom tries)", counts.oom);
+  if (counts.most_bytes > 0) {
+    text += ", at most " + format_bytes(static_cast<std::uint64_t>(counts.most_bytes)) + " at a time";
   }
-  text += fmt::format("{} to run, {} skipped", counted(static_cast<std::int64_t>(plan.cases.size()) - skipped, "case"),
-                      skipped);
-  if (most_bytes > 0) text += ", at most " + format_bytes(static_cast<std::uint64_t>(most_bytes)) + " at a time";
+  if (total.time.count() > 0) {
+    text += fmt::format(", about {} under protocol {}", format_duration(total.time), conditions.protocol);
+  }
+  if (total.unknown > 0) text += fmt::format("; {} without a prediction", counted(total.unknown, "case"));
   console.print(text + "\n");
   return Exit::well;
 }

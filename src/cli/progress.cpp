@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -44,10 +45,11 @@ std::string cut(std::string line, std::size_t width) {
 }  // namespace
 
 std::string progress_line(int number, int total, const std::string& label, const std::string& text,
-                          std::optional<Nanoseconds> eta, std::size_t width) {
+                          std::optional<Nanoseconds> eta, std::optional<Nanoseconds> budget_left, std::size_t width) {
   std::string line = fmt::format("case {}/{}, {}", number, total, label);
   if (!text.empty()) line += ", " + text;
-  const std::string end = eta ? ", ETA " + format_duration(*eta) : "";
+  std::string end = eta ? ", ETA " + format_duration(*eta) : "";
+  if (budget_left) end += fmt::format(", {} of the budget left", format_duration(*budget_left));
   if (end.size() >= width) return cut(line, width);
   return cut(line, width - end.size()) + end;  // the label gives way, the ETA stays
 }
@@ -66,8 +68,8 @@ std::string result_line(const runner::AttemptResult& result) {
   return line;
 }
 
-Progress::Progress(const Console& console, const plan::Plan& plan, Eta eta)
-    : console_(console), total_(static_cast<int>(plan.cases.size())), eta_(std::move(eta)) {
+Progress::Progress(const Console& console, const plan::Plan& plan, Eta eta, Nanoseconds budget)
+    : console_(console), total_(static_cast<int>(plan.cases.size())), eta_(std::move(eta)), budget_(budget) {
   const char* ci = std::getenv("CI");
   const bool in_ci = ci != nullptr && *ci != '\0';
   mode_ = console.quiet() ? Mode::none : console.error_is_terminal() && !in_ci ? Mode::terminal : Mode::lines;
@@ -89,7 +91,7 @@ void Progress::heartbeat(const plan::PlannedCase& planned) { draw(planned); }
 
 void Progress::finished(const runner::AttemptResult& result) {
   const bool skipped = result.status == worker::Status::skipped;
-  if (skipped) ++number_;
+  if (skipped || !result.planned->predicted_oom.empty()) ++number_;
   eta_.finished(*result.planned, result.wall);
   clear();
   if (mode_ == Mode::none || skipped) return;
@@ -98,15 +100,27 @@ void Progress::finished(const runner::AttemptResult& result) {
     return;
   }
   const auto eta = eta_.remaining(Seconds(0));
+  std::string ahead = eta && number_ < total_ ? ", ETA " + format_duration(*eta) : "";
+  if (const auto left = budget_left()) ahead += fmt::format(", {} of the budget left", format_duration(*left));
   fmt::print(stderr, "{} {}/{} {} ({}{})\n", utc_now(), number_, total_, result_line(result),
-             format_duration(result.wall), eta && number_ < total_ ? ", ETA " + format_duration(*eta) : "");
+             format_duration(result.wall), ahead);
+}
+
+void Progress::left_out(const plan::PlannedCase& planned) {
+  ++number_;
+  eta_.finished(planned, Seconds(0));
+}
+
+std::optional<Nanoseconds> Progress::budget_left() const {
+  if (budget_.count() <= 0) return std::nullopt;
+  return std::max(budget_ - (std::chrono::steady_clock::now() - began_), Nanoseconds{});
 }
 
 void Progress::draw(const plan::PlannedCase& planned) {
   if (mode_ != Mode::terminal) return;
   const Seconds spent = std::chrono::steady_clock::now() - case_began_;
-  const std::string line =
-      progress_line(number_, total_, label_of(planned), text_, eta_.remaining(spent), terminal_width() - 1);
+  const std::string line = progress_line(number_, total_, label_of(planned), text_, eta_.remaining(spent),
+                                         budget_left(), terminal_width() - 1);
   fmt::print(stderr, "\r\x1b[2K{}", line);  // back to the first column, line erased
   std::fflush(stderr);
   drawn_ = true;

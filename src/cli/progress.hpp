@@ -12,16 +12,18 @@
 
 namespace syslab::cli {
 
-// "case 37/112, flash_forward flash_tiled seq=128, 0.42 % of 0.50 % wanted, ETA 3 m 10 s", cut to `width` columns.
+// "case 37/112, flash_forward flash_tiled seq=128, 0.42 % of 0.50 % wanted, ETA 3 m 10 s, 2 m 0 s of the budget left",
+// cut to `width` columns.
 std::string progress_line(int number, int total, const std::string& label, const std::string& text,
-                          std::optional<Nanoseconds> eta, std::size_t width);
+                          std::optional<Nanoseconds> eta, std::optional<Nanoseconds> budget_left, std::size_t width);
 
 // "ok  flash_forward flash_tiled seq=128  1.23 ms  12.3 GFLOP/s": the end of one case.
 std::string result_line(const runner::AttemptResult& result);
 
 class Progress {
  public:
-  Progress(const Console& console, const plan::Plan& plan, Eta eta);
+  // `budget`: what the run may take, 0: no limit; what is left of it is shown.
+  Progress(const Console& console, const plan::Plan& plan, Eta eta, Nanoseconds budget);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -30,11 +32,13 @@ class Progress {
   void said(const plan::PlannedCase& planned, const std::string& text);
   void heartbeat(const plan::PlannedCase& planned);
   void finished(const runner::AttemptResult& result);
+  void left_out(const plan::PlannedCase& planned);  // for want of budget
 
  private:
   enum class Mode { none, terminal, lines };
   void draw(const plan::PlannedCase& planned);
   void clear();
+  std::optional<Nanoseconds> budget_left() const;
 
   const Console& console_;
   Mode mode_;
@@ -42,6 +46,8 @@ class Progress {
   int number_ = 0;
   std::string text_;
   Eta eta_;
+  Nanoseconds budget_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point case_began_;
   bool drawn_ = false;
 };

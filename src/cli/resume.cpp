@@ -28,6 +28,25 @@ bool is_missing(const store::PlanState& state, bool failed) {
   }
 }
 
+// One run, one build: numbers of other code would pass for this one's. Of a tree with changes the changes count.
+// "revision 1234, this is 5678"; empty: the same.
+std::string difference_of_builds(const store::Store& store, const store::StoredRun& run) {
+  const BuildInfo& here = build_info();
+  if (run.build_sha != here.git_sha) return fmt::format("revision {}, this is {}", run.build_sha, here.git_sha);
+  store::Cell uid;
+  uid.type = store::Cell::Type::text;
+  uid.text = run.uid;
+  const store::ResultSet found =
+      store.query("SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.uid = ?1", {uid});
+  const Json there = found.rows.empty() ? Json::object() : Json::parse(found.rows[0][0].text, nullptr, false);
+  const std::string diff = there.value("git_diff", "");
+  if (diff == here.git_diff && there.value("git_dirty", false) == here.git_dirty) return {};
+  const auto tree = [](const std::string& changes) {
+    return changes.empty() ? std::string("no known changes") : "changes " + changes.substr(0, 12);
+  };
+  return fmt::format("revision {} with {}, this has {}", here.git_sha.substr(0, 12), tree(diff), tree(here.git_diff));
+}
+
 store::StoredRun find_run(const store::Store& store, const std::string& name) {
   const std::optional<store::StoredRun> run = store.find_run(name);
   if (run) return *run;
@@ -44,14 +63,20 @@ Exit execute(const Context& context, const ResumeOptions& options) {
   require_database(context);
   store::Store store = open_for_writing(context);
   const store::StoredRun run = find_run(store, options.run);
-  // One run, one build: numbers of another revision would pass for this one's.
-  if (run.build_sha != build_info().git_sha) {
-    throw Error(ErrorKind::usage,
-                fmt::format("run {} was made by revision {}, this is {}; build that revision, or make "
-                            "a new run",
-                            run.uid, run.build_sha, build_info().git_sha));
+  const std::string other_build = difference_of_builds(store, run);
+  if (!other_build.empty() && !options.force) {
+    throw Error(ErrorKind::usage, fmt::format("run {} was made by {}; build that, make a new run, or mix the results "
+                                              "with --force",
+                                              run.uid, other_build));
   }
+  if (!other_build.empty()) context.console.note(fmt::format("run {} was made by {}", run.uid, other_build));
+  if (const auto writer = store.writer_at_work(run.id)) {  // two at once would do each case twice
+    throw Error(ErrorKind::usage,
+                fmt::format("run {} is still being run by {}; wait until it ends, or stop it", run.uid, *writer));
+  }
+  const Claim claim(store, run.id);  // before looking at what is missing: nobody else finishes it meanwhile
   plan::Plan missing;
+  missing.root_seed = parse_seed(run.root_seed);
   std::int64_t planned = 0;
   Exit before = Exit::well;  // of what stays as it was
   for (const store::PlanState& state : store.plan_state(run.id)) {
@@ -73,11 +98,9 @@ Exit execute(const Context& context, const ResumeOptions& options) {
     }
     return before;
   }
-  if (const auto writer = store.writer_at_work(run.id)) {  // two at once would do each case twice
-    throw Error(ErrorKind::usage,
-                fmt::format("run {} is still being run by {}; wait until it ends, or stop it", run.uid, *writer));
-  }
-  const Conditions conditions = conditions_from_json(run.protocol_json);
+  check_interpreters(missing.mine);
+  Conditions conditions = conditions_from_json(run.protocol_json);
+  conditions.budget = options.budget.empty() ? Nanoseconds{} : duration_option("--budget", options.budget);
   return worse(before, run_and_store(context, store, run.id, missing, conditions));
 }
 

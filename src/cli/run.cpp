@@ -1,24 +1,15 @@
-#include <set>
+#include <fmt/format.h>
 
 #include "cli/selection.hpp"
 #include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
-#include "measure/protocol.hpp"
 
 namespace syslab::cli {
 namespace {
 
 constexpr int kQuickLawCases = 20;
 constexpr int kFullLawCases = 100;
-
-// A run has one protocol: the one that its experiments name where they all name the same, else the general one.
-std::string own_protocol(const plan::Plan& plan, bool smoke) {
-  if (smoke) return "quick";
-  std::set<std::string> named;
-  for (const plan::PlannedCase& planned : plan.cases) named.insert(planned.experiment->protocol);
-  return named.size() == 1 ? *named.begin() : "kernel";
-}
 
 }  // namespace
 
@@ -33,13 +24,18 @@ Exit execute(const Context& context, const RunOptions& options) {
                 "this selects no case: no experiment named has both what --preset and --impl ask for; "
                 "`syslab plan` with the same options shows why");
   }
-  Conditions conditions;
-  const bool smoke = selection.preset == "smoke";
-  conditions.protocol = measure::find_protocol(options.protocol.value_or(own_protocol(plan, smoke))).name;
+  check_interpreters(selection.mine);
+  Conditions conditions = to_conditions(options.measuring, plan, selection.preset == "smoke");
   conditions.data = options.data;
   conditions.law_cases = options.laws == Laws::full ? kFullLawCases : kQuickLawCases;
   conditions.timeout = duration_option("--timeout", options.timeout);
-  conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
+  if (!options.budget.empty()) conditions.budget = duration_option("--budget", options.budget);
+  if (!options.isolation.empty()) conditions.isolation = runner::parse_isolation(options.isolation);
+  if (conditions.launches > 1 && conditions.isolation == runner::Isolation::reuse) {
+    throw Error(ErrorKind::usage, fmt::format("{} launches are {} fresh processes, and --isolation reuse wants one for "
+                                              "many cases; leave one of them out",
+                                              conditions.launches, conditions.launches));
+  }
   // All that can be wrong with the command is known by now; from here on there is a run.
   store::Store store = open_for_writing(context);
   const store::RowId run = begin_run(context, store, "run", options.label, plan, conditions);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -74,6 +75,18 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text) {
     throw Error(ErrorKind::usage, fmt::format("{} '{}' is no size; write 2Gi (binary) or 2G (decimal)", name, text));
   }
   return *bytes;
+}
+
+void check_interpreters(const std::vector<plan::MineSpec>& mine) {
+  for (const plan::MineSpec& one : mine) {
+    if (!one.is_python()) continue;
+    const std::string problem = worker::python_problem(one.path);
+    if (!problem.empty()) {
+      throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}; install what is missing, or set SYSLAB_PYTHON to an "
+                                                "interpreter that has it",
+                                                one.name, path_of(one), problem));
+    }
+  }
 }
 
 std::string path_of(const plan::MineSpec& mine) {

@@ -22,6 +22,10 @@ plan::Plan joined(plan::Plan first, plan::Plan second);
 Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
 std::uint64_t bytes_option(const std::string& name, const std::string& text);   // 0 when empty
 
+// Error(usage) unless the interpreter of each Python file is there and finds the modules that the file imports of
+// NumPy, torch and Triton: better once here than in every case.
+void check_interpreters(const std::vector<plan::MineSpec>& mine);
+
 std::string path_of(const plan::MineSpec& mine);  // "/home/me/kernel.so", "/home/me/flash.py:Flash"
 
 // "flash_forward flash_tiled causal=true seq=128", "flash_forward naive attention.causal_prefix (full)". Axes at their

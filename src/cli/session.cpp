@@ -4,11 +4,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "cli/forecast.hpp"
 #include "cli/progress.hpp"
 #include "cli/selection.hpp"
 #include "cli/summary.hpp"
 #include "core/build_info.hpp"
+#include "core/error.hpp"
 #include "core/ids.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
@@ -28,7 +31,8 @@ store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::
     return row;
   }
   // Ours stand as they stood in the revision that this binary was built from.
-  row.digest = build_info().git_sha + (build_info().git_dirty ? "+changes" : "");
+  row.digest = build_info().git_sha;
+  if (build_info().git_dirty) row.digest += "+" + build_info().git_diff.substr(0, 12);
   row.language = "C++";
   if (const registry::Implementation* known = planned.experiment->find_implementation(planned.implementation)) {
     row.role = known->is_reference ? "reference" : known->is_peer ? "peer" : "";
@@ -36,30 +40,47 @@ store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::
   return row;
 }
 
-// Durations of what this plan will do, from earlier runs in this database.
-std::map<std::string, Seconds> stored_durations(const store::Store& store, const std::string& protocol) {
-  store::Cell wanted;
-  wanted.type = store::Cell::Type::text;
-  wanted.text = protocol;
-  // The newest 20,000 attempts say enough and take milliseconds.
-  const store::ResultSet found = store.query(
-      "SELECT c.uid, i.name, coalesce(p.law, ''), avg(julianday(e.at) - julianday(s.at)) * 86400.0"
-      "  FROM (SELECT id, run_id, plan_seq FROM attempt ORDER BY id DESC LIMIT 20000) a"
-      "  JOIN run r ON r.id = a.run_id AND r.protocol ->> '$.name' = ?1"
-      "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq"
-      "  JOIN case_def c ON c.id = p.case_id"
-      "  JOIN implementation i ON i.id = p.implementation_id"
-      "  JOIN attempt_event s ON s.attempt_id = a.id AND s.status = 'started'"
-      "  JOIN attempt_event e ON e.attempt_id = a.id AND e.status = 'ok'"
-      " GROUP BY 1, 2, 3",
-      {wanted});
-  std::map<std::string, Seconds> durations;
-  for (const auto& row : found.rows) {
-    if (row[3].type == store::Cell::Type::real) {
-      durations[duration_key(row[0].text, row[1].text, row[2].text)] = Seconds(row[3].real);
-    }
+// A run has one protocol: the one that its experiments name where they all name the same, else the general one.
+std::string own_protocol(const plan::Plan& plan, bool smoke) {
+  if (smoke) return "quick";
+  std::set<std::string> named;
+  for (const plan::PlannedCase& planned : plan.cases) named.insert(planned.experiment->protocol);
+  return named.size() == 1 ? *named.begin() : "kernel";
+}
+
+// Options that a command for one of these cases needs to measure it the same way.
+std::string common_flags(const Conditions& conditions, std::uint64_t root_seed) {
+  const Conditions defaults;
+  std::string flags;
+  if (root_seed != 0) flags += fmt::format(" --seed {}", root_seed);
+  if (conditions.timeout != defaults.timeout) {
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(conditions.timeout).count();
+    flags += milliseconds % 1000 == 0 ? fmt::format(" --timeout {}s", milliseconds / 1000)
+                                      : fmt::format(" --timeout {}ms", milliseconds);
   }
-  return durations;
+  if (conditions.memory_limit_bytes != 0) flags += fmt::format(" --memory-limit {}", conditions.memory_limit_bytes);
+  return flags;
+}
+
+std::string run_flags(const Conditions& conditions, std::uint64_t root_seed) {
+  const Conditions defaults;
+  std::string flags;
+  if (conditions.launches != measure::find_protocol(conditions.protocol).launches) {
+    flags += fmt::format(" --launches {}", conditions.launches);
+  }
+  if (conditions.isolation != defaults.isolation) {
+    flags += fmt::format(" --isolation {}", runner::to_string(conditions.isolation));
+  }
+  if (conditions.data != defaults.data) flags += " --data " + conditions.data;
+  if (conditions.try_oom) flags += " --try-oom";
+  return flags + common_flags(conditions, root_seed);
+}
+
+std::string check_flags(const Conditions& conditions, std::uint64_t root_seed) {
+  const Conditions defaults;
+  const std::string cases =
+      conditions.law_cases == defaults.law_cases ? "" : fmt::format(" --cases {}", conditions.law_cases);
+  return cases + common_flags(conditions, root_seed);
 }
 
 std::string failed_check(const store::Store& store, const std::string& attempt_uid) {
@@ -99,6 +120,10 @@ Json to_json(const Conditions& conditions) {
   json["law_cases"] = conditions.law_cases;
   json["timeout_ns"] = conditions.timeout.count();
   json["memory_limit_bytes"] = conditions.memory_limit_bytes;
+  json["try_oom"] = conditions.try_oom;
+  json["launches"] = conditions.launches;
+  json["isolation"] = runner::to_string(conditions.isolation);
+  json["budget_ns"] = conditions.budget.count();
   return json;
 }
 
@@ -110,6 +135,20 @@ Conditions conditions_from_json(const std::string& text) {
   conditions.law_cases = json.value("law_cases", conditions.law_cases);
   conditions.timeout = Nanoseconds(json.value("timeout_ns", conditions.timeout.count()));
   conditions.memory_limit_bytes = json.value("memory_limit_bytes", conditions.memory_limit_bytes);
+  conditions.try_oom = json.value("try_oom", conditions.try_oom);
+  conditions.launches = json.value("launches", conditions.launches);
+  conditions.isolation = runner::parse_isolation(json.value("isolation", "case"));
+  conditions.budget = Nanoseconds(json.value("budget_ns", conditions.budget.count()));
+  return conditions;
+}
+
+Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan, bool smoke) {
+  const measure::Protocol protocol = measure::find_protocol(options.protocol.value_or(own_protocol(plan, smoke)));
+  Conditions conditions;
+  conditions.protocol = protocol.name;
+  conditions.launches = options.launches.value_or(protocol.launches);
+  conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
+  conditions.try_oom = options.try_oom;
   return conditions;
 }
 
@@ -120,6 +159,9 @@ runner::RunOptions to_run_options(const Conditions& conditions) {
   options.timeout = conditions.timeout;
   options.memory_limit_bytes = conditions.memory_limit_bytes;
   options.law_cases = conditions.law_cases;
+  options.launches = conditions.launches;
+  options.isolation = conditions.isolation;
+  options.budget = conditions.budget;
   return options;
 }
 
@@ -170,16 +212,34 @@ store::RowId begin_run(const Context& context, store::Store& store, const std::s
   return store.begin_run(run, plan_rows(plan));
 }
 
-Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
+Claim::Claim(store::Store& store, store::RowId run) : store_(store), run_(run) {
+  if (const std::optional<std::string> other = store.claim_run(run)) {
+    throw Error(ErrorKind::usage, fmt::format("run {} is still being run by {}; wait until it ends, or stop it",
+                                              store.run_uid(run), *other));
+  }
+}
+
+Claim::~Claim() {
+  try {
+    store_.release_run(run_);
+  } catch (const std::exception&) {  // whoever asks next finds that we are gone
+  }
+}
+
+Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& asked,
                    const Conditions& conditions) {
   const auto began = std::chrono::steady_clock::now();
+  const Claim claim(store, run);
+  plan::Plan plan = asked;
+  forecast(plan, &store, conditions);
   const std::string run_uid = store.run_uid(run);
   const Console& console = context.console;
   if (console.json()) {
     console.print_line({{"type", "run"}, {"run", run_uid}, {"cases", plan.cases.size()}});
   }
-  Progress progress(console, plan, Eta(plan, stored_durations(store, conditions.protocol)));
-  Summary summary(run_uid, plan.mine);
+  Progress progress(console, plan, Eta(plan), conditions.budget);
+  Summary summary(run_uid, Rerun{plan.mine, conditions.protocol, run_flags(conditions, plan.root_seed),
+                                 check_flags(conditions, plan.root_seed)});
   std::string attempt_uid;  // of the running case
   std::size_t done = 0;
 
@@ -213,6 +273,11 @@ Exit run_and_store(const Context& context, store::Store& store, store::RowId run
     progress.finished(result);
     summary.add(*result.planned, result.status, result.detail,
                 result.status == worker::Status::check_failed ? failed_check(store, uid) : "");
+  };
+  observer.left_out = [&](const plan::PlannedCase& planned, const std::string& why) {
+    ++done;
+    progress.left_out(planned);
+    summary.add_left_out(planned, why);
   };
   runner::run_plan(plan, to_run_options(conditions), observer);
   summary.add_missing(static_cast<std::int64_t>(plan.cases.size() - done));

@@ -20,10 +20,30 @@ struct Conditions {
   int law_cases = 100;
   Nanoseconds timeout = std::chrono::minutes(10);
   std::uint64_t memory_limit_bytes = 0;
+  bool try_oom = false;
+  int launches = 1;
+  runner::Isolation isolation = runner::Isolation::per_case;
+  Nanoseconds budget{};  // 0: none; of one sitting, so `resume` has its own
 };
 Json to_json(const Conditions& conditions);
 Conditions conditions_from_json(const std::string& text);
 runner::RunOptions to_run_options(const Conditions& conditions);
+
+// From what the command line says of measuring the plan; Error(usage) for what it does not take.
+Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan, bool smoke);
+
+// A run taken by this process while an object of this class lives. Error(usage) if another is at work on it.
+class Claim {
+ public:
+  Claim(store::Store& store, store::RowId run);
+  Claim(const Claim&) = delete;
+  Claim& operator=(const Claim&) = delete;
+  ~Claim();
+
+ private:
+  store::Store& store_;
+  store::RowId run_;
+};
 
 // The plan as rows of the store.
 std::vector<store::PlanRow> plan_rows(const plan::Plan& plan);

@@ -28,12 +28,18 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
   std::string command = fmt::format("syslab {} {}", law ? "check" : "run", planned.experiment->id);
   if (!law) command += " --laws none";
   if (!planned.implementation.empty()) command += " --impl " + quoted(planned.implementation);
-  for (const plan::MineSpec& mine : mine_) {
+  for (const plan::MineSpec& mine : rerun_.mine) {
     if (mine.name == planned.implementation) command += " --mine " + quoted(mine.name + "=" + path_of(mine));
   }
-  if (law) return command;
+  if (law) {
+    if (planned.params.has("contract")) command += " --contract " + to_string(planned.params.at("contract"));
+    return command + rerun_.check_flags;
+  }
   for (const auto& [name, value] : planned.params) command += " -a " + quoted(name + "=" + to_string(value));
-  return command;
+  if (!rerun_.protocol.empty() && rerun_.protocol != planned.experiment->protocol) {
+    command += " --protocol " + rerun_.protocol;
+  }
+  return command + rerun_.run_flags;
 }
 
 void Summary::add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
@@ -45,9 +51,16 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
   if (std::find(experiments_.begin(), experiments_.end(), planned.experiment->id) == experiments_.end()) {
     experiments_.push_back(planned.experiment->id);
   }
+  if (status == worker::Status::skipped) ++skips_[detail];
   if (exit == Exit::well) return;
   std::string command = failed_check.empty() ? command_for(planned) : "syslab replay " + failed_check;
   concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command), exit});
+}
+
+void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& why) {
+  if (left_out_ == 0) left_out_example_ = label_of(planned) + ": " + why;
+  ++left_out_;
+  ++missing_;
 }
 
 Exit Summary::exit() const { return missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_; }
@@ -73,6 +86,8 @@ void Summary::print(const Context& context, Nanoseconds took) const {
                         {"run", run_uid_},
                         {"counts", counts},
                         {"missing", missing_},
+                        {"left_out", left_out_},
+                        {"skips", skips_},
                         {"concerns", concerns},
                         {"exit", static_cast<int>(exit())},
                         {"seconds", Seconds(took).count()}});
@@ -87,6 +102,12 @@ void Summary::print(const Context& context, Nanoseconds took) const {
   const Style verdict = exit() == Exit::well ? Style::good : Style::bad;
   std::string text = fmt::format("{} in {}: {}\n", console.styled(counted(total_ + missing_, "case"), Style::bold),
                                  format_duration(took), console.styled(counts, verdict));
+  for (const auto& [reason, count] : skips_) {
+    text += fmt::format("  {} {} skipped: {}\n", count, count == 1 ? "is" : "are", reason);
+  }
+  if (left_out_ > 0) {
+    text += fmt::format("  {} did not start for want of time; {}\n", left_out_, left_out_example_);
+  }
   std::vector<Concern> sorted = concerns_;  // what is wrong before what is missing
   std::stable_sort(sorted.begin(), sorted.end(), [](const Concern& a, const Concern& b) {
     return a.exit != b.exit && worse(a.exit, b.exit) == a.exit;

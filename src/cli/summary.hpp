@@ -18,15 +18,22 @@ struct Concern {
   Exit exit = Exit::well;
 };
 
+// What a command needs to run one case of the run again as it was run.
+struct Rerun {
+  std::vector<plan::MineSpec> mine;
+  std::string protocol;
+  std::string run_flags, check_flags;  // " --seed 7 --timeout 30s"
+};
+
 class Summary {
  public:
-  // `mine`: as the plan has them, for commands that run one of their cases again.
-  explicit Summary(std::string run_uid, std::vector<plan::MineSpec> mine = {})
-      : run_uid_(std::move(run_uid)), mine_(std::move(mine)) {}
+  explicit Summary(std::string run_uid, Rerun rerun = {}) : run_uid_(std::move(run_uid)), rerun_(std::move(rerun)) {}
 
   // `failed_check`: uid of the check that was falsified, where one was.
   void add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
            const std::string& failed_check);
+  // A case that the budget left no time for: missing.
+  void add_left_out(const plan::PlannedCase& planned, const std::string& why);
   // Cases of the plan that were not reached.
   void add_missing(std::int64_t count) { missing_ += count; }
 
@@ -38,11 +45,13 @@ class Summary {
   std::string command_for(const plan::PlannedCase& planned) const;
 
   std::string run_uid_;
-  std::vector<plan::MineSpec> mine_;
+  Rerun rerun_;
   std::map<worker::Status, std::int64_t> counts_;
   std::vector<Concern> concerns_;
-  std::vector<std::string> experiments_;  // measured ones, for the next command
-  std::int64_t missing_ = 0, total_ = 0;
+  std::vector<std::string> experiments_;       // measured ones, for the next command
+  std::map<std::string, std::int64_t> skips_;  // reasons
+  std::string left_out_example_;
+  std::int64_t missing_ = 0, left_out_ = 0, total_ = 0;
   Exit exit_ = Exit::well;
 };
 

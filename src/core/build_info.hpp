@@ -15,6 +15,7 @@ struct BuildInfo {
   std::string flags;
   std::string build_type;  // "release"
   bool cuda = false;       // built with the CUDA toolkit
+  std::string git_diff;    // SHA-256 of the changes to tracked files; empty when there are none
 };
 
 const BuildInfo& build_info();

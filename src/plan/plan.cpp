@@ -67,7 +67,7 @@ Plan empty_plan(const Selection& selection) {
 bool would_compare_with_itself(const Experiment& experiment, const std::string& implementation,
                                const registry::LawInfo& law) {
   const registry::Implementation* known = experiment.find_implementation(implementation);
-  return known != nullptr && known->is_reference && law.id.find("oracle") != std::string::npos;
+  return known != nullptr && known->is_reference && law.against_reference;
 }
 
 }  // namespace
@@ -119,6 +119,11 @@ Json to_json(const PlannedCase& planned) {
   if (planned.task == Task::law) json["law"] = planned.law;
   if (planned.skip_reason) json["skip"] = *planned.skip_reason;
   if (planned.predicted_bytes > 0) json["predicted_bytes"] = planned.predicted_bytes;
+  if (!planned.predicted_oom.empty()) json["predicted_oom"] = planned.predicted_oom;
+  if (!planned.predicted_from.empty()) {
+    json["predicted_seconds"] = Seconds(planned.predicted_time).count();
+    json["predicted_from"] = planned.predicted_from;
+  }
   return json;
 }
 

@@ -53,13 +53,14 @@ struct PlannedCase {
   Task task = Task::measure;
   std::string law;  // when task == law
   std::optional<std::string> skip_reason;
-  double predicted_bytes = 0;    // 0: not predicted
-  Nanoseconds predicted_time{};  // of one attempt, all its launches; 0: not predicted (plan/predict.hpp)
-  std::string predicted_from;    // "measured 2 days ago", "estimated at 12 GFLOP/s …"
-  std::string predicted_oom;     // "needs 242 GiB, this machine has 24 GiB"; empty: it fits, or is to be tried
-  std::uint64_t seed = 0;        // of the case: derived from root seed, experiment and params only, so that all
-                                 // implementations meet the same inputs
-  std::string case_uid;          // core/ids.hpp
+  double predicted_bytes = 0;      // 0: not predicted
+  Nanoseconds predicted_time{};    // of one attempt, all its launches; 0: not predicted (plan/predict.hpp)
+  bool time_was_measured = false;  // of the same case, not estimated
+  std::string predicted_from;      // "measured 2 days ago", "estimated at 12 GFLOP/s …"
+  std::string predicted_oom;       // "needs 242 GiB, this machine has 24 GiB"; empty: it fits, or is to be tried
+  std::uint64_t seed = 0;          // of the case: derived from root seed, experiment and params only, so that all
+                                   // implementations meet the same inputs
+  std::string case_uid;            // core/ids.hpp
 };
 
 struct Plan {

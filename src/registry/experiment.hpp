@@ -56,8 +56,9 @@ struct Metric {
 
 // A property searched by RapidCheck, as the registry shows it; the worker binds it to an implementation.
 struct LawInfo {
-  std::string id;         // "attention.causal_prefix"
-  std::string statement;  // "changing keys after i leaves output row i as it was"
+  std::string id;                  // "attention.causal_prefix"
+  std::string statement;           // "changing keys after i leaves output row i as it was"
+  bool against_reference = false;  // compares with the reference: of the reference itself it would prove nothing
 };
 
 // Cases that the experiment knows to be pointless or impossible, with the reason that the table prints.

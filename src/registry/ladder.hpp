@@ -25,11 +25,11 @@ std::vector<Implementation> implementations_of(const Ladder& ladder) {
   return shown;
 }
 
-// `list`: laws with id and statement.
+// `list`: laws with id, statement and against_oracle.
 template <typename List>
 std::vector<LawInfo> laws_of(const List& list) {
   std::vector<LawInfo> shown;
-  for (const auto& law : list) shown.push_back({law.id, law.statement});
+  for (const auto& law : list) shown.push_back({law.id, law.statement, law.against_oracle});
   return shown;
 }
 

@@ -105,7 +105,9 @@ std::string Provenance::warning() const {
   if (smoke_runs.empty()) return {};
   const bool all = smoke_runs.size() == runs.size();
   return fmt::format("{} on {}: made to see that everything works; its times are no results.",
-                     all ? "Smoke run" : "Partly from a smoke run", fmt::join(devices, "; "));
+                     all ? (only_quick ? "Protocol quick" : "Smoke run")
+                         : (only_quick ? "Partly protocol quick" : "Partly from a smoke run"),
+                     fmt::join(devices, "; "));
 }
 
 Provenance provenance_of(const store::ResultSet& result, const store::Store& store) {
@@ -137,7 +139,9 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
     add_once(provenance.revisions, revision);
     provenance.runs.push_back(plain(cell_of(runs, row, "uid")));
     add_once(provenance.commands, command_line(argv));
-    if (protocol == "quick" || asks_for_smoke(argv)) {
+    const bool smoke = asks_for_smoke(argv);
+    if (protocol == "quick" || smoke) {
+      provenance.only_quick = (provenance.only_quick || provenance.smoke_runs.empty()) && !smoke;
       provenance.smoke_runs.push_back(plain(cell_of(runs, row, "uid")));
     }
   }

@@ -18,6 +18,7 @@ struct Provenance {
   std::vector<std::string> commands;   // "syslab run flash_forward --preset smoke"
   // Those of the runs that were made to see that things work, not to measure.
   std::vector<std::string> smoke_runs;
+  bool only_quick = false;  // and none of those asked for a smoke run: it is their protocol that measures nothing
 
   // One line, commands between backticks; empty when nothing was measured.
   std::string footnote() const;

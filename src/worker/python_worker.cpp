@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "worker/foreign.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::worker {
 
@@ -19,8 +20,10 @@ std::string variable_or(const char* name, std::string fallback) {
 
 }  // namespace
 
+std::string python_interpreter() { return variable_or("SYSLAB_PYTHON", "python3"); }
+
 std::vector<std::string> python_worker_command(const MineRequest& mine) {
-  std::vector<std::string> command{variable_or("SYSLAB_PYTHON", "python3")};
+  std::vector<std::string> command{python_interpreter()};
   if (const std::string folder = variable_or("SYSLAB_PYTHON_DIR", ""); !folder.empty()) {
     command.push_back(folder + "/syslab_worker.py");
     if (!std::filesystem::exists(command.back())) {

@@ -46,7 +46,8 @@ TEST(CommandLine, ReadsARun) {
   EXPECT_EQ(run.laws, Laws::none);
   EXPECT_EQ(run.timeout, "5s");
   EXPECT_EQ(run.label, "try");
-  EXPECT_FALSE(run.protocol.has_value());
+  EXPECT_FALSE(run.measuring.protocol.has_value());
+  EXPECT_FALSE(run.measuring.launches.has_value());
 }
 
 TEST(CommandLine, TakesGlobalOptionsBeforeAndAfterTheVerb) {

@@ -32,10 +32,39 @@ plan::Plan a_plan(const registry::Experiment& experiment) {
   return plan;
 }
 
+void predict(plan::PlannedCase& planned, Nanoseconds time, bool measured) {
+  planned.predicted_time = time;
+  planned.predicted_from = measured ? "measured 1 day ago" : "estimated";
+  planned.time_was_measured = measured;
+}
+
+TEST(Eta, PrefersWhatThisRunTookToAnEstimate) {
+  const registry::Experiment experiment = an_experiment();
+  plan::Plan plan = a_plan(experiment);
+  plan.cases.resize(3);
+  for (plan::PlannedCase& planned : plan.cases) predict(planned, seconds(10), false);
+  Eta eta(plan);
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(30));
+  eta.finished(plan.cases[0], Seconds(2));
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(4));
+}
+
+TEST(Eta, CountsNoTimeForWhatIsNotTried) {
+  const registry::Experiment experiment = an_experiment();
+  plan::Plan plan = a_plan(experiment);
+  plan.cases.resize(3);
+  for (plan::PlannedCase& planned : plan.cases) predict(planned, seconds(10), true);
+  plan.cases[1].predicted_oom = "needs 242 GiB";
+  Eta eta(plan);
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(20));
+  eta.finished(plan.cases[0], Seconds(0));  // left out for want of budget: it teaches nothing
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(10));
+}
+
 TEST(Eta, IsUnknownUntilThereIsGroundForAGuess) {
   const registry::Experiment experiment = an_experiment();
   const plan::Plan plan = a_plan(experiment);
-  Eta eta(plan, {});
+  Eta eta(plan);
   EXPECT_FALSE(eta.remaining(Seconds(0)).has_value());
   eta.finished(plan.cases[4], Seconds(1));  // a law says nothing about cases
   EXPECT_FALSE(eta.remaining(Seconds(0)).has_value());
@@ -45,10 +74,9 @@ TEST(Eta, IsUnknownUntilThereIsGroundForAGuess) {
 
 TEST(Eta, PrefersStoredDurationsOfTheSameCase) {
   const registry::Experiment experiment = an_experiment();
-  const plan::Plan plan = a_plan(experiment);
-  std::map<std::string, Seconds> stored;
-  for (int i = 0; i < 5; ++i) stored[duration_key(plan.cases[static_cast<std::size_t>(i)])] = Seconds(10 * (i + 1));
-  Eta eta(plan, stored);
+  plan::Plan plan = a_plan(experiment);
+  for (int i = 0; i < 5; ++i) predict(plan.cases[static_cast<std::size_t>(i)], seconds(10 * (i + 1)), true);
+  Eta eta(plan);
   EXPECT_EQ(eta.remaining(Seconds(0)), seconds(150));
   EXPECT_EQ(eta.remaining(Seconds(4)), seconds(146));
   EXPECT_EQ(eta.remaining(Seconds(400)), seconds(140));  // overdue: nothing left of the first
@@ -61,25 +89,27 @@ TEST(Eta, CountsNoTimeForSkippedCases) {
   plan::Plan plan = a_plan(experiment);
   plan.cases.resize(3);
   plan.cases[1].skip_reason = "too big";
-  Eta eta(plan, {});
+  Eta eta(plan);
   eta.finished(plan.cases[1], Seconds(0));
   eta.finished(plan.cases[0], Seconds(3));
   EXPECT_EQ(eta.remaining(Seconds(0)), seconds(3));
 }
 
 TEST(ProgressLine, SaysCaseLabelTextAndEta) {
-  EXPECT_EQ(progress_line(37, 112, "flash_forward tiled", "0.42 % of 0.50 % wanted", seconds(190), 120),
+  EXPECT_EQ(progress_line(37, 112, "flash_forward tiled", "0.42 % of 0.50 % wanted", seconds(190), std::nullopt, 120),
             "case 37/112, flash_forward tiled, 0.42 % of 0.50 % wanted, ETA 3 m 10 s");
-  EXPECT_EQ(progress_line(1, 2, "x", "", std::nullopt, 120), "case 1/2, x");
+  EXPECT_EQ(progress_line(1, 2, "x", "", seconds(5), seconds(120), 120),
+            "case 1/2, x, ETA 5.00 s, 2 m 0 s of the budget left");
+  EXPECT_EQ(progress_line(1, 2, "x", "", std::nullopt, std::nullopt, 120), "case 1/2, x");
 }
 
 TEST(ProgressLine, FitsTheTerminalAndKeepsTheEta) {
-  const std::string line = progress_line(37, 112, std::string(200, 'x'), "text", seconds(10), 60);
+  const std::string line = progress_line(37, 112, std::string(200, 'x'), "text", seconds(10), std::nullopt, 60);
   EXPECT_EQ(line.size(), 60U);
   EXPECT_TRUE(line.ends_with("ETA 10.0 s"));
   // Never half of a UTF-8 character.
-  EXPECT_EQ(progress_line(1, 1, "μμμμμμ", "", std::nullopt, 14), "case 1/1, μμ");
-  EXPECT_EQ(progress_line(1, 1, "μμμμμμ", "", std::nullopt, 15), "case 1/1, μμ");
+  EXPECT_EQ(progress_line(1, 1, "μμμμμμ", "", std::nullopt, std::nullopt, 14), "case 1/1, μμ");
+  EXPECT_EQ(progress_line(1, 1, "μμμμμμ", "", std::nullopt, std::nullopt, 15), "case 1/1, μμ");
 }
 
 TEST(ResultLine, ShowsTimeAndRateOrTheReason) {
@@ -112,6 +142,14 @@ TEST(Summary, ExitsWithTheWorstAndCountsMissingCases) {
   EXPECT_EQ(summary.exit(), Exit::incomplete);
   summary.add(plan.cases[3], worker::Status::check_failed, "", "check-uid");
   EXPECT_EQ(summary.exit(), Exit::wrong);
+}
+
+TEST(Summary, CountsWhatTheBudgetLeftOutAsMissing) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  Summary summary("uid");
+  summary.add_left_out(plan.cases[0], "the budget of 10 s is used up");
+  EXPECT_EQ(summary.exit(), Exit::incomplete);
 }
 
 TEST(Console, WrapsTextAtSpaces) {

@@ -13,6 +13,7 @@ struct Rung {
 
 struct Statement {
   std::string id, statement;
+  bool against_oracle = false;
 };
 
 TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
@@ -21,7 +22,7 @@ TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
   const Experiment made = experiment("toy")
                               .title("A toy")
                               .implementations(implementations_of(ladder))
-                              .laws(laws_of(std::vector<Statement>{{"toy.law", "holds"}}))
+                              .laws(laws_of(std::vector<Statement>{{"toy.law", "holds", true}}))
                               .runs([](worker::CaseContext&) {});
   ASSERT_EQ(made.implementations.size(), 2U);
   EXPECT_TRUE(made.implementations[0].is_reference);
@@ -33,6 +34,7 @@ TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
   ASSERT_EQ(made.laws.size(), 1U);
   EXPECT_EQ(made.laws[0].id, "toy.law");
   EXPECT_EQ(made.laws[0].statement, "holds");
+  EXPECT_TRUE(made.laws[0].against_reference);
 }
 
 }  // namespace

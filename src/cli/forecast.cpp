@@ -1,0 +1,127 @@
+#include "cli/forecast.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "measure/protocol.hpp"
+#include "runner/environment.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// The newest 20,000 attempts say enough and take milliseconds.
+constexpr const char* kNewest = "(SELECT id, run_id, plan_seq FROM attempt ORDER BY id DESC LIMIT 20000)";
+
+store::Cell text_cell(const std::string& text) {
+  store::Cell cell;
+  cell.type = store::Cell::Type::text;
+  cell.text = text;
+  return cell;
+}
+
+std::string age_of(double days) {
+  const auto ago = [](double count, const char* unit) {
+    return fmt::format("{:.0f} {}{} ago", std::floor(count), unit, std::floor(count) == 1 ? "" : "s");
+  };
+  if (days >= 1) return ago(days, "day");
+  if (days * 24 >= 1) return ago(days * 24, "hour");
+  if (days * 1440 >= 1) return ago(days * 1440, "minute");
+  return "just now";
+}
+
+// Durations of the same cases on the same kind of machine under the same protocol; of each the newest. An attempt of
+// several launches takes that much longer.
+void take_durations(const store::Store& store, const Conditions& conditions, const std::string& machine,
+                    plan::Basis& basis) {
+  const store::ResultSet found = store.query(
+      fmt::format("SELECT c.uid, i.name, coalesce(p.law, ''), (julianday(e.at) - julianday(s.at)) * 86400.0,"
+                  "       julianday('now') - julianday(e.at),"
+                  "       CASE p.task WHEN 'law' THEN 0 ELSE coalesce(r.protocol ->> '$.launches', 1) END"
+                  "  FROM {} a"
+                  "  JOIN run r ON r.id = a.run_id AND r.protocol ->> '$.name' = ?1"
+                  "  JOIN environment v ON v.id = r.environment_id AND v.comparability_key = ?2"
+                  "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq"
+                  "  JOIN case_def c ON c.id = p.case_id"
+                  "  JOIN implementation i ON i.id = p.implementation_id"
+                  "  JOIN attempt_event s ON s.attempt_id = a.id AND s.status = 'started'"
+                  "  JOIN attempt_event e ON e.attempt_id = a.id AND e.status = 'ok'"
+                  " ORDER BY a.id",
+                  kNewest),
+      {text_cell(conditions.protocol), text_cell(machine)});
+  for (const auto& row : found.rows) {
+    if (row[3].type != store::Cell::Type::real) continue;
+    const double launches = row[5].integer == 0 ? 1 : double(conditions.launches) / double(row[5].integer);
+    basis.measured[plan::duration_key(row[0].text, row[1].text, row[2].text)] = {Seconds(row[3].real * launches),
+                                                                                 age_of(row[4].real)};
+  }
+}
+
+// Rates are stored as TFLOP/s and GB/s.
+void take_rates(const store::Store& store, const std::string& machine, plan::Basis& basis) {
+  const store::ResultSet found =
+      store.query(fmt::format("SELECT c.experiment, i.name, m.name, avg(m.value), max(m.value)"
+                              "  FROM {} a"
+                              "  JOIN run r ON r.id = a.run_id"
+                              "  JOIN environment v ON v.id = r.environment_id AND v.comparability_key = ?1"
+                              "  JOIN metric m ON m.attempt_id = a.id AND m.rank = 0 AND m.value > 0"
+                              "   AND (m.name = 'tflops' AND m.unit = 'TFLOP/s' OR m.name = 'gbps' AND m.unit = 'GB/s')"
+                              "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq"
+                              "  JOIN case_def c ON c.id = p.case_id"
+                              "  JOIN implementation i ON i.id = p.implementation_id"
+                              " GROUP BY 1, 2, 3",
+                              kNewest),
+                  {text_cell(machine)});
+  for (const auto& row : found.rows) {
+    const bool compute = row[2].text == "tflops";
+    const double scale = compute ? 1e12 : 1e9;
+    plan::Rates& own = basis.own[plan::rate_key(row[0].text, row[1].text)];
+    (compute ? own.flops : own.bytes) = scale * row[3].real;
+    double& best = compute ? basis.machine.flops : basis.machine.bytes;
+    best = std::max(best, scale * row[4].real);
+  }
+}
+
+// Physical memory, or what the container may have of it.
+std::uint64_t machine_memory_bytes() {
+  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
+  std::uint64_t bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::ifstream file("/sys/fs/cgroup/memory.max");  // "max" is no number
+  if (std::uint64_t limit = 0; file >> limit && limit > 0) bytes = std::min(bytes, limit);
+  return bytes;
+}
+
+}  // namespace
+
+void forecast(plan::Plan& plan, const store::Store* store, const Conditions& conditions) {
+  plan::Basis basis;
+  const measure::Protocol protocol = measure::find_protocol(conditions.protocol);
+  basis.course = {.warmup_calls = protocol.warmup_calls,
+                  .max_samples = protocol.max_samples,
+                  .warmup_time = protocol.warmup_time,
+                  .sample_floor = protocol.sample_floor,
+                  .device_budget = protocol.device_budget,
+                  .wall_budget = protocol.wall_budget,
+                  .repeat_time = protocol.repeat_time};
+  basis.launches = conditions.launches;
+  if (!conditions.try_oom) {
+    basis.memory_bytes = machine_memory_bytes();
+    basis.memory_of = "this machine has " + plan::short_size(static_cast<double>(basis.memory_bytes));
+    if (const std::uint64_t limit = conditions.memory_limit_bytes; limit > 0 && limit < basis.memory_bytes) {
+      basis.memory_bytes = limit;
+      basis.memory_of = "--memory-limit is " + plan::short_size(static_cast<double>(limit));
+    }
+  }
+  if (store != nullptr) {
+    const std::string machine = runner::comparability_key(runner::environment_facts());
+    take_durations(*store, conditions, machine, basis);
+    take_rates(*store, machine, basis);
+  }
+  plan::predict(plan, basis);
+}
+
+}  // namespace syslab::cli

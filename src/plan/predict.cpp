@@ -1,0 +1,105 @@
+#include "plan/predict.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace syslab::plan {
+namespace {
+
+constexpr Seconds kStart(0.05);  // of a worker, its inputs aside
+
+struct ChosenRate {
+  double per_second = 0;
+  std::string source;
+};
+
+ChosenRate choose(double own, double machine, double assumed, const char* unit) {
+  const auto text = [unit](double rate) { return fmt::format("{:.3g} {}", rate * 1e-9, unit); };
+  if (own > 0) return {own, text(own) + ", its own rate at other sizes"};
+  if (machine > 0) return {machine, text(machine) + ", the best measured here: perhaps too short"};
+  return {assumed, text(assumed) + ", assumed"};
+}
+
+// Worker start, check against an oracle that is a plain loop, warm-up, samples until a budget ends them: the longest
+// that the protocol allows, for samples that are precise sooner cannot be foreseen.
+void estimate(PlannedCase& planned, const Basis& basis) {
+  const registry::Experiment& experiment = *planned.experiment;
+  const double flops = experiment.flops ? experiment.flops(planned.params) : 0;
+  const double bytes = experiment.bytes ? experiment.bytes(planned.params) : 0;
+  if (!(flops > 0) && !(bytes > 0)) return;
+  const auto found = basis.own.find(rate_key(experiment.id, planned.implementation));
+  const Rates own = found == basis.own.end() ? Rates{} : found->second;
+  const ChosenRate compute = choose(own.flops, basis.machine.flops, kAssumedRates.flops, "GFLOP/s");
+  const ChosenRate traffic = choose(own.bytes, basis.machine.bytes, kAssumedRates.bytes, "GB/s");
+  const double by_compute = flops > 0 ? flops / compute.per_second : 0;
+  const double by_traffic = bytes > 0 ? bytes / traffic.per_second : 0;
+  const double call = std::max(by_compute, by_traffic);
+  const double oracle = std::max(flops / kAssumedRates.flops, bytes / kAssumedRates.bytes);
+  const Course& course = basis.course;
+  const double warmup = std::max(Seconds(course.warmup_time).count(), course.warmup_calls * call);
+  const double each = std::max(call, Seconds(course.sample_floor).count());
+  double sampling = course.max_samples * each;
+  for (const Nanoseconds limit : {course.device_budget, course.wall_budget, course.repeat_time}) {
+    if (limit.count() > 0) sampling = std::min(sampling, Seconds(limit).count());
+  }
+  sampling = std::max(sampling, call);
+  const double launch = kStart.count() + call + oracle + warmup + sampling;
+  if (!std::isfinite(launch) || launch > 1e9) return;
+  planned.predicted_time = std::chrono::duration_cast<Nanoseconds>(Seconds(launch * basis.launches));
+  planned.predicted_from = "estimated at " + (by_compute >= by_traffic ? compute : traffic).source;
+}
+
+}  // namespace
+
+std::string duration_key(std::string_view case_uid, std::string_view implementation, std::string_view law) {
+  std::string key(case_uid);
+  for (const std::string_view part : {implementation, law}) key.append("|").append(part);
+  return key;
+}
+
+std::string duration_key(const PlannedCase& planned) {
+  return duration_key(planned.case_uid, planned.implementation, planned.law);
+}
+
+std::string rate_key(std::string_view experiment, std::string_view implementation) {
+  return fmt::format("{}|{}", experiment, implementation);
+}
+
+void predict(Plan& plan, const Basis& basis) {
+  for (PlannedCase& planned : plan.cases) {
+    if (planned.skip_reason) continue;
+    if (basis.memory_bytes > 0 && planned.predicted_bytes > static_cast<double>(basis.memory_bytes)) {
+      planned.predicted_oom = fmt::format("needs {}, {}", short_size(planned.predicted_bytes), basis.memory_of);
+    }
+    if (const auto known = basis.measured.find(duration_key(planned)); known != basis.measured.end()) {
+      planned.predicted_time = std::chrono::duration_cast<Nanoseconds>(known->second.seconds);
+      planned.predicted_from = "measured " + known->second.age;
+      planned.time_was_measured = true;
+    } else if (planned.task == Task::measure) {
+      estimate(planned, basis);
+    }
+  }
+}
+
+Total predicted_total(const Plan& plan) {
+  Total total;
+  for (const PlannedCase& planned : plan.cases) {
+    if (planned.skip_reason || !planned.predicted_oom.empty()) continue;
+    total.time += planned.predicted_time;
+    if (planned.predicted_from.empty()) ++total.unknown;
+  }
+  return total;
+}
+
+std::string short_size(double bytes) {
+  constexpr std::array<const char*, 6> kUnits{"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < kUnits.size()) bytes /= 1024, ++unit;
+  return bytes >= 10 || unit == 0 ? fmt::format("{:.0f} {}", bytes, kUnits[unit])
+                                  : fmt::format("{:.1f} {}", bytes, kUnits[unit]);
+}
+
+}  // namespace syslab::plan

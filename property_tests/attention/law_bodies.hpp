@@ -27,6 +27,7 @@ void lse_equals_oracle(const Subject&, check::Observation&);
 void gradients_equal_oracle(const Subject&, check::Observation&);
 void large_scores(const Subject&, check::Observation&);
 void half_no_worse_than_naive(const Subject&, check::Observation&);
+void half_gradients_no_worse_than_naive(const Subject&, check::Observation&);
 // Against what mathematics says of softmax (laws_softmax.cpp).
 void rows_sum_to_one(const Subject&, check::Observation&);
 void shift_invariance(const Subject&, check::Observation&);

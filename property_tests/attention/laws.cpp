@@ -105,6 +105,11 @@ const std::vector<Entry>& entries() {
        // Rows long enough for a half-precision accumulator to show.
        {.dtypes = half(), .least_seq_k = 128, .most_seq = 512},
        when_not_naive},
+      {"attention.half_gradients_no_worse_than_naive",
+       "in half precision the worst error of dQ, dK and dV is at most twice the naive kernel's, and no factor is off",
+       half_gradients_no_worse_than_naive,
+       {.direction = Direction::backward, .dtypes = half()},
+       when_not_naive},
   };
   return list;
 }

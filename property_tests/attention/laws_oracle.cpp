@@ -41,6 +41,65 @@ double largest_norm(const std::vector<double>& values, std::int64_t width) {
   return std::sqrt(largest);
 }
 
+// The same problem on the same values, with the bounds of fp32.
+Problem in_fp32(Problem problem) {
+  problem.dtype = DType::f32;
+  return problem;
+}
+
+// A derived bound must allow for the worst order of additions; a careless kernel can hide below it. The naive kernel in
+// the same dtype is the measure that cannot be argued with. Beside twice its error, one rounding of the output is
+// allowed, and what the same computation may err in fp32 (the tolerance of `expected`, for all or for each element):
+// where naive happens to be exact, nobody must be.
+void demand_no_worse(const check::GuardedTensor& ours, const check::GuardedTensor& naive, const Expected& expected,
+                     DType dtype, Observation& observation) {
+  const double yardstick = largest_error(naive.view(), expected.value);
+  const double allowed = 2 * yardstick + unit_roundoff(dtype) * largest_size(expected.value);
+  std::vector<double> tolerance(expected.tolerance);
+  for (double& each : tolerance) each += allowed;
+  try {
+    demand_within(ours.spec().name, ours.view(), expected.value, tolerance, observation);
+  } catch (const Error& error) {
+    property::fail(fmt::format("{}; the naive kernel's worst error is {:.3g}", error.what(), yardstick));
+  }
+}
+
+// A factor that is off by less than a rounding step moves no element beyond what rounding may, yet it moves all of them
+// the same way, which rounding does not. The share of the expectation x in the error e is ⟨e, x⟩ / ⟨x, x⟩: the factor's
+// excess. What rounding leaves of it is judged by the naive kernel's rows, each of them an independent try: they sum to
+// a normal variable of deviation √(Σ_rows ⟨e_row, x_row⟩²) / ⟨x, x⟩. Allowed besides: one rounding of each element,
+// kDeviations of both, and the errors of fp32 all in one direction.
+void demand_no_bias(const check::GuardedTensor& ours, const check::GuardedTensor& naive, const Expected& expected,
+                    DType dtype) {
+  constexpr double kDeviations = 8;
+  const std::vector<double> found = to_doubles(ours.view()), yardstick = to_doubles(naive.view());
+  const auto width = static_cast<std::size_t>(ours.spec().shape[ours.spec().shape.rank() - 1]);
+  double squares = 0, fourths = 0, along = 0, along_naive = 0, rows = 0, single = 0;
+  for (std::size_t first = 0; first < found.size(); first += width) {
+    double row = 0;
+    for (std::size_t i = first; i < first + width; ++i) {
+      const double x = expected.value[i];
+      squares += x * x;
+      fourths += x * x * x * x;
+      along += (found[i] - x) * x;
+      single += expected.tolerance[i] * std::abs(x);
+      row += (yardstick[i] - x) * x;
+    }
+    along_naive += row;
+    rows += row * row;
+  }
+  if (!(squares > 0) || !std::isfinite(squares)) return;
+  const double excess = along / squares;
+  const double rounding = unit_roundoff(dtype) * std::sqrt(fourths / 3) / squares;  // uniform in ± one half step
+  const double allowed =
+      (2 * std::abs(along_naive) + single) / squares + kDeviations * (std::sqrt(rows) / squares + rounding);
+  if (std::abs(excess) <= allowed) return;
+  property::fail(
+      fmt::format("{}: all of it is {:+.3g} too large by a factor, at most ±{:.3g} is rounding; the naive "
+                  "kernel's is {:+.3g}",
+                  ours.spec().name, excess, allowed, along_naive / squares));
+}
+
 }  // namespace
 
 std::vector<double> Subject::allowed(const std::vector<double>& expected, const std::vector<double>& derived) const {
@@ -104,24 +163,32 @@ void large_scores(const Subject& subject, Observation& observation) {
   demand_within("lse", call.lse.view(), lse.value, lse.tolerance, observation);
 }
 
-// A derived bound must allow for the worst order of additions; a careless kernel can hide below it. The naive kernel in
-// the same dtype is the measure that cannot be argued with. Beside twice its error, one rounding of the output is
-// allowed: where naive happens to be exact, nobody must be.
 void half_no_worse_than_naive(const Subject& subject, Observation& observation) {
   const Rung& naive = find_rung("naive");
   const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
   if (const auto reason = naive.supports(sample.problem, Direction::forward)) throw Unsupported(*reason);
   const ForwardCall ours = call_forward(subject.rung, sample);
   const ForwardCall theirs = call_forward(naive, sample);
-  const Expected out = oracle_of(sample.problem, ours).out;
-  const double yardstick = largest_error(theirs.out.view(), out.value);
-  const double allowed = 2 * yardstick + unit_roundoff(sample.problem.dtype) * largest_size(out.value);
-  const double tolerance[] = {allowed};
-  try {
-    demand_within("out", ours.out.view(), out.value, tolerance, observation);
-  } catch (const Error& error) {
-    property::fail(fmt::format("{}; the naive kernel's worst error is {:.3g}", error.what(), yardstick));
-  }
+  demand_no_worse(ours.out, theirs.out, oracle_of(in_fp32(sample.problem), ours).out, sample.problem.dtype,
+                  observation);
+}
+
+void half_gradients_no_worse_than_naive(const Subject& subject, Observation& observation) {
+  const Rung& naive = find_rung("naive");
+  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::backward);
+  if (const auto reason = naive.supports(sample.problem, Direction::backward)) throw Unsupported(*reason);
+  const BackwardCall ours = call_backward(subject.rung, sample), theirs = call_backward(naive, sample);
+  const ForwardCall& forward = ours.forward;
+  const BackwardOracle oracle =
+      backward_oracle(in_fp32(sample.problem), forward.q.view(), forward.k.view(), forward.v.view(), ours.dout.view());
+  const auto demand = [&](const check::GuardedTensor& found, const check::GuardedTensor& yardstick,
+                          const Expected& expected) {
+    demand_no_worse(found, yardstick, expected, sample.problem.dtype, observation);
+    demand_no_bias(found, yardstick, expected, sample.problem.dtype);
+  };
+  demand(ours.dq, theirs.dq, oracle.dq);
+  demand(ours.dk, theirs.dk, oracle.dk);
+  demand(ours.dv, theirs.dv, oracle.dv);
 }
 
 }  // namespace syslab::attention

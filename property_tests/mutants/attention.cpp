@@ -43,6 +43,11 @@ struct Plan {
     const float right = problem.effective_scale();
     return fault == Fault::wrong_scale ? right * right : right;
   }
+  float gradient_scale() const { return fault == Fault::nudged_scale ? 1.001F * scale() : scale(); }
+  float row_term_gain() const {
+    if (fault == Fault::dropped_row_term) return 0.0F;
+    return fault == Fault::nudged_row_term ? 1.01F : 1.0F;
+  }
   bool sees(std::int64_t query, std::int64_t key) const {
     if (fault == Fault::unmasked_tail && key >= problem.seq_k) return true;
     const std::int64_t extra = fault == Fault::mask_off_by_one && problem.mask != Mask::none ? 1 : 0;
@@ -183,11 +188,11 @@ void backward_head(const Plan& plan, const BackwardArgs& args, std::int64_t batc
   for (std::int64_t i = 0; i < queries; ++i) {
     const float *query = &q[at(i * dim)], *gradient = &dout[at(i * dim)];
     const float lse = *row<float>(args.lse, batch, head, i);
-    const float row_term = plan.fault == Fault::dropped_row_term ? 0.0F : dot(&out[at(i * dim)], gradient, dim);
+    const float row_term = plan.row_term_gain() * dot(&out[at(i * dim)], gradient, dim);
     for (std::int64_t j = 0; j < keys; ++j) {
       if (!plan.sees(i, j)) continue;
       const float p = std::exp(plan.scale() * dot(query, &k[at(j * dim)], dim) - lse);
-      const float ds = plan.scale() * p * (dot(gradient, &v[at(j * dim)], dim) - row_term);
+      const float ds = plan.gradient_scale() * p * (dot(gradient, &v[at(j * dim)], dim) - row_term);
       for (std::int64_t d = 0; d < dim; ++d) {
         dv[at(j * dim + d)] += p * gradient[d];
         dk[at(j * dim + d)] += ds * query[d];
@@ -255,6 +260,8 @@ std::vector<Mutant> mutants() {
       {Fault::dropped_row_term, "dropped_row_term", "attention.finite_differences"},
       {Fault::divided_by_nothing, "divided_by_nothing", "attention.equals_oracle"},
       {Fault::lost_group, "lost_group", "attention.gradients_equal_oracle"},
+      {Fault::nudged_scale, "nudged_scale", "attention.half_gradients_no_worse_than_naive"},
+      {Fault::nudged_row_term, "nudged_row_term", "attention.half_gradients_no_worse_than_naive"},
       {Fault::narrow_products, "narrow_products", "attention.equals_oracle"},
   };
 }

@@ -29,6 +29,8 @@ enum class Fault {
   dropped_row_term,    // dS = P∘dP without −D
   divided_by_nothing,  // a row that sees no key is 0/0
   lost_group,          // dK and dV from one of the query heads that share a key head
+  nudged_scale,        // gradients of queries and keys are 0.1 % too large: less than a rounding step of bf16
+  nudged_row_term,     // dS = P∘(dP − 1.01·D)
   narrow_products,     // inputs of products cut to ten bits of mantissa, as TF32: no fault by the hand-out
 };
 

@@ -26,13 +26,13 @@ CachePlan plan_caches(const Protocol& protocol, const Device& device, std::uint6
     }
   }
   const std::uint64_t flush = protocol.flush_bytes > 0 ? protocol.flush_bytes : beyond_cache;
-  if (protocol.cache == Cache::rotate && flush + each > memory) {
+  if (protocol.cache == Cache::rotate && flush > memory) {
     return {.sets = affordable(memory), .flush_bytes = 0, .state = "partly cold", .by = "rotation"};
   }
   // A block of single calls, or a sample of many, takes as many different sets; one set will do where there is no room.
   const int useful = protocol.sample_floor > Nanoseconds{} ? static_cast<int>(kMostSets)
                                                            : std::min(protocol.block, device.most_windows());
-  const int sets = std::min(affordable(memory > flush ? memory - flush : 0), useful);
+  const int sets = std::min(affordable(memory), useful);
   return {.sets = sets, .flush_bytes = flush, .state = "cold", .by = "flush"};
 }
 

@@ -13,8 +13,8 @@
 namespace syslab::measure {
 namespace {
 
-constexpr double kLookGrowth = 1.5;       // 20, 30, 45, 68, …
-constexpr double kThrottledClock = 0.97;  // of the clock at the first look: a pause may help
+constexpr double kLookGrowth = 1.5;  // 20, 30, 45, 68, …
+constexpr double kSlow = 0.97;       // of a clock rate
 constexpr auto kProgressEvery = std::chrono::seconds(1);
 
 // Half-width of the median's interval, relative to the median.
@@ -25,6 +25,14 @@ double relative_precision(std::span<const double> samples) {
 }
 
 double median_of(std::span<const double> values) { return stats::summarize(values).median; }
+
+std::vector<std::int64_t> flags_of(std::span<const double> clocks) {
+  std::vector<std::int64_t> flags;
+  const double usual = median_of(clocks);
+  for (const double clock : clocks) flags.push_back(clock < kSlow * usual ? kSlowClock : 0);
+  const bool any = std::any_of(flags.begin(), flags.end(), [](std::int64_t each) { return each != 0; });
+  return any ? flags : std::vector<std::int64_t>{};
+}
 
 class Sampler {
  public:
@@ -60,6 +68,7 @@ class Sampler {
     samples_.precision = relative_precision(samples_.seconds);
     samples_.wall = wall();
     if (samples_.clocks_hz.size() != samples_.seconds.size()) samples_.clocks_hz.clear();
+    samples_.flags = flags_of(samples_.clocks_hz);
     return std::move(samples_);
   }
 
@@ -107,7 +116,7 @@ class Sampler {
     const double recent = median_of(clocks.subspan(last_look_));
     last_look_ = clocks.size();
     if (first_clock_ <= 0) first_clock_ = recent;
-    if (recent >= kThrottledClock * first_clock_) return;
+    if (recent >= kSlow * first_clock_) return;
     if (paused_ + protocol_.cool_down > protocol_.cool_down_limit) return;
     sleeper_.sleep(protocol_.cool_down);
     paused_ += protocol_.cool_down;

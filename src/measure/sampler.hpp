@@ -14,14 +14,18 @@
 
 namespace syslab::measure {
 
+// Bits of a sample's flags. A flagged sample stays a sample.
+inline constexpr std::int64_t kSlowClock = 1;  // its clock rate was under 97 % of the median of all samples'
+
 struct Samples {
-  std::vector<double> seconds;    // per call: a sample of k calls is divided by k
-  std::vector<double> clocks_hz;  // of the device during each sample; empty unless it told of all of them
-  int calls_per_sample = 1;       // k
-  bool graphs = false;            // the calls of a sample were replayed as a captured graph
-  std::int64_t verified = 0;      // samples whose outputs were checked
-  std::string stop;               // "precision", "count", "device_budget", "wall_budget", "max_samples"
-  double precision = 0;           // reached: half-width of the median's 95 % interval / median
+  std::vector<double> seconds;      // per call: a sample of k calls is divided by k
+  std::vector<double> clocks_hz;    // of the device during each sample; empty unless it told of all of them
+  std::vector<std::int64_t> flags;  // one a sample; empty when no sample has any
+  int calls_per_sample = 1;         // k
+  bool graphs = false;              // the calls of a sample were replayed as a captured graph
+  std::int64_t verified = 0;        // samples whose outputs were checked
+  std::string stop;                 // "precision", "count", "device_budget", "wall_budget", "max_samples"
+  double precision = 0;             // reached: half-width of the median's 95 % interval / median
   std::int64_t warmup_calls = 0;
   Nanoseconds in_windows{}, wall{};  // wall without verification
   int pauses = 0;                    // to let the device cool down

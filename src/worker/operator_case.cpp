@@ -2,13 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "device/blas.hpp"
 #include "device/parallel.hpp"
 #include "measure/burst.hpp"
+#include "measure/host_load.hpp"
 #include "measure/sampler.hpp"
+#include "stats/distributions.hpp"
+#include "stats/noise.hpp"
 #include "stats/summary.hpp"
 #include "worker/bursts.hpp"
 #include "worker/checked_operator.hpp"
@@ -28,7 +33,16 @@ class Times {
     record.series = "time";
     record.unit = "s";
     record.values = samples.seconds;
+    record.flags = samples.flags;
     context_.emit(record);
+    if (!samples.clocks_hz.empty()) {
+      SampleRecord clocks;
+      clocks.series = "clock";
+      clocks.unit = "Hz";
+      clocks.values = samples.clocks_hz;
+      clocks.flags = samples.flags;
+      context_.emit(clocks);
+    }
 
     const stats::Summary summary = stats::summarize(samples.seconds);
     MetricRecord time{.name = "time", .unit = "s", .value = summary.median, .n = summary.n};
@@ -42,13 +56,28 @@ class Times {
     context_.metric("time_q1", "s", summary.q1);
     context_.metric("time_q3", "s", summary.q3);
     context_.metric("time_min", "s", summary.min);
-    context_.metric("time_mean", "s", summary.mean);
+    context_.emit(mean_of(summary, stats::lag1_autocorrelation(samples.seconds)));
     context_.metric("time_stddev", "s", summary.standard_deviation);
     emit_rate("tflops", "TFLOP/s", case_.flops * 1e-12, time);
     emit_rate("gbps", "GB/s", case_.bytes * 1e-9, time);
   }
 
  private:
+  // Student's interval of the mean, widened as the median's is where samples hang together.
+  static MetricRecord mean_of(const stats::Summary& summary, double rho) {
+    MetricRecord mean{.name = "time_mean", .unit = "s", .value = summary.mean, .n = summary.n};
+    if (summary.n < 2) {
+      mean.note = "one sample has no interval";
+      return mean;
+    }
+    const double n = static_cast<double>(summary.n), positive = std::clamp(rho, 0.0, 0.999);
+    const double half_width = stats::student_t_quantile(0.975, n - 1) * summary.standard_deviation / std::sqrt(n) *
+                              std::sqrt((1 + positive) / (1 - positive));
+    mean.low = summary.mean - half_width;
+    mean.high = summary.mean + half_width;
+    return mean;
+  }
+
   // Work per time; the interval turns round: the longest time is the lowest rate.
   void emit_rate(const std::string& name, const std::string& unit, double work, const MetricRecord& time) {
     if (!(work > 0) || !(*time.value > 0)) return;
@@ -64,18 +93,27 @@ class Times {
   const OperatorCase& case_;
 };
 
-Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples) {
-  return {{"protocol", measure::to_json(protocol)},
-          {"stop", samples.stop},
-          {"samples", samples.seconds.size()},
-          {"calls_per_sample", samples.calls_per_sample},
-          {"launched", samples.graphs ? "graph" : "direct"},
-          {"precision", samples.precision},
-          {"warmup_calls", samples.warmup_calls},
-          {"cool_downs", samples.pauses},
-          {"verified", samples.verified},
-          {"threads", device::thread_count()},
-          {"blas", device::blas_name()}};
+Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples, const measure::HostLoad& load) {
+  std::vector<std::string> noise = stats::noise_labels(samples.seconds);
+  if (load.contended()) noise.emplace_back("contended");
+  Json facts{{"protocol", measure::to_json(protocol)},
+             {"stop", samples.stop},
+             {"samples", samples.seconds.size()},
+             {"calls_per_sample", samples.calls_per_sample},
+             {"launched", samples.graphs ? "graph" : "direct"},
+             {"precision", samples.precision},
+             {"warmup_calls", samples.warmup_calls},
+             {"cool_downs", samples.pauses},
+             {"verified", samples.verified},
+             {"threads", device::thread_count()},
+             {"blas", device::blas_name()},
+             {"noise", noise}};
+  if (load.load_average) facts["load_average"] = *load.load_average;
+  if (load.steal_share) facts["steal_share"] = *load.steal_share;
+  if (!samples.flags.empty()) {
+    facts["slow_clock_samples"] = std::count(samples.flags.begin(), samples.flags.end(), measure::kSlowClock);
+  }
+  return facts;
 }
 
 // Task `paired`: the host says when it is this side's turn. A sample is a burst.
@@ -110,12 +148,13 @@ void run_operator_case(CaseContext& context, const OperatorCase& operator_case) 
   checked.check();
   const measure::Subject subject = checked.subject();
   if (context.is_paired()) return time_in_bursts(context, operator_case, protocol, subject, *device, checked);
+  const measure::HostWatch watch;
   const measure::Samples samples =
       measure::take_samples(protocol, subject, {*device}, context.request().seed,
                             [&](double fraction, const std::string& text) { context.progress(fraction, text); });
   checked.emit_outcome(samples.verified, samples.seconds.size());
   Times(context, operator_case).emit(samples);
-  Json facts = facts_of(protocol, samples);
+  Json facts = facts_of(protocol, samples, watch.finish());
   facts.update(checked.facts());
   context.emit(FactRecord{facts.dump()});
 }

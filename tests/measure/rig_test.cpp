@@ -1,0 +1,268 @@
+// What only some devices do: queues, clock rates, graphs; and the protocols that are somebody else's recipe.
+#include "measure/rig.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.hpp"
+#include "stats/summary.hpp"
+#include "tests/measure/fake_device.hpp"
+
+namespace syslab::measure {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::int64_t count(const FakeLab& fake, const std::string& kind) {
+  return std::count_if(fake.events.begin(), fake.events.end(),
+                       [&](const std::string& event) { return event.starts_with(kind); });
+}
+
+// --- devices that queue ---------------------------------------------------------------------------------------------
+
+TEST(Rig, QueuesBlocksOfSixteenSamplesAndWaitsOnceForEach) {
+  FakeLab fake;
+  fake.device.block = 64;  // the device would take more than the protocol asks for
+  fake.duration = [](int call) { return milliseconds(call % 2 == 0 ? 1 : 2); };
+  Protocol protocol;
+  protocol.max_samples = 100;
+  protocol.precision = 1e-9;
+  fake.take(protocol, 32);
+  EXPECT_EQ(*std::max_element(fake.device.blocks.begin(), fake.device.blocks.end()), 16);
+  // Looks at 20, 30, 45, 68 and the end at 100 cut the blocks.
+  const std::vector<int> tail(fake.device.blocks.end() - 8, fake.device.blocks.end());
+  EXPECT_EQ(tail, (std::vector{16, 4, 10, 15, 16, 7, 16, 16}));
+}
+
+TEST(Rig, ABlockEndsAtTheNextLook) {
+  FakeLab fake;
+  fake.device.block = 16;
+  fake.duration = [](int) { return milliseconds(1); };
+  const Samples samples = fake.take({}, 32);
+  EXPECT_EQ(samples.stop, "precision");
+  EXPECT_EQ(samples.seconds.size(), 20U) << "16 and 4, not 32";
+}
+
+TEST(Rig, ABlockTakesDifferentSetsSoThatAnySampleCanStillBeVerified) {
+  FakeLab fake;
+  fake.device.block = 16;
+  fake.duration = [](int) { return microseconds(100); };  // two calls a sample
+  Protocol protocol;
+  protocol.verify_share = 1;
+  const Samples samples = fake.take(protocol, 10);
+  EXPECT_EQ(samples.verified, static_cast<std::int64_t>(samples.seconds.size()));
+  std::map<std::string, std::string> last;  // set → what was last done to it
+  for (const std::string& event : fake.events) {
+    const std::string kind = event.substr(0, event.find(' ')), set = event.substr(event.find(' '));
+    if (kind == "call") {
+      EXPECT_NE(last[set], "call") << "set" << set << " was called twice on the same content";
+    }
+    if (kind == "verify") {
+      EXPECT_EQ(last[set], "call") << "set" << set;
+    }
+    last[set] = kind;
+  }
+}
+
+TEST(Rig, ABlockDoesNotRunFarBeyondTheDeviceBudget) {
+  FakeLab fake;
+  fake.device.block = 16;
+  fake.duration = [](int) { return seconds(1); };
+  Protocol protocol;
+  protocol.precision = 1e-9;
+  protocol.warmup_limit = milliseconds(1);
+  const Samples samples = fake.take(protocol, 32);
+  EXPECT_EQ(samples.stop, "device_budget");
+  EXPECT_LE(samples.seconds.size(), 4U);
+}
+
+TEST(Rig, ADeviceThatLosesAWindowIsAFaultOfTheTool) {
+  class Forgetful final : public Device {
+   public:
+    std::string name() const override { return "forgetful"; }
+    std::uint64_t last_level_cache() const override { return 1; }
+    int most_windows() const override { return 1; }
+    void queue_window(const std::function<void()>& work) override { work(); }
+    std::vector<Window> collect() override { return {}; }
+    void synchronize() override {}
+    void flush(std::uint64_t) override {}
+  };
+  FakeLab fake;
+  fake.duration = [](int) { return milliseconds(1); };
+  Forgetful device;
+  EXPECT_THROW(take_samples({}, fake.subject(), {device, fake.clock, fake.clock}, 1, {}), Error);
+}
+
+// --- clock rates ----------------------------------------------------------------------------------------------------
+
+TEST(Rig, FlagsSamplesOfASlowClockAndKeepsThem) {
+  FakeLab fake;
+  fake.duration = [](int) { return milliseconds(1); };
+  int window = 0;
+  fake.device.clock_rate = [&] { return ++window % 5 == 0 ? 1.90e9 : 2.0e9; };
+  const Samples samples = fake.take();
+  ASSERT_EQ(samples.flags.size(), samples.seconds.size());
+  ASSERT_EQ(samples.clocks_hz.size(), samples.seconds.size());
+  for (std::size_t i = 0; i < samples.flags.size(); ++i) {
+    EXPECT_EQ(samples.flags[i], samples.clocks_hz[i] < 1.94e9 ? kSlowClock : 0);
+  }
+  EXPECT_EQ(std::count(samples.flags.begin(), samples.flags.end(), kSlowClock), 4);
+}
+
+TEST(Rig, ASteadyClockAndAnUnknownOneFlagNothing) {
+  FakeLab fake;
+  fake.duration = [](int) { return milliseconds(1); };
+  EXPECT_TRUE(fake.take().flags.empty());
+  fake.device.clock_rate = [] { return 2.0e9; };
+  EXPECT_TRUE(fake.take().flags.empty());
+}
+
+// A device that throttles after 0.1 s of work and recovers in a pause.
+TEST(Rig, PausesBetweenLooksWhenTheDeviceHasSlowedDown) {
+  FakeLab fake;
+  double work = 0;
+  fake.duration = [&](int call) {
+    work += 1;
+    return microseconds(call % 2 == 0 ? 1000 : 1500);  // never precise
+  };
+  fake.device.clock_rate = [&] { return work > 250 && fake.clock.slept.empty() ? 1.5e9 : 2.0e9; };
+  Protocol protocol;
+  protocol.max_samples = 400;
+  const Samples samples = fake.take(protocol);
+  EXPECT_EQ(fake.clock.slept, std::vector<Nanoseconds>{protocol.cool_down});
+  EXPECT_EQ(samples.pauses, 1);
+  EXPECT_EQ(samples.seconds.size(), 400U) << "nothing is thrown away";
+  EXPECT_FALSE(samples.flags.empty());
+}
+
+TEST(Rig, DoesNotPauseForeverForAPowerCap) {
+  FakeLab fake;
+  fake.duration = [&](int call) { return microseconds(call % 2 == 0 ? 1000 : 1500); };
+  int windows = 0;
+  fake.device.clock_rate = [&] { return ++windows > 250 ? 1.5e9 : 2.0e9; };
+  const Protocol protocol;
+  const Samples samples = fake.take(protocol);
+  EXPECT_GE(samples.pauses, 1);
+  EXPECT_LE(samples.pauses, protocol.cool_down_limit / protocol.cool_down);
+  EXPECT_EQ(samples.stop, "max_samples");
+}
+
+// --- graphs ---------------------------------------------------------------------------------------------------------
+
+TEST(Rig, ReplaysGroupsOfShortCallsAsGraphsWhereItCan) {
+  FakeLab fake;
+  fake.device.captures = true;
+  fake.duration = [](int) { return microseconds(30); };
+  const Samples samples = fake.take({}, 21);
+  EXPECT_TRUE(samples.graphs);
+  EXPECT_EQ(samples.calls_per_sample, 7);
+  EXPECT_EQ(fake.device.captured, 3) << "a graph for each group of sets";
+  EXPECT_EQ(fake.device.replays, static_cast<int>(samples.seconds.size()));
+  EXPECT_DOUBLE_EQ(stats::summarize(samples.seconds).median, 30e-6);
+}
+
+TEST(Rig, LeavesFewSetsOutWhenGraphsDoNotDivideThem) {
+  FakeLab fake;
+  fake.device.captures = true;
+  fake.duration = [](int) { return microseconds(30); };
+  const Samples samples = fake.take({}, 13);  // one group of at least seven: all thirteen in it
+  EXPECT_EQ(samples.calls_per_sample, 13);
+  EXPECT_EQ(fake.device.captured, 1);
+}
+
+TEST(Rig, LongCallsNeedNoGraphUnlessTheProtocolInsists) {
+  FakeLab fake;
+  fake.device.captures = true;
+  fake.duration = [](int) { return milliseconds(1); };
+  EXPECT_FALSE(fake.take().graphs);
+  EXPECT_TRUE(fake.take(find_protocol("graph")).graphs);
+}
+
+TEST(Rig, FallsBackToDirectCallsWhenTheWorkCannotBeCaptured) {
+  FakeLab fake;
+  fake.device.captures = true;
+  fake.device.capturable = false;
+  fake.duration = [](int) { return microseconds(30); };
+  const Samples samples = fake.take({}, 21);
+  EXPECT_FALSE(samples.graphs);
+  EXPECT_EQ(fake.device.captured, 1) << "asked once";
+  EXPECT_THROW(fake.take(find_protocol("graph"), 21), Unsupported);
+}
+
+TEST(Rig, AGraphOfAnImplementationInAnotherProcessIsUnsupported) {
+  FakeLab fake;
+  fake.device.captures = true;
+  fake.duration = [](int) { return milliseconds(1); };
+  Subject subject = fake.subject();
+  subject.self_time = [] { return Nanoseconds(milliseconds(1)); };
+  EXPECT_THROW(fake.take(find_protocol("graph"), subject), Unsupported);
+}
+
+// --- flushes --------------------------------------------------------------------------------------------------------
+
+TEST(Rig, FlushesBeforeEachSampleOutsideItsWindow) {
+  FakeLab fake;
+  fake.duration = [](int) { return milliseconds(1); };
+  fake.device.flush_cost = milliseconds(20);
+  Subject subject = fake.subject(3);
+  subject.flush_bytes = 1024;
+  const Samples samples = fake.take({}, subject);
+  EXPECT_DOUBLE_EQ(stats::summarize(samples.seconds).median, 1e-3);
+  EXPECT_EQ(count(fake, "flush 1024"), static_cast<std::int64_t>(samples.seconds.size()));
+}
+
+TEST(Rig, ASampleAfterAFlushTakesEachSetOnce) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(30); };  // seven would make a sample, but there are three sets
+  Subject subject = fake.subject(3);
+  subject.flush_bytes = 1024;
+  EXPECT_EQ(fake.take({}, subject).calls_per_sample, 3);
+}
+
+// --- other people's recipes -----------------------------------------------------------------------------------------
+
+TEST(Cs336, IsFiveStepsOfWarmupAndTenMeasuredOneByOne) {
+  FakeLab fake;
+  fake.device.block = 16;
+  fake.duration = [](int) { return microseconds(10); };
+  const Samples samples = fake.take(find_protocol("cs336"));
+  EXPECT_EQ(samples.warmup_calls, 5);
+  EXPECT_EQ(fake.calls, 15);
+  EXPECT_EQ(samples.seconds.size(), 10U);
+  EXPECT_EQ(samples.calls_per_sample, 1) << "a step is a step, however short";
+  EXPECT_EQ(samples.stop, "count");
+  EXPECT_EQ(fake.device.blocks, std::vector<int>(15, 1)) << "synchronised after each";
+}
+
+TEST(Cs336, TakesItsTenHoweverLongTheyAre) {
+  FakeLab fake;
+  fake.duration = [](int) { return std::chrono::minutes(1); };
+  EXPECT_EQ(fake.take(find_protocol("cs336")).seconds.size(), 10U);
+}
+
+TEST(DoBench, DerivesWarmupAndRepeatsFromFiveCallsWithTheirFlushes) {
+  FakeLab fake;
+  fake.duration = [](int) { return milliseconds(2); };
+  fake.device.flush_cost = milliseconds(3);
+  Subject subject = fake.subject();
+  subject.flush_bytes = 256'000'000;
+  const Samples samples = fake.take(find_protocol("do_bench"), subject);
+  EXPECT_EQ(samples.warmup_calls, 1 + 5 + 5);  // the first, the estimate's, 25 ms / (2 + 3) ms
+  EXPECT_EQ(samples.seconds.size(), 20U);      // 100 ms / (2 + 3) ms
+  EXPECT_EQ(samples.stop, "count");
+  EXPECT_EQ(count(fake, "flush 256000000"), 5 + 20) << "warm-up has none";
+  EXPECT_DOUBLE_EQ(stats::summarize(samples.seconds).median, 2e-3);
+}
+
+TEST(DoBench, TakesOneSampleOfALongCall) {
+  FakeLab fake;
+  fake.duration = [](int) { return seconds(1); };
+  EXPECT_EQ(fake.take(find_protocol("do_bench")).seconds.size(), 1U);
+}
+
+}  // namespace
+}  // namespace syslab::measure

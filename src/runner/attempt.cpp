@@ -24,7 +24,7 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
   } while (launches.back().status == worker::Status::ok && static_cast<int>(launches.size()) < wanted);
   result.wall = Clock::now() - begin;
   result.ended_at = utc_now();
-  Launch whole = combined(std::move(launches), wanted, planned.seed);
+  Launch whole = combined(std::move(launches), wanted);
   result.status = whole.status;
   result.detail = std::move(whole.detail);
   result.records = std::move(whole.records);

@@ -38,7 +38,7 @@ std::vector<const Type*> all_of(const Launch& launch) {
 
 class Metrics {
  public:
-  Metrics(const std::vector<Launch>& launches, std::uint64_t seed) : launches_(launches), seed_(seed) {
+  Metrics(const std::vector<Launch>& launches) : launches_(launches) {
     for (std::size_t i = 0; i < launches.size(); ++i) {
       for (const MetricRecord* metric : all_of<MetricRecord>(launches[i])) {
         const MetricKey key{metric->name, metric->rank};
@@ -85,7 +85,7 @@ class Metrics {
     const auto& found = metrics_.at(key);
     const auto series = series_.find({key.first, found.front()->unit, key.second});
     if (series == series_.end() || !present_everywhere(key)) return std::nullopt;
-    const stats::LaunchesSummary summary = stats::summarize_launches(series->second, seed_);
+    const stats::LaunchesSummary summary = stats::summarize_launches(series->second);
     if (summary.medians.size() != found.size()) return std::nullopt;
     for (std::size_t i = 0; i < found.size(); ++i) {
       if (!same(*found[i]->value, summary.medians[i])) return std::nullopt;
@@ -95,7 +95,7 @@ class Metrics {
     metric.low = summary.median_95.low;
     metric.high = summary.median_95.high;
     metric.n = summary.samples;
-    metric.note = fmt::format("median of {} launches' medians; the interval resamples launches, then samples", count());
+    metric.note = fmt::format("median of {} launches' medians; the interval is of launches", count());
     return metric;
   }
 
@@ -144,7 +144,6 @@ class Metrics {
   }
 
   const std::vector<Launch>& launches_;
-  std::uint64_t seed_;
   std::map<SeriesKey, std::vector<std::vector<double>>> series_;  // one vector a launch
   std::map<MetricKey, std::vector<const MetricRecord*>> metrics_;
   std::vector<MetricKey> order_;
@@ -235,7 +234,7 @@ std::string combined_facts(const std::vector<Launch>& launches) {
 
 }  // namespace
 
-Launch combined(std::vector<Launch> launches, int wanted, std::uint64_t seed) {
+Launch combined(std::vector<Launch> launches, int wanted) {
   if (wanted == 1 && launches.size() == 1) return std::move(launches.front());
   Launch whole;
   whole.status = launches.back().status;
@@ -245,7 +244,7 @@ Launch combined(std::vector<Launch> launches, int wanted, std::uint64_t seed) {
   }
   whole.facts_json = combined_facts(launches);
   for (CheckRecord& check : combined_checks(launches)) whole.records.emplace_back(std::move(check));
-  for (MetricRecord& metric : Metrics(launches, seed).combined()) whole.records.emplace_back(std::move(metric));
+  for (MetricRecord& metric : Metrics(launches).combined()) whole.records.emplace_back(std::move(metric));
   for (std::size_t i = 0; i < launches.size(); ++i) {
     for (worker::Record& record : launches[i].records) {
       if (auto* sample = std::get_if<SampleRecord>(&record)) {

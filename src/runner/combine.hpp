@@ -1,7 +1,6 @@
 // Several launches of one case as one attempt.
 #pragma once
 
-#include <cstdint>
 #include <vector>
 
 #include "runner/launch.hpp"
@@ -12,7 +11,7 @@ namespace syslab::runner {
 //
 //   samples   all, each with its launch's number
 //   metrics   that are the median of a series of their name ("time"): the median of the launches' medians, with an
-//             interval that knows that launches differ (stats/launches.hpp; `seed` seeds its resampling). Rates of
+//             interval that knows that launches differ (stats/launches.hpp). Rates of
 //             "time" (a unit that ends in "/s", the same work in each launch) follow it. All others: the median of the
 //             launches' values. Each one's note says so.
 //   checks    one of each name: tries added up, the worst error with its message, the smallest fraction
@@ -20,6 +19,6 @@ namespace syslab::runner {
 //   facts     what all agree on (of numbers that add up, the sum; lists united), and each launch's in "launches"
 //
 // The last launch's status and detail are the attempt's; a bad one says which launch it was.
-Launch combined(std::vector<Launch> launches, int wanted, std::uint64_t seed);
+Launch combined(std::vector<Launch> launches, int wanted);
 
 }  // namespace syslab::runner

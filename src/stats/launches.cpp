@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <random>
+#include <numbers>
 
 #include "stats/distributions.hpp"
 
@@ -17,32 +17,12 @@ double median_of(std::vector<double>& values) {
   return (*middle + *std::max_element(values.begin(), middle)) / 2;
 }
 
-class Resampler {
- public:
-  explicit Resampler(std::uint64_t seed) : generator_(seed) {}
-
-  std::size_t below(std::size_t n) { return static_cast<std::size_t>(generator_() % n); }
-
-  // Circular block bootstrap (Politis & Romano 1992), blocks of about n^(1/3) samples.
-  double median(const std::vector<double>& launch) {
-    const std::size_t n = launch.size();
-    const auto block = static_cast<std::size_t>(std::ceil(std::cbrt(static_cast<double>(n))));
-    drawn_.clear();
-    while (drawn_.size() < n) {
-      const std::size_t start = below(n);
-      for (std::size_t i = 0; i < block && drawn_.size() < n; ++i) drawn_.push_back(launch[(start + i) % n]);
-    }
-    return median_of(drawn_);
-  }
-
- private:
-  std::mt19937_64 generator_;
-  std::vector<double> drawn_;
-};
+// Var(median) / Var(mean) of k normal values; π/2 in the limit.
+double variance_of_median(double k, bool odd) { return std::numbers::pi / 2 * k / (k + (odd ? 0.5 : 1.3)); }
 
 }  // namespace
 
-LaunchesSummary summarize_launches(std::span<const std::vector<double>> launches, std::uint64_t seed) {
+LaunchesSummary summarize_launches(std::span<const std::vector<double>> launches) {
   constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
   LaunchesSummary summary;
   std::vector<const std::vector<double>*> full;
@@ -68,23 +48,17 @@ LaunchesSummary summarize_launches(std::span<const std::vector<double>> launches
     return summary;
   }
   summary.between_launches = true;
-  constexpr int kResamples = 2000;
-  Resampler resampler(seed);
-  double mean = 0;
-  double squares = 0;
-  for (int resample = 1; resample <= kResamples; ++resample) {
-    medians.clear();
-    for (std::size_t i = 0; i < full.size(); ++i)
-      medians.push_back(resampler.median(*full[resampler.below(full.size())]));
-    double figure = median_of(medians);
-    if (positive) figure = std::log(figure);
-    const double deviation = figure - mean;  // Welford's update
-    mean += deviation / resample;
-    squares += deviation * (figure - mean);
+  const auto k = static_cast<double>(medians.size());
+  if (positive) {
+    for (double& median : medians) median = std::log(median);
   }
-  const auto k = static_cast<double>(full.size());
+  double mean = 0;
+  for (const double median : medians) mean += median / k;
+  double squares = 0;
+  for (const double median : medians) squares += (median - mean) * (median - mean);
+  const double error_of_mean = std::sqrt(squares / (k - 1) / k);
   const double half_width =
-      student_t_quantile(0.975, k - 1) * std::sqrt(k / (k - 1)) * std::sqrt(squares / (kResamples - 1));
+      student_t_quantile(0.975, k - 1) * std::sqrt(variance_of_median(k, full.size() % 2 == 1)) * error_of_mean;
   if (positive) {
     summary.median_95 = {summary.median * std::exp(-half_width), summary.median * std::exp(half_width)};
   } else {

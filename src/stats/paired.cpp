@@ -65,7 +65,7 @@ double p_of_distance(double distance, const PairedEstimate& estimate) {
 }
 
 int wanted(std::span<const double> means, const PairedStopRule& rule) {
-  const int first = std::clamp(rule.first_launches, 2, std::max(rule.max_launches, 2));
+  const int first = std::clamp(rule.first_look, 2, std::max(rule.max_launches, 2));
   if (std::ssize(means) < first) return first;
   const PairedEstimate stage = estimate_of_means(means.first(static_cast<std::size_t>(first)), 0.95);
   const double half_width = (stage.interval_95.high - stage.interval_95.low) / 2;

@@ -50,7 +50,7 @@ double p_beyond(const PairedEstimate& estimate, double delta);
 //
 // Tried, 40,000 trials each, normal launches of any spread: with 20 launches at most, first stages of 6, 8, 10, 12 and
 // 14 cover at worst 0.926, 0.937, 0.940, 0.943 and 0.945 (at a spread of 0.5 %, where about 17 launches are wanted);
-// hence 12. A fixed number, first_launches = max_launches, covers 0.95.
+// hence 12. A fixed number, first_look = max_launches, covers 0.95.
 //
 // The interval is paired_estimate's, from all launches. Stein's own, whose spread is the first stage's for good, covers
 // 0.95 exactly on paper, but 0.91 (first stage of 10) where one launch in ten is five times as noisy, and 0.90 where
@@ -58,7 +58,7 @@ double p_beyond(const PairedEstimate& estimate, double delta);
 // where an F test finds no launch effect covers 0.96 to 0.97 without such an effect, and no better with one.
 // tests/stats/paired_trial.cpp tries the rule as it stands.
 struct PairedStopRule {
-  int first_launches = 12;
+  int first_look = 12;  // launches of the first stage; the only look
   int max_launches = 20;
   double precision = 0.0025;     // wanted half-width of the 95 % interval, in log ratio
   double precision_part = 0.05;  // or this part of |log ratio|: a factor of three needs no ±0.25 %
@@ -66,8 +66,8 @@ struct PairedStopRule {
 };
 enum class PairedStop { go_on, precision, max_launches };
 
-// How many launches the rule wants in all: first_launches until there are as many, from then on one and the same
-// number, between first_launches and max_launches. Launches count in the order in which they first appear.
+// How many launches the rule wants in all: first_look until there are as many, from then on one and the same
+// number, between first_look and max_launches. Launches count in the order in which they first appear.
 int launches_wanted(std::span<const PairedBlock> blocks, const PairedStopRule& rule);
 // Whether to stop, asked after any launch. `max_launches`: the limit decided, and the interval may be wider than
 // wanted.

@@ -55,7 +55,7 @@ std::vector<double> benjamini_hochberg(std::span<const double> p) {
   double smallest = 1;
   for (std::size_t rank = order.size(); rank > 0; --rank) {
     const std::size_t i = order[rank - 1];
-    smallest = std::min(smallest, p[i] * static_cast<double>(order.size()) / static_cast<double>(rank));
+    smallest = std::min(smallest, p[i] * (static_cast<double>(order.size()) / static_cast<double>(rank)));
     adjusted[i] = smallest;
   }
   return adjusted;

@@ -55,7 +55,7 @@ MetricRecord metric(const Launch& launch, const std::string& name) {
 }
 
 TEST(Launches, TimeIsTheMedianOfTheirMediansWithAnIntervalAcrossThem) {
-  const Launch whole = combined(three(), 3, 1);
+  const Launch whole = combined(three(), 3);
   const MetricRecord time = metric(whole, "time");
   EXPECT_DOUBLE_EQ(*time.value, 2.1);
   EXPECT_EQ(time.n, 9);
@@ -66,7 +66,7 @@ TEST(Launches, TimeIsTheMedianOfTheirMediansWithAnIntervalAcrossThem) {
 }
 
 TEST(Launches, RatesOfTheTimeFollowIt) {
-  const Launch whole = combined(three(), 3, 1);
+  const Launch whole = combined(three(), 3);
   const MetricRecord time = metric(whole, "time"), rate = metric(whole, "tflops");
   EXPECT_NEAR(*rate.value, kFlops * 1e-12 / 2.1, 1e-12);
   EXPECT_NEAR(*rate.low, kFlops * 1e-12 / *time.high, 1e-12);
@@ -74,7 +74,7 @@ TEST(Launches, RatesOfTheTimeFollowIt) {
 }
 
 TEST(Launches, OtherMetricsAreTheMedianOfTheLaunchesAndSaySo) {
-  const Launch whole = combined(three(), 3, 1);
+  const Launch whole = combined(three(), 3);
   for (const char* name : {"max_rss_bytes", "link"}) {  // "link" ends in "/s", but is not work per this time
     EXPECT_EQ(metric(whole, name).value, 20.0);
     EXPECT_EQ(metric(whole, name).note, "median of 3 launches");
@@ -88,13 +88,13 @@ TEST(Launches, AMetricThatOneCouldNotGiveSaysWhy) {
     auto* rss = std::get_if<MetricRecord>(&record);
     if (rss != nullptr && rss->name == "max_rss_bytes") rss->value.reset(), rss->note = "no VmHWM";
   }
-  const MetricRecord rss = metric(combined(std::move(launches), 3, 1), "max_rss_bytes");
+  const MetricRecord rss = metric(combined(std::move(launches), 3), "max_rss_bytes");
   EXPECT_EQ(rss.value, 15.0);
   EXPECT_EQ(rss.note, "median of 2 of 3 launches; in another: no VmHWM");
 }
 
 TEST(Launches, SamplesCarryTheirLaunch) {
-  const auto samples = all_of<SampleRecord>(combined(three(), 3, 1));
+  const auto samples = all_of<SampleRecord>(combined(three(), 3));
   ASSERT_EQ(samples.size(), 3U);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(samples[static_cast<std::size_t>(i)].launch, i);
   EXPECT_EQ(samples[1].values.front(), 3.0);
@@ -109,7 +109,7 @@ TEST(Launches, ChecksOfOneNameAreOneWithTheWorstError) {
     check.message = i == 1 ? "the worst" : "";
     check.fraction_checked = i == 2 ? 0.25 : 1;
   }
-  const auto checks = all_of<CheckRecord>(combined(std::move(launches), 3, 1));
+  const auto checks = all_of<CheckRecord>(combined(std::move(launches), 3));
   ASSERT_EQ(checks.size(), 1U);
   EXPECT_EQ(checks[0].cases_run, 3);
   EXPECT_EQ(checks[0].worst_error, 0.5);
@@ -120,7 +120,7 @@ TEST(Launches, ChecksOfOneNameAreOneWithTheWorstError) {
 TEST(Launches, FactsOfEachAreKeptAndWhatAllShareStandsAbove) {
   std::vector<Launch> launches = three();
   launches[2].facts_json = R"({"stop": "device time", "samples": 3, "worker": 3, "noise": ["late"]})";
-  const Json facts = Json::parse(combined(std::move(launches), 3, 1).facts_json);
+  const Json facts = Json::parse(combined(std::move(launches), 3).facts_json);
   EXPECT_EQ(facts.at("launches").size(), 3U);
   EXPECT_EQ(facts.at("launches")[2].at("stop"), "device time");
   EXPECT_EQ(facts.at("stop"), "precision, device time");
@@ -134,7 +134,7 @@ TEST(Launches, ABadOneGivesTheAttemptItsStatus) {
   launches.pop_back();
   launches.back().status = Status::timeout;
   launches.back().detail = "stopped after 10 s";
-  const Launch whole = combined(std::move(launches), 3, 1);
+  const Launch whole = combined(std::move(launches), 3);
   EXPECT_EQ(whole.status, Status::timeout);
   EXPECT_EQ(whole.detail, "launch 2 of 3: stopped after 10 s");
   EXPECT_EQ(all_of<SampleRecord>(whole).size(), 2U);
@@ -144,7 +144,7 @@ TEST(Launches, OneThatWasWantedAloneStaysAsItIs) {
   std::vector<Launch> one;
   one.push_back(measured({1.0, 1.1, 1.2}, 10));
   const Launch before = one[0];
-  const Launch whole = combined(std::move(one), 1, 1);
+  const Launch whole = combined(std::move(one), 1);
   EXPECT_EQ(whole.facts_json, before.facts_json);
   EXPECT_EQ(metric(whole, "time").note, "");
 }

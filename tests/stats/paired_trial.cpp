@@ -143,7 +143,7 @@ TEST(PairedTrial, ASlowdownOfThreePercentIsFound) {
 // less.
 TEST(PairedTrial, ThreeLaunchesAreHonestIfBlunt) {
   PairedStopRule three;
-  three.first_launches = three.max_launches = 3;
+  three.first_look = three.max_launches = 3;
   constexpr int kTrials = 10'000;
   const auto scores = try_all(0, three, kTrials);
   for (std::size_t i = 0; i < kRegimes.size(); ++i) {

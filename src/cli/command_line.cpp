@@ -14,11 +14,13 @@ namespace {
 
 constexpr const char* kMore = "More";
 constexpr const char* kHiddenVerb = "worker";
+constexpr const char* kDelta = "The smallest change that counts (default 1 %, 2 % under 20 µs)";
 constexpr const char* kExamples =
     "Examples:\n"
     "  syslab run all --preset smoke              every experiment in seconds, checked and timed\n"
     "  syslab run flash_forward -a seq=128,1024 -a head_dim=64\n"
     "  syslab check flash_forward --mine me=kernel.so\n"
+    "  syslab compare flash_forward A:impl=naive B:impl=flash_tiled -a seq=512\n"
     "  syslab report flash_forward\n"
     "`syslab VERB --help` tells more; `syslab list` shows the experiments.";
 
@@ -153,6 +155,50 @@ class Grammar {
            "WHICH", {"handout", "full"});
   }
 
+  // Options of the verbs that come to verdicts.
+  template <typename Options>
+  static void judging(CLI::App& app, Options& options) {
+    app.add_option(
+           "--launches", options.launches,
+           "Fresh processes a side, at least 3 (default: 12 to 20, as many as it takes to know the ratio to ±0.25 %)")
+        ->type_name("NUMBER")
+        ->check(CLI::Range(3, 1000).description(""));
+    app.add_option("--budget", options.budget, "Time for all comparisons together: 5m")->type_name("DURATION");
+    app.add_option("--delta", options.delta, kDelta)->type_name("PERCENT");
+    app.add_option("--timeout", options.timeout, "Of one launch: 30s, 5m (default 10m)")->type_name("DURATION");
+    app.add_option("--label", options.label, "A name for this run, for people")->type_name("TEXT");
+  }
+
+  void comparison(CLI::App& app) {
+    app.add_option("NAME A:… B:…", compare_.selection.names,
+                   "Experiments, then the sides: A:axis=value,… with impl, build=SYSLAB or mine=NAME among the axes. "
+                   "Axes that no side names are a sweep")
+        ->required()
+        ->type_name("");
+    axes(app, compare_.selection);
+    many(app, "--impl", "NAME", compare_.selection.implementations, "Implementations of both sides, globs");
+    many(app, "--mine", "NAME=FILE", compare_.selection.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
+    app.add_option("--preset", compare_.selection.preset, "smoke, laptop, paper: a named choice of axis values")
+        ->type_name("NAME");
+    app.add_option("--seed", compare_.selection.seed, "Root of all random inputs (default 0)")
+        ->type_name("NUMBER")
+        ->check(whole_number, "");
+    judging(app, compare_);
+    app.add_option("--detect", compare_.detect,
+                   "After a short pilot, say how long a decision at this change takes; goes on to decide only with "
+                   "--budget or --launches")
+        ->type_name("PERCENT");
+    app.add_flag("--same-on-purpose", compare_.same_on_purpose,
+                 "Allow identical sides: what does this machine make of them?");
+    app.add_option("--protocol", compare_.protocol,
+                   "How each side is warmed and timed (default: quick for smoke, else kernel)")
+        ->type_name("NAME");
+    one_of(app.add_option("--data", compare_.data, "Distribution of inputs: normal (default), uniform, zeros, ramp"),
+           "WHICH", {"normal", "uniform", "zeros", "ramp"});
+    app.add_option("--memory-limit", compare_.memory_limit, "Of one side beyond the worker's own: 2Gi (default none)")
+        ->type_name("SIZE");
+  }
+
   static void output(CLI::App& app, std::string& format, std::string& file) {
     one_of(app.add_option("--to", format, "md, csv or json"), "FORMAT", {"md", "csv", "json"});
     app.add_option("-o,--output", file, "File to write (default: standard output)")->type_name("FILE");
@@ -184,6 +230,9 @@ class Grammar {
            "Of the whole run: a case that will not fit does not start; resume finishes (default none)");
     limits(run, run_);
 
+    CLI::App& compare = verb("compare", "Measure two sides again, in turns, and say which is faster");
+    comparison(compare);
+
     CLI::App& report = verb("report", "Tables and sentences from what is stored");
     report.add_option("NAME", report_.experiments, "Experiments (default: all)")->type_name("");
     one_of(report.add_option("--handout", report_.handout, "2025 or 2026 (default)"), "YEAR", {"2025", "2026"});
@@ -214,6 +263,24 @@ class Grammar {
     CLI::App& replay = verb("replay", "Run a stored counterexample again", kMore);
     replay.add_option("CHECK", replay_.check, "uid of a check, or its beginning")->required()->type_name("");
 
+    CLI::App& diff = verb("diff", "Two stored runs; weaker than compare, and says so", kMore);
+    diff.add_option("RUN_A", diff_.a, "uid, its beginning or ending, latest, or a pin")->required()->type_name("");
+    diff.add_option("RUN_B", diff_.b, "likewise")->required()->type_name("");
+    diff.add_option("--delta", diff_.delta, kDelta)->type_name("PERCENT");
+
+    CLI::App& pin = verb("pin", "Give a run a name that stays; without arguments, list the names", kMore);
+    pin.add_option("NAME", pin_.name, "A word: baseline, v1.2")->type_name("");
+    pin.add_option("RUN", pin_.run, "uid, its beginning or ending, or latest")->type_name("");
+    pin.add_option("--note", pin_.note, "For people")->type_name("TEXT");
+
+    CLI::App& gate = verb("gate", "Measure a pinned run's cases again: has anything become slower or wrong?", kMore);
+    gate.add_option("NAME", gate_.names, "Experiments of the pinned run (default: all)")->type_name("");
+    gate.add_option("--against", gate_.against, "The pin, or a run")->required()->type_name("PIN");
+    gate.add_option("--build", gate_.build,
+                    "The syslab that made the pinned run: both are measured in turns (else against stored values)")
+        ->type_name("SYSLAB");
+    judging(gate, gate_);
+
     CLI::App& query = verb("query", "SQL on the database, read-only", kMore);
     query.add_option("SQL", query_.sql, "A SELECT, or a file that ends in .sql")->required()->type_name("");
     output(query, query_.format, query_.output);
@@ -237,13 +304,22 @@ class Grammar {
     prune.add_flag("!--no-samples", prune_.samples, "Without raw samples: medians and intervals stay");
 
     verb("env", "Facts about this machine and this build", kMore);
-    verb("doctor", "Is this machine fit to measure? Findings and remedies", kMore);
+    CLI::App& doctor =
+        verb("doctor", "Is this machine fit to measure, a run fit to publish? Findings and remedies", kMore);
+    doctor.add_option("RUN", doctor_.run, "Judge this stored run instead: uid, its beginning or ending, latest")
+        ->type_name("");
+    doctor.add_flag("--noise", doctor_.noise, "Measure what this machine calls different in identical code");
+    doctor.add_option("--budget", doctor_.budget, "Of --noise (default 1m)")->type_name("DURATION");
     verb(kHiddenVerb, "One case's process; speaks the worker protocol", "");
   }
 
   VerbOptions chosen(const std::string& name) const {
     if (name == "check") return check_;
     if (name == "run") return run_;
+    if (name == "compare") return compare_;
+    if (name == "diff") return diff_;
+    if (name == "pin") return pin_;
+    if (name == "gate") return gate_;
     if (name == "report") return report_;
     if (name == "list") return list_;
     if (name == "describe") return describe_;
@@ -255,7 +331,7 @@ class Grammar {
     if (name == "import") return import_;
     if (name == "prune") return prune_;
     if (name == "env") return EnvOptions{};
-    if (name == "doctor") return DoctorOptions{};
+    if (name == "doctor") return doctor_;
     return WorkerOptions{};
   }
 
@@ -315,6 +391,11 @@ class Grammar {
   std::string color_ = "auto", laws_ = "quick";
   CheckOptions check_;
   RunOptions run_;
+  CompareOptions compare_;
+  DiffOptions diff_;
+  PinOptions pin_;
+  GateOptions gate_;
+  DoctorOptions doctor_;
   ReportOptions report_;
   ListOptions list_;
   DescribeOptions describe_;

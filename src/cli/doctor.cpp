@@ -4,19 +4,43 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/diagnosis.hpp"
+#include "cli/noise.hpp"
+#include "cli/publishable.hpp"
+#include "cli/stored_case.hpp"
+#include "cli/stored_run.hpp"
 #include "cli/verbs.hpp"
+#include "core/error.hpp"
 #include "runner/environment.hpp"
 
 namespace syslab::cli {
 
-// 3 when something does not work; doubts are told but are nobody's fault.
-Exit execute(const Context& context, const DoctorOptions&) {
+namespace {
+
+std::vector<Finding> of_this_machine(const Context& context) {
   const Json facts = runner::environment_facts();
-  const std::vector<Finding> findings{look_at_database(context), look_at_file_system(context.global.database),
-                                      look_at_worker(context),   look_at_openblas(),
-                                      look_at_threads(facts),    look_at_load(facts),
-                                      look_at_clock(facts),      look_at_python(),
-                                      look_at_gpu(facts),        look_at_build()};
+  return {look_at_database(context), look_at_file_system(context.global.database),
+          look_at_worker(context),   look_at_openblas(),
+          look_at_threads(facts),    look_at_load(facts),
+          look_at_clock(facts),      look_at_python(),
+          look_at_gpu(facts),        look_at_build()};
+}
+
+std::vector<Finding> of_a_run(const Context& context, const std::string& name) {
+  require_database(context);
+  const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  return judge_for_publication(store, find_run_or_pin(store, name));
+}
+
+}  // namespace
+
+// 3 when something does not work, or a run is not fit; doubts are told but are nobody's fault.
+Exit execute(const Context& context, const DoctorOptions& options) {
+  if (options.noise && options.run) {
+    throw Error(ErrorKind::usage, "--noise measures this machine, RUN judges a stored run; ask for one of them");
+  }
+  if (options.noise) return measure_noise(context, options);
+  const std::vector<Finding> findings = options.run ? of_a_run(context, *options.run) : of_this_machine(context);
+  const std::string what = options.run ? "this run" : "this machine";
   const auto count = [&](Level level) {
     return std::count_if(findings.begin(), findings.end(), [level](const Finding& it) { return it.level == level; });
   };
@@ -40,10 +64,16 @@ Exit execute(const Context& context, const DoctorOptions&) {
                         finding.subject, finding.found);
     if (!finding.remedy.empty()) text += fmt::format("{:22}{}\n", "", finding.remedy);
   }
-  text += fmt::format("{} bad, {} doubtful: this machine is {}\n", count(Level::bad), count(Level::doubtful),
-                      count(Level::bad) > 0        ? "not fit to run"
-                      : count(Level::doubtful) > 0 ? "fit to run; mend the doubts before you publish numbers"
-                                                   : "fit to publish from");
+  std::string fit = "fit to publish";
+  if (count(Level::bad) > 0) {
+    fit = options.run ? "not fit to publish" : "not fit to run";
+  } else if (count(Level::doubtful) > 0) {
+    fit = options.run ? "fit to publish with the doubts beside the numbers"
+                      : "fit to run; mend the doubts before you publish numbers";
+  } else if (!options.run) {
+    fit = "fit to publish from";
+  }
+  text += fmt::format("{} bad, {} doubtful: {} is {}\n", count(Level::bad), count(Level::doubtful), what, fit);
   console.print(text);
   return exit;
 }

@@ -5,6 +5,7 @@
 #include "cli/verbs.hpp"
 #include "core/build_info.hpp"
 #include "runner/environment.hpp"
+#include "worker/protocol.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -24,7 +25,8 @@ Exit execute(const Context& context, const EnvOptions&) {
   const Json facts = runner::environment_facts();
   const Json all{{"environment", facts},
                  {"comparability_key", runner::comparability_key(facts)},
-                 {"build", to_json(build_info())}};
+                 {"build", to_json(build_info())},
+                 {"worker_protocol", worker::kProtocolVersion}};
   if (context.console.json()) {
     context.console.print_document(all);
     return Exit::well;

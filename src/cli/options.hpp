@@ -87,6 +87,39 @@ struct ReplayOptions {
   std::string check;
 };
 
+struct CompareOptions {
+  SelectionOptions selection;  // its names hold the sides, too: "A:impl=naive"
+  std::optional<std::string> protocol;
+  std::string data = "normal";
+  std::optional<int> launches;        // nothing: until it is enough
+  std::optional<std::string> budget;  // of all points together
+  std::optional<std::string> delta, detect;
+  bool same_on_purpose = false;
+  std::string timeout = "10m";  // of one launch
+  std::string memory_limit;
+  std::string label;
+};
+
+struct DiffOptions {
+  std::string a, b;  // runs, or pins
+  std::optional<std::string> delta;
+};
+
+struct PinOptions {
+  std::optional<std::string> name, run;  // neither: list
+  std::string note;
+};
+
+struct GateOptions {
+  std::string against;               // a pin, or a run
+  std::vector<std::string> names;    // experiments; empty: all of the pinned run
+  std::optional<std::string> build;  // the program that made the pinned run
+  std::optional<int> launches;
+  std::optional<std::string> budget, delta;
+  std::string timeout = "10m";
+  std::string label;
+};
+
 struct ReportOptions {
   std::vector<std::string> experiments;
   std::string handout = "2026";
@@ -121,12 +154,19 @@ struct PruneOptions {
 };
 
 struct EnvOptions {};
-struct DoctorOptions {};
+
+struct DoctorOptions {
+  std::optional<std::string> run;  // is this run fit to publish?
+  bool noise = false;              // measure what this machine calls different
+  std::string budget = "1m";       // of --noise
+};
+
 struct WorkerOptions {};
 
-using VerbOptions = std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions,
-                                 ReplayOptions, ReportOptions, QueryOptions, MergeOptions, ImportOptions, PruneOptions,
-                                 EnvOptions, DoctorOptions, WorkerOptions>;
+using VerbOptions =
+    std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
+                 CompareOptions, DiffOptions, PinOptions, GateOptions, ReportOptions, QueryOptions, MergeOptions,
+                 ImportOptions, PruneOptions, EnvOptions, DoctorOptions, WorkerOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "worker/python_probe.hpp"
 
 namespace syslab::cli {
@@ -66,6 +68,16 @@ Nanoseconds duration_option(const std::string& name, const std::string& text) {
     throw Error(ErrorKind::usage, fmt::format("{} '{}' is no duration; write 30s, 500ms or 5m", name, text));
   }
   return *duration;
+}
+
+double percent_option(const std::string& name, const std::string& text) {
+  const std::string number = text.ends_with('%') ? trim(text.substr(0, text.size() - 1)) : text;
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc{} || end != number.data() + number.size() || !(value > 0 && value < 1000)) {
+    throw Error(ErrorKind::usage, fmt::format("{} '{}' is no percentage; write 2% or 0.5%", name, text));
+  }
+  return value / 100;
 }
 
 std::uint64_t bytes_option(const std::string& name, const std::string& text) {

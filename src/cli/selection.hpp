@@ -20,6 +20,7 @@ plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& s
 plan::Plan joined(plan::Plan first, plan::Plan second);
 
 Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
+double percent_option(const std::string& name, const std::string& text);        // "2%", "2" → 0.02; Error(usage)
 std::uint64_t bytes_option(const std::string& name, const std::string& text);   // 0 when empty
 
 // Error(usage) unless the interpreter of each Python file is there and finds the modules that the file imports of

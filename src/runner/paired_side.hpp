@@ -16,8 +16,8 @@
 namespace syslab::runner {
 
 // Between two orders every process of the side stands still (SIGSTOP): threads that would go on spinning after a burst,
-// as those of OpenMP (about 10 ms here) and OpenBLAS do by default, wait for the side's next turn instead, and are
-// found then as a loop without pauses would find them. Nothing about the implementation's own settings is changed.
+// as those of OpenMP and OpenBLAS do by default, wait for the side's next turn instead, and are found then as a loop
+// without pauses would find them. Nothing about the implementation's own settings is changed.
 class SideRun {
  public:
   SideRun(const PairedSide& side, const PairedOptions& options, const Observer& observer, Watch& watch,

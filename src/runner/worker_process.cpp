@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -111,7 +113,15 @@ bool WorkerProcess::serves(std::string_view what) const {
   return std::find(serves_.begin(), serves_.end(), what) != serves_.end();
 }
 
-void WorkerProcess::suspend() { process_.kill_group(SIGSTOP); }
+// The signal is on its way when kill returns; that the last thread stands still is what the kernel tells a parent.
+void WorkerProcess::suspend() {
+  process_.kill_group(SIGSTOP);
+  siginfo_t info{};
+  const auto pid = static_cast<id_t>(process_.pid());
+  while (::waitid(P_PID, pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0 && errno == EINTR) {
+  }
+  if (info.si_code == CLD_STOPPED) ::waitid(P_PID, pid, &info, WSTOPPED | WNOHANG);  // told once
+}
 
 void WorkerProcess::resume() { process_.kill_group(SIGCONT); }
 

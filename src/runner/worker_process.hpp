@@ -100,7 +100,8 @@ class WorkerProcess {
   // What its greeting says that it serves ("case", "bursts"). Known once next() gave a message.
   bool serves(std::string_view what) const;
 
-  // Every process of its group stands still where it is, and uses no processor; and goes on.
+  // Every process of its group stands still where it is and uses no processor, the worker itself from this call's
+  // return on; and goes on.
   void suspend();
   void resume();
 

@@ -118,8 +118,8 @@ TEST(Paired, TheSideWhoseTurnItIsNotUsesNoProcessor) {
   Pair pair;
   pair.options.burst = 20ms;
   const PairedLaunch launch = pair.run();
-  EXPECT_LT(paired_facts(launch.a).at("idle_cpu_share").get<double>(), 0.05);
-  EXPECT_LT(paired_facts(launch.b).at("idle_cpu_share").get<double>(), 0.05);
+  EXPECT_LT(paired_facts(launch.a).at("idle_cpu_share").get<double>(), 0.005);
+  EXPECT_LT(paired_facts(launch.b).at("idle_cpu_share").get<double>(), 0.005);
 }
 
 TEST(Paired, ThreadsThatSpinAfterABurstStandStillInTheOthersTurn) {
@@ -128,7 +128,7 @@ TEST(Paired, ThreadsThatSpinAfterABurstStandStillInTheOthersTurn) {
   pair.a.worker_command = fake_worker("spin");
   const PairedLaunch launch = pair.run();
   EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
-  EXPECT_LT(paired_facts(launch.a).at("idle_cpu_share").get<double>(), 0.05);
+  EXPECT_LT(paired_facts(launch.a).at("idle_cpu_share").get<double>(), 0.005);
 }
 
 TEST(Paired, EachBlockHasOneOfTwoOrdersAndAsManyOfEach) {

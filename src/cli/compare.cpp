@@ -1,0 +1,123 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/comparison_sweep.hpp"
+#include "cli/selection.hpp"
+#include "cli/session.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "measure/protocol.hpp"
+
+namespace syslab::cli {
+namespace {
+
+constexpr int kPilotLaunches = 3;
+
+std::vector<std::string> experiments_of(const plan::ComparisonPlan& plan) {
+  std::set<std::string> ids;
+  for (const plan::ComparisonPoint& point : plan.points) ids.insert(point.a.experiment->id);
+  return {ids.begin(), ids.end()};
+}
+
+SideBuild build_of(const plan::SideSpec& side, const plan::ComparisonPlan& plan) {
+  return side.build.empty() ? this_build() : ask_build(side.build, experiments_of(plan));
+}
+
+// Pilots of every point; what a decision at `effect` takes is told for each. Points that cannot be measured are told
+// with the reason.
+std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& session, const plan::ComparisonPlan& plan,
+                                  double effect, std::optional<double> asked_delta, stats::PairedPlan& largest) {
+  std::vector<MeasuredPoint> all;
+  for (std::size_t i = 0; i < plan.points.size() && !session.interrupted(); ++i) {
+    MeasuredPoint pilot;
+    pilot.point = &plan.points[i];
+    pilot.failed = session.obstacle(plan.points[i]);
+    session.launch(pilot, kPilotLaunches);
+    if (pilot.failed) {
+      context.console.note(fmt::format("{}: {}", session.title(plan.points[i]), pilot.failed->reason));
+      all.push_back(std::move(pilot));
+      continue;
+    }
+    const double delta = judge(pilot.blocks, asked_delta).delta;
+    const Detection found = detection(pilot, effect, delta);
+    if (found.plan.launches >= largest.launches) largest = found.plan;
+    if (context.console.json()) {
+      context.console.print_line({{"type", "detection"},
+                                  {"experiment", plan.points[i].a.experiment->id},
+                                  {"params", plan.points[i].shared.to_json()},
+                                  {"effect", effect},
+                                  {"delta", delta},
+                                  {"launches", found.plan.launches},
+                                  {"blocks_per_launch", found.plan.blocks_per_launch},
+                                  {"seconds", found.plan.seconds},
+                                  {"half_width", found.plan.half_width},
+                                  {"reached", found.plan.reached}});
+    } else {
+      context.console.print(fmt::format("{}: {}\n", session.title(plan.points[i]), found.text));
+    }
+    all.push_back(std::move(pilot));
+  }
+  return all;
+}
+
+// Of pilots alone: what could not be measured is no success.
+Exit exit_of_pilots(const std::vector<MeasuredPoint>& pilots, std::size_t planned) {
+  Exit exit = pilots.size() < planned ? Exit::incomplete : Exit::well;
+  for (const MeasuredPoint& pilot : pilots) {
+    if (pilot.failed) exit = worse(exit, exit_of(*pilot.failed, pilot.point->a.experiment->oom_is_an_answer));
+  }
+  return exit;
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const CompareOptions& options) {
+  SelectionOptions words = options.selection;
+  plan::Sides sides = plan::take_sides(words.names);
+  const plan::Selection selection = to_selection(words);
+  const plan::ComparisonPlan plan =
+      plan::make_comparison_plan(context.registry, selection, std::move(sides), options.same_on_purpose);
+
+  ComparisonConditions conditions;
+  const bool smoke = selection.preset == "smoke";
+  conditions.protocol = measure::find_protocol(options.protocol.value_or(smoke ? "quick" : "kernel")).name;
+  conditions.data = options.data;
+  conditions.launches = options.launches;
+  if (options.delta) conditions.delta = percent_option("--delta", *options.delta);
+  if (options.budget) conditions.budget = duration_option("--budget", *options.budget);
+  conditions.timeout = duration_option("--timeout", options.timeout);
+  conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
+  std::optional<double> effect;
+  if (options.detect) {
+    effect = percent_option("--detect", *options.detect);
+    // The default for short calls is only known once they were timed; plan_detection then refuses by itself.
+    if (*effect <= conditions.delta.value_or(0.01)) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("--detect {} is no more than δ = {:g} %, the change that counts as none; lower --delta",
+                              *options.detect, 100 * conditions.delta.value_or(0.01)));
+    }
+  }
+  SideBuild a = build_of(plan.sides.a, plan), b = build_of(plan.sides.b, plan);
+
+  // All that can be wrong with the command is known by now; from here on there is a run.
+  store::Store store = open_for_writing(context);
+  ComparisonSession session(context, store, "compare", options.label, plan, conditions, std::move(a), std::move(b));
+  if (context.console.json()) {
+    context.console.print_line({{"type", "run"}, {"run", session.run_uid()}, {"comparisons", plan.points.size()}});
+  }
+  std::vector<MeasuredPoint> already;
+  if (effect) {
+    stats::PairedPlan largest;
+    already = pilots(context, session, plan, *effect, conditions.delta, largest);
+    if (!options.launches && !options.budget) return exit_of_pilots(already, plan.points.size());
+    if (!options.launches && largest.launches > 0) session.set_launches(largest.launches, largest.blocks_per_launch);
+  }
+  std::vector<SweptComparison> sweep = measure_sweep(session, plan, std::move(already));
+  settle_sweep(store, sweep);
+  print_sweep(context, session, sweep);
+  return exit_of(sweep, plan.points.size() - sweep.size());
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,161 @@
+// Measures the cases of a pinned run again and says whether anything became slower or wrong.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/comparison_sweep.hpp"
+#include "cli/gate_stored.hpp"
+#include "cli/selection.hpp"
+#include "cli/session.hpp"
+#include "cli/stored_case.hpp"
+#include "cli/stored_run.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// The pinned run's measured cases as they can be run now. `missing`: those that cannot, with why.
+struct Pinned {
+  store::StoredRun run;
+  plan::Plan plan;
+  std::vector<std::string> missing;
+};
+
+bool wanted(const Context& context, const std::vector<std::string>& names, const std::string& experiment) {
+  if (names.empty()) return true;
+  const auto chosen = context.registry.select(names);
+  return std::any_of(chosen.begin(), chosen.end(), [&](const auto* it) { return it->id == experiment; });
+}
+
+// As it stands now: of --mine the file at the same place, changed or not; that is what the gate is about.
+void add_case(const Context& context, const store::PlanRow& row, Pinned& pinned) {
+  plan::PlannedCase planned = planned_case(context.registry, row);
+  if (row.implementation.is_mine) {
+    const auto& mine = pinned.plan.mine;
+    if (std::none_of(mine.begin(), mine.end(), [&](const auto& it) { return it.name == row.implementation.name; })) {
+      pinned.plan.mine.push_back(plan::parse_mine(row.implementation.name + "=" + row.implementation.path));
+    }
+  } else if (!planned.implementation.empty() &&
+             planned.experiment->find_implementation(planned.implementation) == nullptr) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} has no implementation {} any more", row.experiment, planned.implementation));
+  }
+  planned.index = static_cast<int>(pinned.plan.cases.size());
+  pinned.plan.cases.push_back(std::move(planned));
+}
+
+Pinned pinned_cases(const Context& context, const store::Store& store, const GateOptions& options) {
+  Pinned pinned{find_run_or_pin(store, options.against), {}, {}};
+  std::set<std::tuple<std::string, std::string, int>> seen;
+  bool any = false;
+  for (const store::PlanState& state : store.plan_state(pinned.run.id)) {
+    const store::PlanRow& row = state.plan;
+    if (row.task != "measure" || state.last_status != worker::Status::ok) continue;
+    any = true;
+    if (!wanted(context, options.names, row.experiment)) continue;
+    if (!seen.insert({row.case_uid, row.implementation.name, row.world_size}).second) continue;
+    try {
+      add_case(context, row, pinned);
+    } catch (const Error& error) {
+      pinned.missing.push_back(
+          fmt::format("{} {} {}: {}", row.experiment, row.implementation.name, row.params.label(), error.what()));
+    }
+  }
+  pinned.plan.root_seed = parse_seed(pinned.run.root_seed);
+  if (pinned.plan.cases.empty() && pinned.missing.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        any ? fmt::format("run {} measured none of the experiments named", pinned.run.uid)
+            : fmt::format("run {} holds no measured case that ended well: nothing to gate against", pinned.run.uid));
+  }
+  return pinned;
+}
+
+plan::ComparisonPlan against_itself(const Pinned& pinned, const std::string& build) {
+  plan::ComparisonPlan plan;
+  plan.mine = pinned.plan.mine;
+  plan.root_seed = pinned.plan.root_seed;
+  plan.sides.a.build = build;
+  for (const plan::PlannedCase& planned : pinned.plan.cases) {
+    plan::ComparisonPoint point{planned.params, planned.implementation, planned, planned};
+    point.a.index = static_cast<int>(2 * plan.points.size());
+    point.b.index = point.a.index + 1;
+    plan.points.push_back(std::move(point));
+  }
+  return plan;
+}
+
+// Both programs measured in turns; what is slower, once more.
+std::vector<SweptComparison> gate_by_build(const Context& context, store::Store& store, const Pinned& pinned,
+                                           const GateOptions& options, const ComparisonConditions& conditions,
+                                           plan::ComparisonPlan& plan) {
+  std::set<std::string> experiments;
+  for (const plan::PlannedCase& planned : pinned.plan.cases) experiments.insert(planned.experiment->id);
+  SideBuild old = ask_build(*options.build, {experiments.begin(), experiments.end()});
+  if (revision_of(old.facts) != revision_of(build_of_run(store, pinned.run.id))) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("'{}' is revision {}, but run {} was made by {}; name the program that made it", *options.build,
+                    revision_of(old.facts), pinned.run.uid, revision_of(build_of_run(store, pinned.run.id))));
+  }
+  plan = against_itself(pinned, *options.build);
+  ComparisonSession session(context, store, "gate", options.label, plan, conditions, std::move(old), this_build());
+  std::vector<SweptComparison> sweep = measure_sweep(session, plan);
+  settle_sweep(store, sweep);
+  for (SweptComparison& first : sweep) {
+    if (first.judgement.verdict != stats::Verdict::slower || session.interrupted()) continue;
+    context.console.note(fmt::format("{}: slower; measured once more", session.title(*first.measured.point)));
+    SweptComparison again;
+    again.measured.point = first.measured.point;
+    session.finish(again.measured, 1);
+    again.judgement = session.judged(again.measured);
+    again.uid = session.keep(again.measured, again.judgement, first.uid);
+    first.judgement = confirmed(first.judgement, again.judgement);
+    first.uid = again.uid;
+    first.measured = std::move(again.measured);
+  }
+  print_sweep(context, session, sweep);
+  return sweep;
+}
+
+void tell_missing(const Context& context, const Pinned& pinned) {
+  for (const std::string& line : pinned.missing) {
+    if (context.console.json()) {
+      context.console.print_line({{"type", "missing"}, {"case", line}});
+    } else {
+      context.console.print("missing: " + line + "\n");
+    }
+  }
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const GateOptions& options) {
+  require_database(context);
+  store::Store store = open_for_writing(context);
+  const Pinned pinned = pinned_cases(context, store, options);
+  ComparisonConditions conditions;
+  const Json protocol = Json::parse(pinned.run.protocol_json);
+  conditions.protocol =
+      protocol.contains("of") ? protocol["of"].value("name", "kernel") : protocol.value("name", "kernel");
+  conditions.data = protocol.value("data", conditions.data);
+  conditions.launches = options.launches;
+  if (options.delta) conditions.delta = percent_option("--delta", *options.delta);
+  if (options.budget) conditions.budget = duration_option("--budget", *options.budget);
+  conditions.timeout = duration_option("--timeout", options.timeout);
+
+  Exit exit = pinned.missing.empty() ? Exit::well : Exit::incomplete;
+  tell_missing(context, pinned);
+  if (pinned.plan.cases.empty()) return exit;
+  if (options.build) {
+    plan::ComparisonPlan plan;
+    const auto sweep = gate_by_build(context, store, pinned, options, conditions, plan);
+    return worse(exit, exit_of(sweep, plan.points.size() - sweep.size()));
+  }
+  return worse(exit, gate_by_stored(context, store, pinned.run, pinned.plan, options, conditions));
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,163 @@
+#include "cli/noise.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/comparison_session.hpp"
+#include "cli/selection.hpp"
+#include "cli/session.hpp"
+#include "core/error.hpp"
+#include "stats/detect.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// What stands for the machine: work in registers, and where they are registered, memory and matrix products.
+constexpr const char* kWork[] = {"selftest_compare", "ceiling_copy", "ceiling_gemm"};
+
+// One comparison of as many launches as the default rule makes at least.
+int launches_of_trial() { return stats::PairedStopRule{}.first_launches; }
+
+struct Noise {
+  std::string title;
+  int launches = 0, trials = 0, called = 0;  // trials that were called faster or slower
+  stats::PairedSpread spread;
+  double delta = 0, smallest_first = 0,
+         smallest_last = 0;  // detectable, by the fewest and the most launches of the rule
+  std::string failed;
+};
+
+// The first case of each experiment that this program has.
+plan::ComparisonPlan identical_sides(const registry::Registry& registry) {
+  plan::ComparisonPlan plan;
+  for (const char* name : kWork) {
+    const auto& all = registry.experiments();
+    if (std::none_of(all.begin(), all.end(), [&](const auto& it) { return it.id == name; })) continue;
+    plan::Selection selection;
+    selection.patterns = {name};
+    for (const plan::PlannedCase& planned : plan::make_plan(registry, selection).cases) {
+      if (planned.skip_reason) continue;
+      plan::ComparisonPoint point{planned.params, planned.implementation, planned, planned};
+      point.a.index = static_cast<int>(2 * plan.points.size());
+      point.b.index = point.a.index + 1;
+      plan.points.push_back(std::move(point));
+      break;
+    }
+  }
+  return plan;
+}
+
+// The launches in groups of a trial each, judged as `compare` would.
+void count_false_alarms(const MeasuredPoint& measured, Noise& noise) {
+  const int each = launches_of_trial();
+  for (int first = 0; first + each <= measured.launches(); first += each) {
+    std::vector<runner::PairedBlock> trial;
+    std::copy_if(
+        measured.blocks.begin(), measured.blocks.end(), std::back_inserter(trial),
+        [&](const runner::PairedBlock& block) { return block.launch >= first && block.launch < first + each; });
+    const stats::Verdict verdict = judge(trial, std::nullopt).verdict;
+    ++noise.trials;
+    if (verdict == stats::Verdict::faster || verdict == stats::Verdict::slower) ++noise.called;
+  }
+}
+
+Noise noise_of(const ComparisonSession& session, const MeasuredPoint& measured) {
+  Noise noise;
+  noise.title = session.title(*measured.point);
+  noise.launches = measured.launches();
+  if (measured.failed && measured.stop != "interrupted") {
+    noise.failed = measured.failed->reason;
+    return noise;
+  }
+  if (measured.launches() < 3) {
+    noise.failed = "interrupted before three launches";
+    return noise;
+  }
+  const stats::PairedStopRule rule;
+  noise.spread = stats::paired_spread(for_stats(measured.blocks));
+  noise.delta = judge(measured.blocks, std::nullopt).delta;
+  noise.smallest_first =
+      stats::smallest_detectable(noise.delta, noise.spread, rule.first_launches, rule.blocks_per_launch);
+  noise.smallest_last =
+      stats::smallest_detectable(noise.delta, noise.spread, rule.max_launches, rule.blocks_per_launch);
+  count_false_alarms(measured, noise);
+  return noise;
+}
+
+Json to_json(const Noise& it) {
+  if (!it.failed.empty()) return {{"case", it.title}, {"failed", it.failed}};
+  const stats::PairedStopRule rule;
+  return {{"case", it.title},
+          {"launches", it.launches},
+          {"trials", it.trials},
+          {"false_alarms", it.called},
+          {"between_launches", it.spread.between_launches},
+          {"between_blocks", it.spread.between_blocks},
+          {"delta", it.delta},
+          {"smallest_detectable",
+           {{std::to_string(rule.first_launches), it.smallest_first},
+            {std::to_string(rule.max_launches), it.smallest_last}}}};
+}
+
+std::string in_words(const Noise& it) {
+  if (!it.failed.empty()) return fmt::format("{}: {}\n", it.title, it.failed);
+  const stats::PairedStopRule rule;
+  return fmt::format(
+      "{}, against itself in {} launches:\n"
+      "  false alarms         {} of {} comparisons of {} launches called a difference beyond ±{:g} %\n"
+      "  launches differ by   {:.2g} % (standard deviation of what a process gets for life)\n"
+      "  blocks differ by     {:.2g} % (within a launch)\n"
+      "  smallest change      {:.2g} % is found with 95 % probability by {} launches, {:.2g} % by {}\n",
+      it.title, it.launches, it.called, it.trials, launches_of_trial(), 100 * it.delta,
+      100 * it.spread.between_launches, 100 * it.spread.between_blocks, 100 * it.smallest_first, rule.first_launches,
+      100 * it.smallest_last, rule.max_launches);
+}
+
+}  // namespace
+
+Exit measure_noise(const Context& context, const DoctorOptions& options) {
+  const plan::ComparisonPlan plan = identical_sides(context.registry);
+  if (plan.points.empty()) {
+    throw Error(ErrorKind::usage,
+                "this build has none of the experiments that noise is measured with "
+                "(selftest_compare, ceiling_copy, ceiling_gemm)");
+  }
+  const Seconds budget = duration_option("--budget", options.budget);
+  store::Store store = open_for_writing(context);
+  ComparisonConditions conditions;
+  conditions.budget = std::chrono::duration_cast<Nanoseconds>(budget);
+  ComparisonSession session(context, store, "doctor", "noise", plan, conditions, this_build(), this_build());
+  const auto began = std::chrono::steady_clock::now();
+  std::vector<Noise> all;
+  for (std::size_t i = 0; i < plan.points.size() && !session.interrupted(); ++i) {
+    MeasuredPoint measured;
+    measured.point = &plan.points[i];
+    // Each gets an equal share of the time; three launches at least, and whole trials as far as it goes.
+    const Seconds until = budget * (static_cast<double>(i + 1) / static_cast<double>(plan.points.size()));
+    while (!measured.failed && (measured.launches() < 3 || std::chrono::steady_clock::now() - began < until)) {
+      session.launch(measured, 1);
+    }
+    measured.stop = measured.failed ? measured.stop : "budget";
+    session.keep(measured, session.judged(measured));
+    all.push_back(noise_of(session, measured));
+  }
+  Exit exit = session.interrupted() ? Exit::incomplete : Exit::well;
+  Json json = Json::array();
+  std::string text;
+  for (const Noise& it : all) {
+    if (!it.failed.empty()) exit = worse(exit, Exit::incomplete);
+    json.push_back(to_json(it));
+    text += in_words(it);
+  }
+  if (context.console.json()) {
+    context.console.print_document({{"noise", json}, {"run", session.run_uid()}, {"exit", static_cast<int>(exit)}});
+  } else {
+    context.console.print(text);
+  }
+  return exit;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,38 @@
+// Stored runs as `diff`, `gate` and `doctor` read them.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/value.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+
+// By the name of a pin, else as Store::find_run. Error(usage) when there is neither.
+store::StoredRun find_run_or_pin(const store::Store& store, const std::string& name);
+
+// What names a case across runs: experiment, parameters, implementation, ranks. Not the experiment's version.
+struct CaseKey {
+  std::string experiment, params, implementation;
+  std::int64_t world_size = 1;
+  auto operator<=>(const CaseKey&) const = default;
+  std::string title() const;  // "flash_forward naive causal=true seq=128"
+};
+
+// The checked times of a case, from all attempts of the run that ended well.
+struct StoredTimes {
+  std::string version;                 // of the experiment
+  std::vector<double> launch_medians;  // seconds; the slowest rank's
+  std::vector<std::string> attempts;   // uids; one holds one launch or several
+};
+std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::RowId run);
+
+// Outcomes of checks by "title, check", the newest of each.
+std::map<std::string, std::string> stored_checks(const store::Store& store, store::RowId run);
+
+// Where two runs' machines or conditions differ in what a ratio of times must not hide: "cpu.model: A …, B …".
+std::vector<std::string> differing_conditions(const store::Store& store, store::RowId a, store::RowId b);
+
+}  // namespace syslab::cli

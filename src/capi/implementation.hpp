@@ -23,4 +23,14 @@ struct Mine {
 attention::Rung attention_implementation(const std::string& name, const std::optional<Mine>& mine,
                                          const std::function<std::shared_ptr<CallChannel>()>& open_channel);
 
+// The one that a running case asks for. `context`: the lab's worker::CaseContext, known here by the members that are
+// read.
+template <typename Context>
+attention::Rung attention_implementation(Context& context) {
+  const auto& request = context.request();
+  std::optional<Mine> mine;
+  if (request.mine) mine = Mine{request.mine->path, request.mine->digest, !request.mine->python_class.empty()};
+  return attention_implementation(request.implementation, mine, [&context] { return context.channel(); });
+}
+
 }  // namespace syslab::capi

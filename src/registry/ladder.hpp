@@ -2,10 +2,13 @@
 // take anything with the members they read.
 #pragma once
 
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "core/error.hpp"
 #include "registry/experiment.hpp"
 
 namespace syslab::registry {
@@ -23,6 +26,19 @@ std::vector<Implementation> implementations_of(const Ladder& ladder) {
     for (const DType dtype : rung.dtypes) one.dtypes.emplace_back(to_string(dtype));
   }
   return shown;
+}
+
+// `list`: parameters with name, values, help, closed and also (ops::ParamInfo). `instead`: other values by default.
+// Error(internal) if it names what is not in the list.
+template <typename List>
+std::vector<Axis> axes_of(const List& list, std::map<std::string, Values> instead = {}) {
+  std::vector<Axis> axes;
+  for (const auto& one : list) {
+    axes.push_back({one.name, one.values, one.help, one.closed, one.also});
+    if (auto other = instead.extract(one.name)) axes.back().values = std::move(other.mapped());
+  }
+  if (!instead.empty()) throw Error(ErrorKind::internal, "there is no axis '" + instead.begin()->first + "' to change");
+  return axes;
 }
 
 // `list`: laws with id, statement and against_oracle.

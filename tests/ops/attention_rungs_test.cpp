@@ -5,6 +5,7 @@
 
 #include "attention_fixture.hpp"
 #include "device/parallel.hpp"
+#include "ops/attention/autograd.hpp"
 #include "ops/attention/rungs.hpp"
 
 namespace syslab::attention {
@@ -18,6 +19,11 @@ struct RungCase {
 std::vector<RungCase> rung_cases() {
   std::vector<RungCase> cases;
   for (const Rung& rung : ladder()) {
+    for (const DType dtype : rung.dtypes) cases.push_back({&rung, dtype});
+  }
+  static const std::vector<Rung> materialised{as_rung(find_autograd_rung("literal")),
+                                              as_rung(find_autograd_rung("fused_softmax"))};
+  for (const Rung& rung : materialised) {
     for (const DType dtype : rung.dtypes) cases.push_back({&rung, dtype});
   }
   return cases;

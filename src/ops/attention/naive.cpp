@@ -9,34 +9,12 @@
 #include "device/blas.hpp"
 #include "device/buffer.hpp"
 #include "device/parallel.hpp"
-#include "ops/attention/rows.hpp"
+#include "ops/attention/heads.hpp"
 #include "ops/attention/rungs.hpp"
 
 namespace syslab::attention {
 
 namespace {
-
-// One (batch, head) of a tensor as contiguous floats.
-void load_floats(const ConstTensorView& view, std::int64_t batch, std::int64_t head, float* to) {
-  with_storage(view.dtype, [&]<typename T>(T) {
-    if constexpr (!std::is_same_v<T, double>) {
-      for (std::int64_t i = 0; i < view.size(2); ++i) {
-        const T* row = row_of<T>(view, batch, head, i);
-        to = std::transform(row, row + view.size(3), to, [](T x) { return to_float(x); });
-      }
-    }
-  });
-}
-
-void store_floats(const float* from, const TensorView& view, std::int64_t batch, std::int64_t head) {
-  with_storage(view.dtype, [&]<typename T>(T) {
-    if constexpr (!std::is_same_v<T, double>) {
-      for (std::int64_t i = 0; i < view.size(2); ++i, from += view.size(3)) {
-        std::transform(from, from + view.size(3), row_of<T>(view, batch, head, i), from_float<T>);
-      }
-    }
-  });
-}
 
 // Cuts one thread's scratch into arrays of floats.
 class Scratch {

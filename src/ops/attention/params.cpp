@@ -9,6 +9,22 @@ std::int64_t or_as(std::int64_t value, std::int64_t other) { return value == 0 ?
 
 }  // namespace
 
+std::vector<ops::ParamInfo> param_list() {
+  const auto text = [](const char* value) -> Value { return std::string(value); };
+  const auto number = [](std::int64_t value) -> Value { return value; };
+  return {
+      {"batch", {number(1)}, "leading dimension"},
+      {"heads", {number(8)}, "query heads"},
+      {"heads_kv", {number(0)}, "key/value heads, a divisor of heads; 0: as heads"},
+      {"seq", {number(256), number(1024)}, "queries"},
+      {"seq_k", {number(0)}, "keys; 0: as seq"},
+      {"head_dim", {number(64)}, "width of a head, 1…256"},
+      {"dtype", {text("fp32")}, "storage of tensors and gradients", true, {text("bf16"), text("fp16"), text("fp64")}},
+      {"causal", {false, true}, "a query sees no later key", true},
+      {"align", {text("top_left")}, "where the causal diagonal starts", true, {text("bottom_right")}},
+  };
+}
+
 Problem problem_from(const Params& params) {
   Problem problem;
   problem.batch = params.integer("batch");

@@ -1,0 +1,41 @@
+// Attention as a framework's autograd runs it: the forward pass keeps what the backward pass reads. What is kept, and
+// what both passes hold while they run, is counted in matrices of scores: B·H·S·S floats.
+//
+//   rung            kept for backward     held at most, forward     held at most, backward
+//   literal         2  exp, weights       4                         6
+//   fused_softmax   1  weights            1                         2
+//   flash_tiled     0  (L: a float a row) 0                         0
+//
+// `literal` computes what is written, an operation at a time over the whole batch, each into a matrix of its own:
+// scores, scaled, shifted, exp, weights. The gradient of the maximum is left out: it adds 0 in exact arithmetic, and a
+// framework that computes it holds two more matrices in the backward pass.
+// Source: CS336 assignment 2, problem pytorch_attention.
+#pragma once
+
+#include "ops/attention/attention.hpp"
+
+namespace syslab::attention {
+
+struct AutogradRung : ops::RungInfo {
+  std::function<std::optional<std::string>(const Problem&)> supports;  // both passes
+  // What lives from the forward pass to the backward pass, beside Q, K, V, O and L.
+  std::function<std::size_t(const Problem&)> saved_bytes;
+  // What lives during one pass only.
+  std::function<std::size_t(const Problem&, Direction)> workspace_bytes;
+  // `saved` has saved_bytes, `workspace` workspace_bytes, both aligned for floats. forward writes `saved`, backward
+  // reads it. Otherwise as in Rung.
+  std::function<void(const Problem&, const ForwardArgs&, ops::Workspace saved, ops::Workspace, device::Stream)> forward;
+  std::function<void(const Problem&, const BackwardArgs&, ops::Workspace saved, ops::Workspace, device::Stream)>
+      backward;
+};
+
+// From the most that is kept to the least.
+std::span<const AutogradRung> autograd_ladder();
+// Error(usage) with the nearest names if there is none.
+const AutogradRung& find_autograd_rung(std::string_view name);
+
+// The same as a rung of the other ladder, for laws and the dispatcher's callers: its backward pass runs the forward
+// pass first. Takes its own memory.
+Rung as_rung(const AutogradRung& rung);
+
+}  // namespace syslab::attention

@@ -1,0 +1,11 @@
+// The rungs that keep matrices of scores, for autograd.cpp to list.
+#pragma once
+
+#include "ops/attention/autograd.hpp"
+
+namespace syslab::attention {
+
+AutogradRung literal_rung();
+AutogradRung fused_softmax_rung();
+
+}  // namespace syslab::attention

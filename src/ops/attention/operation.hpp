@@ -1,0 +1,30 @@
+// The passes of attention as operations (ops/operation.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "ops/attention/attention.hpp"
+#include "ops/operation.hpp"
+
+namespace syslab::attention {
+
+// What one timed call is. `both`: a forward pass and then the backward pass on what it made.
+enum class Phase { forward, backward, both };
+Phase parse_phase(std::string_view text);  // "forward", "backward", "both"; Error(usage) otherwise
+std::string_view to_string(Phase phase);
+
+// Inputs q, k, v; of backward also out, lse (made by our own forward pass, so that every implementation is given the
+// same ones) and dout; of both, dout. Outputs out, lse; of backward dq, dk, dv; of both, all five. `seed` chooses the
+// part that the oracle computes of large problems. The rung's workspace is lent and kept. In half precision `naive` is
+// set unless the rung is the naive one, or its scores would take more than a gigabyte.
+ops::Operation operation(const Problem& problem, Phase phase, const Rung& rung, std::uint64_t seed);
+
+// The first reason not to, of the directions that the phase has.
+std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Phase phase);
+
+double flops(const Problem& problem, Phase phase);
+double bytes(const Problem& problem, Phase phase);  // each input read once, each output written once
+// Inputs and outputs once, and the workspace of the rung of that name; of other implementations no workspace.
+double predicted_bytes(const Problem& problem, Phase phase, std::string_view rung);
+
+}  // namespace syslab::attention

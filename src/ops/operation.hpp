@@ -1,0 +1,49 @@
+// One operation as data: what goes in, what comes out, how it is called and what must come out. An operator's folder
+// makes one from a problem and a rung, so that every experiment that times it times the same thing; the lab's
+// worker::operator_case_of() takes it from there.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/tensor.hpp"
+#include "core/units.hpp"
+#include "core/value.hpp"
+
+namespace syslab::ops {
+
+// What the oracle says about one output.
+struct Expected {
+  std::vector<double> value;      // row-major over the output's shape; NaN where `fraction` leaves it out
+  std::vector<double> tolerance;  // as long, or one for all
+  double fraction = 1.0;          // share of elements computed
+};
+
+// Views in the order of `inputs` and `outputs`.
+using Inputs = std::vector<ConstTensorView>;
+using Outputs = std::vector<TensorView>;
+
+struct Operation {
+  std::vector<TensorSpec> inputs, outputs;
+  // Inputs that must be computed from the others, after these were filled; may be empty.
+  std::function<void(std::vector<TensorView>& inputs)> prepare;
+  std::function<void(const Inputs&, const Outputs&)> call;
+  std::function<std::vector<Expected>(const Inputs&)> expect;
+  // The naive kernel on the same tensors, where one in half precision is to be held against it; else empty.
+  std::function<void(const Inputs&, const Outputs&)> naive;
+  // Time of the last call by the implementation's own clock, for those in another process; empty for ours.
+  std::function<Nanoseconds()> self_time;
+  double flops = 0, bytes = 0;  // of one call
+};
+
+// A parameter that an operator reads from a case (`problem_from`), for experiments to turn into an axis.
+struct ParamInfo {
+  std::string name;
+  std::vector<Value> values;  // by default
+  std::string help;
+  bool closed = false;  // takes no others than these and `also`
+  std::vector<Value> also;
+};
+
+}  // namespace syslab::ops

@@ -1,0 +1,119 @@
+// The passes of attention as operations: what goes in and out, and that a call gives what its oracle expects.
+#include "ops/attention/operation.hpp"
+
+#include <algorithm>
+
+#include "attention_fixture.hpp"
+#include "ops/attention/params.hpp"
+
+namespace syslab::attention {
+namespace {
+
+const Problem kProblem{.heads_q = 4, .heads_kv = 2, .seq_q = 40, .seq_k = 56, .head_dim = 8, .mask = Mask::top_left};
+
+// The tensors of one operation, filled and prepared as a worker would.
+struct Run {
+  std::vector<device::Buffer> memory;
+  std::vector<TensorView> writable;
+  ops::Inputs inputs;
+  ops::Outputs outputs;
+
+  explicit Run(const ops::Operation& operation) {
+    std::uint64_t stream = 11;
+    for (const TensorSpec& spec : operation.inputs) {
+      writable.push_back(view(spec));
+      fill(writable.back(), RandomStream(stream++), Distribution::normal);
+    }
+    if (operation.prepare) operation.prepare(writable);
+    inputs.assign(writable.begin(), writable.end());
+    for (const TensorSpec& spec : operation.outputs) outputs.push_back(view(spec));
+  }
+  TensorView view(const TensorSpec& spec) {
+    memory.emplace_back(spec.bytes(), spec.name);
+    return TensorView(memory.back().data(), spec.dtype, spec.shape);
+  }
+};
+
+std::vector<std::string> names(const std::vector<TensorSpec>& specs) {
+  std::vector<std::string> names;
+  for (const TensorSpec& spec : specs) names.push_back(spec.name);
+  return names;
+}
+
+TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
+  for (const char* name : {"naive", "flash_tiled"}) {
+    for (const DType dtype : {DType::f32, DType::bf16}) {
+      for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
+        Problem problem = kProblem;
+        problem.dtype = dtype;
+        const ops::Operation operation = attention::operation(problem, phase, find_rung(name), 5);
+        Run run(operation);
+        operation.call(run.inputs, run.outputs);
+        const std::vector<ops::Expected> expected = operation.expect(run.inputs);
+        ASSERT_EQ(expected.size(), run.outputs.size());
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          const check::Comparison found = check::compare(run.outputs[i], expected[i].value, expected[i].tolerance);
+          EXPECT_TRUE(found.passed) << name << " " << to_string(phase) << " "
+                                    << found.describe(operation.outputs[i].name);
+          EXPECT_EQ(expected[i].fraction, 1.0);
+        }
+        EXPECT_EQ(static_cast<bool>(operation.naive), dtype == DType::bf16 && std::string(name) != "naive");
+      }
+    }
+  }
+}
+
+TEST(AttentionOperation, OfBothPassesHasNoInputThatTheForwardPassMakes) {
+  const Rung& rung = find_rung("flash_tiled");
+  EXPECT_EQ(names(operation(kProblem, Phase::forward, rung, 1).outputs), (std::vector<std::string>{"out", "lse"}));
+  EXPECT_EQ(names(operation(kProblem, Phase::backward, rung, 1).inputs),
+            (std::vector<std::string>{"q", "k", "v", "out", "lse", "dout"}));
+  const ops::Operation both = operation(kProblem, Phase::both, rung, 1);
+  EXPECT_EQ(names(both.inputs), (std::vector<std::string>{"q", "k", "v", "dout"}));
+  EXPECT_EQ(names(both.outputs), (std::vector<std::string>{"out", "lse", "dq", "dk", "dv"}));
+  EXPECT_DOUBLE_EQ(both.flops, 3.5 * forward_flops(kProblem));
+}
+
+TEST(AttentionOperation, OfBothPassesTakesTheTimeOfBothByTheImplementationsOwnClock) {
+  Rung rung = find_rung("naive");
+  const auto last = std::make_shared<Nanoseconds>();
+  rung.forward = [last, run = rung.forward](const Problem& p, const ForwardArgs& args, ops::Workspace w,
+                                            device::Stream s) { run(p, args, w, s), *last = Nanoseconds(3); };
+  rung.backward = [last, run = rung.backward](const Problem& p, const BackwardArgs& args, ops::Workspace w,
+                                              device::Stream s) { run(p, args, w, s), *last = Nanoseconds(40); };
+  rung.last_call_time = [last] { return *last; };
+  const ops::Operation both = operation(kProblem, Phase::both, rung, 1);
+  Run run(both);
+  both.call(run.inputs, run.outputs);
+  EXPECT_EQ(both.self_time(), Nanoseconds(43));
+}
+
+TEST(AttentionOperation, PredictsTheScoresOfTheNaiveRungAndNoneOfAnother) {
+  const Problem problem{.seq_q = 4096, .seq_k = 4096, .head_dim = 16};
+  const double scores = 4.0 * 4096 * 4096;
+  const double naive = predicted_bytes(problem, Phase::backward, "naive"),
+               flash = predicted_bytes(problem, Phase::backward, "flash_tiled"),
+               mine = predicted_bytes(problem, Phase::backward, "mine");
+  EXPECT_NEAR(naive - mine, 2 * scores, 0.1 * scores);
+  EXPECT_LT(flash, 0.2 * scores);
+  EXPECT_EQ(mine, backward_bytes(problem));
+}
+
+TEST(AttentionOperation, PhasesAreKnownByTheirNames) {
+  for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
+    EXPECT_EQ(parse_phase(to_string(phase)), phase);
+  }
+  EXPECT_THROW(parse_phase("forwards"), Error);
+}
+
+TEST(AttentionParams, AreAllThatAProblemIsMadeOf) {
+  Params params;
+  for (const ops::ParamInfo& one : param_list()) params.set(one.name, one.values.front());
+  const Problem problem = problem_from(params);
+  EXPECT_EQ(problem.heads_q, 8);
+  EXPECT_EQ(problem.heads_kv, 8);
+  EXPECT_EQ(problem.seq_k, 256);
+}
+
+}  // namespace
+}  // namespace syslab::attention

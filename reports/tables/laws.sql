@@ -10,7 +10,7 @@ SELECT c.law, c.implementation, coalesce(c.contract, 'not told') AS contract, c.
             WHEN k.tolerance > 0 THEN k.worst_error / k.tolerance
             WHEN k.worst_error = 0 THEN 'exact' ELSE 'beyond 0' END AS worst,
        coalesce(c.check_uid, 'none') AS id,
-       iif(c.outcome = 'passed', 'held', coalesce(c.message, 'no reason given')) AS why,
+       iif(c.outcome = 'passed', '–', coalesce(c.message, 'no reason given')) AS why,
        c.run_uid
   FROM v_coverage c
   LEFT JOIN check_result k ON k.uid = c.check_uid

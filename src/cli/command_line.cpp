@@ -200,7 +200,8 @@ class Grammar {
   }
 
   static void output(CLI::App& app, std::string& format, std::string& file) {
-    one_of(app.add_option("--to", format, "md, csv or json"), "FORMAT", {"md", "csv", "json"});
+    one_of(app.add_option("--to", format, "md, tex, html, csv or json (default: as FILE ends, else md)"), "FORMAT",
+           {"md", "tex", "html", "csv", "json"});
     app.add_option("-o,--output", file, "File to write (default: standard output)")->type_name("FILE");
   }
 
@@ -237,6 +238,9 @@ class Grammar {
     report.add_option("NAME", report_.experiments, "Experiments (default: all)")->type_name("");
     one_of(report.add_option("--handout", report_.handout, "2025 or 2026 (default)"), "YEAR", {"2025", "2026"});
     report.add_flag("--leaderboard", report_.leaderboard, "Only the ranking of implementations, case by case");
+    report.add_flag("!--no-answers", report_.answers,
+                    "Leave out sentences made from the store; an empty place stands for each answer");
+    report.add_flag("!--no-figures", report_.figures, "Tables and sentences only");
     output(report, report_.format, report_.output);
   }
 

@@ -126,6 +126,7 @@ struct ReportOptions {
   std::string format;  // empty: Markdown
   std::string output;  // empty: standard output
   bool leaderboard = false;
+  bool answers = true, figures = true;
 };
 
 struct QueryOptions {

@@ -4,16 +4,21 @@
 #include <string>
 
 #include "cli/verbs.hpp"
+#include "report/report.hpp"
 #include "report/table.hpp"
 
 namespace syslab::cli {
 
-// `--to`, else what --json asks for, else Markdown.
-report::Format format_of(const Context& context, const std::string& option);
+// `--to`, else what --json asks for, else what the output file's ending says (.html, .tex, .csv, .json), else Markdown.
+report::Format format_of(const Context& context, const std::string& option, const std::string& file);
 
 // To `file`, whole or not at all (a new file takes the old one's name; what is no plain file is written through), or to
 // standard output when it is empty.
 // Error(usage) when it cannot be written.
 void write_output(const Context& context, const std::string& file, const std::string& text);
+
+// A report to `file` with the files that it refers to beside it, all or none of them; the report last, so that none is
+// ever seen that refers to a missing file. To standard output goes the text alone.
+void write_output(const Context& context, const std::string& file, const report::Report& report);
 
 }  // namespace syslab::cli

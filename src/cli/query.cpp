@@ -26,7 +26,8 @@ Exit execute(const Context& context, const QueryOptions& options) {
   const std::string sql = statement(options.sql);
   require_database(context);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
-  write_output(context, options.output, report::write(store.query(sql), format_of(context, options.format)));
+  write_output(context, options.output,
+               report::write(store.query(sql), format_of(context, options.format, options.output)));
   return Exit::well;
 }
 

@@ -11,7 +11,10 @@ namespace syslab::cli {
 Exit execute(const Context& context, const ReportOptions& options) {
   report::ReportOptions wanted;
   wanted.handout = options.handout;
-  wanted.format = format_of(context, options.format);
+  wanted.format = format_of(context, options.format, options.output);
+  wanted.answers = options.answers;
+  wanted.figures = options.figures;
+  wanted.files = !options.output.empty();
   if (!options.experiments.empty()) {
     for (const registry::Experiment* experiment : context.registry.select(options.experiments)) {
       wanted.experiments.push_back(experiment->id);
@@ -19,9 +22,11 @@ Exit execute(const Context& context, const ReportOptions& options) {
   }
   require_database(context);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
-  const std::string text = options.leaderboard ? report::render_leaderboard(store, wanted.experiments, wanted.format)
-                                               : report::render(context.registry, store, wanted);
-  write_output(context, options.output, text);
+  if (options.leaderboard) {
+    write_output(context, options.output, report::render_leaderboard(store, wanted.experiments, wanted.format));
+  } else {
+    write_output(context, options.output, report::render(context.registry, store, wanted));
+  }
   if (!options.output.empty()) context.console.note("wrote " + options.output);
   return Exit::well;
 }

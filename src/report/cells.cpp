@@ -36,17 +36,28 @@ std::string shortened(const std::string& text, std::size_t longest) {
 
 int exponent_of(double value) { return static_cast<int>(std::floor(std::log10(std::abs(value)))); }
 
-std::string missing(const Table& table, std::size_t row) {
-  const store::Cell& status = cell_of(table.result, row, "status");
-  if (status.type != Type::text || status.text == "ok") return std::string(kNotMeasured);
-  return status_word(status.text);
+// "OOM (needs 242 GiB)", "skipped: …".
+std::string status_text(const Table& table, std::size_t row, const std::string& status) {
+  const std::string word = status_word(status);
+  const store::Cell& message = cell_of(table.result, row, "message");
+  if (status == "ok" || message.type != Type::text || message.text.empty()) return word;
+  const std::string reason = shortened(message.text, kLongestMessage);
+  return reason.starts_with("needs ") ? fmt::format("{} ({})", word, reason) : word + ": " + reason;
 }
 
-std::string status_text(const Table& table, std::size_t row, const store::Cell& cell) {
-  const std::string word = status_word(cell.text);
-  const store::Cell& message = cell_of(table.result, row, "message");
-  if (cell.text == "ok" || message.type != Type::text || message.text.empty()) return word;
-  return word + ": " + shortened(message.text, kLongestMessage);
+// Of a row that ended otherwise than ok the first missing value says how it ended, the others are dashes; why stands in
+// the column of the status, or, where a table has none, in that first value.
+std::string missing(const Table& table, std::size_t row, const Column& column) {
+  const store::Cell& status = cell_of(table.result, row, "status");
+  if (status.type != Type::text || status.text == "ok") return std::string(kNotMeasured);
+  const auto& columns = table.source.columns;
+  const auto first = std::find_if(columns.begin(), columns.end(), [&](const Column& other) {
+    return !other.only_if_varies && cell_of(table.result, row, other.name).type == Type::null;
+  });
+  if (first != columns.end() && first->name != column.name) return "–";
+  const bool says_why =
+      std::any_of(columns.begin(), columns.end(), [](const Column& c) { return c.format == "status"; });
+  return says_why ? status_word(status.text) : status_text(table, row, status.text);
 }
 
 std::string interval_text(const Table& table, std::size_t row, const Column& column, double value) {
@@ -131,8 +142,8 @@ std::string plain(const store::Cell& cell) {
 std::string formatted(const Table& table, std::size_t row, const Column& column) {
   const store::Cell& cell = cell_of(table.result, row, column.name);
   const std::string& format = column.format;
-  if (cell.type == Type::null) return missing(table, row);
-  if (format == "status") return status_text(table, row, cell);
+  if (cell.type == Type::null) return missing(table, row, column);
+  if (format == "status") return status_text(table, row, cell.text);
   if (format == "outcome") return status_word(plain(cell));
   if (format == "uid") return short_uid(plain(cell));
   if (format == "s" || format == "code" || !is_number(cell)) {

@@ -5,7 +5,7 @@
 //   .3g          three significant digits          code    a text as code
 //   .2f .1e      fixed, scientific                 flag    yes or no
 //   ci(low, high)  value ± interval, digits from the interval's width; low and high are columns of the result
-//   status       "OOM: …", "wrong", …              outcome of a law: passed, falsified, not run
+//   status       "OOM (needs …)", "wrong: …"            outcome of a law: passed, falsified, not run
 //   uid          enough of an identity to find it again
 #pragma once
 
@@ -36,8 +36,8 @@ const store::Cell& cell_of(const store::ResultSet& result, std::size_t row, std:
 
 // The text of a value as it is, at full precision; empty for null.
 std::string plain(const store::Cell& cell);
-// The text of a column in a row by the column's format; never empty: a missing value reads as the row's status or as
-// "not measured". Not escaped.
+// The text of a column in a row by the column's format; never empty: a missing value reads as "not measured", or, in
+// a row that did not end well, as its status once ("OOM") and as "–" after that. Not escaped.
 std::string formatted(const Table& table, std::size_t row, const Column& column);
 
 // True if a column holds a time or what is made of times, by its unit: those are what a smoke run does not measure.

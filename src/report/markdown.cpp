@@ -1,12 +1,11 @@
+// Markdown as GitHub reads it: pipe tables, numbers to the right, one unit in the header.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <regex>
-
-#include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/cells.hpp"
+#include "report/document.hpp"
+#include "report/grid.hpp"
 #include "report/writers.hpp"
 
 namespace syslab::report {
@@ -38,31 +37,100 @@ bool is_plain_code(const std::string& text) {
 
 std::string as_code(const std::string& text) { return is_plain_code(text) ? "`" + text + "`" : escape_markdown(text); }
 
-std::string header_of(const Column& column) {
-  std::string name = column.heading();
-  std::replace(name.begin(), name.end(), '_', ' ');
-  name = escape_markdown(name);
-  return column.unit == "1" ? name : fmt::format("{} [{}]", name, column.unit);
+std::string span_in_text(const Span& span) {
+  switch (span.style) {
+    case Style::plain:
+      return escape_inline(span.text);
+    case Style::code:
+      return as_code(span.text);
+    case Style::strong:
+      return "**" + escape_inline(span.text) + "**";
+    case Style::emphasis:
+      return "*" + escape_inline(span.text) + "*";
+  }
+  return {};
+}
+
+std::string in_line(const Text& text) {
+  std::string out;
+  for (const Span& span : text) out += span_in_text(span);
+  return out;
 }
 
 std::string row_of(const std::vector<std::string>& cells) { return fmt::format("| {} |\n", fmt::join(cells, " | ")); }
 
-std::string rule_of(const std::vector<Column>& columns) {
-  std::vector<std::string> marks;
-  for (const Column& column : columns) marks.emplace_back(column.align == "right" ? "---:" : ":---");
-  return row_of(marks);
+std::string head_of(const Grid& grid) {
+  std::vector<std::string> names, marks;
+  for (const Column& column : grid.columns) {
+    const std::string name = escape_markdown(heading_of(column)), unit = unit_of(column);
+    names.push_back(unit.empty() ? name : name + " " + unit);
+    marks.emplace_back(column.align == "right" ? "---:" : ":---");
+  }
+  return row_of(names) + row_of(marks);
 }
 
-// A text whose code spans stand between backticks already.
-std::string escape_around_code(const std::string& text) {
-  std::string out;
-  bool in_code = false;
-  for (const std::string& part : split(text, '`')) {
-    out += in_code ? "`" + part + "`" : escape_inline(part);
-    in_code = !in_code;
+// At the ends of a cell, spaces are guarded.
+std::string cell_text(const Span& span) {
+  if (span.style == Style::code) return as_code(span.text);
+  return span.style == Style::strong ? "**" + escape_markdown(span.text) + "**" : escape_markdown(span.text);
+}
+
+std::string grid_text(const Grid& grid) {
+  std::string out = head_of(grid);
+  for (const auto& row : grid.rows) {
+    std::vector<std::string> cells;
+    for (const GridCell& cell : row) cells.push_back(cell_text(cell.span));
+    out += row_of(cells);
   }
   return out;
 }
+
+std::string warning_text(const std::string& warning) { return "> **" + escape_inline(warning) + "**\n\n"; }
+
+std::string title_text(const std::string& title, const std::string& caption) {
+  return "**" + escape_inline(title) + ".**" + (caption.empty() ? "" : " " + in_line(marked(caption))) + "\n\n";
+}
+
+std::string notes_text(const std::vector<std::string>& notes, const std::string& footnote) {
+  std::string out;
+  for (const std::string& note : notes) out += "\n" + in_line(marked(note)) + "\n";
+  if (!footnote.empty()) out += "\n<sub>" + in_line(marked(footnote)) + "</sub>\n";
+  return out;
+}
+
+struct BlockWriter {
+  std::string operator()(const Heading& heading) const {
+    return std::string(static_cast<std::size_t>(heading.level), '#') + " " + in_line(heading.text) + "\n";
+  }
+  std::string operator()(const Paragraph& paragraph) const {
+    const std::string text = in_line(paragraph.text);
+    switch (paragraph.tone) {
+      case Tone::plain:
+      case Tone::meta:
+        return text + "\n";
+      case Tone::missing:
+        return "*" + text + "*\n";
+      case Tone::warning:
+        return "> **" + text + "**\n";
+      case Tone::answer:
+        return "> *" + text + "*\n";
+    }
+    return {};
+  }
+  std::string operator()(const Bullets& bullets) const {
+    std::string out;
+    for (const Text& item : bullets.items) out += "- " + in_line(item) + "\n";
+    return out;
+  }
+  std::string operator()(const Table& table) const { return write_markdown(table); }
+  std::string operator()(const Picture& picture) const {
+    std::string out = title_text(picture.title, picture.caption);
+    if (!picture.missing.empty()) return out + in_line(marked(picture.missing)) + "\n";
+    if (!picture.warning.empty()) out += warning_text(picture.warning);
+    out += fmt::format("![{}]({}.svg)\n", escape_inline(picture.title), picture.file);
+    return out + notes_text(picture.notes, picture.footnote);
+  }
+};
 
 }  // namespace
 
@@ -75,93 +143,30 @@ std::string escape_markdown(std::string_view text) {
 }
 
 std::string markdown_cell(const Table& table, std::size_t row, const Column& column) {
-  const std::string text = formatted(table, row, column);
-  const bool has_value = cell_of(table.result, row, column.name).type != store::Cell::Type::null;
-  if (column.format == "code" && has_value) return as_code(text);
-  if (column.format == "uid" && has_value) return as_code(text);
-  if ((column.format == "outcome" || column.format == "status") && has_value) {
-    const bool well = text == "passed" || text == "ok";
-    return well ? text : "**" + escape_markdown(text) + "**";
-  }
-  return escape_markdown(text);
+  return cell_text(grid_cell(table, row, column).span);
 }
 
 std::string write_markdown(const Table& table) {
-  std::string out = fmt::format("**{}.**", table.source.title);
-  if (!table.source.caption.empty()) out += " " + table.source.caption;
-  out += "\n\n";
-  if (table.result.rows.empty()) {
-    if (!table.source.empty.empty()) return out + table.source.empty + "\n";
-    return out + fmt::format("Not measured; `{}` would tell.\n", table.source.command);
-  }
-  if (!table.warning.empty() && holds_times(table.source)) out += "> **" + escape_markdown(table.warning) + "**\n\n";
-
-  const std::vector<Column> columns = shown_columns(table);
-  std::vector<std::string> header;
-  for (const Column& column : columns) header.push_back(header_of(column));
-  out += row_of(header) + rule_of(columns);
-  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
-    std::vector<std::string> cells;
-    for (const Column& column : columns) cells.push_back(markdown_cell(table, row, column));
-    out += row_of(cells);
-  }
-  for (const std::string& note : table.source.notes) out += "\n" + note + "\n";
-  if (!table.footnote.empty()) out += "\n<sub>" + escape_around_code(table.footnote) + "</sub>\n";
-  return out;
+  std::string out = title_text(table.source.title, table.source.caption);
+  if (table.result.rows.empty()) return out + in_line(without_rows(table)) + "\n";
+  if (!table.warning.empty() && holds_times(table.source)) out += warning_text(table.warning);
+  return out + grid_text(grid_of(table)) + notes_text(table.source.notes, table.footnote);
 }
 
 std::string write_markdown(const store::ResultSet& result) {
-  if (result.columns.empty()) return {};
-  std::vector<Column> columns;
-  for (std::size_t i = 0; i < result.columns.size(); ++i) {
-    const bool numeric =
-        !result.rows.empty() && std::all_of(result.rows.begin(), result.rows.end(),
-                                            [i](const auto& row) { return row[i].type != store::Cell::Type::text; });
-    columns.push_back({result.columns[i], "1", "s", numeric ? "right" : "left", false});
-  }
-  std::vector<std::string> header;
-  for (const Column& column : columns) header.push_back(escape_markdown(column.name));
-  std::string out = row_of(header) + rule_of(columns);
-  for (const auto& row : result.rows) {
-    std::vector<std::string> cells;
-    for (const store::Cell& cell : row) {
-      cells.push_back(cell.type == store::Cell::Type::null ? "NULL" : escape_markdown(plain(cell)));
-    }
-    out += row_of(cells);
-  }
+  return result.columns.empty() ? std::string() : grid_text(grid_of(result));
+}
+
+std::string write_markdown(const Document& document) {
+  std::string out = "# " + escape_inline(document.title) + "\n";
+  for (const Block& block : document.blocks) out += "\n" + std::visit(BlockWriter{}, block);
   return out;
 }
 
 std::string write_sentences(const Table& table) {
-  static const std::regex kField(R"(\{(\w+)\})");
-  const std::string& sentence = table.source.sentence;
-  std::string text;
-  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
-    std::string filled;
-    bool complete = true;
-    std::size_t done = 0;
-    for (std::sregex_iterator match(sentence.begin(), sentence.end(), kField), end; match != end; ++match) {
-      filled += sentence.substr(done, static_cast<std::size_t>(match->position()) - done);
-      done = static_cast<std::size_t>(match->position() + match->length());
-      const std::string name = (*match)[1];
-      if (!find_column(table.result, name)) {
-        throw Error(ErrorKind::internal, fmt::format("sentence {}.sql wants {{{}}}, its SELECT gives {}",
-                                                     table.source.id, name, fmt::join(table.result.columns, ", ")));
-      }
-      complete = complete && cell_of(table.result, row, name).type != store::Cell::Type::null;
-      const auto& columns = table.source.columns;
-      const auto declared =
-          std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
-      filled +=
-          markdown_cell(table, row, declared != columns.end() ? *declared : Column{name, "1", ".3g", "left", false});
-    }
-    const std::string run = plain(cell_of(table.result, row, "run_uid"));
-    const auto& smoke = table.smoke_runs;
-    const bool is_smoke = holds_times(table.source) && std::find(smoke.begin(), smoke.end(), run) != smoke.end();
-    if (complete) text += std::string(is_smoke ? "- *Smoke run:* " : "- ") + filled + sentence.substr(done) + "\n";
-  }
-  if (text.empty()) text = fmt::format("- Not measured; `{}` would tell.\n", table.source.command);
-  return text;
+  std::vector<Text> found = sentences(table);
+  if (found.empty()) found.push_back(without_rows(table));
+  return BlockWriter{}(Bullets{found});
 }
 
 }  // namespace syslab::report

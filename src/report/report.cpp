@@ -1,190 +1,244 @@
 #include "report/report.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
+#include "report/deliverables.hpp"
+#include "report/document.hpp"
+#include "report/figure.hpp"
+#include "report/section.hpp"
+#include "report/writers.hpp"
 
 namespace syslab::report {
 namespace {
 
 using registry::Experiment;
-using Fields = std::map<std::string, std::function<std::string()>>;
 
-std::string resource(const std::string& path) {
-  const auto text = find_resource(path);
-  if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", path));
-  return std::string(*text);
+bool contains(const std::vector<std::string>& list, const std::string& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// Replaces {{name}}; a paragraph that becomes empty leaves no gap.
-std::string fill_template(const std::string& path, const Fields& fields) {
-  std::string text = resource(path);
-  for (std::size_t open = text.find("{{"); open != std::string::npos; open = text.find("{{", open)) {
-    const std::size_t close = text.find("}}", open);
-    if (close == std::string::npos) throw Error(ErrorKind::internal, path + ": '{{' without '}}'");
-    const std::string name = text.substr(open + 2, close - open - 2);
-    const auto field = fields.find(name);
-    if (field == fields.end()) {
-      throw Error(ErrorKind::internal, fmt::format("{}: there is no field '{}' to fill in", path, name));
+bool posed_in(const Problem& problem, const std::string& handout) {
+  return handout.empty() || problem.points.count(handout) > 0;
+}
+
+bool answers(const Experiment& experiment, const Problem& problem, const std::string& handout) {
+  if (experiment.problems.empty()) return experiment.id == problem.id;
+  return std::any_of(experiment.problems.begin(), experiment.problems.end(),
+                     [&](const registry::HandoutProblem& posed) {
+                       return posed.problem == problem.id && (handout.empty() || posed.handout == handout);
+                     });
+}
+
+// Every problem of the hand-out, then what no hand-out poses.
+std::vector<SectionPlan> whole_plan(const registry::Registry& registry, const std::string& handout) {
+  std::vector<SectionPlan> plans;
+  std::vector<std::string> placed;
+  for (const Problem& problem : handout_problems()) {
+    if (!posed_in(problem, handout)) continue;
+    SectionPlan plan{&problem, {}};
+    for (const Experiment& experiment : registry.experiments()) {
+      if (contains(placed, experiment.id) || !answers(experiment, problem, handout)) continue;
+      plan.experiments.push_back(&experiment);
+      placed.push_back(experiment.id);
     }
-    std::string value = field->second();
-    while (!value.empty() && value.back() == '\n') value.pop_back();
-    std::size_t end = close + 2;
-    if (value.empty()) {
-      while (end < text.size() && text[end] == '\n') ++end;
-    }
-    text.replace(open, end - open, value);
-    open += value.size();
+    plans.push_back(std::move(plan));
   }
-  while (text.size() > 1 && text[text.size() - 1] == '\n' && text[text.size() - 2] == '\n') text.pop_back();
-  return text;
-}
-
-TableSource source_at(const std::string& path, std::string_view text) {
-  const std::size_t slash = path.rfind('/');
-  return parse_table(path.substr(slash + 1, path.size() - slash - 1 - std::string_view(".sql").size()),
-                     std::string(text));
-}
-
-Table shared_table(const store::Store& store, const std::string& name, const std::string& experiment = {}) {
-  const std::string path = "reports/tables/" + name + ".sql";
-  return fill(source_at(path, resource(path)), store, experiment);
-}
-
-// The tables and sentences of an experiment, in order of their file names.
-std::vector<Table> own_tables(const store::Store& store, const Experiment& experiment) {
-  std::vector<Table> tables;
-  for (const Resource& file : resources("experiments/" + experiment.id + "/tables/")) {
-    tables.push_back(fill(source_at(std::string(file.path), file.text), store));
-  }
-  return tables;
-}
-
-std::vector<Table> all_tables(const store::Store& store, const Experiment& experiment) {
-  std::vector<Table> tables = own_tables(store, experiment);
-  if (!experiment.laws.empty()) tables.push_back(shared_table(store, "laws", experiment.id));
-  return tables;
-}
-
-bool posed_in(const Experiment& experiment, const std::string& handout) {
-  return handout.empty() || experiment.problems.empty() ||
-         std::any_of(experiment.problems.begin(), experiment.problems.end(),
-                     [&](const registry::HandoutProblem& problem) { return problem.handout == handout; });
-}
-
-// Where the hand-out poses it; what it does not pose comes last.
-std::size_t position_in_handout(const Experiment& experiment) {
-  const std::vector<std::string> order = split(resource("reports/handout_order.txt"), '\n');
-  std::size_t position = order.size();
-  const auto consider = [&](const std::string& name) {
-    const auto found = std::find(order.begin(), order.end(), name);
-    position = std::min(position, static_cast<std::size_t>(found - order.begin()));
-  };
-  consider(experiment.id);
-  for (const registry::HandoutProblem& problem : experiment.problems) consider(problem.problem);
-  return position;
-}
-
-std::vector<const Experiment*> chosen(const registry::Registry& registry, const ReportOptions& options) {
-  if (!options.experiments.empty()) return registry.select(options.experiments);
-  std::vector<const Experiment*> found;
   for (const Experiment& experiment : registry.experiments()) {
-    const bool selftest =
-        std::find(experiment.tags.begin(), experiment.tags.end(), "selftest") != experiment.tags.end();
-    if (!selftest && posed_in(experiment, options.handout)) found.push_back(&experiment);
+    const bool beside = experiment.problems.empty() && !contains(experiment.tags, "selftest");
+    if (beside && !contains(placed, experiment.id)) plans.push_back({nullptr, {&experiment}});
   }
-  std::stable_sort(found.begin(), found.end(), [](const Experiment* a, const Experiment* b) {
-    return position_in_handout(*a) < position_in_handout(*b);
+  return plans;
+}
+
+std::vector<SectionPlan> plan_of(const registry::Registry& registry, const ReportOptions& options) {
+  if (options.experiments.empty()) return whole_plan(registry, options.handout);
+  std::vector<SectionPlan> plans;
+  for (const Experiment* experiment : registry.select(options.experiments)) {
+    const auto& problems = handout_problems();
+    const auto found = std::find_if(problems.begin(), problems.end(), [&](const Problem& problem) {
+      return answers(*experiment, problem, options.handout);
+    });
+    plans.push_back({found == problems.end() ? nullptr : &*found, {experiment}});
+  }
+  // Pointers into one list, in the order of the hand-out; what none poses comes last.
+  std::stable_sort(plans.begin(), plans.end(), [](const SectionPlan& a, const SectionPlan& b) {
+    return a.problem != nullptr && (b.problem == nullptr || a.problem < b.problem);
   });
-  return found;
+  return plans;
 }
 
-std::string handouts_of(const Experiment& experiment) {
-  if (experiment.problems.empty()) return "posed by no hand-out";
-  std::vector<std::string> places;
-  for (const registry::HandoutProblem& problem : experiment.problems) {
-    places.push_back(fmt::format("hand-out {}: {} ({} {})", problem.handout, problem.problem, problem.points,
-                                 problem.points == 1 ? "point" : "points"));
-  }
-  return fmt::format("{}", fmt::join(places, ", "));
+Table without_footnote(Table table) {
+  table.warning.clear();
+  table.footnote.clear();
+  return table;
 }
 
-std::string section(const Experiment& experiment, const store::Store& store) {
-  const std::vector<Table> tables = all_tables(store, experiment);
-  std::string sentences, written, laws;
-  for (const Table& table : tables) {
-    if (!table.source.sentence.empty()) {
-      sentences += write_sentences(table);
-    } else if (table.source.id == "laws") {
-      laws += write(table, Format::markdown);
-    } else {
-      written += write(table, Format::markdown) + "\n";
+// --- figures
+// ------------------------------------------------------------------------------------------------------------
+
+struct Pictures {
+  std::vector<Picture> drawn;
+  std::vector<ReportFile> files;
+  std::string note;  // why there is none
+};
+
+// A page holds its pictures; Markdown and LaTeX refer to files beside them, which standard output has not.
+Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& store, const ReportOptions& options) {
+  std::vector<FigureSource> sources;
+  for (const SectionPlan& plan : plans) {
+    for (const Experiment* experiment : plan.experiments) {
+      for (FigureSource& source : figures_of(experiment->id)) sources.push_back(std::move(source));
     }
   }
-  if (written.empty() && sentences.empty()) written = "This experiment has no table yet.";
-  return fill_template("reports/experiment.md.in", {{"title", [&] { return experiment.title; }},
-                                                    {"id", [&] { return experiment.id; }},
-                                                    {"handouts", [&] { return handouts_of(experiment); }},
-                                                    {"question", [&] { return experiment.question; }},
-                                                    {"analogue", [&] { return experiment.analogue; }},
-                                                    {"sentences", [&] { return sentences; }},
-                                                    {"tables", [&] { return written; }},
-                                                    {"laws", [&] { return laws; }}});
+  Pictures pictures;
+  if (sources.empty() || !options.figures) return pictures;
+  const bool inside = options.format == Format::html, pdf = options.format == Format::latex;
+  if (!inside && !options.files) {
+    pictures.note = "No figures here: they are files beside the report, which `--output FILE` writes.";
+    return pictures;
+  }
+  for (Figure& figure : draw_figures(sources, store, {.pdf = pdf})) {
+    Picture picture{figure.experiment + "-" + figure.id,
+                    figure.experiment,
+                    figure.title,
+                    figure.caption,
+                    figure.svg,
+                    "figures/" + figure.experiment + "-" + figure.id,
+                    figure.missing,
+                    figure.notes,
+                    figure.warning,
+                    figure.footnote};
+    if (!inside && picture.missing.empty()) {
+      pictures.files.push_back({picture.file + (pdf ? ".pdf" : ".svg"), pdf ? std::move(figure.pdf) : figure.svg});
+    }
+    pictures.drawn.push_back(std::move(picture));
+  }
+  return pictures;
 }
 
-std::string render_markdown(const std::vector<const Experiment*>& experiments, const store::Store& store,
-                            const ReportOptions& options) {
-  const Table runs = shared_table(store, "runs");
-  const Table failures = shared_table(store, "failures");
-  const auto sections = [&] {
-    std::string text;
-    for (const Experiment* experiment : experiments) text += section(*experiment, store) + "\n";
-    return text;
-  };
-  const auto without_footnote = [](Table table) {
-    table.warning.clear();
-    table.footnote.clear();
-    return write(table, Format::markdown);
-  };
-  return fill_template("reports/report.md.in",
-                       {{"handout", [&] { return options.handout.empty() ? "2025 and 2026" : options.handout; }},
-                        {"warning", [&] { return runs.warning.empty() ? "" : "> **" + runs.warning + "**"; }},
-                        {"table:runs", [&] { return without_footnote(runs); }},
-                        {"experiments", sections},
-                        {"table:failures", [&] { return without_footnote(failures); }}});
+// --- the document
+// -------------------------------------------------------------------------------------------------------
+
+class DocumentMaker {
+ public:
+  DocumentMaker(const registry::Registry& registry, const store::Store& store, const ReportOptions& options)
+      : store_(store),
+        options_(options),
+        plans_(plan_of(registry, options)),
+        pictures_(pictures_of(plans_, store, options)),
+        runs_(shared_table(store, "runs")) {}
+
+  // reports/report.txt: "# title", "## heading", "{{name}}" alone on a line, and paragraphs between empty lines, with
+  // {handout} in them.
+  Document document();
+  std::vector<ReportFile>& files() { return pictures_.files; }
+
+ private:
+  void add(Block block) { document_.blocks.push_back(std::move(block)); }
+  void add_paragraph(std::string text);
+  void add_named(const std::string& name);
+
+  const store::Store& store_;
+  const ReportOptions& options_;
+  std::vector<SectionPlan> plans_;
+  Pictures pictures_;
+  Table runs_;
+  Document document_;
+};
+
+void DocumentMaker::add_paragraph(std::string text) {
+  constexpr std::string_view kHandout = "{handout}";
+  if (const auto at = text.find(kHandout); at != std::string::npos) {
+    text.replace(at, kHandout.size(), options_.handout.empty() ? "2025 and 2026" : options_.handout);
+  }
+  if (!text.empty()) add(Paragraph{marked(text)});
+}
+
+void DocumentMaker::add_named(const std::string& name) {
+  if (name == "runs") return add(without_footnote(runs_));
+  if (name == "failures") return add(without_footnote(shared_table(store_, "failures")));
+  if (name == "notes") {
+    if (!runs_.warning.empty()) add(Paragraph{plain_text(runs_.warning), Tone::warning});
+    if (!pictures_.note.empty()) add(Paragraph{marked(pictures_.note), Tone::missing});
+    return;
+  }
+  if (name != "problems") {
+    throw Error(ErrorKind::internal, fmt::format("reports/report.txt: there is no '{}' to fill in", name));
+  }
+  for (const SectionPlan& plan : plans_) {
+    for (Block& block : section(plan, store_, pictures_.drawn, {options_.handout, options_.answers})) {
+      add(std::move(block));
+    }
+  }
+}
+
+Document DocumentMaker::document() {
+  const auto skeleton = find_resource("reports/report.txt");
+  if (!skeleton) throw Error(ErrorKind::internal, "this binary does not carry 'reports/report.txt'");
+  std::string paragraph;
+  for (const std::string& line : split(std::string(*skeleton) + "\n\n", '\n')) {
+    if (line.starts_with("# ")) {
+      document_.title = line.substr(2);
+    } else if (line.starts_with("## ")) {
+      std::string anchor = line.substr(3);
+      std::replace(anchor.begin(), anchor.end(), ' ', '-');
+      add(Heading{2, plain_text(line.substr(3)), anchor});
+    } else if (line.starts_with("{{") && line.ends_with("}}")) {
+      add_named(line.substr(2, line.size() - 4));
+    } else if (line.empty()) {
+      add_paragraph(std::exchange(paragraph, {}));
+    } else {
+      paragraph += (paragraph.empty() ? "" : " ") + line;
+    }
+  }
+  return std::move(document_);
 }
 
 // For machines: every table of every chosen experiment, one after the other.
-std::string render_data(const std::vector<const Experiment*>& experiments, const store::Store& store, Format format) {
+std::string render_data(const registry::Registry& registry, const store::Store& store, const ReportOptions& options) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   std::string text;
-  for (const Experiment* experiment : experiments) {
-    for (const Table& table : all_tables(store, *experiment)) {
-      const std::string written = write(table, format);
-      if (format == Format::json) {
-        list.push_back(nlohmann::ordered_json::parse(written));
-      } else {
-        text += fmt::format("# {}/{}\n{}\n", experiment->id, table.source.id, written);
+  for (const SectionPlan& plan : plan_of(registry, options)) {
+    for (const Experiment* experiment : plan.experiments) {
+      for (const Table& table : tables_of(*experiment, store)) {
+        const std::string written = write(table, options.format);
+        if (options.format == Format::json) {
+          list.push_back(nlohmann::ordered_json::parse(written));
+        } else {
+          text += fmt::format("# {}/{}\n{}\n", experiment->id, table.source.id, written);
+        }
       }
     }
   }
-  return format == Format::json ? list.dump(2) + "\n" : text;
+  return options.format == Format::json ? list.dump(2) + "\n" : text;
 }
 
 }  // namespace
 
-std::string render(const registry::Registry& registry, const store::Store& store, const ReportOptions& options) {
-  const std::vector<const Experiment*> experiments = chosen(registry, options);
-  if (options.format != Format::markdown) return render_data(experiments, store, options.format);
-  return render_markdown(experiments, store, options);
+Report render(const registry::Registry& registry, const store::Store& store, const ReportOptions& options) {
+  if (options.format == Format::csv || options.format == Format::json) {
+    return {render_data(registry, store, options), {}};
+  }
+  DocumentMaker maker(registry, store, options);
+  const Document document = maker.document();
+  const auto written = [&] {
+    switch (options.format) {
+      case Format::latex:
+        return write_tex(document);
+      case Format::html:
+        return write_html(document);
+      default:
+        return write_markdown(document);
+    }
+  };
+  return {written(), std::move(maker.files())};
 }
 
 }  // namespace syslab::report

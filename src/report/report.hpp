@@ -1,8 +1,6 @@
-// The write-up: templates whose tables and sentences are queries on the store.
+// The write-up: every problem of a hand-out in order, whose tables, sentences and figures are queries on the store.
 #pragma once
 
-#include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,12 +11,27 @@
 namespace syslab::report {
 
 struct ReportOptions {
-  std::vector<std::string> experiments;  // empty: all that the registry has, in order of the hand-out
-  std::string handout = "2026";
+  std::vector<std::string> experiments;  // empty: every problem of the hand-out, then what no hand-out poses
+  std::string handout = "2026";          // empty: both
   Format format = Format::markdown;
+  // False: sentences made from the store are left out, and a marked empty place stands for each answer in words.
+  bool answers = true;
+  bool figures = true;
+  // There is a folder to write to, so that Markdown and LaTeX may refer to files beside them.
+  bool files = false;
 };
 
-// The whole report as text. Where nothing was measured it says "not measured", with the command that would.
-std::string render(const registry::Registry& registry, const store::Store& store, const ReportOptions& options);
+struct ReportFile {
+  std::string path;  // from where the report lies
+  std::string bytes;
+};
+
+struct Report {
+  std::string text;
+  std::vector<ReportFile> files;  // pictures that the text refers to
+};
+
+// The whole report. Where nothing was measured it says "not measured", with the command that would.
+Report render(const registry::Registry& registry, const store::Store& store, const ReportOptions& options);
 
 }  // namespace syslab::report

@@ -63,9 +63,9 @@ struct Table {
 // source's own where empty.
 Table fill(const TableSource& source, const store::Store& store, const std::string& experiment = {});
 
-enum class Format { markdown, csv, json };
-// Markdown shows what a reader needs: formatted, with words where a number is missing. CSV and JSON carry every column
-// of the result at full precision, and nothing (null) where there is nothing.
+enum class Format { markdown, latex, html, csv, json };
+// Markdown, LaTeX (a bare tabular) and HTML show what a reader needs: formatted, with words where a number is missing.
+// CSV and JSON carry every column of the result at full precision, and nothing (null) where there is nothing.
 std::string write(const Table& table, Format format);
 std::string write(const store::ResultSet& result, Format format);  // of `syslab query`
 

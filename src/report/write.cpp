@@ -9,6 +9,10 @@ std::string write_as(const Written& written, Format format) {
   switch (format) {
     case Format::markdown:
       return write_markdown(written);
+    case Format::latex:
+      return write_tex(written);
+    case Format::html:
+      return write_html(written);
     case Format::csv:
       return write_csv(written);
     case Format::json:

@@ -13,11 +13,21 @@ std::string escape_markdown(std::string_view text);
 // RFC 4180: quoted where it holds a comma, a quote, a line break, or space at an end.
 std::string escape_csv(std::string_view text);
 
+// Compiles and shows the text with pdflatex and with lualatex, in a paragraph as in a cell; line breaks become spaces,
+// characters that fonts of LaTeX lack read "U+4E2D".
+std::string escape_tex(std::string_view text);
+// The text itself between tags and in a quoted attribute; characters that HTML cannot hold become U+FFFD.
+std::string escape_html(std::string_view text);
+
 // A column of a row as Markdown: formatted, then escaped or set as code.
 std::string markdown_cell(const Table& table, std::size_t row, const Column& column);
 
 std::string write_markdown(const Table& table);
 std::string write_markdown(const store::ResultSet& result);
+std::string write_tex(const Table& table);  // a bare tabular, to be \input
+std::string write_tex(const store::ResultSet& result);
+std::string write_html(const Table& table);  // a table element
+std::string write_html(const store::ResultSet& result);
 std::string write_csv(const Table& table);
 std::string write_csv(const store::ResultSet& result);
 std::string write_json(const Table& table);

@@ -63,9 +63,22 @@ TEST(Formatted, SpellsStatusesOut) {
   const Table table = speeds();
   const Column status = table.source.columns.back();
   EXPECT_EQ(formatted(table, 0, status), "ok");
-  EXPECT_EQ(formatted(table, 1, status), "OOM: needs 242 GiB");
+  EXPECT_EQ(formatted(table, 1, status), "OOM (needs 242 GiB)");
   EXPECT_EQ(status_word("timeout"), "timeout");
   EXPECT_EQ(status_word("not_run"), "not run");
+}
+
+TEST(Formatted, ARowThatEndedBadlySaysSoOnceAndWhy) {
+  Table table = speeds();
+  const auto texts = [&](std::size_t row) {
+    std::string all;
+    for (const Column& column : table.source.columns) all += formatted(table, row, column) + "; ";
+    return all;
+  };
+  EXPECT_EQ(texts(1), "128; naive; no; OOM; –; quick; OOM (needs 242 GiB); ");
+  table.source.columns.pop_back();  // where no column tells the status, the first gap does
+  EXPECT_EQ(texts(1), "128; naive; no; OOM (needs 242 GiB); –; quick; ");
+  EXPECT_EQ(formatted(table, 3, table.source.columns[3]), "1230") << "an ok row without an interval";
 }
 
 TEST(Formatted, CutsLongMessagesBetweenCharacters) {

@@ -5,8 +5,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
+#include <regex>
 
+#include "report/document.hpp"
 #include "tests/golden/golden.hpp"
 #include "tests/report/tables.hpp"
 
@@ -26,12 +29,16 @@ TEST(Golden, TableInEveryFormat) {
   golden::expect("report/speeds.md", write(speeds(), Format::markdown));
   golden::expect("report/speeds.csv", write(speeds(), Format::csv));
   golden::expect("report/speeds.json", write(speeds(), Format::json));
+  golden::expect("report/speeds.tex", write(speeds(), Format::latex));
+  golden::expect("report/speeds.html", write(speeds(), Format::html));
 }
 
 TEST(Golden, QueryInEveryFormat) {
   golden::expect("report/query.md", write(odd_values(), Format::markdown));
   golden::expect("report/query.csv", write(odd_values(), Format::csv));
   golden::expect("report/query.json", write(odd_values(), Format::json));
+  golden::expect("report/query.tex", write(odd_values(), Format::latex));
+  golden::expect("report/query.html", write(odd_values(), Format::html));
 }
 
 TEST(Golden, TableOnATerminal) {
@@ -39,6 +46,41 @@ TEST(Golden, TableOnATerminal) {
       {"seq", "1", "d", "right", false}, {"impl", "1", "s", "left", false}, {"time", "ms", "", "right", false}};
   golden::expect("report/aligned.txt",
                  write_aligned(header, {{"128", "naive", "1.23 ± 0.05"}, {"65536", "flash_tiled", "OOM"}}));
+}
+
+TEST(Tex, RoomForNumbersComesFromTheData) {
+  store::ResultSet numbers;
+  numbers.columns = {"a", "b", "c", "d"};
+  numbers.rows = {{cell(-1.25), cell(1e-7), cell(128), cell("OOM")}, {cell(1000), cell(2.5), null(), cell(3)}};
+  const std::string text = write(numbers, Format::latex);
+  EXPECT_NE(text.find("\\begin{tabular}{S[table-format=-4.2]S[table-format=1.1e-2]S[table-format=3.0]l}"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("& 128 & {OOM} \\\\\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("& {NULL} & {3} \\\\\n"), std::string::npos) << "a word stands in braces: " << text;
+}
+
+TEST(Tex, KnowsSignsAndNamesWhatFontsLack) {
+  EXPECT_EQ(escape_tex("2 × 3 ≤ √x · 5 µs"),
+            "2 \\ensuremath{\\times} 3 \\ensuremath{\\leq} \\ensuremath{\\surd}x "
+            "\\ensuremath{\\cdot} 5 \\ensuremath{\\mu}s");
+  EXPECT_EQ(escape_tex("\u4e2d\x07"), "\\texttt{U+4E2D}\\texttt{U+0007}");
+  EXPECT_EQ(escape_tex("\xff"), "\\texttt{U+FFFD}");
+  EXPECT_EQ(escape_tex("é"), "é");
+}
+
+TEST(Html, TakesNothingFromElsewhere) {
+  Document document{"A & B", {Heading{2, plain_text("<One>"), "one"}, Paragraph{marked("say `a<b`")}, speeds()}};
+  const std::string page = write_html(document);
+  EXPECT_EQ(page.find("http"), std::string::npos) << "a page that is read without a network";
+  EXPECT_NE(page.find("<h2 id=\"one\"><a href=\"#one\">&lt;One&gt;</a></h2>"), std::string::npos);
+  EXPECT_NE(page.find("<li><a href=\"#one\">&lt;One&gt;</a></li>"), std::string::npos);
+  EXPECT_NE(page.find("say <code>a&lt;b</code>"), std::string::npos);
+  EXPECT_EQ(page.find("{{"), std::string::npos) << "a field that was not filled in";
+}
+
+TEST(Html, SortsByTheValueBehindARoundedNumber) {
+  EXPECT_NE(write(speeds(), Format::html).find("<td class=\"n\" data-v=\"1.23456\">"), std::string::npos);
 }
 
 TEST(Markdown, ATableWithoutRowsSaysHowToMeasure) {
@@ -171,6 +213,34 @@ RC_GTEST_PROP(CsvProperty, AnyTextSurvivesItsField, ()) {
   const auto rows = read_csv(write(result, Format::csv));
   RC_ASSERT(rows.size() == 2U);
   RC_ASSERT(rows[1] == (std::vector<std::string>{first, second}));
+}
+
+// What is left of an escaped text when TeX has read it: no character that means something but in our own commands.
+RC_GTEST_PROP(TexProperty, NothingThatMeansSomethingIsLeft, ()) {
+  std::string rest = escape_tex(*any_text());
+  static const std::regex kOurs(
+      R"(\\(textbackslash|textquotedbl|textquotesingle|textless|textgreater|textbar|textasciicircum|textasciigrave|textasciitilde)\{\}|\\texttt\{U\+[0-9A-F]+\}|\{[-*,\[\]]\}|\\[#$%&_{}])");
+  rest = std::regex_replace(rest, kOurs, "");
+  RC_ASSERT(rest.find_first_of("\\{}$&#^_~%\"'`<>|[]*-,\n\r\t") == std::string::npos);
+}
+
+std::string read_html(std::string text) {
+  for (const auto& [entity, plain] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", "\""}, {"&#39;", "'"}, {"&#13;", "\r"}, {"&amp;", "&"}}) {
+    for (std::size_t at = text.find(entity); at != std::string::npos; at = text.find(entity, at + 1)) {
+      text.replace(at, std::strlen(entity), plain);
+    }
+  }
+  return text;
+}
+
+RC_GTEST_PROP(HtmlProperty, AnyAsciiTextSurvivesAndMakesNoTag, ()) {
+  const auto special = rc::gen::elementOf(std::string("<>&\"'; \n\r\tltgamp#39"));
+  const auto character = rc::gen::oneOf(special, rc::gen::inRange<char>(32, 127));
+  const std::string text = *rc::gen::container<std::string>(character);
+  const std::string escaped = escape_html(text);
+  RC_ASSERT(escaped.find_first_of("<>\"'\r") == std::string::npos);
+  RC_ASSERT(read_html(escaped) == text);
 }
 
 RC_GTEST_PROP(JsonProperty, AnyAsciiTextSurvives, ()) {

@@ -1,0 +1,60 @@
+#include "report/deliverables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/resources.hpp"
+
+namespace syslab::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kFile = "reports/deliverables.json";
+constexpr std::array<std::string_view, 5> kKinds{"code", "table", "figure", "answer", "derivation"};
+
+Deliverable deliverable_of(const std::string& problem, const json& entry) {
+  Deliverable made{entry.at("part"), entry.at("kind"), entry.at("what"), entry.value("handout", ""), {}};
+  if (entry.contains("by")) made.by = entry.at("by").get<std::vector<std::string>>();
+  if (std::find(kKinds.begin(), kKinds.end(), made.kind) == kKinds.end()) {
+    throw Error(ErrorKind::internal, fmt::format("{}: {}: unknown kind '{}'", kFile, problem, made.kind));
+  }
+  for (const std::string& place : made.by) {
+    if (place.find('/') == std::string::npos) {
+      throw Error(ErrorKind::internal, fmt::format("{}: {}: '{}' is not experiment/table", kFile, problem, place));
+    }
+  }
+  return made;
+}
+
+}  // namespace
+
+std::vector<Problem> parse_problems(const std::string& text) {
+  std::vector<Problem> problems;
+  try {
+    for (const json& entry : json::parse(text)) {
+      Problem problem{entry.at("id"), entry.at("title"), entry.at("question"), entry.at("points"), {}};
+      for (const json& part : entry.at("deliverables"))
+        problem.deliverables.push_back(deliverable_of(problem.id, part));
+      problems.push_back(std::move(problem));
+    }
+  } catch (const json::exception& error) {
+    throw Error(ErrorKind::internal, fmt::format("{}: {}", kFile, error.what()));
+  }
+  return problems;
+}
+
+const std::vector<Problem>& handout_problems() {
+  static const std::vector<Problem> problems = [] {
+    const auto text = find_resource(kFile);
+    if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kFile));
+    return parse_problems(std::string(*text));
+  }();
+  return problems;
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,57 @@
+// A report before it has a format: headings, paragraphs, lists, tables and pictures in order. What it says is decided
+// once (report.cpp); how it is set is each writer's (markdown.cpp, tex.cpp, html.cpp).
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "report/table.hpp"
+#include "report/text.hpp"
+
+namespace syslab::report {
+
+struct Heading {
+  int level = 2;  // 2: a section, 3 below it
+  Text text;
+  std::string anchor;  // what a link to it is called; unique in the document
+};
+
+enum class Tone {
+  plain,
+  meta,     // which problem of which hand-out
+  warning,  // must not be overlooked
+  missing,  // what was not measured, and how it would be
+  answer,   // a place that is left for the reader's own words
+};
+
+struct Paragraph {
+  Text text;
+  Tone tone = Tone::plain;
+};
+
+struct Bullets {
+  std::vector<Text> items;
+};
+
+struct Picture {
+  std::string id, experiment, title, caption;
+  std::string svg;   // the picture, inline
+  std::string file;  // beside the report, without extension: "figures/flash_forward-time"; empty: not written
+  std::string missing;
+  std::vector<std::string> notes;
+  std::string warning, footnote;
+};
+
+using Block = std::variant<Heading, Paragraph, Bullets, Table, Picture>;
+
+struct Document {
+  std::string title;
+  std::vector<Block> blocks;
+};
+
+std::string write_markdown(const Document& document);
+std::string write_tex(const Document& document);
+std::string write_html(const Document& document);
+
+}  // namespace syslab::report

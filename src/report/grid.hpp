@@ -1,0 +1,40 @@
+// A table as it is seen: which columns are shown, and each cell's words and style. What all formats that people read
+// have in common.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/table.hpp"
+#include "report/text.hpp"
+
+namespace syslab::report {
+
+struct GridCell {
+  Span span;
+  std::string value;  // at full precision, to sort by; empty where there is none
+};
+
+struct Grid {
+  std::vector<Column> columns;
+  std::vector<std::vector<GridCell>> rows;
+};
+
+Grid grid_of(const Table& table);
+// Of a query: every column as it is called, numbers at full precision, NULL as a word.
+Grid grid_of(const store::ResultSet& result);
+
+// One cell; grid_of() makes all.
+GridCell grid_cell(const Table& table, std::size_t row, const Column& column);
+
+// What a table or sentence without a row says: its `empty`, or "Not measured" with the command that would measure.
+Text without_rows(const Table& table);
+// The filled sentences of a source that is one; those of a smoke run say so.
+std::vector<Text> sentences(const Table& table);
+
+// "time" or "head dim": underscores are spaces.
+std::string heading_of(const Column& column);
+// "[ms]", empty where the unit is 1.
+std::string unit_of(const Column& column);
+
+}  // namespace syslab::report

@@ -1,0 +1,202 @@
+// One HTML page with everything in it: style, script, pictures. It reads without the script, which adds sorting, a
+// filter and a switch between light and dark.
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "core/resources.hpp"
+#include "report/cells.hpp"
+#include "report/document.hpp"
+#include "report/grid.hpp"
+#include "report/writers.hpp"
+#include "store/utf8.hpp"
+
+namespace syslab::report {
+namespace {
+
+std::string resource(const std::string& path) {
+  const auto text = find_resource(path);
+  if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", path));
+  return std::string(*text);
+}
+
+std::string in_line(const Text& text) {
+  std::string out;
+  for (const Span& span : text) {
+    const std::string escaped = escape_html(span.text);
+    switch (span.style) {
+      case Style::plain:
+        out += escaped;
+        break;
+      case Style::code:
+        out += "<code>" + escaped + "</code>";
+        break;
+      case Style::strong:
+        out += "<strong>" + escaped + "</strong>";
+        break;
+      case Style::emphasis:
+        out += "<em>" + escaped + "</em>";
+        break;
+    }
+  }
+  return out;
+}
+
+std::string class_of(const Column& column) { return column.align == "right" ? R"( class="n")" : ""; }
+
+std::string table_element(const Grid& grid) {
+  std::string out = "<div class=\"wide\"><table>\n<thead><tr>";
+  for (const Column& column : grid.columns) {
+    const std::string unit = unit_of(column);
+    out += fmt::format(R"(<th scope="col"{}>{}{}</th>)", class_of(column), escape_html(heading_of(column)),
+                       unit.empty() ? "" : " <small>" + escape_html(unit) + "</small>");
+  }
+  out += "</tr></thead>\n<tbody>\n";
+  for (const auto& row : grid.rows) {
+    out += "<tr>";
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const GridCell& cell = row[i];
+      // What is shown rounded is sorted by what it is.
+      const bool rounded = grid.columns[i].align == "right" && !cell.value.empty() && cell.value != cell.span.text;
+      out += fmt::format("<td{}{}>{}</td>", class_of(grid.columns[i]),
+                         rounded ? fmt::format(R"( data-v="{}")", escape_html(cell.value)) : "", in_line({cell.span}));
+    }
+    out += "</tr>\n";
+  }
+  return out + "</tbody></table></div>\n";
+}
+
+std::string caption_of(const std::string& title, const std::string& caption) {
+  return "<strong>" + escape_html(title) + ".</strong> " + in_line(marked(caption));
+}
+
+std::string warning_of(const std::string& warning) {
+  return "<p class=\"warning\" role=\"note\">" + escape_html(warning) + "</p>\n";
+}
+
+std::string notes_of(const std::vector<std::string>& notes, const std::string& footnote) {
+  std::string out;
+  for (const std::string& note : notes) out += "<p class=\"note\">" + in_line(marked(note)) + "</p>\n";
+  if (!footnote.empty()) out += "<p class=\"foot\">" + in_line(marked(footnote)) + "</p>\n";
+  return out;
+}
+
+std::string missing_of(const std::string& title, const std::string& caption, const Text& why) {
+  return "<p>" + caption_of(title, caption) + "</p>\n<p class=\"missing\">" + in_line(why) + "</p>\n";
+}
+
+struct BlockWriter {
+  std::string operator()(const Heading& heading) const {
+    const std::string anchor = escape_html(heading.anchor);
+    return fmt::format("<h{0} id=\"{1}\"><a href=\"#{1}\">{2}</a></h{0}>\n", heading.level, anchor,
+                       in_line(heading.text));
+  }
+  std::string operator()(const Paragraph& paragraph) const {
+    const std::string text = in_line(paragraph.text);
+    switch (paragraph.tone) {
+      case Tone::plain:
+        return "<p>" + text + "</p>\n";
+      case Tone::meta:
+        return "<p class=\"meta\">" + text + "</p>\n";
+      case Tone::missing:
+        return "<p class=\"missing\">" + text + "</p>\n";
+      case Tone::warning:
+        return "<p class=\"warning\" role=\"note\">" + text + "</p>\n";
+      case Tone::answer:
+        return "<p class=\"answer\">" + text + "</p>\n";
+    }
+    return {};
+  }
+  std::string operator()(const Bullets& bullets) const {
+    std::string out = "<ul>\n";
+    for (const Text& item : bullets.items) out += "<li>" + in_line(item) + "</li>\n";
+    return bullets.items.empty() ? "" : out + "</ul>\n";
+  }
+  std::string operator()(const Table& table) const {
+    if (table.result.rows.empty()) return missing_of(table.source.title, table.source.caption, without_rows(table));
+    std::string out = "<section class=\"table\">\n";
+    if (!table.warning.empty() && holds_times(table.source)) out += warning_of(table.warning);
+    // Not in a <caption>: that would scroll away with a wide table.
+    out += "<p class=\"caption\">" + caption_of(table.source.title, table.source.caption) + "</p>\n";
+    return out + table_element(grid_of(table)) + notes_of(table.source.notes, table.footnote) + "</section>\n";
+  }
+  std::string operator()(const Picture& picture) const {
+    if (!picture.missing.empty()) return missing_of(picture.title, picture.caption, marked(picture.missing));
+    return "<figure>\n" + (picture.warning.empty() ? "" : warning_of(picture.warning)) + "<div class=\"wide\">" +
+           picture.svg + "</div>\n<figcaption>" + caption_of(picture.title, picture.caption) + "</figcaption>\n" +
+           notes_of(picture.notes, picture.footnote) + "</figure>\n";
+  }
+};
+
+std::string contents_of(const Document& document) {
+  std::string out = "<nav aria-label=\"Contents\"><ol>\n";
+  for (const Block& block : document.blocks) {
+    const auto* heading = std::get_if<Heading>(&block);
+    if (heading == nullptr || heading->level > 2) continue;
+    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escape_html(heading->anchor), in_line(heading->text));
+  }
+  return out + "</ol></nav>\n";
+}
+
+std::string replaced(std::string text, std::string_view field, const std::string& value) {
+  const std::size_t at = text.find(field);
+  if (at == std::string::npos)
+    throw Error(ErrorKind::internal, fmt::format("reports/page.html has no field {}", field));
+  return text.replace(at, field.size(), value);
+}
+
+}  // namespace
+
+std::string escape_html(std::string_view text) {
+  const std::optional<std::string> repaired = store::repaired_utf8(text);
+  std::string out;
+  for (const char c : repaired ? std::string_view(*repaired) : text) {
+    const auto code = static_cast<unsigned char>(c);
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      case '\r':
+        out += "&#13;";  // bare, it would be read as a line feed
+        break;
+      default:
+        if ((code < 0x20 && c != '\n' && c != '\t') || code == 0x7F) {
+          out += "\xEF\xBF\xBD";
+        } else {
+          out += c;
+        }
+    }
+  }
+  return out;
+}
+
+std::string write_html(const Table& table) { return table_element(grid_of(table)); }
+
+std::string write_html(const store::ResultSet& result) {
+  return result.columns.empty() ? std::string() : table_element(grid_of(result));
+}
+
+std::string write_html(const Document& document) {
+  std::string body;
+  for (const Block& block : document.blocks) body += std::visit(BlockWriter{}, block);
+  // The body last: it may hold anything, the name of a field too.
+  std::string page = replaced(resource("reports/page.html"), "{{style}}", resource("reports/page.css"));
+  page = replaced(page, "{{script}}", resource("reports/page.js"));
+  page = replaced(page, "{{title}}", escape_html(document.title));
+  page = replaced(page, "{{heading}}", escape_html(document.title));
+  page = replaced(page, "{{contents}}", contents_of(document));
+  return replaced(page, "{{body}}", body);
+}
+
+}  // namespace syslab::report

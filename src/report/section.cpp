@@ -1,0 +1,212 @@
+#include "report/section.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/error.hpp"
+#include "core/resources.hpp"
+#include "report/grid.hpp"
+
+namespace syslab::report {
+namespace {
+
+using registry::Experiment;
+
+constexpr std::string_view kLaws = "laws";
+
+TableSource source_at(const std::string& path, std::string_view text) {
+  const std::size_t slash = path.rfind('/');
+  return parse_table(path.substr(slash + 1, path.size() - slash - 1 - std::string_view(".sql").size()),
+                     std::string(text));
+}
+
+// What an experiment has to show.
+struct Shown {
+  const Experiment* experiment;
+  std::vector<Table> tables;
+  std::vector<Picture> pictures;
+};
+
+bool is_sentence(const Table& table) { return !table.source.sentence.empty(); }
+bool has_rows(const Table& table) { return !table.result.rows.empty(); }
+
+std::string points_of(const Problem& problem, const std::string& handout) {
+  std::vector<std::string> places;
+  for (const auto& [year, points] : problem.points) {
+    if (!handout.empty() && year != handout) continue;
+    const std::string worth =
+        points == 0 ? "not graded" : fmt::format("{} {}", points, points == 1 ? "point" : "points");
+    places.push_back(fmt::format("hand-out {}: {}", year, worth));
+  }
+  return fmt::format("{}", fmt::join(places, ", "));
+}
+
+// --- where a deliverable stands
+// -----------------------------------------------------------------------------------------
+
+// The tables and pictures that "experiment/what" names.
+struct Evidence {
+  bool exists = false, measured = false;
+  std::vector<std::string> titles;
+  std::string command;
+};
+
+void add_table(Evidence& evidence, const Table& table) {
+  evidence.exists = true;
+  evidence.measured = evidence.measured || has_rows(table);
+  if (has_rows(table)) evidence.titles.push_back(is_sentence(table) ? "in words" : table.source.title);
+  if (evidence.command.empty()) evidence.command = table.source.command;
+}
+
+void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std::string& place) {
+  const std::size_t slash = place.find('/');
+  const std::string experiment = place.substr(0, slash), what = place.substr(slash + 1);
+  for (const Shown& one : shown) {
+    if (one.experiment->id != experiment) continue;
+    for (const Table& table : one.tables) {
+      const bool law = table.source.id == kLaws;
+      const bool fits = what == table.source.id || (what == "*" && !law && !is_sentence(table)) ||
+                        (what == "sentences" && is_sentence(table));
+      if (fits) add_table(evidence, table);
+    }
+    if (what != "figures") continue;
+    for (const Picture& picture : one.pictures) {
+      evidence.exists = true;
+      evidence.measured = evidence.measured || picture.missing.empty();
+      if (picture.missing.empty()) evidence.titles.push_back(picture.title);
+    }
+    if (evidence.command.empty()) evidence.command = "syslab run " + one.experiment->id;
+  }
+}
+
+Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers) {
+  if (shown.empty()) return {{Style::emphasis, "no experiment yet"}};
+  if (wanted.kind == "answer" && !answers) return plain_text("your own words, in the place below");
+  Evidence evidence;
+  for (const std::string& place : wanted.by) add_evidence(evidence, shown, place);
+  if (evidence.measured) {
+    std::vector<std::string> once;
+    for (const std::string& title : evidence.titles) {
+      if (std::find(once.begin(), once.end(), title) == once.end()) once.push_back(title);
+    }
+    return plain_text(fmt::format("below: {}", fmt::join(once, ", ")));
+  }
+  if (evidence.exists) return marked("not measured: `" + evidence.command + "`");
+  if (wanted.kind == "answer" || wanted.kind == "derivation") return {{Style::emphasis, "your own words"}};
+  return {{Style::emphasis, "not shown by this report yet"}};
+}
+
+std::string name_of(const Deliverable& wanted) {
+  const std::string part = wanted.part.empty() ? "" : "(" + wanted.part + ") ";
+  const std::string kind = wanted.kind == "answer" ? "In words" : wanted.kind;
+  std::string name = part + kind;
+  name[part.size()] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[part.size()])));
+  return name;
+}
+
+bool asked(const Deliverable& wanted, const std::string& handout) {
+  return wanted.handout.empty() || handout.empty() || wanted.handout == handout;
+}
+
+void add_deliverables(std::vector<Block>& blocks, const Problem& problem, const std::vector<Shown>& shown,
+                      const SectionOptions& options) {
+  Bullets list;
+  for (const Deliverable& wanted : problem.deliverables) {
+    if (!asked(wanted, options.handout)) continue;
+    list.items.push_back(strong(name_of(wanted)) + marked(": " + wanted.what + " → ") +
+                         standing(wanted, shown, options.answers));
+  }
+  if (!list.items.empty()) blocks.emplace_back(std::move(list));
+  if (options.answers) return;
+  for (const Deliverable& wanted : problem.deliverables) {
+    if (!asked(wanted, options.handout) || (wanted.kind != "answer" && wanted.kind != "derivation")) continue;
+    blocks.emplace_back(Paragraph{plain_text(name_of(wanted) + ": your answer goes here."), Tone::answer});
+  }
+}
+
+// --- what an experiment shows
+// ---------------------------------------------------------------------------------------------
+
+void add_sentences(std::vector<Block>& blocks, const Shown& shown) {
+  Bullets found;
+  Text nothing;
+  for (const Table& table : shown.tables) {
+    if (!is_sentence(table)) continue;
+    const std::vector<Text> filled = sentences(table);
+    found.items.insert(found.items.end(), filled.begin(), filled.end());
+    if (filled.empty()) nothing = without_rows(table);
+  }
+  if (found.items.empty()) {
+    if (!nothing.empty()) blocks.emplace_back(Paragraph{nothing, Tone::missing});
+    return;
+  }
+  blocks.emplace_back(Paragraph{plain_text("As the store has it:")});
+  blocks.emplace_back(std::move(found));
+}
+
+void add_experiment(std::vector<Block>& blocks, const Shown& shown, bool answers) {
+  if (answers) add_sentences(blocks, shown);
+  bool any = false;
+  for (const Table& table : shown.tables) {
+    if (is_sentence(table) || table.source.id == kLaws) continue;
+    blocks.emplace_back(table);
+    any = true;
+  }
+  for (const Picture& picture : shown.pictures) blocks.emplace_back(picture);
+  if (!any && shown.pictures.empty()) {
+    blocks.emplace_back(Paragraph{plain_text("This experiment has no table yet."), Tone::missing});
+  }
+  for (const Table& table : shown.tables) {
+    if (table.source.id == kLaws) blocks.emplace_back(table);
+  }
+}
+
+}  // namespace
+
+Table shared_table(const store::Store& store, const std::string& name, const std::string& experiment) {
+  const std::string path = "reports/tables/" + name + ".sql";
+  const auto text = find_resource(path);
+  if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", path));
+  return fill(source_at(path, *text), store, experiment);
+}
+
+std::vector<Table> tables_of(const Experiment& experiment, const store::Store& store) {
+  std::vector<Table> tables;
+  for (const Resource& file : resources("experiments/" + experiment.id + "/tables/")) {
+    tables.push_back(fill(source_at(std::string(file.path), file.text), store));
+  }
+  if (!experiment.laws.empty()) tables.push_back(shared_table(store, std::string(kLaws), experiment.id));
+  return tables;
+}
+
+std::vector<Block> section(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
+                           const SectionOptions& options) {
+  std::vector<Shown> shown;
+  for (const Experiment* experiment : plan.experiments) {
+    Shown one{experiment, tables_of(*experiment, store), {}};
+    std::copy_if(pictures.begin(), pictures.end(), std::back_inserter(one.pictures),
+                 [&](const Picture& picture) { return picture.experiment == experiment->id; });
+    shown.push_back(std::move(one));
+  }
+  const Experiment* first = plan.experiments.empty() ? nullptr : plan.experiments.front();
+  const std::string id = plan.problem != nullptr ? plan.problem->id : first->id;
+  std::vector<Block> blocks;
+  blocks.emplace_back(Heading{2, plain_text(first != nullptr ? first->title : plan.problem->title), id});
+  const std::string places =
+      plan.problem != nullptr ? points_of(*plan.problem, options.handout) : std::string("posed by no hand-out");
+  blocks.emplace_back(Paragraph{marked("`" + id + "` · " + places), Tone::meta});
+  blocks.emplace_back(Paragraph{marked(first != nullptr ? first->question : plan.problem->question)});
+  if (first != nullptr && !first->analogue.empty()) blocks.emplace_back(Paragraph{marked(first->analogue)});
+  if (plan.problem != nullptr) add_deliverables(blocks, *plan.problem, shown, options);
+  for (const Shown& one : shown) {
+    if (shown.size() > 1)
+      blocks.emplace_back(Heading{3, plain_text(one.experiment->title), id + "-" + one.experiment->id});
+    add_experiment(blocks, one, options.answers);
+  }
+  return blocks;
+}
+
+}  // namespace syslab::report

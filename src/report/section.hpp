@@ -1,0 +1,36 @@
+// One problem's part of a report: what it asks, what is to be handed in and where that stands, and then the tables,
+// sentences, figures and laws of the experiments that answer it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "registry/experiment.hpp"
+#include "report/deliverables.hpp"
+#include "report/document.hpp"
+#include "store/store.hpp"
+
+namespace syslab::report {
+
+// A problem of the hand-out (null: posed by none) and the experiments that are registered for it (perhaps none).
+struct SectionPlan {
+  const Problem* problem = nullptr;
+  std::vector<const registry::Experiment*> experiments;
+};
+
+// All tables and sentences of an experiment in order of their file names, its laws last.
+std::vector<Table> tables_of(const registry::Experiment& experiment, const store::Store& store);
+
+// A table that all experiments share: reports/tables/<name>.sql.
+Table shared_table(const store::Store& store, const std::string& name, const std::string& experiment = {});
+
+struct SectionOptions {
+  std::string handout;  // empty: both
+  bool answers = true;
+};
+
+// `pictures` are those of the plan's experiments.
+std::vector<Block> section(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
+                           const SectionOptions& options);
+
+}  // namespace syslab::report

@@ -1,0 +1,275 @@
+// LaTeX: a document that compiles by itself with pdflatex or lualatex, or a bare tabular to be \input. Rules of
+// booktabs, numbers in siunitx columns whose width comes from the data.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "core/error.hpp"
+#include "core/resources.hpp"
+#include "report/cells.hpp"
+#include "report/document.hpp"
+#include "report/grid.hpp"
+#include "report/writers.hpp"
+
+namespace syslab::report {
+namespace {
+
+std::string in_line(const Text& text) {
+  std::string out;
+  for (const Span& span : text) {
+    const std::string escaped = escape_tex(span.text);
+    switch (span.style) {
+      case Style::plain:
+        out += escaped;
+        break;
+      case Style::code:
+        out += R"(\texttt{)" + escaped + "}";
+        break;
+      case Style::strong:
+        out += R"(\textbf{)" + escaped + "}";
+        break;
+      case Style::emphasis:
+        out += R"(\emph{)" + escaped + "}";
+        break;
+    }
+  }
+  return out;
+}
+
+// Characters on the page; a guess good enough to choose a size and a width by.
+std::size_t width_of(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
+// --- numbers
+// ----------------------------------------------------------------------------------------------------------
+
+// A number as siunitx reads it, and the places it takes.
+struct Number {
+  std::string text;  // "1.234(5)", "1.0e-05"
+  std::size_t whole = 0, decimals = 0, uncertainty = 0, exponent = 0;
+  bool negative = false, negative_exponent = false;
+};
+
+std::optional<Number> number_in(const std::string& text) {
+  static const std::regex kNumber(R"((-?)(\d+)(?:\.(\d+))?(?: ± (\d+)(?:\.(\d+))?|e([+-]?)(\d+))?)");
+  std::smatch found;
+  if (!std::regex_match(text, found, kNumber)) return std::nullopt;
+  Number number;
+  number.negative = found[1].length() > 0;
+  number.whole = static_cast<std::size_t>(found[2].length());
+  number.decimals = static_cast<std::size_t>(found[3].length());
+  number.text = found[1].str() + found[2].str() + (number.decimals > 0 ? "." + found[3].str() : "");
+  if (found[4].matched) {
+    if (found[5].length() != found[3].length()) return std::nullopt;  // "1.234 ± 0"
+    std::string digits = found[4].str() + found[5].str();
+    digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+    number.uncertainty = digits.size();
+    number.text += "(" + digits + ")";
+  }
+  if (found[7].matched) {
+    number.exponent = static_cast<std::size_t>(found[7].length());
+    number.negative_exponent = found[6] == "-";
+    number.text += "e" + found[6].str() + found[7].str();
+  }
+  return number;
+}
+
+// "table-format=-3.2(2)e-2": room for the widest of each part.
+std::string table_format(const std::vector<Number>& numbers) {
+  Number widest;
+  for (const Number& number : numbers) {
+    widest.whole = std::max(widest.whole, number.whole);
+    widest.decimals = std::max(widest.decimals, number.decimals);
+    widest.uncertainty = std::max(widest.uncertainty, number.uncertainty);
+    widest.exponent = std::max(widest.exponent, number.exponent);
+    widest.negative = widest.negative || number.negative;
+    widest.negative_exponent = widest.negative_exponent || number.negative_exponent;
+  }
+  std::string format = fmt::format("{}{}.{}", widest.negative ? "-" : "", widest.whole, widest.decimals);
+  if (widest.uncertainty > 0) format += fmt::format("({})", widest.uncertainty);
+  if (widest.exponent > 0) format += fmt::format("e{}{}", widest.negative_exponent ? "-" : "", widest.exponent);
+  return "S[table-format=" + format + "]";
+}
+
+// --- tables
+// -----------------------------------------------------------------------------------------------------------
+
+constexpr std::size_t kWidestText = 36;  // characters; what is longer is broken into lines
+
+struct TexColumn {
+  std::string spec;
+  bool numeric = false;
+  std::size_t width = 0;  // characters
+};
+
+TexColumn tex_column(const Grid& grid, std::size_t index) {
+  const Column& column = grid.columns[index];
+  TexColumn made;
+  made.width = std::max(width_of(heading_of(column)), width_of(unit_of(column)));
+  std::vector<Number> numbers;
+  for (const auto& row : grid.rows) {
+    made.width = std::max(made.width, width_of(row[index].span.text));
+    if (const auto number = number_in(row[index].span.text)) numbers.push_back(*number);
+  }
+  made.numeric = column.align == "right" && !numbers.empty();
+  if (made.numeric) {
+    made.spec = table_format(numbers);
+  } else if (made.width > kWidestText) {
+    made.width = kWidestText;
+    made.spec = fmt::format(R"(>{{\raggedright\arraybackslash}}p{{{}em}})", kWidestText / 2);
+  } else {
+    made.spec = column.align == "right" ? "r" : "l";
+  }
+  return made;
+}
+
+// Name above unit. In braces, as every text of a number's column must be.
+std::string head_cell(const Column& column) {
+  const std::string name = escape_tex(heading_of(column)), unit = escape_tex(unit_of(column));
+  if (unit.empty()) return "{" + name + "}";
+  const char side = column.align == "right" ? 'r' : 'l';
+  return fmt::format(R"({{\begin{{tabular}}[b]{{@{{}}{}@{{}}}}{}\\{}\end{{tabular}}}})", side, name, unit);
+}
+
+std::string body_cell(const GridCell& cell, const TexColumn& column) {
+  const auto number = column.numeric && cell.span.style == Style::plain ? number_in(cell.span.text) : std::nullopt;
+  return number ? number->text : "{" + in_line({cell.span}) + "}";
+}
+
+struct TexGrid {
+  std::string specs, head, body;
+  std::size_t width = 0;  // characters
+};
+
+TexGrid tex_grid(const Grid& grid) {
+  TexGrid made;
+  std::vector<TexColumn> columns;
+  for (std::size_t i = 0; i < grid.columns.size(); ++i) {
+    columns.push_back(tex_column(grid, i));
+    made.specs += columns.back().spec;
+    made.head += (i > 0 ? " & " : "") + head_cell(grid.columns[i]);
+    constexpr std::size_t kGap = 2;
+    made.width += columns.back().width + kGap;
+  }
+  made.head += " \\\\\n";
+  for (const auto& row : grid.rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) made.body += (i > 0 ? " & " : "") + body_cell(row[i], columns[i]);
+    made.body += " \\\\\n";
+  }
+  return made;
+}
+
+std::string tabular_of(const Grid& grid) {
+  const TexGrid made = tex_grid(grid);
+  return fmt::format("\\begin{{tabular}}{{{}}}\n\\toprule\n{}\\midrule\n{}\\bottomrule\n\\end{{tabular}}\n", made.specs,
+                     made.head, made.body);
+}
+
+// A size at which so many characters fit beside each other on a page of the preamble.
+std::string_view size_for(std::size_t characters) {
+  if (characters <= 130) return R"(\small)";
+  if (characters <= 165) return R"(\footnotesize)";
+  if (characters <= 190) return R"(\scriptsize)";
+  return R"(\tiny)";
+}
+
+std::string label_of(const std::string& kind, const std::string& experiment, const std::string& id) {
+  std::string label = kind + ":" + (experiment == "*" ? "" : experiment + ":") + id;
+  std::erase_if(label, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0 && c != ':' && c != '_'; });
+  return label;
+}
+
+std::string caption_of(const std::string& title, const std::string& caption, const std::string& label) {
+  const std::string name = escape_tex(title);
+  return fmt::format(R"(\caption[{}]{{\textbf{{{}.}} {}}}\label{{{}}})", name, name, in_line(marked(caption)), label);
+}
+
+std::string notes_of(const std::vector<std::string>& notes, const std::string& footnote) {
+  std::string out;
+  for (const std::string& note : notes) out += "\\syslabnote{" + in_line(marked(note)) + "}\n";
+  if (!footnote.empty()) out += "\\syslabnote{" + in_line(marked(footnote)) + "}\n";
+  return out;
+}
+
+std::string missing_of(const std::string& title, const std::string& caption, const Text& why) {
+  return fmt::format("\\paragraph{{{}.}} {} \\emph{{{}}}\n", escape_tex(title), in_line(marked(caption)), in_line(why));
+}
+
+std::string long_table(const Table& table) {
+  if (table.result.rows.empty()) return missing_of(table.source.title, table.source.caption, without_rows(table));
+  const TexGrid made = tex_grid(grid_of(table));
+  std::string out;
+  if (!table.warning.empty() && holds_times(table.source)) {
+    out += "\\syslabwarning{" + escape_tex(table.warning) + "}\n";
+  }
+  out += fmt::format(
+      "{{{}\\begin{{longtable}}{{{}}}\n{} \\\\\n\\toprule\n{}\\midrule\n\\endfirsthead\n", size_for(made.width),
+      made.specs,
+      caption_of(table.source.title, table.source.caption, label_of("tab", table.source.experiment, table.source.id)),
+      made.head);
+  out += fmt::format("\\toprule\n{}\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n{}\\end{{longtable}}}}\n", made.head,
+                     made.body);
+  return out + notes_of(table.source.notes, table.footnote);
+}
+
+// --- the document
+// -----------------------------------------------------------------------------------------------------
+
+struct BlockWriter {
+  std::string operator()(const Heading& heading) const {
+    return fmt::format("\\{}{{{}}}\\label{{sec:{}}}\n", heading.level <= 2 ? "section" : "subsection",
+                       in_line(heading.text), heading.anchor);
+  }
+  std::string operator()(const Paragraph& paragraph) const {
+    const std::string text = in_line(paragraph.text);
+    switch (paragraph.tone) {
+      case Tone::plain:
+      case Tone::meta:
+        return text + "\n";
+      case Tone::missing:
+        return "\\emph{" + text + "}\n";
+      case Tone::warning:
+        return "\\syslabwarning{" + text + "}\n";
+      case Tone::answer:
+        return "\\syslabanswer{" + text + "}\n";
+    }
+    return {};
+  }
+  std::string operator()(const Bullets& bullets) const {
+    std::string out = "\\begin{itemize}\n";
+    for (const Text& item : bullets.items) out += "\\item {}" + in_line(item) + "\n";
+    return bullets.items.empty() ? "" : out + "\\end{itemize}\n";
+  }
+  std::string operator()(const Table& table) const { return long_table(table); }
+  std::string operator()(const Picture& picture) const {
+    if (!picture.missing.empty()) return missing_of(picture.title, picture.caption, marked(picture.missing));
+    std::string out = "\\begin{figure}[htbp]\\centering\n";
+    if (!picture.warning.empty()) out += "\\syslabwarning{" + escape_tex(picture.warning) + "}\n";
+    out += fmt::format("\\includegraphics[width=0.8\\linewidth,height=0.75\\textheight,keepaspectratio]{{{}}}\n{}\n",
+                       picture.file, caption_of(picture.title, picture.caption, label_of("fig", "*", picture.id)));
+    return out + notes_of(picture.notes, picture.footnote) + "\\end{figure}\n";
+  }
+};
+
+}  // namespace
+
+std::string write_tex(const Table& table) { return tabular_of(grid_of(table)); }
+
+std::string write_tex(const store::ResultSet& result) {
+  return result.columns.empty() ? std::string() : tabular_of(grid_of(result));
+}
+
+std::string write_tex(const Document& document) {
+  const auto preamble = find_resource("reports/preamble.tex");
+  if (!preamble) throw Error(ErrorKind::internal, "this binary does not carry 'reports/preamble.tex'");
+  std::string out(*preamble);
+  out += fmt::format("\n\\title{{{}}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n\\tableofcontents\n",
+                     escape_tex(document.title));
+  for (const Block& block : document.blocks) out += "\n" + std::visit(BlockWriter{}, block);
+  return out + "\n\\end{document}\n";
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,31 @@
+// Text with as much markup as a report needs, so that each writer sets it in its own way: captions, notes, questions
+// and sentences say `code` between backticks and nothing else.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace syslab::report {
+
+enum class Style { plain, code, strong, emphasis };
+
+struct Span {
+  Style style = Style::plain;
+  std::string text;
+};
+
+using Text = std::vector<Span>;
+
+// Backticks become code spans; one that is never closed stands for itself.
+Text marked(std::string_view text);
+Text plain_text(std::string text);
+Text strong(std::string text);
+
+// Pieces behind each other.
+Text operator+(Text first, const Text& second);
+
+// Without the markup.
+std::string bare(const Text& text);
+
+}  // namespace syslab::report

@@ -99,8 +99,8 @@ class Script {
       line("set terminal svg size {:.0f},{:.0f} dynamic noenhanced font 'sans-serif,12' rounded", kWidth, height_);
     } else {
       line(
-          "set terminal pdfcairo size {:.4f}in,{:.4f}in noenhanced font 'sans-serif,9' fontscale 1 rounded linewidth "
-          "0.75",
+          "set terminal pdfcairo size {:.4f}in,{:.4f}in noenhanced font 'sans-serif,7.5' fontscale 1 rounded linewidth "
+          "2",
           kWidth / kPixelsAnInch, height_ / kPixelsAnInch);
     }
     line("set output {}", gnuplot_string(output.string()));
@@ -241,7 +241,7 @@ class Script {
     const bool slanted = name == 'x' && slanted_;
     line("set {}tics nomirror out scale {} {} offset {} font ',{}' textcolor rgb '{}' ({})", name,
          bars() && name == 'x' ? "0" : "0.5,0.3", slanted ? "rotate by 25 right" : "norotate",
-         name == 'x' ? "0,0.4" : "0.5,0", terminal_ == Terminal::svg ? "11" : "8.25", ink(), fmt::join(tics, ", "));
+         name == 'x' ? "0,0.4" : "0.5,0", terminal_ == Terminal::svg ? "11" : "6.9", ink(), fmt::join(tics, ", "));
   }
 
   void place_text(double x, double y, const std::string& text, const char* side) {

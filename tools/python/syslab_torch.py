@@ -10,7 +10,8 @@ allowed if they divide them. Tensors go to the library as they lie in memory, wi
 is strided.
 
 The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of the checkout that this file stands in; the
-one that the system's loader finds. Needs torch 1.13 or newer and nothing else.
+one that was installed or bundled with this file; the one that the system's loader finds. Needs torch 1.13 or newer and
+nothing else.
 """
 import ctypes
 import os
@@ -65,6 +66,12 @@ def candidates():
     built = checkout / "build" / "src" / "capi" / "libsyslab.so"
     if built.exists():
         yield str(built), "the checkout's build"
+    # Installed as PREFIX/share/syslab/python, or part of a bundle.
+    here = pathlib.Path(__file__).resolve().parent
+    prefix = here.parent.parent.parent
+    for folder in (prefix / "lib", prefix / "lib64", here.parent / "lib"):
+        for found in sorted([*folder.glob("libsyslab.so.0"), *folder.glob("*-linux-gnu/libsyslab.so.0")]):
+            yield str(found), "beside this file"
     yield "libsyslab.so.0", "the system"
 
 

@@ -73,7 +73,7 @@ Json to_json(const ComparisonConditions& conditions) {
   } else {
     const stats::PairedStopRule rule;
     json["stop"] = {
-        {"first_launches", rule.first_launches}, {"max_launches", rule.max_launches}, {"precision", rule.precision}};
+        {"first_look", rule.first_look}, {"max_launches", rule.max_launches}, {"precision", rule.precision}};
   }
   if (conditions.delta) json["delta"] = *conditions.delta;
   return json;

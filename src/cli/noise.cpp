@@ -19,7 +19,7 @@ namespace {
 constexpr const char* kWork[] = {"selftest_compare", "ceiling_copy", "ceiling_gemm"};
 
 // One comparison of as many launches as the default rule makes at least.
-int launches_of_trial() { return stats::PairedStopRule{}.first_launches; }
+int launches_of_trial() { return stats::PairedStopRule{}.first_look; }
 
 struct Noise {
   std::string title;
@@ -80,7 +80,7 @@ Noise noise_of(const ComparisonSession& session, const MeasuredPoint& measured) 
   noise.spread = stats::paired_spread(for_stats(measured.blocks));
   noise.delta = judge(measured.blocks, std::nullopt).delta;
   noise.smallest_first =
-      stats::smallest_detectable(noise.delta, noise.spread, rule.first_launches, rule.blocks_per_launch);
+      stats::smallest_detectable(noise.delta, noise.spread, rule.first_look, rule.blocks_per_launch);
   noise.smallest_last =
       stats::smallest_detectable(noise.delta, noise.spread, rule.max_launches, rule.blocks_per_launch);
   count_false_alarms(measured, noise);
@@ -98,7 +98,7 @@ Json to_json(const Noise& it) {
           {"between_blocks", it.spread.between_blocks},
           {"delta", it.delta},
           {"smallest_detectable",
-           {{std::to_string(rule.first_launches), it.smallest_first},
+           {{std::to_string(rule.first_look), it.smallest_first},
             {std::to_string(rule.max_launches), it.smallest_last}}}};
 }
 
@@ -112,7 +112,7 @@ std::string in_words(const Noise& it) {
       "  blocks differ by     {:.2g} % (within a launch)\n"
       "  smallest change      {:.2g} % is found with 95 % probability by {} launches, {:.2g} % by {}\n",
       it.title, it.launches, it.called, it.trials, launches_of_trial(), 100 * it.delta,
-      100 * it.spread.between_launches, 100 * it.spread.between_blocks, 100 * it.smallest_first, rule.first_launches,
+      100 * it.spread.between_launches, 100 * it.spread.between_blocks, 100 * it.smallest_first, rule.first_look,
       100 * it.smallest_last, rule.max_launches);
 }
 

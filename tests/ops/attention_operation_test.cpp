@@ -12,13 +12,13 @@ namespace {
 const Problem kProblem{.heads_q = 4, .heads_kv = 2, .seq_q = 40, .seq_k = 56, .head_dim = 8, .mask = Mask::top_left};
 
 // The tensors of one operation, filled and prepared as a worker would.
-struct Run {
+struct Buffers {
   std::vector<device::Buffer> memory;
   std::vector<TensorView> writable;
   ops::Inputs inputs;
   ops::Outputs outputs;
 
-  explicit Run(const ops::Operation& operation) {
+  explicit Buffers(const ops::Operation& operation) {
     std::uint64_t stream = 11;
     for (const TensorSpec& spec : operation.inputs) {
       writable.push_back(view(spec));
@@ -47,7 +47,7 @@ TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
         Problem problem = kProblem;
         problem.dtype = dtype;
         const ops::Operation operation = attention::operation(problem, phase, find_rung(name), 5);
-        Run run(operation);
+        Buffers run(operation);
         operation.call(run.inputs, run.outputs);
         const std::vector<ops::Expected> expected = operation.expect(run.inputs);
         ASSERT_EQ(expected.size(), run.outputs.size());
@@ -83,7 +83,7 @@ TEST(AttentionOperation, OfBothPassesTakesTheTimeOfBothByTheImplementationsOwnCl
                                               device::Stream s) { run(p, args, w, s), *last = Nanoseconds(40); };
   rung.last_call_time = [last] { return *last; };
   const ops::Operation both = operation(kProblem, Phase::both, rung, 1);
-  Run run(both);
+  Buffers run(both);
   both.call(run.inputs, run.outputs);
   EXPECT_EQ(both.self_time(), Nanoseconds(43));
 }

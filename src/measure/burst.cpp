@@ -18,19 +18,17 @@ Burst::Burst(const Protocol& protocol, const Subject& subject, Device& device, C
 BurstTime Burst::take() {
   BurstTime burst;
   std::vector<double> clocks;
-  Nanoseconds in_windows{};
   int left = samples_;
   while (left > 0) {
     for (const Window& window : rig_.time_block(left)) {
       --left;
-      in_windows += window.elapsed;
       burst.samples.push_back(Seconds(window.elapsed).count() / rig_.calls_per_sample());
       if (window.clock_hz) clocks.push_back(*window.clock_hz);
     }
     rig_.verify(left == 0);
     rig_.refresh();
   }
-  burst.seconds_per_call = Seconds(in_windows).count() / static_cast<double>(calls());
+  burst.seconds_per_call = stats::summarize(burst.samples).median;
   if (clocks.size() == burst.samples.size()) burst.clock_hz = stats::summarize(clocks).median;
   return burst;
 }

@@ -13,8 +13,8 @@
 namespace syslab::measure {
 
 struct BurstTime {
-  double seconds_per_call = 0;     // time in windows / calls
-  std::vector<double> samples;     // seconds per call, a value a sample, in order
+  double seconds_per_call = 0;  // median of `samples`, as of a run: a sample that another process cut into is no news
+  std::vector<double> samples;  // seconds per call, a value a sample, in order
   std::optional<double> clock_hz;  // of the device, median of the samples' where it tells
 };
 

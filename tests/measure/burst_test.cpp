@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
@@ -47,6 +48,19 @@ TEST(Burst, GroupsShortCallsAndTellsEachSample) {
   EXPECT_EQ(burst.calls_per_sample(), 4);
   EXPECT_EQ(took.samples.size(), 5U);
   EXPECT_DOUBLE_EQ(took.samples.front(), 50e-6);
+}
+
+TEST(Burst, ASampleThatAnotherProcessCutIntoChangesNothing) {
+  FakeLab fake;
+  int call = 0;
+  fake.duration = [&](int) { return milliseconds(++call % 5 == 0 ? 7 : 1); };
+  const Protocol protocol;
+  const Subject subject = fake.subject();
+  Burst burst(protocol, subject, fake.device, fake.clock, 1, milliseconds(15));
+  const BurstTime took = burst.take();
+  EXPECT_GE(took.samples.size(), 5U);
+  EXPECT_EQ(*std::max_element(took.samples.begin(), took.samples.end()), 7e-3);
+  EXPECT_DOUBLE_EQ(took.seconds_per_call, 1e-3);
 }
 
 TEST(Burst, MeetsFreshContentAtEveryCallAndVerifiesTheFirstOne) {

@@ -79,8 +79,7 @@ Noise noise_of(const ComparisonSession& session, const MeasuredPoint& measured) 
   const stats::PairedStopRule rule;
   noise.spread = stats::paired_spread(for_stats(measured.blocks));
   noise.delta = judge(measured.blocks, std::nullopt).delta;
-  noise.smallest_first =
-      stats::smallest_detectable(noise.delta, noise.spread, rule.first_look, rule.blocks_per_launch);
+  noise.smallest_first = stats::smallest_detectable(noise.delta, noise.spread, rule.first_look, rule.blocks_per_launch);
   noise.smallest_last =
       stats::smallest_detectable(noise.delta, noise.spread, rule.max_launches, rule.blocks_per_launch);
   count_false_alarms(measured, noise);
@@ -90,16 +89,16 @@ Noise noise_of(const ComparisonSession& session, const MeasuredPoint& measured) 
 Json to_json(const Noise& it) {
   if (!it.failed.empty()) return {{"case", it.title}, {"failed", it.failed}};
   const stats::PairedStopRule rule;
-  return {{"case", it.title},
-          {"launches", it.launches},
-          {"trials", it.trials},
-          {"false_alarms", it.called},
-          {"between_launches", it.spread.between_launches},
-          {"between_blocks", it.spread.between_blocks},
-          {"delta", it.delta},
-          {"smallest_detectable",
-           {{std::to_string(rule.first_look), it.smallest_first},
-            {std::to_string(rule.max_launches), it.smallest_last}}}};
+  return {
+      {"case", it.title},
+      {"launches", it.launches},
+      {"trials", it.trials},
+      {"false_alarms", it.called},
+      {"between_launches", it.spread.between_launches},
+      {"between_blocks", it.spread.between_blocks},
+      {"delta", it.delta},
+      {"smallest_detectable",
+       {{std::to_string(rule.first_look), it.smallest_first}, {std::to_string(rule.max_launches), it.smallest_last}}}};
 }
 
 std::string in_words(const Noise& it) {

@@ -5,28 +5,22 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 
 #include "core/error.hpp"
 
 namespace syslab::cli {
-
-report::Format format_of(const Context& context, const std::string& option, const std::string& file) {
-  std::string word = option;
-  if (word.empty() && context.global.json) word = "json";
-  if (word.empty() && !file.empty()) {
-    const std::string ending = std::filesystem::path(file).extension().string();
-    word = ending.empty() ? "" : ending.substr(1);
-  }
-  if (word == "tex") return report::Format::latex;
-  if (word == "html") return report::Format::html;
-  if (word == "csv") return report::Format::csv;
-  if (word == "json") return report::Format::json;
-  return report::Format::markdown;
-}
-
 namespace {
 
 namespace fs = std::filesystem;
+
+// A device, a pipe, a link: written through, and its name says nothing of a format. The renaming of a finished file
+// would put a plain one in its place, and as root even in that of /dev/stdout.
+bool is_special(const fs::path& path) {
+  std::error_code ignored;
+  const auto found = fs::symlink_status(path, ignored).type();
+  return found != fs::file_type::not_found && found != fs::file_type::regular;
+}
 
 [[noreturn]] void refuse(const fs::path& path, const std::error_code& why) {
   throw Error(ErrorKind::usage, fmt::format("cannot write '{}': {}", path.string(), why.message()));
@@ -36,11 +30,8 @@ namespace fs = std::filesystem;
 class Unfinished {
  public:
   Unfinished(fs::path path, const std::string& bytes) : path_(std::move(path)) {
-    // Devices, pipes and links are written through: the renaming would put a plain file in their place, and as root
-    // even in that of /dev/stdout.
     std::error_code ignored;
-    const auto found = fs::symlink_status(path_, ignored).type();
-    replaces_ = found == fs::file_type::not_found || found == fs::file_type::regular;
+    replaces_ = !is_special(path_);
     written_ = replaces_ ? fs::path(fmt::format("{}.{}.tmp", path_.string(), ::getpid())) : path_;
     std::ofstream out(written_, std::ios::binary);
     out << bytes;
@@ -75,6 +66,27 @@ class Unfinished {
 
 }  // namespace
 
+report::Format format_of(const Context& context, const std::string& option, const std::string& file) {
+  using report::Format;
+  static const std::map<std::string, Format> kFormats{
+      {"", Format::markdown}, {"md", Format::markdown}, {"markdown", Format::markdown}, {"tex", Format::latex},
+      {"html", Format::html}, {"htm", Format::html},    {"csv", Format::csv},           {"json", Format::json}};
+  std::string word = option;
+  if (word.empty() && context.global.json) word = "json";
+  if (word.empty() && !is_special(file)) {
+    const std::string ending = fs::path(file).extension().string();
+    word = ending.empty() ? "" : ending.substr(1);
+  }
+  const auto format = kFormats.find(word);
+  if (format != kFormats.end()) return format->second;
+  std::string advice = "end its name in one of them or add --to";
+  if (word == "pdf") advice = "write a .tex and run pdflatex on it, or print a .html";
+  throw Error(ErrorKind::usage,
+              fmt::format("cannot write '{}': '.{}' is not a format that syslab writes (md, tex, html, csv, "
+                          "json): {}",
+                          file, word, advice));
+}
+
 void write_output(const Context& context, const std::string& file, const std::string& text) {
   if (file.empty()) return context.console.print(text);
   Unfinished(file, text).place();
@@ -82,6 +94,8 @@ void write_output(const Context& context, const std::string& file, const std::st
 
 void write_output(const Context& context, const std::string& file, const report::Report& report) {
   if (file.empty()) return context.console.print(report.text);
+  // The text before its pictures: where it cannot be written, no folder for them is made.
+  Unfinished text(file, report.text);
   std::vector<Unfinished> files;
   for (const report::ReportFile& beside : report.files) {
     const fs::path path = fs::path(file).parent_path() / beside.path;
@@ -90,7 +104,6 @@ void write_output(const Context& context, const std::string& file, const report:
     if (failed) refuse(path.parent_path(), failed);
     files.emplace_back(path, beside.bytes);
   }
-  Unfinished text(file, report.text);
   for (Unfinished& beside : files) beside.place();
   text.place();
 }

@@ -9,7 +9,8 @@
 
 namespace syslab::cli {
 
-// `--to`, else what --json asks for, else what the output file's ending says (.html, .tex, .csv, .json), else Markdown.
+// `--to`, else what --json asks for, else what the output file's ending says (.md, .tex, .html, .csv, .json), else
+// Markdown. Error(usage) for an ending that says something else.
 report::Format format_of(const Context& context, const std::string& option, const std::string& file);
 
 // To `file`, whole or not at all (a new file takes the old one's name; what is no plain file is written through), or to

@@ -222,9 +222,9 @@ class Script {
   std::string roof_text(const FigurePanel& panel) const {
     std::vector<std::string> roofs;
     for (const FigureRoof& roof : panel.roofs) {
-      roofs.push_back(fmt::format("copy {:.3g} GB/s, GEMM {:.3g} TFLOP/s", roof.bandwidth, roof.peak));
+      roofs.push_back(fmt::format("{:.3g} GB/s, {:.3g} TFLOP/s", roof.bandwidth, roof.peak));
     }
-    return roofs.empty() ? "" : fmt::format("; measured roof: {}", fmt::join(roofs, " and "));
+    return roofs.empty() ? "" : fmt::format("; roof {}", fmt::join(roofs, " and "));
   }
 
   void scale(char name, const Axis& axis) {

@@ -74,14 +74,14 @@ std::vector<SectionPlan> plan_of(const registry::Registry& registry, const Repor
   return plans;
 }
 
+// Of tables about the whole store: it would name every run there is.
 Table without_footnote(Table table) {
   table.warning.clear();
   table.footnote.clear();
   return table;
 }
 
-// --- figures
-// ------------------------------------------------------------------------------------------------------------
+// --- figures ---
 
 struct Pictures {
   std::vector<Picture> drawn;
@@ -123,8 +123,7 @@ Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& 
   return pictures;
 }
 
-// --- the document
-// -------------------------------------------------------------------------------------------------------
+// --- the document ---
 
 class DocumentMaker {
  public:
@@ -141,9 +140,13 @@ class DocumentMaker {
   std::vector<ReportFile>& files() { return pictures_.files; }
 
  private:
-  void add(Block block) { document_.blocks.push_back(std::move(block)); }
+  template <typename OneBlock>
+  void add(OneBlock&& block) {
+    document_.blocks.emplace_back(std::forward<OneBlock>(block));
+  }
   void add_paragraph(std::string text);
   void add_named(const std::string& name);
+  void add_leaderboard();
 
   const store::Store& store_;
   const ReportOptions& options_;
@@ -169,6 +172,7 @@ void DocumentMaker::add_named(const std::string& name) {
     if (!pictures_.note.empty()) add(Paragraph{marked(pictures_.note), Tone::missing});
     return;
   }
+  if (name == "leaderboard") return add_leaderboard();
   if (name != "problems") {
     throw Error(ErrorKind::internal, fmt::format("reports/report.txt: there is no '{}' to fill in", name));
   }
@@ -177,6 +181,19 @@ void DocumentMaker::add_named(const std::string& name) {
       add(std::move(block));
     }
   }
+}
+
+// Of all experiments at once, or of each that was named and has entries.
+void DocumentMaker::add_leaderboard() {
+  std::vector<Table> boards;
+  for (const std::string& experiment : options_.experiments) {
+    boards.push_back(shared_table(store_, "leaderboard", experiment));
+  }
+  if (boards.empty()) boards.push_back(shared_table(store_, "leaderboard"));
+  const auto filled = std::stable_partition(boards.begin(), boards.end(),
+                                            [](const Table& board) { return !board.result.rows.empty(); });
+  boards.erase(std::max(filled, boards.begin() + 1), boards.end());  // of those without entries one says so
+  for (Table& board : boards) add(without_footnote(std::move(board)));
 }
 
 Document DocumentMaker::document() {

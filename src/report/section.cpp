@@ -15,7 +15,7 @@ namespace {
 
 using registry::Experiment;
 
-constexpr std::string_view kLaws = "laws";
+constexpr std::string_view kLaws = "laws", kComparisons = "comparisons";
 
 TableSource source_at(const std::string& path, std::string_view text) {
   const std::size_t slash = path.rfind('/');
@@ -44,8 +44,9 @@ std::string points_of(const Problem& problem, const std::string& handout) {
   return fmt::format("{}", fmt::join(places, ", "));
 }
 
-// --- where a deliverable stands
-// -----------------------------------------------------------------------------------------
+// --- where a deliverable stands ---
+
+bool in_words(const Deliverable& wanted) { return wanted.kind == "answer" || wanted.kind == "derivation"; }
 
 // The tables and pictures that "experiment/what" names.
 struct Evidence {
@@ -67,8 +68,8 @@ void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std
   for (const Shown& one : shown) {
     if (one.experiment->id != experiment) continue;
     for (const Table& table : one.tables) {
-      const bool law = table.source.id == kLaws;
-      const bool fits = what == table.source.id || (what == "*" && !law && !is_sentence(table)) ||
+      const bool shared = table.source.id == kLaws || table.source.id == kComparisons;
+      const bool fits = what == table.source.id || (what == "*" && !shared && !is_sentence(table)) ||
                         (what == "sentences" && is_sentence(table));
       if (fits) add_table(evidence, table);
     }
@@ -83,7 +84,6 @@ void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std
 }
 
 Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers) {
-  if (shown.empty()) return {{Style::emphasis, "no experiment yet"}};
   if (wanted.kind == "answer" && !answers) return plain_text("your own words, in the place below");
   Evidence evidence;
   for (const std::string& place : wanted.by) add_evidence(evidence, shown, place);
@@ -95,7 +95,7 @@ Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool a
     return plain_text(fmt::format("below: {}", fmt::join(once, ", ")));
   }
   if (evidence.exists) return marked("not measured: `" + evidence.command + "`");
-  if (wanted.kind == "answer" || wanted.kind == "derivation") return {{Style::emphasis, "your own words"}};
+  if (in_words(wanted)) return {{Style::emphasis, "your own words"}};
   return {{Style::emphasis, "not shown by this report yet"}};
 }
 
@@ -111,24 +111,32 @@ bool asked(const Deliverable& wanted, const std::string& handout) {
   return wanted.handout.empty() || handout.empty() || wanted.handout == handout;
 }
 
+std::string without_experiment(const Problem& problem) {
+  const bool on_paper = std::all_of(problem.deliverables.begin(), problem.deliverables.end(),
+                                    [](const Deliverable& wanted) { return in_words(wanted); });
+  return on_paper ? "To be worked out on paper; there is no experiment yet that helps."
+                  : "Not measured: there is no experiment yet.";
+}
+
 void add_deliverables(std::vector<Block>& blocks, const Problem& problem, const std::vector<Shown>& shown,
                       const SectionOptions& options) {
   Bullets list;
   for (const Deliverable& wanted : problem.deliverables) {
     if (!asked(wanted, options.handout)) continue;
-    list.items.push_back(strong(name_of(wanted)) + marked(": " + wanted.what + " → ") +
-                         standing(wanted, shown, options.answers));
+    Text item = strong(name_of(wanted)) + marked(": " + wanted.what);
+    if (!shown.empty()) item = item + plain_text(" → ") + standing(wanted, shown, options.answers);
+    list.items.push_back(std::move(item));
   }
   if (!list.items.empty()) blocks.emplace_back(std::move(list));
+  if (shown.empty()) blocks.emplace_back(Paragraph{plain_text(without_experiment(problem)), Tone::missing});
   if (options.answers) return;
   for (const Deliverable& wanted : problem.deliverables) {
-    if (!asked(wanted, options.handout) || (wanted.kind != "answer" && wanted.kind != "derivation")) continue;
+    if (!asked(wanted, options.handout) || !in_words(wanted)) continue;
     blocks.emplace_back(Paragraph{plain_text(name_of(wanted) + ": your answer goes here."), Tone::answer});
   }
 }
 
-// --- what an experiment shows
-// ---------------------------------------------------------------------------------------------
+// --- what an experiment shows ---
 
 void add_sentences(std::vector<Block>& blocks, const Shown& shown) {
   Bullets found;
@@ -178,6 +186,8 @@ std::vector<Table> tables_of(const Experiment& experiment, const store::Store& s
   for (const Resource& file : resources("experiments/" + experiment.id + "/tables/")) {
     tables.push_back(fill(source_at(std::string(file.path), file.text), store));
   }
+  Table comparisons = shared_table(store, std::string(kComparisons), experiment.id);
+  if (has_rows(comparisons)) tables.push_back(std::move(comparisons));
   if (!experiment.laws.empty()) tables.push_back(shared_table(store, std::string(kLaws), experiment.id));
   return tables;
 }

@@ -43,8 +43,7 @@ std::size_t width_of(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
 }
 
-// --- numbers
-// ----------------------------------------------------------------------------------------------------------
+// --- numbers ---
 
 // A number as siunitx reads it, and the places it takes.
 struct Number {
@@ -94,8 +93,7 @@ std::string table_format(const std::vector<Number>& numbers) {
   return "S[table-format=" + format + "]";
 }
 
-// --- tables
-// -----------------------------------------------------------------------------------------------------------
+// --- tables ---
 
 constexpr std::size_t kWidestText = 36;  // characters; what is longer is broken into lines
 
@@ -215,8 +213,7 @@ std::string long_table(const Table& table) {
   return out + notes_of(table.source.notes, table.footnote);
 }
 
-// --- the document
-// -----------------------------------------------------------------------------------------------------
+// --- the document ---
 
 struct BlockWriter {
   std::string operator()(const Heading& heading) const {

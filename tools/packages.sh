@@ -6,10 +6,11 @@ build_packages=(
   libfmt-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libdlpack-dev librapidcheck-dev libopenblas-dev
   libgtest-dev libgmock-dev
 )
-# Tests prove the ways in from Python; benchmarks of host-side costs are built where their library is.
-test_packages=(gnuplot-nox libbenchmark-dev python3-numpy python3-torch)
+# Tests prove the ways in from Python and what tools/bundle makes (patchelf); benchmarks of host-side costs are built where
+# their library is.
+test_packages=(gnuplot-nox libbenchmark-dev patchelf python3-numpy python3-torch)
 # LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.
-check_packages=(clang-format ccache texlive-latex-base texlive-latex-recommended texlive-science patchelf)
+check_packages=(clang-format ccache texlive-latex-base texlive-latex-recommended texlive-science)
 
 say() {
   if [ -t 2 ] && [ -z "${NO_COLOR:-}" ]; then printf '\n\033[1m%s\033[0m\n' "$*" >&2; else printf '\n%s\n' "$*" >&2; fi

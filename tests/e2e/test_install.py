@@ -1,17 +1,28 @@
 """What `meson install` and `tools/bundle` leave must work where the checkout is not: from another folder, in an empty
-environment, with nothing but what was installed."""
+environment, with nothing but what was installed.
+
+Where this machine lets a user have mounts of her own (`unshare --mount`), the checkout and the build are hidden from the
+programs that are tried. Everywhere, the programs must not contain the checkout's path.
+"""
+import json
 import os
 import pathlib
+import shlex
 import shutil
 import subprocess
+import sys
 import tarfile
 import tempfile
 import unittest
 
 SOURCE = pathlib.Path(os.environ["SYSLAB_SOURCE"])
 BUILD = pathlib.Path(os.environ["SYSLAB_BUILD"])
+MESON = os.environ["SYSLAB_MESON"]
 SMALL = ("weighted_sum", "-a", "rows=50", "-a", "dim=20", "-a", "dtype=fp32", "-a", "pass=forward", "-a", "impl=tiled")
 PLUGIN = SOURCE / "tests/fixtures/plugins/naive_attention.c"
+HIDE = ("unshare", "--map-root-user", "--mount", "sh", "-ec",
+        'mount -t tmpfs none "$1"; if [ -e "$2" ]; then mount -t tmpfs none "$2"; fi; shift 2; exec "$@"', "sh", SOURCE, BUILD)
+CAN_HIDE = shutil.which("unshare") is not None and subprocess.run([*HIDE, "true"], capture_output=True).returncode == 0
 
 
 def run(*command, cwd, expect=0, **environment):
@@ -23,40 +34,75 @@ def run(*command, cwd, expect=0, **environment):
     return done.stdout
 
 
+def run_alone(*command, cwd, **environment):
+    """With neither the checkout nor the build in sight, where that can be had."""
+    if not CAN_HIDE:
+        return run(*command, cwd=cwd, **environment)
+    # unshare, mount and sh are found by PATH; the program itself sees the environment that is named.
+    return run(*HIDE, "env", "-i", "NO_COLOR=1", *(f"{name}={value}" for name, value in environment.items()), *command,
+               cwd=cwd, PATH=os.environ["PATH"])
+
+
 class Elsewhere(unittest.TestCase):
     def setUp(self):
-        # Not below the checkout, whose files must not be found by going up.
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="syslab_elsewhere_"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
-        self.cwd = self.folder / "somewhere"
-        self.cwd.mkdir()
+        # Not below the checkout, whose files must not be found by going up; a blank, because folders have them.
+        self.cwd = pathlib.Path(tempfile.mkdtemp(prefix="syslab some where "))
+        self.addCleanup(shutil.rmtree, self.cwd, ignore_errors=True)
+
+    @classmethod
+    def folder_of_class(cls):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="syslab_elsewhere_"))
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        return folder
 
     def works(self, syslab):
-        """Lists, measures and reports: SQL, templates and views are there."""
-        self.assertIn("flash_forward", run(syslab, "list", cwd=self.cwd))
-        run(syslab, "run", *SMALL, "--protocol", "quick", "--laws", "none", "--db", "a.db", cwd=self.cwd)
-        report = run(syslab, "report", "weighted_sum", "--db", "a.db", cwd=self.cwd)
+        """Lists, measures, checks, asks and reports: SQL, templates, views and laws are there."""
+        self.assertIn("flash_forward", run_alone(syslab, "list", cwd=self.cwd))
+        for words in (["selftest_empty"], SMALL):
+            run_alone(syslab, "run", *words, "--protocol", "quick", "--laws", "none", "--db", "a lab.db", cwd=self.cwd)
+        run_alone(syslab, "check", "weighted_sum", "--impl", "tiled", "--cases", "3", "--db", "a lab.db", cwd=self.cwd)
+        rows = json.loads(run_alone(syslab, "query", "--json", "SELECT DISTINCT experiment FROM v_latest ORDER BY 1", "--db",
+                                    "a lab.db", cwd=self.cwd))
+        self.assertIn("weighted_sum", json.dumps(rows))
+        report = run_alone(syslab, "report", "weighted_sum", "--db", "a lab.db", cwd=self.cwd)
         self.assertIn("Weighted sum over the last dimension", report)
         self.assertIn("tiled", report)
+        for to in ("html", "tex"):
+            run_alone(syslab, "report", "weighted_sum", "--db", "a lab.db", "--to", to, "-o", f"a report.{to}", cwd=self.cwd)
+            self.assertIn("tiled", (self.cwd / f"a report.{to}").read_text(encoding="utf-8"))
+
+    def knows_no_checkout(self, *files):
+        for file in files:
+            self.assertNotIn(bytes(SOURCE) + b"/", file.read_bytes(), f"{file} names the checkout")
 
 
 class Installed(Elsewhere):
-    def setUp(self):
-        super().setUp()
-        self.root = self.folder / "root"
-        run(os.environ["SYSLAB_MESON"], "install", "-C", BUILD, "--no-rebuild", "--destdir", self.root, cwd=self.cwd,
-            PATH=os.environ["PATH"])
-        found = list(self.root.rglob("bin/syslab"))
-        self.assertEqual(len(found), 1, "one syslab is installed")
-        self.prefix = found[0].parents[1]
+    @classmethod
+    def setUpClass(cls):
+        cls.root = cls.folder_of_class() / "root"
+        run(MESON, "install", "-C", BUILD, "--no-rebuild", cwd=cls.root.parent, PATH=os.environ["PATH"],
+            DESTDIR=str(cls.root))
+        options = json.loads(run(MESON, "introspect", "--buildoptions", BUILD, cwd=cls.root.parent, PATH=os.environ["PATH"]))
+        cls.wanted_prefix = next(option["value"] for option in options if option["name"] == "prefix")
+        cls.prefix = cls.root / cls.wanted_prefix.lstrip("/")
 
-    def pkg_config(self, what):
+    def pkg_config(self, *what, sysroot=True):
         folder = next(self.prefix.rglob("syslab.pc")).parent
-        return run("pkg-config", what, "syslab", cwd=self.cwd, PATH=os.environ["PATH"], PKG_CONFIG_PATH=str(folder),
-                   PKG_CONFIG_SYSROOT_DIR=str(self.root)).split()
+        environment = {"PKG_CONFIG_SYSROOT_DIR": str(self.root)} if sysroot else {}
+        return shlex.split(run("pkg-config", *what, "syslab", cwd=self.cwd, PATH=os.environ["PATH"],
+                               PKG_CONFIG_PATH=str(folder), **environment))
 
-    def test_the_program_works_from_another_folder(self):
+    def test_everything_goes_below_destdir_and_prefix(self):
+        self.assertTrue((self.prefix / "bin/syslab").is_file())
+        strangers = [file for file in self.root.rglob("*") if not file.is_dir() and self.prefix not in file.parents]
+        self.assertEqual(strangers, [])
+        self.assertEqual(self.pkg_config("--variable=prefix", sysroot=False), [self.wanted_prefix])
+
+    def test_the_program_works_without_the_checkout(self):
         self.works(self.prefix / "bin/syslab")
+
+    def test_what_is_installed_knows_no_checkout(self):
+        self.knows_no_checkout(*(file for file in self.root.rglob("*") if file.is_file()))
 
     def test_a_plugin_compiles_against_the_installed_header_and_is_loaded(self):
         # The checkout's example, with the header where a user finds it.
@@ -68,36 +114,46 @@ class Installed(Elsewhere):
             cwd=self.cwd)
 
     def test_a_program_links_to_the_installed_library(self):
-        (self.cwd / "main.c").write_text('#include <stdio.h>\n#include <syslab.h>\n'
-                                         'int main(void) { printf("%d", (int)syslab_plugin_abi()); return 0; }\n')
-        run("cc", "main.c", "-o", "main", *self.pkg_config("--cflags"), *self.pkg_config("--libs"), cwd=self.cwd,
-            PATH=os.environ["PATH"])
         library = next(self.prefix.rglob("libsyslab.so")).parent
-        self.assertEqual(run(self.cwd / "main", cwd=self.cwd, LD_LIBRARY_PATH=str(library)), "1")
+        for compiler, name in (("cc", "main.c"), ("c++", "main.cpp")):
+            (self.cwd / name).write_text('#include <stdio.h>\n#include <syslab.h>\n'
+                                         'int main(void) { printf("%d", (int)syslab_plugin_abi()); return 0; }\n')
+            run(compiler, "-Wall", "-Wextra", "-Wpedantic", "-Werror", name, "-o", "main", *self.pkg_config("--cflags", "--libs"),
+                cwd=self.cwd, PATH=os.environ["PATH"])
+            self.assertEqual(run_alone(self.cwd / "main", cwd=self.cwd, LD_LIBRARY_PATH=str(library)), "1")
 
     def test_the_documents_and_the_way_in_from_python_are_there(self):
         for name in ("README.md", "syslab_torch.py", "syslab_worker.py", "check-your-own-kernel.md", "troubleshooting.md"):
             self.assertEqual(len(list((self.prefix / "share").rglob(name))), 1, name)
 
 
-@unittest.skipUnless(shutil.which("patchelf"), "patchelf is not installed")
 class Bundled(Elsewhere):
-    def setUp(self):
-        super().setUp()
-        run(SOURCE / "tools/bundle", "--build", BUILD, "--output", self.folder / "made/lab", cwd=self.cwd,
-            PATH=os.environ["PATH"])
-        self.archive = self.folder / "made/lab.tar.gz"
-        with tarfile.open(self.archive) as archive:
-            archive.extractall(self.cwd)
-        shutil.rmtree(self.folder / "made/lab")
-        self.lab = self.cwd / "lab"
+    @classmethod
+    def setUpClass(cls):
+        folder = cls.folder_of_class()
+        cls.said = run(SOURCE / "tools/bundle", "--build", BUILD, "--output", folder / "made here/lab", cwd=folder,
+                       PATH=os.environ["PATH"])
+        cls.archive = folder / "made here/lab.tar.gz"
+        unpacked = folder / "unpacked elsewhere"
+        with tarfile.open(cls.archive) as archive:
+            archive.extractall(unpacked)
+        shutil.rmtree(folder / "made here/lab")
+        cls.lab = unpacked / "lab"
 
     def test_it_works_in_an_empty_environment_from_another_folder(self):
         self.works(self.lab / "syslab")
-        loaded = run("/lib64/ld-linux-x86-64.so.2", "--list", self.lab / "syslab", cwd=self.cwd)
-        for name in ("libfmt", "libsqlite3", "libgomp"):
-            line = next(line for line in loaded.splitlines() if name in line)
-            self.assertIn(str(self.lab / "lib"), line)
+
+    def test_its_libraries_are_its_own(self):
+        loader = "/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else "/lib/ld-linux-aarch64.so.1"
+        for file in (self.lab / "syslab", self.lab / "lib/libsyslab.so.0"):
+            lines = run_alone(loader, "--list", file, cwd=self.cwd).splitlines()
+            for name in ("libfmt", "libsqlite3", "libgomp"):
+                for line in (line for line in lines if name in line):
+                    self.assertIn(str(self.lab / "lib"), line)
+        self.assertIn("libsqlite3", run_alone(loader, "--list", self.lab / "syslab", cwd=self.cwd))
+
+    def test_it_knows_no_checkout(self):
+        self.knows_no_checkout(*(file for file in self.lab.rglob("*") if file.is_file()))
 
     def test_it_is_small_and_takes_no_glibc_along(self):
         files = [file for file in self.lab.rglob("*") if file.is_file()]
@@ -105,6 +161,9 @@ class Bundled(Elsewhere):
         for file in files:
             self.assertNotRegex(file.name, r"^(libc|libm|libpthread|libstdc\+\+|ld-linux)[.-]")
         self.assertRegex((self.lab / "README.txt").read_text(), r"glibc 2\.\d+ or newer")
+
+    def test_it_says_what_it_made_and_how_large(self):
+        self.assertRegex(self.said, r"lab\.tar\.gz: +[0-9.]+ MB")
 
     def test_openblas_comes_from_the_bundle(self):
         if not (self.lab / "lib/libopenblas.so.0").exists():
@@ -114,6 +173,16 @@ class Bundled(Elsewhere):
                              capture_output=True, timeout=120).stderr
         self.assertIn(f"calling init: {self.lab}/lib/libopenblas.so.0", log)
 
+    def test_a_folder_that_is_no_bundle_is_left_alone(self):
+        (self.cwd / "mine").mkdir()
+        (self.cwd / "mine/README.txt").write_text("my thesis\n")
+        run(SOURCE / "tools/bundle", "--build", BUILD, "--output", self.cwd / "mine", cwd=self.cwd, PATH=os.environ["PATH"],
+            expect=2)
+        self.assertEqual((self.cwd / "mine/README.txt").read_text(), "my thesis\n")
+
 
 if __name__ == "__main__":
+    if "Bundled" in sys.argv[1:] and not shutil.which("patchelf"):
+        print("SKIP: tools/bundle needs patchelf")
+        sys.exit(77)
     unittest.main()

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/call_channel.hpp"
-#include "ops/attention/attention.hpp"
+#include "ops/attention/autograd.hpp"
 
 namespace syslab::capi {
 
@@ -31,6 +31,13 @@ attention::Rung attention_implementation(Context& context) {
   std::optional<Mine> mine;
   if (request.mine) mine = Mine{request.mine->path, request.mine->digest, !request.mine->python_class.empty()};
   return attention_implementation(request.implementation, mine, [&context] { return context.channel(); });
+}
+
+// The same where implementations may keep more than L between the passes. Somebody's own keeps L alone.
+template <typename Context>
+attention::AutogradRung autograd_implementation(Context& context) {
+  if (context.request().mine) return attention::as_autograd(attention_implementation(context));
+  return attention::find_autograd_rung(context.request().implementation);
 }
 
 }  // namespace syslab::capi

@@ -102,6 +102,7 @@ void forecast(plan::Plan& plan, const store::Store* store, const Conditions& con
   const measure::Protocol protocol = measure::find_protocol(conditions.protocol);
   basis.course = {.warmup_calls = protocol.warmup_calls,
                   .max_samples = protocol.max_samples,
+                  .estimate_calls = protocol.estimate_calls,
                   .warmup_time = protocol.warmup_time,
                   .sample_floor = protocol.sample_floor,
                   .device_budget = protocol.device_budget,

@@ -22,6 +22,8 @@ class KeptWorkspace {
     if (buffer_->bytes() < bytes_) *buffer_ = device::Buffer(bytes_, "workspace");
     return {buffer_->data(), buffer_->bytes()};
   }
+  // What was taken already: nothing before the first lend().
+  Workspace held() const { return {buffer_->data(), buffer_->bytes()}; }
 
  private:
   std::size_t bytes_;

@@ -28,6 +28,8 @@ struct Operation {
   std::vector<TensorSpec> inputs, outputs;
   // Inputs that must be computed from the others, after these were filled; may be empty.
   std::function<void(std::vector<TensorView>& inputs)> prepare;
+  // Names of inputs that `prepare` writes whole: nobody needs to fill them first.
+  std::vector<std::string> prepared;
   std::function<void(const Inputs&, const Outputs&)> call;
   std::function<std::vector<Expected>(const Inputs&)> expect;
   // The naive kernel on the same tensors, where one in half precision is to be held against it; else empty.

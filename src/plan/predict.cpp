@@ -46,7 +46,8 @@ void estimate(PlannedCase& planned, const Basis& basis) {
     if (limit.count() > 0) sampling = std::min(sampling, Seconds(limit).count());
   }
   sampling = std::max(sampling, call);
-  const double launch = kStart.count() + call + oracle + warmup + sampling;
+  const double estimating = course.estimate_calls > 0 ? (1 + course.estimate_calls) * call : 0;
+  const double launch = kStart.count() + call + oracle + estimating + warmup + sampling;
   if (!std::isfinite(launch) || launch > 1e9) return;
   planned.predicted_time = std::chrono::duration_cast<Nanoseconds>(Seconds(launch * basis.launches));
   planned.predicted_from = "estimated at " + (by_compute >= by_traffic ? compute : traffic).source;

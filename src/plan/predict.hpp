@@ -26,6 +26,7 @@ struct Rates {
 // The course of one launch, as its protocol has it.
 struct Course {
   int warmup_calls = 0, max_samples = 0;
+  int estimate_calls = 0;  // more calls before warm-up, one among them not timed; 0: none
   Nanoseconds warmup_time{}, sample_floor{};
   Nanoseconds device_budget{}, wall_budget{}, repeat_time{};  // of the samples; 0: no such limit
 };

@@ -2,6 +2,7 @@
 // take anything with the members they read.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -28,14 +29,21 @@ std::vector<Implementation> implementations_of(const Ladder& ladder) {
   return shown;
 }
 
-// `list`: parameters with name, values, help, closed and also (ops::ParamInfo). `instead`: other values by default.
-// Error(internal) if it names what is not in the list.
+// `list`: parameters with name, values, help, closed and also (ops::ParamInfo). `instead`: other values by default; a
+// closed axis goes on taking those that they stand for. Error(internal) if it names what is not in the list.
 template <typename List>
 std::vector<Axis> axes_of(const List& list, std::map<std::string, Values> instead = {}) {
   std::vector<Axis> axes;
   for (const auto& one : list) {
     axes.push_back({one.name, one.values, one.help, one.closed, one.also});
-    if (auto other = instead.extract(one.name)) axes.back().values = std::move(other.mapped());
+    auto other = instead.extract(one.name);
+    if (!other) continue;
+    Axis& axis = axes.back();
+    std::swap(axis.values, other.mapped());
+    for (Value& usual : other.mapped()) {
+      if (axis.closed && !axis.accepts(usual)) axis.also.push_back(std::move(usual));
+    }
+    std::erase_if(axis.also, [&](const Value& value) { return std::ranges::count(axis.values, value) > 0; });
   }
   if (!instead.empty()) throw Error(ErrorKind::internal, "there is no axis '" + instead.begin()->first + "' to change");
   return axes;

@@ -209,7 +209,8 @@ std::vector<Block> section(const SectionPlan& plan, const store::Store& store, c
       plan.problem != nullptr ? points_of(*plan.problem, options.handout) : std::string("posed by no hand-out");
   blocks.emplace_back(Paragraph{marked("`" + id + "` · " + places), Tone::meta});
   blocks.emplace_back(Paragraph{marked(first != nullptr ? first->question : plan.problem->question)});
-  if (first != nullptr && !first->analogue.empty()) blocks.emplace_back(Paragraph{marked(first->analogue)});
+  if (first != nullptr && !first->analogue.empty())
+    blocks.emplace_back(Paragraph{marked("Our analogue: " + first->analogue)});
   if (plan.problem != nullptr) add_deliverables(blocks, *plan.problem, shown, options);
   for (const Shown& one : shown) {
     if (shown.size() > 1)

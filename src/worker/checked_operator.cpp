@@ -197,6 +197,7 @@ void CheckedOperator::emit_outcome(std::int64_t verified, std::size_t samples) {
     context_.metric("tolerance_" + output_name(i), "1", worst_[i].tolerance);
   }
   context_.metric("peak_scratch_bytes", "B", peak_scratch_bytes_);
+  context_.metric("peak_bytes", "B", static_cast<double>(sets_.bytes_per_set()) + peak_scratch_bytes_);
   if (call_rss_bytes_) {
     context_.metric("call_rss_bytes", "B", *call_rss_bytes_);
   } else {

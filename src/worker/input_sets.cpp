@@ -69,6 +69,7 @@ void InputSets::refresh(int number) {
   for (std::size_t i = 0; i < case_.inputs.size(); ++i) {
     const InputSpec& input = case_.inputs[i];
     writable.emplace_back(set.buffers[i].data(), input.tensor.dtype, input.tensor.shape);
+    if (input.prepared) continue;
     const RandomStream stream = context_.stream(fmt::format("{}:{}", input.tensor.name, number));
     const std::uint64_t first = (set.generation - 1) * static_cast<std::uint64_t>(input.tensor.shape.elements());
     fill(writable.back(), stream, distribution_.value_or(input.distribution), input.scale, first);

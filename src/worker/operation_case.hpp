@@ -2,6 +2,7 @@
 // know that one: it takes anything with the members it reads.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,10 @@ namespace syslab::worker {
 template <typename Operation>
 OperatorCase operator_case_of(const Operation& operation) {
   OperatorCase made;
-  for (const TensorSpec& input : operation.inputs) made.inputs.push_back({input});
+  for (const TensorSpec& input : operation.inputs) {
+    made.inputs.push_back({input});
+    made.inputs.back().prepared = std::ranges::count(operation.prepared, input.name) > 0;
+  }
   for (const TensorSpec& output : operation.outputs) made.outputs.push_back({output});
   made.prepare = operation.prepare;
   made.call = [call = operation.call](const Tensors& tensors) { call(tensors.inputs, tensors.outputs); };

@@ -19,6 +19,7 @@ struct InputSpec {
   TensorSpec tensor;
   Distribution distribution = Distribution::normal;
   float scale = 1.0F;
+  bool prepared = false;  // `prepare` writes all of it: not filled
 };
 
 // Bound on |out − reference| for one element: absolute, from the operator's error analysis.
@@ -43,7 +44,7 @@ struct OperatorCase {
   std::vector<InputSpec> inputs;
   std::vector<OutputSpec> outputs;
   // Inputs that need computing (backward wants O and L of a forward pass): called once per input set after the random
-  // fill, with all inputs writable. May be empty.
+  // fill of those not marked `prepared`, with all inputs writable. May be empty.
   std::function<void(std::vector<TensorView>& inputs)> prepare;
   // One call of the implementation.
   std::function<void(const Tensors&)> call;

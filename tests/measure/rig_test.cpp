@@ -244,6 +244,15 @@ TEST(Cs336, TakesItsTenHoweverLongTheyAre) {
   EXPECT_EQ(fake.take(find_protocol("cs336")).seconds.size(), 10U);
 }
 
+TEST(Cs336, OfAttentionIsTheSameWithAHundredPasses) {
+  FakeLab fake;
+  const Samples samples = fake.take(find_protocol("cs336_100"));
+  EXPECT_EQ(samples.warmup_calls, 5);
+  EXPECT_EQ(samples.seconds.size(), 100U);
+  EXPECT_EQ(fake.calls, 105);
+  EXPECT_EQ(fake.device.blocks, std::vector<int>(105, 1)) << "synchronised after each";
+}
+
 TEST(DoBench, DerivesWarmupAndRepeatsFromFiveCallsWithTheirFlushes) {
   FakeLab fake;
   fake.duration = [](int) { return milliseconds(2); };

@@ -18,8 +18,7 @@ struct Buffers {
   ops::Inputs inputs;
   ops::Outputs outputs;
 
-  explicit Buffers(const ops::Operation& operation) {
-    std::uint64_t stream = 11;
+  explicit Buffers(const ops::Operation& operation, std::uint64_t stream = 11) {
     for (const TensorSpec& spec : operation.inputs) {
       writable.push_back(view(spec));
       fill(writable.back(), RandomStream(stream++), Distribution::normal);
@@ -41,12 +40,13 @@ std::vector<std::string> names(const std::vector<TensorSpec>& specs) {
 }
 
 TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
-  for (const char* name : {"naive", "flash_tiled"}) {
+  for (const AutogradRung& rung : autograd_ladder()) {
+    const std::string& name = rung.name;
     for (const DType dtype : {DType::f32, DType::bf16}) {
       for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
         Problem problem = kProblem;
         problem.dtype = dtype;
-        const ops::Operation operation = attention::operation(problem, phase, find_rung(name), 5);
+        const ops::Operation operation = attention::operation(problem, phase, rung, 5);
         Buffers run(operation);
         operation.call(run.inputs, run.outputs);
         const std::vector<ops::Expected> expected = operation.expect(run.inputs);
@@ -57,7 +57,7 @@ TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
                                     << found.describe(operation.outputs[i].name);
           EXPECT_EQ(expected[i].fraction, 1.0);
         }
-        EXPECT_EQ(static_cast<bool>(operation.naive), dtype == DType::bf16 && std::string(name) != "naive");
+        EXPECT_EQ(static_cast<bool>(operation.naive), dtype == DType::bf16 && name != "naive");
       }
     }
   }
@@ -72,6 +72,59 @@ TEST(AttentionOperation, OfBothPassesHasNoInputThatTheForwardPassMakes) {
   EXPECT_EQ(names(both.inputs), (std::vector<std::string>{"q", "k", "v", "dout"}));
   EXPECT_EQ(names(both.outputs), (std::vector<std::string>{"out", "lse", "dq", "dk", "dv"}));
   EXPECT_DOUBLE_EQ(both.flops, 3.5 * forward_flops(kProblem));
+}
+
+// A backward pass that is timed must not find what another set's forward pass left.
+TEST(AttentionOperation, BackwardReadsWhatItsOwnForwardPassKeptOfTheSameInputs) {
+  for (const char* name : {"literal", "fused_softmax"}) {
+    const AutogradRung& rung = find_autograd_rung(name);
+    const ops::Operation backward = operation(kProblem, Phase::backward, rung, 1);
+    EXPECT_EQ(backward.prepared, (std::vector<std::string>{"out", "lse", "saved"}));
+    EXPECT_EQ(backward.inputs.back().name, "saved");
+    EXPECT_EQ(backward.inputs.back().bytes(), rung.saved_bytes(kProblem));
+    Buffers one(backward, 11), other(backward, 12);
+    for (Buffers* run : {&one, &other, &one}) {
+      backward.call(run->inputs, run->outputs);
+      const std::vector<ops::Expected> expected = backward.expect(run->inputs);
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        EXPECT_TRUE(check::compare(run->outputs[i], expected[i].value, expected[i].tolerance).passed) << name;
+      }
+    }
+  }
+}
+
+// What is taken while a pass is prepared and run, as an account of buffers sees it, beyond its inputs and outputs.
+TEST(AttentionOperation, TakesNoMoreMemoryThanIsPredicted) {
+  const Problem problem{.batch = 2, .seq_q = 128, .seq_k = 128, .head_dim = 4};
+  for (const AutogradRung& rung : autograd_ladder()) {
+    for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
+      const ops::Operation operation = attention::operation(problem, phase, rung, 5);
+      device::MemoryLog& log = device::MemoryLog::global();
+      const std::int64_t before = log.live_bytes();
+      log.reset_peak();
+      Buffers run(operation);
+      operation.call(run.inputs, run.outputs);
+      operation.prepare ? operation.prepare(run.writable) : void();
+      operation.call(run.inputs, run.outputs);
+      const double taken = static_cast<double>(log.peak_bytes() - before);
+      double predicted = predicted_bytes(problem, phase, rung.name);
+      // What a rung that keeps nothing reads was made by another, which is gone when the pass runs.
+      const Rung& other = dispatch(problem, Direction::forward, device::Kind::cpu);
+      if (operation.prepare) predicted += static_cast<double>(other.workspace_bytes(problem, Direction::forward));
+      EXPECT_LE(taken, predicted) << rung.name << " " << to_string(phase);
+      EXPECT_GE(taken, 0.75 * predicted) << rung.name << " " << to_string(phase);
+    }
+  }
+}
+
+TEST(AttentionOperation, CountsWhatLivesBetweenThePasses) {
+  const Problem problem{.batch = 8, .seq_q = 1024, .seq_k = 1024, .head_dim = 16};
+  const double tensor = 8 * 1024 * 16 * 4, matrix = 8.0 * 1024 * 1024 * 4, row = 8 * 1024 * 4;
+  const LiveBytes literal = bytes_before_backward(problem, find_autograd_rung("literal"));
+  EXPECT_DOUBLE_EQ(literal.tensors, 4 * tensor);
+  EXPECT_DOUBLE_EQ(literal.kept, 2 * matrix + 2 * row);  // exp, weights; their sums, L
+  EXPECT_DOUBLE_EQ(bytes_before_backward(problem, find_autograd_rung("fused_softmax")).kept, matrix + row);
+  EXPECT_DOUBLE_EQ(bytes_before_backward(problem, find_autograd_rung("flash_tiled")).kept, row);
 }
 
 TEST(AttentionOperation, OfBothPassesTakesTheTimeOfBothByTheImplementationsOwnClock) {

@@ -16,6 +16,27 @@ struct Statement {
   bool against_oracle = false;
 };
 
+struct Param {
+  std::string name;
+  Values values;
+  std::string help;
+  bool closed = false;
+  Values also;
+};
+
+TEST(Ladder, AnAxisGoesOnTakingTheValuesThatOthersStandFor) {
+  const Value fp32 = std::string("fp32"), bf16 = std::string("bf16"), fp64 = std::string("fp64");
+  const std::vector<Param> list{{"seq", {std::int64_t{256}}, "queries"},
+                                {"dtype", {fp32}, "of all", true, {bf16, fp64}}};
+  const std::vector<Axis> axes = axes_of(list, {{"seq", pow2(3, 4)}, {"dtype", {bf16}}});
+  ASSERT_EQ(axes.size(), 2U);
+  EXPECT_EQ(axes[0].values, pow2(3, 4));
+  EXPECT_TRUE(axes[0].also.empty());
+  EXPECT_EQ(axes[1].values, Values{bf16});
+  EXPECT_EQ(axes[1].also, (Values{fp64, fp32}));
+  EXPECT_THROW(axes_of(list, {{"sek", pow2(3, 4)}}), Error);
+}
+
 TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
   const std::vector<Rung> ladder{{"reference", "exact", {DType::f64}},
                                  {"fast", "tiles", {DType::f32, DType::bf16}, true}};

@@ -322,6 +322,28 @@ TEST(OperatorCase, PreparesInputsAfterEveryFill) {
   EXPECT_EQ(run(prepared).failure, "");
 }
 
+TEST(OperatorCase, LeavesAloneWhatPrepareWrites) {
+  OperatorCase kept = doubling();
+  kept.inputs.push_back({.tensor = {"kept", DType::f32, {1}}, .prepared = true});
+  int times = 0, filled = 0;
+  kept.prepare = [&](std::vector<TensorView>& inputs) {
+    if (times++ > 0 && data(inputs[1])[0] != 5) ++filled;
+    data(inputs[1])[0] = 5;
+  };
+  EXPECT_EQ(run(kept).failure, "");
+  EXPECT_GT(times, 1);
+  EXPECT_EQ(filled, 0);
+}
+
+TEST(OperatorCase, CountsWhatACallHoldsAtMost) {
+  OperatorCase hungry = doubling();
+  hungry.call = [right = hungry.call](const Tensors& tensors) {
+    const device::Buffer scratch(1000, "scratch");
+    right(tensors);
+  };
+  EXPECT_DOUBLE_EQ(*run(hungry).metric("peak_bytes").value, 2.0 * 4 * kElements + 1000);
+}
+
 TEST(OperatorCase, BelievesAnotherProcessAboutItsTime) {
   OperatorCase foreign = doubling();
   foreign.self_time = [] { return Nanoseconds(std::chrono::milliseconds(2)); };

@@ -1,6 +1,6 @@
 #include "ops/attention/autograd.hpp"
 
-#include <array>
+#include <vector>
 
 #include "core/text.hpp"
 #include "device/buffer.hpp"
@@ -8,23 +8,6 @@
 
 namespace syslab::attention {
 namespace {
-
-// A rung that keeps L alone is an autograd function as it is.
-AutogradRung keeping_nothing(const Rung& rung) {
-  AutogradRung made;
-  static_cast<ops::RungInfo&>(made) = rung;
-  made.supports = [rung](const Problem& problem) {
-    auto reason = rung.supports(problem, Direction::forward);
-    return reason ? reason : rung.supports(problem, Direction::backward);
-  };
-  made.saved_bytes = [](const Problem&) { return std::size_t{0}; };
-  made.workspace_bytes = rung.workspace_bytes;
-  made.forward = [rung](const Problem& problem, const ForwardArgs& args, ops::Workspace, ops::Workspace workspace,
-                        device::Stream stream) { rung.forward(problem, args, workspace, stream); };
-  made.backward = [rung](const Problem& problem, const BackwardArgs& args, ops::Workspace, ops::Workspace workspace,
-                         device::Stream stream) { rung.backward(problem, args, workspace, stream); };
-  return made;
-}
 
 ops::Workspace lend(const device::Buffer& buffer) { return {buffer.data(), buffer.bytes()}; }
 
@@ -37,8 +20,13 @@ void forward_alone(const AutogradRung& rung, const Problem& p, const ForwardArgs
 }  // namespace
 
 std::span<const AutogradRung> autograd_ladder() {
-  static const std::array<AutogradRung, 3> rungs{literal_rung(), fused_softmax_rung(),
-                                                 keeping_nothing(find_rung("flash_tiled"))};
+  static const std::vector<AutogradRung> rungs = [] {
+    std::vector<AutogradRung> all{literal_rung(), fused_softmax_rung()};
+    for (const Rung& rung : ladder()) {
+      if (rung.name != "reference") all.push_back(as_autograd(rung));
+    }
+    return all;
+  }();
   return rungs;
 }
 
@@ -51,10 +39,27 @@ const AutogradRung& find_autograd_rung(std::string_view name) {
   throw Error(ErrorKind::usage, unknown_name("implementation", name, names));
 }
 
+AutogradRung as_autograd(const Rung& rung) {
+  AutogradRung made;
+  static_cast<ops::RungInfo&>(made) = rung;
+  made.supports = rung.supports;
+  made.saved_bytes = [](const Problem&) { return std::size_t{0}; };
+  made.workspace_bytes = rung.workspace_bytes;
+  made.forward = [rung](const Problem& problem, const ForwardArgs& args, ops::Workspace, ops::Workspace workspace,
+                        device::Stream stream) { rung.forward(problem, args, workspace, stream); };
+  made.backward = [rung](const Problem& problem, const BackwardArgs& args, ops::Workspace, ops::Workspace workspace,
+                         device::Stream stream) { rung.backward(problem, args, workspace, stream); };
+  made.last_call_time = rung.last_call_time;
+  return made;
+}
+
 Rung as_rung(const AutogradRung& from) {
   Rung rung;
   static_cast<ops::RungInfo&>(rung) = from;
-  rung.supports = [from](const Problem& problem, Direction) { return from.supports(problem); };
+  rung.supports = [from](const Problem& problem, Direction direction) {
+    auto reason = from.supports(problem, Direction::forward);
+    return reason || direction == Direction::forward ? reason : from.supports(problem, direction);
+  };
   rung.workspace_bytes = [](const Problem&, Direction) { return std::size_t{0}; };
   rung.forward = [from](const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
     forward_alone(from, p, args, device::Buffer(from.saved_bytes(p), "saved"), stream);

@@ -4,7 +4,8 @@
 //   rung            kept for backward     held at most, forward     held at most, backward
 //   literal         2  exp, weights       4                         6
 //   fused_softmax   1  weights            1                         2
-//   flash_tiled     0  (L: a float a row) 0                         0
+//   naive           0  (L: a float a row) one head's a thread       two of one head a thread
+//   flash_tiled     0  (L)                0                         0
 //
 // `literal` computes what is written, an operation at a time over the whole batch, each into a matrix of its own:
 // scores, scaled, shifted, exp, weights. The gradient of the maximum is left out: it adds 0 in exact arithmetic, and a
@@ -17,7 +18,7 @@
 namespace syslab::attention {
 
 struct AutogradRung : ops::RungInfo {
-  std::function<std::optional<std::string>(const Problem&)> supports;  // both passes
+  std::function<std::optional<std::string>(const Problem&, Direction)> supports;  // as in Rung
   // What lives from the forward pass to the backward pass, beside Q, K, V, O and L.
   std::function<std::size_t(const Problem&)> saved_bytes;
   // What lives during one pass only.
@@ -27,12 +28,16 @@ struct AutogradRung : ops::RungInfo {
   std::function<void(const Problem&, const ForwardArgs&, ops::Workspace saved, ops::Workspace, device::Stream)> forward;
   std::function<void(const Problem&, const BackwardArgs&, ops::Workspace saved, ops::Workspace, device::Stream)>
       backward;
+  std::function<Nanoseconds()> last_call_time;  // as in Rung
 };
 
-// From the most that is kept to the least.
+// From the most that is kept to the least: those above, then the other ladder's but for the reference.
 std::span<const AutogradRung> autograd_ladder();
 // Error(usage) with the nearest names if there is none.
 const AutogradRung& find_autograd_rung(std::string_view name);
+
+// A rung of the other ladder, or of somebody else: it keeps L alone, and is an autograd function as it is.
+AutogradRung as_autograd(const Rung& rung);
 
 // The same as a rung of the other ladder, for laws and the dispatcher's callers: its backward pass runs the forward
 // pass first. Takes its own memory.

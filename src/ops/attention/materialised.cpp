@@ -230,7 +230,7 @@ AutogradRung keeping_matrices(const char* name, const char* teaches, std::int64_
   rung.name = name;
   rung.teaches = teaches;
   rung.dtypes = {DType::f32, DType::bf16, DType::f16};
-  rung.supports = [dtypes = rung.dtypes](const Problem& problem) { return refuse_dtype(dtypes, problem); };
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
   rung.workspace_bytes = [forward, backward](const Problem& p, Direction direction) {
     return bytes_of((direction == Direction::forward ? forward : backward) * matrix(p) + head_floats(p, direction));
   };

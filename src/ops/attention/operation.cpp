@@ -49,48 +49,76 @@ Expectations expect_backward(const Problem& p, const Part& part, const ops::Inpu
   return expected;
 }
 
-ops::Operation forward(const Problem& p, const Rung& rung, const Part& part) {
+ops::Operation forward(const Problem& p, const AutogradRung& rung, const Part& part) {
   ops::Operation made;
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v")};
   made.outputs = {of_queries(p, "out"), of_lse(p)};
-  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::forward));
-  made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out) {
-    rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, workspace.lend(), {});
+  const ops::KeptWorkspace saved(rung.saved_bytes(p)), workspace(rung.workspace_bytes(p, Direction::forward));
+  made.call = [p, rung, saved, workspace](const ops::Inputs& in, const ops::Outputs& out) {
+    rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(), workspace.lend(), {});
   };
   made.expect = [p, part](const ops::Inputs& in) { return expect_forward(p, part, in); };
   return made;
 }
 
-ops::Operation backward(const Problem& p, const Rung& rung, const Part& part) {
+// A backward pass reads what it was left. Nobody writes through this: inputs are watched for changes.
+ops::Workspace workspace_of(const ConstTensorView& view) {
+  return {const_cast<void*>(view.data), static_cast<std::size_t>(view.elements()) * size_of(view.dtype)};
+}
+
+// The forward pass that leaves `saved`, in memory that the backward pass has taken already, where that suffices.
+void make_saved(const Problem& p, const AutogradRung& rung, const std::vector<TensorView>& in,
+                const ops::KeptWorkspace& workspace) {
+  const std::size_t needed = rung.workspace_bytes(p, Direction::forward);
+  device::Buffer own;
+  ops::Workspace lent = workspace.held();
+  if (lent.bytes < needed) {
+    own = device::Buffer(needed, "workspace");
+    lent = {own.data(), own.bytes()};
+  }
+  rung.forward(p, {in[0], in[1], in[2], in[3], in[4]}, workspace_of(in[6]), lent, {});
+}
+
+ops::Operation backward(const Problem& p, const AutogradRung& rung, const Part& part) {
   ops::Operation made;
   made.inputs = {of_queries(p, "q"),   of_keys(p, "k"), of_keys(p, "v"),
                  of_queries(p, "out"), of_lse(p),       of_queries(p, "dout")};
   made.outputs = {of_queries(p, "dq"), of_keys(p, "dk"), of_keys(p, "dv")};
-  const Rung& ours = dispatch(p, Direction::forward, device::Kind::cpu);
-  made.prepare = [p, &ours](std::vector<TensorView>& in) {
-    ours.forward(p, {in[0], in[1], in[2], in[3], in[4]}, {}, {});
-  };
+  made.prepared = {"out", "lse"};
   const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::backward));
-  made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out) {
-    rung.backward(p, {in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1], out[2]}, workspace.lend(), {});
+  const bool keeps = rung.saved_bytes(p) > 0;
+  if (keeps) {
+    made.inputs.push_back({"saved", DType::f32, {static_cast<std::int64_t>(rung.saved_bytes(p) / sizeof(float))}});
+    made.prepared.emplace_back("saved");
+    made.prepare = [p, rung, workspace](std::vector<TensorView>& in) { make_saved(p, rung, in, workspace); };
+  } else {
+    const Rung& ours = dispatch(p, Direction::forward, device::Kind::cpu);
+    made.prepare = [p, &ours](std::vector<TensorView>& in) {
+      ours.forward(p, {in[0], in[1], in[2], in[3], in[4]}, {}, {});
+    };
+  }
+  made.call = [p, rung, workspace, keeps](const ops::Inputs& in, const ops::Outputs& out) {
+    rung.backward(p, {in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1], out[2]},
+                  keeps ? workspace_of(in[6]) : ops::Workspace{}, workspace.lend(), {});
   };
   made.expect = [p, part](const ops::Inputs& in) { return expect_backward(p, part, in, in[5]); };
   return made;
 }
 
-ops::Operation both(const Problem& p, const Rung& rung, const Part& part) {
+ops::Operation both(const Problem& p, const AutogradRung& rung, const Part& part) {
   ops::Operation made;
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v"), of_queries(p, "dout")};
   made.outputs = {of_queries(p, "out"), of_lse(p), of_queries(p, "dq"), of_keys(p, "dk"), of_keys(p, "dv")};
   // One workspace for both passes, as one step of training would have.
-  const ops::KeptWorkspace workspace(
-      std::max(rung.workspace_bytes(p, Direction::forward), rung.workspace_bytes(p, Direction::backward)));
+  const ops::KeptWorkspace saved(rung.saved_bytes(p)),
+      workspace(std::max(rung.workspace_bytes(p, Direction::forward), rung.workspace_bytes(p, Direction::backward)));
   const auto elapsed = std::make_shared<Nanoseconds>();  // by the implementation's own clock, if it has one
-  made.call = [p, rung, workspace, elapsed](const ops::Inputs& in, const ops::Outputs& out) {
+  made.call = [p, rung, saved, workspace, elapsed](const ops::Inputs& in, const ops::Outputs& out) {
     const auto own_time = [&] { return rung.last_call_time ? rung.last_call_time() : Nanoseconds{}; };
-    rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, workspace.lend(), {});
+    rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(), workspace.lend(), {});
     *elapsed = own_time();
-    rung.backward(p, {in[0], in[1], in[2], out[0], out[1], in[3], out[2], out[3], out[4]}, workspace.lend(), {});
+    rung.backward(p, {in[0], in[1], in[2], out[0], out[1], in[3], out[2], out[3], out[4]}, saved.lend(),
+                  workspace.lend(), {});
     *elapsed += own_time();
   };
   if (rung.last_call_time) made.self_time = [elapsed] { return *elapsed; };
@@ -102,7 +130,7 @@ ops::Operation both(const Problem& p, const Rung& rung, const Part& part) {
   return made;
 }
 
-ops::Operation passes(const Problem& p, Phase phase, const Rung& rung, const Part& part) {
+ops::Operation passes(const Problem& p, Phase phase, const AutogradRung& rung, const Part& part) {
   switch (phase) {
     case Phase::forward:
       return forward(p, rung, part);
@@ -119,6 +147,23 @@ std::vector<Direction> directions(Phase phase) {
   return {phase == Phase::forward ? Direction::forward : Direction::backward};
 }
 
+template <typename AnyRung>
+std::optional<std::string> first_refusal(const AnyRung& rung, const Problem& problem, Phase phase) {
+  for (const Direction direction : directions(phase)) {
+    if (auto reason = rung.supports(problem, direction)) return reason;
+  }
+  return std::nullopt;
+}
+
+// What a call takes beside its tensors.
+double room_of(const AutogradRung& rung, const Problem& problem, Phase phase) {
+  std::size_t workspace = 0;
+  for (const Direction direction : directions(phase)) {
+    workspace = std::max(workspace, rung.workspace_bytes(problem, direction));
+  }
+  return static_cast<double>(rung.saved_bytes(problem)) + static_cast<double>(workspace);
+}
+
 }  // namespace
 
 std::string_view to_string(Phase phase) {
@@ -133,25 +178,34 @@ Phase parse_phase(std::string_view text) {
   throw Error(ErrorKind::usage, unknown_name("phase", text, names));
 }
 
-ops::Operation operation(const Problem& problem, Phase phase, const Rung& rung, std::uint64_t seed) {
+ops::Operation operation(const Problem& problem, Phase phase, const AutogradRung& rung, std::uint64_t seed) {
   const Part part{.budget = kOracleBudget, .seed = seed};
   ops::Operation made = passes(problem, phase, rung, part);
   if (!made.self_time) made.self_time = rung.last_call_time;
   made.flops = flops(problem, phase);
   made.bytes = bytes(problem, phase);
-  const Rung& naive = find_rung("naive");
-  if (size_of(problem.dtype) == 2 && rung.name != naive.name &&
-      predicted_bytes(problem, phase, naive.name) - made.bytes <= kMostNaiveBytes) {
+  const AutogradRung& naive = find_autograd_rung("naive");
+  if (size_of(problem.dtype) == 2 && rung.name != naive.name && room_of(naive, problem, phase) <= kMostNaiveBytes) {
     made.naive = passes(problem, phase, naive, part).call;
   }
   return made;
 }
 
+ops::Operation operation(const Problem& problem, Phase phase, const Rung& rung, std::uint64_t seed) {
+  return operation(problem, phase, as_autograd(rung), seed);
+}
+
+std::optional<std::string> refusal(const AutogradRung& rung, const Problem& problem, Phase phase) {
+  return first_refusal(rung, problem, phase);
+}
+
 std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Phase phase) {
-  for (const Direction direction : directions(phase)) {
-    if (auto reason = rung.supports(problem, direction)) return reason;
-  }
-  return std::nullopt;
+  return first_refusal(rung, problem, phase);
+}
+
+LiveBytes bytes_before_backward(const Problem& problem, const AutogradRung& rung) {
+  const double lse = static_cast<double>(of_lse(problem).bytes());
+  return {.tensors = forward_bytes(problem) - lse, .kept = lse + static_cast<double>(rung.saved_bytes(problem))};
 }
 
 double flops(const Problem& problem, Phase phase) {
@@ -171,14 +225,11 @@ double bytes(const Problem& problem, Phase phase) {
 }
 
 double predicted_bytes(const Problem& problem, Phase phase, std::string_view rung) {
-  std::size_t workspace = 0;
-  for (const Rung& one : ladder()) {
-    if (one.name != rung) continue;
-    for (const Direction direction : directions(phase)) {
-      workspace = std::max(workspace, one.workspace_bytes(problem, direction));
-    }
+  const double tensors = phase == Phase::forward ? forward_bytes(problem) : backward_bytes(problem);
+  for (const AutogradRung& one : autograd_ladder()) {
+    if (one.name == rung) return tensors + room_of(one, problem, phase);
   }
-  return bytes(problem, phase) + static_cast<double>(workspace);
+  return tensors;
 }
 
 }  // namespace syslab::attention

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "ops/attention/attention.hpp"
+#include "ops/attention/autograd.hpp"
 #include "ops/operation.hpp"
 
 namespace syslab::attention {
@@ -17,14 +17,27 @@ std::string_view to_string(Phase phase);
 // same ones) and dout; of both, dout. Outputs out, lse; of backward dq, dk, dv; of both, all five. `seed` chooses the
 // part that the oracle computes of large problems. The rung's workspace is lent and kept. In half precision `naive` is
 // set unless the rung is the naive one, or its scores would take more than a gigabyte.
+//
+// Of a rung that keeps more than L, backward has another input, `saved`, which its own forward pass makes together with
+// out and lse; forward and both take that memory with the workspace.
+ops::Operation operation(const Problem& problem, Phase phase, const AutogradRung& rung, std::uint64_t seed);
 ops::Operation operation(const Problem& problem, Phase phase, const Rung& rung, std::uint64_t seed);
 
 // The first reason not to, of the directions that the phase has.
+std::optional<std::string> refusal(const AutogradRung& rung, const Problem& problem, Phase phase);
 std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Phase phase);
+
+// In use when a forward pass has ended and the backward pass has not begun.
+struct LiveBytes {
+  double tensors = 0;  // q, k, v, out
+  double kept = 0;     // lse, and what else the rung saved
+};
+LiveBytes bytes_before_backward(const Problem& problem, const AutogradRung& rung);
 
 double flops(const Problem& problem, Phase phase);
 double bytes(const Problem& problem, Phase phase);  // each input read once, each output written once
-// Inputs and outputs once, and the workspace of the rung of that name; of other implementations no workspace.
+// Inputs and outputs once, and what the autograd rung of that name keeps and works in; of other implementations
+// neither.
 double predicted_bytes(const Problem& problem, Phase phase, std::string_view rung);
 
 }  // namespace syslab::attention

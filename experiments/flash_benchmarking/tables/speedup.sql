@@ -1,0 +1,31 @@
+-- sentence: In {dtype} at head_dim {head_dim}, {implementation} beside attention that holds its scores (`literal`): {at_low} times
+--   as fast at seq {low_seq}, {at_high} times at seq {high_seq}, forward and backward together (protocol {protocol}, {device}).
+-- experiment: flash_benchmarking
+-- columns: dtype|1|s|left; head_dim|1|d|right; implementation|1|code|left; at_low|×|.3g|right; low_seq|1|d|right;
+--   at_high|×|.3g|right; high_seq|1|d|right; protocol|1|s|left; device|1|s|left
+WITH both AS MATERIALIZED (
+  SELECT json_remove(params, '$.seq') AS point, params ->> '$.seq' AS seq, params, implementation, is_mine, world_size,
+         comparability_key, protocol, device, time_ms, run_uid
+    FROM v_measured
+   WHERE experiment = ?1 AND is_good AND params ->> '$.pass' = 'both'
+),
+beside AS (
+  SELECT b.*, l.time_ms / b.time_ms AS speedup
+    FROM both b
+    JOIN both l ON l.params = b.params AND l.world_size = b.world_size AND l.comparability_key = b.comparability_key
+               AND l.protocol = b.protocol AND l.implementation = 'literal' AND NOT l.is_mine
+   WHERE b.implementation NOT IN ('literal', 'fused_softmax', 'naive')
+),
+-- The shortest and the longest sequence that both ran.
+ends AS (
+  SELECT *, first_value(seq) OVER up AS low_seq, first_value(speedup) OVER up AS at_low,
+         row_number() OVER (PARTITION BY point, implementation, is_mine, world_size, comparability_key, protocol
+                                ORDER BY seq DESC) AS place
+    FROM beside
+  WINDOW up AS (PARTITION BY point, implementation, is_mine, world_size, comparability_key, protocol ORDER BY seq)
+)
+SELECT point ->> '$.dtype' AS dtype, point ->> '$.head_dim' AS head_dim, implementation, at_low, low_seq,
+       speedup AS at_high, seq AS high_seq, protocol, device, run_uid
+  FROM ends
+ WHERE place = 1 AND seq > low_seq
+ ORDER BY device, protocol, dtype <> 'bf16', dtype, head_dim, implementation;

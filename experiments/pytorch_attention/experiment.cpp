@@ -1,0 +1,100 @@
+// pytorch_attention: attention that holds its scores, and what it keeps for the backward pass; the question is in
+// README.md beside this file.
+#include "capi/implementation.hpp"
+#include "ops/attention/operation.hpp"
+#include "ops/attention/params.hpp"
+#include "property_tests/attention/laws.hpp"
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "worker/law_case.hpp"
+#include "worker/operation_case.hpp"
+
+namespace syslab {
+namespace {
+
+using attention::Phase;
+
+Phase phase_from(const Params& params) { return attention::parse_phase(params.text("pass")); }
+
+// What is in use when the forward pass has ended: q, k, v, out, lse and what the implementation keeps.
+void tell_memory(worker::CaseContext& context, const attention::Problem& problem, const attention::AutogradRung& rung) {
+  if (rung.last_call_time) {
+    const char* why = "what the implementation keeps is in another process";
+    context.missing_metric("kept_bytes", "B", why);
+    return context.missing_metric("before_backward_bytes", "B", why);
+  }
+  const attention::LiveBytes live = attention::bytes_before_backward(problem, rung);
+  context.metric("kept_bytes", "B", live.kept);
+  context.metric("before_backward_bytes", "B", live.kept + live.tensors);
+}
+
+void run_case(worker::CaseContext& context) {
+  const attention::AutogradRung rung = capi::autograd_implementation(context);
+  if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
+  const attention::Problem problem = attention::problem_from(context.params());
+  const Phase phase = phase_from(context.params());
+  if (const auto reason = attention::refusal(rung, problem, phase)) throw worker::Unsupported(*reason);
+  worker::run_operator_case(
+      context, worker::operator_case_of(attention::operation(problem, phase, rung, context.request().seed)));
+  tell_memory(context, problem, rung);
+}
+
+Value text(const char* value) { return std::string(value); }
+Value number(std::int64_t value) { return value; }
+
+registry::Experiment describe() {
+  const registry::Values kept_and_flash{text("literal"), text("fused_softmax"), text("flash_tiled")};
+  return registry::experiment("pytorch_attention")
+      .title("Attention that holds its scores")
+      .question(
+          "How long do forward and backward of attention with explicit scores take over sequence length and head "
+          "dimension, how much memory is held between them, and where does memory end?")
+      .analogue(
+          "attention in C++, an operation at a time into a matrix each, keeping what a framework's autograd keeps "
+          "(`literal`), and the same with softmax as one operation (`fused_softmax`); no PyTorch is measured")
+      .alias("naive_attention")
+      .problem("2025", "pytorch_attention", 2)
+      .problem("2026", "pytorch_attention", 2)
+      .tags({"attention", "memory"})
+      .protocol("cs336_100")
+      .axes(registry::axes_of(attention::param_list(),
+                              {{"batch", {number(8)}},
+                               {"heads", {number(1)}},
+                               {"seq", {number(256), number(1024), number(4096), number(8192), number(16384)}},
+                               {"head_dim", registry::pow2(4, 7)},
+                               {"causal", {false}}}))
+      .closed_axis("pass", {text("forward"), text("backward")}, "what one timed call is", {text("both")})
+      .preset("smoke", {{"batch", {number(2)}},
+                        {"seq", {number(64), number(128)}},
+                        {"head_dim", {number(16)}},
+                        {"impl", kept_and_flash}})
+      .preset("laptop", {{"seq", registry::pow2(7, 9)}, {"head_dim", {number(64)}}, {"impl", kept_and_flash}})
+      .preset("paper", {{"impl", kept_and_flash}})
+      .preset("beyond", {{"seq", {number(24576), number(32768)}}, {"impl", kept_and_flash}})
+      .implementations(registry::implementations_of(attention::autograd_ladder()))
+      .laws(registry::laws_of(attention::law_list()))
+      .metric("time", "s", "median time of one pass, with its 95 % interval")
+      .metric("time_mean", "s", "mean of the measured passes, as the hand-out asks")
+      .metric("tflops", "TFLOP/s",
+              "forward 4, backward 10 times B·S²·D over the time; pairs that the mask leaves count")
+      .metric("kept_bytes", "B", "what the forward pass leaves for the backward pass beside Q, K, V and O")
+      .metric("before_backward_bytes", "B", "in use just before the backward pass: Q, K, V, O and what is kept")
+      .metric("peak_bytes", "B", "most in use during the pass: inputs, outputs, what is kept and what it works in")
+      .metric("peak_scratch_bytes", "B", "of that, what is taken during the pass")
+      .metric("error_out", "1", "worst |O − reference| where largest beside its bound, tolerance_out")
+      .metric("error_dq", "1", "the same for dQ; error_dk, error_dv and error_lse alike")
+      .accepts_mine()
+      .oom_is_an_answer()
+      .flops([](const Params& params) { return attention::flops(attention::problem_from(params), phase_from(params)); })
+      .bytes([](const Params& params) { return attention::bytes(attention::problem_from(params), phase_from(params)); })
+      .memory([](const Params& params, std::string_view implementation) {
+        return attention::predicted_bytes(attention::problem_from(params), phase_from(params), implementation);
+      })
+      .runs(run_case);
+}
+
+const registry::Experiment kPytorchAttention = describe();
+SYSLAB_EXPERIMENT(kPytorchAttention);
+
+}  // namespace
+}  // namespace syslab

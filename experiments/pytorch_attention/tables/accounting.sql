@@ -1,0 +1,33 @@
+-- sentence: The smallest case that ran out of memory: {implementation}, {pass}, batch {rows} times {seq} queries and keys, head_dim
+--   {head_dim}, {dtype}, on {device} ({why}). {tensors} tensors of B·S·D elements, {tensor_mib} MiB each; {kept} matrices of
+--   B·S² floats kept and {work} worked in, {matrix_gib} GiB each; together {total_gib} GiB, of which the matrices are {share} %.
+-- experiment: pytorch_attention
+-- empty: No case of this experiment ran out of memory.
+-- columns: implementation|1|code|left; pass|1|s|left; rows|1|d|right; seq|1|d|right; head_dim|1|d|right; dtype|1|s|left;
+--   device|1|s|left; why|1|s|left; tensors|1|d|right; tensor_mib|MiB|.4g|right; kept|1|d|right; work|1|d|right;
+--   matrix_gib|GiB|.4g|right; total_gib|GiB|.4g|right; share|%|.3g|right
+WITH counts(implementation, pass, tensors, kept, work) AS (  -- of matrices: src/ops/attention/autograd.hpp
+  VALUES ('literal', 'forward', 4, 2, 2), ('literal', 'backward', 8, 2, 4), ('literal', 'both', 8, 2, 4),
+         ('fused_softmax', 'forward', 4, 1, 0), ('fused_softmax', 'backward', 8, 1, 1), ('fused_softmax', 'both', 8, 1, 1)
+),
+sizes AS (
+  SELECT v.implementation, c.pass, v.params ->> '$.batch' * (v.params ->> '$.heads') AS rows, v.params ->> '$.seq' AS seq,
+         v.params ->> '$.head_dim' AS head_dim, v.params ->> '$.dtype' AS dtype, v.device, v.comparability_key,
+         v.message AS why, c.tensors, c.kept, c.work, iif(v.params ->> '$.dtype' = 'fp32', 4, 2) AS element, v.run_uid
+    FROM v_measured v
+    JOIN counts c ON c.implementation = v.implementation AND c.pass = v.params ->> '$.pass'
+   WHERE v.experiment = ?1 AND v.status = 'oom' AND NOT v.is_mine AND v.params ->> '$.seq_k' IN (0, v.params ->> '$.seq')
+     AND v.params ->> '$.heads_kv' IN (0, v.params ->> '$.heads')
+),
+totals AS (
+  SELECT *, 1.0 * rows * seq * head_dim * element AS tensor, 4.0 * rows * seq * seq AS matrix FROM sizes
+)
+SELECT implementation, pass, rows, seq, head_dim, dtype, device, why, tensors, tensor / 1048576 AS tensor_mib, kept, work,
+       matrix / 1073741824 AS matrix_gib, total / 1073741824 AS total_gib, 100 * (kept + work) * matrix / total AS share,
+       run_uid
+  FROM (SELECT *, tensors * tensor + (kept + work) * matrix AS total,
+               row_number() OVER (PARTITION BY comparability_key ORDER BY tensors * tensor + (kept + work) * matrix,
+                                               implementation DESC, pass) AS place
+          FROM totals)
+ WHERE place = 1
+ ORDER BY device;

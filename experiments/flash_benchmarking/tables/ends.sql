@@ -1,6 +1,5 @@
 -- sentence: {implementation} in {dtype} at head_dim {head_dim} ends before {pass} at seq {seq}: {why} (protocol {protocol}, {device}).
 -- experiment: flash_benchmarking
--- empty: No case of this experiment ran out of memory.
 -- columns: implementation|1|code|left; dtype|1|s|left; head_dim|1|d|right; pass|1|s|left; seq|1|d|right; why|1|s|left;
 --   protocol|1|s|left; device|1|s|left
 SELECT implementation, dtype, head_dim, pass, seq, why, protocol, device, run_uid

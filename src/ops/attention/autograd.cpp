@@ -1,5 +1,8 @@
 #include "ops/attention/autograd.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "core/text.hpp"
@@ -9,12 +12,32 @@
 namespace syslab::attention {
 namespace {
 
-ops::Workspace lend(const device::Buffer& buffer) { return {buffer.data(), buffer.bytes()}; }
+// Cuts one piece of memory into aligned parts: the caller's where that is large enough, else its own.
+class Parts {
+ public:
+  Parts(ops::Workspace lent, std::size_t bytes) {
+    if (lent.bytes < bytes) own_ = device::Buffer(bytes, "workspace");
+    next_ = static_cast<std::byte*>(lent.bytes < bytes ? own_.data() : lent.data);
+  }
+  ops::Workspace take(std::size_t bytes) { return {std::exchange(next_, next_ + aligned(bytes)), bytes}; }
+  static std::size_t aligned(std::size_t bytes) {
+    return (bytes + device::kAlignment - 1) / device::kAlignment * device::kAlignment;
+  }
 
-void forward_alone(const AutogradRung& rung, const Problem& p, const ForwardArgs& args, const device::Buffer& saved,
-                   device::Stream stream) {
-  const device::Buffer workspace(rung.workspace_bytes(p, Direction::forward), "workspace");
-  rung.forward(p, args, lend(saved), lend(workspace), stream);
+ private:
+  device::Buffer own_;
+  std::byte* next_;
+};
+
+TensorSpec like(const ConstTensorView& view) { return {"", view.dtype, view.shape}; }
+
+// What the two passes take that as_rung() makes of one rung: O and L of a forward pass, made to be thrown away, what it
+// saves, and the larger workspace.
+std::size_t bytes_of_both(const AutogradRung& rung, const Problem& p) {
+  const std::int64_t rows = p.batch * p.heads_q * p.seq_q;
+  return Parts::aligned(static_cast<std::size_t>(rows * p.head_dim) * size_of(p.dtype)) +
+         Parts::aligned(static_cast<std::size_t>(rows) * sizeof(float)) + Parts::aligned(rung.saved_bytes(p)) +
+         std::max(rung.workspace_bytes(p, Direction::forward), rung.workspace_bytes(p, Direction::backward));
 }
 
 }  // namespace
@@ -60,21 +83,28 @@ Rung as_rung(const AutogradRung& from) {
     auto reason = from.supports(problem, Direction::forward);
     return reason || direction == Direction::forward ? reason : from.supports(problem, direction);
   };
-  rung.workspace_bytes = [](const Problem&, Direction) { return std::size_t{0}; };
-  rung.forward = [from](const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
-    forward_alone(from, p, args, device::Buffer(from.saved_bytes(p), "saved"), stream);
+  rung.workspace_bytes = [from](const Problem& p, Direction direction) {
+    if (direction == Direction::backward) return bytes_of_both(from, p);
+    return Parts::aligned(from.saved_bytes(p)) + from.workspace_bytes(p, direction);
   };
-  rung.backward = [from](const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream stream) {
-    const device::Buffer saved(from.saved_bytes(p), "saved");
-    // The caller has O and L; these are made anew, to be thrown away.
-    const TensorSpec out{"out", p.dtype, args.out.shape}, lse{"lse", args.lse.dtype, args.lse.shape};
-    const device::Buffer out_memory(out.bytes(), "out"), lse_memory(lse.bytes(), "lse");
-    forward_alone(from, p,
-                  {args.q, args.k, args.v, TensorView(out_memory.data(), out.dtype, out.shape),
-                   TensorView(lse_memory.data(), lse.dtype, lse.shape)},
-                  saved, stream);
-    const device::Buffer workspace(from.workspace_bytes(p, Direction::backward), "workspace");
-    from.backward(p, args, lend(saved), lend(workspace), stream);
+  rung.forward = [from](const Problem& p, const ForwardArgs& args, ops::Workspace lent, device::Stream stream) {
+    const std::size_t saved_bytes = from.saved_bytes(p), bytes = from.workspace_bytes(p, Direction::forward);
+    Parts parts(lent, Parts::aligned(saved_bytes) + bytes);
+    const ops::Workspace saved = parts.take(saved_bytes);
+    from.forward(p, args, saved, parts.take(bytes), stream);
+  };
+  rung.backward = [from](const Problem& p, const BackwardArgs& args, ops::Workspace lent, device::Stream stream) {
+    Parts parts(lent, bytes_of_both(from, p));
+    const TensorSpec out = like(args.out), lse = like(args.lse);
+    const ops::Workspace out_memory = parts.take(out.bytes()), lse_memory = parts.take(lse.bytes()),
+                         saved = parts.take(from.saved_bytes(p)),
+                         rest = parts.take(std::max(from.workspace_bytes(p, Direction::forward),
+                                                    from.workspace_bytes(p, Direction::backward)));
+    from.forward(p,
+                 {args.q, args.k, args.v, TensorView(out_memory.data, out.dtype, out.shape),
+                  TensorView(lse_memory.data, lse.dtype, lse.shape)},
+                 saved, rest, stream);
+    from.backward(p, args, saved, rest, stream);
   };
   return rung;
 }

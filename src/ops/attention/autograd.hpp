@@ -40,7 +40,7 @@ const AutogradRung& find_autograd_rung(std::string_view name);
 AutogradRung as_autograd(const Rung& rung);
 
 // The same as a rung of the other ladder, for laws and the dispatcher's callers: its backward pass runs the forward
-// pass first. Takes its own memory.
+// pass first, in the workspace that it is lent.
 Rung as_rung(const AutogradRung& rung);
 
 }  // namespace syslab::attention

@@ -1,5 +1,5 @@
 // `literal` and `fused_softmax`: matrices of scores of the whole batch, written and read again an operation at a time.
-// Products go head by head through BLAS, what is done to each element goes through loops over rows.
+// Products go head by head through BLAS, in blocks of rows, what is done to each element goes through loops over rows.
 #include "ops/attention/materialised.hpp"
 
 #include <algorithm>
@@ -63,6 +63,26 @@ void for_heads(const Problem& p, const Body& body) {
   }
 }
 
+// device::sgemm, on threads where there is enough to do. Rows of C are cut into blocks that do not depend on the
+// threads, each multiplied by one: so neither do the bits of the result.
+void multiply(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
+              const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
+              std::int64_t ldc) {
+  constexpr std::int64_t kRows = 128;
+  constexpr double kFlopsOfAThread = 0x1p25;  // as threads_worth()
+  const std::int64_t blocks = (m + kRows - 1) / kRows;
+  const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const auto threads = static_cast<int>(std::clamp(flops / kFlopsOfAThread, 1.0, static_cast<double>(blocks)));
+  device::parallel_for(
+      blocks,
+      [&](std::int64_t block, int) {
+        const std::int64_t row = block * kRows;
+        device::sgemm(transpose_a, transpose_b, std::min(kRows, m - row), n, k, alpha,
+                      a + (transpose_a ? row : row * lda), lda, b, ldb, beta, c + row * ldc, ldc);
+      },
+      threads);
+}
+
 // scores = factor·left·rightᵀ, head by head; left has rows of queries, right of keys.
 void products(const Problem& p, const ConstTensorView& left, const ConstTensorView& right, float factor, Floats scratch,
               float* scores) {
@@ -70,8 +90,8 @@ void products(const Problem& p, const ConstTensorView& left, const ConstTensorVi
   for_heads(p, [&](const Place& at) {
     load_floats(left, at.batch, at.head, queries);
     load_floats(right, at.batch, at.group, keys);
-    device::sgemm(false, true, p.seq_q, p.seq_k, p.head_dim, factor, queries, p.head_dim, keys, p.head_dim, 0.0F,
-                  scores + at.index * p.seq_q * p.seq_k, p.seq_k);
+    multiply(false, true, p.seq_q, p.seq_k, p.head_dim, factor, queries, p.head_dim, keys, p.head_dim, 0.0F,
+             scores + at.index * p.seq_q * p.seq_k, p.seq_k);
   });
 }
 
@@ -81,8 +101,8 @@ void times_keys(const Problem& p, const float* weights, const ConstTensorView& o
   float *keys = scratch.take(key_floats(p)), *sum = scratch.take(query_floats(p));
   for_heads(p, [&](const Place& at) {
     load_floats(other, at.batch, at.group, keys);
-    device::sgemm(false, false, p.seq_q, p.head_dim, p.seq_k, factor, weights + at.index * p.seq_q * p.seq_k, p.seq_k,
-                  keys, p.head_dim, 0.0F, sum, p.head_dim);
+    multiply(false, false, p.seq_q, p.head_dim, p.seq_k, factor, weights + at.index * p.seq_q * p.seq_k, p.seq_k, keys,
+             p.head_dim, 0.0F, sum, p.head_dim);
     store_floats(sum, to, at.batch, at.head);
   });
 }
@@ -94,8 +114,8 @@ void turned_times_queries(const Problem& p, const float* weights, const ConstTen
   const std::int64_t per_group = p.heads_q / p.heads_kv;
   for_heads(p, [&](const Place& at) {
     load_floats(other, at.batch, at.head, queries);
-    device::sgemm(true, false, p.seq_k, p.head_dim, p.seq_q, factor, weights + at.index * p.seq_q * p.seq_k, p.seq_k,
-                  queries, p.head_dim, at.head % per_group == 0 ? 0.0F : 1.0F, sum, p.head_dim);
+    multiply(true, false, p.seq_k, p.head_dim, p.seq_q, factor, weights + at.index * p.seq_q * p.seq_k, p.seq_k,
+             queries, p.head_dim, at.head % per_group == 0 ? 0.0F : 1.0F, sum, p.head_dim);
     if (at.head % per_group == per_group - 1) store_floats(sum, to, at.batch, at.group);
   });
 }

@@ -85,8 +85,9 @@ Heard WorkerProcess::next(Clock::time_point deadline, Watch& watch) {
                                        {watch.interruption().fd(), POLLIN, 0},
                                        {process_.error_output(), POLLIN, 0}}};
     const int ready = ::poll(wait.data(), errors_open_ ? 3 : 2, static_cast<int>(wait_ms));
-    if (ready == 0 && process_.poll()) return {State::gone, {}};
     if (ready > 0 && errors_open_ && wait[2].revents != 0) errors_open_ = errors_.drain();
+    if (ready > 0 && wait[0].revents != 0) continue;  // its last words come before its end
+    if (process_.poll()) return {State::gone, {}};
   }
 }
 

@@ -22,6 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kDyingTime{2000};  // from the end of its pipe to its own end
+constexpr std::int64_t kTickMs =
+    250;  // a worker that dies while a child of it holds its pipe open is noticed at a tick
 
 SpawnOptions spawn_options(const ForeignOptions& options, int shared_fd) {
   SpawnOptions spawn;
@@ -112,12 +114,16 @@ Json ForeignWorker::exchange(const Json& message, std::chrono::milliseconds time
       process_.kill_group(SIGKILL);
       throw Error(ErrorKind::comm, broken_);
     }
+    const bool ended = process_.poll().has_value();  // before looking at the pipe: its answer comes before its end
     std::array<struct pollfd, 2> wait{{{process_.from_child(), POLLIN, 0}, {process_.error_output(), POLLIN, 0}}};
-    const int ready = ::poll(wait.data(), errors_open ? 2 : 1, static_cast<int>(std::min<long>(left, 1L << 30)));
+    const int ready = ::poll(wait.data(), errors_open ? 2 : 1, ended ? 0 : static_cast<int>(std::min(left, kTickMs)));
     if (ready < 0 && errno != EINTR) throw_errno(ErrorKind::comm, "wait for a worker", errno, "poll");
-    if (ready <= 0) continue;
+    if (ready < 0) continue;
     if (errors_open && wait[1].revents != 0) errors_open = errors_.drain();
-    if (wait[0].revents == 0) continue;
+    if (wait[0].revents == 0) {
+      if (ended) fail_dead(doing);
+      continue;
+    }
     try {
       const FrameReader::Result result = reader_.read(std::chrono::milliseconds(0));
       if (result.state == FrameReader::State::end) fail_dead(doing);

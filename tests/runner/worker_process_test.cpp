@@ -58,6 +58,17 @@ TEST(WorkerProcess, IsLateWhenTheDeadlinePassesAndStillListens) {
   EXPECT_EQ(types_of_case(worker, watch).back(), "end");
 }
 
+// The child's words come faster than any tick of ours.
+TEST(WorkerProcess, IsGoneWhenItDiesThoughAChildOfItHoldsItsPipesAndTalks) {
+  const Interruption interruption;
+  Watch watch(interruption);
+  WorkerProcess worker({{"sh", "-c", "(while :; do echo here >&2; sleep 0.02; done) & exit 3"}, {}});
+  const auto began = Clock::now();
+  EXPECT_EQ(worker.next(began + 20s, watch).state, State::gone);
+  EXPECT_LT(Clock::now() - began, 4s);  // not at the next heartbeat only
+  EXPECT_EQ(worker.bury().exit.describe(), "exit code 3");
+}
+
 TEST(WorkerProcess, IsLateThoughItNeverStopsTalking) {
   const Interruption interruption;
   Watch watch(interruption);

@@ -292,6 +292,24 @@ TEST(ForeignWorker, ACallThatHangsIsStopped) {
   expect_contains(failure([&] { attention.forward(worker, kFull); }, ErrorKind::comm), "was stopped");
 }
 
+TEST(ForeignWorker, ADeathIsNoticedThoughAChildHoldsThePipesAndTalks) {
+  ForeignOptions options = scripted(R"(
+import subprocess
+subprocess.Popen(['sh', '-c', 'while :; do echo here >&2; sleep 0.02; done'])
+os._exit(3)
+)");
+  options.call_timeout = 30s;
+  ForeignWorker worker(options);
+  Attention attention;
+  expect_contains(failure([&] { attention.forward(worker, kFull); }, ErrorKind::comm), "exit code 3");
+}
+
+TEST(ForeignWorker, AnAnswerFromAWorkerThatEndsAtOnceIsTaken) {
+  ForeignWorker worker(scripted("reply({'type': 'returned', 'elapsed_ns': 1}); os._exit(0)"));
+  Attention attention;
+  EXPECT_EQ(attention.forward(worker, kFull), Nanoseconds(1));
+}
+
 TEST(ForeignWorker, AnUnwrittenOutputKeepsTheCallersPoison) {
   ForeignWorker worker(scripted("reply({'type': 'returned', 'elapsed_ns': 1})"));
   Attention attention;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,10 @@ namespace syslab::cli {
 namespace {
 
 std::string contents_of(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' is a folder; name the logs in it", file));
+  }
   std::ifstream stream(file, std::ios::binary);
   std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   if (!stream || text.empty()) throw Error(ErrorKind::usage, fmt::format("'{}' cannot be read, or is empty", file));

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/import_rules.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/ids.hpp"
@@ -26,6 +29,35 @@ std::string text_of(const Json& json, const char* key, const std::string& otherw
   if (!found->is_string())
     throw Error(ErrorKind::usage, fmt::format("'{}' must be a text, found {}", key, found->dump()));
   return found->get<std::string>();
+}
+
+// A seed is 64 bits as a decimal text, or a number.
+std::string seed_of(const Json& json) {
+  const auto found = json.find("seed");
+  if (found == json.end() || found->is_null()) return "0";
+  if (found->is_number_unsigned()) return found->dump();
+  if (found->is_string()) {
+    const auto& digits = found->get_ref<const std::string&>();
+    std::uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
+    if (error == std::errc{} && end == digits.data() + digits.size()) return std::to_string(seed);
+  }
+  throw Error(ErrorKind::usage,
+              fmt::format("'seed' must be an unsigned 64-bit number as text, found {}", found->dump()));
+}
+
+int world_size_of(const Json& json) {
+  const auto found = json.find("world_size");
+  if (found == json.end() || found->is_null()) return 1;
+  const std::int64_t size = found->is_number_integer() ? found->get<std::int64_t>() : 0;
+  if (size >= 1 && size <= INT32_MAX) return static_cast<int>(size);
+  throw Error(ErrorKind::usage,
+              fmt::format("'world_size' must be a whole number of at least 1, found {}", found->dump()));
+}
+
+UtcTime time_of(const Json& json, const char* key, UtcTime otherwise) {
+  const std::string text = text_of(json, key);
+  return text.empty() ? otherwise : utc_time(key, text);
 }
 
 Json object_of(const Json& json, const char* key) {
@@ -74,7 +106,7 @@ Params params_of(const Experiment& experiment, const Json& given) {
 class Reader {
  public:
   Reader(const registry::Registry& registry, std::string_view text)
-      : registry_(registry), digest_(sha256_hex(text)), now_(utc_now()) {
+      : registry_(registry), digest_(sha256_hex(text)), now_(utc_time("now", utc_now())) {
     set_run(Json::object());
   }
 
@@ -107,8 +139,8 @@ class Reader {
     run.verb = "import";
     run.label = text_of(line, "label");
     run.author = text_of(line, "author");
-    run.root_seed = text_of(line, "seed", "0");
-    started_at_ = text_of(line, "started_at", now_);
+    run.root_seed = seed_of(line);
+    run_began_ = time_of(line, "started_at", now_);
     Json protocol = object_of(line, "protocol");
     if (!protocol.contains("name")) protocol["name"] = "imported";
     run.protocol_json = protocol.dump();
@@ -137,13 +169,15 @@ class Reader {
     row.implementation.is_mine = true;
     row.implementation.language = text_of(line, "language", "unknown");
     row.implementation.digest = text_of(line, "digest", "log " + digest_);
-    row.world_size = line.value("world_size", 1);
+    row.world_size = world_size_of(line);
     row.task = "measure";
-    row.seed = text_of(line, "seed", "0");
+    row.seed = seed_of(line);
     read_.plan.push_back(std::move(row));
     store::AttemptRow attempt;
     attempt.plan_seq = read_.plan.back().seq;
-    attempt.started_at = text_of(line, "started_at", started_at_);
+    case_began_ = time_of(line, "started_at", run_began_);
+    attempt.started_at = to_text(case_began_);
+    experiment_ = &experiment;
     read_.attempts.push_back(std::move(attempt));
     facts_ = {{"imported", true}};
     open_ = true;
@@ -157,17 +191,25 @@ class Reader {
       const worker::EndRecord believed = runner::believed(*end, attempt.records);
       attempt.status = believed.status;
       attempt.detail = believed.detail;
-      attempt.ended_at = text_of(line, "ended_at", attempt.started_at);
+      const UtcTime ended = time_of(line, "ended_at", case_began_);
+      if (ended < case_began_) {
+        throw Error(ErrorKind::usage,
+                    fmt::format("the case ended at {}, before it began at {}", to_text(ended), attempt.started_at));
+      }
+      attempt.ended_at = to_text(ended);
       attempt.facts_json = facts_.dump();
       open_ = false;
     } else {
+      check_record(record, *experiment_, read_.plan.back().world_size);
       attempt.records.push_back(std::move(record));
     }
   }
 
   const registry::Registry& registry_;
   ImportedRun read_;
-  std::string digest_, now_, started_at_;
+  std::string digest_;
+  UtcTime now_, run_began_, case_began_;
+  const Experiment* experiment_ = nullptr;  // of the open case
   Json facts_;
   bool open_ = false;  // a case has begun and not ended
 };

@@ -47,6 +47,16 @@ std::string difference_of_builds(const store::Store& store, const store::StoredR
   return fmt::format("revision {} with {}, this has {}", here.git_sha.substr(0, 12), tree(diff), tree(here.git_diff));
 }
 
+// Only what `run` and `check` plan can be finished case by case.
+void require_resumable(const store::StoredRun& run) {
+  if (run.verb == "run" || run.verb == "check") return;
+  throw Error(
+      ErrorKind::usage,
+      run.verb == "import"
+          ? fmt::format("run {} was measured by another program and imported; only that program can go on", run.uid)
+          : fmt::format("run {} is of `{}`, whose launches count only together; make a new one", run.uid, run.verb));
+}
+
 store::StoredRun find_run(const store::Store& store, const std::string& name) {
   const std::optional<store::StoredRun> run = store.find_run(name);
   if (run) return *run;
@@ -63,6 +73,7 @@ Exit execute(const Context& context, const ResumeOptions& options) {
   require_database(context);
   store::Store store = open_for_writing(context);
   const store::StoredRun run = find_run(store, options.run);
+  require_resumable(run);
   const std::string other_build = difference_of_builds(store, run);
   if (!other_build.empty() && !options.force) {
     throw Error(ErrorKind::usage, fmt::format("run {} was made by {}; build that, make a new run, or mix the results "

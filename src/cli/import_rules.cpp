@@ -1,0 +1,126 @@
+#include "cli/import_rules.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <span>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+
+namespace syslab::cli {
+namespace {
+
+using namespace std::chrono;
+
+[[noreturn]] void refuse(const std::string& why) { throw Error(ErrorKind::usage, why); }
+
+// The digits at `at`, as a number; nothing where one of them is no digit.
+std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
+  int value = 0;
+  const char* begin = text.data() + at;
+  const bool all =
+      at + count <= text.size() && std::all_of(begin, begin + count, [](char c) { return c >= '0' && c <= '9'; });
+  if (!all) return std::nullopt;
+  std::from_chars(begin, begin + count, value);
+  return value;
+}
+
+// "2026-05-01T12:34:56" and then ".789Z", ".789123456Z" or "Z".
+std::optional<UtcTime> parse(std::string_view text) {
+  constexpr std::string_view kForm = "0000-00-00T00:00:00";
+  if (text.size() <= kForm.size() || text.back() != 'Z') return std::nullopt;
+  for (std::size_t i = 0; i < kForm.size(); ++i) {
+    if (kForm[i] != '0' && text[i] != kForm[i]) return std::nullopt;
+  }
+  const auto year_of = digits(text, 0, 4), month_of = digits(text, 5, 2), day_of = digits(text, 8, 2);
+  const auto hour = digits(text, 11, 2), minute = digits(text, 14, 2), second = digits(text, 17, 2);
+  if (!year_of || !month_of || !day_of || !hour || !minute || !second) return std::nullopt;
+  const year_month_day date(year(*year_of), month(static_cast<unsigned>(*month_of)),
+                            day(static_cast<unsigned>(*day_of)));
+  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
+  std::string fraction;
+  if (text.size() > kForm.size() + 1) {
+    fraction = text.substr(kForm.size() + 1, text.size() - kForm.size() - 2);
+    if (text[kForm.size()] != '.' || fraction.empty() || fraction.size() > 9) return std::nullopt;
+  }
+  fraction.resize(std::max<std::size_t>(fraction.size(), 3), '0');
+  const auto thousandths = digits(fraction, 0, 3);
+  if (!thousandths || !digits(fraction, 3, fraction.size() - 3)) return std::nullopt;
+  return sys_days(date) + hours(*hour) + minutes(*minute) + seconds(*second) + milliseconds(*thousandths);
+}
+
+void check_rank(int rank, int world_size) {
+  if (rank >= world_size) {
+    refuse(fmt::format("rank {} of a case whose 'world_size' is {}; ranks count from 0", rank, world_size));
+  }
+}
+
+// A metric or series of a declared name is in the declared unit: tables do not convert.
+void check_unit(const registry::Experiment& experiment, const std::string& name, const std::string& unit) {
+  for (const registry::Metric& metric : experiment.metrics) {
+    if (metric.name != name || metric.unit == unit) continue;
+    refuse(fmt::format("'{}' of {} is in '{}', found '{}'; convert it", name, experiment.id, metric.unit, unit));
+  }
+}
+
+void check_times(const std::string& name, const std::string& unit, std::span<const double> values) {
+  if (unit != "s") return;
+  const bool zero_is_wrong = name == "time";
+  for (const double value : values) {
+    if (value < 0 || (zero_is_wrong && value == 0)) refuse(fmt::format("'{}' took {} s: no time is that", name, value));
+  }
+}
+
+}  // namespace
+
+UtcTime utc_time(const char* key, std::string_view text) {
+  const std::optional<UtcTime> time = parse(text);
+  if (!time) {
+    refuse(fmt::format("'{}' must be a time in UTC such as 2026-05-01T12:34:56.789Z, found '{}'", key, text));
+  }
+  if (*time < UtcTime{}) refuse(fmt::format("'{}' is {}, before 1970", key, text));
+  if (const std::string now = utc_now(); *time > *parse(now) + days(1)) {
+    refuse(fmt::format("'{}' is {}, in the future: it is {} here", key, text, now));
+  }
+  return *time;
+}
+
+std::string to_text(UtcTime time) {
+  const auto whole = floor<seconds>(time);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:03d}Z", fmt::gmtime(system_clock::to_time_t(whole)),
+                     (time - whole).count());
+}
+
+void check_record(const worker::Record& record, const registry::Experiment& experiment, int world_size) {
+  if (const auto* metric = std::get_if<worker::MetricRecord>(&record)) {
+    check_rank(metric->rank, world_size);
+    check_unit(experiment, metric->name, metric->unit);
+    if (metric->value) check_times(metric->name, metric->unit, std::array{*metric->value});
+    if (metric->low && metric->high && *metric->low > *metric->high) {
+      refuse(
+          fmt::format("the interval of '{}' begins at {} and ends at {}", metric->name, *metric->low, *metric->high));
+    }
+    if (metric->value &&
+        ((metric->low && *metric->value < *metric->low) || (metric->high && *metric->value > *metric->high))) {
+      refuse(fmt::format("the value of '{}', {}, lies outside its own interval", metric->name, *metric->value));
+    }
+  } else if (const auto* sample = std::get_if<worker::SampleRecord>(&record)) {
+    check_rank(sample->rank, world_size);
+    check_unit(experiment, sample->series, sample->unit);
+    check_times(sample->series, sample->unit, sample->values);
+  } else if (const auto* check = std::get_if<worker::CheckRecord>(&record)) {
+    if (!(check->fraction_checked >= 0 && check->fraction_checked <= 1)) {
+      refuse(fmt::format("'fraction_checked' must be from 0 to 1, found {}", check->fraction_checked));
+    }
+    if (check->cases_run < 0) refuse(fmt::format("'cases_run' must not be negative, found {}", check->cases_run));
+  } else if (const auto* memory = std::get_if<worker::MemoryEventRecord>(&record)) {
+    check_rank(memory->rank, world_size);
+  }
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,26 @@
+// What a log of another program must keep to beyond the protocol's syntax, so that its numbers mean what ours do in
+// tables. Everything throws Error(usage) with what was found.
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "registry/registry.hpp"
+#include "worker/protocol.hpp"
+
+namespace syslab::cli {
+
+using UtcTime = std::chrono::sys_time<std::chrono::milliseconds>;
+
+// "2026-05-01T12:34:56.789Z", with up to nine digits of a second or none; `key` names it in the message. Neither before
+// 1970 nor more than a day ahead of this machine's clock: an attempt of the future would stay the newest for ever.
+UtcTime utc_time(const char* key, std::string_view text);
+// As the store writes times, with milliseconds: they are compared as texts.
+std::string to_text(UtcTime time);
+
+// Ranks within the case's world; declared metrics in their declared units; intervals around their values; times that
+// can be times.
+void check_record(const worker::Record& record, const registry::Experiment& experiment, int world_size);
+
+}  // namespace syslab::cli

@@ -18,6 +18,11 @@ Exit execute(const Context& context, const MergeOptions& options) {
     if (std::filesystem::equivalent(file, context.global.database, ignored)) {
       throw Error(ErrorKind::usage, fmt::format("'{}' is the database that the others are merged into", file));
     }
+    try {  // all are looked at before anything is written
+      store::Store::open(file, store::Mode::read_only);
+    } catch (const Error& error) {
+      throw Error(ErrorKind::usage, fmt::format("cannot merge '{}': {}", file, error.what()));
+    }
   }
   store::Store store = open_for_writing(context);
   Json merged = Json::array();

@@ -20,6 +20,7 @@ struct Candidate {
   bool pinned = false;
   double age_s = 0;
   bool kept = false;
+  std::string needed_by = {};  // a kept run whose comparisons this one is part of
 };
 
 std::vector<Candidate> candidates(const store::Store& store) {
@@ -37,6 +38,39 @@ std::vector<Candidate> candidates(const store::Store& store) {
                     .age_s = row[5].real});
   }
   return runs;
+}
+
+// Runs whose comparisons are made of attempts of another run, or repeat another run's, each with that other.
+std::vector<std::pair<std::string, std::string>> needs(const store::Store& store) {
+  const store::ResultSet found = store.query(
+      "SELECT r.uid, o.uid FROM comparison c JOIN run r ON r.id = c.run_id"
+      "  JOIN comparison_attempt x ON x.comparison_id = c.id JOIN attempt a ON a.id = x.attempt_id"
+      "  JOIN run o ON o.id = a.run_id WHERE o.id <> r.id"
+      " UNION SELECT r.uid, o.uid FROM comparison c JOIN run r ON r.id = c.run_id"
+      "  JOIN comparison f ON f.uid = c.confirms JOIN run o ON o.id = f.run_id WHERE o.id <> r.id");
+  std::vector<std::pair<std::string, std::string>> pairs;
+  for (const auto& row : found.rows) pairs.emplace_back(row[0].text, row[1].text);
+  return pairs;
+}
+
+// A verdict is worth what it was made of: what a kept run's comparisons refer to is kept with it.
+void keep_what_is_needed(std::vector<Candidate>& runs, const std::vector<std::string>& dropped,
+                         const store::Store& store) {
+  const auto pairs = needs(store);
+  const auto find = [&](const std::string& uid) { return std::ranges::find(runs, uid, &Candidate::uid); };
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& [run, needed] : pairs) {
+      if (!find(run)->kept || find(needed)->kept) continue;
+      if (std::ranges::find(dropped, needed) != dropped.end()) {
+        throw Error(ErrorKind::usage, fmt::format("run {} is part of a comparison of run {}, which is kept; drop that "
+                                                  "one, too, or neither",
+                                                  needed, run));
+      }
+      find(needed)->kept = more = true;
+      find(needed)->needed_by = run;
+    }
+  }
 }
 
 // Newest first in `runs`. What is named, recent or pinned stays; without any rule everything does.
@@ -61,10 +95,14 @@ void choose(std::vector<Candidate>& runs, const PruneOptions& options, const sto
     if (is_dropped && run.pinned) {
       throw Error(ErrorKind::usage, fmt::format("run {} is pinned; a pinned run is kept", run.uid));
     }
+    if (is_dropped && is_named) {
+      throw Error(ErrorKind::usage, fmt::format("run {} is in --run and in --drop; leave it out of one", run.uid));
+    }
     run.kept = run.pinned ||
                (!is_dropped && (!any_rule || is_named || place < options.keep.value_or(0) || run.age_s < youngest_s));
     ++place;
   }
+  keep_what_is_needed(runs, dropped, store);
 }
 
 // Written beside its place and renamed once it is whole.
@@ -89,8 +127,8 @@ void write_copy(const fs::path& source, const fs::path& target, const std::vecto
 }
 
 Json to_json(const Candidate& run) {
-  return {{"run", run.uid},     {"verb", run.verb},     {"started_at", run.started_at},
-          {"label", run.label}, {"pinned", run.pinned}, {"kept", run.kept}};
+  return {{"run", run.uid},       {"verb", run.verb}, {"started_at", run.started_at}, {"label", run.label},
+          {"pinned", run.pinned}, {"kept", run.kept}, {"needed_by", run.needed_by}};
 }
 
 }  // namespace
@@ -113,8 +151,9 @@ Exit execute(const Context& context, const PruneOptions& options) {
     if (run.kept) kept.push_back(run.uid);
     list.push_back(to_json(run));
     if (!context.console.json()) {
-      context.console.print(fmt::format("{}  {}  {:8} {}{}{}\n", run.kept ? "keep" : "drop", run.uid, run.verb,
+      context.console.print(fmt::format("{}  {}  {:8} {}{}{}{}\n", run.kept ? "keep" : "drop", run.uid, run.verb,
                                         run.started_at, run.pinned ? "  pinned" : "",
+                                        run.needed_by.empty() ? "" : "  part of a comparison of " + run.needed_by,
                                         run.label.empty() ? "" : "  " + run.label));
     }
   }

@@ -116,6 +116,75 @@ class Submissions(Lab):
         self.folder.joinpath("torn.jsonl").write_text('{"type":"run"}\n{"type":"ca')
         self.assertIn("line 2", self.syslab("import", "torn.jsonl", expect=2).stderr)
 
+    def test_numbers_that_cannot_be_are_refused_with_their_line(self):
+        whole = self.params()
+        case = {"params": whole}
+
+        def spoilt(line, **changes):
+            lines = log_lines(case=case)
+            lines[line].update(changes)
+            return self.write_log(lines)
+
+        run, of_case, check, sample, metric, end = range(6)
+        for place, changes, reason in (
+                (run, {"started_at": "yesterday"}, "must be a time in UTC"),
+                (run, {"started_at": "2026-02-29T10:00:00Z"}, "must be a time in UTC"),
+                (run, {"started_at": "2026-02-28T24:00:00Z"}, "must be a time in UTC"),
+                (run, {"started_at": "2026-02-28T10:00:00.Z"}, "must be a time in UTC"),
+                (run, {"started_at": "2026-02-28 10:00:00Z"}, "must be a time in UTC"),
+                (of_case, {"started_at": "2999-01-01T00:00:00Z"}, "in the future"),
+                (of_case, {"started_at": "1969-12-31T23:59:59Z"}, "before 1970"),
+                (end, {"ended_at": "2001-01-01T00:00:00Z"}, "before it began"),
+                (run, {"seed": "abc"}, "'seed'"),
+                (of_case, {"seed": "-1"}, "'seed'"),
+                (of_case, {"world_size": 0}, "at least 1"),
+                (of_case, {"world_size": 1.5}, "'world_size'"),
+                (check, {"fraction_checked": 7}, "'fraction_checked'"),
+                (check, {"cases_run": -1}, "'cases_run'"),
+                (sample, {"rank": 1}, "rank 1 of a case"),
+                (sample, {"values": [1e-4, 0, 1e-4]}, "no time is that"),
+                (sample, {"unit": "ms"}, "is in 's'"),
+                (metric, {"unit": "ms"}, "is in 's'"),
+                (metric, {"value": -1, "low": None, "high": None}, "no time is that"),
+                (metric, {"low": 1.2e-4, "high": 1e-4}, "begins at"),
+                (metric, {"value": 1}, "outside its own interval")):
+            with self.subTest(changes):
+                done = self.syslab("import", spoilt(place, **changes), expect=2)
+                self.assertIn(reason, done.stderr)
+                self.assertIn(f"line {place + 1}: ", done.stderr)
+                self.assertFalse(self.db.exists())
+        self.assertIn("is a folder", self.syslab("import", self.folder, expect=2).stderr)
+        self.syslab("import", spoilt(run, started_at="2026-02-28T23:59:59.1234Z", seed=7, world_size=None))
+        self.assertEqual(self.sql("SELECT a.started_at, a.ended_at, r.root_seed FROM v_attempt a JOIN run r ON r.id = a.run_id"),
+                         [("2026-02-28T23:59:59.123Z", "2026-02-28T23:59:59.123Z", "7")])
+
+    def test_an_imported_run_is_not_resumed(self):
+        lines = log_lines(case={"params": self.params()})
+        lines[-1]["status"] = "crashed"
+        self.syslab("import", self.write_log(lines))
+        self.assertIn("imported", self.syslab("resume", "--failed", "--force", expect=2).stderr)
+
+    def test_prune_keeps_what_a_kept_verdict_was_made_of(self):
+        small = ("-a", "rows=64", "-a", "pass=forward", "-a", "dtype=fp32", "-a", "dim=32", "--impl", "naive", "--laws",
+                 "none", "--protocol", "quick", "--launches", "3")
+        self.syslab("run", "weighted_sum", *small)
+        self.syslab("gate", "--against", "latest", "--launches", "3", expect=None)
+        ((first, gate),) = self.sql("SELECT (SELECT uid FROM run WHERE verb = 'run'), (SELECT uid FROM run WHERE verb = 'gate')")
+        told = {run["run"]: (run["kept"], run["needed_by"]) for run in self.json("prune", "--keep", "1", "-o", "small.db")["runs"]}
+        self.assertEqual(told, {gate: (True, ""), first: (True, gate)})
+        count = "SELECT count(*) FROM comparison_attempt"
+        self.assertEqual(self.sql(count, db=self.folder / "small.db"), self.sql(count))
+        self.assertIn("part of a comparison", self.syslab("prune", "--drop", first, expect=2).stderr)
+        self.assertIn("leave it out of one", self.syslab("prune", "--drop", first, "--run", first, expect=2).stderr)
+        self.assertEqual([run["kept"] for run in self.json("prune", "--drop", first, "--drop", gate)["runs"]], [False] * 2)
+
+    def test_merge_looks_at_every_file_before_it_takes_one(self):
+        theirs = self.folder / "theirs.db"
+        self.syslab("run", "selftest_empty", "--laws", "none", "--protocol", "quick", "--db", theirs)
+        (self.folder / "torn.db").write_text("no database")
+        self.assertIn("torn.db", self.syslab("merge", theirs, "torn.db", expect=2).stderr)
+        self.assertFalse(self.db.exists())
+
     def test_prune_copies_what_is_kept_and_leaves_the_old_file_alone(self):
         for _ in range(3):
             self.syslab("run", "selftest_empty", "--laws", "none", "--protocol", "quick")

@@ -42,6 +42,10 @@ Value axis_value(const Experiment& experiment, const Axis& axis, const std::stri
                                               experiment.id, type_name(axis.values.front()), text, texts(axis.values)));
   }
   if (axis.accepts(*value)) return *value;
+  if (!axis.closed) {  // of an open axis any value of its type, but none below zero where all that are declared are not
+    throw Error(ErrorKind::usage, fmt::format("axis '{}' of {} takes nothing below 0, not '{}' (declared: {})",
+                                              axis.name, experiment.id, text, texts(axis.values)));
+  }
   std::vector<std::string> known;
   for (const Values* values : {&axis.values, &axis.also}) {
     for (const Value& one : *values) known.push_back(to_string(one));

@@ -36,7 +36,7 @@ struct Axis {
   bool closed = false;
   Values also;
 
-  bool accepts(const Value& value) const;  // of the axis' type and, when closed, among its values
+  bool accepts(const Value& value) const;  // of its type; closed: one of its values; negative only where one of them is
 };
 
 // One implementation as the registry shows it. `name` is the value of the reserved axis `impl`.

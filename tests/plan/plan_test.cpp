@@ -129,6 +129,11 @@ TEST(MakePlan, TypesValuesByTheirAxis) {
   EXPECT_EQ(plan.cases[0].params.to_json().dump(), R"({"causal":true,"dtype":"fp32","scale":1.0,"seq":1000})");
 }
 
+TEST(MakePlan, TakesNoNegativeSizes) {
+  EXPECT_NE(plan_error(select({"weighted_sum"}, {"dim=-64"})).find("nothing below 0, not '-64'"), std::string::npos);
+  EXPECT_EQ(make_plan(house(), select({"weighted_sum"}, {"dim=0"})).cases.size(), 1U);
+}
+
 TEST(MakePlan, TakesAValueGivenTwiceOnce) {
   EXPECT_EQ(make_plan(house(), select({"weighted_sum"}, {"dim=64,64", "dim=65"})).cases.size(), 2U);
 }

@@ -34,18 +34,22 @@ std::string age_of(double days) {
   return "just now";
 }
 
-// Durations of the same cases on the same kind of machine under the same protocol; of each the newest. An attempt of
-// several launches takes that much longer.
+// Durations of the same cases on the same kind of machine, of each the newest: under the same protocol, for which an
+// attempt of several launches takes that much longer, or of a law, which knows no protocol, by its number of tries.
+// Imported times are another program's, and need not be of whole attempts.
 void take_durations(const store::Store& store, const Conditions& conditions, const std::string& machine,
                     plan::Basis& basis) {
   const store::ResultSet found = store.query(
       fmt::format("SELECT c.uid, i.name, coalesce(p.law, ''), (julianday(e.at) - julianday(s.at)) * 86400.0,"
                   "       julianday('now') - julianday(e.at),"
-                  "       CASE p.task WHEN 'law' THEN 0 ELSE coalesce(r.protocol ->> '$.launches', 1) END"
+                  "       p.task = 'law',"
+                  "       CASE p.task WHEN 'law' THEN coalesce(r.protocol ->> '$.law_cases', 0)"
+                  "                   ELSE coalesce(r.protocol ->> '$.launches', 1) END"
                   "  FROM {} a"
-                  "  JOIN run r ON r.id = a.run_id AND r.protocol ->> '$.name' = ?1"
+                  "  JOIN run r ON r.id = a.run_id AND r.verb <> 'import'"
                   "  JOIN environment v ON v.id = r.environment_id AND v.comparability_key = ?2"
                   "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq"
+                  "                  AND (p.task = 'law' OR r.protocol ->> '$.name' = ?1)"
                   "  JOIN case_def c ON c.id = p.case_id"
                   "  JOIN implementation i ON i.id = p.implementation_id"
                   "  JOIN attempt_event s ON s.attempt_id = a.id AND s.status = 'started'"
@@ -55,8 +59,9 @@ void take_durations(const store::Store& store, const Conditions& conditions, con
       {text_cell(conditions.protocol), text_cell(machine)});
   for (const auto& row : found.rows) {
     if (row[3].type != store::Cell::Type::real) continue;
-    const double launches = row[5].integer == 0 ? 1 : double(conditions.launches) / double(row[5].integer);
-    basis.measured[plan::duration_key(row[0].text, row[1].text, row[2].text)] = {Seconds(row[3].real * launches),
+    const int wanted = row[5].integer != 0 ? conditions.law_cases : conditions.launches;
+    const double times = row[6].integer <= 0 ? 1 : double(wanted) / double(row[6].integer);
+    basis.measured[plan::duration_key(row[0].text, row[1].text, row[2].text)] = {Seconds(row[3].real * times),
                                                                                  age_of(row[4].real)};
   }
 }

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 
 #include "core/build_info.hpp"
 #include "core/error.hpp"
@@ -86,8 +88,11 @@ class Grammar {
 
   // CLI11's own check of a range would print the largest double.
   static std::string whole_number(const std::string& text) {
-    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-    return digits ? "" : fmt::format("'{}' is no whole number from 0 on", text);
+    std::uint64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc::result_out_of_range) return fmt::format("'{}' is more than {}", text, UINT64_MAX);
+    const bool whole = error == std::errc{} && end == text.data() + text.size();
+    return whole ? "" : fmt::format("'{}' is no whole number from 0 on", text);
   }
 
   static void one_of(CLI::Option* option, const char* type, const std::vector<std::string>& words) {

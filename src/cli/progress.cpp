@@ -102,8 +102,9 @@ void Progress::finished(const runner::AttemptResult& result) {
   const auto eta = eta_.remaining(Seconds(0));
   std::string ahead = eta && number_ < total_ ? ", ETA " + format_duration(*eta) : "";
   if (const auto left = budget_left()) ahead += fmt::format(", {} of the budget left", format_duration(*left));
-  fmt::print(stderr, "{} {}/{} {} ({}{})\n", utc_now(), number_, total_, result_line(result),
-             format_duration(result.wall), ahead);
+  const bool tried = result.planned->predicted_oom.empty();
+  const std::string aside = tried ? fmt::format(" ({}{})", format_duration(result.wall), ahead) : "";
+  fmt::print(stderr, "{} {}/{} {}{}\n", utc_now(), number_, total_, result_line(result), aside);
 }
 
 void Progress::left_out(const plan::PlannedCase& planned) {

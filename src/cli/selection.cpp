@@ -12,6 +12,10 @@
 namespace syslab::cli {
 namespace {
 
+// Beyond these, sums with a clock's time or a process's size would run over.
+constexpr Nanoseconds kLongest = std::chrono::hours(24 * 36525);
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 56;
+
 bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
   return std::any_of(plan.mine.begin(), plan.mine.end(),
                      [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; });
@@ -67,6 +71,7 @@ Nanoseconds duration_option(const std::string& name, const std::string& text) {
   if (!duration || duration->count() <= 0) {
     throw Error(ErrorKind::usage, fmt::format("{} '{}' is no duration; write 30s, 500ms or 5m", name, text));
   }
+  if (*duration > kLongest) throw Error(ErrorKind::usage, fmt::format("{} '{}' is more than a century", name, text));
   return *duration;
 }
 
@@ -85,6 +90,10 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text) {
   const std::optional<std::uint64_t> bytes = parse_bytes(text);
   if (!bytes || *bytes == 0) {
     throw Error(ErrorKind::usage, fmt::format("{} '{}' is no size; write 2Gi (binary) or 2G (decimal)", name, text));
+  }
+  if (*bytes > kLargest) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} '{}' is more than an address space has; for no limit leave it out", name, text));
   }
   return *bytes;
 }

@@ -66,7 +66,7 @@ void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& 
 Exit Summary::exit() const { return missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_; }
 
 std::string Summary::next_command() const {
-  if (missing_ > 0) return "syslab resume " + run_uid_;
+  if (missing_ > 0 || counts_.contains(worker::Status::aborted)) return "syslab resume " + run_uid_;
   if (experiments_.empty()) return "syslab list";
   return fmt::format("syslab report {}", fmt::join(experiments_, " "));
 }

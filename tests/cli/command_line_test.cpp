@@ -87,6 +87,9 @@ TEST(CommandLine, RefusesValuesThatAnOptionDoesNotTake) {
   fault({"run", "x", "--seed", "minus"});
   EXPECT_EQ(fault({"run", "x", "--seed", "-1"}), "--seed: '-1' is no whole number from 0 on; see `syslab run --help`");
   fault({"run", "x", "--seed"});
+  EXPECT_EQ(fault({"run", "x", "--seed", "18446744073709551616"}),
+            "--seed: '18446744073709551616' is more than 18446744073709551615; see `syslab run --help`");
+  fault({"prune", "--keep", "18446744073709551616"});
   fault({"check", "x", "--cases", "0"});
   fault({"run"});
   fault({"query", "SELECT 1", "SELECT 2"});

@@ -125,6 +125,16 @@ class Killed(Lab):
         self.assertEqual([(line["params"]["fault"], line["status"]) for line in resumed],
                          [("hang", "timeout"), ("none", "ok")])
 
+    def test_a_run_interrupted_in_its_last_case_is_to_be_resumed_too(self):
+        process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang", "--timeout", "3s"),
+                                   cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3)
+        self.assertIn("next: syslab resume", out)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -17,7 +17,7 @@ namespace syslab::cli {
 namespace {
 
 constexpr int kFewestLaunches = 3;
-constexpr Nanoseconds kBurst = std::chrono::milliseconds(10);
+constexpr Nanoseconds kBurst = runner::PairedOptions{}.burst;
 
 std::size_t index_of(char side) { return side == 'A' ? 0 : 1; }
 
@@ -64,6 +64,8 @@ Json to_json(const ComparisonConditions& conditions) {
             {"of", measure::to_json(measure::find_protocol(conditions.protocol))},
             {"data", conditions.data},
             {"blocks_per_launch", conditions.blocks_per_launch},
+            {"fewest_blocks", conditions.fewest_blocks},
+            {"measuring_ns", runner::PairedOptions{}.measuring.count()},
             {"burst_ns", kBurst.count()},
             {"budget_ns", conditions.budget.count()},
             {"timeout_ns", conditions.timeout.count()},
@@ -169,6 +171,7 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches) {
   options.protocol = conditions_.protocol;
   options.data = conditions_.data;
   options.blocks_per_launch = conditions_.blocks_per_launch;
+  options.fewest_blocks = conditions_.fewest_blocks;
   options.burst = kBurst;
   options.timeout = conditions_.timeout;
   options.memory_limit_bytes = conditions_.memory_limit_bytes;
@@ -299,7 +302,7 @@ Json ComparisonSession::side_json(const plan::ComparisonPoint& point, char side)
 
 void ComparisonSession::set_launches(int launches, int blocks_per_launch) {
   conditions_.launches = launches;
-  conditions_.blocks_per_launch = blocks_per_launch;
+  conditions_.blocks_per_launch = conditions_.fewest_blocks = blocks_per_launch;
 }
 
 void ComparisonSession::note(const MeasuredPoint& measured) const {

@@ -22,10 +22,11 @@ namespace syslab::cli {
 struct ComparisonConditions {
   std::string protocol = "kernel";
   std::string data = "normal";
-  std::optional<int> launches;  // nothing: until the stop rule is content
-  Nanoseconds budget{};         // of the whole sweep; 0: none
-  std::optional<double> delta;  // nothing: 1 %, 2 % under 20 µs
-  int blocks_per_launch = stats::PairedStopRule{}.blocks_per_launch;
+  std::optional<int> launches;                                        // nothing: until the stop rule is content
+  Nanoseconds budget{};                                               // of the whole sweep; 0: none
+  std::optional<double> delta;                                        // nothing: 1 %, 2 % under 20 µs
+  int blocks_per_launch = runner::PairedOptions{}.blocks_per_launch;  // at most, as runner::PairedOptions has it
+  int fewest_blocks = runner::PairedOptions{}.fewest_blocks;
   Nanoseconds timeout = std::chrono::minutes(10);  // of one launch
   std::uint64_t memory_limit_bytes = 0;
 };

@@ -58,8 +58,20 @@ class TurnTaking {
     return runs_[side]->prepare();
   }
 
+  // As many blocks as fit, by what the sides' warm-ups found a call to take.
+  int blocks() const {
+    double seconds = 0;
+    for (const auto& run : runs_) {
+      const worker::Ready& ready = run->ready();
+      seconds += 2 * static_cast<double>(ready.calls_per_burst) * ready.seconds_per_call;
+    }
+    const double fitting = Seconds(options_.measuring).count() / std::max(seconds, 1e-9);
+    const int most = options_.blocks_per_launch, fewest = std::min(options_.fewest_blocks, most);
+    return static_cast<int>(std::clamp<double>(fitting, fewest, most));
+  }
+
   bool take_blocks() {
-    const std::vector<std::string> orders = orders_of(options_.blocks_per_launch, number_, options_.seed);
+    const std::vector<std::string> orders = orders_of(blocks(), number_, options_.seed);
     for (std::size_t i = 0; i < orders.size(); ++i) {
       PairedBlock block{.launch = number_, .block = static_cast<int>(i), .order = orders[i]};
       for (std::size_t slot = 0; slot < block.seconds.size(); ++slot) {

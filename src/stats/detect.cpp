@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <string>
+#include <vector>
 
 #include "core/error.hpp"
 #include "stats/distributions.hpp"
+#include "stats/midmean.hpp"
 
 namespace syslab::stats {
 namespace {
@@ -24,40 +25,27 @@ double distance_needed(int launches, double power) {
 }  // namespace
 
 PairedSpread paired_spread(std::span<const PairedBlock> pilot) {
-  struct Launch {
-    double count = 0, sum = 0;
-  };
-  std::map<int, Launch> launches;
-  double total = 0;
-  for (const PairedBlock& block : pilot) {
-    Launch& launch = launches[block.launch];
-    launch.count += 1;
-    launch.sum += block.log_ratio;
-    total += block.log_ratio;
-  }
-  const auto n = static_cast<double>(pilot.size());
+  const std::vector<std::vector<double>> launches = blocks_by_launch(pilot);
   const auto groups = static_cast<double>(launches.size());
+  const auto n = static_cast<double>(pilot.size());
   if (launches.size() < 2 || pilot.size() <= launches.size())
     throw Error(ErrorKind::usage, "the spread between launches and blocks was asked of " +
                                       std::to_string(pilot.size()) + " blocks in " + std::to_string(launches.size()) +
                                       " launches; it takes at least two launches, one of them with two blocks");
-  double within = 0;
-  for (const PairedBlock& block : pilot) {
-    const Launch& launch = launches[block.launch];
-    const double deviation = block.log_ratio - launch.sum / launch.count;
-    within += deviation * deviation;
+  double within = 0, centre = 0, inverse_counts = 0;
+  for (const std::vector<double>& launch : launches) {
+    const auto count = static_cast<double>(launch.size());
+    if (launch.size() > 1) within += (count - 1) * midmean_variance(launch);
+    centre += midmean(launch) / groups;
+    inverse_counts += 1 / count;
   }
-  double between = 0;
-  double squared_counts = 0;
-  for (const auto& [number, launch] : launches) {
-    const double deviation = launch.sum / launch.count - total / n;
-    between += launch.count * deviation * deviation;
-    squared_counts += launch.count * launch.count;
+  const double of_blocks = within / (n - groups);
+  double of_launches = 0;
+  for (const std::vector<double>& launch : launches) {
+    const double deviation = midmean(launch) - centre;
+    of_launches += deviation * deviation / (groups - 1);
   }
-  const double within_variance = within / (n - groups);
-  const double blocks_a_launch = (n - squared_counts / n) / (groups - 1);
-  const double between_variance = (between / (groups - 1) - within_variance) / blocks_a_launch;
-  return {std::sqrt(within_variance), std::sqrt(std::max(between_variance, 0.0))};
+  return {std::sqrt(of_blocks), std::sqrt(std::max(of_launches - of_blocks * inverse_counts / groups, 0.0))};
 }
 
 PairedPlan plan_detection(double effect, double delta, const PairedSpread& spread, const PairedCost& cost, double power,

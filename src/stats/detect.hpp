@@ -9,15 +9,16 @@
 
 namespace syslab::stats {
 
-// Standard deviations of the log ratio: of one block about its launch's own mean, and of a launch's true mean about the
-// overall one. Variance of the estimate from L launches of m blocks: (between_launches² + between_blocks² / m) / L.
+// Standard deviations of the log ratio: of one block about its launch's own centre, as far as the midmean feels it
+// (midmean_variance), and of a launch's true centre about the overall one. Variance of the estimate from L launches of
+// m blocks: (between_launches² + between_blocks² / m) / L.
 struct PairedSpread {
   double between_blocks = 0, between_launches = 0;
 };
 
-// Analysis of variance over blocks of a pilot (unequal launches allowed: Searle, Casella & McCulloch, "Variance
-// Components", 3.6); a between-launch part that comes out negative is 0. Error(usage) unless there are at least two
-// launches, one of them with two blocks.
+// Components of variance from a pilot, by their moments: what launches differ by beyond what their own blocks explain
+// (a part that comes out negative is 0). Launches may have unequal numbers of blocks. Error(usage) unless there are at
+// least two launches, one of them with two blocks.
 PairedSpread paired_spread(std::span<const PairedBlock> pilot);
 
 struct PairedCost {

@@ -10,34 +10,12 @@
 
 #include "core/error.hpp"
 #include "stats/distributions.hpp"
+#include "stats/midmean.hpp"
 
 namespace syslab::stats {
 namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-
-// One mean a launch, in the order in which launches first appear.
-std::vector<double> launch_means(std::span<const PairedBlock> blocks) {
-  struct Launch {
-    int number;
-    double sum, count;
-  };
-  std::vector<Launch> launches;
-  for (const PairedBlock& block : blocks) {
-    const auto is_this = [&](const Launch& launch) { return launch.number == block.launch; };
-    auto launch = std::find_if(launches.rbegin(), launches.rend(), is_this);  // nearly always the last
-    if (launch == launches.rend()) {
-      launches.push_back({block.launch, 0, 0});
-      launch = launches.rbegin();
-    }
-    launch->sum += block.log_ratio;
-    launch->count += 1;
-  }
-  std::vector<double> means;
-  means.reserve(launches.size());
-  for (const Launch& launch : launches) means.push_back(launch.sum / launch.count);
-  return means;
-}
 
 PairedEstimate estimate_of_means(std::span<const double> means, double confidence) {
   const auto launches = static_cast<double>(means.size());
@@ -76,6 +54,28 @@ int wanted(std::span<const double> means, const PairedStopRule& rule) {
 }
 
 }  // namespace
+
+std::vector<std::vector<double>> blocks_by_launch(std::span<const PairedBlock> blocks) {
+  std::vector<int> numbers;
+  std::vector<std::vector<double>> launches;
+  for (const PairedBlock& block : blocks) {
+    const auto at = std::find(numbers.rbegin(), numbers.rend(), block.launch);  // nearly always the last
+    auto index = static_cast<std::size_t>(numbers.rend() - at) - 1;
+    if (at == numbers.rend()) {
+      index = numbers.size();
+      numbers.push_back(block.launch);
+      launches.emplace_back();
+    }
+    launches[index].push_back(block.log_ratio);
+  }
+  return launches;
+}
+
+std::vector<double> launch_means(std::span<const PairedBlock> blocks) {
+  std::vector<double> means;
+  for (const std::vector<double>& launch : blocks_by_launch(blocks)) means.push_back(midmean(launch));
+  return means;
+}
 
 double sign_flip_p(std::span<const double> d, std::uint64_t seed) {
   if (d.empty()) return kNotANumber;

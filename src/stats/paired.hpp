@@ -3,11 +3,16 @@
 // What is estimated is log(time of B / time of A). The replicate is the launch (one pair of fresh processes), not the
 // block: whatever a process gets for life (addresses, page colours, which core) shifts all its blocks together, so
 // blocks of one launch are no independent witnesses (Kalibera & Jones 2013). The interval is therefore Student's t over
-// the means of the launches, L − 1 degrees of freedom, whatever the number of blocks in each.
+// the launches' values, L − 1 degrees of freedom, whatever the number of blocks in each.
+//
+// A launch's value is the midmean of its blocks. On a shared machine one block in ten may meet a neighbour who takes
+// half of a core for 10 to 100 ms; what is between A and B is symmetrical there, but its tails are long, and a mean of
+// blocks follows every one of them.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "stats/summary.hpp"
 
@@ -20,14 +25,18 @@ struct PairedBlock {
   double log_ratio = 0;
 };
 
+// The blocks of each launch, and the midmean of each; in the order in which launches first appear.
+std::vector<std::vector<double>> blocks_by_launch(std::span<const PairedBlock> blocks);
+std::vector<double> launch_means(std::span<const PairedBlock> blocks);
+
 struct PairedEstimate {
   std::int64_t blocks = 0, launches = 0;
-  double log_ratio = 0;       // mean over launches of the launch's mean; B takes exp(log_ratio) times A's time
+  double log_ratio = 0;       // mean over launches of the launch's value; B takes exp(log_ratio) times A's time
   Interval interval_95;       // of log_ratio, at the asked confidence; NaN with fewer than two launches
   double standard_error = 0;  // of log_ratio; NaN with fewer than two launches
   double dof = 0;             // launches − 1
   double p_t = 1;             // two-sided, H0: log ratio 0; p_t ≤ 5 % just where the 95 % interval leaves out 0
-  double p_value = 1;         // sign-flip over launch means, same H0, without the normal distribution; ≥ 2^(1 − L)
+  double p_value = 1;         // sign-flip over launches, same H0, without the normal distribution; ≥ 2^(1 − L)
 };
 
 // Throws Error(usage) on no block, on a log ratio that is not finite and on a confidence outside (0, 1).
@@ -62,7 +71,7 @@ struct PairedStopRule {
   int max_launches = 20;
   double precision = 0.0025;     // wanted half-width of the 95 % interval, in log ratio
   double precision_part = 0.05;  // or this part of |log ratio|: a factor of three needs no ±0.25 %
-  int blocks_per_launch = 4;     // ABBA blocks: how the rule was tried
+  int blocks_per_launch = 16;    // ABBA blocks: how the rule was tried
 };
 enum class PairedStop { go_on, precision, max_launches };
 

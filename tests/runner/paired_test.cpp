@@ -131,9 +131,21 @@ TEST(Paired, ThreadsThatSpinAfterABurstStandStillInTheOthersTurn) {
   EXPECT_LT(paired_facts(launch.a).at("idle_cpu_share").get<double>(), 0.005);
 }
 
+TEST(Paired, TakesFewerBlocksWhereCallsAreLong) {
+  Pair pair;
+  pair.options.blocks_per_launch = 16;
+  EXPECT_EQ(pair.run().blocks.size(), 16U);
+  pair.options.burst = 10ms;  // 40 ms a block: four of them fit into 160 ms
+  const std::size_t blocks = pair.run().blocks.size();
+  EXPECT_GE(blocks, 4U);
+  EXPECT_LE(blocks, 6U) << "a warm-up may find a call to take less than it does";
+  pair.options.measuring = 1ms;
+  EXPECT_EQ(pair.run().blocks.size(), 4U);
+}
+
 TEST(Paired, EachBlockHasOneOfTwoOrdersAndAsManyOfEach) {
   Pair pair;
-  pair.options.blocks_per_launch = 8;
+  pair.options.blocks_per_launch = pair.options.fewest_blocks = 8;
   std::map<std::string, int> orders;
   std::string sequence;
   for (const int launch : {0, 1}) {
@@ -212,7 +224,7 @@ class EarlyEnds : public testing::TestWithParam<Early> {};
 TEST_P(EarlyEnds, EndTheLaunchInTheirStatusAndLeaveNothingRunning) {
   for (const bool is_a : {true, false}) {
     Pair pair;
-    pair.options.blocks_per_launch = 500;
+    pair.options.blocks_per_launch = pair.options.fewest_blocks = 500;
     if (GetParam().status == Status::timeout) pair.options.timeout = 1500ms;
     PairedSide& bad = is_a ? pair.a : pair.b;
     bad = pair.side(bad.label, GetParam().fake ? "none" : GetParam().what);

@@ -11,8 +11,8 @@
 namespace syslab::stats {
 namespace {
 
-// Launches (1, 3), (4, 6), (7, 9): 6 within over 3 degrees of freedom, 36 between launch means 2, 5, 8, doubled, over
-// 2, so 18 − 2 over 2 blocks a launch.
+// Launches (1, 3), (4, 6), (7, 9): 6 within over 3 degrees of freedom; their means 2, 5, 8 vary by 9, of which a
+// variance of 2 over 2 blocks a launch explains 1.
 TEST(PairedSpread, AgreesWithAnAnalysisOfVarianceByHand) {
   const PairedSpread spread = paired_spread(std::vector<PairedBlock>{{0, 1}, {0, 3}, {1, 4}, {1, 6}, {2, 7}, {2, 9}});
   EXPECT_DOUBLE_EQ(spread.between_blocks, std::sqrt(2.0));
@@ -54,20 +54,27 @@ TEST(Detection, IsTheInverseOfTheSmallestDetectableChange) {
 
 // What the plan promises is tried: the planned comparison calls the effect about 95 times in a hundred.
 TEST(Detection, HasThePowerThatItPromises) {
-  for (const PairedSpread spread : {PairedSpread{0.01, 0.0}, PairedSpread{0.005, 0.007}, PairedSpread{0.02, 0.02}}) {
-    const PairedPlan plan = plan_detection(0.02, 0.01, spread, {0.1, 1});
-    ASSERT_TRUE(plan.reached);
+  for (const PairedSpread truth : {PairedSpread{0.01, 0.0}, PairedSpread{0.005, 0.007}, PairedSpread{0.02, 0.02}}) {
     std::mt19937_64 generator(23);
     std::normal_distribution<double> normal;
+    const auto compare = [&](int launches, int blocks_per_launch) {
+      std::vector<PairedBlock> blocks;
+      for (int launch = 0; launch < launches; ++launch) {
+        const double offset = std::log(1.02) + truth.between_launches * normal(generator);
+        for (int block = 0; block < blocks_per_launch; ++block)
+          blocks.push_back({launch, offset + truth.between_blocks * normal(generator)});
+      }
+      return blocks;
+    };
+    const PairedSpread spread = paired_spread(compare(2000, 16));  // a pilot long enough to be beyond doubt
+    EXPECT_NEAR(spread.between_launches, truth.between_launches, 0.0007);
+    EXPECT_NEAR(spread.between_blocks / truth.between_blocks, std::sqrt(1.2), 0.05) << "what midmeans cost";
+    const PairedPlan plan = plan_detection(0.02, 0.01, spread, {0.1, 1});
+    ASSERT_TRUE(plan.reached);
     int called = 0;
     constexpr int kTrials = 2000;
     for (int trial = 0; trial < kTrials; ++trial) {
-      std::vector<PairedBlock> blocks;
-      for (int launch = 0; launch < plan.launches; ++launch) {
-        const double offset = std::log(1.02) + spread.between_launches * normal(generator);
-        for (int block = 0; block < plan.blocks_per_launch; ++block)
-          blocks.push_back({launch, offset + spread.between_blocks * normal(generator)});
-      }
+      const std::vector<PairedBlock> blocks = compare(plan.launches, plan.blocks_per_launch);
       if (verdict(paired_interval(blocks).interval_95, 0.01) == Verdict::slower) ++called;
     }
     EXPECT_GE(called, kTrials * 94 / 100) << plan.launches << " launches of " << plan.blocks_per_launch;

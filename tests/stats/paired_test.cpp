@@ -79,6 +79,14 @@ TEST(PairedEstimate, CountsLaunchesNotBlocks) {
   EXPECT_DOUBLE_EQ(estimate.p_value, 0.5);                          // of the eight patterns ±0 ±1 ±2, four reach 3
 }
 
+TEST(PairedEstimate, HardlyFeelsABlockThatANeighbourCutInto) {
+  std::vector<PairedBlock> blocks;
+  for (int launch = 0; launch < 3; ++launch) {
+    for (int block = 0; block < 16; ++block) blocks.push_back({launch, 0.001 * (block % 4) + (block == 5 ? 0.8 : 0)});
+  }
+  EXPECT_NEAR(paired_interval(blocks).log_ratio, 0.0015, 0.0005);
+}
+
 TEST(PairedEstimate, OfOneLaunchKnowsNothingOfTheNext) {
   const PairedEstimate estimate = paired_estimate(std::vector<PairedBlock>{{4, 0.1}, {4, 0.2}});
   EXPECT_DOUBLE_EQ(estimate.log_ratio, 0.15000000000000002);

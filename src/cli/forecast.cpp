@@ -8,6 +8,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "measure/device.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
 
@@ -100,19 +101,31 @@ std::uint64_t machine_memory_bytes() {
   return bytes;
 }
 
+// Caches are taken to be filled by as many input sets as it takes, or by a flush that the protocol itself asks for.
+plan::Course course_of(const measure::Protocol& protocol) {
+  const double twice_the_cache = 2.0 * static_cast<double>(measure::host_last_level_cache());
+  const double flushed = protocol.flush_bytes > 0 ? static_cast<double>(protocol.flush_bytes) : twice_the_cache;
+  return {.warmup_calls = protocol.warmup_calls,
+          .min_samples = protocol.min_samples,
+          .max_samples = protocol.max_samples,
+          .estimate_calls = protocol.estimate_calls,
+          .warmup_time = protocol.warmup_time,
+          .sample_floor = protocol.sample_floor,
+          .warmup_limit = protocol.warmup_limit,
+          .device_budget = protocol.device_budget,
+          .wall_budget = protocol.wall_budget,
+          .repeat_time = protocol.repeat_time,
+          .verify_share = protocol.verify_share,
+          .rotated_bytes = protocol.cache == measure::Cache::rotate ? twice_the_cache : 0,
+          .flushed_bytes = protocol.cache == measure::Cache::flush ? flushed : 0};
+}
+
 }  // namespace
 
 void forecast(plan::Plan& plan, const store::Store* store, const Conditions& conditions) {
   plan::Basis basis;
   const measure::Protocol protocol = measure::find_protocol(conditions.protocol);
-  basis.course = {.warmup_calls = protocol.warmup_calls,
-                  .max_samples = protocol.max_samples,
-                  .estimate_calls = protocol.estimate_calls,
-                  .warmup_time = protocol.warmup_time,
-                  .sample_floor = protocol.sample_floor,
-                  .device_budget = protocol.device_budget,
-                  .wall_budget = protocol.wall_budget,
-                  .repeat_time = protocol.repeat_time};
+  basis.course = course_of(protocol);
   basis.launches = conditions.launches;
   if (!conditions.try_oom) {
     basis.memory_bytes = machine_memory_bytes();

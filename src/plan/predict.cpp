@@ -23,8 +23,41 @@ ChosenRate choose(double own, double machine, double assumed, const char* unit) 
   return {assumed, text(assumed) + ", assumed"};
 }
 
-// Worker start, check against an oracle that is a plain loop, warm-up, samples until a budget ends them: the longest
-// that the protocol allows, for samples that are precise sooner cannot be foreseen.
+// What one launch takes of its time outside the implementation, on a slow core: random numbers for new inputs, their
+// fingerprint and poisoned outputs; a cache written over.
+constexpr double kRefreshedPerSecond = 150e6, kFlushedPerSecond = 4e9;
+// How many samples a case takes that is precise before a budget ends it, in units of the fewest: 20 to 300 of 20 have
+// been seen, by how busy the machine was.
+constexpr double kUsualSamples = 5;
+constexpr double kVerifiedAtMost = 0.2;  // of the wall budget
+
+double seconds_or(Nanoseconds limit, double otherwise) {
+  return limit.count() > 0 ? Seconds(limit).count() : otherwise;
+}
+
+// Worker start, check against an oracle that is a plain loop, warm-up, samples with new inputs for each, verification
+// of some of them. All in seconds, but for `bytes`, of one input set.
+double launch_of(const Course& course, double call, double oracle, double bytes) {
+  const double refresh = bytes / kRefreshedPerSecond, flush = course.flushed_bytes / kFlushedPerSecond;
+  const double inputs = std::max(bytes, course.rotated_bytes) / kRefreshedPerSecond;
+  const double warm_calls = std::max<double>(course.warmup_calls, Seconds(course.warmup_time).count() / call);
+  const double warmup =
+      std::max(call + refresh, std::min(warm_calls * (call + refresh), seconds_or(course.warmup_limit, INFINITY)));
+  const double estimating = course.estimate_calls > 0 ? (1 + course.estimate_calls) * (call + flush) : 0;
+
+  const double calls = std::max(1.0, std::ceil(Seconds(course.sample_floor).count() / call));  // of a sample
+  const double each = calls * (call + refresh) + flush;
+  double samples = std::min<double>(course.max_samples, kUsualSamples * course.min_samples);
+  if (course.repeat_time.count() > 0) samples = Seconds(course.repeat_time).count() / (call + flush);
+  samples = std::min({samples, seconds_or(course.device_budget, INFINITY) / (calls * call),
+                      seconds_or(course.wall_budget, INFINITY) / each});
+  samples = std::max(1.0, std::ceil(samples));
+  const double verifying =
+      oracle * std::max(1.0, std::min(course.verify_share * samples,
+                                      kVerifiedAtMost * seconds_or(course.wall_budget, 10) / oracle));
+  return kStart.count() + inputs + call + oracle + estimating + warmup + samples * each + verifying;
+}
+
 void estimate(PlannedCase& planned, const Basis& basis) {
   const registry::Experiment& experiment = *planned.experiment;
   const double flops = experiment.flops ? experiment.flops(planned.params) : 0;
@@ -38,16 +71,7 @@ void estimate(PlannedCase& planned, const Basis& basis) {
   const double by_traffic = bytes > 0 ? bytes / traffic.per_second : 0;
   const double call = std::max(by_compute, by_traffic);
   const double oracle = std::max(flops / kAssumedRates.flops, bytes / kAssumedRates.bytes);
-  const Course& course = basis.course;
-  const double warmup = std::max(Seconds(course.warmup_time).count(), course.warmup_calls * call);
-  const double each = std::max(call, Seconds(course.sample_floor).count());
-  double sampling = course.max_samples * each;
-  for (const Nanoseconds limit : {course.device_budget, course.wall_budget, course.repeat_time}) {
-    if (limit.count() > 0) sampling = std::min(sampling, Seconds(limit).count());
-  }
-  sampling = std::max(sampling, call);
-  const double estimating = course.estimate_calls > 0 ? (1 + course.estimate_calls) * call : 0;
-  const double launch = kStart.count() + call + oracle + estimating + warmup + sampling;
+  const double launch = launch_of(basis.course, std::max(call, 1e-9), std::max(oracle, 1e-9), bytes);
   if (!std::isfinite(launch) || launch > 1e9) return;
   planned.predicted_time = std::chrono::duration_cast<Nanoseconds>(Seconds(launch * basis.launches));
   planned.predicted_from = "estimated at " + (by_compute >= by_traffic ? compute : traffic).source;

@@ -23,12 +23,15 @@ struct Rates {
   double flops = 0, bytes = 0;
 };
 
-// The course of one launch, as its protocol has it.
+// The course of one launch, as its protocol has it (measure/protocol.hpp).
 struct Course {
-  int warmup_calls = 0, max_samples = 0;
+  int warmup_calls = 0, min_samples = 0, max_samples = 0;
   int estimate_calls = 0;  // more calls before warm-up, one among them not timed; 0: none
   Nanoseconds warmup_time{}, sample_floor{};
+  Nanoseconds warmup_limit{};                                 // 0: none
   Nanoseconds device_budget{}, wall_budget{}, repeat_time{};  // of the samples; 0: no such limit
+  double verify_share = 0;                                    // of the samples
+  double rotated_bytes = 0, flushed_bytes = 0;                // all input sets, at least; written before each sample
 };
 
 // What predictions are made from.

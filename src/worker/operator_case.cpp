@@ -12,6 +12,7 @@
 #include "measure/burst.hpp"
 #include "measure/host_load.hpp"
 #include "measure/sampler.hpp"
+#include "stats/dependence.hpp"
 #include "stats/distributions.hpp"
 #include "stats/noise.hpp"
 #include "stats/summary.hpp"
@@ -56,23 +57,23 @@ class Times {
     context_.metric("time_q1", "s", summary.q1);
     context_.metric("time_q3", "s", summary.q3);
     context_.metric("time_min", "s", summary.min);
-    context_.emit(mean_of(summary, stats::lag1_autocorrelation(samples.seconds)));
+    context_.emit(mean_of(summary, stats::variance_inflation(samples.seconds)));
     context_.metric("time_stddev", "s", summary.standard_deviation);
     emit_rate("tflops", "TFLOP/s", case_.flops * 1e-12, time);
     emit_rate("gbps", "GB/s", case_.bytes * 1e-9, time);
   }
 
  private:
-  // Student's interval of the mean, widened as the median's is where samples hang together.
-  static MetricRecord mean_of(const stats::Summary& summary, double rho) {
+  // Student's interval of the mean, widened as the median's is where samples hang together (stats/summary.hpp).
+  static MetricRecord mean_of(const stats::Summary& summary, double inflation) {
     MetricRecord mean{.name = "time_mean", .unit = "s", .value = summary.mean, .n = summary.n};
     if (summary.n < 2) {
       mean.note = "one sample has no interval";
       return mean;
     }
-    const double n = static_cast<double>(summary.n), positive = std::clamp(rho, 0.0, 0.999);
-    const double half_width = stats::student_t_quantile(0.975, n - 1) * summary.standard_deviation / std::sqrt(n) *
-                              std::sqrt((1 + positive) / (1 - positive));
+    const double independent = static_cast<double>(summary.n) / inflation;
+    const double half_width = stats::student_t_quantile(0.975, std::max(independent - 1, 1.0)) *
+                              summary.standard_deviation / std::sqrt(independent);
     mean.low = summary.mean - half_width;
     mean.high = summary.mean + half_width;
     return mean;

@@ -21,7 +21,8 @@ Exit execute(const Context& context, const ReportOptions& options) {
     }
   }
   require_database(context);
-  const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  store.hold_still();
   if (options.leaderboard) {
     write_output(context, options.output, report::render_leaderboard(store, wanted.experiments, wanted.format));
   } else {

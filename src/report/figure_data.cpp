@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "report/cells.hpp"
+#include "report/text.hpp"
 
 namespace syslab::report {
 namespace {
@@ -233,7 +234,7 @@ class Reader {
 
   void tell() {
     std::vector<std::string>& notes = data_.notes;
-    if (!failed_.empty()) notes.push_back(fmt::format("Not drawn: {}.", few(failed_)));
+    if (!failed_.empty()) notes.push_back(unmarked(fmt::format("Not drawn: {}.", few(failed_))));
     if (not_numbers_ > 0) {
       notes.push_back(fmt::format("{} {} left out: no number that these axes can show.", not_numbers_,
                                   not_numbers_ == 1 ? "point is" : "points are"));
@@ -241,7 +242,7 @@ class Reader {
     const auto left_out = [&](const std::set<std::string>& names, std::string_view what) {
       if (names.empty()) return;
       notes.push_back(fmt::format("Left out for want of room: {} more {} ({}); the tables have them.", names.size(),
-                                  what, few({names.begin(), names.end()})));
+                                  what, unmarked(few({names.begin(), names.end()}))));
     };
     left_out(other_series_, "series");
     left_out(other_panels_, "panels");

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "report/cells.hpp"
+#include "report/text.hpp"
 
 namespace syslab::report {
 namespace {
@@ -90,13 +91,14 @@ std::string Provenance::footnote() const {
   if (runs.empty()) return {};
   std::vector<std::string> named;
   for (std::size_t i = 0; i < std::min(runs.size(), kMostRunsNamed); ++i) named.push_back(short_uid(runs[i]));
-  std::string text =
-      fmt::format("{} · protocol {} · revision {} · {} {}", fmt::join(devices, "; "), fmt::join(protocols, "; "),
-                  fmt::join(revisions, ", "), runs.size() == 1 ? "run" : "runs", fmt::join(named, ", "));
+  std::string text = unmarked(fmt::format("{} · protocol {} · revision {} · {} {}", fmt::join(devices, "; "),
+                                          fmt::join(protocols, "; "),
+                                          revisions.empty() ? "unknown" : fmt::format("{}", fmt::join(revisions, ", ")),
+                                          runs.size() == 1 ? "run" : "runs", fmt::join(named, ", ")));
   if (runs.size() > kMostRunsNamed) text += fmt::format(" and {} more", runs.size() - kMostRunsNamed);
   std::vector<std::string> shown;
   for (const std::string& command : commands) {
-    if (shown.size() < kMostRunsNamed) shown.push_back("`" + command + "`");
+    if (shown.size() < kMostRunsNamed) shown.push_back("`" + unmarked(command) + "`");
   }
   return text + " · remade by " + fmt::format("{}", fmt::join(shown, ", "));
 }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "core/error.hpp"
@@ -15,7 +16,9 @@ namespace {
 
 using registry::Experiment;
 
-constexpr std::string_view kLaws = "laws", kComparisons = "comparisons";
+// Tables that all experiments share.
+constexpr std::string_view kLaws = "laws";
+constexpr std::array<std::string_view, 2> kWhereAny{"comparisons", "published"};  // shown only where they have rows
 
 TableSource source_at(const std::string& path, std::string_view text) {
   const std::size_t slash = path.rfind('/');
@@ -29,6 +32,11 @@ struct Shown {
   std::vector<Table> tables;
   std::vector<Picture> pictures;
 };
+
+template <typename List>
+bool contains(const List& list, std::string_view value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
 
 bool is_sentence(const Table& table) { return !table.source.sentence.empty(); }
 bool has_rows(const Table& table) { return !table.result.rows.empty(); }
@@ -68,7 +76,7 @@ void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std
   for (const Shown& one : shown) {
     if (one.experiment->id != experiment) continue;
     for (const Table& table : one.tables) {
-      const bool shared = table.source.id == kLaws || table.source.id == kComparisons;
+      const bool shared = table.source.id == kLaws || contains(kWhereAny, table.source.id);
       const bool fits = what == table.source.id || (what == "*" && !shared && !is_sentence(table)) ||
                         (what == "sentences" && is_sentence(table));
       if (fits) add_table(evidence, table);
@@ -186,8 +194,10 @@ std::vector<Table> tables_of(const Experiment& experiment, const store::Store& s
   for (const Resource& file : resources("experiments/" + experiment.id + "/tables/")) {
     tables.push_back(fill(source_at(std::string(file.path), file.text), store));
   }
-  Table comparisons = shared_table(store, std::string(kComparisons), experiment.id);
-  if (has_rows(comparisons)) tables.push_back(std::move(comparisons));
+  for (const std::string_view name : kWhereAny) {
+    Table table = shared_table(store, std::string(name), experiment.id);
+    if (has_rows(table)) tables.push_back(std::move(table));
+  }
   if (!experiment.laws.empty()) tables.push_back(shared_table(store, std::string(kLaws), experiment.id));
   return tables;
 }

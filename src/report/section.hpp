@@ -18,8 +18,8 @@ struct SectionPlan {
   std::vector<const registry::Experiment*> experiments;
 };
 
-// All tables and sentences of an experiment in order of their file names, then what was compared, where anything was,
-// and its laws.
+// All tables and sentences of an experiment in order of their file names; then, where there is anything, what was
+// compared and what others published; its laws last.
 std::vector<Table> tables_of(const registry::Experiment& experiment, const store::Store& store);
 
 // A table that all experiments share: reports/tables/<name>.sql.

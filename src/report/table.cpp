@@ -10,6 +10,7 @@
 #include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/provenance.hpp"
+#include "report/published.hpp"
 
 namespace syslab::report {
 namespace {
@@ -142,12 +143,14 @@ Table fill(const TableSource& source, const store::Store& store, const std::stri
   Table table{source, {}, {}, {}, {}};
   if (!experiment.empty()) table.source.experiment = experiment;
   std::vector<store::Cell> parameters;
-  if (source.sql.find("?1") != std::string::npos) {
-    store::Cell cell;
-    cell.type = store::Cell::Type::text;
-    cell.text = table.source.experiment;
-    parameters.push_back(cell);
-  }
+  const auto bind = [&](std::string_view mark, const std::string& text) {
+    if (source.sql.find(mark) == std::string::npos) return;
+    parameters.emplace_back();
+    parameters.back().type = store::Cell::Type::text;
+    parameters.back().text = text;
+  };
+  bind("?1", table.source.experiment);
+  bind("?2", published_entries());
   table.result = store.query(source.sql, parameters);
   for (const Column& column : source.columns) {
     if (!find_column(table.result, column.name)) {

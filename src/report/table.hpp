@@ -18,7 +18,7 @@
 // Without a row the table reads "not measured" with `command`, or the text of `empty`.
 //
 // With `sentence:` instead of `title:` the file is a sentence: {name} takes the value of a column, a sentence a row.
-// ?1 in the SELECT is the experiment's id.
+// ?1 in the SELECT is the experiment's id; ?2, beside it, what others published (published.hpp).
 #pragma once
 
 #include <optional>

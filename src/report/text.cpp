@@ -1,22 +1,42 @@
 #include "report/text.hpp"
 
+#include <utility>
+
 namespace syslab::report {
 
 Text marked(std::string_view text) {
+  constexpr char kMark = '`';
   Text spans;
-  const auto add = [&](Style style, std::string_view piece) {
-    if (!piece.empty()) spans.push_back({style, std::string(piece)});
+  std::string piece;
+  Style style = Style::plain;
+  const auto finish = [&] {
+    if (!piece.empty()) spans.push_back({style, std::exchange(piece, {})});
   };
-  while (!text.empty()) {
-    const std::size_t open = text.find('`');
-    const std::size_t close = open == std::string_view::npos ? open : text.find('`', open + 1);
-    if (close == std::string_view::npos) break;
-    add(Style::plain, text.substr(0, open));
-    add(Style::code, text.substr(open + 1, close - open - 1));
-    text.remove_prefix(close + 1);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != kMark) {
+      piece += text[i];
+    } else if (i + 1 < text.size() && text[i + 1] == kMark) {
+      piece += text[i++];
+    } else if (style == Style::code) {
+      finish();
+      style = Style::plain;
+    } else {
+      finish();
+      style = Style::code;
+    }
   }
-  add(Style::plain, text);
+  if (style == Style::code) {  // never closed
+    piece.insert(piece.begin(), kMark);
+    style = Style::plain;
+  }
+  finish();
   return spans;
+}
+
+std::string unmarked(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '`' ? "``" : std::string(1, c);
+  return out;
 }
 
 Text plain_text(std::string text) { return {{Style::plain, std::move(text)}}; }

@@ -17,8 +17,10 @@ struct Span {
 
 using Text = std::vector<Span>;
 
-// Backticks become code spans; one that is never closed stands for itself.
+// What stands between backticks becomes a code span; two together stand for one, and so does one that is never closed.
 Text marked(std::string_view text);
+// Any text within one that marked() reads: its backticks are doubled.
+std::string unmarked(std::string_view text);
 Text plain_text(std::string text);
 Text strong(std::string text);
 

@@ -162,12 +162,16 @@ std::optional<std::filesystem::path> migrate(Connection& connection, const Schem
 }
 
 void overlay_views(Connection& connection, const Schema& schema) {
-  if (views_are_current(connection, schema)) return;
+  if (!views_are_current(connection, schema)) lay_views_over(connection, schema);
+}
+
+void lay_views_over(Connection& connection, const Schema& schema) {
   static constexpr std::string_view kCreate = "CREATE VIEW ";
   for (const View& view : schema.views) {
     const std::size_t at = view.sql.find(kCreate);
     if (at == std::string::npos)
       throw Error(ErrorKind::internal, fmt::format("db/views/{}.sql creates no view", view.name));
+    connection.execute(fmt::format("DROP VIEW IF EXISTS temp.\"{}\"", view.name));
     connection.execute(fmt::format("CREATE TEMP VIEW {}", view.sql.substr(at + kCreate.size())));
   }
 }

@@ -41,5 +41,7 @@ std::optional<std::filesystem::path> migrate(Connection& connection, const Schem
 
 // For files that must not change: views that differ are laid over the stored ones as temporary views.
 void overlay_views(Connection& connection, const Schema& schema);
+// All views as temporary ones, which stand on whatever temporary tables hide the file's.
+void lay_views_over(Connection& connection, const Schema& schema);
 
 }  // namespace syslab::store

@@ -208,6 +208,10 @@ class Store {
   std::optional<StoredCheck> find_check(const std::string& uid_or_prefix) const;
   // One read-only statement. Error(usage) with SQLite's message when it is wrong or would write.
   ResultSet query(const std::string& sql, const std::vector<Cell>& parameters = {}) const;
+  // For many queries on the views of attempts, as a report makes them: what v_attempt, v_newest and v_measured hold is
+  // computed once and kept in memory, and every query from now on sees these attempts and no later ones. Nothing is
+  // written to the file, and no reading transaction stays open. Only on a store opened read_only.
+  void hold_still();
   std::vector<std::string> tables_and_views() const;
   int schema_version() const;
   std::string journal_mode() const;  // "wal"; "delete" on a network file system

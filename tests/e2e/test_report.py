@@ -1,11 +1,22 @@
 """The write-up in every format, from one run: numbers, places for everything that is asked, files beside the report."""
+import csv
 import html.parser
+import io
 import json
+import os
+import pathlib
 import re
 import shutil
+import subprocess
+import sys
+import time
 import unittest
 
 from lab import Lab
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# What means something to Markdown, TeX, HTML, CSV, JSON, SQL or a shell.
+NASTY = r"""a_b & 50% # <b>x</b> | \tex{y} $z$ ~^ "q" 'r' `c` [l](m) *s* é中 ; {{body}}"""
 
 
 class Page(html.parser.HTMLParser):
@@ -42,7 +53,7 @@ class Page(html.parser.HTMLParser):
             self.faults.append(f"</{tag}> closes nothing, line {self.getpos()[0]}")
 
     def handle_data(self, data):
-        if self.open and self.open[-1] == "td":
+        if self.open and self.open[-1] in ("td", "code", "strong"):
             self.cells.append(data)
 
 
@@ -111,6 +122,130 @@ class Report(Lab):
         self.assertIn("| 64 | 64 | fp32 |", without)
         page = self.syslab("report", "--no-figures", "--no-answers", "--to", "html").stdout
         self.assertIn('<p class="answer">', page)
+
+    def test_an_ending_that_is_no_format_and_places_that_cannot_be_written(self):
+        for name, words in (("report.pdf", "pdflatex"), ("report.docx", ".docx"), ("nowhere/report.html", "nowhere")):
+            with self.subTest(name):
+                self.assertIn(words, self.syslab("report", "-o", name, expect=2).stderr)
+        (self.folder / "taken").mkdir()
+        self.syslab("report", "-o", "taken", expect=2)
+        self.assertIn("xlsx", self.syslab("report", "--to", "xlsx", expect=2).stderr)
+        self.assertIn("flash_foward", self.syslab("report", "flash_foward", expect=2).stderr)
+        (self.folder / "figures").write_text("in the way of the folder for pictures")
+        (self.folder / "report.md").write_text("the old one")
+        if shutil.which("gnuplot"):
+            self.syslab("report", "-o", "report.md", expect=2)
+            self.assertEqual((self.folder / "report.md").read_text(), "the old one", "nothing half-written")
+        left = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("lab.db"))
+        self.assertEqual(left, ["figures", "report.md", "taken"], "nothing is left behind")
+
+    def test_published_numbers_are_no_part_of_what_a_cpu_did(self):
+        for wanted in ("md", "tex", "html", "csv", "json"):
+            self.assertNotIn("published", self.syslab("report", "--to", wanted, "--handout", "2026").stdout.lower(), wanted)
+
+    def test_published_numbers_name_axes_that_their_experiments_have(self):
+        published = json.loads((ROOT / "reports/published.json").read_text())["series"]
+        axes = {}
+        for experiment in self.json("list")["experiments"]:
+            axes[experiment["id"]] = {axis["name"]: axis for axis in experiment["axes"]}
+        for series in published:
+            known = axes.get(series["experiment"])
+            if known is None:  # an experiment to come
+                continue
+            self.assertLessEqual({*series["axes"], *series.get("fixed", {})}, set(known), series["experiment"])
+            for place, name in enumerate(series["axes"]):
+                axis = known[name]
+                for row in series["values"] if axis["closed"] else ():
+                    self.assertIn(row[place], axis["values"] + axis["also"], f"{series['experiment']}: {name}")
+
+
+class Words(Lab):
+    """Text of users, as nasty as it comes, is shown as it is."""
+
+    def setUp(self):
+        super().setUp()
+        params = {axis["name"]: axis["values"][0] for axis in self.json("describe", "weighted_sum")["axes"]}
+        case = {"type": "case", "experiment": "weighted_sum", "implementation": NASTY, "language": NASTY, "params": params}
+        lines = [
+            {"type": "run", "author": NASTY, "label": NASTY, "protocol": {"name": "do_bench"},
+             "environment": {"cpu": {"model": NASTY}, "host": {"name": "h"}}},
+            case,
+            {"type": "check", "name": "reference:y", "outcome": "passed", "worst_error": 1e-7, "tolerance": 3e-6},
+            {"type": "metric", "name": "time", "unit": "s", "value": 1.02e-4, "low": 1.01e-4, "high": 1.03e-4, "n": 3},
+            {"type": "metric", "name": "gbps", "unit": "GB/s", "value": 5.0},
+            {"type": "end", "status": "ok"},
+            {**case, "params": {**params, "dim": params["dim"] + 1}},
+            {"type": "end", "status": "crashed", "detail": NASTY},
+        ]
+        (self.folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        self.syslab("import", "log.jsonl")
+
+    def test_markdown(self):
+        text = self.syslab("report", "--no-figures").stdout
+        for raw in ("<b>", " $z$", "[l](m)", " *s*"):
+            self.assertNotIn(raw, text)
+        shown = re.sub(r"\\(.)", r"\1", text)  # what a reader sees
+        self.assertGreaterEqual(shown.count(NASTY), 4, "implementation, author, message, device")
+        for line in text.splitlines():
+            if line.startswith("| ") and r"a\_b" in line:
+                self.assertEqual(len(re.findall(r"(?<!\\)\|", line)), self.columns(text, line), line)
+
+    @staticmethod
+    def columns(text, line):
+        """Bars of the rule that stands over the row."""
+        above = text[:text.index(line)].splitlines()
+        return next(rule.count("|") for rule in reversed(above) if rule.startswith(("| :---", "| ---")))
+
+    def test_page(self):
+        text = self.syslab("report", "--to", "html").stdout
+        page = Page()
+        page.feed(text)
+        self.assertEqual((page.open, page.faults, page.fetched), ([], [], []))
+        self.assertGreaterEqual(sum(NASTY in cell for cell in page.cells), 4, "implementation, author, message, label")
+        self.assertNotIn("<b>x</b>", text)
+        self.assertEqual(text.count("</html>"), 1)
+
+    def test_data(self):
+        tables = self.json("report", "weighted_sum")
+        rows = next(table for table in tables if table["id"] == "weighted_sum")["rows"]
+        self.assertEqual([row["implementation"] for row in rows], [NASTY, NASTY])
+        self.assertEqual([row["message"] for row in rows], [None, NASTY])
+        text = self.syslab("report", "weighted_sum", "--to", "csv").stdout
+        block = next(part for part in text.split("# weighted_sum/") if part.startswith("weighted_sum\n"))
+        table = list(csv.DictReader(io.StringIO(block.split("\n", 1)[1])))
+        self.assertEqual([row["implementation"] for row in table[:2]], [NASTY, NASTY])
+
+    def test_latex_compiles(self):
+        self.syslab("report", "-o", "report.tex")
+        text = (self.folder / "report.tex").read_text()
+        self.assertIn(r"a\_b \& 50\% \# \textless{}b\textgreater{}x", text)
+        latex = shutil.which("pdflatex")
+        if latex is None:
+            self.skipTest("no pdflatex here: the text alone was looked at")
+        done = subprocess.run([latex, "-interaction=nonstopmode", "-halt-on-error", "report.tex"], cwd=self.folder,
+                              capture_output=True, timeout=240, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+
+
+class Large(Lab):
+    """A store of fifty thousand metric rows. How long a report takes is told, and bounded only against running away."""
+
+    ROWS = 50_000
+
+    def test_report_of_a_large_store(self):
+        self.syslab("run", "weighted_sum", "flash_forward", "mixed_precision_accumulation", "--preset", "smoke",
+                    "--laws", "none")
+        grow = ROOT / "tests/report/grow_store.py"
+        subprocess.run([sys.executable, grow, self.db, str(self.ROWS)], check=True)
+        self.assertGreaterEqual(self.sql("SELECT count(*) FROM metric")[0][0], self.ROWS)
+        for name in ("report.md", "report.html", "report.tex"):
+            begin = time.monotonic()
+            self.syslab("report", "-o", name)
+            taken = time.monotonic() - begin
+            print(f"{name}: {taken:.2f} s, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
+            self.assertLess(taken, 60)
+        self.assertIn("flash_forward", (self.folder / "report.md").read_text())
+        self.assertEqual(self.sql("PRAGMA integrity_check"), [("ok",)])
 
 
 if __name__ == "__main__":

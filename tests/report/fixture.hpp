@@ -23,6 +23,8 @@ class FixtureStore {
   void add_smoke_run();   // flash_forward, protocol quick, argv with --preset smoke
   void add_kernel_run();  // the same cases, protocol kernel
   void add_law_run();
+  // flash_benchmarking: `implementation` takes 20 us a call on a GPU of that name (empty: on the CPU).
+  void add_benchmark_run(const std::string& gpu, const std::string& implementation, const Params& params);
 
  private:
   void add_run(const std::string& uid, const std::string& protocol, const std::vector<std::string>& argv,

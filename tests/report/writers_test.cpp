@@ -83,6 +83,21 @@ TEST(Html, SortsByTheValueBehindARoundedNumber) {
   EXPECT_NE(write(speeds(), Format::html).find("<td class=\"n\" data-v=\"1.23456\">"), std::string::npos);
 }
 
+TEST(Marked, BackticksMakeCodeAndTwoTogetherAreOne) {
+  const auto shown = [](const Text& text) {
+    std::string out;
+    for (const Span& span : text)
+      out += (span.style == Style::code ? "<" : "(") + span.text + (span.style == Style::code ? ">" : ")");
+    return out;
+  };
+  EXPECT_EQ(shown(marked("say `a b` twice: `c`")), "(say )<a b>( twice: )<c>");
+  EXPECT_EQ(shown(marked("one ` alone")), "(one )(` alone)");
+  EXPECT_EQ(shown(marked("a``b `c``d` e")), "(a`b )<c`d>( e)");
+  for (const char* text : {"`", "``", "a`b", "`a`", "```", "", "x` `y"}) {
+    EXPECT_EQ(bare(marked("<" + unmarked(text) + ">")), std::string("<") + text + ">");
+  }
+}
+
 TEST(Markdown, ATableWithoutRowsSaysHowToMeasure) {
   Table table = speeds();
   table.result.rows.clear();

@@ -1,0 +1,81 @@
+#include "report/published.hpp"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/resources.hpp"
+
+namespace syslab::report {
+namespace {
+
+using nlohmann::json;
+
+constexpr const char* kFile = "reports/published.json";
+// Base units (s, B) in one of these.
+const std::map<std::string, double> kScales{{"ms", 1e-3}, {"s", 1.0}, {"GiB", 1024.0 * 1024.0 * 1024.0}};
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(ErrorKind::internal, fmt::format("{}: {}", kFile, why));
+}
+
+// What all numbers of a series share; `params` and `value` come with each.
+json shared_part(const json& series, const json& sources) {
+  const std::string source = series.at("source"), unit = series.at("unit");
+  if (!sources.contains(source)) refuse(fmt::format("no source '{}'", source));
+  const auto scale = kScales.find(unit);
+  if (scale == kScales.end()) refuse(fmt::format("unknown unit '{}'", unit));
+  const json& told = sources.at(source);
+  const std::string note = told.value("note", "");
+  return {{"experiment", series.at("experiment")},
+          {"source", told.at("name")},
+          {"note", series.value("note", note)},
+          {"device", series.contains("device") ? series.at("device") : told.at("device")},
+          {"world_size", series.value("world_size", 1)},
+          {"implementations", series.value("implementation", json())},
+          {"mine", series.value("mine", false)},
+          {"metric", series.value("metric", "time")},
+          {"unit", unit},
+          {"scale", scale->second}};
+}
+
+void add_series(json& entries, const json& series, const json& sources) {
+  const json shared = shared_part(series, sources);
+  const json& axes = series.at("axes");
+  for (const json& row : series.at("values")) {
+    if (row.size() != axes.size() + 1 || !row.back().is_number()) {
+      refuse(fmt::format("{}: {} does not fit the axes {}", shared.at("experiment").dump(), row.dump(), axes.dump()));
+    }
+    json entry = shared;
+    entry["params"] = series.value("fixed", json::object());
+    for (std::size_t i = 0; i < axes.size(); ++i) entry["params"][axes[i].get<std::string>()] = row[i];
+    entry["value"] = row.back();
+    entries.push_back(std::move(entry));
+  }
+}
+
+}  // namespace
+
+std::string published_entries(const std::string& text) {
+  try {
+    const json file = json::parse(text);
+    json entries = json::array();
+    for (const json& series : file.at("series")) add_series(entries, series, file.at("sources"));
+    return entries.dump();
+  } catch (const json::exception& error) {
+    refuse(error.what());
+  }
+}
+
+const std::string& published_entries() {
+  static const std::string entries = [] {
+    const auto text = find_resource(kFile);
+    if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kFile));
+    return published_entries(std::string(*text));
+  }();
+  return entries;
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,99 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "store/store.hpp"
+#include "tests/store/fixture.hpp"
+
+namespace syslab::store {
+namespace {
+
+using namespace test;
+
+// Every row as one text, sorted: a view promises no order.
+std::vector<std::string> rows_of(const Store& store, const std::string& view) {
+  std::vector<std::string> rows;
+  for (const auto& row : store.query("SELECT * FROM " + view).rows) {
+    std::string text;
+    for (const Cell& cell : row) {
+      text += cell.type == Cell::Type::text      ? cell.text
+              : cell.type == Cell::Type::integer ? std::to_string(cell.integer)
+              : cell.type == Cell::Type::real    ? std::to_string(cell.real)
+                                                 : "NULL";
+      text += '|';
+    }
+    rows.push_back(text);
+  }
+  std::sort(rows.begin(), rows.end());
+  return rows;
+}
+
+std::vector<std::string> views_of(const Store& store) {
+  std::vector<std::string> names;
+  for (const auto& row : store.query("SELECT name FROM main.sqlite_master WHERE type = 'view'").rows) {
+    names.push_back(row[0].text);
+  }
+  return names;
+}
+
+class HoldStill : public testing::Test {
+ protected:
+  HoldStill() : writer_(Store::open(folder_ / "a.db", Mode::create)) {
+    run_ = writer_.begin_run(a_run(), {a_case(0, 64, "oracle", "reference"), a_case(1, 64, "torch", "peer"),
+                                       a_case(2, 64, "fast"), a_case(3, 65, "fast")});
+    writer_.finish_attempt(run_, an_attempt(0, 8.0));
+    writer_.finish_attempt(run_, an_attempt(1, 2.0));
+    writer_.finish_attempt(run_, an_attempt(2, 1.0));
+    writer_.finish_attempt(run_, a_failure(3, worker::Status::crashed, "signal 11"));
+  }
+  Store reader() const { return Store::open(folder_ / "a.db", Mode::read_only); }
+
+  Folder folder_;
+  Store writer_;
+  RowId run_ = 0;
+};
+
+TEST_F(HoldStill, EveryViewHoldsWhatItHeld) {
+  const Store plain = reader();
+  Store still = reader();
+  still.hold_still();
+  EXPECT_GE(views_of(plain).size(), 10U);
+  for (const std::string& view : views_of(plain)) EXPECT_EQ(rows_of(still, view), rows_of(plain, view)) << view;
+  EXPECT_EQ(rows_of(still, "v_measured").size(), 4U);
+}
+
+TEST_F(HoldStill, LaterAttemptsAreNotSeen) {
+  Store still = reader();
+  still.hold_still();
+  const auto before = rows_of(still, "v_newest"), speedups = rows_of(still, "v_speedup");
+  writer_.finish_attempt(run_, an_attempt(3, 0.5));
+  EXPECT_EQ(rows_of(still, "v_newest"), before);
+  EXPECT_EQ(rows_of(still, "v_speedup"), speedups);
+  EXPECT_NE(rows_of(reader(), "v_newest"), before);
+}
+
+TEST_F(HoldStill, ChangesNoByteAndStopsNoWriter) {
+  Store still = reader();
+  still.hold_still();
+  writer_.finish_attempt(run_, an_attempt(3, 0.5));  // would wait for a reader's lock, and fail
+  { const Store closed = std::move(writer_); }
+  const std::string bytes = bytes_of(folder_ / "a.db");
+  {
+    Store again = reader();
+    again.hold_still();
+  }
+  EXPECT_EQ(bytes_of(folder_ / "a.db"), bytes);
+}
+
+TEST_F(HoldStill, IsForReadersOnly) { EXPECT_THROW(writer_.hold_still(), Error); }
+
+// Views of another syslab lie over those of the file; a file that cannot be written is read as it is.
+TEST(HoldStillOfAFileOfVersionOne, WorksOnTheMigratedCopy) {
+  const fs::path old = fs::path(SYSLAB_FIXTURES) / "v1.db";
+  Store still = Store::open(old, Mode::read_only);
+  still.hold_still();
+  EXPECT_EQ(rows_of(still, "v_measured"), rows_of(Store::open(old, Mode::read_only), "v_measured"));
+}
+
+}  // namespace
+}  // namespace syslab::store

@@ -196,7 +196,7 @@ class Grammar {
     app.add_flag("--same-on-purpose", compare_.same_on_purpose,
                  "Allow identical sides: what does this machine make of them?");
     app.add_option("--protocol", compare_.protocol,
-                   "How each side is warmed and timed (default: quick for smoke, else kernel)")
+                   "How each side is warmed and timed (default: quick for smoke, else the experiment's own)")
         ->type_name("NAME");
     one_of(app.add_option("--data", compare_.data, "Distribution of inputs: normal (default), uniform, zeros, ramp"),
            "WHICH", {"normal", "uniform", "zeros", "ramp"});

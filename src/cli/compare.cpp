@@ -67,6 +67,7 @@ Exit exit_of_pilots(const std::vector<MeasuredPoint>& pilots, std::size_t planne
   Exit exit = pilots.size() < planned ? Exit::incomplete : Exit::well;
   for (const MeasuredPoint& pilot : pilots) {
     if (pilot.failed) exit = worse(exit, exit_of(*pilot.failed, pilot.point->a.experiment->oom_is_an_answer));
+    if (pilot.stop == "interrupted") exit = worse(exit, Exit::incomplete);
   }
   return exit;
 }
@@ -81,8 +82,10 @@ Exit execute(const Context& context, const CompareOptions& options) {
       plan::make_comparison_plan(context.registry, selection, std::move(sides), options.same_on_purpose);
 
   ComparisonConditions conditions;
-  const bool smoke = selection.preset == "smoke";
-  conditions.protocol = measure::find_protocol(options.protocol.value_or(smoke ? "quick" : "kernel")).name;
+  std::vector<plan::PlannedCase> cases;
+  for (const plan::ComparisonPoint& point : plan.points) cases.push_back(point.a);
+  const std::string own = own_protocol(cases, selection.preset == "smoke");
+  conditions.protocol = measure::find_protocol(options.protocol.value_or(own)).name;
   conditions.data = options.data;
   conditions.launches = options.launches;
   if (options.delta) conditions.delta = percent_option("--delta", *options.delta);

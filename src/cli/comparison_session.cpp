@@ -245,6 +245,7 @@ Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
   if (measured.blocks.empty() || measured.stop != "interrupted") return *measured.failed;
   Judgement judgement = judge(measured.blocks, conditions_.delta);
   judgement.verdict = stats::Verdict::unclear;
+  judgement.p_value.reset();  // whoever interrupts may have seen it coming: no test, in a sweep neither
   judgement.reason = fmt::format("interrupted after {} launches", judgement.launches);
   return judgement;
 }

@@ -81,6 +81,7 @@ Exit exit_of(const std::vector<SweptComparison>& sweep, std::size_t missing) {
   Exit exit = missing > 0 ? Exit::incomplete : Exit::well;
   for (const SweptComparison& comparison : sweep) {
     exit = worse(exit, exit_of(comparison.judgement, comparison.measured.point->a.experiment->oom_is_an_answer));
+    if (comparison.measured.stop == "interrupted") exit = worse(exit, Exit::incomplete);
   }
   const bool nothing =
       std::all_of(sweep.begin(), sweep.end(), [](const SweptComparison& it) { return was_skipped(it.judgement); });

@@ -106,11 +106,18 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
   std::vector<SweptComparison> sweep = measure_sweep(session, plan);
   settle_sweep(store, sweep);
   for (SweptComparison& first : sweep) {
-    if (first.judgement.verdict != stats::Verdict::slower || session.interrupted()) continue;
+    if (first.judgement.verdict != stats::Verdict::slower) continue;
+    if (session.interrupted()) {
+      first.judgement = not_confirmed(first.judgement);
+      first.measured.stop = "interrupted";
+      continue;
+    }
     context.console.note(fmt::format("{}: slower; measured once more", session.title(*first.measured.point)));
+    // As well as the first time, whatever is left of the budget: a hurried look would confirm nothing.
     SweptComparison again;
     again.measured.point = first.measured.point;
-    session.finish(again.measured, 1);
+    session.launch(again.measured, first.measured.launches());
+    if (!again.measured.failed) again.measured.stop = "launches";
     again.judgement = session.judged(again.measured);
     again.uid = session.keep(again.measured, again.judgement, first.uid);
     first.judgement = confirmed(first.judgement, again.judgement);
@@ -135,6 +142,11 @@ void tell_missing(const Context& context, const Pinned& pinned) {
 
 Exit execute(const Context& context, const GateOptions& options) {
   require_database(context);
+  if (options.budget && !options.build) {
+    throw Error(ErrorKind::usage,
+                "--budget is for --build, which decides by itself how many launches are enough; against stored values "
+                "--launches says how many (default 5)");
+  }
   store::Store store = open_for_writing(context);
   const Pinned pinned = pinned_cases(context, store, options);
   ComparisonConditions conditions;

@@ -184,6 +184,9 @@ class StoredGate {
     for (Gated& it : cases_) {
       if (it.judgement.verdict == Verdict::slower) slower.push_back(&it);
     }
+    if (interrupted_) {
+      for (Gated* it : slower) it->judgement = not_confirmed(it->judgement);
+    }
     if (slower.empty() || interrupted_) return;
     context_.console.note(
         fmt::format("{} slower; measured once more", counted(static_cast<std::int64_t>(slower.size()), "case")));
@@ -243,6 +246,14 @@ Judgement confirmed(const Judgement& first, const Judgement& again) {
   judgement.verdict = Verdict::unclear;
   judgement.reason = fmt::format("slower at first ({}), {} when measured again",
                                  percent_of_log(first.log_ratio.value_or(0)), stats::to_string(again.verdict));
+  return judgement;
+}
+
+Judgement not_confirmed(const Judgement& first) {
+  Judgement judgement = first;
+  judgement.verdict = Verdict::unclear;
+  judgement.reason = fmt::format("slower at first ({}), interrupted before it was measured again",
+                                 percent_of_log(first.log_ratio.value_or(0)));
   return judgement;
 }
 

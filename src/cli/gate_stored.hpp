@@ -17,6 +17,9 @@ Exit gate_by_stored(const Context& context, store::Store& store, const store::St
 // which stays wrong.
 Judgement confirmed(const Judgement& first, const Judgement& again);
 
+// Slower, but there was no second time.
+Judgement not_confirmed(const Judgement& first);
+
 // Facts of the build that made it, as JSON.
 std::string build_of_run(const store::Store& store, store::RowId run);
 

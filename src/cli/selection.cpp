@@ -76,11 +76,19 @@ Nanoseconds duration_option(const std::string& name, const std::string& text) {
 }
 
 double percent_option(const std::string& name, const std::string& text) {
-  const std::string number = text.ends_with('%') ? trim(text.substr(0, text.size() - 1)) : text;
+  const bool has_sign = text.ends_with('%');
+  const std::string number = has_sign ? trim(text.substr(0, text.size() - 1)) : text;
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc{} || end != number.data() + number.size() || !(value > 0 && value < 1000)) {
+  if (error != std::errc{} || end != number.data() + number.size()) {
     throw Error(ErrorKind::usage, fmt::format("{} '{}' is no percentage; write 2% or 0.5%", name, text));
+  }
+  if (!has_sign) {  // 0.02 could be meant either way
+    throw Error(ErrorKind::usage, fmt::format("{} {} of what? It is a percentage; write {}%", name, text, text));
+  }
+  if (!(value > 0 && value < 1000)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} {}: the change lies above 0 % and below 1000 %; write 2% or 0.5%", name, text));
   }
   return value / 100;
 }

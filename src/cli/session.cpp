@@ -40,14 +40,6 @@ store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::
   return row;
 }
 
-// A run has one protocol: the one that its experiments name where they all name the same, else the general one.
-std::string own_protocol(const plan::Plan& plan, bool smoke) {
-  if (smoke) return "quick";
-  std::set<std::string> named;
-  for (const plan::PlannedCase& planned : plan.cases) named.insert(planned.experiment->protocol);
-  return named.size() == 1 ? *named.begin() : "kernel";
-}
-
 // Options that a command for one of these cases needs to measure it the same way.
 std::string common_flags(const Conditions& conditions, std::uint64_t root_seed) {
   const Conditions defaults;
@@ -142,8 +134,15 @@ Conditions conditions_from_json(const std::string& text) {
   return conditions;
 }
 
+std::string own_protocol(const std::vector<plan::PlannedCase>& cases, bool smoke) {
+  if (smoke) return "quick";
+  std::set<std::string> named;
+  for (const plan::PlannedCase& planned : cases) named.insert(planned.experiment->protocol);
+  return named.size() == 1 ? *named.begin() : "kernel";
+}
+
 Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan, bool smoke) {
-  const measure::Protocol protocol = measure::find_protocol(options.protocol.value_or(own_protocol(plan, smoke)));
+  const measure::Protocol protocol = measure::find_protocol(options.protocol.value_or(own_protocol(plan.cases, smoke)));
   Conditions conditions;
   conditions.protocol = protocol.name;
   conditions.launches = options.launches.value_or(protocol.launches);

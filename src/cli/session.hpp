@@ -29,6 +29,9 @@ Json to_json(const Conditions& conditions);
 Conditions conditions_from_json(const std::string& text);
 runner::RunOptions to_run_options(const Conditions& conditions);
 
+// Of a run that no --protocol names one for, and a run has one: what its experiments name where they all name the same,
+// else the general one; quick for smoke.
+std::string own_protocol(const std::vector<plan::PlannedCase>& cases, bool smoke);
 // From what the command line says of measuring the plan; Error(usage) for what it does not take.
 Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan, bool smoke);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -84,6 +85,31 @@ double smallest_detectable(double delta, const PairedSpread& spread, int launche
                                       " blocks; it takes two launches and one block at least");
   return std::expm1(std::log1p(delta) +
                     distance_needed(launches, power) * standard_error(spread, launches, blocks_per_launch));
+}
+
+double false_alarm_rate(std::span<const PairedBlock> identical, double delta, int launches, std::uint64_t seed,
+                        int redraws) {
+  const std::vector<double> pool = launch_means(identical);
+  if (pool.size() < 2 || launches < 2)
+    throw Error(ErrorKind::usage, "the rate of false alarms was asked of " + std::to_string(pool.size()) +
+                                      " launches, for comparisons of " + std::to_string(launches) +
+                                      "; both take two at least");
+  const double margin = std::log1p(delta), count = launches;
+  const double widths = student_t_quantile(0.975, count - 1);
+  std::mt19937_64 generator(seed);
+  int alarms = 0;
+  for (int redraw = 0; redraw < redraws; ++redraw) {
+    double sum = 0, squares = 0;
+    for (int i = 0; i < launches; ++i) {
+      const std::uint64_t random = generator();
+      const double mean = pool[(random >> 1) % pool.size()];  // the bias of % is beyond 2⁻⁵⁰
+      sum += (random & 1) != 0 ? mean : -mean;
+      squares += mean * mean;
+    }
+    const double variance = std::max(squares - sum * sum / count, 0.0) / (count - 1);
+    if (std::abs(sum / count) - widths * std::sqrt(variance / count) > margin) ++alarms;
+  }
+  return static_cast<double>(alarms) / redraws;
 }
 
 }  // namespace syslab::stats

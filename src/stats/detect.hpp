@@ -43,4 +43,12 @@ PairedPlan plan_detection(double effect, double delta, const PairedSpread& sprea
 double smallest_detectable(double delta, const PairedSpread& spread, int launches, int blocks_per_launch,
                            double power = 0.95);
 
+// How often identical sides are called different, from a pilot of identical sides: `redraws` comparisons of `launches`
+// launches, each launch drawn from the pilot's, with replacement, and its sides swapped by chance, which changes
+// nothing where the sides are the same. The share whose 95 % interval lies wholly beyond ±log(1 + delta); delta = 0
+// asks for any difference, which noise of any symmetrical kind should make of about 5 %. Error(usage) on fewer than two
+// launches.
+double false_alarm_rate(std::span<const PairedBlock> identical, double delta, int launches, std::uint64_t seed,
+                        int redraws = 10'000);
+
 }  // namespace syslab::stats

@@ -1,6 +1,7 @@
 """compare, diff, pin, gate, doctor RUN: what they say of work of known length, and what they store."""
 import json
 import os
+import pathlib
 import signal
 import sqlite3
 import stat
@@ -11,6 +12,7 @@ import unittest
 
 from lab import SYSLAB, Lab
 
+TWO = ("A:slowdown=0", "B:slowdown=1")
 WORK = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")
 
 # A build that differs from this one where a test wants it to: its workers' cases are changed on their way in, its
@@ -23,6 +25,7 @@ SYSLAB = {syslab!r}
 CHANGE = {change!r}     # parameters of selftest_compare
 LAUNCHES = {launches!r} # that are changed: the first so many
 VERSION = {version!r}   # of its experiments; None: as they are
+PROTOCOL = {protocol!r} # of its workers, as it tells; None: as it is
 
 def frame(stream):
     head = stream.read(4)
@@ -48,6 +51,8 @@ if sys.argv[1] == "describe" and VERSION is not None:
     experiment = json.loads(done.stdout)
     experiment["version"] = VERSION
     done.stdout = json.dumps(experiment).encode()
+if sys.argv[1] == "env" and PROTOCOL is not None:
+    done.stdout = json.dumps({{**json.loads(done.stdout), "worker_protocol": PROTOCOL}}).encode()
 sys.stdout.buffer.write(done.stdout)
 sys.exit(done.returncode)
 """
@@ -60,10 +65,10 @@ class Comparing(Lab):
     def comparisons(self, *arguments, **options):
         return [line for line in self.lines("compare", *arguments, **options) if line["type"] == "comparison"]
 
-    def other_build(self, name="other", change=None, launches=10**6, version=None):
+    def other_build(self, name="other", change=None, launches=10**6, version=None, protocol=None):
         path = self.folder / name
         path.write_text(OTHER_BUILD.format(python=sys.executable, syslab=SYSLAB, change=change or {}, launches=launches,
-                                           version=version))
+                                           version=version, protocol=protocol))
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
 
@@ -107,6 +112,33 @@ class Compare(Comparing):
             self.syslab("--db", other, "merge", self.db)
         self.assertEqual(self.sql("SELECT count(*) FROM comparison_block", db=other), [(12,)])
         self.assertEqual(self.sql("SELECT verdict FROM v_comparison", db=other), [("slower",)])
+
+    def test_a_comparison_of_two_builds_stays_whole_wherever_it_goes(self):
+        """Its attempts belong to two runs; neither a merged file nor a pruned one may hold half of it."""
+        self.comparisons(*WORK, f"A:build={self.other_build(change={'slowdown': 40.0})}", "B:slowdown=0")
+        everything = {table: self.sql(f"SELECT count(*) FROM {table}") for table in
+                      ("run", "attempt", "comparison", "comparison_block", "comparison_attempt", "comparison_sweep")}
+        self.assertEqual(everything["comparison_attempt"], [(6,)])
+        self.syslab("run", "selftest_empty", "--laws", "none", "--db", self.folder / "all.db")
+        self.syslab("--db", self.folder / "all.db", "merge", self.db)
+        run_of_b, = self.sql("SELECT run_uid FROM v_comparison")[0]
+        self.syslab("--db", self.folder / "all.db", "prune", "--run", run_of_b, "-o", self.folder / "small.db")
+        self.assertEqual(self.sql("SELECT count(*) FROM run", db=self.folder / "all.db"), [(3,)])
+        for name in ("all.db", "small.db"):
+            with self.subTest(name):
+                self.assert_intact(db=self.folder / name)
+                for table in set(everything) - {"run", "attempt"}:
+                    self.assertEqual(self.sql(f"SELECT count(*) FROM {table}", db=self.folder / name), everything[table])
+        self.assertEqual(self.sql("SELECT count(*) FROM run", db=self.folder / "small.db"), [(2,)], "side A's came along")
+        said = self.syslab("--db", self.folder / "small.db", "report", "selftest_compare", expect=None).stdout
+        self.assertIn("faster", said)
+        # And without the comparison nothing of it is left behind.
+        empty = self.folder / "empty.db"
+        other_run, = self.sql("SELECT uid FROM run WHERE verb = 'run'", db=self.folder / "all.db")[0]
+        self.syslab("--db", self.folder / "all.db", "prune", "--run", other_run, "-o", empty)
+        self.assert_intact(db=empty)
+        for table in ("comparison", "comparison_block", "comparison_attempt", "comparison_sweep"):
+            self.assertEqual(self.sql(f"SELECT count(*) FROM {table}", db=empty), [(0,)])
 
     def test_a_sweep_is_a_comparison_a_point(self):
         done = self.comparisons("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=50000,100000",
@@ -157,6 +189,18 @@ class Compare(Comparing):
         self.assertIn("version of selftest_compare: 99 on side A", one["reason"])
         self.assertEqual(self.sql("SELECT count(*) FROM attempt"), [(0,)], "nothing was measured")
 
+    def test_builds_that_speak_another_protocol_are_incomparable(self):
+        one, = self.comparisons("selftest_compare", f"A:build={self.other_build(protocol=99)}", expect=5)
+        self.assertEqual(one["verdict"], "incomparable")
+        self.assertIn("worker protocol: 99 on side A", one["reason"])
+
+    def test_a_build_that_never_ends_its_answer_is_none(self):
+        talker = self.folder / "talker"
+        talker.write_text("#!/bin/sh\nexec yes\n", encoding="utf-8")
+        talker.chmod(0o755)
+        refused = self.syslab("compare", "selftest_compare", f"A:build={talker}", expect=2)
+        self.assertIn("gives no answer of a syslab", refused.stderr)
+
     def test_what_cannot_be_meant_is_refused_before_any_work(self):
         for arguments, expected in (
                 (("A:slowdown=0", "B:slowdown=0"), "--same-on-purpose"),
@@ -166,13 +210,54 @@ class Compare(Comparing):
                 (("A:slowdown=0", "B:slowdown=1", "-a", "slowdown=2"), "-a"),
                 (("A:build=/no/such", "B:slowdown=0"), "no such file"),
                 (("A:build=/bin/true",), "gives no answer"),
-                (("A:slowdown=0", "B:slowdown=1", "--launches", "2"), "3"),
-                (("A:slowdown=0", "B:slowdown=1", "--delta", "x"), "percentage"),
-                (("A:slowdown=0", "B:slowdown=1", "--detect", "0.5%"), "--delta"),
+                (("A:slowdown=0", "B:"), "is no axis=value"),
+                (("A:slowdown=0", "B:slowdown=1,2"), "'2' is no axis=value"),
+                (("A:slowdown=0,slowdown=1", "B:slowdown=2"), "twice"),
+                (("A:slowdown=much", "B:slowdown=1"), "much"),
+                (("A:slowdown=0", "B:slowdown=0.0"), "nothing to compare"),
+                (("A:impl=nobody", "B:slowdown=1"), "nobody"),
+                (("A:build=/bin/true,build=/bin/false",), "two builds"),
+                (("A:build=/tmp",), "no such file"),
+                ((*TWO, "--launches", "2"), "3"),
+                ((*TWO, "--launches"), "--launches"),
+                ((*TWO, "--delta", "x"), "percentage"),
+                ((*TWO, "--delta", "-1%"), "above 0 %"),
+                ((*TWO, "--delta", "0%"), "above 0 %"),
+                ((*TWO, "--delta", "0.02"), "write 0.02%"),
+                ((*TWO, "--detect", "0%"), "above 0 %"),
+                ((*TWO, "--detect", "0.5%"), "--delta"),
+                ((*TWO, "--budget", "soon"), "soon"),
+                ((*TWO, "--timeout", "0s"), "0s"),
+                ((*TWO, "--protocol", "nonsense"), "nonsense"),
         ):
             with self.subTest(arguments=arguments):
                 self.assertIn(expected, self.syslab("compare", "selftest_compare", *arguments, expect=2).stderr)
         self.assertFalse(self.db.exists())
+
+    def test_a_side_that_hangs_is_ended_and_so_is_the_other(self):
+        one, = self.comparisons(*WORK, "A:fault=none", "B:fault=hang", "--timeout", "1s", expect=3)
+        self.assertEqual((one["verdict"], one["stop"]), ("incomparable", "failed"))
+        self.assertIn("side B ended as timeout", one["reason"])
+        self.assertEqual(self.sql("SELECT status FROM v_attempt ORDER BY plan_seq"), [("aborted",), ("timeout",)])
+        self.assert_intact()
+
+    def test_a_point_that_fails_leaves_the_others_their_verdicts(self):
+        done = self.comparisons(*WORK, "-a", "fault=none,throw", "A:slowdown=0", "B:slowdown=40", expect=6)
+        self.assertEqual([one["verdict"] for one in done], ["slower", "incomparable"])
+        self.assertIn("side A ended as error", done[1]["reason"])
+        self.assertEqual([one["q_value"] is None for one in done], [False, True], "what was not measured is no test")
+
+    def test_a_skipped_side_is_no_failure_unless_it_is_all(self):
+        case = ("ceiling_gemm", "--launches", "3", "--protocol", "quick", "-a", "size=16", "A:impl=naive")
+        one, = self.comparisons(*case, "B:impl=reference", "-a", "dtype=fp32", expect=5)
+        self.assertEqual(one["verdict"], "incomparable")
+        self.assertIn("side B is skipped", one["reason"])
+        self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status <> 'skipped'"), [(0,)])
+
+    def test_a_budget_ends_it_early_but_not_before_three_launches(self):
+        one, = self.comparisons("selftest_compare", "--protocol", "quick", "-a", "steps=100000", "A:slowdown=0",
+                                "B:slowdown=40", "--budget", "1ms", expect=None)
+        self.assertEqual((one["stop"], one["launches"]), ("budget", 3))
 
     def test_identical_sides_on_purpose(self):
         one, = self.comparisons(*WORK, "A:slowdown=0", "B:slowdown=0", "--same-on-purpose", "--delta", "30%")
@@ -219,7 +304,7 @@ class Compare(Comparing):
         self.comparisons(*WORK, "A:slowdown=40", "B:slowdown=0")  # and closes what was open
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status = 'running'"), [(0,)])
         first_run = self.sql("SELECT uid FROM run ORDER BY id")[0][0]
-        self.assertIn("is a comparison", self.syslab("resume", first_run, expect=2).stderr)
+        self.assertIn("`compare`, whose launches count only together", self.syslab("resume", first_run, expect=2).stderr)
 
 
 class Pins(Comparing):
@@ -315,6 +400,19 @@ class Gate(Comparing):
         self.assertIn("measured none", self.syslab(*self.GATE, "flash_forward", expect=2).stderr)
         self.assertIn("no run and no pin", self.syslab("gate", "--against", "other", expect=2).stderr)
 
+    def test_a_budget_against_stored_values_is_refused(self):
+        self.pinned()
+        self.assertIn("--launches says", self.syslab("gate", "--against", "base", "--budget", "1m", expect=2).stderr)
+
+    def test_a_program_that_did_not_make_the_pin_is_refused(self):
+        self.pinned()
+        connection = sqlite3.connect(self.db)
+        connection.execute("DROP TRIGGER build_no_update")
+        connection.execute("UPDATE build SET facts = json_set(facts, '$.git_sha', 'deadbeef')")
+        connection.commit()
+        connection.close()
+        self.assertIn("made by deadbeef", self.syslab(*self.GATE, "--build", SYSLAB, expect=2).stderr)
+
     def test_my_kernel_as_it_stands_now(self):
         """A Python kernel that is pinned, then broken: the gate takes the file that lies there now."""
         source = self.folder / "mine.py"
@@ -330,6 +428,15 @@ class Gate(Comparing):
             """), encoding="utf-8")
         lines = self.gated(expect=3)
         self.assertTrue(all(line["verdict"] == "incomparable" for line in lines))
+        source.write_text(original + textwrap.dedent("""
+            right = Naive.forward
+            def doubled(*arguments, **named):
+                out, lse = right(*arguments, **named)
+                return 2 * out, lse
+            Naive.forward = doubled
+            """), encoding="utf-8")
+        lines = self.gated(expect=1)
+        self.assertTrue(all("check_failed" in line["reason"] for line in lines))
 
 
 class Fitness(Comparing):
@@ -349,6 +456,26 @@ class Fitness(Comparing):
         self.assertGreater(chain["between_blocks"], 0)
         self.assertTrue(all(value > 0 for value in chain["smallest_detectable"].values()))
         self.assertIn("ask for one", self.syslab("doctor", "latest", "--noise", expect=2).stderr)
+
+
+class OnTrial(Lab):
+    def test_a_small_trial(self):
+        """Eight comparisons of known truth. So few are held only against what cannot be chance: at a false alarm in 150,
+        three in four have a probability of 1e-6, and at 95 % found, four misses in four one of 6e-6; --chance lies above
+        both and below everything milder. 40 % keeps clear of what a busy machine does to 3 %."""
+        results = self.folder / "trial.jsonl"
+        done = subprocess.run(
+            [sys.executable, pathlib.Path(__file__).parent.parent / "trial" / "compare_trial.py", "--binary", SYSLAB, "--same",
+             "4", "--slower", "4", "--slowdown", "40", "--launches", "4", "--chance", "1e-5", "--results", results],
+            cwd=self.folder, text=True, capture_output=True, timeout=240, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]
+        self.assertEqual([line["slowdown"] for line in lines].count(40), 4)
+        self.assertEqual(len({line["run"] for line in lines}), 8)
+        for line in lines:
+            self.assertEqual((line["launches"], line["stop"]), (4, "launches"))
+            self.assertLess(line["low"], line["high"])
+            self.assertTrue(line["low"] <= line["log_ratio"] <= line["high"])
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ double side_seconds(std::span<const runner::PairedBlock> blocks, char side) {
 }
 
 std::string why_unclear(const Judgement& it) {
-  if (!it.low) return fmt::format("{} launches give no interval", it.launches);
+  if (!it.low) return "one launch gives no interval";
   const double margin = std::log1p(it.delta);
   const bool across_low = *it.low<-margin&& * it.high> - margin, across_high = *it.low<margin&& * it.high> margin;
   if (across_low && across_high) return fmt::format("the interval is wider than ±{:g} %", 100 * it.delta);

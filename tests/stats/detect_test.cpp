@@ -81,5 +81,35 @@ TEST(Detection, HasThePowerThatItPromises) {
   }
 }
 
+std::vector<PairedBlock> normal_launches(int launches, double spread) {
+  std::mt19937_64 generator(5);
+  std::normal_distribution<double> normal(0, spread);
+  std::vector<PairedBlock> blocks;
+  for (int i = 0; i < launches; ++i) blocks.push_back({i, normal(generator)});
+  return blocks;
+}
+
+TEST(FalseAlarms, OfAnyDifferenceAreWhatTheIntervalPromises) {
+  const double any = false_alarm_rate(normal_launches(60, 0.003), 0, 12, 1);
+  EXPECT_GT(any, 0.035);
+  EXPECT_LT(any, 0.065);
+}
+
+TEST(FalseAlarms, BeyondAThresholdDependOnTheSpread) {
+  EXPECT_EQ(false_alarm_rate(normal_launches(60, 0.003), 0.01, 12, 1), 0);
+  const double noisy = false_alarm_rate(normal_launches(60, 0.3), 0.01, 12, 1);
+  EXPECT_GT(noisy, 0.02);  // δ is nothing beside this noise: nearly as many as without it
+  EXPECT_LT(noisy, false_alarm_rate(normal_launches(60, 0.3), 0, 12, 1));
+}
+
+// A pilot that lies to one side by chance is no sign of a difference: identical sides may be swapped.
+TEST(FalseAlarms, DoNotComeFromAPilotThatHappensToLean) {
+  std::vector<PairedBlock> leaning = normal_launches(24, 0.001);
+  for (PairedBlock& block : leaning) block.log_ratio = std::abs(block.log_ratio) + 0.02;
+  EXPECT_LT(false_alarm_rate(leaning, 0.01, 12, 1), 0.06);
+  EXPECT_THROW(false_alarm_rate(normal_launches(1, 0.1), 0.01, 12, 1), Error);
+  EXPECT_THROW(false_alarm_rate(normal_launches(9, 0.1), 0.01, 1, 1), Error);
+}
+
 }  // namespace
 }  // namespace syslab::stats

@@ -11,6 +11,8 @@ build_packages=(
 test_packages=(gnuplot-nox libbenchmark-dev patchelf python3-numpy python3-torch)
 # LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.
 check_packages=(clang-format ccache texlive-latex-base texlive-latex-recommended texlive-science)
+# For tools/sanitize: clang, its OpenMP (with Archer) and what turns addresses into lines.
+sanitizer_packages=(clang libomp-dev llvm)
 
 say() {
   if [ -t 2 ] && [ -z "${NO_COLOR:-}" ]; then printf '\n\033[1m%s\033[0m\n' "$*" >&2; else printf '\n%s\n' "$*" >&2; fi
@@ -48,9 +50,14 @@ Neither root nor sudo is at hand: ask an administrator to install them."
   apt-get install --no-install-recommends ${missing[*]}"
 }
 
-# configure DIRECTORY OPTION… : a build directory, made only if it is not there.
+# configure DIRECTORY OPTION… : a build directory, made if it is not there. One that is there gets these options, too, and
+# keeps the others that somebody gave it.
 configure() {
   local directory=$1
   shift
-  [ -f "$directory/build.ninja" ] || meson setup "$directory" "$@" >&2
+  if [ ! -f "$directory/build.ninja" ]; then
+    meson setup "$directory" "$@" >&2
+  elif [ $# -gt 0 ]; then
+    meson setup --reconfigure "$directory" "$@" >&2
+  fi
 }

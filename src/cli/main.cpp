@@ -49,8 +49,10 @@ Exit run(const std::vector<std::string>& arguments) {
   });
   if (grammar != Exit::well) return grammar;
   if (const auto* information = std::get_if<Information>(&parsed)) {
-    fmt::print("{}", information->text);
-    return Exit::well;
+    return guarded(nullptr, json, [&] {
+      Console(GlobalOptions{}).print(information->text);  // which notices that a disk is full
+      return Exit::well;
+    });
   }
   const CommandLine& line = std::get<CommandLine>(parsed);
   const Console console(line.global);

@@ -23,7 +23,8 @@ bool is_special(const fs::path& path) {
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::error_code& why) {
-  throw Error(ErrorKind::usage, fmt::format("cannot write '{}': {}", path.string(), why.message()));
+  throw Error(ErrorKind::usage,
+              fmt::format("cannot write '{}': {}; choose another place with -o FILE", path.string(), why.message()));
 }
 
 // A file that is written whole under another name and takes its own by place(); removed if it never does.

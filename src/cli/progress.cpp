@@ -69,7 +69,7 @@ std::string result_line(const runner::AttemptResult& result) {
 }
 
 Progress::Progress(const Console& console, const plan::Plan& plan, Eta eta, Nanoseconds budget)
-    : console_(console), total_(static_cast<int>(plan.cases.size())), eta_(std::move(eta)), budget_(budget) {
+    : total_(static_cast<int>(plan.cases.size())), eta_(std::move(eta)), budget_(budget) {
   const char* ci = std::getenv("CI");
   const bool in_ci = ci != nullptr && *ci != '\0';
   mode_ = console.quiet() ? Mode::none : console.error_is_terminal() && !in_ci ? Mode::terminal : Mode::lines;

@@ -40,7 +40,6 @@ class Progress {
   void clear();
   std::optional<Nanoseconds> budget_left() const;
 
-  const Console& console_;
   Mode mode_;
   int total_;
   int number_ = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <system_error>
@@ -162,6 +163,13 @@ OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions
   if (!fs::is_directory(folder)) {
     throw Error(ErrorKind::store, fmt::format("cannot make database '{}': there is no folder '{}'; make it first",
                                               path.string(), folder.string()));
+  }
+  if (state == FileState::absent && ::access(folder.c_str(), W_OK | X_OK) != 0) {
+    const int refused = errno;
+    throw Error(ErrorKind::store,
+                fmt::format("cannot make database '{}': the folder '{}' may not be written ({}); choose another place "
+                            "with --db FILE or SYSLAB_DB",
+                            path.string(), folder.string(), std::generic_category().message(refused)));
   }
 
   OpenedFile file;

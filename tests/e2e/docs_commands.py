@@ -2,6 +2,7 @@
 
     docs_commands.py PAGE ROOT BUILD
 
+The lines of a "```text printed" block must stand in what the block before it printed, "…" being anything.
 A block whose first line is `# file: NAME` is written to NAME first. "```sh exits=N" ends with that exit code instead of 0.
 Lines that build (ninja, meson) are left out: the build is there. SYSLAB_DOCS_CASES makes searches shorter than written.
 Exits 77 where python3 has no torch, which the pages use.
@@ -19,8 +20,8 @@ if subprocess.run([python, "-c", "import torch"], capture_output=True).returncod
     print(f"SKIP: {python} cannot import torch")
     sys.exit(77)
 
-BLOCK = re.compile(r"^```(\w+)(?: exits=(\d+))?\n(.*?)^```$", re.M | re.S)
-ran = 0
+BLOCK = re.compile(r"^```(\w+)(?: exits=(\d+))?( printed)?\n(.*?)^```$", re.M | re.S)
+ran, said = 0, ""
 with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
     folder = pathlib.Path(name)
     for entry in root.iterdir():
@@ -32,11 +33,16 @@ with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
     environment = {key: value for key, value in os.environ.items() if key not in ("SYSLAB_DB", "SYSLAB_LIBRARY")}
     environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "NO_COLOR": "1", "SYSLAB_PYTHON": python,
                     "PYTHONDONTWRITEBYTECODE": "1"}
-    for language, code, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+    for language, code, printed, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         head = text.splitlines()[0] if text else ""
         if head.startswith("# file: "):
             (folder / head[len("# file: "):]).write_text(text, encoding="utf-8")
             continue
+        if printed:
+            for line in text.splitlines():
+                if not re.search(".*".join(map(re.escape, line.split("…"))), said):
+                    print(f"FAILED: the page says that this is printed: {line}")
+                    sys.exit(1)
         if language != "sh":
             continue
         lines = [line for line in text.splitlines() if not line.startswith(("ninja ", "meson "))]
@@ -46,6 +52,7 @@ with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
             lines = [re.sub(r"(syslab check .*)$", rf"\1 --cases {few}", line) for line in lines]
         done = subprocess.run(["bash", "-e", "-c", "\n".join(lines)], cwd=folder, env=environment, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=500)
+        said = done.stdout
         print("$ " + "\n$ ".join(lines) + "\n" + done.stdout[-3000:], flush=True)
         if done.returncode != int(code or 0):
             print(f"FAILED: exit code {done.returncode}, the page says {code or 0}")

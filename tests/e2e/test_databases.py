@@ -78,6 +78,22 @@ class Databases(Lab):
         self.syslab("report", preexec_fn=become_nobody)
         self.assertEqual(self.db.read_bytes(), before)
 
+    def test_a_folder_that_may_not_be_written_is_named(self):
+        binary = shutil.copy(lab.SYSLAB, self.folder / "syslab")
+        closed = self.folder / "closed"
+        closed.mkdir(mode=0o555)
+        self.folder.chmod(0o755)  # where a user who is not root may look
+
+        def become_nobody():
+            if os.getuid() == 0:
+                os.setgid(65534)
+                os.setuid(65534)
+
+        self.command = lambda *arguments: [binary, *map(str, arguments)]
+        said = self.syslab("run", "selftest_empty", "--db", closed / "new.db", expect=4, preexec_fn=become_nobody).stderr
+        self.assertIn(f"the folder '{closed}' may not be written", said)
+        self.assertIn("--db", said)
+
     def test_a_full_disk(self):
         self.syslab("run", "selftest_empty")
         before = self.sql("SELECT count(*) FROM attempt")[0][0]

@@ -1,5 +1,6 @@
 """What is asked wrongly is answered with what was meant, exit code 2, and nothing is made."""
 import json
+import subprocess
 import unittest
 
 from lab import Lab
@@ -14,6 +15,14 @@ class Usage(Lab):
         error = json.loads(as_json.stdout)["error"]
         self.assertEqual(error["kind"], "usage")
         self.assertIn(names, error["message"])
+
+    def test_what_cannot_be_said_is_an_error(self):
+        for arguments in (("--version",), ("--help",), ("run", "--help"), ("list",)):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run(self.command(*arguments), cwd=self.folder, env=self.environment(), text=True,
+                                      stdout=full, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(done.returncode, 4, arguments)
+            self.assertIn("cannot write to standard output", done.stderr)
 
     def test_unknown_verb(self):
         self.wrong("rnu", "flash_forward", names="'run'")

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <ranges>
 
 #include "core/text.hpp"
 #include "device/parallel.hpp"
@@ -59,7 +58,9 @@ const Rung& find_rung(std::string_view name) {
 
 const Rung& dispatch(const Problem& problem, Direction direction, device::Kind device) {
   std::string reasons;
-  for (const Rung& rung : ladder() | std::views::reverse) {
+  const std::span<const Rung> rungs = ladder();
+  for (auto it = rungs.rbegin(); it != rungs.rend(); ++it) {  // std::views::reverse is beyond clang 14
+    const Rung& rung = *it;
     std::optional<std::string> reason;
     if (rung.device != device) {
       reason = rung.device == device::Kind::cpu ? "runs on the CPU" : "runs on a GPU";

@@ -62,7 +62,9 @@ Counts counts_of(const plan::Plan& plan) {
 }  // namespace
 
 Exit execute(const Context& context, const PlanOptions& options) {
-  plan::Plan plan = plan::make_plan(context.registry, to_selection(options.selection));
+  const plan::Selection selection = to_selection(options.selection);
+  plan::Plan plan = plan::make_plan(context.registry, selection);
+  const auto laws = static_cast<std::int64_t>(law_plan(context.registry, selection, std::nullopt).cases.size());
   const Conditions conditions = to_conditions(options.measuring, plan, options.selection.preset == "smoke");
   const std::optional<store::Store> store = stored(context);
   forecast(plan, store ? &*store : nullptr, conditions);
@@ -79,6 +81,7 @@ Exit execute(const Context& context, const PlanOptions& options) {
                             {"to_run", counts.to_run},
                             {"skipped", counts.skipped},
                             {"predicted_oom", counts.oom},
+                            {"laws", laws},
                             {"most_bytes", counts.most_bytes},
                             {"predicted_seconds", Seconds(total.time).count()},
                             {"without_prediction", total.unknown}});
@@ -95,6 +98,7 @@ Exit execute(const Context& context, const PlanOptions& options) {
     text += fmt::format(", about {} under protocol {}", format_duration(total.time), conditions.protocol);
   }
   if (total.unknown > 0) text += fmt::format("; {} without a prediction", counted(total.unknown, "case"));
+  if (laws > 0) text += fmt::format("; run searches {} first (--laws none: does not)", counted(laws, "law"));
   console.print(text + "\n");
   return Exit::well;
 }

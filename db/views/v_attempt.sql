@@ -1,6 +1,7 @@
 -- One row an attempt, with what was asked and how it ended. `status` is 'running' while there is no end; a real end
 -- outweighs an `aborted` that was written for a writer thought dead. `checked`: something was compared and nothing was
--- wrong. `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by merge or import
+-- wrong. `protocol` names the inputs where they were not the usual ones ("kernel, zeros inputs"): such numbers never meet
+-- the others. `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by merge or import
 -- from somebody who is not vouched for. Most other views stand on this one.
 CREATE VIEW v_attempt AS
 SELECT a.id                                  AS attempt_id,
@@ -9,7 +10,7 @@ SELECT a.id                                  AS attempt_id,
        r.uid                                 AS run_uid,
        r.verb,
        r.label,
-       r.protocol ->> '$.name'               AS protocol,
+       r.protocol ->> '$.name' || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '') AS protocol,
        en.comparability_key,
        en.host,
        en.cpu_model,

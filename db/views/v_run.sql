@@ -1,7 +1,8 @@
 -- Runs and where they stand: planned cases by the end of their last finished attempt; `missing` never finished one.
 CREATE VIEW v_run AS
-SELECT r.id AS run_id, r.uid AS run_uid, r.verb, r.started_at, r.label, r.protocol ->> '$.name' AS protocol, r.root_seed,
-       r.argv, en.comparability_key, en.host, en.cpu_model, en.gpu_name, b.version AS tool_version, b.git_sha,
+SELECT r.id AS run_id, r.uid AS run_uid, r.verb, r.started_at, r.label,
+       r.protocol ->> '$.name' || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '') AS protocol,
+       r.root_seed, r.argv, en.comparability_key, en.host, en.cpu_model, en.gpu_name, b.version AS tool_version, b.git_sha,
        b.git_dirty,
        count(p.seq)                                                            AS planned,
        count(*) FILTER (WHERE l.status = 'ok')                                 AS ok,

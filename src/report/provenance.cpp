@@ -59,6 +59,13 @@ std::string protocol_name(const std::string& stored) {
   return json.is_string() ? json.get<std::string>() : std::string();
 }
 
+// ", zeros inputs" where they were not the usual ones, as v_attempt has it.
+std::string unusual_inputs(const std::string& stored) {
+  const Json json = Json::parse(stored, nullptr, false);
+  const Json data = json.is_object() ? json.value("data", Json()) : Json();
+  return data.is_string() && data != "normal" ? fmt::format(", {} inputs", data.get<std::string>()) : "";
+}
+
 bool asks_for_smoke(const std::string& argv_json) {
   const Json argv = Json::parse(argv_json, nullptr, false);
   if (!argv.is_array()) return false;
@@ -132,12 +139,13 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
   const store::ResultSet runs = store.query(fmt::format(kRunsSql, marks), parameters);
   for (std::size_t row = 0; row < runs.rows.size(); ++row) {
     const std::string argv = plain(cell_of(runs, row, "argv"));
-    const std::string protocol = protocol_name(plain(cell_of(runs, row, "protocol")));
+    const std::string stored = plain(cell_of(runs, row, "protocol"));
+    const std::string protocol = protocol_name(stored), shown = protocol + unusual_inputs(stored);
     const std::string caches = plain(cell_of(runs, row, "caches"));
     std::string revision = plain(cell_of(runs, row, "git_sha")).substr(0, kRevisionCharacters);
     if (plain(cell_of(runs, row, "git_dirty")) == "1") revision += " + changes";
     add_once(provenance.devices, device_of(runs, row));
-    add_once(provenance.protocols, caches.empty() ? protocol : fmt::format("{} ({})", protocol, caches));
+    add_once(provenance.protocols, caches.empty() ? shown : fmt::format("{} ({})", shown, caches));
     add_once(provenance.revisions, revision);
     provenance.runs.push_back(plain(cell_of(runs, row, "uid")));
     add_once(provenance.commands, command_line(argv));

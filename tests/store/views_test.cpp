@@ -38,6 +38,22 @@ TEST_F(StoreViews, LatestTakesTheNewestOkAttemptOfEachProtocol) {
   EXPECT_EQ(rows.rows[1][1].real, 2.0) << "the later failure hides nothing";
 }
 
+TEST_F(StoreViews, ResultsOfUnusualInputsMeetNoOthers) {
+  RunRow run = a_run();
+  for (const char* protocol :
+       {R"({"name": "kernel"})", R"({"name": "kernel", "data": "zeros"})", R"({"name": "kernel", "data": "normal"})"}) {
+    run.protocol_json = protocol;
+    store_.finish_attempt(store_.begin_run(run, a_plan(1)), an_attempt(0, run.protocol_json.size()));
+  }
+  const ResultSet rows = store_.query("SELECT protocol, value FROM v_latest WHERE metric = 'time' ORDER BY protocol");
+  ASSERT_EQ(rows.rows.size(), 2U);
+  EXPECT_EQ(rows.rows[0][0].text, "kernel");
+  EXPECT_EQ(rows.rows[0][1].real, 36.0) << "the newest of normal inputs, said or not";
+  EXPECT_EQ(rows.rows[1][0].text, "kernel, zeros inputs");
+  const ResultSet runs = store_.query("SELECT protocol FROM v_run ORDER BY run_id");
+  EXPECT_EQ(runs.rows[1][0].text, "kernel, zeros inputs");
+}
+
 TEST_F(StoreViews, SpeedupIsAgainstReferenceAndPeerAndOnlyForCheckedRows) {
   std::vector<PlanRow> plan{a_case(0, 64, "oracle", "reference"),
                             a_case(1, 64, "torch", "peer"),

@@ -82,7 +82,9 @@ void Rig::warm_up_for_a_time() {
     int most = static_cast<int>(kSteadyWindow);
     if (calls.empty()) most = 1;
     if (limited) most = std::min(most, at_least_one(protocol_.warmup_limit, estimate_));
-    for (const Window& window : time(std::min(most, room_for(1)), 1)) {
+    const std::vector<Window> windows = time(std::min(most, room_for(1)), 1);
+    keep_warmup(windows);
+    for (const Window& window : windows) {
       calls.push_back(static_cast<double>(window.elapsed.count()));
       in_calls += window.elapsed;
     }
@@ -95,9 +97,17 @@ void Rig::warm_up_for_a_time() {
   warmup_calls_ = static_cast<std::int64_t>(calls.size());
 }
 
+// What a warm-up looks like is seen in its first calls; a fast one has hundreds of thousands.
+void Rig::keep_warmup(const std::vector<Window>& windows) {
+  constexpr std::size_t kKept = 200;
+  for (const Window& window : windows) {
+    if (warmup_seconds_.size() < kKept) warmup_seconds_.push_back(Seconds(window.elapsed).count());
+  }
+}
+
 // As triton.testing.do_bench does it: the estimate has the flushes in it, the warm-up has none.
 void Rig::warm_up_by_estimate() {
-  time(1, 1);
+  keep_warmup(time(1, 1));
   refresh();
   const auto estimated = [this] {
     for (int i = 0; i < protocol_.estimate_calls; ++i) {
@@ -115,6 +125,7 @@ void Rig::warm_up_by_estimate() {
   const int warmup = at_least_one(protocol_.warmup_time, estimate);
   for (int done = 0; done < warmup;) {
     const std::vector<Window> windows = time(std::min(warmup - done, room_for(1)), 1);
+    keep_warmup(windows);
     done += static_cast<int>(windows.size());
     estimate_ = windows.back().elapsed;
     refresh();

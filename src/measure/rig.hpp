@@ -31,6 +31,7 @@ class Rig {
 
   int calls_per_sample() const { return calls_per_sample_; }
   std::int64_t warmup_calls() const { return warmup_calls_; }
+  const std::vector<double>& warmup_seconds() const { return warmup_seconds_; }  // of its first calls, in order
   Nanoseconds call_estimate() const { return estimate_; }
   int samples_wanted() const { return samples_wanted_; }  // by the protocol's estimate; 0: it makes none
   bool uses_graphs() const { return capture_; }
@@ -67,7 +68,10 @@ class Rig {
   Clock& clock_;
   std::mt19937_64 generator_;
 
+  void keep_warmup(const std::vector<Window>& windows);
+
   std::int64_t warmup_calls_ = 0;
+  std::vector<double> warmup_seconds_;
   Nanoseconds estimate_{};  // of one call
   int samples_wanted_ = 0;
   int calls_per_sample_ = 1;

@@ -64,6 +64,7 @@ class Sampler {
     samples_.calls_per_sample = rig_.calls_per_sample();
     samples_.graphs = rig_.uses_graphs();
     samples_.warmup_calls = rig_.warmup_calls();
+    samples_.warmup_seconds = rig_.warmup_seconds();
     samples_.verified = rig_.verified();
     samples_.precision = relative_precision(samples_.seconds);
     samples_.wall = wall();

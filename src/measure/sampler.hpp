@@ -27,8 +27,9 @@ struct Samples {
   std::string stop;                 // "precision", "count", "device_budget", "wall_budget", "max_samples"
   double precision = 0;             // reached: half-width of the median's 95 % interval / median
   std::int64_t warmup_calls = 0;
-  Nanoseconds in_windows{}, wall{};  // wall without verification
-  int pauses = 0;                    // to let the device cool down
+  std::vector<double> warmup_seconds;  // of the first of them, in order
+  Nanoseconds in_windows{}, wall{};    // wall without verification
+  int pauses = 0;                      // to let the device cool down
 };
 
 // Where samples are taken.

@@ -41,6 +41,7 @@ struct Picture {
   std::string missing;
   std::vector<std::string> notes;
   std::string warning, footnote;
+  std::vector<std::string> fills;
 };
 
 using Block = std::variant<Heading, Paragraph, Bullets, Table, Picture>;

@@ -79,6 +79,7 @@ Drawing prepare(const FigureSource& source, const store::Store& store) {
   figure.experiment = source.experiment;
   figure.title = source.title;
   figure.caption = source.caption;
+  figure.fills = source.fills;
   figure.notes = source.notes;
   figure.notes.insert(figure.notes.end(), drawing.data.notes.begin(), drawing.data.notes.end());
   const Provenance provenance = provenance_of(result, store);

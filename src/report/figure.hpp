@@ -33,6 +33,7 @@
 //             value alone
 //   ceiling   column|label|command: a horizontal line for each of its values in a panel; the command is what would
 //             measure it, told in a note where the column holds nothing. More of them separated by ';'
+//   fills     parts of the experiment's problem whose figure this is, as in a table (table.hpp)
 //   optional: yes  a figure without a row is left out, instead of saying "not measured" with `command` or `empty`
 // Rows with a column `status` other than 'ok' and no y are named beside the picture: they are not drawn. `run_uid`
 // tells where the numbers come from, as in a table. ?1 in the SELECT is the experiment's id.
@@ -72,6 +73,7 @@ struct FigureSource {
   std::string bandwidth, peak;                  // of a roofline, GB/s and TFLOP/s
   std::vector<FigureCeiling> ceilings;
   std::vector<std::string> notes;
+  std::vector<std::string> fills;
   bool optional = false;
   std::string sql;
 };
@@ -91,6 +93,7 @@ struct Figure {
   std::vector<std::string> notes;  // the source's, and what was left out of the picture
   std::string warning;             // as a table's: "Smoke run …"
   std::string footnote;            // as a table's: device, protocol, revision, run, command
+  std::vector<std::string> fills;  // as its source says
 };
 
 struct DrawOptions {

@@ -103,6 +103,7 @@ const std::map<std::string, Setter>& setters() {
        }},
       {"ceiling", [](S& s, const std::string& v) { s.ceilings = ceilings_of(v); }},
       {"note", [](S& s, const std::string& v) { s.notes.push_back(v); }},
+      {"fills", [](S& s, const std::string& v) { s.fills = parts_filled(v); }},
       {"command", [](S& s, const std::string& v) { s.command = v; }},
       {"empty", [](S& s, const std::string& v) { s.empty = v; }},
       {"optional",

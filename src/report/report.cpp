@@ -114,7 +114,8 @@ Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& 
                     figure.missing,
                     figure.notes,
                     figure.warning,
-                    figure.footnote};
+                    figure.footnote,
+                    figure.fills};
     if (!inside && picture.missing.empty()) {
       pictures.files.push_back({picture.file + (pdf ? ".pdf" : ".svg"), pdf ? std::move(figure.pdf) : figure.svg});
     }

@@ -70,6 +70,13 @@ void add_table(Evidence& evidence, const Table& table) {
   if (evidence.command.empty()) evidence.command = table.source.command;
 }
 
+void add_picture(Evidence& evidence, const Experiment& experiment, const Picture& picture) {
+  evidence.exists = true;
+  evidence.measured = evidence.measured || picture.missing.empty();
+  if (picture.missing.empty()) evidence.titles.push_back(picture.title);
+  if (evidence.command.empty()) evidence.command = "syslab run " + experiment.id;
+}
+
 void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std::string& place) {
   const std::size_t slash = place.find('/');
   const std::string experiment = place.substr(0, slash), what = place.substr(slash + 1);
@@ -82,12 +89,23 @@ void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std
       if (fits) add_table(evidence, table);
     }
     if (what != "figures") continue;
-    for (const Picture& picture : one.pictures) {
-      evidence.exists = true;
-      evidence.measured = evidence.measured || picture.missing.empty();
-      if (picture.missing.empty()) evidence.titles.push_back(picture.title);
-    }
+    for (const Picture& picture : one.pictures) add_picture(evidence, *one.experiment, picture);
     if (evidence.command.empty()) evidence.command = "syslab run " + one.experiment->id;
+  }
+}
+
+// Whatever says of itself that it fills this part; its kind says which of the part's deliverables.
+void add_what_fills(Evidence& evidence, const std::vector<Shown>& shown, const Deliverable& wanted) {
+  const std::string part = wanted.part.empty() ? "*" : wanted.part;
+  const bool as_table = wanted.kind == "table" || wanted.kind == "code";
+  for (const Shown& one : shown) {
+    for (const Table& table : one.tables) {
+      const bool fits = is_sentence(table) ? in_words(wanted) : as_table;
+      if (fits && contains(table.source.fills, part)) add_table(evidence, table);
+    }
+    for (const Picture& picture : one.pictures) {
+      if (wanted.kind == "figure" && contains(picture.fills, part)) add_picture(evidence, *one.experiment, picture);
+    }
   }
 }
 
@@ -95,6 +113,7 @@ Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool a
   if (wanted.kind == "answer" && !answers) return plain_text("your own words, in the place below");
   Evidence evidence;
   for (const std::string& place : wanted.by) add_evidence(evidence, shown, place);
+  add_what_fills(evidence, shown, wanted);
   if (evidence.measured) {
     std::vector<std::string> once;
     for (const std::string& title : evidence.titles) {

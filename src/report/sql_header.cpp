@@ -34,4 +34,10 @@ SqlFile read_sql_file(const std::string& what, const std::string& text) {
   return file;
 }
 
+std::vector<std::string> parts_filled(const std::string& value) {
+  std::vector<std::string> parts;
+  for (const std::string& part : split(value, ',')) parts.push_back(trim(part));
+  return parts;
+}
+
 }  // namespace syslab::report

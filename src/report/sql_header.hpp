@@ -24,4 +24,7 @@ struct SqlFile {
 // `what` begins error messages: "figure time.sql". Error(internal) naming the line.
 SqlFile read_sql_file(const std::string& what, const std::string& text);
 
+// The parts of a problem that "fills: b, c" names.
+std::vector<std::string> parts_filled(const std::string& value);
+
 }  // namespace syslab::report

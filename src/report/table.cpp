@@ -11,6 +11,7 @@
 #include "report/cells.hpp"
 #include "report/provenance.hpp"
 #include "report/published.hpp"
+#include "report/sql_header.hpp"
 
 namespace syslab::report {
 namespace {
@@ -89,12 +90,14 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
     source.empty = value;
   } else if (key == "note") {
     source.notes.push_back(value);
+  } else if (key == "fills") {
+    source.fills = parts_filled(value);
   } else if (key == "columns") {
     source.columns = parse_columns(source.id, line, value);
   } else {
     malformed(source.id, line,
               fmt::format("unknown header '{}'; there are title, caption, experiment, columns, note, "
-                          "sentence, command, empty",
+                          "sentence, command, empty, fills",
                           key));
   }
 }

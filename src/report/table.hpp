@@ -7,6 +7,7 @@
 //   -- note: Rates count unmasked pairs only.
 //   -- command: syslab run {experiment}
 //   -- empty: Nothing failed.
+//   -- fills: b, c
 //   SELECT …
 //
 // A column is name|unit|format|align, found in the result by its name; other columns of the result are not shown but
@@ -16,6 +17,9 @@
 // "--   ".
 //
 // Without a row the table reads "not measured" with `command`, or the text of `empty`.
+//
+// `fills` names the parts of the experiment's problem that this answers (deliverables.hpp), "*" the only one of a
+// problem without parts: a sentence fills what is asked for in words, a table what is asked for as a table or as code.
 //
 // With `sentence:` instead of `title:` the file is a sentence: {name} takes the value of a column, a sentence a row.
 // ?1 in the SELECT is the experiment's id; ?2, beside it, what others published (published.hpp).
@@ -45,6 +49,7 @@ struct TableSource {
   std::string empty;     // what no row means, where it does not mean "not measured"
   std::vector<Column> columns;
   std::vector<std::string> notes;
+  std::vector<std::string> fills;  // parts of the problem
   std::string sql;
 };
 

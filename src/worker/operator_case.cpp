@@ -44,6 +44,13 @@ class Times {
       clocks.flags = samples.flags;
       context_.emit(clocks);
     }
+    if (!samples.warmup_seconds.empty()) {
+      SampleRecord warmup;
+      warmup.series = "warmup";
+      warmup.unit = "s";
+      warmup.values = samples.warmup_seconds;
+      context_.emit(warmup);
+    }
 
     const stats::Summary summary = stats::summarize(samples.seconds);
     MetricRecord time{.name = "time", .unit = "s", .value = summary.median, .n = summary.n};

@@ -262,7 +262,8 @@ TEST(DoBench, DerivesWarmupAndRepeatsFromFiveCallsWithTheirFlushes) {
   subject.flush_bytes = 256'000'000;
   const Samples samples = fake.take(find_protocol("do_bench"), subject);
   EXPECT_EQ(samples.warmup_calls, 1 + 5 + 5);  // the first, the estimate's, 25 ms / (2 + 3) ms
-  EXPECT_EQ(samples.seconds.size(), 20U);      // 100 ms / (2 + 3) ms
+  EXPECT_EQ(samples.warmup_seconds.size(), 1U + 5U) << "those of the estimate are timed together";
+  EXPECT_EQ(samples.seconds.size(), 20U);  // 100 ms / (2 + 3) ms
   EXPECT_EQ(samples.stop, "count");
   EXPECT_EQ(count(fake, "flush 256000000"), 5 + 20) << "warm-up has none";
   EXPECT_DOUBLE_EQ(stats::summarize(samples.seconds).median, 2e-3);

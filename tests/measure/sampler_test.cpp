@@ -129,6 +129,19 @@ TEST(Sampler, WarmsUpUntilCallsAreSteady) {
   EXPECT_GE(samples.warmup_calls, 40);
   EXPECT_LT(samples.warmup_calls, 70);
   EXPECT_EQ(*std::max_element(samples.seconds.begin(), samples.seconds.end()), median(samples));
+  ASSERT_EQ(samples.warmup_seconds.size(), static_cast<std::size_t>(samples.warmup_calls));
+  EXPECT_DOUBLE_EQ(samples.warmup_seconds[0], 10e-3);
+  EXPECT_DOUBLE_EQ(samples.warmup_seconds[1], 9.5e-3) << "every call in order, not one is left out";
+}
+
+TEST(Sampler, KeepsTheFirstCallsOfALongWarmUp) {
+  FakeLab fake;
+  fake.duration = [](int call) { return microseconds(call == 0 ? 700 : 10); };
+  const Samples samples = fake.take();
+  EXPECT_GT(samples.warmup_calls, 10'000);
+  ASSERT_EQ(samples.warmup_seconds.size(), 200U);
+  EXPECT_DOUBLE_EQ(samples.warmup_seconds.front(), 700e-6);
+  EXPECT_DOUBLE_EQ(samples.warmup_seconds.back(), 10e-6);
 }
 
 TEST(Sampler, GivesUpWarmingAtTheLimit) {

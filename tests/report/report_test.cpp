@@ -119,6 +119,17 @@ TEST(Report, WithoutAnswersLeavesMarkedPlaces) {
   EXPECT_EQ(whole.find("your answer goes here"), std::string::npos);
 }
 
+TEST(Report, TellsWhichTableFillsAPart) {
+  FixtureStore fixture;
+  const std::string wanted = "one loop over key tiles, fp32 accumulators. → ";
+  const std::string before = render(fixture_registry(), fixture.store(), {}).text;
+  EXPECT_NE(before.find(wanted + "not measured: `syslab check flash_forward`"), std::string::npos);
+  fixture.add_kernel_run();
+  const std::string after = render(fixture_registry(), fixture.store(), {}).text;
+  EXPECT_NE(after.find(wanted + "below: FlashAttention-2 forward pass\n"), std::string::npos)
+      << "the table says `fills: b`";
+}
+
 TEST(Report, ToStandardOutputSaysWhereItsFiguresAre) {
   FixtureStore fixture;
   const Report report = render(fixture_registry(), fixture.store(), {});

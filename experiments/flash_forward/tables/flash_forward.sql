@@ -2,6 +2,7 @@
 -- caption: Median time of one call with its 95 % interval; `vs naive` is how many times as fast as the kernel that holds the score
 --   matrix, on the same inputs.
 -- experiment: flash_forward
+-- fills: b
 -- columns: batch?|1|d|right; heads?|1|d|right; heads_kv?|1|d|right; seq|1|d|right; seq_k?|1|d|right; head_dim|1|d|right;
 --   dtype|1|s|left; causal|1|flag|left; align?|1|s|left; @timed; tflops as rate|TFLOP/s|.3g|right;
 --   vs_naive|×|.3g|right; @checked

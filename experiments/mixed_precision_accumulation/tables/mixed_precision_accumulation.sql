@@ -1,6 +1,7 @@
 -- title: Adding 0.01 a thousand times
 -- caption: The sum of so many times 0.01 in several precisions, to the bit; nothing is timed.
 -- experiment: mixed_precision_accumulation
+-- fills: *
 -- columns: case_name|1|code|left; accumulator|1|s|left; addend|1|s|left; additions|1|d|right; value|1|.10f|right;
 --   error|1|.2e|right; last_change|1|d|right; bits|1|code|left; implementation|1|code|left; agrees|1|s|left;
 --   device?|1|s|left; status|1|status|left

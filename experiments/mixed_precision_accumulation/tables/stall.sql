@@ -1,6 +1,7 @@
 -- sentence: The sum in {accumulator} stalled at {value} after {last_change} of {additions} additions: half the distance to
 --   its next number is more than the addend.
 -- experiment: mixed_precision_accumulation
+-- fills: *
 -- columns: accumulator|1|s|left; value|1|.3g|right; last_change|1|d|right; additions|1|d|right
 SELECT t.facts ->> '$.accumulator' AS accumulator, max(m.value) FILTER (WHERE m.name = 'value') AS value,
        max(m.value) FILTER (WHERE m.name = 'last_change') AS last_change, t.params ->> '$.additions' AS additions,

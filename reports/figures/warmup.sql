@@ -1,0 +1,36 @@
+-- figure: trace
+-- title: Warm-up
+-- caption: Calls of warm-up in order, the first one first, of the cases where the first call stands out most; the line is the
+--   median of the samples that follow, the band its 95 % interval. Each case was checked before, so that what only the
+--   very first call of a process pays is not among them.
+-- x: call|1|linear
+-- y: time|ms|auto
+-- middle: median, low, high
+-- series: launch
+-- panel: panel
+-- optional: yes
+WITH warmed AS (
+  SELECT t.attempt_uid, t.params, t.implementation, t.is_mine, t.run_uid, m.value AS median, m.ci_low, m.ci_high,
+         s.id AS series_id,
+         (SELECT x.value FROM sample x WHERE x.series_id = s.id ORDER BY x.launch, x.rank, x.idx LIMIT 1) AS first
+    FROM v_newest t
+    JOIN metric m ON m.attempt_id = t.attempt_id AND m.name = 'time' AND m.rank = 0
+    JOIN series s ON s.attempt_id = t.attempt_id AND s.name = 'warmup' AND s.unit = 's'
+   WHERE t.experiment = ?1 AND t.task = 'measure' AND t.status = 'ok' AND m.value > 0
+),
+ranked AS (
+  SELECT *, row_number() OVER (ORDER BY first / median DESC, attempt_uid) AS place FROM warmed
+),
+-- Axes whose values differ between these cases: a panel's title need not tell the others.
+telling AS (
+  SELECT j.key FROM warmed, json_each(warmed.params) j GROUP BY j.key HAVING count(DISTINCT j.value) > 1
+)
+SELECT row_number() OVER (PARTITION BY x.series_id, x.launch ORDER BY x.rank, x.idx) AS call, 1e3 * x.value AS time,
+       1e3 * median AS median, 1e3 * ci_low AS low, 1e3 * ci_high AS high, 'launch ' || x.launch AS launch,
+       implementation || iif(is_mine, ' (mine)', '') ||
+       coalesce((SELECT ', ' || group_concat(j.key || ' ' || j.value, ', ') FROM json_each(r.params) j
+                  WHERE j.key IN (SELECT key FROM telling)), '') AS panel, run_uid
+  FROM ranked r
+  JOIN sample x ON x.series_id = r.series_id
+ WHERE r.place <= 4
+ ORDER BY r.place, x.launch, call;

@@ -34,7 +34,7 @@ std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& ses
     MeasuredPoint pilot;
     pilot.point = &plan.points[i];
     pilot.failed = session.obstacle(plan.points[i]);
-    session.launch(pilot, kPilotLaunches);
+    session.launch(pilot, kPilotLaunches, kPilotLaunches);
     if (pilot.failed) {
       context.console.note(fmt::format("{}: {}", session.title(plan.points[i]), pilot.failed->reason));
       all.push_back(std::move(pilot));

@@ -53,6 +53,10 @@ Judgement failure(const runner::PairedLaunch& launch) {
   return judgement;
 }
 
+int launches_wanted(const MeasuredPoint& measured, const stats::PairedStopRule& rule) {
+  return measured.blocks.empty() ? rule.first_look : stats::launches_wanted(for_stats(measured.blocks), rule);
+}
+
 std::string_view to_string(stats::PairedStop stop) {
   return stop == stats::PairedStop::precision ? "precision" : "max_launches";
 }
@@ -97,7 +101,8 @@ ComparisonSession::ComparisonSession(const Context& context, store::Store& store
       store_(store),
       plan_(plan),
       conditions_(std::move(conditions)),
-      builds_{std::move(a), std::move(b)} {
+      builds_{std::move(a), std::move(b)},
+      progress_(context.console, plan.points.size(), conditions_.budget) {
   const bool one_run = builds_[0].path == builds_[1].path;
   runs_[1] = begin_run(verb, label, 'B', one_run);
   runs_[0] = one_run ? runs_[1] : begin_run(verb, label, 'A', false);
@@ -165,7 +170,7 @@ std::string ComparisonSession::store_attempt(char side, runner::AttemptResult re
   return store_.finish_attempt(runs_[index_of(side)], row);
 }
 
-void ComparisonSession::launch(MeasuredPoint& measured, int launches) {
+void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optional<int> expected) {
   const plan::ComparisonPoint& point = *measured.point;
   runner::PairedOptions options;
   options.protocol = conditions_.protocol;
@@ -186,6 +191,10 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches) {
   };
   observer.heartbeat = [&](const plan::PlannedCase& planned) {
     store_.heartbeat(open_attempts_[index_of(side_of(planned))]);
+    progress_.heartbeat();
+  };
+  observer.progress = [&](const plan::PlannedCase&, const worker::ProgressRecord& record) {
+    progress_.said(record.text);
   };
   const auto side = [&](char name) {
     const SideBuild& build = builds_[index_of(name)];
@@ -194,6 +203,7 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches) {
   const runner::PairedSide a = side('A'), b = side('B');
   for (int i = 0; i < launches && !measured.failed; ++i) {
     const int number = measured.launches();
+    progress_.launching(static_cast<std::size_t>(point.a.index) / 2, title(point), number, expected);
     const auto began = std::chrono::steady_clock::now();
     runner::PairedLaunch launch = runner::run_paired_launch(a, b, number, options, observer, interruption_);
     measured.launch_seconds.push_back(Seconds(std::chrono::steady_clock::now() - began).count());
@@ -205,7 +215,7 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches) {
     }
     measured.attempts.push_back({'A', number, store_attempt('A', std::move(launch.a))});
     measured.attempts.push_back({'B', number, store_attempt('B', std::move(launch.b))});
-    note(measured);
+    progress_.launched(found(measured));
   }
 }
 
@@ -236,7 +246,7 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
         return;
       }
     }
-    launch(measured, 1);
+    launch(measured, 1, conditions_.launches ? *conditions_.launches : launches_wanted(measured, rule));
   }
 }
 
@@ -306,15 +316,10 @@ void ComparisonSession::set_launches(int launches, int blocks_per_launch) {
   conditions_.blocks_per_launch = conditions_.fewest_blocks = blocks_per_launch;
 }
 
-void ComparisonSession::note(const MeasuredPoint& measured) const {
-  std::string found;
-  if (measured.failed) {
-    found = measured.failed->reason;
-  } else {
-    const Judgement so_far = judge(measured.blocks, conditions_.delta);
-    found = fmt::format("{} ({})", percent_of_log(*so_far.log_ratio), interval_text(so_far));
-  }
-  context_.console.note(fmt::format("{} launch {}: {}", title(*measured.point), measured.launches(), found));
+std::string ComparisonSession::found(const MeasuredPoint& measured) const {
+  if (measured.failed) return measured.failed->reason;
+  const Judgement so_far = judge(measured.blocks, conditions_.delta);
+  return fmt::format("{} ({})", percent_of_log(*so_far.log_ratio), interval_text(so_far));
 }
 
 Detection detection(const MeasuredPoint& pilot, double effect, double delta) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/comparison_progress.hpp"
 #include "cli/judgement.hpp"
 #include "cli/side_build.hpp"
 #include "cli/verbs.hpp"
@@ -53,8 +54,9 @@ class ComparisonSession {
   const std::string& run_uid() const { return run_uids_[1]; }  // side B's, to which the comparisons belong
   bool interrupted() const { return interruption_.signal() != 0; }
 
-  // `launches` more of them, or fewer when one fails; the attempts are stored.
-  void launch(MeasuredPoint& measured, int launches);
+  // `launches` more of them, or fewer when one fails; the attempts are stored. `expected`: how many there will be in
+  // all, for people; nothing: nobody knows.
+  void launch(MeasuredPoint& measured, int launches, std::optional<int> expected);
   // Launches until it is enough: `conditions.launches`, the stop rule, or the point's share of the budget.
   void finish(MeasuredPoint& measured, int points_left);
 
@@ -75,7 +77,7 @@ class ComparisonSession {
  private:
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
   std::string store_attempt(char side, runner::AttemptResult result);
-  void note(const MeasuredPoint& measured) const;
+  std::string found(const MeasuredPoint& measured) const;  // so far, in words
 
   const Context& context_;
   store::Store& store_;
@@ -87,6 +89,7 @@ class ComparisonSession {
   std::array<std::string, 2> open_attempts_;  // of the launch that runs
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   runner::Interruption interruption_;
+  ComparisonProgress progress_;
 };
 
 // The launches that a decision at `effect` takes, from a pilot's blocks, in words and as data.

@@ -116,7 +116,7 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
     // As well as the first time, whatever is left of the budget: a hurried look would confirm nothing.
     SweptComparison again;
     again.measured.point = first.measured.point;
-    session.launch(again.measured, first.measured.launches());
+    session.launch(again.measured, first.measured.launches(), first.measured.launches());
     if (!again.measured.failed) again.measured.stop = "launches";
     again.judgement = session.judged(again.measured);
     again.uid = session.keep(again.measured, again.judgement, first.uid);

@@ -172,7 +172,7 @@ Exit measure_noise(const Context& context, const DoctorOptions& options) {
     // Each gets an equal share of the time; three launches at least, and whole trials as far as it goes.
     const Seconds until = budget * (static_cast<double>(i + 1) / static_cast<double>(plan.points.size()));
     while (!measured.failed && (measured.launches() < 3 || std::chrono::steady_clock::now() - began < until)) {
-      session.launch(measured, 1);
+      session.launch(measured, 1, std::nullopt);
     }
     measured.stop = measured.failed ? measured.stop : "budget";
     session.keep(measured, session.judged(measured));

@@ -13,11 +13,6 @@
 namespace syslab::cli {
 namespace {
 
-std::size_t terminal_width() {
-  struct winsize size {};
-  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
-}
-
 const worker::MetricRecord* find_metric(const runner::AttemptResult& result, std::string_view name) {
   for (const worker::Record& record : result.records) {
     const auto* metric = std::get_if<worker::MetricRecord>(&record);
@@ -43,6 +38,11 @@ std::string cut(std::string line, std::size_t width) {
 }
 
 }  // namespace
+
+std::size_t terminal_width() {
+  struct winsize size {};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
 
 std::string progress_line(int number, int total, const std::string& label, const std::string& text,
                           std::optional<Nanoseconds> eta, std::optional<Nanoseconds> budget_left, std::size_t width) {

@@ -12,6 +12,8 @@
 
 namespace syslab::cli {
 
+std::size_t terminal_width();  // in columns, of standard error's; 80 where it has none
+
 // "case 37/112, flash_forward flash_tiled seq=128, 0.42 % of 0.50 % wanted, ETA 3 m 10 s, 2 m 0 s of the budget left",
 // cut to `width` columns.
 std::string progress_line(int number, int total, const std::string& label, const std::string& text,

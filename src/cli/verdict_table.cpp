@@ -35,10 +35,15 @@ std::string counts(const std::vector<VerdictLine>& lines) {
 
 std::string verdict_table(const Console& console, const std::vector<VerdictLine>& lines, const std::string& a,
                           const std::string& b) {
-  const std::vector<report::Column> columns{{"case", "1", "s", "left"},      {"A " + a, "1", "s", "right"},
-                                            {"B " + b, "1", "s", "right"},   {"B/A − 1", "1", "s", "right"},
-                                            {"95 %", "1", "s", "right"},     {"q", "1", "s", "right"},
-                                            {"launches", "1", "s", "right"}, {"verdict", "1", "s", "left"}};
+  const std::string name_a = a.empty() ? "A" : a, name_b = b.empty() ? "B" : b;
+  const std::vector<report::Column> columns{{"case", "1", "s", "left"},
+                                            {a.empty() ? "A" : "A " + a, "1", "s", "right"},
+                                            {b.empty() ? "B" : "B " + b, "1", "s", "right"},
+                                            {"B/A − 1", "1", "s", "right"},
+                                            {"95 %", "1", "s", "right"},
+                                            {"q", "1", "s", "right"},
+                                            {"launches", "1", "s", "right"},
+                                            {"verdict", "1", "s", "left"}};
   std::vector<std::vector<std::string>> cells;
   for (const auto& [title, it] : lines) {
     const bool good = it.verdict == Verdict::faster || it.verdict == Verdict::same;
@@ -50,11 +55,11 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
   }
   std::string text = report::write_aligned(columns, cells) + "\n";
   if (lines.size() > kSentences) {
-    return text + fmt::format("{} against {}, {}: {}.\n", b, a,
+    return text + fmt::format("{} against {}, {}: {}.\n", name_b, name_a,
                               counted(static_cast<std::int64_t>(lines.size()), "case"), counts(lines));
   }
   for (const auto& [title, it] : lines) {
-    text += (lines.size() == 1 ? "" : title + ": ") + sentence(it, a, b) + "\n";
+    text += (lines.size() == 1 ? "" : title + ": ") + sentence(it, name_a, name_b) + "\n";
   }
   return text;
 }

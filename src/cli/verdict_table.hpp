@@ -14,7 +14,7 @@ struct VerdictLine {
   Judgement judgement;
 };
 
-// `a`, `b`: names of the sides. Sentences for a few lines, counts for many.
+// `a`, `b`: names of the sides; empty: they are called A and B. Sentences for a few lines, counts for many.
 std::string verdict_table(const Console& console, const std::vector<VerdictLine>& lines, const std::string& a,
                           const std::string& b);
 

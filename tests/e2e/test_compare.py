@@ -1,7 +1,9 @@
 """compare, diff, pin, gate, doctor RUN: what they say of work of known length, and what they store."""
+import contextlib
 import json
 import os
 import pathlib
+import pty
 import signal
 import sqlite3
 import stat
@@ -262,6 +264,32 @@ class Compare(Comparing):
                                 "B:slowdown=40", "--budget", "1ms", expect=None)
         self.assertEqual((one["stop"], one["launches"]), ("budget", 3))
 
+    def test_progress_tells_where_it_is_and_how_long_it_will_take(self):
+        lines = self.syslab("compare", *WORK, "A:slowdown=0", "B:slowdown=40", expect=None).stderr.splitlines()
+        self.assertEqual(len(lines), 3, lines)
+        self.assertIn("launch 2 of 3: +", lines[1])
+        self.assertIn(", ETA ", lines[1])
+        self.assertNotIn("ETA", lines[2])
+        self.assertEqual(self.syslab("--quiet", "compare", *WORK, "A:slowdown=0", "B:slowdown=40", expect=None).stderr, "")
+
+    def test_progress_on_a_terminal_is_one_line_that_goes_away(self):
+        terminal, end = pty.openpty()
+        environment = {**self.environment(), "COLUMNS": "200"}
+        environment.pop("CI", None)
+        process = subprocess.Popen(self.command("compare", *WORK, "A:slowdown=0", "B:slowdown=40"), cwd=self.folder,
+                                   env=environment, stdout=subprocess.DEVNULL, stderr=end)
+        os.close(end)
+        said = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while chunk := os.read(terminal, 65536):
+                said += chunk
+        os.close(terminal)
+        process.wait(timeout=60)
+        lines = said.decode().split("\r\x1b[2K")
+        self.assertTrue(any("case 1/1, " in line and "launch 3 of 3" in line for line in lines), lines)
+        self.assertTrue(any("ETA" in line for line in lines), lines)
+        self.assertEqual(lines[-1].strip(), "", "nothing is left on the screen")
+
     def test_identical_sides_on_purpose(self):
         one, = self.comparisons(*WORK, "A:slowdown=0", "B:slowdown=0", "--same-on-purpose", "--delta", "30%")
         self.assertEqual(one["verdict"], "same")
@@ -335,7 +363,7 @@ class Diff(Comparing):
         self.assertEqual([len(found[part]) for part in ("cases", "only_a", "only_b", "differing")], [1, 1, 1, 0])
         self.assertEqual(found["cases"][0]["verdict"], "unclear", "one launch each is no ground for more")
         text = self.syslab("diff", "before", "after").stdout
-        for expected in ("not measured in turns", "Unclear (1)", "Only in A (1)", "Only in B (1)"):
+        for expected in ("not measured in turns", "No verdict on B against A", "Unclear (1)", "Only in A (1)", "Only in B (1)"):
             self.assertIn(expected, text)
         self.assertIn("no run and no pin", self.syslab("diff", "before", "nowhere", expect=2).stderr)
 

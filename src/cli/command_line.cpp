@@ -289,6 +289,12 @@ class Grammar {
                     "The syslab that made the pinned run: both are measured in turns (else against stored values)")
         ->type_name("SYSLAB");
     judging(gate, gate_);
+    gate.get_option("--launches")
+        ->description(
+            "Fresh processes a side, at least 3 (default: with --build 12 to 20, as many as it takes to know the ratio "
+            "to "
+            "±0.25 %; else 5)");
+    gate.get_option("--budget")->description("With --build: time for all comparisons together, but for confirming: 5m");
 
     CLI::App& query = verb("query", "SQL on the database, read-only", kMore);
     query.add_option("SQL", query_.sql, "A SELECT, or a file that ends in .sql")->required()->type_name("");

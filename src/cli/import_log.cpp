@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/ids.hpp"
+#include "core/pipe.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "runner/environment.hpp"
@@ -142,7 +143,8 @@ class Reader {
     run.root_seed = seed_of(line);
     run_began_ = time_of(line, "started_at", now_);
     Json protocol = object_of(line, "protocol");
-    if (!protocol.contains("name")) protocol["name"] = "imported";
+    if (text_of(protocol, "name").empty()) protocol["name"] = "imported";
+    text_of(protocol, "data");  // refused unless a text: it becomes part of the protocol's name in tables
     run.protocol_json = protocol.dump();
     run.build_json = object_of(line, "build").dump();
     const Json environment = object_of(line, "environment");
@@ -179,7 +181,7 @@ class Reader {
     attempt.started_at = to_text(case_began_);
     experiment_ = &experiment;
     read_.attempts.push_back(std::move(attempt));
-    facts_ = {{"imported", true}};
+    facts_ = Json::object();
     open_ = true;
   }
 
@@ -197,6 +199,7 @@ class Reader {
                     fmt::format("the case ended at {}, before it began at {}", to_text(ended), attempt.started_at));
       }
       attempt.ended_at = to_text(ended);
+      facts_["imported"] = true;  // whatever the log says
       attempt.facts_json = facts_.dump();
       open_ = false;
     } else {
@@ -225,6 +228,9 @@ ImportedRun read_log(const registry::Registry& registry, std::string_view text, 
       if (trim(line).empty()) continue;
       const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
       if (!json.is_object()) throw Error(ErrorKind::usage, "this is no JSON object");
+      if (is_nested_deeper(json, kMostLevels)) {
+        throw Error(ErrorKind::usage, fmt::format("this is nested deeper than {} levels", kMostLevels));
+      }
       reader.take(json);
     }
     return reader.finish();

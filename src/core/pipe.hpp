@@ -15,6 +15,11 @@ namespace syslab {
 // Longer frames are an error on both sides: a stray print on stdout must not read as a length of 1.8 GB.
 inline constexpr std::uint32_t kMaxFrameBytes = 64U << 20;
 
+// A message nests objects and lists at most this deep: writing it, or a database's reading it, takes stack by the
+// level.
+inline constexpr int kMostLevels = 100;
+bool is_nested_deeper(const Json& json, int levels);
+
 // Writes one frame whole, waiting as needed. Throws Error(comm) if the other end is gone. Bytes that are no UTF-8 (a
 // user's message) become U+FFFD.
 void write_frame(int fd, const Json& message);

@@ -40,6 +40,9 @@ void Watch::tick(Clock::time_point now) {
 Json parse_message(const std::string& text) {
   Json message = Json::parse(text, nullptr, false);
   if (message.is_discarded() || !message.is_object()) throw Error(ErrorKind::comm, "a frame of the worker is no JSON");
+  if (is_nested_deeper(message, kMostLevels)) {
+    throw Error(ErrorKind::comm, fmt::format("a frame of the worker is nested deeper than {} levels", kMostLevels));
+  }
   return message;
 }
 

@@ -15,6 +15,8 @@ namespace {
 constexpr std::array kStatuses{Status::ok,      Status::check_failed, Status::unsupported, Status::skipped, Status::oom,
                                Status::timeout, Status::crashed,      Status::error,       Status::aborted};
 constexpr std::array<std::string_view, 5> kOutcomes{"passed", "falsified", "gave_up", "error", "not_run"};
+constexpr std::array<std::string_view, 2> kContracts{"handout", "full"};
+constexpr std::int64_t kLastIndex = std::int64_t{1} << 53;  // beyond, a reader whose numbers are doubles miscounts
 
 // Absent rather than null, so that a record shows only what it says.
 void put(Json& object, const char* name, const std::optional<double>& value) {
@@ -118,6 +120,9 @@ SampleRecord sample_from(const Fields& fields) {
   record.launch = fields.count_or("launch", 0);
   record.rank = fields.count_or("rank", 0);
   record.first_index = fields.integer_or("first_index", 0);
+  if (record.first_index < 0 || record.first_index > kLastIndex) {
+    fields.fail(fmt::format("field 'first_index' must be from 0 to 2^53, found {}", record.first_index));
+  }
   record.values = fields.numbers("values");
   record.flags = fields.integers_or_none("flags");
   if (!record.flags.empty() && record.flags.size() != record.values.size()) {
@@ -140,7 +145,13 @@ CheckRecord check_from(const Fields& fields) {
   record.worst_error = fields.optional_number("worst_error");
   record.tolerance = fields.optional_number("tolerance");
   record.fraction_checked = fields.optional_number("fraction_checked").value_or(1.0);
-  record.contract = fields.text_or("contract", "");
+  if (!fields.text_or("contract", "").empty()) record.contract = fields.one_of("contract", kContracts);
+  if (!(record.fraction_checked >= 0 && record.fraction_checked <= 1)) {
+    fields.fail(fmt::format("field 'fraction_checked' must be from 0 to 1, found {}", record.fraction_checked));
+  }
+  if (record.cases_run < 0) {
+    fields.fail(fmt::format("field 'cases_run' must not be negative, found {}", record.cases_run));
+  }
   return record;
 }
 

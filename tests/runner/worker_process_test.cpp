@@ -49,6 +49,12 @@ TEST(WorkerProcess, AnswersOneCaseAfterTheOther) {
   EXPECT_EQ(worker.bury().exit.describe(), "exit code 0");
 }
 
+TEST(WorkerProcess, AMessageNestedWithoutEndIsRefused) {
+  EXPECT_THROW(parse_message(R"({"type": "fact", "facts": {"a": )" + std::string(100'000, '[') +
+                             std::string(100'000, ']') + "}}"),
+               Error);
+}
+
 TEST(WorkerProcess, IsLateWhenTheDeadlinePassesAndStillListens) {
   const Interruption interruption;
   Watch watch(interruption);

@@ -128,6 +128,19 @@ TEST(Protocol, SamplesChecksArtifactsEventsFactsAndEndsSurvive) {
   EXPECT_EQ(round_trip(EndRecord{Status::oom, "needs 242 GiB"}).status, Status::oom);
 }
 
+// Each would be refused by the store, and with it the whole attempt and the run.
+TEST(Protocol, ValuesThatTheStoreCannotTakeAreTheWorkersFault) {
+  for (const char* text : {R"({"type": "check", "name": "a", "outcome": "passed", "contract": "nope"})",
+                           R"({"type": "check", "name": "a", "outcome": "passed", "fraction_checked": 1.5})",
+                           R"({"type": "check", "name": "a", "outcome": "passed", "fraction_checked": "NaN"})",
+                           R"({"type": "check", "name": "a", "outcome": "passed", "cases_run": -1})",
+                           R"({"type": "sample", "series": "a", "unit": "s", "values": [1], "first_index": -1})",
+                           R"({"type": "sample", "series": "a", "unit": "s", "values": [1],
+                               "first_index": 9223372036854775807})"}) {
+    EXPECT_THROW(record_from_json(Json::parse(text)), Error) << text;
+  }
+}
+
 TEST(Protocol, AForeignWorkersMistakeIsReadable) {
   EXPECT_EQ(failure(R"({"type":"metric","name":"time","value":1})"),
             "record 'metric': field 'unit' is missing (wanted a text)");

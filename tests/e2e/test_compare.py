@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import pty
+import shutil
 import signal
 import sqlite3
 import stat
@@ -179,6 +180,13 @@ class Compare(Comparing):
         self.assertEqual(one["verdict"], "slower", "Python, against C++ at this size")
         self.assertIn("nobody", self.syslab("compare", *case, "A:impl=naive", "B:mine=nobody", expect=2).stderr)
 
+    def test_a_copy_of_this_build_is_the_same(self):
+        copy = shutil.copy(SYSLAB, self.folder / "copy")
+        one, = self.comparisons(*WORK, f"A:build={copy}", "--delta", "30%")
+        self.assertEqual((one["verdict"], one["side_a"]["label"], one["side_b"]["label"]),
+                         ("same", f"build {copy}", "this build"))
+        self.assertEqual(self.sql("SELECT count(*), count(DISTINCT build_id) FROM run"), [(2, 1)], "equal facts, one build")
+
     def test_another_build_is_asked_who_it_is(self):
         other = self.other_build(change={"slowdown": 40.0})
         one, = self.comparisons("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000",
@@ -302,6 +310,18 @@ class Compare(Comparing):
         self.assertGreater(found["seconds"], 0)
         self.assertEqual(self.sql("SELECT count(*) FROM comparison"), [(0,)], "the pilot alone decides nothing")
         self.assertEqual(self.sql("SELECT count(*) FROM attempt"), [(6,)])
+
+    def test_detect_goes_on_where_a_budget_is_given(self):
+        lines = self.lines("compare", "selftest_compare", "--protocol", "quick", "-a", "steps=100000", "A:slowdown=0",
+                           "B:slowdown=60", "--detect", "20%", "--budget", "20s", expect=6)
+        detection, = [line for line in lines if line["type"] == "detection"]
+        one, = [line for line in lines if line["type"] == "comparison"]
+        self.assertEqual(one["verdict"], "slower")
+        self.assertLessEqual(one["launches"], detection["launches"], "no more than the pilot asked for")
+
+    def test_a_pilot_that_fails_is_no_success(self):
+        self.syslab("compare", *WORK[:1], "-a", "steps=100000", "--protocol", "quick", "A:fault=none", "B:fault=wrong",
+                    "--detect", "20%", expect=1)
 
     def started(self):
         """A comparison that will go on for long, after two of its launches."""
@@ -497,7 +517,7 @@ class OnTrial(Lab):
         results = self.folder / "trial.jsonl"
         done = subprocess.run(
             [sys.executable, pathlib.Path(__file__).parent.parent / "trial" / "compare_trial.py", "--binary", SYSLAB, "--same",
-             "4", "--slower", "4", "--slowdown", "40", "--launches", "4", "--chance", "1e-5", "--results", results],
+             "4", "--slower", "4", "--slowdown", "40", "--launches", "4", "--chance", "1e-5", "--two-builds", "--results", results],
             cwd=self.folder, text=True, capture_output=True, timeout=240, check=False)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         lines = [json.loads(line) for line in results.read_text(encoding="utf-8").splitlines()]

@@ -37,7 +37,7 @@ SLOWER_BAR = (95, 100)  # found of trials
 VERDICTS = ("faster", "slower", "same", "unclear")
 TRIAL_LIMIT = 300      # seconds after which a comparison hangs; it takes some 5 s
 MOST_BROKEN = 3        # comparisons that could not be made: the next could not be made either
-CONDITIONS = ("work", "protocol", "delta", "launches")  # results of others are another trial's
+CONDITIONS = ("work", "protocol", "delta", "launches", "two_builds")  # results of others are another trial's
 
 
 def binomial_cdf(k, n, p):
@@ -221,7 +221,11 @@ class Trial:
         """The JSON line of one comparison."""
         options = self.options
         with tempfile.TemporaryDirectory(prefix="syslab_trial_") as folder:
-            command = [options.binary, "compare", "selftest_compare", "A:slowdown=0", f"B:slowdown={slowdown:g}",
+            side_a = "A:slowdown=0"
+            if options.two_builds:
+                other = shutil.copy(options.binary, pathlib.Path(folder) / "other_build")
+                side_a += f",build={other}"
+            command = [options.binary, "compare", "selftest_compare", side_a, f"B:slowdown={slowdown:g}",
                        "--same-on-purpose", "-a", f"work={options.work}", "--protocol", options.protocol, "--delta",
                        f"{options.delta:g}%", "--seed", str(seed), "--json", "--quiet", "--db", f"{folder}/trial.db"]
             if options.launches:
@@ -316,6 +320,7 @@ def parsed():
     parser.add_argument("--delta", type=float, default=1, metavar="PERCENT", help="what counts as a difference (1)")
     parser.add_argument("--work", default="chain", choices=("chain", "walk"), help="registers (chain) or memory (walk)")
     parser.add_argument("--protocol", default="quick", help="as of compare (quick)")
+    parser.add_argument("--two-builds", action="store_true", help="side A is a copy of the program, as another build is")
     parser.add_argument("--launches", type=int, help="as of compare (as many as it takes)")
     parser.add_argument("--lanes", type=int, default=1, metavar="N", help="trials at a time, each on its own core (1)")
     parser.add_argument("--pin", action="store_true", help="keep to one core with a single lane, too")

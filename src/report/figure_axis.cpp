@@ -43,10 +43,10 @@ void add_linear_tics(Axis& axis, int most) {
 
 // Powers of ten, with those of `digits` times a power labelled, too; the others are small tics.
 void add_decades(Axis& axis, int most, const std::set<int>& digits) {
-  const int first = static_cast<int>(std::floor(std::log10(axis.low)));
-  const int last = static_cast<int>(std::ceil(std::log10(axis.high)));
-  const int stride = std::max(1, (last - first + most - 1) / most);
-  for (int exponent = first; exponent <= last; ++exponent) {
+  const int first = static_cast<int>(std::ceil(std::log10(axis.low) - 1e-9));
+  const int last = static_cast<int>(std::floor(std::log10(axis.high) + 1e-9));
+  const int stride = std::max(1, (last - first + most) / most);
+  for (int exponent = first - 1; exponent <= last; ++exponent) {  // digits of the decade that the axis begins in
     for (int digit = 1; digit <= 9; ++digit) {
       const double at = digit * std::pow(10.0, exponent);
       if (at < axis.low || at > axis.high || (digit > 1 && stride > 1)) continue;
@@ -73,7 +73,7 @@ int labels(const Axis& axis) {
 
 // The coarsest tics of which enough can be seen. A range so short that even all digits are too few gets linear steps.
 void add_tics(Axis& axis, int most) {
-  constexpr int kEnough = 3;
+  constexpr int kEnough = 3, kDecadesOfTwo = 2;  // two labels are enough where decades lie between them
   if (axis.logarithmic && axis.base == 2) {
     add_powers_of_two(axis, most);
     if (labels(axis) >= 2) return;
@@ -81,7 +81,7 @@ void add_tics(Axis& axis, int most) {
     for (const std::set<int>& digits : {std::set<int>{1}, {1, 3}, {1, 2, 5}}) {
       axis.tics.clear();
       add_decades(axis, most, digits);
-      if (labels(axis) >= kEnough) return;
+      if (labels(axis) >= (std::log10(axis.high / axis.low) > kDecadesOfTwo ? 2 : kEnough)) return;
     }
   }
   axis.tics.clear();

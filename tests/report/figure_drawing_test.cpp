@@ -230,6 +230,24 @@ TEST(FigureAxis, PlacesItsEndsAndHoldsItsValues) {
   EXPECT_NEAR(axis.place(724.0773), 0.5, 1e-4);  // the geometric middle
 }
 
+// Low panels have room for three labels: fewer decades are labelled, not the top one linearly.
+TEST(FigureAxis, OfManyDecadesHasLabelsFromEndToEnd) {
+  for (const auto& [low, high] : {std::pair{0.0396, 187.0}, {0.5, 2e4}, {1e-7, 1.0}, {0.02, 9e3}}) {
+    const std::array<double, 2> values{low, high};
+    for (const int most : {2, 3, 4, 6}) {
+      const Axis axis = make_axis("log10", values, false, most);
+      std::vector<double> places;
+      for (const Tic& tic : axis.tics) {
+        if (!tic.label.empty()) places.push_back(axis.place(tic.at));
+      }
+      ASSERT_GE(places.size(), 2U) << low << " " << most;
+      EXPECT_LE(places.size(), static_cast<std::size_t>(most)) << low << " " << most;
+      EXPECT_LT(places.front(), 0.4) << low << " " << most;
+      EXPECT_GT(places.back(), 0.5) << low << " " << most;
+    }
+  }
+}
+
 TEST(FigureAxis, LabelsAreFewAndToldApart) {
   for (const auto& [low, high] : std::vector<std::pair<double, double>>{
            {1e-9, 1e9}, {1, 1.001}, {0.9, 1.1}, {5, 5}, {1, 3}, {0.02, 0.7}, {1e-300, 1e300}, {1e12, 1.00001e12}}) {

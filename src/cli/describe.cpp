@@ -53,6 +53,7 @@ std::string describe_implementation(const registry::Implementation& it) {
   if (it.is_reference) says = "the oracle. " + says;
   if (it.is_peer) says = "a peer. " + says;
   if (!it.dtypes.empty()) says += fmt::format(" ({})", fmt::join(it.dtypes, ", "));
+  if (!it.unavailable.empty()) says += fmt::format(" Unavailable here: {} {}.", it.name, it.unavailable);
   return says.empty() ? "-" : says;
 }
 

@@ -33,7 +33,8 @@ Json experiment_json(const registry::Experiment& experiment) {
                                {"teaches", it.teaches},
                                {"dtypes", it.dtypes},
                                {"reference", it.is_reference},
-                               {"peer", it.is_peer}});
+                               {"peer", it.is_peer},
+                               {"unavailable", it.unavailable.empty() ? Json() : Json(it.unavailable)}});
   }
   for (const registry::Metric& metric : experiment.metrics) {
     metrics.push_back({{"name", metric.name}, {"unit", metric.unit}, {"help", metric.help}});

@@ -22,6 +22,9 @@ struct RungInfo {
   bool deterministic = true;  // bitwise equal results from equal inputs
   std::string language = "C++";
   std::string digest;  // of the object or source, for rungs that are not ours
+  // Why this build is without it ("needs CUDA, which this build has not"); empty: it is there. Such a rung has no entry
+  // points: it stands on its ladder so that nobody takes it for forgotten.
+  std::string unavailable;
 };
 
 // Scratch memory a kernel may use during one call. Empty: the kernel takes and returns its own.

@@ -15,8 +15,15 @@ namespace {
 
 using registry::Experiment;
 
+std::optional<std::string> unavailable(const Experiment& experiment, const std::string& implementation) {
+  const registry::Implementation* known = experiment.find_implementation(implementation);
+  if (known == nullptr || known->unavailable.empty()) return std::nullopt;
+  return fmt::format("{} {}", implementation, known->unavailable);
+}
+
 std::optional<std::string> skip_reason(const Experiment& experiment, const Params& params,
                                        const std::string& implementation) {
+  if (auto reason = unavailable(experiment, implementation)) return reason;
   for (const registry::SkipRule& rule : experiment.skips) {
     if (rule.applies(params, implementation)) return rule.reason;
   }
@@ -51,6 +58,7 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
   } else {
     planned.task = Task::law;
     planned.law = law;
+    planned.skip_reason = unavailable(experiment, implementation);
   }
   plan.cases.push_back(std::move(planned));
 }

@@ -46,6 +46,7 @@ struct Implementation {
   std::vector<std::string> dtypes;  // empty: does not depend on a dtype
   bool is_reference = false;        // the oracle that others are checked against
   bool is_peer = false;             // what users would pick instead
+  std::string unavailable;          // why this build cannot run it: its cases are shown, and skipped; empty: it can
 };
 
 struct Metric {

@@ -14,7 +14,7 @@
 
 namespace syslab::registry {
 
-// `ladder`: rungs with name, teaches, dtypes and is_peer (ops::RungInfo). The one called "reference" is the oracle.
+// `ladder`: rungs with name, teaches, dtypes, is_peer and unavailable (ops::RungInfo). The one called "reference" is the oracle.
 template <typename Ladder>
 std::vector<Implementation> implementations_of(const Ladder& ladder) {
   std::vector<Implementation> shown;
@@ -24,6 +24,7 @@ std::vector<Implementation> implementations_of(const Ladder& ladder) {
     one.teaches = rung.teaches;
     one.is_reference = rung.name == "reference";
     one.is_peer = rung.is_peer;
+    one.unavailable = rung.unavailable;
     for (const DType dtype : rung.dtypes) one.dtypes.emplace_back(to_string(dtype));
   }
   return shown;

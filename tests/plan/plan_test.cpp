@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/error.hpp"
+#include "plan/predict.hpp"
 
 namespace syslab::plan {
 namespace {
@@ -73,6 +74,28 @@ std::string plan_error(const Selection& selection) {
 }
 
 using Texts = std::vector<std::string>;
+
+// An implementation that this build is without is planned, and says so, in cases and in laws.
+TEST(MakePlan, ShowsWhatIsUnavailableAndSkipsIt) {
+  Registry registry;
+  registry.add(registry::experiment("attention")
+                   .title("a")
+                   .axis("seq", {i64(8)}, "length")
+                   .preset("smoke", {{"impl", {"tiled", "wgmma"}}})
+                   .implementation({.name = "tiled", .teaches = "", .dtypes = {}})
+                   .implementation({.name = "wgmma", .teaches = "", .dtypes = {}, .unavailable = "needs CUDA"})
+                   .laws({{"a.law", ""}})
+                   .skip_if("never", [](const Params&, std::string_view) { return false; })
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  Selection selection = select({"attention"});
+  selection.preset = "smoke";
+  for (const Plan& plan : {make_plan(registry, selection), make_law_plan(registry, selection, "full")}) {
+    ASSERT_EQ(plan.cases.size(), 2U);
+    EXPECT_FALSE(plan.cases[0].skip_reason);
+    EXPECT_EQ(plan.cases[1].skip_reason, "wgmma needs CUDA");
+  }
+}
 
 TEST(ParseAssignment, ReadsListsRangesAndPowers) {
   EXPECT_EQ(parse_assignment("seq=128,1024").values, (Texts{"128", "1024"}));
@@ -230,6 +253,26 @@ TEST(MakeLawPlan, ChecksMineAloneUnlessOthersAreNamed) {
   EXPECT_EQ(make_law_plan(house(), selection, "handout").cases.size(), 2U);
   selection.implementations = {"me", "tiled"};
   EXPECT_EQ(make_law_plan(house(), selection, "handout").cases.size(), 4U);
+}
+
+// do_bench's own first call and estimate come before its warm-up: of a call that takes seconds they are most of it.
+TEST(Predict, CountsTheCallsThatAnEstimateTakes) {
+  Registry registry;
+  registry.add(registry::experiment("slow")
+                   .title("s")
+                   .axis("seq", {i64(8)}, "length")
+                   .flops([](const Params&) { return 1e10; })
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  const auto predicted = [&](int estimate_calls) {
+    Plan plan = make_plan(registry, select({"slow"}));
+    Basis basis;
+    basis.machine.flops = 1e10;  // a second a call
+    basis.course = {.warmup_calls = 1, .max_samples = 1, .estimate_calls = estimate_calls};
+    predict(plan, basis);
+    return Seconds(plan.cases.at(0).predicted_time).count();
+  };
+  EXPECT_NEAR(predicted(5) - predicted(0), 6, 1e-6);
 }
 
 TEST(PlannedCase, AsJsonHasTheSeedAsText) {

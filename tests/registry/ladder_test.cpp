@@ -9,6 +9,7 @@ struct Rung {
   std::string name, teaches;
   std::vector<DType> dtypes;
   bool is_peer = false;
+  std::string unavailable;
 };
 
 struct Statement {
@@ -39,13 +40,16 @@ TEST(Ladder, AnAxisGoesOnTakingTheValuesThatOthersStandFor) {
 
 TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
   const std::vector<Rung> ladder{{"reference", "exact", {DType::f64}},
-                                 {"fast", "tiles", {DType::f32, DType::bf16}, true}};
+                                 {"fast", "tiles", {DType::f32, DType::bf16}, true},
+                                 {"wgmma", "asynchronous products", {DType::bf16}, false, "needs CUDA"}};
   const Experiment made = experiment("toy")
                               .title("A toy")
                               .implementations(implementations_of(ladder))
                               .laws(laws_of(std::vector<Statement>{{"toy.law", "holds", true}}))
                               .runs([](worker::CaseContext&) {});
-  ASSERT_EQ(made.implementations.size(), 2U);
+  ASSERT_EQ(made.implementations.size(), 3U);
+  EXPECT_EQ(made.implementations[1].unavailable, "");
+  EXPECT_EQ(made.implementations[2].unavailable, "needs CUDA");
   EXPECT_TRUE(made.implementations[0].is_reference);
   EXPECT_FALSE(made.implementations[1].is_reference);
   EXPECT_FALSE(made.implementations[0].is_peer);

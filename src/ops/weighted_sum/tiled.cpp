@@ -19,15 +19,17 @@ namespace {
 constexpr std::int64_t kTileRows = 16;
 constexpr std::int64_t kLanes = 8;
 // The hand-out's tile is next_pow2(D)/16 columns: 0 for D < 16, and more than a core's first cache for D > 4096. The
-// sums stay the same; we clamp to whole lanes below and to 16 KiB a tile above.
-constexpr std::int64_t kMaxTileColumns = 256;
+// sums stay the same whatever the width; we take no fewer than 64 (or what whole lanes hold D), for below that loops
+// are too short to be worth beginning, and no more than 16 KiB a tile.
+constexpr std::int64_t kMinTileColumns = 64, kMaxTileColumns = 256;
 constexpr std::int64_t kColumnsPerTask = 512;  // of the column sum of partial dw
 // Below this one thread is done (in some 50 µs) before others have been woken.
 constexpr std::int64_t kFewestElementsForThreads = std::int64_t{1} << 18;
 
 std::int64_t tile_columns(std::int64_t dim) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(dim)));
-  return std::clamp(power / 16, kLanes, kMaxTileColumns);
+  const std::int64_t least = std::min(kMinTileColumns, (dim + kLanes - 1) / kLanes * kLanes);
+  return std::clamp(power / 16, least, kMaxTileColumns);
 }
 
 std::int64_t row_tiles(const Problem& problem) { return (problem.rows + kTileRows - 1) / kTileRows; }
@@ -94,7 +96,7 @@ void backward_tile(const Problem& problem, const BackwardArgs& args, std::int64_
   for (std::int64_t from = 0; from < problem.dim; from += width) {
     const std::int64_t count = std::min(width, problem.dim - from);
     load(w, from, count, width, weights);
-    sums.fill(0.0F);
+    std::fill_n(sums.begin(), width, 0.0F);
     for (std::int64_t r = first; r < first + rows; ++r) {
       const float g = to_float(dy[r * args.dy.stride(0)]);
       load(x + r * args.x.stride(0), from, count, width, row);

@@ -14,7 +14,8 @@
 
 namespace syslab::registry {
 
-// `ladder`: rungs with name, teaches, dtypes, is_peer and unavailable (ops::RungInfo). The one called "reference" is the oracle.
+// `ladder`: rungs with name, teaches, dtypes, is_peer and unavailable (ops::RungInfo). The one called "reference" is
+// the oracle.
 template <typename Ladder>
 std::vector<Implementation> implementations_of(const Ladder& ladder) {
   std::vector<Implementation> shown;

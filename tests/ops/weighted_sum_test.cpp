@@ -122,7 +122,7 @@ TEST(WeightedSum, RowsMayLieApartAndGapsStayUntouched) {
 
 TEST(WeightedSum, TiledSumsInTheOrderItPromises) {
   // dw: 16 rows in order, then tiles in order. The same bits whatever the number of threads.
-  const Problem problem{500, 700, DType::f32};  // large enough for threads
+  const Problem problem{3000, 1100, DType::f32};  // large enough for threads
   Instance instance(problem, 3);
   instance.run(find_rung("tiled"));
   const float* x = instance.x.view().as<float>();

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <type_traits>
 
 #include "device/buffer.hpp"
 #include "device/parallel.hpp"
@@ -23,8 +24,8 @@ constexpr std::int64_t kLanes = 8;
 // are too short to be worth beginning, and no more than 16 KiB a tile.
 constexpr std::int64_t kMinTileColumns = 64, kMaxTileColumns = 256;
 constexpr std::int64_t kColumnsPerTask = 512;  // of the column sum of partial dw
-// Below this one thread is done (in some 50 µs) before others have been woken.
-constexpr std::int64_t kFewestElementsForThreads = std::int64_t{1} << 18;
+// Half a millisecond of one core, whatever the direction: a loop on threads ends when the last of them was woken.
+constexpr std::int64_t kElementsOfAThread = std::int64_t{1} << 20;
 
 std::int64_t tile_columns(std::int64_t dim) {
   const auto power = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(dim)));
@@ -37,11 +38,10 @@ std::int64_t row_tiles(const Problem& problem) { return (problem.rows + kTileRow
 // Runs body(index) for every index, on threads where the problem is worth it.
 template <typename Body>
 void for_each_task(const Problem& problem, std::int64_t count, const Body& body) {
-  if (problem.rows * problem.dim < kFewestElementsForThreads) {
-    for (std::int64_t index = 0; index < count; ++index) body(index);
-  } else {
-    device::parallel_for(count, [&](std::int64_t index, int) { body(index); });
-  }
+  const std::int64_t threads = problem.rows * problem.dim / kElementsOfAThread;
+  device::parallel_for(
+      count, [&](std::int64_t index, int) { body(index); },
+      static_cast<int>(std::clamp<std::int64_t>(threads, 1, device::thread_count())));
 }
 
 using RowOfTile = std::array<float, kMaxTileColumns>;
@@ -49,8 +49,21 @@ using RowOfTile = std::array<float, kMaxTileColumns>;
 // Copies columns [from, from + count) of one row to fp32 and fills the rest of the tile's `width` with zeros.
 template <typename T>
 void load(const T* row, std::int64_t from, std::int64_t count, std::int64_t width, RowOfTile& out) {
-  for (std::int64_t c = 0; c < count; ++c) out[static_cast<std::size_t>(c)] = to_float(row[from + c]);
-  for (std::int64_t c = count; c < width; ++c) out[static_cast<std::size_t>(c)] = 0.0F;
+  if constexpr (std::is_same_v<T, float>) {
+    std::copy_n(row + from, count, out.begin());
+  } else {
+    for (std::int64_t c = 0; c < count; ++c) out[static_cast<std::size_t>(c)] = to_float(row[from + c]);
+  }
+  std::fill(out.begin() + count, out.begin() + width, 0.0F);
+}
+
+template <typename T>
+void store(const RowOfTile& row, std::int64_t count, T* to) {
+  if constexpr (std::is_same_v<T, float>) {
+    std::copy_n(row.begin(), count, to);
+  } else {
+    for (std::int64_t c = 0; c < count; ++c) to[c] = from_float<T>(row[static_cast<std::size_t>(c)]);
+  }
 }
 
 template <typename T>
@@ -107,8 +120,7 @@ void backward_tile(const Problem& problem, const BackwardArgs& args, std::int64_
           row[at] = weights[at] * g;
         }
       }
-      T* out = dx + r * args.dx.stride(0) + from;
-      for (std::int64_t c = 0; c < count; ++c) out[c] = from_float<T>(row[static_cast<std::size_t>(c)]);
+      store(row, count, dx + r * args.dx.stride(0) + from);
     }
     std::copy_n(sums.begin(), count, partial + from);
   }

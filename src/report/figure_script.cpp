@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 
+#include "core/text.hpp"
 #include "report/figure_axis.hpp"
 #include "report/gnuplot.hpp"
 
@@ -25,7 +26,7 @@ constexpr double kWidth = 720, kSoloHeight = 360, kPanelHeight = 250;
 constexpr double kLine = 16;      // of text
 constexpr double kCharacter = 7;  // on average, of the wider sans-serif fonts that readers have
 constexpr double kGap = 14, kSwatch = 22, kRightEdge = 10, kTicRoom = 14, kTicWidth = 40;
-constexpr std::size_t kLongestName = 24;
+constexpr std::size_t kLongestName = 24, kMostTitleLines = 3;
 constexpr double kPixelsAnInch = 96;
 
 struct Style {
@@ -56,6 +57,23 @@ std::string fitted(const std::string& text, std::size_t most) {
     kept += c;
   }
   return kept + "…";
+}
+
+// A text of parts between commas in lines of at most so many characters, and of lines so many.
+std::vector<std::string> in_lines(const std::string& text, std::size_t most, std::size_t most_lines) {
+  std::vector<std::string> lines;
+  for (const std::string& part : split(text, ',')) {
+    const std::string word = trim(part);
+    const bool joins = !lines.empty() && characters(lines.back()) + characters(word) + 3 <= most;
+    if (joins || (!lines.empty() && lines.size() == most_lines)) {
+      lines.back() += ", " + word;
+    } else {
+      if (!lines.empty()) lines.back() += ",";
+      lines.push_back(word);
+    }
+  }
+  for (std::string& line : lines) line = fitted(line, most);
+  return lines;
 }
 
 // What stands to the right of a panel: a line's name beside where the line ends.
@@ -90,6 +108,8 @@ class Script {
     rows_ = (data.panels.size() + columns_ - 1) / columns_;
     height_ = columns_ == 1 ? kSoloHeight : kPanelHeight * static_cast<double>(rows_);
     panel_width_ = kWidth / static_cast<double>(columns_);
+    for (const FigurePanel& panel : data.panels) title_lines_ = std::max(title_lines_, title_of(panel).size());
+    if (title_lines_ > 1) height_ += kLine * static_cast<double>((title_lines_ - 1) * rows_);
     make_axes();
   }
 
@@ -200,7 +220,7 @@ class Script {
     const FigurePanel& panel = data_.panels[index];
     const double x = panel_width_ * static_cast<double>(index % columns_);
     const double y = height_ / static_cast<double>(rows_) * static_cast<double>(index / columns_);
-    const double above = kLine * (panel.title.empty() ? 1.0 : 2.0) + 10;
+    const double above = kLine * static_cast<double>(1 + title_lines_) + 10;
     box_ = {x + left_, y + above, panel_width_ - left_ - right_,
             height_ / static_cast<double>(rows_) - above - 2 * kLine - 12 - slant_room_};
     line("unset label\nunset arrow\nunset object");
@@ -210,13 +230,24 @@ class Script {
     scale('x', x_axis_);
     y_axis_ = y_axes_[trace() ? index : 0];
     scale('y', y_axis_);
-    const auto most = static_cast<std::size_t>((panel_width_ - 8) / kCharacter);
-    if (!panel.title.empty()) place_text(x + 4, y + 12, fitted(panel.title, most), "left");
-    place_text(x + 4, box_.y - 12, fitted(data_.y_label + roof_text(panel), most), "left");
-    place_text(box_.x + box_.w / 2, box_.y + box_.h + kLine + 16 + slant_room_, fitted(data_.x_label, most), "center");
+    const std::vector<std::string> title = title_of(panel);
+    for (std::size_t i = 0; i < title.size(); ++i) {
+      // The last line stands on the axis' name, whatever others have above it.
+      const auto below = static_cast<double>(title.size() - 1 - i);
+      place_text(x + 4, box_.y - 12 - kLine * (1 + below), title[i], "left");
+    }
+    place_text(x + 4, box_.y - 12, fitted(data_.y_label + roof_text(panel), most_characters()), "left");
+    place_text(box_.x + box_.w / 2, box_.y + box_.h + kLine + 16 + slant_room_,
+               fitted(data_.x_label, most_characters()), "center");
     lines_across(panel);
     label_ends(panel);
     plot(panel);
+  }
+
+  std::size_t most_characters() const { return static_cast<std::size_t>((panel_width_ - 8) / kCharacter); }
+
+  std::vector<std::string> title_of(const FigurePanel& panel) const {
+    return panel.title.empty() ? std::vector<std::string>{} : in_lines(panel.title, most_characters(), kMostTitleLines);
   }
 
   std::string roof_text(const FigurePanel& panel) const {
@@ -387,7 +418,8 @@ class Script {
   std::size_t columns_ = 1, rows_ = 1;
   double height_ = 0, panel_width_ = 0, left_ = 0, right_ = 0, slant_room_ = 0;
   bool slanted_ = false;
-  std::vector<Axis> y_axes_;  // one, or one a panel
+  std::size_t title_lines_ = 0;  // of the panel with most
+  std::vector<Axis> y_axes_;     // one, or one a panel
   Axis x_axis_, y_axis_;
   Box box_;
   std::string text_;

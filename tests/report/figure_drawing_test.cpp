@@ -158,6 +158,16 @@ TEST_F(Drawing, OfMoreThanAnyoneCanReadSaysWhatIsLeftOut) {
   EXPECT_EQ(figure.notes[1].find("Left out for want of room: 12 more panels"), 0U) << figure.notes[1];
 }
 
+TEST_F(Drawing, BreaksALongTitleOfAPanelBetweenItsParts) {
+  const std::string title = "mask causal, dtype bf16, head_dim 128, batch 16, heads 32, protocol do_bench, device ";
+  const Figure figure =
+      draw(lines("(128, 1, 1, 1, 'a', '" + title + "one', 'ok', 1), (128, 1, 1, 1, 'a', '" + title + "two', 'ok', 1)"));
+  const std::string words = bare(figure.svg);
+  for (const char* part : {"mask causal, dtype bf16", "protocol do_bench", "device one\n", "device two\n"}) {
+    EXPECT_NE(words.find(part), std::string::npos) << part << " in\n" << words;
+  }
+}
+
 TEST_F(Drawing, OfBarsHasAGroupForEachWord) {
   const Figure figure = draw(
       "-- figure: bars\n-- title: Bars\n-- experiment: toy\n-- x: model|1|text\n-- y: time|ms|linear\n-- series: s\n-- "

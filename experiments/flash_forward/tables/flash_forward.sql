@@ -7,6 +7,7 @@
 --   dtype|1|s|left; causal|1|flag|left; align?|1|s|left; @timed; tflops as rate|TFLOP/s|.3g|right;
 --   vs_naive|×|.3g|right; @checked
 -- note: The rate counts 4·B·H·pairs·D operations: pairs of query and key that the mask leaves.
+-- note: The reference computes in fp64 and has rows there only.
 -- note: Worst error is where the error is largest beside its bound, over all outputs and all verified calls; checked is
 --   the share of the outputs that was compared.
 SELECT params ->> '$.batch' AS batch, params ->> '$.heads' AS heads, params ->> '$.heads_kv' AS heads_kv,
@@ -15,5 +16,5 @@ SELECT params ->> '$.batch' AS batch, params ->> '$.heads' AS heads, params ->> 
        implementation, time_ms, low_ms, high_ms, tflops, vs_naive, worst_error, bound, scratch, n, checked_percent, noise,
        protocol, device, status, message, run_uid
   FROM v_measured
- WHERE experiment = ?1
+ WHERE experiment = ?1 AND NOT (role IS 'reference' AND status = 'skipped')
  ORDER BY seq, seq_k, head_dim, dtype <> 'fp32', dtype, causal, align, batch, heads, heads_kv, row_order;

@@ -2,16 +2,17 @@
 -- caption: Median times of one call with 95 % intervals, the newest of each submission. Whoever is slower than nobody else by
 --   whole intervals is first: a rank is 1 + the number of entries whose interval lies wholly below, and equal ranks are ties.
 -- experiment: *
--- columns: experiment?|1|code|left; case?|1|s|left; standing|1|s|left; rank|1|s|right; author|1|s|left;
+-- columns: experiment|1|code|left; case?|1|s|left; standing|1|s|left; rank|1|s|right; author|1|s|left;
 --   implementation|1|code|left; language|1|s|left; time|ms|ci(low, high)|right; behind|×|.3g|right; protocol?|1|s|left;
 --   device?|1|s|left; run|1|uid|left
 -- note: verified: measured by whoever keeps this database. self-reported: came with somebody's database or log.
--- note: Only outputs that were checked take part.
+-- note: Only outputs that were checked take part. Without an interval (fewer than six samples) there is a time and no rank:
+--   `--protocol kernel` takes more.
 -- empty: Nobody has handed anything in: `syslab run NAME --mine me=kernel.so --author ALIAS` does.
 WITH entry AS (
   SELECT t.experiment, t.case_id, t.params, t.author, t.implementation, t.is_mine, t.language, t.protocol,
          t.comparability_key, t.world_size, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device, t.measured_here,
-         t.run_uid, max(m.value) AS time, max(coalesce(m.ci_low, m.value)) AS low, max(coalesce(m.ci_high, m.value)) AS high
+         t.run_uid, max(m.value) AS time, max(m.ci_low) AS low, max(m.ci_high) AS high
     FROM v_newest t
     JOIN metric m ON m.attempt_id = t.attempt_id AND m.name = 'time' AND m.unit = 's'
    WHERE t.status = 'ok' AND t.task = 'measure' AND t.checked AND m.value > 0 AND t.role IS NOT 'reference'
@@ -24,20 +25,20 @@ board AS (
    WHERE case_id IN (SELECT case_id FROM entry WHERE is_mine)
 ),
 ranked AS (
-  SELECT b.*, 1 + (SELECT count(*) FROM board o
+  SELECT b.*, iif(b.low IS NULL, NULL, 1 + (SELECT count(*) FROM board o
                     WHERE o.case_id = b.case_id AND o.protocol IS b.protocol AND o.world_size = b.world_size
                       AND o.comparability_key = b.comparability_key AND o.measured_here = b.measured_here
-                      AND o.high < b.low) AS place,
+                      AND o.high < b.low)) AS place,
          min(b.time) OVER field AS best, count(*) OVER field AS entries
     FROM board b
   WINDOW field AS (PARTITION BY b.case_id, b.protocol, b.world_size, b.comparability_key, b.measured_here)
 )
 SELECT experiment, replace(replace(replace(trim(params, '{}'), '"', ''), ',', ' '), ':', '=') AS "case",
        iif(measured_here, 'verified', 'self-reported') AS standing,
-       place || iif(count(*) OVER (PARTITION BY case_id, protocol, world_size, comparability_key, measured_here, place) > 1,
-                    ' (tie)', '') AS rank,
+       coalesce(place || iif(count(*) OVER (PARTITION BY case_id, protocol, world_size, comparability_key, measured_here,
+                                                         place) > 1, ' (tie)', ''), 'unranked') AS rank,
        iif(is_mine, coalesce(author, 'unnamed'), 'syslab') AS author, implementation, language,
        1e3 * time AS time, 1e3 * low AS low, 1e3 * high AS high, time / best AS behind, protocol, device,
        run_uid AS run, run_uid
   FROM ranked
- ORDER BY experiment, params, protocol, device, measured_here DESC, place, time, author;
+ ORDER BY experiment, params, protocol, device, measured_here DESC, place IS NULL, place, time, author;

@@ -1,13 +1,13 @@
 #include "measure/protocol.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/text.hpp"
 
 namespace syslab::measure {
 namespace {
@@ -148,10 +148,9 @@ Protocol find_protocol(std::string_view name) {
   const auto all = protocols();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Protocol& each) { return each.name == name; });
   if (found != all.end()) return *found;
-  std::vector<std::string_view> names;
-  for (const Protocol& each : all) names.push_back(each.name);
-  throw Error(ErrorKind::usage, fmt::format("unknown protocol '{}'; there are {} (the default is {})", name,
-                                            fmt::join(names, ", "), names.front()));
+  std::vector<std::string> names;
+  for (const Protocol& each : all) names.emplace_back(each.name);
+  throw Error(ErrorKind::usage, unknown_name("protocol", name, names));
 }
 
 Json to_json(const Protocol& protocol) {

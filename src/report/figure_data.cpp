@@ -261,8 +261,8 @@ class Reader {
                                       [](const FigurePanel& panel) { return panel.roofs.empty(); });
     if (source_.kind == FigureKind::roofline && roofless) {
       notes.push_back(
-          "Without a roof where this machine's ceilings were not measured: `syslab run ceiling_copy ceiling_gemm` "
-          "would.");
+          "Where no roof is drawn, this machine's ceilings have not been measured: `syslab run ceiling_copy "
+          "ceiling_gemm` would.");
     }
   }
 

@@ -168,13 +168,22 @@ void add_deliverables(std::vector<Block>& blocks, const Problem& problem, const 
 void add_sentences(std::vector<Block>& blocks, const Shown& shown) {
   Bullets found;
   Text nothing;
+  std::string unsaid;  // the command that would tell
+  bool rows = false;
   for (const Table& table : shown.tables) {
-    if (!is_sentence(table)) continue;
+    if (!is_sentence(table)) {
+      rows = rows || (table.source.id != kLaws && has_rows(table));
+      continue;
+    }
     const std::vector<Text> filled = sentences(table);
     found.items.insert(found.items.end(), filled.begin(), filled.end());
-    if (filled.empty()) nothing = without_rows(table);
+    if (!filled.empty()) continue;
+    nothing = without_rows(table);
+    if (table.source.empty.empty()) unsaid = table.source.command;
   }
   if (found.items.empty()) {
+    if (rows && !unsaid.empty())
+      nothing = marked("No sentence follows from these cases alone; `" + unsaid + "` would tell.");
     if (!nothing.empty()) blocks.emplace_back(Paragraph{nothing, Tone::missing});
     return;
   }
@@ -239,7 +248,7 @@ std::vector<Block> section(const SectionPlan& plan, const store::Store& store, c
   blocks.emplace_back(Paragraph{marked("`" + id + "` · " + places), Tone::meta});
   blocks.emplace_back(Paragraph{marked(first != nullptr ? first->question : plan.problem->question)});
   if (first != nullptr && !first->analogue.empty())
-    blocks.emplace_back(Paragraph{marked("Our analogue: " + first->analogue)});
+    blocks.emplace_back(Paragraph{marked("Our analogue: " + first->analogue + ".")});
   if (plan.problem != nullptr) add_deliverables(blocks, *plan.problem, shown, options);
   for (const Shown& one : shown) {
     if (shown.size() > 1)

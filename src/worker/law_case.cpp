@@ -55,12 +55,11 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
       return;
     case check::Outcome::falsified:
     case check::Outcome::error:
-      throw CheckFailed(fmt::format("{}: {}", law.id, result.message));
+      throw CheckFailed(result.message);
     case check::Outcome::gave_up:
+      throw Unsupported(fmt::format("gave up after {} cases: {}", result.cases_run, result.message));
     case check::Outcome::not_run:
-      throw Unsupported(fmt::format("{} {} after {} cases: {}", law.id,
-                                    result.outcome == check::Outcome::gave_up ? "gave up" : "was not run",
-                                    result.cases_run, result.message));
+      throw Unsupported("not searched: " + result.message);
   }
 }
 

@@ -25,6 +25,9 @@ class Attention(Lab):
             self.assertTrue(row["forward"] > 0 and row["backward"] > 0 and row["both"] > 0, row)
             self.assertEqual(row["status"], "ok")
             self.assertEqual(row["vs_literal"] == 1, row["implementation"] == "literal", row)
+        text = self.syslab("report", "flash_benchmarking", "--no-figures").stdout
+        self.assertIn("No sentence follows from these cases alone; `syslab run flash_benchmarking` would tell.", text)
+        self.assertNotIn("Not measured; `syslab run", text)
 
     def test_memory_between_the_passes_is_what_the_rungs_keep(self):
         self.syslab("run", "naive_attention", "--preset", "smoke", *NO_LAWS)

@@ -59,6 +59,20 @@ class Submissions(Lab):
         self.assertEqual(standings, {("ada", "verified", "1"), ("grace", "self-reported", "1")})
         self.assert_intact()
 
+    def test_a_time_without_an_interval_has_no_rank(self):
+        case = {"params": self.params()}
+        sure, unsure = log_lines(case=case), log_lines(case=case)
+        unsure[0]["author"] = "mallory"
+        unsure[4] = {"type": "metric", "name": "time", "unit": "s", "value": 1e-6, "n": 3}
+        self.syslab("import", self.write_log(sure))
+        self.syslab("import", self.write_log(unsure, "unsure.jsonl"))
+        rows = json.loads(self.syslab("report", "--leaderboard", "--to", "json").stdout)["rows"]
+        self.assertEqual([(row["author"], row["rank"], row["time"] is None) for row in rows],
+                         [("eve", "1", False), ("mallory", "unranked", False)])
+        text = self.syslab("report", "--leaderboard").stdout
+        self.assertIn("| unranked | mallory | `theirs` | Rust | 0.00100 |", text)
+        self.assertIn("| `weighted_sum` |", text)  # which board this is, though there is one only
+
     def test_handing_in_the_same_file_again_is_the_same_submission(self):
         self.hand_in("ada", "plain.py:Naive")
         self.hand_in("ada", "plain.py:Naive")

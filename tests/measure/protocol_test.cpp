@@ -20,14 +20,14 @@ TEST(Protocol, QuickEndsWithinATwentiethOfTheTime) {
   EXPECT_GE(quick.min_samples, 6);  // fewer have no 95 % interval of the median
 }
 
-TEST(Protocol, AnUnknownNameIsToldWhichThereAre) {
+TEST(Protocol, AnUnknownNameIsToldWhichThereAreAndWhichIsNear) {
   try {
-    find_protocol("fast");
+    find_protocol("quik");
     FAIL() << "accepted";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::usage);
     EXPECT_NE(std::string(error.what()).find("kernel"), std::string::npos);
-    EXPECT_NE(std::string(error.what()).find("quick"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("did you mean 'quick'"), std::string::npos) << error.what();
   }
 }
 

@@ -1,13 +1,12 @@
 #include "cli/forecast.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "cli/machine_memory.hpp"
 #include "measure/device.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
@@ -92,15 +91,6 @@ void take_rates(const store::Store& store, const std::string& machine, plan::Bas
   }
 }
 
-// Physical memory, or what the container may have of it.
-std::uint64_t machine_memory_bytes() {
-  const auto pages = static_cast<std::uint64_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L));
-  std::uint64_t bytes = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  std::ifstream file("/sys/fs/cgroup/memory.max");  // "max" is no number
-  if (std::uint64_t limit = 0; file >> limit && limit > 0) bytes = std::min(bytes, limit);
-  return bytes;
-}
-
 // Caches are taken to be filled by as many input sets as it takes, or by a flush that the protocol itself asks for.
 plan::Course course_of(const measure::Protocol& protocol) {
   const double twice_the_cache = 2.0 * static_cast<double>(measure::host_last_level_cache());
@@ -128,8 +118,12 @@ void forecast(plan::Plan& plan, const store::Store* store, const Conditions& con
   basis.course = course_of(protocol);
   basis.launches = conditions.launches;
   if (!conditions.try_oom) {
-    basis.memory_bytes = machine_memory_bytes();
+    basis.memory_bytes = physical_memory_bytes();
     basis.memory_of = "this machine has " + plan::short_size(static_cast<double>(basis.memory_bytes));
+    if (const auto limit = control_group_limit(); limit && *limit < basis.memory_bytes) {
+      basis.memory_bytes = *limit;
+      basis.memory_of = "this job or container has " + plan::short_size(static_cast<double>(*limit));
+    }
     if (const std::uint64_t limit = conditions.memory_limit_bytes; limit > 0 && limit < basis.memory_bytes) {
       basis.memory_bytes = limit;
       basis.memory_of = "--memory-limit is " + plan::short_size(static_cast<double>(limit));

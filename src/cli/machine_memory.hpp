@@ -1,0 +1,16 @@
+// How much memory a case may have: the machine's, or what a container or a scheduler's job leaves of it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace syslab::cli {
+
+std::uint64_t physical_memory_bytes();
+
+// The smallest limit of the control groups that this process is in, of either version of them; nothing without one.
+// `root` stands for "/" in tests.
+std::optional<std::uint64_t> control_group_limit(const std::filesystem::path& root = "/");
+
+}  // namespace syslab::cli

@@ -1,6 +1,7 @@
 """Hand-ins of several people: kept apart, merged, ranked, imported, and pruned."""
 import json
 import os
+import pathlib
 import shutil
 import unittest
 
@@ -178,6 +179,13 @@ class Submissions(Lab):
         self.syslab("import", spoilt(run, started_at="2026-02-28T23:59:59.1234Z", seed=7, world_size=None))
         self.assertEqual(self.sql("SELECT a.started_at, a.ended_at, r.root_seed FROM v_attempt a JOIN run r ON r.id = a.run_id"),
                          [("2026-02-28T23:59:59.123Z", "2026-02-28T23:59:59.123Z", "7")])
+
+    def test_the_log_on_the_page_is_one(self):
+        page = pathlib.Path(MINE).parents[2] / "docs/importing-results.md"
+        log = self.folder / "page.jsonl"
+        log.write_text(page.read_text(encoding="utf-8").split("```json\n")[1].split("```")[0], encoding="utf-8")
+        self.syslab("import", log)
+        self.assertEqual(self.sql("SELECT author, status, measured_here FROM v_attempt"), [("eve", "ok", 0)])
 
     def test_an_imported_run_is_not_resumed(self):
         lines = log_lines(case={"params": self.params()})

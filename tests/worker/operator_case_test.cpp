@@ -383,6 +383,24 @@ TEST(OperatorCase, Cs336QuotesMeanAndDeviationOfTenSteps) {
   EXPECT_GE(*outcome.metric("time_stddev").value, 0);
 }
 
+// Ten samples of the same two values, in turns or one after the other: the second kind knows its mean far less well.
+TEST(OperatorCase, TheMeansIntervalKnowsOfSamplesThatHangTogether) {
+  const auto width = [](bool in_turns) {
+    OperatorCase timed = doubling();
+    int calls = -5;  // of warm-up
+    timed.self_time = [&calls, in_turns] {
+      const int sample = calls++;
+      return Nanoseconds((in_turns ? sample % 2 != 0 : sample >= 5) ? 2'000'000 : 1'000'000);
+    };
+    CaseRequest asked = request();
+    asked.protocol = "cs336";
+    const MetricRecord mean = run(timed, asked).metric("time_mean");
+    EXPECT_DOUBLE_EQ(*mean.value, 1.5e-3);
+    return *mean.high - *mean.low;
+  };
+  EXPECT_GT(width(false), 3 * width(true));
+}
+
 TEST(OperatorCase, DoBenchStoresMeanAndMedian) {
   OperatorCase steady = doubling();
   int calls = 0;

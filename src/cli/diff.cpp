@@ -8,6 +8,7 @@
 #include "cli/stored_run.hpp"
 #include "cli/verbs.hpp"
 #include "cli/verdict_table.hpp"
+#include "core/error.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -103,6 +104,10 @@ Exit execute(const Context& context, const DiffOptions& options) {
   require_database(context);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   const store::StoredRun a = find_run_or_pin(store, options.a), b = find_run_or_pin(store, options.b);
+  if (a.id == b.id) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' and '{}' are the same run, {}; name another one", options.a, options.b, a.uid));
+  }
   std::optional<double> delta;
   if (options.delta) delta = percent_option("--delta", *options.delta);
   const Difference found = difference_of(store, a.id, b.id, delta);

@@ -96,9 +96,10 @@ Noise noise_of(const ComparisonSession& session, const MeasuredPoint& measured) 
   const stats::PairedStopRule rule;
   noise.spread = stats::paired_spread(for_stats(measured.blocks));
   noise.delta = judge(measured.blocks, std::nullopt).delta;
-  noise.smallest_first = stats::smallest_detectable(noise.delta, noise.spread, rule.first_look, rule.blocks_per_launch);
-  noise.smallest_last =
-      stats::smallest_detectable(noise.delta, noise.spread, rule.max_launches, rule.blocks_per_launch);
+  // As many as there were: long calls leave room for fewer than the rule's.
+  const auto blocks = static_cast<int>(measured.blocks.size()) / noise.launches;
+  noise.smallest_first = stats::smallest_detectable(noise.delta, noise.spread, rule.first_look, blocks);
+  noise.smallest_last = stats::smallest_detectable(noise.delta, noise.spread, rule.max_launches, blocks);
   count_false_alarms(measured, noise);
   if (noise.trials > 0) {
     constexpr std::uint64_t kSeed = 1;  // any: the same launches give the same rate

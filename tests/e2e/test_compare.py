@@ -386,6 +386,8 @@ class Diff(Comparing):
         for expected in ("not measured in turns", "No verdict on B against A", "Unclear (1)", "Only in A (1)", "Only in B (1)"):
             self.assertIn(expected, text)
         self.assertIn("no run and no pin", self.syslab("diff", "before", "nowhere", expect=2).stderr)
+        self.assertIn("are the same run", self.syslab("diff", "latest", "after", expect=2).stderr)
+        self.assertIn("above 0 %", self.syslab("diff", "before", "after", "--delta", "-2%", expect=2).stderr)
 
     def test_what_differs_in_the_conditions_is_listed(self):
         self.pinned(name="before")

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cmath>
 
 #include "store/connection.hpp"
@@ -110,15 +111,19 @@ TEST_F(StoreComparisons, PinsAreNeverMoved) {
 
 // --- claims ---------------------------------------------------------------------------------------------------------
 
-// Claims from a process of its own; returns its exit status: 0 got it, 1 refused.
-int claim_elsewhere(const fs::path& path, const std::string& run_uid) {
+// Claims from a process of its own; its exit status is 0 if it got it, 1 if it was refused. Who got it is at work until
+// all have tried, so that the others meet a living owner: each has the pipe `trying`, if there is one, open to write
+// for so long.
+pid_t claim_elsewhere(const fs::path& path, const std::string& run_uid, const std::array<int, 2>& trying = {-1, -1}) {
   const pid_t child = ::fork();
   if (child == 0) {
     int code = 9;
     try {
       Store store = Store::open(path, Mode::read_write);
       code = store.claim_run(store.find_run(run_uid)->id) ? 1 : 0;
-      if (code == 0) ::usleep(300'000);  // at work, so that the others meet a living owner
+      ::close(trying[1]);
+      char nothing = 0;
+      if (code == 0 && trying[0] >= 0 && ::read(trying[0], &nothing, 1) != 0) code = 8;
     } catch (const std::exception& error) {
       std::fprintf(stderr, "in the child: %s\n", error.what());
     }
@@ -134,14 +139,18 @@ int status_of(pid_t child) {
 }
 
 TEST_F(StoreComparisons, OfManyThatClaimARunAtOnceOneGetsIt) {
+  std::array<int, 2> trying{};
+  ASSERT_EQ(::pipe(trying.data()), 0);
   std::vector<pid_t> children;
-  for (int i = 0; i < 6; ++i) children.push_back(claim_elsewhere(folder_ / "a.db", store_.run_uid(run_)));
+  for (int i = 0; i < 6; ++i) children.push_back(claim_elsewhere(folder_ / "a.db", store_.run_uid(run_), trying));
+  ::close(trying[1]);
   int got = 0;
   for (const pid_t child : children) {
     const int status = status_of(child);
     EXPECT_TRUE(status == 0 || status == 1) << status;
     got += status == 0 ? 1 : 0;
   }
+  ::close(trying[0]);
   EXPECT_EQ(got, 1);
   EXPECT_EQ(store_.claim_run(run_), std::nullopt) << "they are gone, and so are their claims";
 }

@@ -120,7 +120,8 @@ TEST(StoreWrite, ADetailWithBytesThatAreNoTextIsStillReadable) {
   const Folder folder;
   Store store = Store::open(folder / "a.db", Mode::create);
   const RowId run = store.begin_run(a_run(), a_plan(1));
-  store.finish_attempt(run, a_failure(0, worker::Status::crashed, std::string("said \xff\xfe and \0 died", 20)));
+  const char said[] = "said \xff\xfe and \0 died";
+  store.finish_attempt(run, a_failure(0, worker::Status::crashed, std::string(said, sizeof said - 1)));
   const std::string message = text(store, "SELECT message FROM v_failures");
   EXPECT_EQ(message.substr(0, 5), "said ");
   EXPECT_NE(message.find("died"), std::string::npos);

@@ -1,0 +1,20 @@
+// Compiled once a sanitizer build (tools/sanitize), since reading these costs most files more than their own lines do.
+// Nothing of this project is here, and other builds do not know this file: what a source uses, it includes.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>

@@ -174,7 +174,7 @@ class Script {
     const double plot_height = (columns_ == 1 ? kSoloHeight : kPanelHeight) - 80;
     std::size_t widest = 1;
     for (const std::vector<double>& values : ys) {
-      y_axes_.push_back(make_axis(data_.y_scale, values, !trace(), static_cast<int>(plot_height / 36)));
+      y_axes_.push_back(make_axis(data_.y_scale, values, !trace(), static_cast<int>(plot_height / 28)));
       for (const Tic& tic : y_axes_.back().tics) widest = std::max(widest, characters(tic.label));
     }
     right_ = right_margin();

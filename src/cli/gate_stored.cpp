@@ -112,7 +112,7 @@ class StoredGate {
       std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
         return cases_[static_cast<std::size_t>(planned.index)].failed.has_value();
       });
-      if (!runner::run_plan(plan, to_run_options(of_run_), observer)) {
+      if (!runner::run_plan(plan, to_run_options(of_run_), observer, interruption_)) {
         interrupted_ = true;
         return;
       }
@@ -235,6 +235,7 @@ class StoredGate {
   Conditions of_run_;
   store::RowId run_ = 0;
   std::vector<Gated> cases_;
+  runner::Interruption interruption_;  // from the first launch to the last word
   bool interrupted_ = false;
 };
 

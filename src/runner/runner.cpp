@@ -55,9 +55,13 @@ Isolation parse_isolation(std::string_view text) {
 }
 
 bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer& observer) {
+  return run_plan(plan, options, observer, Interruption());
+}
+
+bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer& observer,
+              const Interruption& interruption) {
   RunOptions effective = options;
   if (effective.worker_command.empty()) effective.worker_command = own_worker_command();
-  const Interruption interruption;
   const Budget budget(options.budget);
   Workers workers(effective);
   bool all = true;

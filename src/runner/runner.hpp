@@ -8,6 +8,7 @@
 
 #include "core/units.hpp"
 #include "plan/plan.hpp"
+#include "runner/interruption.hpp"
 #include "worker/protocol.hpp"
 
 namespace syslab::runner {
@@ -69,5 +70,8 @@ struct Observer {
 // An end is believed only as far as the records support it: `ok` without a check that passed becomes `error`, `ok`
 // beside a falsified check becomes `check_failed`.
 bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer& observer);
+// The same for a caller that runs several plans one after the other, and is not to die of a signal in between.
+bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer& observer,
+              const Interruption& interruption);
 
 }  // namespace syslab::runner

@@ -80,6 +80,16 @@ class Comparing(Lab):
         self.syslab("pin", name, "latest")
 
 
+    def started(self, *arguments, launch=2):
+        """A command that will go on for long, after so many launches."""
+        process = subprocess.Popen(self.command(*arguments, "--launches", "500", "--json"), cwd=self.folder,
+                                   env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for line in process.stderr:
+            if f"launch {launch} of" in line:
+                return process
+        self.fail("it ended by itself")
+
+
 class Compare(Comparing):
     def test_swapping_the_sides_swaps_the_verdict(self):
         slower, = self.comparisons(*WORK, "A:slowdown=0", "B:slowdown=40", expect=6)
@@ -323,19 +333,10 @@ class Compare(Comparing):
         self.syslab("compare", *WORK[:1], "-a", "steps=100000", "--protocol", "quick", "A:fault=none", "B:fault=wrong",
                     "--detect", "20%", expect=1)
 
-    def started(self):
-        """A comparison that will go on for long, after two of its launches."""
-        process = subprocess.Popen(
-            self.command("compare", "selftest_compare", "--launches", "500", "--protocol", "quick", "-a", "steps=100000",
-                         "A:slowdown=0", "B:slowdown=40", "--json"),
-            cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        for line in process.stderr:
-            if "launch 2" in line:
-                return process
-        self.fail("it ended by itself")
+    LONG = ("compare", "selftest_compare", "--protocol", "quick", "-a", "steps=100000", "A:slowdown=0", "B:slowdown=40")
 
     def test_an_interrupted_comparison_keeps_what_it_has(self):
-        process = self.started()
+        process = self.started(*self.LONG)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
         self.assertEqual(process.returncode, 3, out)
@@ -347,7 +348,7 @@ class Compare(Comparing):
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status = 'running'"), [(0,)])
 
     def test_a_killed_comparison_leaves_a_sound_store(self):
-        process = self.started()
+        process = self.started(*self.LONG)
         process.kill()
         process.communicate(timeout=60)
         self.assert_intact()
@@ -415,6 +416,21 @@ class Gate(Comparing):
         self.assertEqual(one["verdict"], "slower")
         rows = self.sql("SELECT verdict, confirms IS NOT NULL, is_last FROM v_comparison ORDER BY comparison_id")
         self.assertEqual(rows, [("slower", 0, 0), ("slower", 1, 1)], "measured again, and both are kept")
+
+    def test_an_interrupted_gate_is_incomplete(self):
+        self.pinned()
+        process = self.started("gate", "--against", "base", "--build", SYSLAB, launch=4)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, out)
+        self.assert_intact()
+        self.assertIn("interrupted", self.sql("SELECT reason FROM v_comparison")[0][0])
+        process = self.started("gate", "--against", "base", launch=1)  # against stored values
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, out)
+        self.assert_intact()
+        self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status = 'running'"), [(0,)])
 
     def test_slower_once_is_not_slower(self):
         self.pinned()

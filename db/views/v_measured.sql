@@ -3,6 +3,8 @@
 -- outputs and all verified calls; `checked_percent` is the share of the outputs compared; `noise` lists what the measurer
 -- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation `naive`, or as the fastest
 -- peer (named in `peer`), at the same case, world size, protocol and kind of machine, where both are ok and checked.
+-- `implementation` names who handed one in under another name than its own, and what came by merge or import: "me (ada)",
+-- "naive (self-reported)", so that whatever groups by it keeps hand-ins apart. Ratios stay within one origin.
 -- `row_order` sorts rows of one case: device, protocol, reference, naive, the others by name.
 CREATE VIEW v_measured AS
 WITH t AS MATERIALIZED (
@@ -12,14 +14,19 @@ WITH t AS MATERIALIZED (
    WHERE n.task = 'measure'
 ),
 base AS MATERIALIZED (
-  SELECT case_id, world_size, comparability_key, protocol, implementation, is_mine, role, time_ms,
-         row_number() OVER (PARTITION BY case_id, world_size, comparability_key, protocol, role IS 'peer'
+  SELECT case_id, world_size, comparability_key, protocol, implementation, is_mine, measured_here, role, time_ms,
+         row_number() OVER (PARTITION BY case_id, world_size, comparability_key, protocol, measured_here, role IS 'peer'
                                 ORDER BY time_ms, implementation) AS place
     FROM t
    WHERE status = 'ok' AND checked AND time_ms > 0 AND (role IS 'peer' OR (implementation = 'naive' AND NOT is_mine))
 )
 SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t.case_id, t.case_uid, t.params,
-       t.implementation, t.is_mine, t.role, t.world_size, t.comparability_key, t.protocol, t.device, t.gpu_name, t.status,
+       t.implementation || CASE
+         WHEN t.is_mine AND t.author <> t.implementation
+           THEN ' (' || t.author || iif(t.measured_here, '', ', self-reported') || ')'
+         WHEN NOT t.measured_here THEN ' (self-reported)'
+         ELSE '' END AS implementation,
+       t.is_mine, t.role, t.world_size, t.comparability_key, t.protocol, t.device, t.gpu_name, t.status,
        t.message, t.facts, t.checked, t.status = 'ok' AND t.checked AS is_good, t.time_ms,
        1e3 * (SELECT max(ci_low)  FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'time') AS low_ms,
        1e3 * (SELECT max(ci_high) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'time') AS high_ms,
@@ -42,9 +49,11 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
   FROM t
   LEFT JOIN base naive ON naive.case_id = t.case_id AND naive.world_size = t.world_size
                       AND naive.comparability_key = t.comparability_key AND naive.protocol IS t.protocol
+                      AND naive.measured_here = t.measured_here
                       AND naive.implementation = 'naive' AND NOT naive.is_mine
   LEFT JOIN base peer  ON peer.case_id = t.case_id AND peer.world_size = t.world_size
                       AND peer.comparability_key = t.comparability_key AND peer.protocol IS t.protocol
+                      AND peer.measured_here = t.measured_here
                       AND peer.role IS 'peer' AND peer.place = 1
   LEFT JOIN check_result worst
          ON worst.id = (SELECT k.id FROM check_result k

@@ -11,7 +11,7 @@ Exit execute(const Context& context, const CheckOptions& options) {
   if (plan.cases.empty()) {
     throw Error(ErrorKind::usage, "the selected experiments have no laws; `syslab run` checks their outputs");
   }
-  check_interpreters(selection.mine);
+  check_mine(selection.mine);
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed
   conditions.law_cases = options.cases;

@@ -80,6 +80,7 @@ Exit execute(const Context& context, const CompareOptions& options) {
   const plan::Selection selection = to_selection(words);
   const plan::ComparisonPlan plan =
       plan::make_comparison_plan(context.registry, selection, std::move(sides), options.same_on_purpose);
+  check_mine(plan.mine);
 
   ComparisonConditions conditions;
   std::vector<plan::PlannedCase> cases;

@@ -20,6 +20,7 @@
 #include "plan/plan.hpp"
 #include "runner/runner.hpp"
 #include "store/store.hpp"
+#include "worker/python_probe.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -199,12 +200,12 @@ Finding look_at_clock(const Json& facts) {
 }
 
 Finding look_at_python() {
-  const std::optional<std::string> found = output_of({"python3", "-c",
+  const std::optional<std::string> found = output_of({worker::python_interpreter(), "-c",
                                                       "import importlib.util as u, importlib.metadata as m, platform\n"
                                                       "v = lambda n: m.version(n) if u.find_spec(n) else 'missing'\n"
                                                       "print(platform.python_version(), v('numpy'), v('torch'))"});
   if (!found) {
-    return doubtful("Python", "python3 is not found or does not start",
+    return doubtful("Python", fmt::format("'{}' is not found or does not start", worker::python_interpreter()),
                     "apt install python3, for --mine NAME=file.py:Class");
   }
   std::istringstream words(*found);
@@ -212,7 +213,10 @@ Finding look_at_python() {
   words >> python >> numpy >> torch;
   const std::string text = fmt::format("{}, numpy {}, torch {}", python, numpy, torch);
   if (numpy == "missing" || torch == "missing") {
-    return doubtful("Python", text, "apt install python3-numpy python3-torch, for Python implementations and peers");
+    return doubtful(
+        "Python", text,
+        "apt install python3-numpy python3-torch, for Python implementations and peers; SYSLAB_PYTHON names another "
+        "interpreter");
   }
   return fine("Python", text);
 }

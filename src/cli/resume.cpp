@@ -109,7 +109,7 @@ Exit execute(const Context& context, const ResumeOptions& options) {
     }
     return before;
   }
-  check_interpreters(missing.mine);
+  check_mine(missing.mine);
   Conditions conditions = conditions_from_json(run.protocol_json);
   conditions.budget = options.budget.empty() ? Nanoseconds{} : duration_option("--budget", options.budget);
   return worse(before, run_and_store(context, store, run.id, missing, conditions));

@@ -24,7 +24,7 @@ Exit execute(const Context& context, const RunOptions& options) {
                 "this selects no case: no experiment named has both what --preset and --impl ask for; "
                 "`syslab plan` with the same options shows why");
   }
-  check_interpreters(selection.mine);
+  check_mine(selection.mine);
   Conditions conditions = to_conditions(options.measuring, plan, selection.preset == "smoke");
   conditions.data = options.data;
   conditions.law_cases = options.laws == Laws::full ? kFullLawCases : kQuickLawCases;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <fstream>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -29,6 +31,14 @@ void number_cases(plan::Plan& plan) {
 bool at_default(const registry::Experiment& experiment, const std::string& axis, const Value& value) {
   const registry::Axis* declared = experiment.find_axis(axis);
   return declared != nullptr && declared->values.size() == 1 && declared->values.front() == value;
+}
+
+// A source or an archive in place of a shared library; what else the loader may refuse, the cases tell.
+std::string library_problem(const std::string& path) {
+  std::array<char, 4> begin{};
+  std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
+  if (begin == std::array<char, 4>{0x7f, 'E', 'L', 'F'}) return {};
+  return "this is no shared library; build one with -shared -fPIC, or give a Python file as flash.py:Class";
 }
 
 }  // namespace
@@ -106,14 +116,12 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text) {
   return *bytes;
 }
 
-void check_interpreters(const std::vector<plan::MineSpec>& mine) {
+void check_mine(const std::vector<plan::MineSpec>& mine) {
   for (const plan::MineSpec& one : mine) {
-    if (!one.is_python()) continue;
-    const std::string problem = worker::python_problem(one.path);
+    const std::string problem =
+        one.is_python() ? worker::python_problem(one.path, one.python_class) : library_problem(one.path);
     if (!problem.empty()) {
-      throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}; install what is missing, or set SYSLAB_PYTHON to an "
-                                                "interpreter that has it",
-                                                one.name, path_of(one), problem));
+      throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}", one.name, path_of(one), problem));
     }
   }
 }

@@ -20,12 +20,13 @@ plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& s
 plan::Plan joined(plan::Plan first, plan::Plan second);
 
 Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
-double percent_option(const std::string& name, const std::string& text);        // "2%", "2" → 0.02; Error(usage)
+double percent_option(const std::string& name, const std::string& text);        // "2%" → 0.02; Error(usage)
 std::uint64_t bytes_option(const std::string& name, const std::string& text);   // 0 when empty
 
-// Error(usage) unless the interpreter of each Python file is there and finds the modules that the file imports of
-// NumPy, torch and Triton: better once here than in every case.
-void check_interpreters(const std::vector<plan::MineSpec>& mine);
+// Error(usage) where it is plain that a file cannot be served: the interpreter of a Python file is not there or lacks
+// NumPy, torch or Triton that it imports, the file does not parse or has no such class, a library is none. Better once
+// here than in every case.
+void check_mine(const std::vector<plan::MineSpec>& mine);
 
 std::string path_of(const plan::MineSpec& mine);  // "/home/me/kernel.so", "/home/me/flash.py:Flash"
 

@@ -5,20 +5,41 @@
 #include <unistd.h>
 
 #include <array>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/process.hpp"
+#include "core/text.hpp"
 
 namespace syslab::worker {
 namespace {
 
-// Prints the known modules that the file imports at its top level and that cannot be found; looking imports nothing.
-constexpr const char* kProbe = R"(
+// Reads the file without running or importing anything. Prints "file: " and what is wrong with it (it does not parse,
+// or nothing in it is called as the class), else "modules: " and the known modules that it imports at its top level and
+// that cannot be found, else nothing.
+constexpr const char* kProbe = R"py(
 import ast, importlib.util, pathlib, sys
-path = pathlib.Path(sys.argv[1])
+path, wanted = pathlib.Path(sys.argv[1]), sys.argv[2]
 try:
     tree = ast.parse(path.read_bytes())
-except (OSError, SyntaxError, ValueError):
+except SyntaxError as error:
+    print(f"file: SyntaxError: {error.msg} ({path.name}, line {error.lineno})")
+    sys.exit(0)
+except (OSError, ValueError):
+    sys.exit(0)
+bound, classes, open_ended = set(), [], False
+for node in ast.walk(tree):
+    if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+        bound.add(node.name)
+    elif isinstance(node, ast.alias):
+        bound.add(node.asname or node.name)
+        open_ended = open_ended or node.name == "*"
+    elif isinstance(node, ast.Name):
+        bound.add(node.id)
+        open_ended = open_ended or node.id in ("globals", "exec", "setattr", "vars")
+classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+if wanted not in bound and not open_ended:
+    print(f"file: {path.name} has no class '{wanted}' (it has: {', '.join(classes) or 'none'})")
     sys.exit(0)
 sys.path.insert(0, str(path.parent))
 names = set()
@@ -27,8 +48,10 @@ for node in tree.body:
         names.update(alias.name.split(".")[0] for alias in node.names)
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
         names.add(node.module.split(".")[0])
-print(" ".join(sorted(n for n in names & {"numpy", "torch", "triton"} if importlib.util.find_spec(n) is None)))
-)";
+missing = sorted(n for n in names & {
+  "numpy", "torch", "triton"} if importlib.util.find_spec(n) is None)
+print("modules: " + " ".join(missing) if missing else "")
+)py";
 
 std::string all_output(Process& process) {
   std::string text;
@@ -41,24 +64,28 @@ std::string all_output(Process& process) {
 
 }  // namespace
 
-std::string python_problem(const std::string& path) {
+std::string python_problem(const std::string& path, const std::string& python_class) {
   const std::string interpreter = python_interpreter();
-  std::string missing;
+  constexpr std::string_view kRemedy = "; install what is missing, or set SYSLAB_PYTHON to an interpreter that has it";
+  std::string found;
   ExitStatus exit;
   try {
     SpawnOptions options;
-    options.argv = {interpreter, "-c", kProbe, path};
+    options.argv = {interpreter, "-c", kProbe, path, python_class};
     options.capture_stderr = false;
     Process process = Process::spawn(options);
     process.close_input();
-    missing = all_output(process);
+    found = trim(all_output(process));
     exit = process.wait();
   } catch (const Error& error) {
-    return fmt::format("'{}' cannot be started: {}", interpreter, error.what());
+    return fmt::format("'{}' cannot be started: {}{}", interpreter, error.what(), kRemedy);
   }
-  if (exit.signalled || exit.code != 0) return fmt::format("'{}' failed: {}", interpreter, exit.describe());
-  while (!missing.empty() && (missing.back() == '\n' || missing.back() == ' ')) missing.pop_back();
-  return missing.empty() ? "" : fmt::format("'{}' does not have what the file imports: {}", interpreter, missing);
+  if (exit.signalled || exit.code != 0) return fmt::format("'{}' failed: {}{}", interpreter, exit.describe(), kRemedy);
+  constexpr std::string_view kFile = "file: ", kModules = "modules: ";
+  if (found.starts_with(kFile)) return found.substr(kFile.size());
+  if (!found.starts_with(kModules)) return {};
+  return fmt::format("'{}' does not have what the file imports: {}{}", interpreter, found.substr(kModules.size()),
+                     kRemedy);
 }
 
 }  // namespace syslab::worker

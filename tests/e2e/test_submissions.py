@@ -74,6 +74,18 @@ class Submissions(Lab):
         self.assertIn("| unranked | mallory | `theirs` | Rust | 0.00100 |", text)
         self.assertIn("| `weighted_sum` |", text)  # which board this is, though there is one only
 
+    def test_tables_keep_authors_and_origins_apart(self):
+        theirs, both = self.folder / "theirs.db", (*SMALL, "--impl", "naive")
+        for author, spec, more in (("ada", "plain.py:Naive", ()), ("grace", "function.py:Flash", ("--db", theirs))):
+            self.syslab("run", "flash_forward", *both, "--mine", f"me={MINE}/{spec}", "--author", author, *more)
+        self.syslab("merge", theirs)
+        table = next(table for table in self.json("report", "flash_forward") if table["id"] == "flash_forward")
+        rows = {row["implementation"]: row for row in table["rows"]}
+        self.assertEqual(len(table["rows"]), 4)
+        self.assertEqual(set(rows), {"naive", "naive (self-reported)", "me (ada)", "me (grace, self-reported)"})
+        for one, naive in (("me (ada)", "naive"), ("me (grace, self-reported)", "naive (self-reported)")):
+            self.assertAlmostEqual(rows[one]["vs_naive"], rows[naive]["time_ms"] / rows[one]["time_ms"])
+
     def test_handing_in_the_same_file_again_is_the_same_submission(self):
         self.hand_in("ada", "plain.py:Naive")
         self.hand_in("ada", "plain.py:Naive")

@@ -1,6 +1,8 @@
 """What is asked wrongly is answered with what was meant, exit code 2, and nothing is made."""
 import json
+import pathlib
 import subprocess
+import tempfile
 import unittest
 
 from lab import Lab
@@ -53,6 +55,24 @@ class Usage(Lab):
         self.wrong("check", "flash_forward", "--mine", "kernel.so", names="NAME=")
         self.wrong("check", "flash_forward", "--mine", "me=none.so", names="none.so")
         self.wrong("run", "mixed_precision_accumulation", "--mine", f"me={__file__}:Class", names="--mine")
+
+    def test_a_file_that_cannot_be_served_is_told_of_once_and_begins_no_run(self):
+        held = tempfile.TemporaryDirectory(prefix="syslab_e2e_")
+        self.addCleanup(held.cleanup)
+        files = pathlib.Path(held.name)
+        (files / "mine.c").write_text("int nothing;\n")
+        (files / "flash.py").write_text("class Flash:\n    pass\n")
+        (files / "torn.py").write_text("class Flash\n")
+        (files / "made.py").write_text("from nowhere import Base as Here\nThere = type('There', (), {})\n")
+        for verb in (("check", "flash_forward"), ("run", "flash_forward", "--laws", "none"),
+                     ("compare", "flash_forward", "A:impl=naive", "--launches", "3")):
+            self.wrong(*verb, "--mine", f"me={files}/mine.c", names="no shared library")
+            self.wrong(*verb, "--mine", f"me={files}/flash.py:Flosh", names="flash.py has no class 'Flosh' (it has: Flash)")
+            self.wrong(*verb, "--mine", f"me={files}/torn.py:Flash", names="SyntaxError")
+        self.assertFalse(self.db.exists())
+        # What running the file alone can tell is left to its cases.
+        for known in ("Here", "There"):
+            self.syslab("check", "flash_forward", "--impl", "me", "--cases", "1", "--mine", f"me={files}/made.py:{known}", expect=3)
 
     def test_reading_makes_no_database(self):
         for arguments in (("report",), ("query", "SELECT 1"), ("resume",), ("replay", "0123")):

@@ -70,6 +70,8 @@ constexpr std::string_view kTablesAndViews =
     "WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name";
 constexpr std::string_view kColumns =
     "SELECT DISTINCT c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type IN ('table', 'view')";
+constexpr std::string_view kOwners =  // of a column, by its name
+    "SELECT m.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type IN ('table', 'view') AND c.name = '";
 
 // SQLite says "no such column: sed"; the nearest names are what the user wants to hear next.
 std::string with_nearest_names(Connection& db, const std::string& message) {
@@ -78,6 +80,10 @@ std::string with_nearest_names(Connection& db, const std::string& message) {
     std::string word = message.substr(prefix.size());
     if (const auto dot = word.rfind('.'); dot != std::string::npos) word.erase(0, dot + 1);
     const std::vector<std::string> candidates = first_column(db, candidates_sql);
+    if (std::find(candidates.begin(), candidates.end(), word) != candidates.end()) {  // so `word` has no quotes in it
+      const std::vector<std::string> owners = first_column(db, fmt::format("{}{}' ORDER BY 1", kOwners, word));
+      return fmt::format(" in what this asks; it is one of {}", fmt::join(owners, ", "));
+    }
     std::string text;
     for (const std::string& name : nearest(word, candidates)) text += (text.empty() ? "" : ", ") + name;
     return text.empty() ? text : fmt::format("; did you mean {}?", text);

@@ -75,6 +75,9 @@ TEST_F(StoreQuery, AnUnknownNameBringsTheNearest) {
   EXPECT_NE(refusal("SELECT * FROM v_reslt").find("v_result"), std::string::npos) << refusal("SELECT * FROM v_reslt");
   EXPECT_NE(refusal("SELECT experimnt FROM v_result").find("did you mean experiment"), std::string::npos);
   EXPECT_NE(refusal("SELECT v.experimnt FROM v_result v").find("did you mean experiment"), std::string::npos);
+  const std::string elsewhere = refusal("SELECT status FROM run");
+  EXPECT_NE(elsewhere.find("no such column: status in what this asks; it is one of attempt"), std::string::npos)
+      << elsewhere;
   EXPECT_NE(refusal("SELEC 1").find("syntax error"), std::string::npos) << "SQLite's own words";
   EXPECT_NE(refusal("SELECT \"experimnt\" FROM v_result"), "") << "a name in quotes must not turn into a text";
 }

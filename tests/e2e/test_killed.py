@@ -94,7 +94,8 @@ class Killed(Lab):
             "import pathlib, subprocess, sys\n"
             "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])\n"
             "pathlib.Path('child').write_text(str(child.pid))\n"
-            "child.wait()\n")
+            "child.wait()\n"
+            "class Mine: pass\n")
         self.syslab("run", "flash_forward", "-a", "seq=16", "-a", "causal=false", "--laws", "none", "--impl", "me",
                     "--mine", "me=mine.py:Mine", "--timeout", "3s", expect=3)
         child = (self.folder / "child").read_text()

@@ -42,8 +42,15 @@ class Mine(Lab):
         self.assertIn("tile 7 does not divide 12", ended["detail"])
         self.assertIn("plain.py", ended["detail"])
 
-    def test_a_class_that_is_not_there_is_told_without_our_own_frames(self):
-        ended = self.case("plain.py:Nowhere", expect=None)
+    def test_a_class_that_is_not_there_is_told_once_before_anything_runs(self):
+        refused = self.syslab("run", "flash_forward", *SMALL, "--mine", f"me={MINE}/plain.py:Nowhere", expect=2)
+        self.assertEqual(refused.stderr.count("no class 'Nowhere'"), 1)
+        self.assertFalse((self.folder / "syslab.db").exists())
+
+    def test_a_class_that_only_running_shows_to_be_missing_is_told_without_our_own_frames(self):
+        (self.folder / "late.py").write_text("globals()['Somebody'] = object\n")
+        lines = self.lines("run", "flash_forward", *SMALL, "--mine", "me=late.py:Nowhere", expect=None)
+        [ended] = attempts(lines)
         self.assertIn("no class 'Nowhere'", ended["detail"])
         self.assertNotIn("<string>", ended["detail"])
 

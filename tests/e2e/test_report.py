@@ -210,12 +210,13 @@ class Words(Lab):
     def test_data(self):
         tables = self.json("report", "weighted_sum")
         rows = next(table for table in tables if table["id"] == "weighted_sum")["rows"]
-        self.assertEqual([row["implementation"] for row in rows], [NASTY, NASTY])
+        imported = NASTY + " (self-reported)"
+        self.assertEqual([row["implementation"] for row in rows], [imported, imported])
         self.assertEqual([row["message"] for row in rows], [None, NASTY])
         text = self.syslab("report", "weighted_sum", "--to", "csv").stdout
         block = next(part for part in text.split("# weighted_sum/") if part.startswith("weighted_sum\n"))
         table = list(csv.DictReader(io.StringIO(block.split("\n", 1)[1])))
-        self.assertEqual([row["implementation"] for row in table[:2]], [NASTY, NASTY])
+        self.assertEqual([row["implementation"] for row in table[:2]], [imported, imported])
 
     def test_latex_compiles(self):
         self.syslab("report", "-o", "report.tex")

@@ -105,10 +105,11 @@ TEST(OperatorCase, ChecksThenMeasures) {
   EXPECT_GE(outcome.check("samples:y").cases_run, 1);
 
   const auto samples = outcome.all<SampleRecord>();
-  ASSERT_EQ(samples.size(), 1U);
-  EXPECT_EQ(samples[0].series, "time");
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].series, "warmup");
+  EXPECT_EQ(samples[1].series, "time");
   const MetricRecord& time = outcome.metric("time");
-  EXPECT_EQ(time.n, static_cast<std::int64_t>(samples[0].values.size()));
+  EXPECT_EQ(time.n, static_cast<std::int64_t>(samples[1].values.size()));
   EXPECT_GT(*time.value, 0);
   EXPECT_LE(*time.low, *time.value);
   EXPECT_GE(*time.high, *time.value);

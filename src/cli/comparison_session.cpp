@@ -17,7 +17,7 @@ namespace syslab::cli {
 namespace {
 
 constexpr int kFewestLaunches = 3;
-constexpr Nanoseconds kBurst = runner::PairedOptions{}.burst;
+const Nanoseconds kBurst = runner::PairedOptions{}.burst;
 
 std::size_t index_of(char side) { return side == 'A' ? 0 : 1; }
 

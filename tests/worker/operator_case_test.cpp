@@ -106,10 +106,10 @@ TEST(OperatorCase, ChecksThenMeasures) {
 
   const auto samples = outcome.all<SampleRecord>();
   ASSERT_EQ(samples.size(), 2U);
-  EXPECT_EQ(samples[0].series, "warmup");
-  EXPECT_EQ(samples[1].series, "time");
+  EXPECT_EQ(samples[0].series, "time");
+  EXPECT_EQ(samples[1].series, "warmup");
   const MetricRecord& time = outcome.metric("time");
-  EXPECT_EQ(time.n, static_cast<std::int64_t>(samples[1].values.size()));
+  EXPECT_EQ(time.n, static_cast<std::int64_t>(samples[0].values.size()));
   EXPECT_GT(*time.value, 0);
   EXPECT_LE(*time.low, *time.value);
   EXPECT_GE(*time.high, *time.value);

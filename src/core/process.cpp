@@ -173,6 +173,10 @@ Process Process::spawn(const SpawnOptions& options) {
     throw_errno(ErrorKind::internal, fmt::format("start '{}'", program), failure, pid < 0 ? "vfork" : "execve");
   }
 
+  // The child does so, too. Where vfork does not hold the parent back until then (ThreadSanitizer makes it a fork), the
+  // group must be there before anybody signals it; once the child runs its program this fails, and need not succeed.
+  if (options.own_group) ::setpgid(pid, pid);
+
   Process process;
   process.pid_ = pid;
   process.own_group_ = options.own_group;

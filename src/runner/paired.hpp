@@ -27,8 +27,8 @@ struct PairedOptions {
   std::string protocol = "kernel";
   std::string data = "normal";
   // Short bursts, many blocks: what befalls a machine for 10 to 100 ms then befalls whole blocks, which leave it out of
-  // the ratio or are left out themselves (stats::midmean), and not one burst of a block. On a virtual machine with
-  // neighbours 16 blocks of 2 ms bursts knew a launch's ratio ten times as well as 4 blocks of 10 ms, in the same time.
+  // the ratio or are left out themselves (stats::midmean), and not one burst of a block (docs/performance.md,
+  // "Comparisons on trial").
   Nanoseconds burst = std::chrono::milliseconds(2);  // length of one burst aimed at; never less than one call
   int blocks_per_launch = 16;                        // fewer, where as many would measure for longer than `measuring`
   int fewest_blocks = 4;                             // but never fewer than these

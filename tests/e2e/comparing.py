@@ -1,0 +1,81 @@
+"""What tests of comparisons share: work of known length, and builds that differ where a test wants it."""
+import os
+import stat
+import subprocess
+import sys
+
+from lab import SYSLAB, Lab
+
+TWO = ("A:slowdown=0", "B:slowdown=1")
+WORK = ("selftest_compare", "--launches", "3", "--protocol", "quick", "-a", "steps=100000")
+
+# A build that differs from this one where a test wants it to: its workers' cases are changed on their way in, its
+# `describe` on the way out.
+OTHER_BUILD = """\
+#!{python}
+import json, os, pathlib, struct, subprocess, sys
+
+SYSLAB = {syslab!r}
+CHANGE = {change!r}     # parameters of selftest_compare
+LAUNCHES = {launches!r} # that are changed: the first so many
+VERSION = {version!r}   # of its experiments; None: as they are
+PROTOCOL = {protocol!r} # of its workers, as it tells; None: as it is
+
+def frame(stream):
+    head = stream.read(4)
+    return json.loads(stream.read(struct.unpack("<I", head)[0])) if len(head) == 4 else None
+
+if sys.argv[1] == "worker":
+    count = pathlib.Path(__file__).with_suffix(".count")
+    launches = int(count.read_text()) if count.exists() else 0
+    count.write_text(str(launches + 1))
+    worker = subprocess.Popen([SYSLAB, *sys.argv[1:]], stdin=subprocess.PIPE)
+    while (message := frame(sys.stdin.buffer)) is not None:
+        if message.get("type") == "case" and launches < LAUNCHES:
+            message["params"].update(CHANGE)
+        body = json.dumps(message).encode()
+        worker.stdin.write(struct.pack("<I", len(body)) + body)
+        worker.stdin.flush()
+        if message.get("type") == "bye":
+            break
+    worker.stdin.close()
+    sys.exit(worker.wait())
+done = subprocess.run([SYSLAB, *sys.argv[1:]], stdout=subprocess.PIPE)
+if sys.argv[1] == "describe" and VERSION is not None:
+    experiment = json.loads(done.stdout)
+    experiment["version"] = VERSION
+    done.stdout = json.dumps(experiment).encode()
+if sys.argv[1] == "env" and PROTOCOL is not None:
+    done.stdout = json.dumps({{**json.loads(done.stdout), "worker_protocol": PROTOCOL}}).encode()
+sys.stdout.buffer.write(done.stdout)
+sys.exit(done.returncode)
+"""
+
+
+class Comparing(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def comparisons(self, *arguments, **options):
+        return [line for line in self.lines("compare", *arguments, **options) if line["type"] == "comparison"]
+
+    def other_build(self, name="other", change=None, launches=10**6, version=None, protocol=None):
+        path = self.folder / name
+        path.write_text(OTHER_BUILD.format(python=sys.executable, syslab=SYSLAB, change=change or {}, launches=launches,
+                                           version=version, protocol=protocol))
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def pinned(self, *arguments, name="base"):
+        self.syslab("run", "selftest_compare", "--protocol", "quick", "--laws", "none", "-a", "steps=100000", *arguments)
+        self.syslab("pin", name, "latest")
+
+
+    def started(self, *arguments, launch=2):
+        """A command that will go on for long, after so many launches."""
+        process = subprocess.Popen(self.command(*arguments, "--launches", "500", "--json"), cwd=self.folder,
+                                   env=self.environment(), text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for line in process.stderr:
+            if f"launch {launch} of" in line:
+                return process
+        self.fail("it ended by itself")

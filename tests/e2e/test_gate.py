@@ -1,0 +1,182 @@
+"""pin, diff, gate, doctor RUN: what they say of stored runs, and of a pinned run measured again."""
+import json
+import os
+import signal
+import sqlite3
+import textwrap
+import unittest
+
+from comparing import Comparing
+from lab import SYSLAB
+
+
+class Pins(Comparing):
+    def test_pins_are_never_moved(self):
+        self.pinned("--label", "first")
+        self.pinned("--label", "second")
+        pins = self.json("pin")["pins"]
+        self.assertEqual([(p["name"], p["current"]) for p in pins], [("base", True), ("base", False)])
+        labels = dict(self.sql("SELECT uid, label FROM run"))
+        self.assertEqual([labels[p["run"]] for p in pins], ["second", "first"])
+        self.assertIn("before:", self.syslab("pin", "base").stdout)
+        self.assertEqual(self.sql("SELECT count(*) FROM pin"), [(2,)])
+        for name, run, expected in (("latest", "latest", "cannot be a pin"), ("cafe", "latest", "uid"),
+                                    ("a b", "latest", "word"), ("fine", "nonsense", "no run")):
+            self.assertIn(expected, self.syslab("pin", name, run, expect=2).stderr)
+        self.assertIn("no pin", self.syslab("pin", "other", expect=2).stderr)
+
+
+class Diff(Comparing):
+    def test_stored_runs_beside_each_other(self):
+        self.pinned("-a", "slowdown=0,1", name="before")
+        self.pinned("-a", "slowdown=1,2", name="after")
+        found = self.json("diff", "before", "after")
+        self.assertFalse(found["interleaved"])
+        self.assertEqual([len(found[part]) for part in ("cases", "only_a", "only_b", "differing")], [1, 1, 1, 0])
+        self.assertEqual(found["cases"][0]["verdict"], "unclear", "one launch each is no ground for more")
+        text = self.syslab("diff", "before", "after").stdout
+        for expected in ("not measured in turns", "No verdict on B against A", "Unclear (1)", "Only in A (1)", "Only in B (1)"):
+            self.assertIn(expected, text)
+        self.assertIn("no run and no pin", self.syslab("diff", "before", "nowhere", expect=2).stderr)
+        self.assertIn("are the same run", self.syslab("diff", "latest", "after", expect=2).stderr)
+        self.assertIn("above 0 %", self.syslab("diff", "before", "after", "--delta", "-2%", expect=2).stderr)
+
+    def test_what_differs_in_the_conditions_is_listed(self):
+        self.pinned(name="before")
+        self.pinned("--data", "uniform", name="after")
+        found = self.json("diff", "before", "after")
+        self.assertEqual(found["cases"][0]["verdict"], "incomparable")
+        self.assertEqual(found["differing"], ["protocol.data: A normal, B uniform"])
+
+    def test_checks_that_changed_come_first(self):
+        for fault in ("none", "check_failed"):
+            self.syslab("run", "selftest_faults", "-a", f"fault={fault}", "--laws", "none", expect=None)
+            self.syslab("pin", "run_" + fault, "latest")
+        self.assertEqual(self.json("diff", "run_none", "run_check_failed")["checks"], [], "other cases, other checks")
+
+
+class Gate(Comparing):
+    GATE = ("gate", "--against", "base", "--launches", "3")
+
+    def gated(self, *arguments, expect):
+        return [line for line in self.lines(*self.GATE, *arguments, expect=expect) if line["type"] == "comparison"]
+
+    def test_slower_twice_is_slower(self):
+        self.pinned()
+        one, = self.gated("--build", self.other_build(change={"slowdown": -30.0}), expect=6)
+        self.assertEqual(one["verdict"], "slower")
+        rows = self.sql("SELECT verdict, confirms IS NOT NULL, is_last FROM v_comparison ORDER BY comparison_id")
+        self.assertEqual(rows, [("slower", 0, 0), ("slower", 1, 1)], "measured again, and both are kept")
+
+    def test_an_interrupted_gate_is_incomplete(self):
+        self.pinned()
+        process = self.started("gate", "--against", "base", "--build", SYSLAB, launch=4)
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, out)
+        self.assert_intact()
+        self.assertIn("interrupted", self.sql("SELECT reason FROM v_comparison")[0][0])
+        process = self.started("gate", "--against", "base", launch=1)  # against stored values
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 3, out)
+        self.assert_intact()
+        self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE status = 'running'"), [(0,)])
+
+    def test_slower_once_is_not_slower(self):
+        self.pinned()
+        one, = self.gated("--build", self.other_build(change={"slowdown": -30.0}, launches=3), expect=5)
+        self.assertEqual(one["verdict"], "unclear")
+        self.assertIn("slower at first", one["reason"])
+
+    def test_faster_and_same_pass(self):
+        self.pinned()
+        one, = self.gated("--build", self.other_build(change={"slowdown": 40.0}), expect=0)
+        self.assertEqual(one["verdict"], "faster")
+        one, = self.gated("--build", SYSLAB, "--delta", "30%", expect=0)
+        self.assertEqual(one["verdict"], "same")
+
+    def test_against_stored_values_too_few_launches_are_unclear(self):
+        self.pinned()
+        one, = self.gated(expect=5)
+        self.assertEqual((one["verdict"], one["mode"]), ("unclear", "stored"))
+        self.assertIn("A has 1", one["reason"])
+        self.assertIn("not measured in turns", self.syslab(*self.GATE, expect=5).stdout)
+
+    def test_a_case_that_is_gone_is_missing(self):
+        self.pinned()
+        self.change_stored_version()
+        self.assertIn("missing: selftest_compare", self.syslab(*self.GATE, expect=3).stdout)
+
+    def change_stored_version(self):
+        connection = sqlite3.connect(self.db)
+        connection.execute("DROP TRIGGER case_def_no_update")
+        connection.execute("UPDATE case_def SET version = '0'")
+        connection.commit()
+        connection.close()
+
+    def test_names_select_and_unknown_pins_are_refused(self):
+        self.pinned()
+        self.assertIn("measured none", self.syslab(*self.GATE, "flash_forward", expect=2).stderr)
+        self.assertIn("no run and no pin", self.syslab("gate", "--against", "other", expect=2).stderr)
+
+    def test_a_budget_against_stored_values_is_refused(self):
+        self.pinned()
+        self.assertIn("--launches says", self.syslab("gate", "--against", "base", "--budget", "1m", expect=2).stderr)
+
+    def test_a_program_that_did_not_make_the_pin_is_refused(self):
+        self.pinned()
+        connection = sqlite3.connect(self.db)
+        connection.execute("DROP TRIGGER build_no_update")
+        connection.execute("UPDATE build SET facts = json_set(facts, '$.git_sha', 'deadbeef')")
+        connection.commit()
+        connection.close()
+        self.assertIn("made by deadbeef", self.syslab(*self.GATE, "--build", SYSLAB, expect=2).stderr)
+
+    def test_my_kernel_as_it_stands_now(self):
+        """A Python kernel that is pinned, then broken: the gate takes the file that lies there now."""
+        source = self.folder / "mine.py"
+        original = open(os.path.join(os.environ["SYSLAB_MINE"], "plain.py"), encoding="utf-8").read()
+        source.write_text(original, encoding="utf-8")
+        self.syslab("run", "flash_forward", "--mine", f"me={source}:Naive", "--impl", "me", "--preset", "smoke", "--laws",
+                    "none", "-a", "seq=16", "-a", "causal=false", "-a", "dtype=fp32")
+        self.syslab("pin", "base", "latest")
+        source.write_text(original + textwrap.dedent("""
+            def broken(*arguments, **named):
+                raise RuntimeError("broken on purpose")
+            Naive.forward = broken
+            """), encoding="utf-8")
+        lines = self.gated(expect=3)
+        self.assertTrue(all(line["verdict"] == "incomparable" for line in lines))
+        source.write_text(original + textwrap.dedent("""
+            right = Naive.forward
+            def doubled(*arguments, **named):
+                out, lse = right(*arguments, **named)
+                return 2 * out, lse
+            Naive.forward = doubled
+            """), encoding="utf-8")
+        lines = self.gated(expect=1)
+        self.assertTrue(all("check_failed" in line["reason"] for line in lines))
+
+
+class Fitness(Comparing):
+    def test_a_quick_run_of_one_launch_is_not_fit(self):
+        self.pinned()
+        findings = json.loads(self.syslab("doctor", "base", "--json", expect=3).stdout)["findings"]
+        levels = {f["subject"]: f["level"] for f in findings}
+        self.assertEqual((levels["protocol"], levels["launches"]), ("bad", "bad"))
+        self.assertEqual((levels["checks"], levels["cases"]), ("fine", "fine"))
+        self.assertIn("not fit to publish", self.syslab("doctor", "base", expect=3).stdout)
+
+    def test_noise_of_this_machine(self):
+        done = self.syslab("doctor", "--noise", "--budget", "3s", "--json", expect=None, timeout=600)
+        noise = json.loads(done.stdout)["noise"]
+        chain = next(n for n in noise if "selftest_compare" in n["case"])
+        self.assertGreaterEqual(chain["launches"], 3)
+        self.assertGreater(chain["between_blocks"], 0)
+        self.assertTrue(all(value > 0 for value in chain["smallest_detectable"].values()))
+        self.assertIn("ask for one", self.syslab("doctor", "latest", "--noise", expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -12,7 +12,11 @@ struct Subject {
   const Rung& rung;
   check::Contract contract;
   const Menu& menu;
+  std::optional<Direction> direction;  // the pass that a law of both is about; none: those that the rung has
 
+  // For laws of both passes: whose problems to draw, and whether to ask this one of the backward pass too.
+  Direction drawn() const { return direction.value_or(Direction::forward); }
+  bool asks_backward(const Problem& problem) const;
   // Bitwise equality is promised by deterministic rungs under the full contract.
   bool exact() const { return contract == check::Contract::full && rung.deterministic; }
   // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where its contract is wider.

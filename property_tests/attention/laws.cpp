@@ -1,10 +1,10 @@
 #include "property_tests/attention/laws.hpp"
 
-#include <algorithm>
-#include <memory>
+#include <ranges>
 
 #include "check/search.hpp"
 #include "property_tests/attention/law_bodies.hpp"
+#include "property_tests/law_table.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -114,51 +114,48 @@ const std::vector<Entry>& entries() {
   return list;
 }
 
-check::LawResult not_run(const std::string& why) {
-  check::LawResult result;
-  result.message = why;
-  return result;
-}
+// Laws of what one call does, whichever pass it is.
+bool of_both(const Entry& entry) { return entry.body == bitwise_repeatable || entry.body == writes_nothing_outside; }
 
-check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (const auto reason = entry.excuse(rung, request.contract)) return not_run(*reason);
+// `direction`: of the pass that is asked, for laws of both; none: whichever the rung has.
+check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request,
+                        std::optional<Direction> direction) {
+  if (const auto reason = entry.excuse(rung, request.contract)) return property::not_run(*reason);
   Wants wants = entry.wants;
+  if (of_both(entry)) wants.direction = direction.value_or(wants.direction);
   // Halving the keys must leave a size that the hand-out has; its mask cannot be halved so.
   if (request.contract == Contract::handout && entry.body == split_keys) {
     wants.least_seq_k = 32;
     wants.masks = {Mask::none};
   }
   const MenuOrReason choice = menu_for(rung, request.contract, wants);
-  if (!choice.menu) return not_run(choice.reason);
-  const Subject subject{rung, request.contract, *choice.menu};
+  if (!choice.menu) return property::not_run(choice.reason);
+  const Subject subject{rung, request.contract, *choice.menu, direction};
   return check::search(entry.id, request, [&](check::Observation& observation) { entry.body(subject, observation); });
+}
+
+auto search_in(std::optional<Direction> direction) {
+  return [direction](const Entry& entry, const Rung& rung, const check::LawRequest& request) {
+    return search(entry, rung, request, direction);
+  };
+}
+
+auto entries_of(Direction direction) {
+  return entries() | std::views::filter([direction](const Entry& entry) {
+           return of_both(entry) || entry.wants.direction == direction;
+         });
 }
 
 }  // namespace
 
-std::vector<check::Law> laws(const Rung& rung) {
-  const auto kept = std::make_shared<const Rung>(rung);
-  std::vector<check::Law> bound;
-  for (const Entry& entry : entries()) {
-    bound.push_back({entry.id, entry.statement,
-                     [kept, &entry](const check::LawRequest& request) { return search(entry, *kept, request); }});
-  }
-  return bound;
+std::vector<check::Law> laws(const Rung& rung) { return property::bound(entries(), rung, search_in(std::nullopt)); }
+
+std::vector<check::Law> laws_of(const Rung& rung, Direction direction) {
+  return property::bound(entries_of(direction), rung, search_in(direction));
 }
 
-std::vector<property::Statement> law_list() {
-  std::vector<property::Statement> list;
-  for (const Entry& entry : entries()) list.push_back({entry.id, entry.statement, entry.against_oracle});
-  return list;
-}
+std::vector<property::Statement> law_list() { return property::statements(entries()); }
 
-std::vector<property::Statement> law_list(Direction direction) {
-  std::vector<property::Statement> list;
-  for (const Entry& entry : entries()) {
-    const bool both = entry.body == bitwise_repeatable || entry.body == writes_nothing_outside;
-    if (both || entry.wants.direction == direction) list.push_back({entry.id, entry.statement});
-  }
-  return list;
-}
+std::vector<property::Statement> law_list(Direction direction) { return property::statements(entries_of(direction)); }
 
 }  // namespace syslab::attention

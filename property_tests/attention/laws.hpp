@@ -16,9 +16,12 @@
 
 namespace syslab::attention {
 
+// Laws of both passes ask the forward pass, and the backward pass where the rung has one.
 std::vector<check::Law> laws(const Rung& rung);
 std::vector<property::Statement> law_list();  // ids and statements, in the same order
-// Those that a kernel of this direction can break.
+// Those that a kernel of this direction can break, asked of this direction: of a rung that has no backward pass, none
+// of the backward laws holds by its forward pass alone.
+std::vector<check::Law> laws_of(const Rung& rung, Direction direction);
 std::vector<property::Statement> law_list(Direction direction);
 
 }  // namespace syslab::attention

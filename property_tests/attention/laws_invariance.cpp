@@ -145,10 +145,15 @@ void head_permutation(const Subject& subject, Observation& observation) {
                     observation);
 }
 
+bool Subject::asks_backward(const Problem& problem) const {
+  if (direction) return *direction == Direction::backward;
+  return menu.backward && !rung.supports(problem, Direction::backward);
+}
+
 void bitwise_repeatable(const Subject& subject, Observation& observation) {
   const Rung& rung = subject.rung;
-  const Sample sample = draw_sample(rung, subject.menu, Direction::forward);
-  if (subject.menu.backward && !rung.supports(sample.problem, Direction::backward)) {
+  const Sample sample = draw_sample(rung, subject.menu, subject.drawn());
+  if (subject.asks_backward(sample.problem)) {
     const BackwardCall first = call_backward(rung, sample), again = call_backward(rung, sample);
     demand_same_bits(again.forward.out, first.forward.out, observation);
     demand_same_bits(again.forward.lse, first.forward.lse, observation);
@@ -166,7 +171,7 @@ void bitwise_repeatable(const Subject& subject, Observation& observation) {
 // whole; inputs stay as they were; no element of an output is forgotten.
 void writes_nothing_outside(const Subject& subject, Observation&) {
   const Rung& rung = subject.rung;
-  const Sample sample = draw_sample(rung, subject.menu, Direction::forward);
+  const Sample sample = draw_sample(rung, subject.menu, subject.drawn());
   const bool lend = property::draw<bool>("lend_workspace", {false, true});
   const auto demand_read_only = [](const check::GuardedTensor& tensor, const std::vector<double>& values) {
     property::demand_unharmed(tensor);
@@ -182,7 +187,7 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
     property::demand_written(call.lse);
     if (call.workspace) property::demand_unharmed(*call.workspace);
   };
-  if (!subject.menu.backward || rung.supports(sample.problem, Direction::backward)) {
+  if (!subject.asks_backward(sample.problem)) {
     demand_forward(call_forward(rung, sample, lend));
     return;
   }

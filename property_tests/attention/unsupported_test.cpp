@@ -1,5 +1,7 @@
 // Rungs that cannot do everything: the laws ask what they can do, and tell what was not asked from what holds.
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
+
+#include <set>
 
 #include "property_tests/attention/laws.hpp"
 #include "property_tests/mutant_test.hpp"
@@ -55,6 +57,24 @@ TEST(UnsupportedProblems, LeaveALawUnrunWithTheReason) {
   EXPECT_EQ(half.message, "hers takes fp32");
 }
 
+// A law of both passes must not hold by the forward pass alone where the backward pass is what is checked.
+TEST(UnsupportedProblems, OfTheBackwardPassLeaveAllItsLawsUnrun) {
+  Rung without = find_rung("naive");
+  without.name = "hers";
+  without.backward = nullptr;
+  for (const Rung& rung : {without, only_fp32_forward()}) {
+    for (const check::Law& law : laws_of(rung, Direction::backward)) {
+      const LawResult result = law.search(property::ci_request(Contract::full, kCases));
+      EXPECT_EQ(to_string(result.outcome), "not_run") << law.id << ": " << result.message;
+      EXPECT_THAT(result.message, testing::AnyOf(testing::StartsWith("hers has no backward"), "hers takes fp32"));
+    }
+    const std::vector<check::Law> forward = laws_of(rung, Direction::forward);
+    const LawResult held = property::law_named("attention.writes_nothing_outside", forward)
+                               .search(property::ci_request(Contract::full, kCases));
+    EXPECT_EQ(to_string(held.outcome), "passed") << held.message;
+  }
+}
+
 TEST(UnsupportedProblems, LeaveTheOnesThatSupportsAllows) {
   Rung rung = find_rung("naive");
   rung.supports = [inner = rung.supports](const Problem& problem, Direction direction) {
@@ -73,6 +93,29 @@ TEST(UnsupportedProblems, LeaveTheOnesThatSupportsAllows) {
 TEST(UnsupportedProblems, OfTheHandoutAreWhatItDoesNotPromise) {
   EXPECT_EQ(search("attention.bitwise_repeatable", find_rung("naive"), Contract::handout).outcome, Outcome::not_run);
   EXPECT_EQ(search("attention.head_permutation", find_rung("naive"), Contract::handout).outcome, Outcome::not_run);
+}
+
+TEST(LawLists, OfADirectionAreThoseOfItsLaws) {
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    std::vector<std::string> listed, bound;
+    for (const property::Statement& law : law_list(direction)) listed.push_back(law.id);
+    for (const check::Law& law : laws_of(find_rung("naive"), direction)) bound.push_back(law.id);
+    EXPECT_EQ(listed, bound);
+  }
+}
+
+TEST(LawLists, OfADirectionSayWhichLawsTheOracleCannotBeHeldTo) {
+  std::set<std::string> of_all, of_each;
+  const auto keep = [](const std::vector<property::Statement>& list, std::set<std::string>& ids) {
+    for (const property::Statement& law : list) {
+      if (law.against_oracle) ids.insert(law.id);
+    }
+  };
+  keep(law_list(), of_all);
+  keep(law_list(Direction::forward), of_each);
+  keep(law_list(Direction::backward), of_each);
+  EXPECT_FALSE(of_all.empty());
+  EXPECT_EQ(of_each, of_all);
 }
 
 TEST(LawLists, NameEveryLawForTheDirectionsThatCanBreakIt) {

@@ -1,9 +1,8 @@
 #include "property_tests/copy/laws.hpp"
 
-#include <memory>
-
 #include "check/search.hpp"
 #include "property_tests/draw.hpp"
+#include "property_tests/law_table.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
 
@@ -117,31 +116,15 @@ std::optional<std::string> excuse(const Rung& rung) {
 }
 
 check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (const auto reason = excuse(rung)) {
-    check::LawResult result;
-    result.message = *reason;
-    return result;
-  }
+  if (const auto reason = excuse(rung)) return property::not_run(*reason);
   return check::search(entry.id, request,
                        [&](Observation& observation) { entry.body(rung, request.contract, observation); });
 }
 
 }  // namespace
 
-std::vector<check::Law> laws(const Rung& rung) {
-  const auto kept = std::make_shared<const Rung>(rung);
-  std::vector<check::Law> bound;
-  for (const Entry& entry : kEntries) {
-    bound.push_back({entry.id, entry.statement,
-                     [kept, &entry](const check::LawRequest& request) { return search(entry, *kept, request); }});
-  }
-  return bound;
-}
+std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
 
-std::vector<property::Statement> law_list() {
-  std::vector<property::Statement> list;
-  for (const Entry& entry : kEntries) list.push_back({entry.id, entry.statement});
-  return list;
-}
+std::vector<property::Statement> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::copy

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "check/search.hpp"
 #include "ops/sum_of_products.hpp"
 #include "property_tests/draw.hpp"
+#include "property_tests/law_table.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
 
@@ -243,31 +243,15 @@ std::optional<std::string> excuse(const Rung& rung, Direction direction) {
 }
 
 check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (const auto reason = excuse(rung, entry.direction)) {
-    check::LawResult result;
-    result.message = *reason;
-    return result;
-  }
+  if (const auto reason = excuse(rung, entry.direction)) return property::not_run(*reason);
   const Subject subject{rung, request.contract};
   return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
 }
 
 }  // namespace
 
-std::vector<check::Law> laws(const Rung& rung) {
-  const auto kept = std::make_shared<const Rung>(rung);
-  std::vector<check::Law> bound;
-  for (const Entry& entry : kEntries) {
-    bound.push_back({entry.id, entry.statement,
-                     [kept, &entry](const check::LawRequest& request) { return search(entry, *kept, request); }});
-  }
-  return bound;
-}
+std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
 
-std::vector<property::Statement> law_list() {
-  std::vector<property::Statement> list;
-  for (const Entry& entry : kEntries) list.push_back({entry.id, entry.statement, entry.against_oracle});
-  return list;
-}
+std::vector<property::Statement> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::weighted_sum

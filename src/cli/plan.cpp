@@ -64,7 +64,8 @@ Counts counts_of(const plan::Plan& plan) {
 Exit execute(const Context& context, const PlanOptions& options) {
   const plan::Selection selection = to_selection(options.selection);
   plan::Plan plan = plan::make_plan(context.registry, selection);
-  const auto laws = static_cast<std::int64_t>(law_plan(context.registry, selection, std::nullopt).cases.size());
+  const auto laws =
+      static_cast<std::int64_t>(laws_before(context.registry, selection, std::nullopt, plan).cases.size());
   const Conditions conditions = to_conditions(options.measuring, plan, options.selection.preset == "smoke");
   const std::optional<store::Store> store = stored(context);
   forecast(plan, store ? &*store : nullptr, conditions);

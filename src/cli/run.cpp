@@ -17,7 +17,8 @@ Exit execute(const Context& context, const RunOptions& options) {
   const plan::Selection selection = to_selection(options.selection);
   plan::Plan plan = plan::make_plan(context.registry, selection);
   if (options.laws != Laws::none) {
-    plan = joined(law_plan(context.registry, selection, options.contract), std::move(plan));
+    plan::Plan laws = laws_before(context.registry, selection, options.contract, plan);
+    plan = joined(std::move(laws), std::move(plan));
   }
   if (plan.cases.empty()) {
     throw Error(ErrorKind::usage,

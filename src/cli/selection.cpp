@@ -69,6 +69,13 @@ plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& s
   return joined(std::move(ours), std::move(mine));
 }
 
+plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
+                       const std::optional<std::string>& contract, const plan::Plan& measured) {
+  plan::Plan laws = law_plan(registry, selection, contract);
+  plan::leave_out_unmeasured(laws, measured);
+  return laws;
+}
+
 plan::Plan joined(plan::Plan first, plan::Plan second) {
   first.cases.insert(first.cases.end(), std::make_move_iterator(second.cases.begin()),
                      std::make_move_iterator(second.cases.end()));

@@ -16,6 +16,10 @@ plan::Selection to_selection(const SelectionOptions& options);
 plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,
                     const std::optional<std::string>& contract);
 
+// Those that `run` searches before it measures `measured`.
+plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
+                       const std::optional<std::string>& contract, const plan::Plan& measured);
+
 // `first`, then `second`, indexed anew.
 plan::Plan joined(plan::Plan first, plan::Plan second);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -112,6 +113,19 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
     }
   }
   return plan;
+}
+
+void leave_out_unmeasured(Plan& laws, const Plan& measured) {
+  std::map<std::pair<const Experiment*, std::string>, bool> all_skipped;
+  for (const PlannedCase& planned : measured.cases) {
+    const auto [at, first] = all_skipped.try_emplace({planned.experiment, planned.implementation}, true);
+    at->second = at->second && planned.skip_reason.has_value();
+  }
+  std::erase_if(laws.cases, [&](const PlannedCase& law) {
+    const auto found = all_skipped.find({law.experiment, law.implementation});
+    return found != all_skipped.end() && found->second;
+  });
+  for (std::size_t i = 0; i < laws.cases.size(); ++i) laws.cases[i].index = static_cast<int>(i);
 }
 
 Json to_json(const PlannedCase& planned) {

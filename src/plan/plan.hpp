@@ -79,6 +79,10 @@ Plan make_plan(const registry::Registry& registry, const Selection& selection);
 // the case's parameter "contract".
 Plan make_law_plan(const registry::Registry& registry, const Selection& selection, std::string_view contract);
 
+// Takes from `laws` those of implementations of which `measured` skips every case: what cannot be measured as asked
+// needs no search first.
+void leave_out_unmeasured(Plan& laws, const Plan& measured);
+
 Json to_json(const PlannedCase& planned);
 
 }  // namespace syslab::plan

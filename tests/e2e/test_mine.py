@@ -36,6 +36,13 @@ class Mine(Lab):
         self.assertEqual(self.case("plain.py:MaskOffByOne", expect=1)["status"], "check_failed")
         self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
 
+    def test_a_class_without_a_backward_keeps_no_law_of_the_backward_pass(self):
+        for spec in ("plain.py:ForwardOnly", "function.py:ForwardOnly"):
+            laws = attempts(self.lines("check", "flash_backward", "--mine", f"me={MINE}/{spec}", "--cases", "3"))
+            self.assertEqual({law["status"] for law in laws}, {"unsupported"}, laws)
+            reasons = {law["law"]: law["detail"] for law in laws}
+            self.assertEqual(reasons["attention.writes_nothing_outside"], "not searched: ForwardOnly has no backward")
+
     def test_what_raises_is_quoted_with_its_line(self):
         ended = self.case("plain.py:Raises", expect=None)
         self.assertIn(ended["status"], ("error", "check_failed"))

@@ -255,6 +255,22 @@ TEST(MakeLawPlan, ChecksMineAloneUnlessOthersAreNamed) {
   EXPECT_EQ(make_law_plan(house(), selection, "handout").cases.size(), 4U);
 }
 
+TEST(MakeLawPlan, LeavesOutWhoseEveryCaseIsSkipped) {
+  const Selection selection = select({"flash_forward"}, {"dtype=bf16", "seq=16"});  // tiled has no bf16 kernel
+  Plan laws = make_law_plan(house(), selection, "full");
+  ASSERT_EQ(laws.cases.back().implementation, "tiled");
+  leave_out_unmeasured(laws, make_plan(house(), selection));
+  std::set<std::string> left;
+  for (const PlannedCase& law : laws.cases) left.insert(law.implementation);
+  EXPECT_EQ(left, (std::set<std::string>{"reference", "naive"}));
+  EXPECT_EQ(laws.cases.back().index, static_cast<int>(laws.cases.size()) - 1);
+
+  laws = make_law_plan(house(), selection, "full");
+  const std::size_t all = laws.cases.size();
+  leave_out_unmeasured(laws, make_plan(house(), select({"flash_forward"}, {"dtype=fp32,bf16"})));  // one case will do
+  EXPECT_EQ(laws.cases.size(), all);
+}
+
 // do_bench's own first call and estimate come before its warm-up: of a call that takes seconds they are most of it.
 TEST(Predict, CountsTheCallsThatAnEstimateTakes) {
   Registry registry;

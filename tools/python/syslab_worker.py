@@ -220,7 +220,13 @@ class AutogradFunction:
     def __init__(self, cls):
         import torch
 
-        self.torch, self.apply = torch, cls.apply
+        self.torch, self.apply, self.name = torch, cls.apply, cls.__name__
+        base = torch.autograd.Function
+        self.has_backward = cls.backward is not base.backward or cls.vjp is not base.vjp
+
+    def need_backward(self):
+        if not self.has_backward:
+            raise Unsupported(f"{self.name} has no backward")
 
     @staticmethod
     def leaves(*tensors):
@@ -238,6 +244,7 @@ class AutogradFunction:
         return {"out": o, "lse": saved[0]}
 
     def attention_backward(self, inputs, options, timed):
+        self.need_backward()
         t, causal = attention_arguments(inputs, options)
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         o = self.apply(q, k, v, causal)
@@ -249,6 +256,7 @@ class AutogradFunction:
         return {"y": expect_shape("y", timed(lambda: self.apply(x, w)), x.shape[:-1])}
 
     def weighted_sum_backward(self, inputs, _options, timed):
+        self.need_backward()
         x, w = self.leaves(inputs["x"], inputs["w"])
         y = self.apply(x, w)
         return results(("dx", "dw"), timed(lambda: self.torch.autograd.grad(y, (x, w), inputs["dy"])))

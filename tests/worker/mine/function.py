@@ -28,6 +28,12 @@ class Flash(torch.autograd.Function):
         return tuple(t.to(do.dtype) for t in (ds @ k, ds.transpose(1, 2) @ q, p.transpose(1, 2) @ do.float())) + (None,)
 
 
+class ForwardOnly(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, q, k, v, is_causal=False):
+        return Flash.forward(ctx, q, k, v, is_causal)
+
+
 class SavesNothing(torch.autograd.Function):
     @staticmethod
     def forward(ctx, q, k, v, is_causal=False):

@@ -1,0 +1,50 @@
+// An operator's table of laws as lists show it, and bound to one rung. Templates, because each operator has its own
+// Rung and its own kind of entry: they take anything with `id` and `statement`, and `against_oracle` where an entry has
+// it.
+//
+//   constexpr Entry kEntries[] = {{"copy.equals_source", "every element arrives as it was", equals_source}};
+//   std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+//   std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "check/law.hpp"
+#include "property_tests/statement.hpp"
+
+namespace syslab::property {
+
+template <typename Entries>
+std::vector<Statement> statements(Entries&& entries) {
+  std::vector<Statement> list;
+  for (const auto& entry : entries) {
+    Statement& shown = list.emplace_back(Statement{entry.id, entry.statement});
+    if constexpr (requires { entry.against_oracle; }) shown.against_oracle = entry.against_oracle;
+  }
+  return list;
+}
+
+// `search(entry, rung, request)` asks the rung, which the laws keep a copy of. Entries must outlive the laws.
+template <typename Entries, typename Rung, typename Search>
+std::vector<check::Law> bound(Entries&& entries, const Rung& rung, Search search) {
+  const auto kept = std::make_shared<const Rung>(rung);
+  std::vector<check::Law> laws;
+  for (const auto& entry : entries) {
+    laws.push_back({entry.id, entry.statement, [kept, search, &entry](const check::LawRequest& request) {
+                      return search(entry, *kept, request);
+                    }});
+  }
+  return laws;
+}
+
+// What a search returns that cannot be made.
+inline check::LawResult not_run(std::string why) {
+  check::LawResult result;
+  result.message = std::move(why);
+  return result;
+}
+
+}  // namespace syslab::property

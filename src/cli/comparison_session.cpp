@@ -16,7 +16,6 @@
 namespace syslab::cli {
 namespace {
 
-constexpr int kFewestLaunches = 3;
 const Nanoseconds kBurst = runner::PairedOptions{}.burst;
 
 std::size_t index_of(char side) { return side == 'A' ? 0 : 1; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/session.hpp"
@@ -10,6 +11,7 @@
 #include "cli/verdict_table.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/text.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -26,6 +28,7 @@ CaseKey key_of(const plan::PlannedCase& planned) {
 struct Gated {
   const plan::PlannedCase* planned = nullptr;
   StoredTimes pinned;
+  bool can_be_judged = true;          // by what the pin holds; else it is not measured, and the judgement says why
   std::vector<std::string> attempts;  // of this round
   std::optional<worker::Status> failed;
   std::string why;
@@ -36,19 +39,17 @@ struct Gated {
 class StoredGate {
  public:
   StoredGate(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
-             const GateOptions& options, const ComparisonConditions& conditions)
-      : context_(context), store_(store), pinned_(pinned), plan_(plan), delta_(conditions.delta) {
+             std::vector<Gated> cases, const GateOptions& options, const ComparisonConditions& conditions)
+      : context_(context),
+        store_(store),
+        pinned_(pinned),
+        plan_(plan),
+        delta_(conditions.delta),
+        cases_(std::move(cases)) {
     launches_ = options.launches.value_or(kLaunches);
     of_run_ = conditions_from_json(pinned.protocol_json);
     of_run_.timeout = conditions.timeout;
     run_ = begin_run(context, store, "gate", options.label, plan, of_run_);
-    const auto times = stored_times(store, pinned.id);
-    for (const plan::PlannedCase& planned : plan.cases) {
-      Gated it;
-      it.planned = &planned;
-      if (const auto found = times.find(key_of(planned)); found != times.end()) it.pinned = found->second;
-      cases_.push_back(std::move(it));
-    }
   }
 
   Exit run() {
@@ -59,11 +60,13 @@ class StoredGate {
       return report();
     }
     std::vector<Gated*> all;
-    for (Gated& it : cases_) all.push_back(&it);
+    for (Gated& it : cases_) {
+      if (it.can_be_judged) all.push_back(&it);
+    }
     measure(all);
     std::vector<Judgement*> judgements;
     for (Gated& it : cases_) {
-      it.judgement = judged(it);
+      if (it.can_be_judged) it.judgement = judged(it);
       judgements.push_back(&it.judgement);
       keep(it, {});
     }
@@ -133,9 +136,9 @@ class StoredGate {
     // Of a second round the newest launches only.
     if (now.size() > it.attempts.size())
       now.erase(now.begin(), now.end() - static_cast<std::ptrdiff_t>(it.attempts.size()));
-    if (now.empty() || it.pinned.launch_medians.empty()) {
-      Judgement judgement = incomparable(now.empty() ? "not measured" : "the pinned run holds no checked time of it");
-      if (now.empty()) judgement.failed_b = worker::Status::aborted;
+    if (now.empty()) {
+      Judgement judgement = incomparable("not measured");
+      judgement.failed_b = worker::Status::aborted;
       return judgement;
     }
     return judge_stored(it.pinned.launch_medians, now, delta_);
@@ -239,6 +242,40 @@ class StoredGate {
   bool interrupted_ = false;
 };
 
+// The pinned run's cases. Those of which it holds too few launches for a verdict are told so, and need no measuring.
+std::vector<Gated> gated_cases(const store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan) {
+  const auto times = stored_times(store, pinned.id);
+  std::vector<Gated> cases;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    Gated& it = cases.emplace_back();
+    it.planned = &planned;
+    if (const auto found = times.find(key_of(planned)); found != times.end()) it.pinned = found->second;
+    const auto launches = static_cast<int>(it.pinned.launch_medians.size());
+    it.can_be_judged = launches >= kFewestLaunches;
+    if (it.can_be_judged) continue;
+    it.judgement.reason =
+        launches == 0 ? "the pinned run holds no checked time of it; not measured"
+                      : fmt::format("the pinned run holds {} of it, a verdict takes {}; not measured",
+                                    launches == 1 ? "1 launch" : fmt::format("{} launches", launches), kFewestLaunches);
+  }
+  return cases;
+}
+
+// The command that made the run, asking for so many launches.
+std::string with_launches(const store::StoredRun& run, int launches) {
+  if (run.verb != "run") return fmt::format("syslab run … --launches {}", launches);
+  const std::vector<std::string>& argv = run.argv;
+  std::string command;
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    if (argv[i].starts_with("--launches")) {
+      if (argv[i] == "--launches") ++i;  // and its number
+      continue;
+    }
+    command += shell_word(argv[i]) + " ";
+  }
+  return command + fmt::format("--launches {}", launches);
+}
+
 }  // namespace
 
 Judgement confirmed(const Judgement& first, const Judgement& again) {
@@ -275,7 +312,16 @@ Exit gate_by_stored(const Context& context, store::Store& store, const store::St
                             "--build, or pin a run made by `syslab run --launches 3`",
                             pinned.uid));
   }
-  return StoredGate(context, store, pinned, plan, options, conditions).run();
+  std::vector<Gated> cases = gated_cases(store, pinned, plan);
+  if (std::none_of(cases.begin(), cases.end(), [](const Gated& it) { return it.can_be_judged; })) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("run {} holds fewer than {} launches of every case, and against stored values a verdict "
+                    "takes so many. Make a pin of as many, `{}` and `syslab pin {} latest`; or give --build, "
+                    "the program that made this one",
+                    pinned.uid, kFewestLaunches, with_launches(pinned, kFewestLaunches), shell_word(options.against)));
+  }
+  return StoredGate(context, store, pinned, plan, std::move(cases), options, conditions).run();
 }
 
 }  // namespace syslab::cli

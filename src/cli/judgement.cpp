@@ -14,7 +14,6 @@ namespace {
 using stats::Verdict;
 
 constexpr double kSweepLevel = 0.05;
-constexpr int kFewestLaunches = 3;
 
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());

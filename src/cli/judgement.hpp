@@ -14,6 +14,8 @@
 
 namespace syslab::cli {
 
+constexpr int kFewestLaunches = 3;  // a side, for a verdict
+
 struct Judgement {
   stats::Verdict verdict = stats::Verdict::unclear;
   std::string reason;  // why, where the verdict alone does not tell

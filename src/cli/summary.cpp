@@ -7,18 +7,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/selection.hpp"
+#include "core/text.hpp"
 
 namespace syslab::cli {
 namespace {
 
 // A sweep that fails everywhere shall not fill a screen; all of it is in the store.
 constexpr std::size_t kConcernsShown = 20;
-
-std::string quoted(const std::string& word) {
-  const bool plain = word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.=,:/") ==
-                     std::string::npos;
-  return plain ? word : "'" + word + "'";
-}
 
 }  // namespace
 
@@ -27,15 +22,15 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
   const bool law = planned.task == plan::Task::law;
   std::string command = fmt::format("syslab {} {}", law ? "check" : "run", planned.experiment->id);
   if (!law) command += " --laws none";
-  if (!planned.implementation.empty()) command += " --impl " + quoted(planned.implementation);
+  if (!planned.implementation.empty()) command += " --impl " + shell_word(planned.implementation);
   for (const plan::MineSpec& mine : rerun_.mine) {
-    if (mine.name == planned.implementation) command += " --mine " + quoted(mine.name + "=" + path_of(mine));
+    if (mine.name == planned.implementation) command += " --mine " + shell_word(mine.name + "=" + path_of(mine));
   }
   if (law) {
     if (planned.params.has("contract")) command += " --contract " + to_string(planned.params.at("contract"));
     return command + rerun_.check_flags;
   }
-  for (const auto& [name, value] : planned.params) command += " -a " + quoted(name + "=" + to_string(value));
+  for (const auto& [name, value] : planned.params) command += " -a " + shell_word(name + "=" + to_string(value));
   if (!rerun_.protocol.empty() && rerun_.protocol != planned.experiment->protocol) {
     command += " --protocol " + rerun_.protocol;
   }

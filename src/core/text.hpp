@@ -11,6 +11,8 @@ namespace syslab {
 bool glob_match(std::string_view pattern, std::string_view text);  // * and ?
 std::vector<std::string> split(std::string_view text, char separator);
 std::string trim(std::string_view text);
+// As it must be typed: in single quotes where a shell would read more into it.
+std::string shell_word(const std::string& word);
 
 // Up to `count` candidates nearest to `word` by edit distance, nearest first; empty when none is plausible.
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates, std::size_t count = 3);

@@ -49,6 +49,14 @@ TEST(Nearest, OffersNamesThatContainTheWord) {
 
 TEST(Nearest, IsEmptyWhenNothingIsPlausible) { EXPECT_TRUE(nearest("quantum", kExperiments).empty()); }
 
+TEST(ShellWord, IsQuotedWhereAShellWouldReadMore) {
+  EXPECT_EQ(shell_word("me=/home/me/flash.py:Flash"), "me=/home/me/flash.py:Flash");
+  EXPECT_EQ(shell_word("two words"), "'two words'");
+  EXPECT_EQ(shell_word("flash_*"), "'flash_*'");
+  EXPECT_EQ(shell_word("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 TEST(UnknownName, SaysWhatWasAskedAndWhatThereIs) {
   const std::vector<std::string> axes{"dtype", "seq"};
   EXPECT_EQ(unknown_name("axis", "sek", axes), "unknown axis 'sek'; did you mean 'seq'? (known: dtype, seq)");

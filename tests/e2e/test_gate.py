@@ -1,6 +1,8 @@
 """pin, diff, gate, doctor RUN: what they say of stored runs, and of a pinned run measured again."""
 import json
 import os
+import pathlib
+import shlex
 import signal
 import sqlite3
 import textwrap
@@ -69,7 +71,7 @@ class Gate(Comparing):
         self.assertEqual(rows, [("slower", 0, 0), ("slower", 1, 1)], "measured again, and both are kept")
 
     def test_an_interrupted_gate_is_incomplete(self):
-        self.pinned()
+        self.pinned("--launches", "3")
         process = self.started("gate", "--against", "base", "--build", SYSLAB, launch=4)
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=60)
@@ -96,12 +98,34 @@ class Gate(Comparing):
         one, = self.gated("--build", SYSLAB, "--delta", "30%", expect=0)
         self.assertEqual(one["verdict"], "same")
 
-    def test_against_stored_values_too_few_launches_are_unclear(self):
-        self.pinned()
-        one, = self.gated(expect=5)
-        self.assertEqual((one["verdict"], one["mode"]), ("unclear", "stored"))
-        self.assertIn("A has 1", one["reason"])
-        self.assertIn("not measured in turns", self.syslab(*self.GATE, expect=5).stdout)
+    def test_against_stored_values_the_verdict_says_that_they_are(self):
+        self.pinned("--launches", "3")
+        one, = self.gated("--delta", "900%", expect=0)
+        self.assertEqual((one["verdict"], one["mode"]), ("same", "stored"))
+        self.assertIn("not measured in turns", self.syslab(*self.GATE, "--delta", "900%").stdout)
+
+    def test_a_pin_of_too_few_launches_is_refused_before_anything_is_measured(self):
+        self.pinned("--launches", "2", "--label", "two of them")
+        refused = self.syslab(*self.GATE, expect=2).stderr
+        self.assertIn("fewer than 3 launches of every case", refused)
+        remedy = refused[refused.index("`syslab run") + 1:].split("`")[0]
+        self.assertEqual(self.sql("SELECT count(*) FROM run"), [(1,)])
+        self.syslab(*shlex.split(remedy)[1:])
+        self.syslab("pin", "base", "latest")
+        self.gated("--delta", "900%", expect=0)
+
+    def test_a_case_of_too_few_launches_is_not_measured_beside_others_that_have_enough(self):
+        self.pinned("-a", "slowdown=0,1", "--launches", "3")
+        connection = sqlite3.connect(self.db)
+        connection.execute("DROP TRIGGER IF EXISTS sample_no_delete")
+        connection.execute("DELETE FROM sample WHERE launch > 0 AND series_id IN (SELECT s.id FROM series s JOIN v_attempt t"
+                           " ON t.attempt_id = s.attempt_id WHERE t.params ->> '$.slowdown' = 1)")
+        connection.commit()
+        connection.close()
+        few, enough = sorted(self.gated("--delta", "900%", expect=5), key=lambda it: it["verdict"], reverse=True)
+        self.assertEqual((few["verdict"], enough["verdict"]), ("unclear", "same"))
+        self.assertIn("holds 1 launch of it", few["reason"])
+        self.assertEqual(self.sql("SELECT count(*) FROM v_attempt t JOIN run r ON r.id = t.run_id WHERE r.verb = 'gate'"), [(3,)])
 
     def test_a_case_that_is_gone_is_missing(self):
         self.pinned()
@@ -136,10 +160,10 @@ class Gate(Comparing):
     def test_my_kernel_as_it_stands_now(self):
         """A Python kernel that is pinned, then broken: the gate takes the file that lies there now."""
         source = self.folder / "mine.py"
-        original = open(os.path.join(os.environ["SYSLAB_MINE"], "plain.py"), encoding="utf-8").read()
+        original = pathlib.Path(os.environ["SYSLAB_MINE"], "plain.py").read_text(encoding="utf-8")
         source.write_text(original, encoding="utf-8")
         self.syslab("run", "flash_forward", "--mine", f"me={source}:Naive", "--impl", "me", "--preset", "smoke", "--laws",
-                    "none", "-a", "seq=16", "-a", "causal=false", "-a", "dtype=fp32")
+                    "none", "-a", "seq=16", "-a", "causal=false", "-a", "dtype=fp32", "--launches", "3")
         self.syslab("pin", "base", "latest")
         source.write_text(original + textwrap.dedent("""
             def broken(*arguments, **named):

@@ -1,9 +1,9 @@
 #include "core/random.hpp"
 
-#include <bit>
 #include <iterator>
 
 #include "core/hash.hpp"
+#include "core/random_bits.hpp"
 
 namespace syslab {
 namespace {
@@ -12,28 +12,11 @@ namespace {
 constexpr std::int32_t kNormalTable[] = {
 #include "core/normal_table.inc"
 };
-constexpr int kSegmentBits = 6;    // 64 segments an octave
-constexpr int kOctaveBottom = 16;  // below t = 2^16 the table is uniform
-constexpr float kNormalUnit = 0x1p-28F;
-static_assert(std::size(kNormalTable) == (16U << kSegmentBits) + 1);
+static_assert(std::size(kNormalTable) == random_bits::kTableSize);
 
-float normal_from_bits(std::uint32_t bits) {
-  const std::uint32_t t = bits & 0x7fffffffU;
-  // Number of the octave, 0 for the uniform part below them all, and the low bits that lie within one segment.
-  const int octave = t >> kOctaveBottom == 0 ? 0 : std::bit_width(t) - kOctaveBottom;
-  const int within_bits = (octave == 0 ? kOctaveBottom : kOctaveBottom + octave - 1) - kSegmentBits;
-  const std::uint32_t segment = (t >> within_bits) & ((1U << kSegmentBits) - 1);
-  const std::size_t node = (static_cast<std::size_t>(octave) << kSegmentBits) + segment;
-  const std::int64_t within = t & ((1U << within_bits) - 1);
-  const std::int64_t left = kNormalTable[node];
-  const std::int64_t drop = left - kNormalTable[node + 1];  // entries fall
-  const auto magnitude = static_cast<std::int32_t>(left - ((drop * within) >> within_bits));
-  // int32 → float rounds to nearest even on every machine; the multiplication is exact.
-  const float z = static_cast<float>(magnitude) * kNormalUnit;
-  return (bits >> 31) != 0 ? -z : z;
-}
+float normal_from_bits(std::uint32_t bits) { return random_bits::normal(bits, kNormalTable); }
 
-float uniform_from_bits(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
+float uniform_from_bits(std::uint32_t bits) { return random_bits::uniform(bits); }
 
 std::array<std::uint32_t, 4> block_at(std::uint64_t key, std::uint64_t block) {
   return philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0},
@@ -59,9 +42,6 @@ class Reader {
   bool held_ = false;
   std::array<std::uint32_t, 4> words_{};
 };
-
-// A saw of period 1024 in [-1/2, 1/2): a value tells its place.
-float ramp(std::uint64_t position) { return static_cast<float>(position % 1024) * 0x1p-10F - 0.5F; }
 
 template <typename T>
 T stored(float value) {
@@ -105,7 +85,7 @@ void fill_as(const TensorView& out, const RandomStream& stream, Distribution dis
       fill_rows<T>(out, first, [](std::uint64_t) { return 0.0F; });
       break;
     case Distribution::ramp:
-      fill_rows<T>(out, first, [&](std::uint64_t at) { return ramp(at) * scale; });
+      fill_rows<T>(out, first, [&](std::uint64_t at) { return random_bits::ramp(at) * scale; });
       break;
   }
 }
@@ -113,18 +93,9 @@ void fill_as(const TensorView& out, const RandomStream& stream, Distribution dis
 }  // namespace
 
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
-  constexpr std::uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
-  constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
-  constexpr int kRounds = 10;
-  for (int round = 0; round < kRounds; ++round) {
-    const std::uint64_t product0 = kMultiplier0 * counter[0];
-    const std::uint64_t product1 = kMultiplier1 * counter[2];
-    counter = {static_cast<std::uint32_t>(product1 >> 32) ^ counter[1] ^ key[0], static_cast<std::uint32_t>(product1),
-               static_cast<std::uint32_t>(product0 >> 32) ^ counter[3] ^ key[1], static_cast<std::uint32_t>(product0)};
-    key[0] += kWeyl0;
-    key[1] += kWeyl1;
-  }
-  return counter;
+  std::uint32_t words[] = {counter[0], counter[1], counter[2], counter[3]};
+  random_bits::philox4x32(words, key[0], key[1]);
+  return {words[0], words[1], words[2], words[3]};
 }
 
 RandomStream RandomStream::derive(std::uint64_t root_seed, std::string_view experiment, std::string_view case_uid,

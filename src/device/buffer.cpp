@@ -2,23 +2,23 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <limits>
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/allocator.hpp"
+#include "device/cuda_error.hpp"
+#include "device/launch.hpp"
+#include "device/memory.hpp"
+#include "device/runtime.hpp"
+#include "device/stream.hpp"
 
 namespace syslab::device {
 
 namespace {
 
-Nanoseconds monotonic_now() {
-  return std::chrono::duration_cast<Nanoseconds>(std::chrono::steady_clock::now().time_since_epoch());
-}
-
-void* allocate(std::size_t bytes, std::string_view tag) {
-  if (bytes == 0) return nullptr;
+void* allocate_on_host(std::size_t bytes, std::string_view tag) {
   void* data = nullptr;
   if (bytes <= std::numeric_limits<std::size_t>::max() - kAlignment) {
     const std::size_t padded = (bytes + kAlignment - 1) / kAlignment * kAlignment;  // aligned_alloc wants a multiple
@@ -34,94 +34,100 @@ void* allocate(std::size_t bytes, std::string_view tag) {
   return data;
 }
 
+void* allocate_pinned(std::size_t bytes, std::string_view tag) {
+  void* data = runtime::allocate_pinned(bytes);
+  if (data == nullptr) {
+    const MemoryUse host = memory_use({});
+    throw_out_of_memory(bytes, tag, "the host, pinned", host.free, host.total, "cudaMallocHost");
+  }
+  return data;
+}
+
 }  // namespace
 
-MemoryLog::MemoryLog() : origin_(monotonic_now()) {}
-
-void MemoryLog::record(std::int64_t delta, std::string_view tag) {
-  const std::lock_guard lock(mutex_);
-  live_ += delta;
-  peak_ = std::max(peak_, live_);
-  if (events_.size() < kMostEvents) {
-    events_.push_back({monotonic_now() - origin_, delta, std::string(tag)});
-  } else {
-    ++dropped_events_;
-  }
-}
-
-std::int64_t MemoryLog::live_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return live_;
-}
-
-std::int64_t MemoryLog::peak_bytes() const {
-  const std::lock_guard lock(mutex_);
-  return peak_;
-}
-
-void MemoryLog::reset_peak() {
-  const std::lock_guard lock(mutex_);
-  peak_ = live_;
-}
-
-std::vector<MemoryEvent> MemoryLog::events() const {
-  const std::lock_guard lock(mutex_);
-  return events_;
-}
-
-std::int64_t MemoryLog::dropped_events() const {
-  const std::lock_guard lock(mutex_);
-  return dropped_events_;
-}
-
-void MemoryLog::clear() {
-  const std::lock_guard lock(mutex_);
-  dropped_events_ = 0;
-  events_.clear();  // live bytes stay: their owners will release them
-  peak_ = live_;
-}
-
-MemoryLog& MemoryLog::global() {
-  // Never destroyed: buffers of static storage duration may release after main.
-  static auto* log = new MemoryLog;
-  return *log;
-}
-
-Buffer::Buffer(std::size_t bytes, std::string_view tag, MemoryLog& log)
-    : data_(allocate(bytes, tag)), bytes_(bytes), tag_(tag), log_(&log) {
+Buffer::Buffer(std::size_t bytes, std::string_view tag, MemoryLog& log) : bytes_(bytes), tag_(tag), log_(&log) {
+  if (bytes_ == 0) return;
+  data_ = allocate_on_host(bytes, tag);
   try {
-    if (bytes_ != 0) log_->record(static_cast<std::int64_t>(bytes_), tag_);
+    log_->record(static_cast<std::int64_t>(bytes_), tag_);
   } catch (...) {
     std::free(data_);
     throw;
   }
 }
 
-Buffer::Buffer(Buffer&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)),
-      tag_(std::move(other.tag_)),
-      log_(other.log_) {}
+Buffer::Buffer(std::size_t bytes, std::string_view tag, Stream stream, MemoryCategory category)
+    : bytes_(bytes), tag_(tag), category_(category), place_(place_of(stream)) {
+  log_ = &MemoryLog::of(place_);
+  if (bytes_ == 0) return;
+  if (place_.kind == Kind::cuda) {
+    origin_ = Origin::gpu;
+    data_ = allocator_of(place_).allocate(bytes_, tag_, stream, category_);  // which keeps the account
+    return;
+  }
+  data_ = allocate_on_host(bytes, tag);
+  try {
+    log_->record(static_cast<std::int64_t>(bytes_), tag_, category_);
+  } catch (...) {
+    std::free(data_);
+    throw;
+  }
+}
+
+Buffer Buffer::pinned(std::size_t bytes, std::string_view tag, Place place) {
+  if (place.kind == Kind::cpu || bytes == 0) return {bytes, tag};
+  const CurrentDevice current(place);
+  Buffer buffer;
+  buffer.tag_ = tag;
+  buffer.log_ = &MemoryLog::global();
+  buffer.origin_ = Origin::pinned;
+  buffer.data_ = allocate_pinned(bytes, tag);
+  buffer.bytes_ = bytes;
+  buffer.log_->record(static_cast<std::int64_t>(bytes), tag);
+  return buffer;
+}
+
+Buffer::Buffer(Buffer&& other) noexcept { swap(other); }
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   if (this != &other) {
     release();
-    data_ = std::exchange(other.data_, nullptr);
-    bytes_ = std::exchange(other.bytes_, 0);
-    tag_ = std::move(other.tag_);
-    log_ = other.log_;
+    swap(other);
   }
   return *this;
 }
 
 Buffer::~Buffer() { release(); }
 
+void Buffer::swap(Buffer& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  std::swap(tag_, other.tag_);
+  std::swap(log_, other.log_);
+  std::swap(category_, other.category_);
+  std::swap(origin_, other.origin_);
+  std::swap(place_, other.place_);
+}
+
+void Buffer::used_on(Stream other) {
+  if (data_ != nullptr && origin_ == Origin::gpu) allocator_of(place_).used_on(data_, other);
+}
+
 void Buffer::release() noexcept {
-  if (data_ == nullptr) return;
-  std::free(data_);
-  data_ = nullptr;
+  void* data = std::exchange(data_, nullptr);
+  const std::size_t bytes = std::exchange(bytes_, 0);
+  if (data == nullptr) return;
+  if (origin_ == Origin::gpu) {
+    allocator_of(place_).release(data);
+    return;
+  }
+  if (origin_ == Origin::pinned) {
+    runtime::release_pinned(data);
+  } else {
+    std::free(data);
+  }
   try {
-    log_->record(-static_cast<std::int64_t>(std::exchange(bytes_, 0)), tag_);
+    log_->record(-static_cast<std::int64_t>(bytes), tag_, category_);
   } catch (...) {  // no memory for one log entry: the memory itself is back, which matters more
   }
 }

@@ -1,8 +1,7 @@
 #include <cuda_runtime_api.h>
 
-#include <cstdio>
-
 #include "device/gpu_probe.hpp"
+#include "device/uuid_text.hpp"
 
 namespace syslab::device {
 
@@ -11,17 +10,6 @@ namespace {
 // 13000 → "13.0": CUDA packs a version as 1000·major + 10·minor.
 std::string readable_version(int packed) {
   return packed == 0 ? std::string() : std::to_string(packed / 1000) + "." + std::to_string(packed % 1000 / 10);
-}
-
-std::string readable_uuid(const cudaUUID_t& uuid) {
-  std::string text = "GPU-";
-  for (int i = 0; i < 16; ++i) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned>(static_cast<unsigned char>(uuid.bytes[i])));
-    if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-    text += digits;
-  }
-  return text;
 }
 
 std::string describe(const char* call, cudaError_t error) {
@@ -57,7 +45,7 @@ GpuProbe probe_gpus() {
     gpu.sm = 10 * properties.major + properties.minor;
     gpu.multiprocessors = properties.multiProcessorCount;
     gpu.memory_bytes = properties.totalGlobalMem;
-    gpu.uuid = readable_uuid(properties.uuid);
+    gpu.uuid = uuid_text(properties.uuid.bytes);
     probe.gpus.push_back(gpu);
   }
   if (!probe.gpus.empty()) {

@@ -18,8 +18,11 @@ class KeptWorkspace {
  public:
   explicit KeptWorkspace(std::size_t bytes) : bytes_(bytes) {}
 
-  Workspace lend() const {
-    if (buffer_->bytes() < bytes_) *buffer_ = device::Buffer(bytes_, "workspace");
+  // Memory of the device that `stream` works on, whichever stream the first call came with.
+  Workspace lend(device::Stream stream = {}) const {
+    if (buffer_->bytes() < bytes_) {
+      *buffer_ = device::Buffer(bytes_, "workspace", stream, device::MemoryCategory::workspace);
+    }
     return {buffer_->data(), buffer_->bytes()};
   }
   // What was taken already: nothing before the first lend().

@@ -1,0 +1,72 @@
+#include "device/event.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "core/error.hpp"
+#include "device/launch.hpp"
+#include "device/runtime.hpp"
+
+namespace syslab::device {
+
+Event::Event(Place place, Timing timing) : place_(place), timed_(timing == Timing::yes) {
+  if (place.kind == Kind::cpu) return;
+  const CurrentDevice current(place);
+  handle_ = runtime::create_event(timed_);
+}
+
+Event::Event(Event&& other) noexcept
+    : place_(other.place_),
+      handle_(std::exchange(other.handle_, nullptr)),
+      timed_(other.timed_),
+      recorded_(other.recorded_),
+      at_(other.at_) {}
+
+Event& Event::operator=(Event&& other) noexcept {
+  std::swap(place_, other.place_);
+  std::swap(handle_, other.handle_);
+  std::swap(timed_, other.timed_);
+  std::swap(recorded_, other.recorded_);
+  std::swap(at_, other.at_);
+  return *this;
+}
+
+Event::~Event() {
+  if (handle_ != nullptr) runtime::destroy_event(handle_);
+}
+
+void Event::record(Stream stream) {
+  if (stream.kind != place_.kind) {
+    throw Error(ErrorKind::usage, "an event of " + to_string(place_) + " cannot mark a stream of another device");
+  }
+  if (place_.kind == Kind::cpu) {
+    at_ = std::chrono::steady_clock::now().time_since_epoch();
+  } else {
+    runtime::record_event(handle_, stream.handle);
+  }
+  recorded_ = true;
+}
+
+bool Event::done() const { return place_.kind == Kind::cpu || !recorded_ || runtime::event_done(handle_); }
+
+void Event::synchronize() const {
+  if (place_.kind == Kind::cuda && recorded_) runtime::synchronize_event(handle_);
+}
+
+void Event::before(Stream later) const {
+  if (place_.kind == Kind::cpu || !recorded_) return;
+  if (later.kind == Kind::cpu) return synchronize();
+  runtime::stream_wait(later.handle, handle_);
+}
+
+Nanoseconds elapsed(const Event& begin, const Event& end) {
+  if (!begin.timed_ || !end.timed_ || !begin.recorded_ || !end.recorded_) {
+    throw Error(ErrorKind::usage, "no time between two events unless both were made for timing and recorded");
+  }
+  if (begin.place_.kind == Kind::cpu) return end.at_ - begin.at_;
+  constexpr double kNanosecondsPerMillisecond = 1e6;
+  return Nanoseconds(
+      std::llround(runtime::milliseconds_between(begin.handle_, end.handle_) * kNanosecondsPerMillisecond));
+}
+
+}  // namespace syslab::device

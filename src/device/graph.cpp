@@ -1,0 +1,56 @@
+#include "device/graph.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "core/error.hpp"
+#include "device/launch.hpp"
+#include "device/runtime.hpp"
+
+namespace syslab::device {
+
+Graph::Graph(Graph&& other) noexcept
+    : executable_(std::exchange(other.executable_, nullptr)), nodes_(std::exchange(other.nodes_, 0)) {}
+
+Graph& Graph::operator=(Graph&& other) noexcept {
+  std::swap(executable_, other.executable_);
+  std::swap(nodes_, other.nodes_);
+  return *this;
+}
+
+Graph::~Graph() {
+  if (executable_ != nullptr) runtime::destroy_graph(executable_);
+}
+
+void Graph::replay(Stream stream) const {
+  if (executable_ == nullptr) throw Error(ErrorKind::internal, "a graph that was moved from cannot be replayed");
+  runtime::launch_graph(executable_, stream.handle);
+}
+
+Capture capture(Stream stream, const std::function<void()>& work) {
+  if (stream.kind == Kind::cpu) return {std::nullopt, "the CPU captures no graphs"};
+  const CurrentDevice current(stream);
+  if (std::string why = runtime::begin_capture(stream.handle); !why.empty()) return {std::nullopt, std::move(why)};
+  std::exception_ptr thrown;
+  std::string told;
+  try {
+    work();
+  } catch (const std::exception& error) {
+    thrown = std::current_exception();
+    told = error.what();
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  runtime::Captured captured = runtime::end_capture(stream.handle);
+  Capture made;
+  if (captured.executable != nullptr) made.graph = Graph(captured.executable, captured.nodes);
+  made.why = std::move(captured.why);
+  if (thrown) {
+    // A capture that the work itself broke off is the reason why it threw.
+    if (!captured.broken) std::rethrow_exception(thrown);
+    if (!told.empty()) made.why += "; the work says: " + told;
+  }
+  return made;
+}
+
+}  // namespace syslab::device

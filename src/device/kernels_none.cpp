@@ -1,0 +1,24 @@
+// Stands in for kernels.cu and fill_random.cu where the build has no CUDA toolkit.
+#include "device/cuda_error.hpp"
+#include "device/kernels.hpp"
+
+namespace syslab::device::kernels {
+
+void fill_pattern(void*, const Pattern&, std::size_t, std::int64_t, std::int64_t, Stream) {
+  throw_no_cuda("fill memory of a GPU");
+}
+void count_differences(const void*, const Pattern&, std::size_t, std::int64_t, std::int64_t, std::uint64_t*, Stream) {
+  throw_no_cuda("compare memory of a GPU");
+}
+void count_nans(const void*, std::size_t, std::uint64_t, std::int64_t, std::uint64_t*, Stream) {
+  throw_no_cuda("search memory of a GPU");
+}
+void fill_random(const TensorView&, std::uint64_t, Distribution, float, std::uint64_t, Stream) {
+  throw_no_cuda("draw random numbers on a GPU");
+}
+void wait_for_ticket(const std::uint64_t*, std::uint64_t, std::uint64_t, std::uint64_t*, Stream) {
+  throw_no_cuda("hold back a CUDA stream");
+}
+void stamp_clocks(ClockStamp*, int, Stream) { throw_no_cuda("read a GPU's clocks"); }
+
+}  // namespace syslab::device::kernels

@@ -1,0 +1,59 @@
+// The account of memory: every allocation and release is written down, from which peaks are exact.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/units.hpp"
+#include "device/device.hpp"
+
+namespace syslab::device {
+
+// What memory is for: the colours of a timeline.
+enum class MemoryCategory { other, input, output, parameter, gradient, optimizer, activation, workspace };
+
+std::string_view to_string(MemoryCategory category);  // "activation"
+
+// One allocation (delta > 0) or release (delta < 0).
+struct MemoryEvent {
+  Nanoseconds at{};        // since the log began, monotonic
+  std::int64_t delta = 0;  // bytes asked for, without alignment padding
+  std::string tag;         // what it is: "scores", "workspace"
+  MemoryCategory category = MemoryCategory::other;
+};
+
+// Thread-safe account of live bytes. Peaks are exact whatever happens; of events the first kMostEvents are kept, since
+// a timed loop makes millions of the same.
+class MemoryLog {
+ public:
+  MemoryLog();
+  void record(std::int64_t delta, std::string_view tag, MemoryCategory category = MemoryCategory::other);
+  // Memory that an allocator took from the system (or gave back) to serve such requests from: no events, only sums.
+  void record_reserved(std::int64_t delta);
+
+  std::int64_t live_bytes() const;
+  std::int64_t peak_bytes() const;      // since construction or the last reset_peak
+  std::int64_t reserved_bytes() const;  // 0 where there is no allocator in between: on the host
+  std::int64_t peak_reserved_bytes() const;
+  void reset_peak();  // the peaks become what is live and reserved now
+  static constexpr std::size_t kMostEvents = 1 << 16;
+  std::vector<MemoryEvent> events() const;
+  std::int64_t dropped_events() const;  // those beyond kMostEvents since construction or clear()
+  void clear();
+
+  static MemoryLog& global();         // of host memory: what Buffer uses there unless told otherwise
+  static MemoryLog& of(Place place);  // of a device's memory; of the CPU: global()
+
+ private:
+  mutable std::mutex mutex_;
+  Nanoseconds origin_{};
+  std::int64_t live_ = 0, peak_ = 0, reserved_ = 0, peak_reserved_ = 0;
+  std::vector<MemoryEvent> events_;
+  std::int64_t dropped_events_ = 0;
+};
+
+}  // namespace syslab::device

@@ -1,0 +1,114 @@
+#include "device/pattern.hpp"
+
+#include <array>
+#include <cstring>
+
+#include "core/error.hpp"
+#include "device/buffer.hpp"
+#include "device/kernels.hpp"
+#include "device/launch.hpp"
+#include "device/memory.hpp"
+
+namespace syslab::device {
+namespace {
+
+void require_width(std::size_t width) {
+  if (width == 1 || width == 2 || width == 4 || width == 8) return;
+  throw Error(ErrorKind::internal, "no words of " + std::to_string(width) + " bytes: 1, 2, 4 and 8 there are");
+}
+
+// Little-endian: the low bytes of a word are the element. Every host that CUDA knows is.
+std::uint64_t load(const std::byte* at, std::size_t width) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, at, width);
+  return bits;
+}
+
+constexpr std::uint64_t low_bytes(std::size_t width) { return ~std::uint64_t{0} >> (64 - 8 * width); }
+
+constexpr std::uint64_t exponent_bits(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x7ff0'0000'0000'0000;
+    case DType::f32:
+      return 0x7f80'0000;
+    case DType::f16:
+      return 0x7c00;
+    case DType::bf16:
+      return 0x7f80;
+  }
+  return 0;
+}
+
+// Runs `count(found)` on zeroed counters in GPU memory and returns what it left there.
+template <std::size_t kCounters, typename Count>
+std::array<std::uint64_t, kCounters> counted_on_gpu(Stream stream, const Count& count) {
+  std::array<std::uint64_t, kCounters> found{};
+  const Buffer counters(sizeof found, "counters", stream);
+  fill_bytes(counters.data(), 0, sizeof found, stream);
+  count(counters.as<std::uint64_t>());
+  copy_now(found.data(), counters.data(), sizeof found, stream);
+  return found;
+}
+
+}  // namespace
+
+void fill_pattern(void* at, const Pattern& pattern, std::size_t width, std::int64_t first_position, std::int64_t count,
+                  Stream stream) {
+  require_width(width);
+  if (stream.kind == Kind::cuda) {
+    const CurrentDevice current(stream);
+    return kernels::fill_pattern(at, pattern, width, first_position, count, stream);
+  }
+  auto* bytes = static_cast<std::byte*>(at);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t word = word_of(pattern, first_position + i);
+    std::memcpy(bytes + static_cast<std::size_t>(i) * width, &word, width);
+  }
+}
+
+Differences count_differences(const void* at, const Pattern& pattern, std::size_t width, std::int64_t first_position,
+                              std::int64_t count, Stream stream) {
+  require_width(width);
+  Differences differences;
+  if (stream.kind == Kind::cuda) {
+    const CurrentDevice current(stream);
+    const auto found = counted_on_gpu<3>(stream, [&](std::uint64_t* counters) {
+      kernels::count_differences(at, pattern, width, first_position, count, counters, stream);
+    });
+    differences.words = static_cast<std::int64_t>(found[0]);
+    if (differences.words > 0) {
+      differences.first = static_cast<std::int64_t>(~found[1]);
+      differences.last = static_cast<std::int64_t>(found[2] - 1);
+    }
+    return differences;
+  }
+  const auto* bytes = static_cast<const std::byte*>(at);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t wanted = word_of(pattern, first_position + i) & low_bytes(width);
+    if (load(bytes + static_cast<std::size_t>(i) * width, width) == wanted) continue;
+    if (differences.words++ == 0) differences.first = i;
+    differences.last = i;
+  }
+  return differences;
+}
+
+std::int64_t count_nans(const void* at, DType dtype, std::int64_t count, Stream stream) {
+  const std::size_t width = size_of(dtype);
+  const std::uint64_t exponent = exponent_bits(dtype);
+  if (stream.kind == Kind::cuda) {
+    const CurrentDevice current(stream);
+    const auto found = counted_on_gpu<1>(
+        stream, [&](std::uint64_t* counters) { kernels::count_nans(at, width, exponent, count, counters, stream); });
+    return static_cast<std::int64_t>(found[0]);
+  }
+  const auto* bytes = static_cast<const std::byte*>(at);
+  std::int64_t nans = 0;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::uint64_t magnitude = load(bytes + static_cast<std::size_t>(i) * width, width) & (low_bytes(width) >> 1);
+    nans += magnitude > exponent ? 1 : 0;
+  }
+  return nans;
+}
+
+}  // namespace syslab::device

@@ -1,0 +1,278 @@
+#include "device/runtime.hpp"
+
+#include <cstring>
+
+#include "device/cuda.cuh"
+
+namespace syslab::device {
+
+void check_launch(std::string_view kernel) {
+  const cudaError_t error = cudaGetLastError();
+  if (error == cudaSuccess) return;
+  throw_cuda_error("launch kernel '" + std::string(kernel) + "'", "cudaLaunchKernel", cudaGetErrorName(error),
+                   cudaGetErrorString(error));
+}
+
+namespace runtime {
+namespace {
+
+cudaStream_t as_stream(void* handle) { return static_cast<cudaStream_t>(handle); }
+cudaEvent_t as_event(void* handle) { return static_cast<cudaEvent_t>(handle); }
+
+// Errors of an owner that lets go have nobody to go to, and must not be blamed on the next launch.
+void forget(cudaError_t error) {
+  if (error != cudaSuccess) static_cast<void>(cudaGetLastError());
+}
+
+// Lets this thread ask for an event's state, or allocate, while one of its streams is being captured.
+class RelaxedCapture {
+ public:
+  RelaxedCapture() { forget(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+  RelaxedCapture(const RelaxedCapture&) = delete;
+  RelaxedCapture& operator=(const RelaxedCapture&) = delete;
+  ~RelaxedCapture() { forget(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+ private:
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
+std::string text_of(cudaError_t error) {
+  return std::string(cudaGetErrorName(error)) + " (" + cudaGetErrorString(error) + ")";
+}
+
+// Is this error the capture's, and not that of a GPU that has failed?
+bool breaks_capture_only(cudaError_t error) {
+  return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
+}
+
+bool out_of_room(cudaError_t error, std::string_view asked, std::string_view call) {
+  if (error == cudaErrorMemoryAllocation) {
+    static_cast<void>(cudaGetLastError());
+    return true;
+  }
+  check(error, asked, call);
+  return false;
+}
+
+}  // namespace
+
+bool present() { return true; }
+
+int device_count() noexcept {
+  int count = 0;
+  if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess) {
+    forget(error);
+    return 0;
+  }
+  return count;
+}
+
+int current() {
+  int index = 0;
+  check(cudaGetDevice(&index), "ask for the current GPU", "cudaGetDevice");
+  return index;
+}
+
+void make_current(int index) {
+  check(cudaSetDevice(index), "make GPU " + std::to_string(index) + " the current one", "cudaSetDevice");
+}
+
+void synchronize_device() { check(cudaDeviceSynchronize(), "wait for all streams of a GPU", "cudaDeviceSynchronize"); }
+
+void* create_stream() {
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream", "cudaStreamCreateWithFlags");
+  return stream;
+}
+
+// Waits: memory that was ordered by this stream may be given to one that gets the same handle.
+void destroy_stream(void* stream) noexcept {
+  forget(cudaStreamSynchronize(as_stream(stream)));
+  forget(cudaStreamDestroy(as_stream(stream)));
+}
+
+void synchronize_stream(void* stream) {
+  check(cudaStreamSynchronize(as_stream(stream)), "wait for a stream", "cudaStreamSynchronize");
+}
+
+bool stream_done(void* stream) {
+  const cudaError_t error = cudaStreamQuery(as_stream(stream));
+  if (error == cudaErrorNotReady) {
+    static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  check(error, "ask for the state of a stream", "cudaStreamQuery");
+  return true;
+}
+
+int stream_device(void* stream) {
+  // The default streams (null, and the two handles that name them) are of the GPU that is current.
+  if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current();
+  int index = 0;
+#if CUDART_VERSION >= 12080
+  check(cudaStreamGetDevice(as_stream(stream), &index), "ask which GPU a stream is of", "cudaStreamGetDevice");
+#else
+  // No such question to the runtime before CUDA 12.8; the driver is asked for the stream's context, and that for its
+  // GPU.
+  void *get_context = nullptr, *push = nullptr, *pop = nullptr, *get_device = nullptr, *context = nullptr;
+  const auto entry = [](const char* name, void** function) {
+    check(cudaGetDriverEntryPoint(name, function, cudaEnableDefault), "find a function of the driver", name);
+  };
+  entry("cuStreamGetCtx", &get_context);
+  entry("cuCtxPushCurrent", &push);
+  entry("cuCtxPopCurrent", &pop);
+  entry("cuCtxGetDevice", &get_device);
+  int failed = reinterpret_cast<int (*)(void*, void**)>(get_context)(stream, &context);
+  if (failed == 0) failed = reinterpret_cast<int (*)(void*)>(push)(context);
+  if (failed == 0) {
+    failed = reinterpret_cast<int (*)(int*)>(get_device)(&index);
+    reinterpret_cast<int (*)(void**)>(pop)(&context);
+  }
+  if (failed != 0) check(cudaErrorInvalidResourceHandle, "ask which GPU a stream is of", "cuStreamGetCtx");
+#endif
+  return index;
+}
+
+bool stream_capturing(void* stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(as_stream(stream), &status), "ask whether a stream is captured", "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+void* create_event(bool timing) {
+  cudaEvent_t event = nullptr;
+  check(cudaEventCreateWithFlags(&event, timing ? cudaEventDefault : cudaEventDisableTiming), "create an event",
+        "cudaEventCreateWithFlags");
+  return event;
+}
+
+void destroy_event(void* event) noexcept { forget(cudaEventDestroy(as_event(event))); }
+
+void record_event(void* event, void* stream) {
+  check(cudaEventRecord(as_event(event), as_stream(stream)), "record an event", "cudaEventRecord");
+}
+
+void stream_wait(void* stream, void* event) {
+  check(cudaStreamWaitEvent(as_stream(stream), as_event(event), 0), "let a stream wait for an event",
+        "cudaStreamWaitEvent");
+}
+
+void synchronize_event(void* event) {
+  check(cudaEventSynchronize(as_event(event)), "wait for an event", "cudaEventSynchronize");
+}
+
+bool event_done(void* event) {
+  const RelaxedCapture relaxed;
+  const cudaError_t error = cudaEventQuery(as_event(event));
+  if (error == cudaErrorNotReady) {
+    static_cast<void>(cudaGetLastError());
+    return false;
+  }
+  check(error, "ask for the state of an event", "cudaEventQuery");
+  return true;
+}
+
+double milliseconds_between(void* begin, void* end) {
+  float milliseconds = 0;
+  check(cudaEventElapsedTime(&milliseconds, as_event(begin), as_event(end)), "read the time between two events",
+        "cudaEventElapsedTime");
+  return static_cast<double>(milliseconds);
+}
+
+std::string begin_capture(void* stream) {
+  // Of this thread only: other threads of the process may go on using the GPU.
+  const cudaError_t error = cudaStreamBeginCapture(as_stream(stream), cudaStreamCaptureModeThreadLocal);
+  if (error == cudaSuccess) return {};
+  if (!breaks_capture_only(error)) check(error, "begin to capture a graph", "cudaStreamBeginCapture");
+  forget(error);
+  return text_of(error);
+}
+
+Captured end_capture(void* stream) {
+  Captured captured;
+  cudaGraph_t graph = nullptr;
+  if (const cudaError_t error = cudaStreamEndCapture(as_stream(stream), &graph); error != cudaSuccess) {
+    if (!breaks_capture_only(error)) check(error, "capture a graph", "cudaStreamEndCapture");
+    forget(error);
+    captured.why = text_of(error) +
+                   ": the work waits for the device, allocates from it, or uses another stream "
+                   "that does not join this one";
+    captured.broken = true;
+    return captured;
+  }
+  cudaGraphExec_t executable = nullptr;
+  cudaError_t error = cudaGraphGetNodes(graph, nullptr, &captured.nodes);
+  if (error == cudaSuccess && captured.nodes > 0) error = cudaGraphInstantiate(&executable, graph, 0);
+  forget(cudaGraphDestroy(graph));
+  check(error, "make a captured graph executable", "cudaGraphInstantiate");
+  captured.executable = executable;
+  if (executable == nullptr) captured.why = "the work queued nothing on the stream that was captured";
+  return captured;
+}
+
+void launch_graph(void* executable, void* stream) {
+  check(cudaGraphLaunch(static_cast<cudaGraphExec_t>(executable), as_stream(stream)), "replay a graph",
+        "cudaGraphLaunch");
+}
+
+void destroy_graph(void* executable) noexcept {
+  forget(cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(executable)));
+}
+
+void* allocate(std::size_t bytes) {
+  void* data = nullptr;
+  const std::string asked = "allocate " + std::to_string(bytes) + " B on a GPU";
+  return out_of_room(cudaMalloc(&data, bytes), asked, "cudaMalloc") ? nullptr : data;
+}
+
+void release(void* data) noexcept { forget(cudaFree(data)); }
+
+void* allocate_pinned(std::size_t bytes) {
+  void* data = nullptr;
+  const std::string asked = "allocate " + std::to_string(bytes) + " B of pinned host memory";
+  return out_of_room(cudaMallocHost(&data, bytes), asked, "cudaMallocHost") ? nullptr : data;
+}
+
+void release_pinned(void* data) noexcept { forget(cudaFreeHost(data)); }
+
+void memory_use(std::uint64_t& free, std::uint64_t& total) {
+  std::size_t free_bytes = 0, total_bytes = 0;
+  check(cudaMemGetInfo(&free_bytes, &total_bytes), "ask for a GPU's free memory", "cudaMemGetInfo");
+  free = free_bytes;
+  total = total_bytes;
+}
+
+Pointer pointer(const void* data) {
+  cudaPointerAttributes attributes{};
+  if (const cudaError_t error = cudaPointerGetAttributes(&attributes, data); error != cudaSuccess) {
+    // Without a driver or a GPU all memory is the host's.
+    if (error != cudaErrorInvalidValue && error != cudaErrorInsufficientDriver && error != cudaErrorNoDevice) {
+      check(error, "ask whose memory a pointer is in", "cudaPointerGetAttributes");
+    }
+    forget(error);
+    return {};
+  }
+  switch (attributes.type) {
+    case cudaMemoryTypeDevice:
+      return {.place = {Kind::cuda, attributes.device}, .pinned = false, .managed = false};
+    case cudaMemoryTypeManaged:
+      return {.place = {Kind::cuda, attributes.device}, .pinned = false, .managed = true};
+    case cudaMemoryTypeHost:
+      return {.place = {}, .pinned = true, .managed = false};
+    default:
+      return {};
+  }
+}
+
+void copy(void* to, const void* from, std::size_t bytes, void* stream) {
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, as_stream(stream)),
+        "copy " + std::to_string(bytes) + " B from or to a GPU", "cudaMemcpyAsync");
+}
+
+void fill_bytes(void* at, int value, std::size_t bytes, void* stream) {
+  check(cudaMemsetAsync(at, value, bytes, as_stream(stream)), "fill " + std::to_string(bytes) + " B of a GPU",
+        "cudaMemsetAsync");
+}
+
+}  // namespace runtime
+}  // namespace syslab::device

@@ -1,0 +1,61 @@
+// CUDA's runtime as far as this room uses it, with handles as void*. runtime.cu stands behind it where the build has
+// CUDA; runtime_none.cpp elsewhere, where every function that would need CUDA throws Error(device) and says so. Nobody
+// outside this room includes this: streams, events, graphs, buffers and copies have headers of their own.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "device/device.hpp"
+#include "device/properties.hpp"
+
+namespace syslab::device::runtime {
+
+bool present();               // this build has CUDA
+int device_count() noexcept;  // that this process can use; 0 without driver or GPU
+int current();                // GPU that new streams, events and memory come from
+void make_current(int index);
+DeviceProperties properties(int index);
+void synchronize_device();  // the current one, all streams
+
+void* create_stream();  // of the current GPU; does not wait for the default stream
+void destroy_stream(void* stream) noexcept;
+void synchronize_stream(void* stream);
+bool stream_done(void* stream);
+int stream_device(void* stream);
+bool stream_capturing(void* stream);
+
+void* create_event(bool timing);
+void destroy_event(void* event) noexcept;
+void record_event(void* event, void* stream);
+void stream_wait(void* stream, void* event);
+void synchronize_event(void* event);
+bool event_done(void* event);  // also while a stream of this thread is captured
+double milliseconds_between(void* begin, void* end);
+
+struct Captured {
+  void* executable = nullptr;
+  std::size_t nodes = 0;
+  std::string why;      // there is no executable
+  bool broken = false;  // because the work did what cannot be captured, not for want of work
+};
+std::string begin_capture(void* stream);  // why not; empty: capturing
+Captured end_capture(void* stream);
+void launch_graph(void* executable, void* stream);
+void destroy_graph(void* executable) noexcept;
+
+void* allocate(std::size_t bytes);  // on the current GPU; null when there is no room
+void release(void* data) noexcept;
+void* allocate_pinned(std::size_t bytes);
+void release_pinned(void* data) noexcept;
+void memory_use(std::uint64_t& free, std::uint64_t& total);
+struct Pointer {
+  Place place;
+  bool pinned = false, managed = false;
+};
+Pointer pointer(const void* data);
+void copy(void* to, const void* from, std::size_t bytes, void* stream);
+void fill_bytes(void* at, int value, std::size_t bytes, void* stream);
+
+}  // namespace syslab::device::runtime

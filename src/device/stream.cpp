@@ -1,0 +1,77 @@
+#include "device/stream.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/error.hpp"
+#include "device/launch.hpp"
+#include "device/runtime.hpp"
+
+namespace syslab::device {
+
+std::string to_string(Place place) {
+  return place.kind == Kind::cpu ? std::string("the CPU") : fmt::format("GPU {}", place.index);
+}
+
+bool built_with_cuda() { return runtime::present(); }
+
+int gpu_count() noexcept { return runtime::device_count(); }
+
+CurrentDevice::CurrentDevice(Place place) {
+  if (place.kind == Kind::cpu) return;
+  const int now = runtime::current();
+  if (now == place.index) return;
+  runtime::make_current(place.index);
+  before_ = now;
+}
+
+CurrentDevice::CurrentDevice(Stream stream) : CurrentDevice(place_of(stream)) {}
+
+CurrentDevice::~CurrentDevice() {
+  if (before_ < 0) return;
+  try {
+    runtime::make_current(before_);
+  } catch (...) {  // it was current before; the next call on it tells what is wrong
+  }
+}
+
+OwnedStream::OwnedStream(Place place) : place_(place) {
+  if (place.kind == Kind::cpu) return;
+  const CurrentDevice current(place);
+  stream_ = {Kind::cuda, runtime::create_stream()};
+}
+
+OwnedStream::OwnedStream(OwnedStream&& other) noexcept
+    : stream_(std::exchange(other.stream_, {})), place_(std::exchange(other.place_, {})) {}
+
+OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
+  std::swap(stream_, other.stream_);
+  std::swap(place_, other.place_);
+  return *this;
+}
+
+OwnedStream::~OwnedStream() {
+  if (stream_.handle != nullptr) runtime::destroy_stream(stream_.handle);
+}
+
+Place place_of(Stream stream) {
+  if (stream.kind == Kind::cpu) return {};
+  return {Kind::cuda, runtime::stream_device(stream.handle)};
+}
+
+bool is_capturing(Stream stream) { return stream.kind == Kind::cuda && runtime::stream_capturing(stream.handle); }
+
+bool is_idle(Stream stream) { return stream.kind == Kind::cpu || runtime::stream_done(stream.handle); }
+
+void synchronize(Stream stream) {
+  if (stream.kind == Kind::cuda) runtime::synchronize_stream(stream.handle);
+}
+
+void synchronize(Place place) {
+  if (place.kind == Kind::cpu) return;
+  const CurrentDevice current(place);
+  runtime::synchronize_device();
+}
+
+}  // namespace syslab::device

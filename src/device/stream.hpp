@@ -1,0 +1,42 @@
+// Streams with an owner, and waiting for them.
+//
+//   const OwnedStream stream({Kind::cuda, 0});
+//   rung.forward(problem, args, workspace, stream.view());
+//   synchronize(stream.view());
+#pragma once
+
+#include "device/device.hpp"
+
+namespace syslab::device {
+
+// A stream of one device. On CUDA it does not wait for the default stream, nor that for it. Error(device) where there
+// is no such device.
+class OwnedStream {
+ public:
+  OwnedStream() = default;  // the CPU's
+  explicit OwnedStream(Place place);
+  OwnedStream(OwnedStream&& other) noexcept;
+  OwnedStream& operator=(OwnedStream&& other) noexcept;
+  ~OwnedStream();
+
+  Stream view() const { return stream_; }
+  operator Stream() const { return stream_; }  // NOLINT: lending is what an owner is for
+  Place place() const { return place_; }
+
+ private:
+  Stream stream_;
+  Place place_;
+};
+
+// Which device a stream's work runs on: how a stream of another device is told. Error(device) for a handle that is no
+// stream.
+Place place_of(Stream stream);
+bool is_capturing(Stream stream);  // its work is being recorded into a graph
+bool is_idle(Stream stream);       // all its work is done
+
+// Waits for the stream's work. What failed in it is thrown here.
+void synchronize(Stream stream);
+// Waits for all streams of the device, also those that nobody told of: no side stream escapes.
+void synchronize(Place place);
+
+}  // namespace syslab::device

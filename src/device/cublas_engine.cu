@@ -1,0 +1,170 @@
+#include "device/cublas_engine.hpp"
+
+#include <cublas_v2.h>
+
+#include <array>
+
+#include "core/error.hpp"
+#include "device/buffer.hpp"
+#include "device/cuda.cuh"
+#include "device/cuda_library.hpp"
+
+namespace syslab::device {
+namespace {
+
+constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS's manual advises for Hopper
+
+// The newest ABI that this build knows comes first; the functions used here are the same in both.
+constexpr std::array kFiles = {
+#if CUDART_VERSION >= 13000
+    "libcublas.so.13", "libcublas.so.12"
+#else
+    "libcublas.so.12", "libcublas.so.13"
+#endif
+};
+
+// By hand: the header overloads this name.
+using StridedBatched = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
+                                      const void*, cudaDataType, int, long long, const void*, cudaDataType, int,
+                                      long long, const void*, void*, cudaDataType, int, long long, int,
+                                      cublasComputeType_t, cublasGemmAlgo_t);
+
+struct Functions {
+  CudaLibrary library{kFiles, "the package libcublas", "matrix products on the GPU"};
+  decltype(&cublasCreate) create = nullptr;
+  decltype(&cublasDestroy) destroy = nullptr;
+  decltype(&cublasSetStream) set_stream = nullptr;
+  decltype(&cublasSetWorkspace) set_workspace = nullptr;
+  decltype(&cublasSetMathMode) set_math_mode = nullptr;
+  decltype(&cublasGetProperty) get_property = nullptr;
+  decltype(&cublasGetStatusName) status_name = nullptr;
+  decltype(&cublasGetStatusString) status_text = nullptr;
+  StridedBatched* gemm = nullptr;
+  std::string why;
+
+  Functions() : why(library.why()) {
+    if (!library.found()) return;
+    take("cublasCreate_v2", create);
+    take("cublasDestroy_v2", destroy);
+    take("cublasSetStream_v2", set_stream);
+    take("cublasSetWorkspace_v2", set_workspace);
+    take("cublasSetMathMode", set_math_mode);
+    take("cublasGetProperty", get_property);
+    take("cublasGetStatusName", status_name);
+    take("cublasGetStatusString", status_text);
+    take("cublasGemmStridedBatchedEx", gemm);
+  }
+
+  template <typename Function>
+  void take(const char* name, Function*& function) {
+    library.look_up(name, function);
+    if (function == nullptr && why.empty()) {
+      why = library.file() + " has no " + name + ": it is older than CUDA 12; install cuBLAS of CUDA 12 or 13";
+    }
+  }
+
+  void check(cublasStatus_t status, const char* asked, const char* call) const {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    const std::string name = status_name(status);
+    std::string remedy = "the arguments or the GPU do not suit cuBLAS";
+    if (status == CUBLAS_STATUS_ALLOC_FAILED || status == CUBLAS_STATUS_NOT_INITIALIZED) {
+      remedy = "free GPU memory, and call once before capturing a graph";
+    } else if (status == CUBLAS_STATUS_EXECUTION_FAILED) {
+      remedy = "a kernel failed: run under compute-sanitizer";
+    }
+    throw Error(status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorKind::oom : ErrorKind::device,
+                "could not " + std::string(asked) + ": " + name + " (" + status_text(status) + "); " + remedy, call);
+  }
+};
+
+const Functions& functions() {
+  static const Functions table;
+  return table;
+}
+
+const Functions& functions_or_throw() {
+  const Functions& table = functions();
+  if (!table.why.empty()) throw Error(ErrorKind::device, table.why, "dlopen");
+  return table;
+}
+
+cudaDataType_t type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+  }
+  return CUDA_R_32F;
+}
+
+cublasOperation_t operation(bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
+class Engine final : public CublasEngine {
+ public:
+  explicit Engine(Stream stream)
+      : table_(functions_or_throw()), workspace_(kWorkspace, "cuBLAS workspace", stream, MemoryCategory::workspace) {
+    table_.check(table_.create(&handle_), "start cuBLAS", "cublasCreate");
+    try {
+      // The stream first: setting it puts the workspace back to cuBLAS's own.
+      table_.check(table_.set_stream(handle_, cuda_stream(stream)), "give cuBLAS its stream", "cublasSetStream");
+      table_.check(table_.set_workspace(handle_, workspace_.data(), kWorkspace), "give cuBLAS its workspace",
+                   "cublasSetWorkspace");
+      // Half-precision products are summed in float to the end, also where their sum is split.
+      const auto mode =
+          static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+      table_.check(table_.set_math_mode(handle_, mode), "set cuBLAS's precision", "cublasSetMathMode");
+    } catch (...) {
+      table_.destroy(handle_);
+      throw;
+    }
+  }
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() override { table_.destroy(handle_); }
+
+  // Row-major C = op(A)·op(B) is column-major Cᵀ = op(B)ᵀ·op(A)ᵀ of the same memory: operands change places.
+  void gemm(const Gemm& g) override {
+    const bool wide = g.c.dtype == DType::f64;
+    const double alpha = g.alpha, beta = g.beta;
+    const auto alpha_single = static_cast<float>(alpha), beta_single = static_cast<float>(beta);
+    const void* scale = wide ? static_cast<const void*>(&alpha) : &alpha_single;
+    const void* keep = wide ? static_cast<const void*>(&beta) : &beta_single;
+    cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
+    if (g.math == GemmMath::tf32 && g.a.dtype == DType::f32) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+    table_.check(table_.gemm(handle_, operation(g.transpose_b), operation(g.transpose_a), static_cast<int>(g.n),
+                             static_cast<int>(g.m), static_cast<int>(g.k), scale, g.b.data, type_of(g.b.dtype),
+                             static_cast<int>(g.b.row_stride), g.b.batch_stride, g.a.data, type_of(g.a.dtype),
+                             static_cast<int>(g.a.row_stride), g.a.batch_stride, keep, g.c.data, type_of(g.c.dtype),
+                             static_cast<int>(g.c.row_stride), g.c.batch_stride, static_cast<int>(g.batch), compute,
+                             CUBLAS_GEMM_DEFAULT),
+                 "multiply matrices", "cublasGemmStridedBatchedEx");
+  }
+
+ private:
+  const Functions& table_;
+  Buffer workspace_;
+  cublasHandle_t handle_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<CublasEngine> make_cublas_engine(Stream stream) { return std::make_unique<Engine>(stream); }
+
+std::string why_no_cublas() { return functions().why; }
+
+std::string cublas_version() {
+  const Functions& table = functions();
+  if (!table.why.empty()) return {};
+  int major = 0, minor = 0, patch = 0;
+  table.get_property(MAJOR_VERSION, &major);
+  table.get_property(MINOR_VERSION, &minor);
+  table.get_property(PATCH_LEVEL, &patch);
+  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
+}
+
+}  // namespace syslab::device

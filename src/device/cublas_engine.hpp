@@ -1,0 +1,22 @@
+// cuBLAS itself behind plain functions: cublas_engine.cu where the build has CUDA, else cublas_engine_none.cpp. Nobody
+// outside this room includes this.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/cublas.hpp"
+
+namespace syslab::device {
+
+// A handle bound to one stream, with its workspace. Of one thread.
+class CublasEngine {
+ public:
+  virtual ~CublasEngine() = default;
+  virtual void gemm(const Gemm& gemm) = 0;  // checked already, m, n, k and batch above 0
+};
+
+std::unique_ptr<CublasEngine> make_cublas_engine(Stream stream);
+std::string cublas_version();  // "13.1.0"; empty where it is missing
+
+}  // namespace syslab::device

@@ -2,6 +2,7 @@
 // this file. Nothing is timed: the answer is bits.
 #include <nlohmann/json.hpp>
 
+#include "device/launch.hpp"
 #include "ops/accumulation/accumulation.hpp"
 #include "registry/registry.hpp"
 #include "worker/case_context.hpp"
@@ -32,12 +33,17 @@ worker::CheckRecord compare(const Problem& problem, const Result& found, const R
   return check;
 }
 
+bool runs_here(const Rung& rung) {
+  if (!rung.unavailable.empty()) return false;
+  return rung.device == device::Kind::cpu || device::gpu_count() > 0;
+}
+
 void run_case(worker::CaseContext& context) {
   const Problem problem = problem_from(context.params());
   const Rung& rung = accumulation::find_rung(context.request().implementation);
   const Result found = rung.sum(problem);
   for (const Rung& other : accumulation::ladder()) {
-    if (other.name == rung.name) continue;
+    if (other.name == rung.name || !runs_here(other)) continue;
     const worker::CheckRecord check = compare(problem, found, other);
     context.emit(check);
     if (check.outcome != "passed") throw worker::CheckFailed(check.message);
@@ -79,7 +85,10 @@ registry::Experiment describe() {
       .metric("last_change", "1", "the last addition that changed the sum: below `additions`, it stalled")
       .runs(run_case);
   for (const Rung& rung : accumulation::ladder()) {
-    builder.implementation({.name = rung.name, .teaches = rung.teaches, .is_reference = rung.name == "reference"});
+    builder.implementation({.name = rung.name,
+                            .teaches = rung.teaches,
+                            .is_reference = rung.name == "reference",
+                            .unavailable = rung.unavailable});
   }
   return builder;
 }

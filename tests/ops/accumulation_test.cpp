@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "core/error.hpp"
+#include "tests/ops/host_rungs.hpp"
 
 namespace syslab::accumulation {
 namespace {
@@ -29,7 +30,7 @@ const Known kKnown[] = {
 
 TEST(Accumulation, EveryRungGivesTheKnownBitsInEveryCase) {
   ASSERT_EQ(cases().size(), std::size(kKnown));
-  for (const Rung& rung : ladder()) {
+  for (const Rung& rung : ops::host_rungs(ladder())) {
     for (const Known& known : kKnown) {
       const Result result = rung.sum({find_case(known.name)});
       EXPECT_EQ(result.bits, known.bits) << rung.name << " " << known.name;
@@ -41,7 +42,7 @@ TEST(Accumulation, EveryRungGivesTheKnownBitsInEveryCase) {
 }
 
 TEST(Accumulation, BitsAndValueAreTheSameNumber) {
-  for (const Rung& rung : ladder()) {
+  for (const Rung& rung : ops::host_rungs(ladder())) {
     for (const Case& how : cases()) {
       const Result result = rung.sum({how});
       const double decoded = how.accumulator == DType::f32   ? to_double(std::bit_cast<float>(result.bits))

@@ -6,6 +6,7 @@
 #include "ops/kept_workspace.hpp"
 #include "ops/weighted_sum/foreign.hpp"
 #include "ops/weighted_sum/oracle.hpp"
+#include "tests/ops/host_rungs.hpp"
 #include "tests/ops/weighted_sum_fixture.hpp"
 
 namespace syslab::weighted_sum {
@@ -74,7 +75,7 @@ TEST(WeightedSum, GradientsAgreeWithFiniteDifferencesInDouble) {
 }
 
 TEST(WeightedSum, EveryRungStaysWithinItsBoundAtEveryTileEdge) {
-  for (const Rung& rung : ladder()) {
+  for (const Rung& rung : ops::host_rungs(ladder())) {
     for (const DType dtype : kHostDtypes) {
       for (const std::int64_t rows : {1, 2, 15, 16, 17, 33, 101}) {
         for (const std::int64_t dim : {1, 3, 7, 8, 9, 16, 17, 127, 128, 129, 257, 5000}) {
@@ -143,7 +144,7 @@ TEST(WeightedSum, TiledSumsInTheOrderItPromises) {
 
 TEST(WeightedSum, AWorkspaceThatIsTooSmallIsNotUsed) {
   const Problem problem{.rows = 100, .dim = 33};
-  for (const Rung& rung : ladder()) {
+  for (const Rung& rung : ops::host_rungs(ladder())) {
     if (rung.name == "reference") continue;
     const std::size_t bytes = rung.workspace_bytes(problem, Direction::backward);
     if (bytes == 0) continue;

@@ -40,7 +40,7 @@ const Named& find_named(std::span<const Named> all, std::string_view what, std::
 const Case& find_case(std::string_view name) { return find_named(cases(), "case of accumulation", name); }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {reference_rung(), host_rung()};
+  static const std::vector<Rung> rungs = {reference_rung(), host_rung(), gpu_rung()};
   return rungs;
 }
 

@@ -64,6 +64,8 @@ const Rung& dispatch(const Problem& problem, Direction direction, device::Kind d
     std::optional<std::string> reason;
     if (rung.device != device) {
       reason = rung.device == device::Kind::cpu ? "runs on the CPU" : "runs on a GPU";
+    } else if (!rung.unavailable.empty()) {
+      reason = rung.unavailable;
     } else {
       reason = rung.supports(problem, direction);
     }

@@ -18,7 +18,7 @@ std::function<std::optional<std::string>(const Problem&, Direction)> supports_dt
 }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), tiled_rung()};
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), tiled_rung(), tiled_cuda_rung()};
   return rungs;
 }
 
@@ -36,9 +36,14 @@ const Rung& dispatch(const Problem& problem, Direction direction, device::Kind d
   std::string reasons;
   const std::span<const Rung> rungs = ladder();
   for (auto rung = rungs.rbegin(); rung != rungs.rend(); ++rung) {
-    const std::optional<std::string> reason = rung->device == device
-                                                  ? rung->supports(problem, direction)
-                                                  : fmt::format("{} runs on another device", rung->name);
+    std::optional<std::string> reason;
+    if (rung->device != device) {
+      reason = fmt::format("{} runs on another device", rung->name);
+    } else if (!rung->unavailable.empty()) {
+      reason = fmt::format("{} {}", rung->name, rung->unavailable);
+    } else {
+      reason = rung->supports(problem, direction);
+    }
     if (!reason) return *rung;
     reasons += "\n  " + *reason;
   }

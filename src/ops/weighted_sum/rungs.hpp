@@ -10,6 +10,7 @@ namespace syslab::weighted_sum {
 Rung reference_rung();
 Rung naive_rung();
 Rung tiled_rung();
+Rung tiled_cuda_rung();
 
 // What every rung here answers: the dtypes it lists, in both directions.
 std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info);

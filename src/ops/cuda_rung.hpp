@@ -1,0 +1,21 @@
+// Rungs on a GPU in builds with CUDA and without. Without, such a rung stands on its ladder as data only, `unavailable`
+// filled and no entry points; names in a discarded `if constexpr` need no definition, so no stand-ins are linked.
+//
+//   Rung rung = …;                       // name, teaches, dtypes, supports
+//   if constexpr (!ops::kBuiltWithCuda) return ops::without_cuda(rung);
+//   else rung.forward = cuda_forward; …
+#pragma once
+
+#include "ops/rung.hpp"
+
+namespace syslab::ops {
+
+inline constexpr bool kBuiltWithCuda = SYSLAB_CUDA != 0;  // of the workload's libraries: src/ops/meson.build
+
+template <typename Rung>
+Rung without_cuda(Rung rung) {
+  rung.unavailable = "needs CUDA, which this build has not";
+  return rung;
+}
+
+}  // namespace syslab::ops

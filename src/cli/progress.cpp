@@ -44,12 +44,16 @@ std::size_t terminal_width() {
   return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+std::string budget_words(Nanoseconds left) {
+  return left.count() > 0 ? format_duration(left) + " of the budget left" : "the budget is used up";
+}
+
 std::string progress_line(int number, int total, const std::string& label, const std::string& text,
                           std::optional<Nanoseconds> eta, std::optional<Nanoseconds> budget_left, std::size_t width) {
   std::string line = fmt::format("case {}/{}, {}", number, total, label);
   if (!text.empty()) line += ", " + text;
   std::string end = eta ? ", ETA " + format_duration(*eta) : "";
-  if (budget_left) end += fmt::format(", {} of the budget left", format_duration(*budget_left));
+  if (budget_left) end += ", " + budget_words(*budget_left);
   if (end.size() >= width) return cut(line, width);
   return cut(line, width - end.size()) + end;  // the label gives way, the ETA stays
 }
@@ -101,7 +105,7 @@ void Progress::finished(const runner::AttemptResult& result) {
   }
   const auto eta = eta_.remaining(Seconds(0));
   std::string ahead = eta && number_ < total_ ? ", ETA " + format_duration(*eta) : "";
-  if (const auto left = budget_left()) ahead += fmt::format(", {} of the budget left", format_duration(*left));
+  if (const auto left = budget_left()) ahead += ", " + budget_words(*left);
   const bool tried = result.planned->predicted_oom.empty();
   const std::string aside = tried ? fmt::format(" ({}{})", format_duration(result.wall), ahead) : "";
   fmt::print(stderr, "{} {}/{} {}{}\n", utc_now(), number_, total_, result_line(result), aside);

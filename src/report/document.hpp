@@ -39,6 +39,7 @@ struct Picture {
   std::string svg;   // the picture, inline
   std::string file;  // beside the report, without extension: "figures/flash_forward-time"; empty: not written
   std::string missing;
+  bool left_out = false;  // nobody wanted figures: it stands nowhere, but what it fills says so
   std::vector<std::string> notes;
   std::string warning, footnote;
   std::vector<std::string> fills;

@@ -43,8 +43,9 @@ std::string in_line(const Text& text) {
 
 std::string class_of(const Column& column) { return column.align == "right" ? R"( class="n")" : ""; }
 
-std::string table_element(const Grid& grid) {
-  std::string out = "<div class=\"wide\"><table>\n<thead><tr>";
+// In a box of its own that scrolls. `style`: what a box does that stands where our style sheet is not.
+std::string table_element(const Grid& grid, std::string_view style = {}) {
+  std::string out = fmt::format("<div class=\"wide\"{}><table>\n<thead><tr>", style);
   for (const Column& column : grid.columns) {
     const std::string unit = unit_of(column);
     out += fmt::format(R"(<th scope="col"{}>{}{}</th>)", class_of(column), escape_html(heading_of(column)),
@@ -181,10 +182,12 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
-std::string write_html(const Table& table) { return table_element(grid_of(table)); }
+constexpr std::string_view kScrolls = R"( style="overflow-x: auto")";
+
+std::string write_html(const Table& table) { return table_element(grid_of(table), kScrolls); }
 
 std::string write_html(const store::ResultSet& result) {
-  return result.columns.empty() ? std::string() : table_element(grid_of(result));
+  return result.columns.empty() ? std::string() : table_element(grid_of(result), kScrolls);
 }
 
 std::string write_html(const Document& document) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/text.hpp"
 
@@ -32,15 +33,6 @@ constexpr std::size_t kMostRuns = 500;  // SQLite takes no more than 999 paramet
 
 void add_once(std::vector<std::string>& list, std::string text) {
   if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
-}
-
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view kSafe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=.,:/@%*?";
-  const bool glob = word.find_first_of("*?") != std::string::npos;
-  if (!word.empty() && !glob && word.find_first_not_of(kSafe) == std::string::npos) return word;
-  std::string text = "'";
-  for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return text + "'";
 }
 
 std::string device_of(const store::ResultSet& runs, std::size_t row) {

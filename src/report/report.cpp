@@ -89,6 +89,24 @@ struct Pictures {
   std::string note;  // why there is none
 };
 
+// What a figure will be, whether or not it is drawn.
+Picture picture_of(const FigureSource& source) {
+  Picture picture;
+  picture.id = source.experiment + "-" + source.id;
+  picture.experiment = source.experiment;
+  picture.title = source.title;
+  picture.fills = source.fills;
+  picture.left_out = true;
+  return picture;
+}
+
+Pictures left_out(const std::vector<FigureSource>& sources, const std::string& note) {
+  Pictures pictures;
+  for (const FigureSource& source : sources) pictures.drawn.push_back(picture_of(source));
+  pictures.note = note;
+  return pictures;
+}
+
 // A page holds its pictures; Markdown and LaTeX refer to files beside them, which standard output has not.
 Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& store, const ReportOptions& options) {
   std::vector<FigureSource> sources;
@@ -98,11 +116,11 @@ Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& 
     }
   }
   Pictures pictures;
-  if (sources.empty() || !options.figures) return pictures;
+  if (sources.empty()) return pictures;
+  if (!options.figures) return left_out(sources, "No figures here: `--no-figures` left them out.");
   const bool inside = options.format == Format::html, pdf = options.format == Format::latex;
   if (!inside && !options.files) {
-    pictures.note = "No figures here: they are files beside the report, which `--output FILE` writes.";
-    return pictures;
+    return left_out(sources, "No figures here: they are files beside the report, which `--output FILE` writes.");
   }
   for (Figure& figure : draw_figures(sources, store, {.pdf = pdf})) {
     Picture picture{figure.experiment + "-" + figure.id,
@@ -112,6 +130,7 @@ Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& 
                     figure.svg,
                     "figures/" + figure.experiment + "-" + figure.id,
                     figure.missing,
+                    false,
                     figure.notes,
                     figure.warning,
                     figure.footnote,

@@ -9,6 +9,7 @@
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
+#include "report/cells.hpp"
 #include "report/grid.hpp"
 
 namespace syslab::report {
@@ -58,7 +59,7 @@ bool in_words(const Deliverable& wanted) { return wanted.kind == "answer" || wan
 
 // The tables and pictures that "experiment/what" names.
 struct Evidence {
-  bool exists = false, measured = false;
+  bool exists = false, measured = false, left_out = false;
   std::vector<std::string> titles;
   std::string command;
 };
@@ -71,6 +72,10 @@ void add_table(Evidence& evidence, const Table& table) {
 }
 
 void add_picture(Evidence& evidence, const Experiment& experiment, const Picture& picture) {
+  if (picture.left_out) {
+    evidence.left_out = true;
+    return;
+  }
   evidence.exists = true;
   evidence.measured = evidence.measured || picture.missing.empty();
   if (picture.missing.empty()) evidence.titles.push_back(picture.title);
@@ -122,6 +127,7 @@ Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool a
     return plain_text(fmt::format("below: {}", fmt::join(once, ", ")));
   }
   if (evidence.exists) return marked("not measured: `" + evidence.command + "`");
+  if (evidence.left_out) return {{Style::emphasis, "left out, as all figures of this report are"}};
   if (in_words(wanted)) return {{Style::emphasis, "your own words"}};
   return {{Style::emphasis, "not shown by this report yet"}};
 }
@@ -199,8 +205,12 @@ void add_experiment(std::vector<Block>& blocks, const Shown& shown, bool answers
     blocks.emplace_back(table);
     any = true;
   }
-  for (const Picture& picture : shown.pictures) blocks.emplace_back(picture);
-  if (!any && shown.pictures.empty()) {
+  for (const Picture& picture : shown.pictures) {
+    if (picture.left_out) continue;
+    blocks.emplace_back(picture);
+    any = true;
+  }
+  if (!any) {
     blocks.emplace_back(Paragraph{plain_text("This experiment has no table yet."), Tone::missing});
   }
   for (const Table& table : shown.tables) {
@@ -208,7 +218,37 @@ void add_experiment(std::vector<Block>& blocks, const Shown& shown, bool answers
   }
 }
 
+// --- what must not be overlooked ---
+
+// The warning that stands, or would stand, above a block; nothing of one that shows no times.
+const std::string* warning_of(const Block& block) {
+  if (const auto* table = std::get_if<Table>(&block)) {
+    return has_rows(*table) && holds_times(table->source) ? &table->warning : nullptr;
+  }
+  const auto* picture = std::get_if<Picture>(&block);
+  return picture != nullptr && picture->missing.empty() ? &picture->warning : nullptr;
+}
+
 }  // namespace
+
+void warn_once(std::vector<Block>& blocks, std::size_t place) {
+  std::vector<std::string> said;
+  for (const Block& block : blocks) {
+    const std::string* warning = warning_of(block);
+    if (warning == nullptr) continue;
+    if (warning->empty()) return;
+    if (!contains(said, *warning)) said.push_back(*warning);
+  }
+  if (said.empty()) return;
+  for (Block& block : blocks) {
+    if (auto* table = std::get_if<Table>(&block)) table->warning.clear();
+    if (auto* picture = std::get_if<Picture>(&block)) picture->warning.clear();
+  }
+  std::vector<Block> paragraphs;
+  for (const std::string& warning : said) paragraphs.emplace_back(Paragraph{plain_text(warning), Tone::warning});
+  blocks.insert(blocks.begin() + static_cast<std::ptrdiff_t>(place), std::make_move_iterator(paragraphs.begin()),
+                std::make_move_iterator(paragraphs.end()));
+}
 
 Table shared_table(const store::Store& store, const std::string& name, const std::string& experiment) {
   const std::string path = "reports/tables/" + name + ".sql";
@@ -250,11 +290,13 @@ std::vector<Block> section(const SectionPlan& plan, const store::Store& store, c
   if (first != nullptr && !first->analogue.empty())
     blocks.emplace_back(Paragraph{marked("Our analogue: " + first->analogue + ".")});
   if (plan.problem != nullptr) add_deliverables(blocks, *plan.problem, shown, options);
+  const std::size_t evidence = blocks.size();
   for (const Shown& one : shown) {
     if (shown.size() > 1)
       blocks.emplace_back(Heading{3, plain_text(one.experiment->title), id + "-" + one.experiment->id});
     add_experiment(blocks, one, options.answers);
   }
+  warn_once(blocks, evidence);
   return blocks;
 }
 

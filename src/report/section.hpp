@@ -34,4 +34,8 @@ struct SectionOptions {
 std::vector<Block> section(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
                            const SectionOptions& options);
 
+// Where all that shows times is to be warned of, the section says it once, before the block at `place`, and not each
+// block again. Where only some of it is, each says it of itself: above all it would be said of good numbers too.
+void warn_once(std::vector<Block>& blocks, std::size_t place);
+
 }  // namespace syslab::report

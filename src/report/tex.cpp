@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <regex>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
@@ -100,6 +101,7 @@ constexpr std::size_t kWidestText = 36;  // characters; what is longer is broken
 struct TexColumn {
   std::string spec;
   bool numeric = false;
+  bool wraps = false;
   std::size_t width = 0;  // characters
 };
 
@@ -117,6 +119,7 @@ TexColumn tex_column(const Grid& grid, std::size_t index) {
     made.spec = table_format(numbers);
   } else if (made.width > kWidestText) {
     made.width = kWidestText;
+    made.wraps = true;
     made.spec = fmt::format(R"(>{{\raggedright\arraybackslash}}p{{{}em}})", kWidestText / 2);
   } else {
     made.spec = column.align == "right" ? "r" : "l";
@@ -132,9 +135,34 @@ std::string head_cell(const Column& column) {
   return fmt::format(R"({{\begin{{tabular}}[b]{{@{{}}{}@{{}}}}{}\\{}\end{{tabular}}}})", side, name, unit);
 }
 
+// A name or a path has no space to break a line at: a long one may break behind what joins its parts.
+std::string breakable(const Span& span) {
+  constexpr std::size_t kLong = 24;  // characters; a shorter one fits into the next line
+  const std::string_view joints = span.style == Style::code ? "._/" : "_/";
+  std::string out, piece;
+  const auto flush = [&] {
+    if (!piece.empty()) out += in_line({{span.style, std::exchange(piece, {})}});
+  };
+  for (std::size_t from = 0; from < span.text.size();) {
+    const std::size_t end = std::min(span.text.find(' ', from), span.text.size());
+    const bool is_long = end - from > kLong;
+    for (std::size_t at = from; at < end; ++at) {
+      piece += span.text[at];
+      if (!is_long || at + 1 == end || joints.find(span.text[at]) == std::string_view::npos) continue;
+      flush();
+      out += "\\allowbreak{}";
+    }
+    if (end < span.text.size()) piece += ' ';
+    from = end + 1;
+  }
+  flush();
+  return out;
+}
+
 std::string body_cell(const GridCell& cell, const TexColumn& column) {
   const auto number = column.numeric && cell.span.style == Style::plain ? number_in(cell.span.text) : std::nullopt;
-  return number ? number->text : "{" + in_line({cell.span}) + "}";
+  if (number) return number->text;
+  return "{" + (column.wraps ? breakable(cell.span) : in_line({cell.span})) + "}";
 }
 
 struct TexGrid {

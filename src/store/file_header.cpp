@@ -25,8 +25,8 @@ std::uint32_t big_endian(const Header& header, std::size_t offset, int bytes) {
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& found) {
-  throw Error(ErrorKind::store, fmt::format("database '{}': {}; it was left as it is. Choose another file with --db",
-                                            path.string(), found));
+  throw Error(ErrorKind::store,
+              fmt::format("database '{}': {}; it was left as it is. Name another file", path.string(), found));
 }
 
 // A commit or a checkpoint may be half done, by a writer at work or by one that died: SQLite will finish or undo it.

@@ -100,6 +100,8 @@ TEST(ProgressLine, SaysCaseLabelTextAndEta) {
             "case 37/112, flash_forward tiled, 0.42 % of 0.50 % wanted, ETA 3 m 10 s");
   EXPECT_EQ(progress_line(1, 2, "x", "", seconds(5), seconds(120), 120),
             "case 1/2, x, ETA 5.00 s, 2 m 0 s of the budget left");
+  EXPECT_EQ(progress_line(1, 2, "x", "", seconds(5), seconds(0), 120),
+            "case 1/2, x, ETA 5.00 s, the budget is used up");
   EXPECT_EQ(progress_line(1, 2, "x", "", std::nullopt, std::nullopt, 120), "case 1/2, x");
 }
 

@@ -106,6 +106,10 @@ class Verbs(Lab):
         self.assertEqual(self.sql("SELECT count(*) FROM attempt"), [(8,)])
         self.assert_intact()
         self.assertIn("no database", self.syslab("merge", "none.db", expect=2).stderr)
+        (self.folder / "README.md").write_text("no database at all, but more than a hundred bytes long: " + "x" * 100)
+        refused = self.syslab("merge", "README.md", expect=2).stderr
+        self.assertIn("it is not an SQLite database", refused)
+        self.assertNotIn("--db", refused, "that names the database that is merged into, not the file that is refused")
 
     def test_two_at_once_on_one_file(self):
         command = self.command("run", "selftest_empty", "-a", "repeat=1:15:1", "--json")

@@ -101,6 +101,13 @@ int main(int count, char** arguments) {
     std::filesystem::create_directories((folder / file.path).parent_path());
     write_file(folder / file.path, file.bytes);
   }
+  Document names{"Long names", {}};
+  Table table = speeds();
+  for (auto& row : table.result.rows) row[1] = cell("attention.half_gradients_no_worse_than_naive");
+  table.result.rows[0][9] = cell("/home/somebody/a_folder/with_a_long_name/and_one_more/below_it/lab.db is not there");
+  table.result.rows[0][8] = cell("error");
+  names.blocks.emplace_back(std::move(table));
+  write_file(folder / "names.tex", write_tex(names));
   write_file(folder / "strings.tex", write_tex(random_document(random)));
   write_file(folder / "bare.tex",
              "\\documentclass{article}\n\\usepackage{booktabs,siunitx,textcomp}\n\\usepackage[T1]{fontenc}\n"

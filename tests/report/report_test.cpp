@@ -10,8 +10,10 @@
 #include "core/resources.hpp"
 #include "report/deliverables.hpp"
 #include "report/provenance.hpp"
+#include "report/section.hpp"
 #include "tests/golden/golden.hpp"
 #include "tests/report/fixture.hpp"
+#include "tests/report/tables.hpp"
 
 namespace syslab::report {
 namespace {
@@ -135,6 +137,58 @@ TEST(Report, ToStandardOutputSaysWhereItsFiguresAre) {
   const Report report = render(fixture_registry(), fixture.store(), {});
   EXPECT_TRUE(report.files.empty());
   EXPECT_NE(report.text.find("they are files beside the report, which `--output FILE` writes"), std::string::npos);
+}
+
+// One whose hand-out asks for figures, by name.
+registry::Registry with_figures() {
+  registry::Registry registry;
+  registry.add(registry::experiment("flash_benchmarking")
+                   .title("FlashAttention-2 against the plain form")
+                   .problem("2026", "flash_benchmarking", 5)
+                   .axis("seq", {std::int64_t{128}}, "queries and keys")
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  return registry;
+}
+
+TEST(Report, WithoutFiguresSaysOfThoseThatAreAskedForThatTheyWereLeftOut) {
+  FixtureStore fixture;
+  ReportOptions options;
+  options.experiments = {"flash_benchmarking"};
+  const std::string wanted = "**Figure**: Time and rate over sequence length. → *left out, as all figures of this";
+  const std::string nowhere = render(with_figures(), fixture.store(), options).text;  // standard output has no files
+  EXPECT_NE(nowhere.find(wanted), std::string::npos) << nowhere;
+  options.figures = false;
+  const std::string unwanted = render(with_figures(), fixture.store(), options).text;
+  EXPECT_NE(unwanted.find(wanted), std::string::npos) << unwanted;
+  EXPECT_NE(unwanted.find("*No figures here: `--no-figures` left them out.*"), std::string::npos) << unwanted;
+  EXPECT_EQ(unwanted.find("not shown by this report yet"), std::string::npos);
+}
+
+TEST(Section, WarnsOnceOfASmokeRunUnlessSomeOfItIsNone) {
+  const auto section = [](std::vector<std::string> warnings) {
+    std::vector<Block> blocks{Heading{2, plain_text("One"), "one"}};
+    for (const std::string& warning : warnings) {
+      Table table = speeds();
+      table.warning = warning;
+      blocks.emplace_back(table);
+    }
+    Table nothing = speeds();  // of no times, it has nothing to be warned of
+    nothing.result.rows.clear();
+    blocks.emplace_back(nothing);
+    warn_once(blocks, 1);
+    std::string shown;
+    for (const Block& block : blocks) {
+      if (const auto* paragraph = std::get_if<Paragraph>(&block)) shown += "paragraph " + bare(paragraph->text) + "; ";
+      if (const auto* table = std::get_if<Table>(&block)) shown += "table " + table->warning + "; ";
+    }
+    return shown;
+  };
+  EXPECT_EQ(section({"smoke", "smoke"}), "paragraph smoke; table ; table ; table ; ");
+  EXPECT_EQ(section({"smoke", "partly", "smoke"}),
+            "paragraph smoke; paragraph partly; table ; table ; table ; table ; ");
+  EXPECT_EQ(section({"smoke", ""}), "table smoke; table ; table ; ") << "the second is good";
+  EXPECT_EQ(section({""}), "table ; table ; ");
 }
 
 TEST(Report, LeavesOutSelftestsUnlessTheyAreNamed) {

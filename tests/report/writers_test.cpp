@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <regex>
 
+#include "core/resources.hpp"
 #include "report/document.hpp"
 #include "tests/golden/golden.hpp"
 #include "tests/report/tables.hpp"
@@ -67,6 +68,25 @@ TEST(Tex, KnowsSignsAndNamesWhatFontsLack) {
   EXPECT_EQ(escape_tex("\u4e2d\x07"), "\\texttt{U+4E2D}\\texttt{U+0007}");
   EXPECT_EQ(escape_tex("\xff"), "\\texttt{U+FFFD}");
   EXPECT_EQ(escape_tex("é"), "é");
+}
+
+TEST(Tex, ANameTooLongForItsColumnMayBreakBehindItsJoints) {
+  Table table = speeds();
+  table.result.rows[0][1] = cell("attention.half_gradients_no_worse_than_naive");
+  const std::string text = write(table, Format::latex);
+  EXPECT_NE(text.find(R"({\texttt{attention.}\allowbreak{}\texttt{half\_}\allowbreak{}\texttt{gradients\_})"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(write(speeds(), Format::latex).find("allowbreak"), std::string::npos) << "where it fits it stays whole";
+}
+
+TEST(Html, TablesScrollInABoxOfTheirOwn) {
+  const auto style = find_resource("reports/page.css");
+  ASSERT_TRUE(style);
+  EXPECT_NE(style->find(".wide { overflow-x: auto; max-width: 100%; }"), std::string::npos);
+  EXPECT_NE(write_html(Document{"A", {speeds()}}).find("<div class=\"wide\"><table>"), std::string::npos);
+  EXPECT_TRUE(write(speeds(), Format::html).starts_with("<div class=\"wide\" style=\"overflow-x: auto\"><table>"))
+      << "no style sheet of ours where a single table is put";
 }
 
 TEST(Html, TakesNothingFromElsewhere) {

@@ -1,6 +1,8 @@
 #include "device/runtime.hpp"
 
-#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
 
 #include "device/cuda.cuh"
 
@@ -45,6 +47,34 @@ bool breaks_capture_only(cudaError_t error) {
   return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
 }
 
+// Which GPU our own streams are of. CUDA does not answer that question while a stream is captured, and breaks the
+// capture for its being asked. Never destroyed: streams of static storage duration may go after it.
+class StreamList {
+ public:
+  void add(void* stream, int device) {
+    const std::lock_guard lock(mutex_);
+    devices_[stream] = device;
+  }
+  void remove(void* stream) {
+    const std::lock_guard lock(mutex_);
+    devices_.erase(stream);
+  }
+  std::optional<int> find(void* stream) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = devices_.find(stream);
+    return found == devices_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<void*, int> devices_;
+};
+
+StreamList& own_streams() {
+  static auto* list = new StreamList;
+  return *list;
+}
+
 bool out_of_room(cudaError_t error, std::string_view asked, std::string_view call) {
   if (error == cudaErrorMemoryAllocation) {
     static_cast<void>(cudaGetLastError());
@@ -82,11 +112,13 @@ void synchronize_device() { check(cudaDeviceSynchronize(), "wait for all streams
 void* create_stream() {
   cudaStream_t stream = nullptr;
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream", "cudaStreamCreateWithFlags");
+  own_streams().add(stream, current());
   return stream;
 }
 
 // Waits: memory that was ordered by this stream may be given to one that gets the same handle.
 void destroy_stream(void* stream) noexcept {
+  own_streams().remove(stream);
   forget(cudaStreamSynchronize(as_stream(stream)));
   forget(cudaStreamDestroy(as_stream(stream)));
 }
@@ -108,6 +140,9 @@ bool stream_done(void* stream) {
 int stream_device(void* stream) {
   // The default streams (null, and the two handles that name them) are of the GPU that is current.
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current();
+  if (const std::optional<int> own = own_streams().find(stream)) return *own;
+  // Somebody else's. Who captures it has its GPU current, else nothing could be launched.
+  if (stream_capturing(stream)) return current();
   int index = 0;
 #if CUDART_VERSION >= 12080
   check(cudaStreamGetDevice(as_stream(stream), &index), "ask which GPU a stream is of", "cudaStreamGetDevice");

@@ -15,10 +15,18 @@
 
 namespace syslab::measure {
 
+// Bits of the flags of a window, and of the sample it becomes. A flagged sample stays a sample.
+inline constexpr std::int64_t kSlowClock = 1;     // its clock rate was under 97 % of the median of all samples'
+inline constexpr std::int64_t kHostInWindow = 2;  // the host was not done queueing when the device began
+inline constexpr std::int64_t kPowerCapped = 4;   // these three: what held the device's clock down about then
+inline constexpr std::int64_t kHot = 8;
+inline constexpr std::int64_t kHardwareSlowdown = 16;
+
 // What one timed stretch of work took.
 struct Window {
   Nanoseconds elapsed{};
   std::optional<double> clock_hz;  // of the device within the window (cycles / time); not every device tells
+  std::int64_t flags = 0;
 };
 
 // Work that was captured once and runs again at each replay, without the host's part in launching it.

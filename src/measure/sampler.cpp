@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "measure/rig.hpp"
 #include "stats/summary.hpp"
@@ -26,10 +27,12 @@ double relative_precision(std::span<const double> samples) {
 
 double median_of(std::span<const double> values) { return stats::summarize(values).median; }
 
-std::vector<std::int64_t> flags_of(std::span<const double> clocks) {
-  std::vector<std::int64_t> flags;
-  const double usual = median_of(clocks);
-  for (const double clock : clocks) flags.push_back(clock < kSlow * usual ? kSlowClock : 0);
+// Adds what only all samples together tell, and leaves nothing where no sample has a flag.
+std::vector<std::int64_t> flags_of(std::vector<std::int64_t> flags, std::span<const double> clocks) {
+  const double usual = clocks.empty() ? 0 : median_of(clocks);
+  for (std::size_t i = 0; i < clocks.size(); ++i) {
+    if (clocks[i] < kSlow * usual) flags[i] |= kSlowClock;
+  }
   const bool any = std::any_of(flags.begin(), flags.end(), [](std::int64_t each) { return each != 0; });
   return any ? flags : std::vector<std::int64_t>{};
 }
@@ -69,7 +72,7 @@ class Sampler {
     samples_.precision = relative_precision(samples_.seconds);
     samples_.wall = wall();
     if (samples_.clocks_hz.size() != samples_.seconds.size()) samples_.clocks_hz.clear();
-    samples_.flags = flags_of(samples_.clocks_hz);
+    samples_.flags = flags_of(std::move(samples_.flags), samples_.clocks_hz);
     return std::move(samples_);
   }
 
@@ -93,6 +96,7 @@ class Sampler {
   void take(const Window& window) {
     samples_.in_windows += window.elapsed;
     samples_.seconds.push_back(Seconds(window.elapsed).count() / rig_.calls_per_sample());
+    samples_.flags.push_back(window.flags);
     if (window.clock_hz) samples_.clocks_hz.push_back(*window.clock_hz);
   }
 

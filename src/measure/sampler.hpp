@@ -14,9 +14,6 @@
 
 namespace syslab::measure {
 
-// Bits of a sample's flags. A flagged sample stays a sample.
-inline constexpr std::int64_t kSlowClock = 1;  // its clock rate was under 97 % of the median of all samples'
-
 struct Samples {
   std::vector<double> seconds;      // per call: a sample of k calls is divided by k
   std::vector<double> clocks_hz;    // of the device during each sample; empty unless it told of all of them

@@ -1,5 +1,4 @@
-// GPUs as NVML sees them: no CUDA context is opened, and nothing is linked. The library comes with the driver and is
-// opened at run time; its few functions are declared here by ourselves, so no header of it is needed either.
+// GPUs as NVML sees them (core/nvml.hpp), as facts of an environment.
 #pragma once
 
 #include "core/json.hpp"

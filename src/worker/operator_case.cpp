@@ -119,7 +119,18 @@ Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples
   if (load.load_average) facts["load_average"] = *load.load_average;
   if (load.steal_share) facts["steal_share"] = *load.steal_share;
   if (!samples.flags.empty()) {
-    facts["slow_clock_samples"] = std::count(samples.flags.begin(), samples.flags.end(), measure::kSlowClock);
+    const auto flagged = [&samples](std::int64_t flag) {
+      return std::count_if(samples.flags.begin(), samples.flags.end(),
+                           [flag](std::int64_t flags) { return (flags & flag) != 0; });
+    };
+    facts["slow_clock_samples"] = flagged(measure::kSlowClock);
+    const auto tell = [&](const char* key, std::int64_t flag) {
+      if (const auto count = flagged(flag); count > 0) facts[key] = count;
+    };
+    tell("host_in_window_samples", measure::kHostInWindow);
+    tell("power_capped_samples", measure::kPowerCapped);
+    tell("hot_samples", measure::kHot);
+    tell("hardware_slowdown_samples", measure::kHardwareSlowdown);
   }
   return facts;
 }

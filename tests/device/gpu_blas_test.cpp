@@ -4,7 +4,7 @@
 #include "device/cublas.hpp"
 #include "device/fill_random.hpp"
 #include "device/graph.hpp"
-#include "gpu_fixture.hpp"
+#include "tests/device/gpu_fixture.hpp"
 
 namespace syslab::device {
 namespace {

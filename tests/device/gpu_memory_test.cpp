@@ -5,8 +5,8 @@
 #include "device/fill_random.hpp"
 #include "device/pattern.hpp"
 #include "device/properties.hpp"
-#include "gpu_fixture.hpp"
-#include "gpu_work.hpp"
+#include "tests/device/gpu_fixture.hpp"
+#include "tests/device/gpu_work.hpp"
 
 namespace syslab::device {
 namespace {

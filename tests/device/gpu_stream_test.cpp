@@ -4,8 +4,8 @@
 #include "device/graph.hpp"
 #include "device/properties.hpp"
 #include "device/sm_clock.hpp"
-#include "gpu_fixture.hpp"
-#include "gpu_work.hpp"
+#include "tests/device/gpu_fixture.hpp"
+#include "tests/device/gpu_work.hpp"
 
 namespace syslab::device {
 namespace {
@@ -51,10 +51,13 @@ TEST_F(GpuStream, EventsTimeTheWorkBetweenThem) {
 TEST_F(GpuStream, AnEventOrdersTwoStreams) {
   const OwnedStream later(kGpu);
   Event mark(kGpu);
+  const Buffer counter = to_gpu(std::vector<std::uint32_t>{0});
+  add_one(counter.as<std::uint32_t>(), later);  // first call: the module is loaded
+  synchronize(later);
   spin(10'000'000, stream);
   mark.record(stream);
   mark.before(later);
-  add_one(to_gpu(std::vector<std::uint32_t>{0}).as<std::uint32_t>(), later);
+  add_one(counter.as<std::uint32_t>(), later);
   EXPECT_FALSE(is_idle(later));
   synchronize(later);
   EXPECT_TRUE(is_idle(stream));

@@ -1,4 +1,4 @@
-#include "gpu_work.hpp"
+#include "tests/device/gpu_work.hpp"
 
 #include "device/cuda.cuh"
 

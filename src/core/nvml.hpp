@@ -1,0 +1,56 @@
+// NVIDIA's management library, which comes with the driver. It is opened at run time, opens no CUDA context and needs
+// no CUDA to build, so that the parent of a run may ask it; its few functions are declared by ourselves.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace syslab {
+
+using NvmlDevice = struct NvmlDeviceOpaque*;
+
+// Bits of GpuState::slowed_by (NVML API Reference Guide, "Clocks Event Reasons"): why clocks are below their highest.
+inline constexpr std::uint64_t kSlowedByIdle = 0x1;
+inline constexpr std::uint64_t kSlowedByPowerCap = 0x4 | 0x80;  // the software's cap, or the machine's power brake
+inline constexpr std::uint64_t kSlowedByHardware = 0x8;
+inline constexpr std::uint64_t kSlowedByHeat = 0x20 | 0x40;
+
+// What a GPU is doing at this moment, as far as it tells.
+struct GpuState {
+  std::optional<unsigned> sm_mhz, memory_mhz, celsius;
+  std::optional<double> watts;
+  std::optional<std::uint64_t> slowed_by;
+};
+
+class Nvml {
+ public:
+  Nvml();  // never throws: a machine without a driver is an ordinary machine
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+  ~Nvml();
+
+  bool usable() const { return why_.empty(); }
+  const std::string& why() const { return why_; }  // not usable: "libnvidia-ml.so.1 is not there"
+
+  // Calls `name` with NVML's own types; false when this library has no such function or it says no (a GPU without ECC,
+  // say).
+  template <typename... Arguments>
+  bool ask(const char* name, Arguments... arguments) const {
+    const auto found = reinterpret_cast<int (*)(Arguments...)>(symbol(name));
+    return found != nullptr && found(arguments...) == 0;
+  }
+
+  unsigned device_count() const;
+  NvmlDevice device(unsigned index) const;           // null: none
+  NvmlDevice device(const std::string& uuid) const;  // "GPU-6ed1…": CUDA's order of GPUs may be another one
+  GpuState state(NvmlDevice device) const;
+
+ private:
+  void* symbol(const char* name) const;
+  void* handle_;
+  bool started_ = false;
+  std::string why_;
+};
+
+}  // namespace syslab

@@ -1,0 +1,151 @@
+#include "measure/cuda_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "device/graph.hpp"
+#include "device/memory.hpp"
+
+namespace syslab::measure {
+namespace {
+
+constexpr int kMostWindows = 32;
+
+// A gate that opens by itself belongs to work that makes the host wait for the device. Where that goes on, gates only
+// cost time: the windows are timed without and flagged.
+constexpr int kBlocksToGiveUpGates = 2;
+
+// The host may be held up once between two waits; work of its own keeps a device busy in every block.
+constexpr int kBlocksToBlame = 3;
+constexpr Nanoseconds kStragglerFloor = std::chrono::microseconds(200);
+constexpr int kStragglerShare = 5;  // of the last window: a fifth
+
+class CapturedCalls final : public Graph {
+ public:
+  CapturedCalls(device::Graph graph, device::Stream stream) : graph_(std::move(graph)), stream_(stream) {}
+  void replay() override { graph_.replay(stream_); }
+
+ private:
+  device::Graph graph_;
+  device::Stream stream_;
+};
+
+}  // namespace
+
+std::int64_t flags_of(const GpuState& state) {
+  const std::uint64_t reasons = state.slowed_by.value_or(0);
+  std::int64_t flags = 0;
+  if ((reasons & kSlowedByPowerCap) != 0) flags |= kPowerCapped;
+  if ((reasons & kSlowedByHeat) != 0) flags |= kHot;
+  if ((reasons & kSlowedByHardware) != 0) flags |= kHardwareSlowdown;
+  return flags;
+}
+
+CudaDevice::CudaDevice(device::Place place)
+    : stream_(place),
+      properties_(device::properties(place)),
+      clock_(stream_.view(), kMostWindows),
+      gate_(stream_.view()) {
+  for (int i = 0; i < kMostWindows; ++i) {
+    marks_.push_back({device::Event(place, device::Timing::yes), device::Event(place, device::Timing::yes)});
+  }
+  nvml_device_ = nvml_.device(properties_.uuid);
+}
+
+CudaDevice::~CudaDevice() = default;
+
+std::string CudaDevice::name() const {
+  return place().kind == device::Kind::cpu ? std::string("CPU")
+                                           : fmt::format("{} ({})", to_string(place()), properties_.name);
+}
+
+std::uint64_t CudaDevice::last_level_cache() const {
+  return properties_.cache_bytes > 0 ? properties_.cache_bytes : host_last_level_cache();
+}
+
+int CudaDevice::most_windows() const { return kMostWindows; }
+
+void CudaDevice::queue_window(const std::function<void()>& work) {
+  if (queued_ == kMostWindows) {
+    throw Error(ErrorKind::internal, fmt::format("{} windows at most may be queued on {}", kMostWindows, name()));
+  }
+  struct Opener {
+    device::Gate& gate;
+    ~Opener() { gate.open(); }  // also when the work throws
+  } opener{gate_};
+  if (blocks_past_gate_ < kBlocksToGiveUpGates) gate_.close();
+  Marks& marks = marks_[static_cast<std::size_t>(queued_)];
+  clock_.begin(queued_);
+  marks.begin.record(stream_);
+  work();
+  marks.end.record(stream_);
+  clock_.end(queued_);
+  ++queued_;
+}
+
+std::vector<Window> CudaDevice::collect() {
+  const int count = std::exchange(queued_, 0);
+  if (count == 0) {
+    synchronize();
+    return {};
+  }
+  // Asked while the GPU is at work: afterwards it idles, and says so.
+  std::int64_t flags = flags_of(nvml_.state(nvml_device_));
+  const Marks& last = marks_[static_cast<std::size_t>(count) - 1];
+  device::synchronize(stream_.view());
+  look_for_stragglers(elapsed(last.begin, last.end));
+  flags |= flags_of_block();
+  const std::vector<std::optional<double>> clocks = clock_.read();
+  std::vector<Window> windows;
+  for (int i = 0; i < count; ++i) {
+    const Marks& marks = marks_[static_cast<std::size_t>(i)];
+    windows.push_back(
+        {.elapsed = elapsed(marks.begin, marks.end), .clock_hz = clocks[static_cast<std::size_t>(i)], .flags = flags});
+  }
+  return windows;
+}
+
+// Which of a block's gates expired is not known; all its windows are flagged.
+std::int64_t CudaDevice::flags_of_block() {
+  if (blocks_past_gate_ >= kBlocksToGiveUpGates) return kHostInWindow;
+  const std::uint64_t before = std::exchange(expired_, gate_.expired());
+  const bool expired = expired_ != before;
+  blocks_past_gate_ = expired ? blocks_past_gate_ + 1 : 0;
+  return expired ? kHostInWindow : 0;
+}
+
+void CudaDevice::look_for_stragglers(Nanoseconds last_window) {
+  const Nanoseconds closed = steady_clock().now();
+  synchronize();
+  const Nanoseconds late = steady_clock().now() - closed;
+  if (late <= std::max(kStragglerFloor, last_window / kStragglerShare)) {
+    blocks_with_stragglers_ = 0;
+    return;
+  }
+  if (++blocks_with_stragglers_ < kBlocksToBlame) return;
+  blocks_with_stragglers_ = 0;
+  throw Error(
+      ErrorKind::check,
+      fmt::format("work went on for {} after its window of {} had closed on {}: it runs on a stream of its own, "
+                  "so its time is not known; queue it on the stream given, or let that wait for it",
+                  format_duration(late), format_duration(last_window), name()));
+}
+
+void CudaDevice::synchronize() { device::synchronize(place()); }
+
+void CudaDevice::flush(std::uint64_t bytes) {
+  if (flushed_.bytes() < bytes) flushed_ = device::Buffer(bytes, "cache flush", stream_.view());
+  pattern_ = (pattern_ + 1) % 256;
+  device::fill_bytes(flushed_.data(), pattern_, bytes, stream_.view());
+}
+
+std::unique_ptr<Graph> CudaDevice::capture(const std::function<void()>& work) {
+  device::Capture captured = device::capture(stream_.view(), work);
+  if (!captured.graph) return nullptr;
+  return std::make_unique<CapturedCalls>(std::move(*captured.graph), stream_.view());
+}
+
+}  // namespace syslab::measure

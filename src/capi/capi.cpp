@@ -10,6 +10,9 @@
 #include "capi/syslab.h"
 #include "core/build_info.hpp"
 #include "device/buffer.hpp"
+#include "device/launch.hpp"
+#include "device/properties.hpp"
+#include "device/stream.hpp"
 #include "ops/attention/attention.hpp"
 
 namespace syslab::capi {
@@ -65,11 +68,55 @@ int guarded(const char* function, Body&& body) noexcept {
   } catch (...) {
     status = fail(SYSLAB_ERROR_INTERNAL, function, "an exception of unknown type was thrown");
   }
-  // Nobody reads the account of buffers on this side of the interface; in a process that calls for days it must not
-  // grow.
-  device::MemoryLog::global().clear();
   return status;
 }
+
+using NamedTensors = std::initializer_list<std::pair<std::string_view, const DLTensor*>>;
+
+// Where a call's tensors lie and its work is queued; while it lives, that device is current.
+class Site {
+ public:
+  Site(NamedTensors tensors, void* stream) : place_(reachable(common_place(tensors))), current_(place_) {
+    stream_ = {place_.kind, stream};
+    if (place_.kind == device::Kind::cpu || stream == nullptr) return;
+    if (const device::Place other = device::place_of(stream_); other != place_) {
+      throw Error(ErrorKind::usage, fmt::format("the stream belongs to {}, the tensors lie on {}; pass a stream of {}",
+                                                to_string(other), to_string(place_), to_string(place_)));
+    }
+  }
+  Site(const Site&) = delete;
+  Site& operator=(const Site&) = delete;
+  // Nobody reads the accounts of buffers on this side of the interface; in a process that calls for days they must not
+  // grow.
+  ~Site() {
+    device::MemoryLog::global().clear();
+    if (place_.kind == device::Kind::cuda) device::MemoryLog::of(place_).clear();
+  }
+
+  device::Place place() const { return place_; }
+  device::Stream stream() const { return stream_; }
+
+ private:
+  static device::Place reachable(device::Place place) {
+    if (place.kind == device::Kind::cpu) return place;
+    if (!device::built_with_cuda()) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("the tensors lie on {} and this libsyslab was built without CUDA; build "
+                              "it with -Dcuda=enabled, or pass copies in host memory",
+                              to_string(place)));
+    }
+    if (const int count = device::gpu_count(); place.index < 0 || place.index >= count) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("the tensors lie on {}; this process can use {} (CUDA_VISIBLE_DEVICES may hide others)",
+                              to_string(place), count == 1 ? "one GPU" : fmt::format("{} GPUs", count)));
+    }
+    return place;
+  }
+
+  device::Place place_;
+  device::CurrentDevice current_;
+  device::Stream stream_;
+};
 
 // What the caller set, with defaults for what an older caller does not know. A newer caller may pass a longer structure
 // as long as what lies beyond ours is zero, which by convention means "as before".
@@ -123,7 +170,7 @@ Problem problem_of(const ConstTensorView& q, const ConstTensorView& k, const sys
 }
 
 // All tensors of a call have heads or none has.
-void require_same_rank(const DLTensor* q, std::initializer_list<std::pair<std::string_view, const DLTensor*>> others) {
+void require_same_rank(const DLTensor* q, NamedTensors others) {
   for (const auto& [name, tensor] : others) {
     const int expected = name == "lse" ? q->ndim - 1 : q->ndim;
     if (tensor->ndim != expected) {
@@ -133,24 +180,45 @@ void require_same_rank(const DLTensor* q, std::initializer_list<std::pair<std::s
   }
 }
 
-const Rung& choose(const Problem& problem, Direction direction, const syslab_attention_options& options) {
-  const auto reason_against = [&](const Rung& rung) -> std::optional<std::string> {
-    if (rung.device != device::Kind::cpu) return "'" + rung.name + "' does not run on the CPU";
-    if (options.deterministic != 0 && !rung.deterministic) return "'" + rung.name + "' is not deterministic";
-    return rung.supports(problem, direction);
-  };
+std::string compute_capability(int sm) { return fmt::format("{}.{}", sm / 10, sm % 10); }
+
+std::optional<std::string> reason_against(const Rung& rung, const Problem& problem, Direction direction,
+                                          const syslab_attention_options& options, device::Place place) {
+  if (rung.device != place.kind) {
+    return fmt::format("'{}' runs on {}, the tensors lie on {}", rung.name,
+                       rung.device == device::Kind::cpu ? "the CPU" : "a GPU", to_string(place));
+  }
+  if (!rung.unavailable.empty()) return fmt::format("'{}' {}", rung.name, rung.unavailable);
+  if (rung.minimum_sm > 0) {
+    const device::DeviceProperties found = device::properties(place);
+    if (found.sm < rung.minimum_sm) {
+      return fmt::format("'{}' needs compute capability {}, {} ({}) has {}", rung.name,
+                         compute_capability(rung.minimum_sm), to_string(place), found.name,
+                         compute_capability(found.sm));
+    }
+  }
+  if (options.deterministic != 0 && !rung.deterministic) return "'" + rung.name + "' is not deterministic";
+  return rung.supports(problem, direction);
+}
+
+const Rung& choose(const Problem& problem, Direction direction, const syslab_attention_options& options,
+                   device::Place place) {
   if (options.implementation != nullptr) {
     const Rung& rung = attention::find_rung(options.implementation);
-    if (const auto reason = reason_against(rung)) throw Error(ErrorKind::usage, *reason);
+    if (const auto reason = reason_against(rung, problem, direction, options, place)) {
+      throw Error(ErrorKind::usage, *reason);
+    }
     return rung;
   }
-  const Rung& best = attention::dispatch(problem, direction, device::Kind::cpu);
-  if (!reason_against(best)) return best;
+  std::string reasons;
   const std::span<const Rung> rungs = attention::ladder();
   for (auto rung = rungs.rbegin(); rung != rungs.rend(); ++rung) {
-    if (!reason_against(*rung)) return *rung;
+    const auto reason = reason_against(*rung, problem, direction, options, place);
+    if (!reason) return *rung;
+    if (rung->device == place.kind) reasons += "\n  " + *reason;
   }
-  throw Error(ErrorKind::usage, fmt::format("no deterministic implementation takes {}", to_string(problem)));
+  throw Error(ErrorKind::usage,
+              fmt::format("no implementation takes {} on {}:{}", to_string(problem), to_string(place), reasons));
 }
 
 ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Direction direction,
@@ -181,13 +249,14 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
                              const syslab_attention_options* given, void* stream) {
   return guarded("syslab_attention_forward", [&] {
     const syslab_attention_options options = read_options(given);
+    const Site site({{"q", q}, {"k", k}, {"v", v}, {"out", out}, {"lse", lse}}, stream);
     const attention::ForwardArgs args{read_matrix("q", q), read_matrix("k", k), read_matrix("v", v),
                                       read_matrix("out", out), read_lse(lse)};
     require_same_rank(q, {{"k", k}, {"v", v}, {"out", out}, {"lse", lse}});
     const Problem problem = problem_of(args.q, args.k, options);
     attention::validate(problem, args);
-    const Rung& rung = choose(problem, Direction::forward, options);
-    rung.forward(problem, args, workspace_for(rung, problem, Direction::forward, options), {device::Kind::cpu, stream});
+    const Rung& rung = choose(problem, Direction::forward, options, site.place());
+    rung.forward(problem, args, workspace_for(rung, problem, Direction::forward, options), site.stream());
   });
 }
 
@@ -196,6 +265,9 @@ int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTens
                               const syslab_attention_options* given, void* stream) {
   return guarded("syslab_attention_backward", [&] {
     const syslab_attention_options options = read_options(given);
+    const Site site(
+        {{"q", q}, {"k", k}, {"v", v}, {"out", out}, {"lse", lse}, {"dout", dout}, {"dq", dq}, {"dk", dk}, {"dv", dv}},
+        stream);
     const attention::BackwardArgs args{read_matrix("q", q),     read_matrix("k", k),   read_matrix("v", v),
                                        read_matrix("out", out), read_lse(lse),         read_matrix("dout", dout),
                                        read_matrix("dq", dq),   read_matrix("dk", dk), read_matrix("dv", dv)};
@@ -203,9 +275,8 @@ int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTens
         q, {{"k", k}, {"v", v}, {"out", out}, {"lse", lse}, {"dout", dout}, {"dq", dq}, {"dk", dk}, {"dv", dv}});
     const Problem problem = problem_of(args.q, args.k, options);
     attention::validate(problem, args);
-    const Rung& rung = choose(problem, Direction::backward, options);
-    rung.backward(problem, args, workspace_for(rung, problem, Direction::backward, options),
-                  {device::Kind::cpu, stream});
+    const Rung& rung = choose(problem, Direction::backward, options, site.place());
+    rung.backward(problem, args, workspace_for(rung, problem, Direction::backward, options), site.stream());
   });
 }
 
@@ -215,6 +286,7 @@ int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTen
     if (bytes == nullptr) throw Error(ErrorKind::usage, "bytes is NULL; it takes the answer");
     *bytes = 0;
     const syslab_attention_options options = read_options(given);
+    const Site site({{"q", q}, {"k", k}, {"v", v}}, nullptr);
     const ConstTensorView q_view = read_matrix("q", q, Memory::unused), k_view = read_matrix("k", k, Memory::unused);
     const ConstTensorView v_view = read_matrix("v", v, Memory::unused);
     require_same_rank(q, {{"k", k}, {"v", v}});
@@ -228,7 +300,7 @@ int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTen
       }
     }
     const Direction direction = backward != 0 ? Direction::backward : Direction::forward;
-    *bytes = choose(problem, direction, options).workspace_bytes(problem, direction);
+    *bytes = choose(problem, direction, options, site.place()).workspace_bytes(problem, direction);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 namespace syslab::capi {
@@ -12,16 +13,13 @@ namespace {
   throw Error(ErrorKind::usage, fmt::format("{} {}", name, what));
 }
 
-void require_host(std::string_view name, const DLDevice& device) {
+device::Place place_of_tensor(std::string_view name, const DLDevice& device) {
   // Pinned memory is the host's: its device type only says how it was allocated.
-  if (device.device_type == kDLCPU || device.device_type == kDLCUDAHost) return;
+  if (device.device_type == kDLCPU || device.device_type == kDLCUDAHost) return {};
   if (device.device_type == kDLCUDA || device.device_type == kDLCUDAManaged) {
-    refuse(name,
-           fmt::format("is on CUDA device {}: this version computes on the CPU only, CUDA comes with a later one; "
-                       "pass a copy in host memory",
-                       device.device_id));
+    return {device::Kind::cuda, device.device_id};
   }
-  refuse(name, fmt::format("is on a device of DLPack type {}; pass host memory (type 1)",
+  refuse(name, fmt::format("is on a device of DLPack type {}; pass host memory (type 1) or CUDA memory (type 2)",
                            static_cast<int>(device.device_type)));
 }
 
@@ -38,7 +36,6 @@ DType dtype_of_tensor(std::string_view name, const DLDataType& dtype) {
 // The tensor as it stands: rank, dtype, memory and strides checked; `layout` says what ranks mean.
 TensorView read(std::string_view name, const DLTensor* tensor, int low_rank, std::string_view layout, Memory memory) {
   if (tensor == nullptr) refuse(name, "is NULL; it is needed");
-  require_host(name, tensor->device);
   const DType dtype = dtype_of_tensor(name, tensor->dtype);
   if (tensor->ndim != low_rank && tensor->ndim != low_rank + 1) {
     refuse(name, fmt::format("has {} dimensions; it must be {}", tensor->ndim, layout));
@@ -77,6 +74,20 @@ TensorView with_heads(const TensorView& view, int full_rank) {
 
 }  // namespace
 
+device::Place common_place(std::initializer_list<std::pair<std::string_view, const DLTensor*>> tensors) {
+  std::optional<device::Place> common;
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor == nullptr) refuse(name, "is NULL; it is needed");
+    const device::Place place = place_of_tensor(name, tensor->device);
+    if (!common) common = place;
+    if (place != *common) {
+      refuse(name, fmt::format("is on {}, {} is on {}; all tensors of a call must be on one device", to_string(place),
+                               tensors.begin()->first, to_string(*common)));
+    }
+  }
+  return common.value_or(device::Place{});
+}
+
 TensorView read_matrix(std::string_view name, const DLTensor* tensor, Memory memory) {
   return with_heads(read(name, tensor, 3, "(B, S, D) or (B, H, S, D)", memory), 4);
 }
@@ -87,7 +98,7 @@ TensorView read_lse(const DLTensor* tensor) {
   return view;
 }
 
-OutgoingTensor::OutgoingTensor(const ConstTensorView& view, bool drop_heads) {
+OutgoingTensor::OutgoingTensor(const ConstTensorView& view, bool drop_heads, device::Place place) {
   int rank = 0;
   for (int dim = 0; dim < view.shape.rank(); ++dim) {
     if (drop_heads && dim == 1) continue;
@@ -96,7 +107,7 @@ OutgoingTensor::OutgoingTensor(const ConstTensorView& view, bool drop_heads) {
     ++rank;
   }
   tensor_.data = const_cast<void*>(view.data);  // DLPack has no pointer to const; the functions' signatures say it
-  tensor_.device = {kDLCPU, 0};
+  tensor_.device = {place.kind == device::Kind::cpu ? kDLCPU : kDLCUDA, place.index};
   tensor_.ndim = rank;
   const bool is_bfloat = view.dtype == DType::bf16;
   tensor_.dtype = {static_cast<std::uint8_t>(is_bfloat ? kDLBfloat : kDLFloat),

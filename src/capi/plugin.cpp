@@ -8,6 +8,7 @@
 #include "capi/dlpack_tensor.hpp"
 #include "capi/syslab.h"
 #include "core/hash.hpp"
+#include "device/stream.hpp"
 
 namespace syslab::capi {
 namespace {
@@ -100,13 +101,14 @@ struct Answer {
   std::optional<std::string> refusal;
 };
 
-Answer ask(const Functions& library, const Problem& problem, Direction direction) {
+Answer ask(const Functions& library, const Problem& problem, Direction direction, device::Kind kind) {
+  const device::Place place{kind, 0};
   const bool drop = drops_heads(problem);
   const Shape q_shape{problem.batch, problem.heads_q, problem.seq_q, problem.head_dim};
   const Shape kv_shape{problem.batch, problem.heads_kv, problem.seq_k, problem.head_dim};
-  OutgoingTensor q(ConstTensorView(nullptr, problem.dtype, q_shape), drop);
-  OutgoingTensor k(ConstTensorView(nullptr, problem.dtype, kv_shape), drop);
-  OutgoingTensor v(ConstTensorView(nullptr, problem.dtype, kv_shape), drop);
+  OutgoingTensor q(ConstTensorView(nullptr, problem.dtype, q_shape), drop, place);
+  OutgoingTensor k(ConstTensorView(nullptr, problem.dtype, kv_shape), drop, place);
+  OutgoingTensor v(ConstTensorView(nullptr, problem.dtype, kv_shape), drop, place);
   const syslab_attention_options options = options_for(problem, {});
   Answer answer;
   const int status =
@@ -118,7 +120,9 @@ Answer ask(const Functions& library, const Problem& problem, Direction direction
 void forward(const Functions& library, const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
              device::Stream stream) {
   const bool drop = drops_heads(problem);
-  OutgoingTensor q(args.q, drop), k(args.k, drop), v(args.v, drop), out(args.out, drop), lse(args.lse, drop);
+  const device::Place place = device::place_of(stream);
+  OutgoingTensor q(args.q, drop, place), k(args.k, drop, place), v(args.v, drop, place), out(args.out, drop, place),
+      lse(args.lse, drop, place);
   const syslab_attention_options options = options_for(problem, workspace);
   check_status(library, "syslab_attention_forward",
                library.forward(q.get(), k.get(), v.get(), out.get(), lse.get(), &options, stream.handle));
@@ -127,8 +131,11 @@ void forward(const Functions& library, const Problem& problem, const ForwardArgs
 void backward(const Functions& library, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
               device::Stream stream) {
   const bool drop = drops_heads(problem);
-  OutgoingTensor q(args.q, drop), k(args.k, drop), v(args.v, drop), out(args.out, drop), lse(args.lse, drop);
-  OutgoingTensor dout(args.dout, drop), dq(args.dq, drop), dk(args.dk, drop), dv(args.dv, drop);
+  const device::Place place = device::place_of(stream);
+  OutgoingTensor q(args.q, drop, place), k(args.k, drop, place), v(args.v, drop, place), out(args.out, drop, place),
+      lse(args.lse, drop, place);
+  OutgoingTensor dout(args.dout, drop, place), dq(args.dq, drop, place), dk(args.dk, drop, place),
+      dv(args.dv, drop, place);
   const syslab_attention_options options = options_for(problem, workspace);
   check_status(library, "syslab_attention_backward",
                library.backward(q.get(), k.get(), v.get(), out.get(), lse.get(), dout.get(), dq.get(), dk.get(),
@@ -137,19 +144,21 @@ void backward(const Functions& library, const Problem& problem, const BackwardAr
 
 }  // namespace
 
-attention::Rung load_attention_plugin(const std::string& name, const std::filesystem::path& library) {
+attention::Rung load_attention_plugin(const std::string& name, const std::filesystem::path& library,
+                                      device::Kind kind) {
   const auto functions = std::make_shared<const Functions>(open_functions(name, library));
   attention::Rung rung;
   rung.name = name;
   rung.teaches = "somebody's library: " + library.filename().string();
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.language = "C";
+  rung.device = kind;
   rung.digest = sha256_hex_of_file(library);
-  rung.supports = [functions](const Problem& problem, Direction direction) {
-    return ask(*functions, problem, direction).refusal;
+  rung.supports = [functions, kind](const Problem& problem, Direction direction) {
+    return ask(*functions, problem, direction, kind).refusal;
   };
-  rung.workspace_bytes = [functions](const Problem& problem, Direction direction) {
-    return ask(*functions, problem, direction).bytes;
+  rung.workspace_bytes = [functions, kind](const Problem& problem, Direction direction) {
+    return ask(*functions, problem, direction, kind).bytes;
   };
   rung.forward = [functions](const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
                              device::Stream stream) { forward(*functions, problem, args, workspace, stream); };

@@ -36,6 +36,11 @@ struct Call {
     q.randomize(1), k.randomize(2), v.randomize(3), dout.randomize(4);
   }
 
+  // What a caller would say of memory there; nobody may look at it.
+  void everything_on(DLDevice device) {
+    for (CTensor* one : {&q, &k, &v, &out, &lse, &dout, &dq, &dk, &dv}) one->tensor.device = device;
+  }
+
   int forward(const syslab_attention_options* options = nullptr) {
     return syslab_attention_forward(q.get(), k.get(), v.get(), out.get(), lse.get(), options, nullptr);
   }
@@ -256,7 +261,8 @@ TEST(CInterface, ImpossibleTensorsAreRefusedByName) {
   const auto expect = [](const std::string& message, const std::string& part) {
     EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
   };
-  expect(refusal([](Call& c) { c.q.tensor.device = {kDLCUDA, 3}; }), "q is on CUDA device 3");
+  expect(refusal([](Call& c) { c.q.tensor.device = {kDLCUDA, 3}; }), "k is on the CPU, q is on GPU 3");
+  expect(refusal([](Call& c) { c.everything_on({kDLCUDA, 99}); }), "the tensors lie on GPU 99");
   expect(refusal([](Call& c) { c.k.tensor.device = {kDLMetal, 0}; }), "k is on a device of DLPack type 8");
   expect(refusal([](Call& c) { c.v.tensor.dtype = {kDLFloat, 64, 1}; }), "v has DLPack type code 2, 64 bits");
   expect(refusal([](Call& c) { c.v.tensor.dtype = {kDLFloat, 32, 4}; }), "4 lanes");

@@ -1,8 +1,9 @@
-"""The hand-out's attention tests on the CPU, in our words, through tools/python/syslab_torch.py and libsyslab.so.
+"""The hand-out's attention tests, in our words, through tools/python/syslab_torch.py and libsyslab.so: on the CPU, and on
+the GPU where torch sees one.
 
 Shapes, order of drawing, seed and tolerances are those of the official tests: (4, 128, 64), fp32, seed 0, q then k then v
 then dO, 1e-2. The official ones call the CPU implementation without a mask; here it is called with one, too. More follows
-that the course does not ask. Exits 77 where torch cannot be imported.
+that the course does not ask. Exits 77 where torch cannot be imported. `--device cuda` insists on a GPU.
 """
 import math
 import pathlib
@@ -39,6 +40,12 @@ def expected(q, k, v, causal):
 
 def gradients(outputs, inputs, do):
     return torch.autograd.grad(outputs, inputs, do)
+
+
+def check_library_has_the_device():
+    """Small and plain: what fails here fails everywhere."""
+    q = torch.zeros(1, 16, 16)
+    assert FlashAttention.apply(q, q, q).device == q.device
 
 
 def check_forward(causal):
@@ -144,6 +151,7 @@ def check_refusals_are_exceptions_with_reasons():
 def main():
     print(f"torch {torch.__version__}, {syslab_torch.LIBRARY._name}")
     checks = [
+        ("the library has the device", check_library_has_the_device),
         ("forward is attention and saves one L", lambda: check_forward(False)),
         ("forward, causal", lambda: check_forward(True)),
         ("backward gives dq, dk, dv", lambda: check_backward(False)),
@@ -156,15 +164,19 @@ def main():
         ("values whose sign memory does not hold", check_values_whose_sign_memory_does_not_hold),
         ("refusals are exceptions with reasons", check_refusals_are_exceptions_with_reasons),
     ]
+    devices = sys.argv[2:] if sys.argv[1:2] == ["--device"] else ["cpu"] + ["cuda"] * torch.cuda.is_available()
     failed = 0
-    for name, check in checks:
-        try:
-            check()
-            print(f"pass: {name}")
-        except Exception as error:  # each check reports, the rest still runs
-            failed += 1
-            print(f"FAIL: {name}: {type(error).__name__}: {error}")
-    print(f"{len(checks) - failed} passed, {failed} failed")
+    for device in devices:
+        if device != "cpu":
+            torch.set_default_device(device)  # tensors are drawn there, as the official tests draw them
+        for name, check in checks:
+            try:
+                check()
+                print(f"pass: {device}: {name}")
+            except Exception as error:  # each check reports, the rest still runs
+                failed += 1
+                print(f"FAIL: {device}: {name}: {type(error).__name__}: {error}")
+    print(f"{len(checks) * len(devices) - failed} passed, {failed} failed, on {' and '.join(devices)}")
     return 1 if failed else 0
 
 

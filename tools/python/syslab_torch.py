@@ -3,11 +3,12 @@
     from syslab_torch import FlashAttention
     o = FlashAttention.apply(q, k, v, True)        # (batch, n, d) or (batch, heads, n, d); True: causal
     o.backward(do)
+    o = FlashAttention.apply(q, k, v, True, "flash_mma")   # by this implementation, not the library's choice
 
 L (the log-sum-exp of each row), Q, K, V and O are saved for the backward pass, so o.grad_fn.saved_tensors holds exactly
 one tensor of shape (batch, n_queries). fp32, fp16 and bf16; any strides; fewer key/value heads than query heads are
-allowed if they divide them. Tensors go to the library as they lie in memory, without a copy, unless their last dimension
-is strided.
+allowed if they divide them. On the CPU or on a GPU, where work is queued on torch's current stream and nothing waits.
+Tensors go to the library as they lie in memory, without a copy, unless their last dimension is strided.
 
 The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of the checkout that this file stands in; the
 one that was installed or bundled with this file; the one that the system's loader finds. Needs torch 1.13 or newer and
@@ -113,9 +114,10 @@ def as_dlpack(tensor):
     return view
 
 
-def call(function, tensors, is_causal):
+def call(function, tensors, is_causal, implementation=None):
     """Calls the library on the current stream; what it refuses becomes the exception that fits."""
     options = Options(struct_size=ctypes.sizeof(Options), causal=1 if is_causal else 0)
+    options.implementation = implementation.encode() if implementation else None
     stream = torch.cuda.current_stream(tensors[0].device).cuda_stream if tensors[0].is_cuda else None
     status = getattr(LIBRARY, function)(*[ctypes.byref(as_dlpack(t)) for t in tensors], ctypes.byref(options), stream)
     if status != 0:
@@ -131,10 +133,11 @@ def unit_last_stride(tensor):
 
 
 class FlashAttention(torch.autograd.Function):
-    """FlashAttention.apply(q, k, v, is_causal=False) -> o. Causal: query i sees keys 0 … i."""
+    """FlashAttention.apply(q, k, v, is_causal=False, implementation=None) -> o. Causal: query i sees keys 0 … i. Without a
+    name the library chooses."""
 
     @staticmethod
-    def forward(ctx, q, k, v, is_causal=False):
+    def forward(ctx, q, k, v, is_causal=False, implementation=None):
         for name, tensor in (("q", q), ("k", k), ("v", v)):
             if tensor.dim() not in (3, 4) or tensor.dim() != q.dim():
                 raise ValueError(f"{name} has shape {tuple(tensor.shape)}; q, k and v are all (batch, n, d) or all (batch, heads, n, d)")
@@ -143,9 +146,9 @@ class FlashAttention(torch.autograd.Function):
         q, k, v = unit_last_stride(q), unit_last_stride(k), unit_last_stride(v)
         o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
         lse = torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
-        call("syslab_attention_forward", (q, k, v, o, lse), is_causal)
+        call("syslab_attention_forward", (q, k, v, o, lse), is_causal, implementation)
         ctx.save_for_backward(lse, q, k, v, o)
-        ctx.is_causal = is_causal
+        ctx.is_causal, ctx.implementation = is_causal, implementation
         return o
 
     @staticmethod
@@ -154,5 +157,5 @@ class FlashAttention(torch.autograd.Function):
         lse, q, k, v, o = ctx.saved_tensors
         do = unit_last_stride(do)
         dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
-        call("syslab_attention_backward", (q, k, v, o, lse, do, dq, dk, dv), ctx.is_causal)
-        return dq, dk, dv, None
+        call("syslab_attention_backward", (q, k, v, o, lse, do, dq, dk, dv), ctx.is_causal, ctx.implementation)
+        return dq, dk, dv, None, None

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "attention_fixture.hpp"
+#include "tests/ops/host_rungs.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -36,7 +37,7 @@ TEST(Autograd, KeepsAndHoldsTheMatricesThatItsTableSays) {
 
 // Bytes around what the rung was lent must stay as they were, and two passes on lent memory give what as_rung gives.
 TEST(Autograd, StaysInsideWhatItAsksFor) {
-  for (const AutogradRung& rung : autograd_ladder()) {
+  for (const AutogradRung& rung : ops::host_rungs(autograd_ladder())) {
     for (const DType dtype : {DType::f32, DType::bf16}) {
       Problem problem{.heads_q = 4, .heads_kv = 2, .seq_q = 37, .seq_k = 53, .head_dim = 9, .mask = Mask::top_left};
       problem.dtype = dtype;

@@ -5,6 +5,7 @@
 
 #include "attention_fixture.hpp"
 #include "ops/attention/params.hpp"
+#include "tests/ops/host_rungs.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -40,7 +41,7 @@ std::vector<std::string> names(const std::vector<TensorSpec>& specs) {
 }
 
 TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
-  for (const AutogradRung& rung : autograd_ladder()) {
+  for (const AutogradRung& rung : ops::host_rungs(autograd_ladder())) {
     const std::string& name = rung.name;
     for (const DType dtype : {DType::f32, DType::bf16}) {
       for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
@@ -96,7 +97,7 @@ TEST(AttentionOperation, BackwardReadsWhatItsOwnForwardPassKeptOfTheSameInputs) 
 // What is taken while a pass is prepared and run, as an account of buffers sees it, beyond its inputs and outputs.
 TEST(AttentionOperation, TakesNoMoreMemoryThanIsPredicted) {
   const Problem problem{.batch = 2, .seq_q = 128, .seq_k = 128, .head_dim = 4};
-  for (const AutogradRung& rung : autograd_ladder()) {
+  for (const AutogradRung& rung : ops::host_rungs(autograd_ladder())) {
     for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
       const ops::Operation operation = attention::operation(problem, phase, rung, 5);
       device::MemoryLog& log = device::MemoryLog::global();

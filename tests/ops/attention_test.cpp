@@ -200,7 +200,8 @@ TEST(AttentionLadder, HasUniqueNamesAndSaysWhatEachRungTeaches) {
     EXPECT_EQ(&find_rung(rung.name), &rung);
     if (!rung.unavailable.empty()) continue;  // in this build it is a name and a reason
     EXPECT_TRUE(rung.forward && rung.backward && rung.supports && rung.workspace_bytes);
-    for (const DType dtype : rung.dtypes) EXPECT_EQ(rung.supports({.dtype = dtype}, Direction::forward), std::nullopt);
+    for (const DType dtype : rung.dtypes)
+      EXPECT_EQ(rung.supports({.head_dim = 64, .dtype = dtype}, Direction::forward), std::nullopt);
   }
 }
 

@@ -43,7 +43,7 @@ Rung reference_rung() {
 }
 
 std::span<const Rung> ladder() {
-  static const std::array<Rung, 3> rungs{reference_rung(), naive_rung(), flash_tiled_rung()};
+  static const std::array<Rung, 4> rungs{reference_rung(), naive_rung(), flash_tiled_rung(), flash_mma_rung()};
   return rungs;
 }
 

@@ -1,0 +1,148 @@
+#include "ops/attention/flash_mma.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <numbers>
+
+#include "device/buffer.hpp"
+#include "device/launch.hpp"
+#include "device/properties.hpp"
+#include "device/stream.hpp"
+#include "ops/attention/flash_mma_kernels.hpp"
+#include "ops/attention/flash_mma_plan.hpp"
+
+namespace syslab::attention {
+
+namespace {
+
+// Memory is planned without asking a GPU, which a parent process must not: for H100, H200 and what resembles them.
+constexpr int kTypicalMultiprocessors = 132;
+constexpr int kSm = 80;
+
+struct Gpu {
+  int sm = 0, multiprocessors = 0;
+};
+
+Gpu gpu_of(device::Place place) {
+  thread_local int known_index = -1;
+  thread_local Gpu known;
+  if (known_index != place.index) {
+    const device::DeviceProperties properties = device::properties(place);
+    known = {properties.sm, properties.multiprocessors};
+    known_index = place.index;
+  }
+  return known;
+}
+
+// Planning simulates the grid: worth keeping for the next call, which mostly has the same problem.
+const ForwardPlan& planned(const Problem& problem, int multiprocessors) {
+  struct Kept {
+    Problem problem;
+    int multiprocessors = 0;
+    ForwardPlan plan;
+  };
+  thread_local std::array<Kept, 8> kept;
+  thread_local std::size_t next = 0;
+  for (const Kept& one : kept) {
+    if (one.multiprocessors == multiprocessors && one.problem == problem) return one.plan;
+  }
+  Kept& one = kept[next];
+  next = (next + 1) % kept.size();
+  one = {problem, multiprocessors, plan_forward(problem, multiprocessors)};
+  return one.plan;
+}
+
+flash::RowStrides strides_of(const ConstTensorView& view) { return {view.stride(0), view.stride(1), view.stride(2)}; }
+
+}  // namespace
+
+void require_aligned_rows(std::string_view operation, std::string_view name, const ConstTensorView& view) {
+  const auto address = reinterpret_cast<std::uintptr_t>(view.data);
+  if (address % 16 != 0) {
+    throw Error(ErrorKind::usage, fmt::format("{}: {} begins at address {:#x}, which is not a multiple of 16: make a "
+                                              "contiguous copy, or use rung naive_cuda",
+                                              operation, name, address));
+  }
+  const auto per_16_bytes = static_cast<std::int64_t>(16 / size_of(view.dtype));
+  for (int dim = 0; dim < 3; ++dim) {
+    if (view.size(dim) > 1 && view.stride(dim) % per_16_bytes != 0) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("{}: {} has stride {} in dimension {}; rows must begin at multiples of 16 bytes, {} "
+                              "elements: make a contiguous copy, or use rung naive_cuda",
+                              operation, name, view.stride(dim), dim, per_16_bytes));
+    }
+  }
+}
+
+std::size_t flash_mma_forward_workspace(const Problem& problem) {
+  const std::size_t bytes = partial_bytes(problem, planned(problem, kTypicalMultiprocessors));
+  return bytes == 0 ? 0 : bytes + 15;  // to align them
+}
+
+void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
+                       device::Stream stream) {
+  constexpr std::string_view kName = "flash_mma forward";
+  require_aligned_rows(kName, "q", args.q);
+  require_aligned_rows(kName, "k", args.k);
+  require_aligned_rows(kName, "v", args.v);
+  require_aligned_rows(kName, "out", args.out);
+  const device::Place place = device::place_of(stream);
+  if (place.kind != device::Kind::cuda) {
+    throw Error(ErrorKind::usage, fmt::format("{} runs on a GPU; the stream it was given is the CPU's", kName));
+  }
+  const Gpu gpu = gpu_of(place);
+  if (gpu.sm < kSm) {
+    throw Error(ErrorKind::device, fmt::format("{} needs a GPU of compute capability {}.{} or later; GPU {} has {}.{}: "
+                                               "use rung naive_cuda",
+                                               kName, kSm / 10, kSm % 10, place.index, gpu.sm / 10, gpu.sm % 10));
+  }
+  const device::CurrentDevice current(place);
+  const ForwardPlan& plan = planned(problem, gpu.multiprocessors);
+  const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(plan.tile)];
+
+  flash::ForwardParams params;
+  params.q = args.q.data;
+  params.k = args.k.data;
+  params.v = args.v.data;
+  params.out = args.out.data;
+  params.lse = args.lse.as<float>();
+  params.q_stride = strides_of(args.q);
+  params.k_stride = strides_of(args.k);
+  params.v_stride = strides_of(args.v);
+  params.out_stride = strides_of(args.out);
+  params.lse_stride = strides_of(args.lse);
+  params.seq_q = static_cast<int>(problem.seq_q);
+  params.seq_k = static_cast<int>(problem.seq_k);
+  params.head_dim = static_cast<int>(problem.head_dim);
+  params.heads = static_cast<int>(problem.batch * problem.heads_q);
+  params.heads_q = static_cast<int>(problem.heads_q);
+  params.heads_of_kv = static_cast<int>(problem.heads_q / problem.heads_kv);
+  params.shift = problem.mask == Mask::none       ? params.seq_k
+                 : problem.mask == Mask::top_left ? 0
+                                                  : params.seq_k - params.seq_q;
+  params.row_blocks = static_cast<int>(plan.row_blocks);
+  params.splits = static_cast<int>(plan.splits);
+  params.keys_of_split = static_cast<int>(plan.keys_of_split);
+  params.scale_log2 = problem.effective_scale() * std::numbers::log2e_v<float>;
+
+  device::Buffer own;
+  if (const std::size_t bytes = partial_bytes(problem, plan); bytes > 0) {
+    void* data = workspace.data;
+    std::size_t space = workspace.bytes;
+    if (data == nullptr || std::align(16, bytes, data, space) == nullptr) {
+      own = device::Buffer(bytes, "flash_mma workspace", stream, device::MemoryCategory::workspace);
+      data = own.data();
+    }
+    params.partial_out = static_cast<float*>(data);
+    params.partial_lse = params.partial_out + plan.splits * params.heads * problem.seq_q * problem.head_dim;
+  }
+  const auto launch = shape.head_dim == 32    ? flash::launch_forward_32
+                      : shape.head_dim == 64  ? flash::launch_forward_64
+                      : shape.head_dim == 128 ? flash::launch_forward_128
+                                              : flash::launch_forward_256;
+  launch(plan.tile, problem.dtype, params, stream);
+  if (plan.splits > 1) flash::launch_combine(shape.rows(), problem.dtype, params, stream);
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,48 @@
+// `flash_mma`: the rung in front of the kernels, and what it refuses.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "ops/attention/flash_mma.hpp"
+#include "ops/attention/rungs.hpp"
+#include "ops/cuda_rung.hpp"
+
+namespace syslab::attention {
+
+std::optional<std::string> flash_mma_refusal(const Problem& problem) {
+  if (auto reason = refuse_dtype({DType::bf16, DType::f16}, problem)) return reason;
+  if (problem.head_dim % 8 != 0 || problem.head_dim < 16 || problem.head_dim > 256) {
+    return fmt::format("takes a head_dim that is a multiple of 8 from 16 to 256, not {}", problem.head_dim);
+  }
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() / 4;
+  if (problem.seq_q > kMost || problem.seq_k > kMost) return fmt::format("takes sequences of at most {}", kMost);
+  const std::int64_t blocks = problem.batch * problem.heads_q * ((problem.seq_q + 63) / 64);
+  if (blocks > kMost) return fmt::format("takes at most {} tiles of 64 rows, not {}", kMost, blocks);
+  return std::nullopt;
+}
+
+Rung flash_mma_rung() {
+  Rung rung;
+  rung.name = "flash_mma";
+  rung.teaches = "FlashAttention-2 on tensor cores: fragments in registers, copies under way behind the products";
+  rung.dtypes = {DType::bf16, DType::f16};
+  rung.device = device::Kind::cuda;
+  rung.minimum_sm = 80;
+  rung.supports = [](const Problem& problem, Direction direction) -> std::optional<std::string> {
+    if (auto reason = flash_mma_refusal(problem)) return reason;
+    if (direction == Direction::backward) return "has a forward pass only";
+    return std::nullopt;
+  };
+  if constexpr (ops::kBuiltWithCuda) {
+    rung.workspace_bytes = [](const Problem& problem, Direction) { return flash_mma_forward_workspace(problem); };
+    rung.forward = flash_mma_forward;
+    rung.backward = [](const Problem& problem, const BackwardArgs&, ops::Workspace, device::Stream) {
+      throw Error(ErrorKind::usage, fmt::format("flash_mma has a forward pass only: {}", to_string(problem)));
+    };
+    return rung;
+  } else {
+    return ops::without_cuda(rung);
+  }
+}
+
+}  // namespace syslab::attention

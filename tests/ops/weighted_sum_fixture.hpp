@@ -1,10 +1,13 @@
 // Tensors of a weighted sum in any dtype, with their exact values in double beside them.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
 
+#include "ops/weighted_sum/oracle.hpp"
 #include "ops/weighted_sum/weighted_sum.hpp"
 
 namespace syslab::weighted_sum {
@@ -77,5 +80,24 @@ struct Instance {
     rung.backward(problem, backward_args(), workspace, {});
   }
 };
+
+// Largest error ÷ bound over all elements of one output.
+inline double worst_ratio(const Tensor& found, const Expected& expected) {
+  const std::vector<double> values = found.values();
+  double worst = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double ratio = std::abs(values[i] - expected.value[i]) / expected.tolerance[i];
+    worst = std::isnan(ratio) ? INFINITY : std::max(worst, ratio);
+  }
+  return worst;
+}
+
+inline double worst_ratio(Instance& found) {
+  const ForwardArgs forward = found.forward_args();
+  const BackwardArgs backward = found.backward_args();
+  const Expected y = forward_oracle(found.problem, forward.x, forward.w);
+  const BackwardOracle gradients = backward_oracle(found.problem, backward.x, backward.w, backward.dy);
+  return std::max({worst_ratio(found.y, y), worst_ratio(found.dx, gradients.dx), worst_ratio(found.dw, gradients.dw)});
+}
 
 }  // namespace syslab::weighted_sum

@@ -5,7 +5,6 @@
 #include "device/buffer.hpp"
 #include "ops/kept_workspace.hpp"
 #include "ops/weighted_sum/foreign.hpp"
-#include "ops/weighted_sum/oracle.hpp"
 #include "tests/ops/host_rungs.hpp"
 #include "tests/ops/weighted_sum_fixture.hpp"
 
@@ -13,25 +12,6 @@ namespace syslab::weighted_sum {
 namespace {
 
 const std::vector<DType> kHostDtypes = {DType::f32, DType::f16, DType::bf16};
-
-// Largest error ÷ bound over all elements of one output.
-double worst_ratio(const Tensor& found, const Expected& expected) {
-  const std::vector<double> values = found.values();
-  double worst = 0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const double ratio = std::abs(values[i] - expected.value[i]) / expected.tolerance[i];
-    worst = std::isnan(ratio) ? INFINITY : std::max(worst, ratio);
-  }
-  return worst;
-}
-
-double worst_ratio(Instance& found) {
-  const ForwardArgs forward = found.forward_args();
-  const BackwardArgs backward = found.backward_args();
-  const Expected y = forward_oracle(found.problem, forward.x, forward.w);
-  const BackwardOracle gradients = backward_oracle(found.problem, backward.x, backward.w, backward.dy);
-  return std::max({worst_ratio(found.y, y), worst_ratio(found.dx, gradients.dx), worst_ratio(found.dw, gradients.dw)});
-}
 
 TEST(WeightedSum, ReferenceGivesTheFormulasByHand) {
   Instance instance({2, 3, DType::f64});

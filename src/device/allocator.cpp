@@ -91,8 +91,7 @@ void* CachingAllocator::allocate(std::size_t bytes, std::string_view tag, Stream
   return block->data;
 }
 
-// The smallest block that fits, taken out of its pool. A large block is not cut up for a request that would waste most
-// of what cutting leaves: such remainders stay usable, so any that fits will do.
+// The smallest block that fits, taken out of its pool.
 CachingAllocator::Block* CachingAllocator::find(std::size_t bytes, bool small, void* stream) {
   const auto pool = free_.find({stream, small});
   if (pool == free_.end()) return nullptr;

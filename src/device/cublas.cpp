@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -43,11 +44,26 @@ void on_host(const Gemm& g, const Product& product) {
   }
 }
 
+template <typename T>
+void finish_on_host(const Gemm& g, const Epilogue& epilogue) {
+  const T root = static_cast<T>(0.7978845608028654);  // √(2/π)
+  const auto* bias = static_cast<const T*>(epilogue.bias);
+  for (std::int64_t i = 0; i < g.batch * g.m; ++i) {
+    T* row = static_cast<T*>(g.c.data) + i / g.m * g.c.batch_stride + i % g.m * g.c.row_stride;
+    for (std::int64_t j = 0; j < g.n; ++j) {
+      T x = bias == nullptr ? row[j] : row[j] + bias[j];
+      if (epilogue.gelu) x = x / 2 * (1 + std::tanh(root * (x + static_cast<T>(0.044715) * x * x * x)));
+      row[j] = x;
+    }
+  }
+}
+
 // One engine a thread and stream; a handle costs milliseconds to make. A stream's number may come again on another GPU.
-CublasEngine& engine_of(Stream stream) {
-  thread_local std::map<std::pair<int, void*>, std::unique_ptr<CublasEngine>> engines;
-  std::unique_ptr<CublasEngine>& engine = engines[{place_of(stream).index, stream.handle}];
-  if (engine == nullptr) engine = make_cublas_engine(stream);
+template <typename Engine, typename Make>
+Engine& engine_of(Stream stream, const Make& make) {
+  thread_local std::map<std::pair<int, void*>, std::unique_ptr<Engine>> engines;
+  std::unique_ptr<Engine>& engine = engines[{place_of(stream).index, stream.handle}];
+  if (engine == nullptr) engine = make(stream);
   return *engine;
 }
 
@@ -58,7 +74,7 @@ void gemm(const Gemm& g, Stream stream) {
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
   if (stream.kind == Kind::cuda) {
     const CurrentDevice current(stream);
-    return engine_of(stream).gemm(g);
+    return engine_of<CublasEngine>(stream, make_cublas_engine).gemm(g);
   }
   if (g.c.dtype == DType::f64) {
     on_host<double>(g, [](auto... arguments) { dgemm(arguments...); });
@@ -67,6 +83,21 @@ void gemm(const Gemm& g, Stream stream) {
   } else {
     throw Error(ErrorKind::usage, fmt::format("matrix product: the host has none of {} operands; convert them to fp32",
                                               to_string(g.a.dtype)));
+  }
+}
+
+void gemm_with_epilogue(const Gemm& g, const Epilogue& epilogue, Stream stream) {
+  validate(g);
+  if (g.m == 0 || g.n == 0 || g.batch == 0) return;
+  if (stream.kind == Kind::cuda) {
+    const CurrentDevice current(stream);
+    return engine_of<CublasLtEngine>(stream, make_cublaslt_engine).gemm(g, epilogue);
+  }
+  gemm(g, stream);
+  if (g.c.dtype == DType::f64) {
+    finish_on_host<double>(g, epilogue);
+  } else {
+    finish_on_host<float>(g, epilogue);
   }
 }
 

@@ -44,6 +44,16 @@ struct Gemm {
 // has no product for, Error(device) where the library is missing or refuses.
 void gemm(const Gemm& gemm, Stream stream);
 
+// What may follow a product before it is stored.
+struct Epilogue {
+  const void* bias = nullptr;  // n values of C's dtype, added to every row; null: none
+  bool gelu = false;           // after the bias: x/2 · (1 + tanh(√(2/π)·(x + 0.044715·x³)))
+};
+
+// gemm() by cuBLASLt, which does the epilogue in the same kernel and takes the algorithm that its heuristics like best.
+// As gemm() otherwise.
+void gemm_with_epilogue(const Gemm& gemm, const Epilogue& epilogue, Stream stream);
+
 // The signature of device/blas.hpp and a stream.
 void sgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
            const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c, std::int64_t ldc,
@@ -54,6 +64,7 @@ void dgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
 
 // Opens the library if nobody did yet. Empty: it is there; else why not and the remedy.
 std::string why_no_cublas();
+std::string why_no_cublaslt();
 std::string cublas_name();  // "cuBLAS 13.1.0"; empty where it is missing
 
 }  // namespace syslab::device

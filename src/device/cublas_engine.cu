@@ -4,15 +4,12 @@
 
 #include <array>
 
-#include "core/error.hpp"
 #include "device/buffer.hpp"
-#include "device/cuda.cuh"
+#include "device/cublas_common.cuh"
 #include "device/cuda_library.hpp"
 
 namespace syslab::device {
 namespace {
-
-constexpr std::size_t kWorkspace = std::size_t{32} << 20;  // what cuBLAS's manual advises for Hopper
 
 // The newest ABI that this build knows comes first; the functions used here are the same in both.
 constexpr std::array kFiles = {
@@ -65,15 +62,7 @@ struct Functions {
 
   void check(cublasStatus_t status, const char* asked, const char* call) const {
     if (status == CUBLAS_STATUS_SUCCESS) return;
-    const std::string name = status_name(status);
-    std::string remedy = "the arguments or the GPU do not suit cuBLAS";
-    if (status == CUBLAS_STATUS_ALLOC_FAILED || status == CUBLAS_STATUS_NOT_INITIALIZED) {
-      remedy = "free GPU memory, and call once before capturing a graph";
-    } else if (status == CUBLAS_STATUS_EXECUTION_FAILED) {
-      remedy = "a kernel failed: run under compute-sanitizer";
-    }
-    throw Error(status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorKind::oom : ErrorKind::device,
-                "could not " + std::string(asked) + ": " + name + " (" + status_text(status) + "); " + remedy, call);
+    throw_blas_status(status, status_name(status), status_text(status), asked, call);
   }
 };
 
@@ -88,31 +77,16 @@ const Functions& functions_or_throw() {
   return table;
 }
 
-cudaDataType_t type_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return CUDA_R_64F;
-    case DType::f32:
-      return CUDA_R_32F;
-    case DType::f16:
-      return CUDA_R_16F;
-    case DType::bf16:
-      return CUDA_R_16BF;
-  }
-  return CUDA_R_32F;
-}
-
-cublasOperation_t operation(bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; }
-
 class Engine final : public CublasEngine {
  public:
   explicit Engine(Stream stream)
-      : table_(functions_or_throw()), workspace_(kWorkspace, "cuBLAS workspace", stream, MemoryCategory::workspace) {
+      : table_(functions_or_throw()),
+        workspace_(kBlasWorkspace, "cuBLAS workspace", stream, MemoryCategory::workspace) {
     table_.check(table_.create(&handle_), "start cuBLAS", "cublasCreate");
     try {
       // The stream first: setting it puts the workspace back to cuBLAS's own.
       table_.check(table_.set_stream(handle_, cuda_stream(stream)), "give cuBLAS its stream", "cublasSetStream");
-      table_.check(table_.set_workspace(handle_, workspace_.data(), kWorkspace), "give cuBLAS its workspace",
+      table_.check(table_.set_workspace(handle_, workspace_.data(), kBlasWorkspace), "give cuBLAS its workspace",
                    "cublasSetWorkspace");
       // Half-precision products are summed in float to the end, also where their sum is split.
       const auto mode =
@@ -134,14 +108,13 @@ class Engine final : public CublasEngine {
     const auto alpha_single = static_cast<float>(alpha), beta_single = static_cast<float>(beta);
     const void* scale = wide ? static_cast<const void*>(&alpha) : &alpha_single;
     const void* keep = wide ? static_cast<const void*>(&beta) : &beta_single;
-    cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
-    if (g.math == GemmMath::tf32 && g.a.dtype == DType::f32) compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+    const cublasComputeType_t compute = compute_type(g.a.dtype, g.c.dtype, g.math == GemmMath::tf32);
     table_.check(table_.gemm(handle_, operation(g.transpose_b), operation(g.transpose_a), static_cast<int>(g.n),
-                             static_cast<int>(g.m), static_cast<int>(g.k), scale, g.b.data, type_of(g.b.dtype),
-                             static_cast<int>(g.b.row_stride), g.b.batch_stride, g.a.data, type_of(g.a.dtype),
-                             static_cast<int>(g.a.row_stride), g.a.batch_stride, keep, g.c.data, type_of(g.c.dtype),
-                             static_cast<int>(g.c.row_stride), g.c.batch_stride, static_cast<int>(g.batch), compute,
-                             CUBLAS_GEMM_DEFAULT),
+                             static_cast<int>(g.m), static_cast<int>(g.k), scale, g.b.data, cuda_type_of(g.b.dtype),
+                             static_cast<int>(g.b.row_stride), g.b.batch_stride, g.a.data, cuda_type_of(g.a.dtype),
+                             static_cast<int>(g.a.row_stride), g.a.batch_stride, keep, g.c.data,
+                             cuda_type_of(g.c.dtype), static_cast<int>(g.c.row_stride), g.c.batch_stride,
+                             static_cast<int>(g.batch), compute, CUBLAS_GEMM_DEFAULT),
                  "multiply matrices", "cublasGemmStridedBatchedEx");
   }
 

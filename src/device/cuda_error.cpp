@@ -24,7 +24,9 @@ constexpr std::array kRemedies = {
     Remedy{"cudaErrorInvalidDeviceFunction",
            "this build has no machine code for this GPU: configure with -Dgpu_archs=<its architecture>"},
     Remedy{"cudaErrorInsufficientDriver",
-           "the driver is older than the CUDA runtime of this build: update the driver or build with an older toolkit"},
+           "there is no NVIDIA driver, or one older than the CUDA runtime of this build: `syslab doctor` says which; "
+           "install or "
+           "update the driver, or build with an older toolkit"},
     Remedy{"cudaErrorNoDevice", "there is no GPU that this process may use; CUDA_VISIBLE_DEVICES may hide it"},
     Remedy{"cudaErrorInvalidDevice", "`syslab doctor` lists the GPUs of this machine"},
     Remedy{"cudaErrorDevicesUnavailable", "another process holds the GPU for itself: wait for it, or take another GPU"},

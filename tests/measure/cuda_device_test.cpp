@@ -25,7 +25,6 @@ TEST(CudaDevice, TellsOfItsWindowsInOrderAndOnce) {
   EXPECT_GE(windows[0].elapsed, 4ms);
   EXPECT_GE(windows[1].elapsed, 1ms);
   EXPECT_GE(windows[2].elapsed, 2ms);
-  EXPECT_LT(windows[1].elapsed, windows[0].elapsed);
   EXPECT_EQ(windows[0].flags, 0);
   EXPECT_TRUE(device.collect().empty());
 }

@@ -42,6 +42,7 @@ class FakeDevice final : public Device {
     work();
     windows_.push_back({.elapsed = clock_.now() - start, .clock_hz = std::nullopt});
     if (clock_rate) windows_.back().clock_hz = clock_rate();
+    if (flags) windows_.back().flags = flags();
   }
   std::vector<Window> collect() override {
     blocks.push_back(static_cast<int>(windows_.size()));
@@ -71,7 +72,8 @@ class FakeDevice final : public Device {
 
   int block = 1;
   std::uint64_t cache = 1 << 20;
-  std::function<double()> clock_rate;  // of the window just queued
+  std::function<double()> clock_rate;   // of the window just queued
+  std::function<std::int64_t()> flags;  // the same
   bool captures = false, capturable = true;
   Nanoseconds flush_cost{};
   std::vector<int> blocks;  // windows of each collect()

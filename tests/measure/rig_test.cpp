@@ -113,6 +113,18 @@ TEST(Rig, FlagsSamplesOfASlowClockAndKeepsThem) {
   EXPECT_EQ(std::count(samples.flags.begin(), samples.flags.end(), kSlowClock), 4);
 }
 
+TEST(Rig, KeepsTheFlagsOfItsWindowsBesideItsOwn) {
+  FakeLab fake;
+  fake.duration = [](int) { return milliseconds(1); };
+  int window = 0, flagged = 0;
+  fake.device.clock_rate = [&] { return ++window % 5 == 0 ? 1.90e9 : 2.0e9; };
+  fake.device.flags = [&] { return ++flagged % 5 == 0 ? kPowerCapped : 0; };
+  const Samples samples = fake.take();
+  ASSERT_EQ(samples.flags.size(), samples.seconds.size());
+  EXPECT_EQ(std::count(samples.flags.begin(), samples.flags.end(), kSlowClock | kPowerCapped), 4);
+  EXPECT_EQ(std::count(samples.flags.begin(), samples.flags.end(), 0), static_cast<int>(samples.flags.size()) - 4);
+}
+
 TEST(Rig, ASteadyClockAndAnUnknownOneFlagNothing) {
   FakeLab fake;
   fake.duration = [](int) { return milliseconds(1); };

@@ -46,13 +46,19 @@ GpuState Nvml::state(NvmlDevice device) const {
   if (unsigned mhz = 0; ask("nvmlDeviceGetClockInfo", device, kMemory, &mhz)) state.memory_mhz = mhz;
   if (unsigned celsius = 0; ask("nvmlDeviceGetTemperature", device, kGpuTemperature, &celsius)) state.celsius = celsius;
   if (unsigned milliwatts = 0; ask("nvmlDeviceGetPowerUsage", device, &milliwatts)) state.watts = milliwatts / 1000.0;
+  state.slowed_by = slowed_by(device);
+  return state;
+}
+
+std::optional<std::uint64_t> Nvml::slowed_by(NvmlDevice device) const {
   unsigned long long reasons = 0;
+  if (device == nullptr || !usable()) return std::nullopt;
   // The second is the first's name before driver 535.
   if (ask("nvmlDeviceGetCurrentClocksEventReasons", device, &reasons) ||
       ask("nvmlDeviceGetCurrentClocksThrottleReasons", device, &reasons)) {
-    state.slowed_by = reasons;
+    return reasons;
   }
-  return state;
+  return std::nullopt;
 }
 
 }  // namespace syslab

@@ -45,6 +45,7 @@ class Nvml {
   NvmlDevice device(unsigned index) const;           // null: none
   NvmlDevice device(const std::string& uuid) const;  // "GPU-6ed1…": CUDA's order of GPUs may be another one
   GpuState state(NvmlDevice device) const;
+  std::optional<std::uint64_t> slowed_by(NvmlDevice device) const;  // of state(), in one question
 
  private:
   void* symbol(const char* name) const;

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "device/allocator.hpp"
 #include "device/cuda_error.hpp"
+#include "device/graph.hpp"
 #include "device/launch.hpp"
 #include "device/memory.hpp"
 #include "device/runtime.hpp"
@@ -61,6 +62,13 @@ Buffer::Buffer(std::size_t bytes, std::string_view tag, Stream stream, MemoryCat
   log_ = &MemoryLog::of(place_);
   if (bytes_ == 0) return;
   if (place_.kind == Kind::cuda) {
+    if (is_capturing(stream)) {
+      throw NotCapturable(
+          ErrorKind::device,
+          fmt::format("could not take {} B for '{}' while its stream is captured: a replay would use the "
+                      "memory after it was given back; lend the work its memory",
+                      bytes, tag));
+    }
     origin_ = Origin::gpu;
     data_ = allocator_of(place_).allocate(bytes_, tag_, stream, category_);  // which keeps the account
     return;

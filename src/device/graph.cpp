@@ -35,6 +35,8 @@ Capture capture(Stream stream, const std::function<void()>& work) {
   std::string told;
   try {
     work();
+  } catch (const NotCapturable& error) {
+    told = error.what();
   } catch (const std::exception& error) {
     thrown = std::current_exception();
     told = error.what();
@@ -42,6 +44,10 @@ Capture capture(Stream stream, const std::function<void()>& work) {
     thrown = std::current_exception();
   }
   runtime::Captured captured = runtime::end_capture(stream.handle);
+  if (!thrown && !told.empty()) {
+    if (captured.executable != nullptr) runtime::destroy_graph(captured.executable);
+    return {std::nullopt, std::move(told)};
+  }
   Capture made;
   if (captured.executable != nullptr) made.graph = Graph(captured.executable, captured.nodes);
   made.why = std::move(captured.why);

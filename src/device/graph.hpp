@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "core/error.hpp"
 #include "device/device.hpp"
 
 namespace syslab::device {
@@ -27,6 +28,13 @@ class Graph {
   Graph(void* executable, std::size_t nodes) : executable_(executable), nodes_(nodes) {}
   void* executable_ = nullptr;
   std::size_t nodes_ = 0;
+};
+
+// Thrown by what must not happen while a stream is captured: taking memory for the length of a call, which every replay
+// would use again after it was given to somebody else.
+class NotCapturable : public Error {
+ public:
+  using Error::Error;
 };
 
 struct Capture {

@@ -35,8 +35,7 @@ class CapturedCalls final : public Graph {
 
 }  // namespace
 
-std::int64_t flags_of(const GpuState& state) {
-  const std::uint64_t reasons = state.slowed_by.value_or(0);
+std::int64_t flags_of_clocks(std::uint64_t reasons) {
   std::int64_t flags = 0;
   if ((reasons & kSlowedByPowerCap) != 0) flags |= kPowerCapped;
   if ((reasons & kSlowedByHeat) != 0) flags |= kHot;
@@ -93,7 +92,7 @@ std::vector<Window> CudaDevice::collect() {
     return {};
   }
   // Asked while the GPU is at work: afterwards it idles, and says so.
-  std::int64_t flags = flags_of(nvml_.state(nvml_device_));
+  std::int64_t flags = flags_of_clocks(nvml_.slowed_by(nvml_device_).value_or(0));
   const Marks& last = marks_[static_cast<std::size_t>(count) - 1];
   device::synchronize(stream_.view());
   look_for_stragglers(elapsed(last.begin, last.end));

@@ -72,7 +72,7 @@ class CudaDevice final : public Device {
   int pattern_ = 0;
 };
 
-// The flags of what NVML says holds clocks down.
-std::int64_t flags_of(const GpuState& state);
+// The flags of what NVML says holds clocks down (core/nvml.hpp, GpuState::slowed_by).
+std::int64_t flags_of_clocks(std::uint64_t reasons);
 
 }  // namespace syslab::measure

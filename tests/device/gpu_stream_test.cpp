@@ -1,4 +1,5 @@
 #include "core/error.hpp"
+#include "core/nvml.hpp"
 #include "device/event.hpp"
 #include "device/gate.hpp"
 #include "device/graph.hpp"
@@ -110,6 +111,17 @@ TEST_F(GpuGraph, WorkThatWaitsForTheDeviceIsNotCapturedAndTheStreamStaysUsable) 
   EXPECT_EQ(to_host<std::uint32_t>(counter)[0], 1U);
 }
 
+// A replay would write to memory that somebody else has by then.
+TEST_F(GpuGraph, WorkThatTakesItsOwnMemoryIsNotCaptured) {
+  const Capture captured = capture(stream, [&] {
+    const Buffer own(4096, "own scratch", stream);
+    fill_bytes(own.data(), 0, own.bytes(), stream);
+  });
+  EXPECT_FALSE(captured.graph);
+  EXPECT_NE(captured.why.find("'own scratch'"), std::string::npos) << captured.why;
+  EXPECT_FALSE(is_capturing(stream));
+}
+
 TEST_F(GpuGraph, WorkThatQueuesNothingHereMakesNoGraph) {
   const OwnedStream elsewhere(kGpu);
   const Capture captured = capture(stream, [&] { spin(1000, elsewhere); });
@@ -142,6 +154,21 @@ TEST_F(GpuClock, TellsARateThatThisGpuCanHave) {
   }
   EXPECT_FALSE(rates[2]) << "nothing was stamped there";
   EXPECT_FALSE(clock.read()[0]) << "read() forgets";
+}
+
+TEST_F(GpuClock, NvmlTellsTheStateOfTheSameGpu) {
+  const Nvml nvml;
+  if (!nvml.usable()) GTEST_SKIP() << nvml.why();
+  const NvmlDevice device = nvml.device(properties(kGpu).uuid);
+  ASSERT_NE(device, nullptr);
+  spin_everywhere(50'000'000, properties(kGpu).multiprocessors, stream);
+  const GpuState state = nvml.state(device);
+  synchronize(stream);
+  ASSERT_TRUE(state.sm_mhz && state.watts && state.celsius && state.slowed_by);
+  EXPECT_GT(*state.sm_mhz, 200U);
+  EXPECT_LT(*state.sm_mhz, 3000U);
+  EXPECT_GT(*state.watts, 10);
+  EXPECT_LT(*state.celsius, 120U);
 }
 
 TEST_F(GpuLaunch, AFailedLaunchNamesItsKernelAndIsForgottenAfterwards) {

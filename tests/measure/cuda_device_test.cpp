@@ -61,17 +61,12 @@ TEST(CudaDevice, ServesTheSampler) {
 }
 
 TEST(CudaDevice, WhatHoldsClocksDownBecomesFlags) {
-  const auto flags = [](std::uint64_t reasons) {
-    GpuState state;
-    state.slowed_by = reasons;
-    return flags_of(state);
-  };
-  EXPECT_EQ(flags_of(GpuState{}), 0);
-  EXPECT_EQ(flags(kSlowedByIdle), 0);
-  EXPECT_EQ(flags(0x4), kPowerCapped);
-  EXPECT_EQ(flags(0x80), kPowerCapped);
-  EXPECT_EQ(flags(0x20), kHot);
-  EXPECT_EQ(flags(0x40 | 0x8), kHot | kHardwareSlowdown);
+  EXPECT_EQ(flags_of_clocks(0), 0);
+  EXPECT_EQ(flags_of_clocks(kSlowedByIdle), 0);
+  EXPECT_EQ(flags_of_clocks(0x4), kPowerCapped);
+  EXPECT_EQ(flags_of_clocks(0x80), kPowerCapped);
+  EXPECT_EQ(flags_of_clocks(0x20), kHot);
+  EXPECT_EQ(flags_of_clocks(0x40 | 0x8), kHot | kHardwareSlowdown);
 }
 
 TEST(CudaDevice, WithoutAGpuSaysSo) {

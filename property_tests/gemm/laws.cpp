@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "check/search.hpp"
-#include "ops/sum_of_products.hpp"
+#include "ops/gemm/oracle.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/law_table.hpp"
 #include "property_tests/tensors.hpp"
@@ -96,7 +96,7 @@ void equals_oracle(const Subject& subject, Observation& observation) {
       const auto value = static_cast<double>(sum);
       expected.push_back(value);
       bound.push_back(
-          subject.allowed(value, ops::sum_of_products_bound(p.dtype, p.k, value, static_cast<double>(magnitude))));
+          subject.allowed(value, element_bound(p, subject.rung.operand_unit, value, static_cast<double>(magnitude))));
     }
   }
   demand_within("c", made.c.view(), expected, bound, observation, kRows);

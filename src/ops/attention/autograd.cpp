@@ -15,8 +15,8 @@ namespace {
 // Cuts one piece of memory into aligned parts: the caller's where that is large enough, else its own.
 class Parts {
  public:
-  Parts(ops::Workspace lent, std::size_t bytes) {
-    if (lent.bytes < bytes) own_ = device::Buffer(bytes, "workspace");
+  Parts(ops::Workspace lent, std::size_t bytes, device::Stream stream) {
+    if (lent.bytes < bytes) own_ = device::Buffer(bytes, "workspace", stream, device::MemoryCategory::workspace);
     next_ = static_cast<std::byte*>(lent.bytes < bytes ? own_.data() : lent.data);
   }
   ops::Workspace take(std::size_t bytes) { return {std::exchange(next_, next_ + aligned(bytes)), bytes}; }
@@ -44,9 +44,12 @@ std::size_t bytes_of_both(const AutogradRung& rung, const Problem& p) {
 
 std::span<const AutogradRung> autograd_ladder() {
   static const std::vector<AutogradRung> rungs = [] {
-    std::vector<AutogradRung> all{literal_rung(), fused_softmax_rung()};
+    std::vector<AutogradRung> all{literal_rung(), fused_softmax_rung(), naive_cuda_literal_rung(), naive_cuda_rung()};
+    const auto stands = [&all](const Rung& rung) {
+      return std::ranges::any_of(all, [&](const AutogradRung& one) { return one.name == rung.name; });
+    };
     for (const Rung& rung : ladder()) {
-      if (rung.name != "reference") all.push_back(as_autograd(rung));
+      if (!rung.name.starts_with("reference") && !stands(rung)) all.push_back(as_autograd(rung));
     }
     return all;
   }();
@@ -87,14 +90,15 @@ Rung as_rung(const AutogradRung& from) {
     if (direction == Direction::backward) return bytes_of_both(from, p);
     return Parts::aligned(from.saved_bytes(p)) + from.workspace_bytes(p, direction);
   };
+  if (!rung.unavailable.empty()) return rung;
   rung.forward = [from](const Problem& p, const ForwardArgs& args, ops::Workspace lent, device::Stream stream) {
     const std::size_t saved_bytes = from.saved_bytes(p), bytes = from.workspace_bytes(p, Direction::forward);
-    Parts parts(lent, Parts::aligned(saved_bytes) + bytes);
+    Parts parts(lent, Parts::aligned(saved_bytes) + bytes, stream);
     const ops::Workspace saved = parts.take(saved_bytes);
     from.forward(p, args, saved, parts.take(bytes), stream);
   };
   rung.backward = [from](const Problem& p, const BackwardArgs& args, ops::Workspace lent, device::Stream stream) {
-    Parts parts(lent, bytes_of_both(from, p));
+    Parts parts(lent, bytes_of_both(from, p), stream);
     const TensorSpec out = like(args.out), lse = like(args.lse);
     const ops::Workspace out_memory = parts.take(out.bytes()), lse_memory = parts.take(lse.bytes()),
                          saved = parts.take(from.saved_bytes(p)),

@@ -7,6 +7,9 @@
 //   naive           0  (L: a float a row) one head's a thread       two of one head a thread
 //   flash_tiled     0  (L)                0                         0
 //
+// naive_cuda_literal and naive_cuda keep and hold what literal and fused_softmax do; in half precision weights are half
+// as large, and scores lie beside them.
+//
 // `literal` computes what is written, an operation at a time over the whole batch, each into a matrix of its own:
 // scores, scaled, shifted, exp, weights. The gradient of the maximum is left out: it adds 0 in exact arithmetic, and a
 // framework that computes it holds two more matrices in the backward pass.

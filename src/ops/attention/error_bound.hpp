@@ -31,9 +31,13 @@
 //               times that to dS's
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "core/dtype.hpp"
+#include "core/host_device.hpp"
+#include "core/rounding.hpp"
 
 namespace syslab::attention {
 
@@ -52,12 +56,12 @@ struct ErrorModel {
 
   static ErrorModel of(DType dtype);
   // min(γ_n, λ·√n·u), n may be fractional.
-  double g(double roundings) const;
+  SYSLAB_HOST_DEVICE double g(double roundings) const;
 };
 
 // κ(δ) = e^δ(e^δ − 1): how much a softmax can move when its scores move by δ. Linear growth is kept beyond δ = 40,
 // where caller's caps rule.
-double kappa(double delta);
+SYSLAB_HOST_DEVICE double kappa(double delta);
 
 // What is known of one query row.
 struct RowError {
@@ -68,8 +72,8 @@ struct RowError {
   double lse_bound = 0;    // β_L
 };
 
-RowError row_error(const ErrorModel& model, std::int64_t head_dim, double scale, double q_norm, double k_norm,
-                   double visible, double squares, double lse, double largest_score);
+SYSLAB_HOST_DEVICE RowError row_error(const ErrorModel& model, std::int64_t head_dim, double scale, double q_norm,
+                                      double k_norm, double visible, double squares, double lse, double largest_score);
 
 // Sums over keys for one output element.
 struct OutSums {
@@ -81,7 +85,7 @@ struct OutSums {
   double v_largest = 0;  // max |V|
 };
 
-double out_bound(const ErrorModel& model, const RowError& row, const OutSums& sums);
+SYSLAB_HOST_DEVICE double out_bound(const ErrorModel& model, const RowError& row, const OutSums& sums);
 
 // Sums over the reduction for one element of a gradient.
 struct GradientSums {
@@ -93,6 +97,66 @@ struct GradientSums {
   double coherent = 0;       // errors that do not average: added as they are
 };
 
-double gradient_bound(const ErrorModel& model, double scale, const GradientSums& sums);
+SYSLAB_HOST_DEVICE double gradient_bound(const ErrorModel& model, double scale, const GradientSums& sums);
+
+// --- the formulas: in this header, since the oracle on a GPU evaluates them there -----------------------------------
+
+SYSLAB_HOST_DEVICE inline double ErrorModel::g(double roundings) const {
+  const auto whole = static_cast<std::int64_t>(std::ceil(roundings));
+  return std::min(gamma(whole, unit), gamma_probable(whole, unit, kLambda));
+}
+
+SYSLAB_HOST_DEVICE inline double kappa(double delta) {
+  constexpr double kLimit = 40.0;
+  const double bounded = std::min(delta, kLimit);
+  return std::exp(bounded) * std::expm1(bounded) * std::max(1.0, delta / kLimit);
+}
+
+SYSLAB_HOST_DEVICE inline RowError row_error(const ErrorModel& model, std::int64_t head_dim, double scale,
+                                             double q_norm, double k_norm, double visible, double squares, double lse,
+                                             double largest_score) {
+  RowError row;
+  row.visible = visible;
+  row.squares = squares;
+  if (visible == 0) return row;
+  const auto roundings = static_cast<double>(head_dim + 6);
+  const double magnitude = std::abs(scale) * q_norm * k_norm;
+  // Products that underflow lose up to `tiny` each.
+  const double flushed = roundings * model.tiny * std::max(1.0, std::abs(scale));
+  row.score_sigma = std::sqrt(roundings) * model.unit * magnitude + flushed;
+  row.score_bound = model.g(roundings) * magnitude + flushed;
+  const double growth = row.score_bound > 0 ? kappa(row.score_bound) / row.score_bound : 1.0;
+  const double averaged = growth * kLambda * row.score_sigma * std::sqrt(squares);
+  row.lse_bound = std::min(row.score_bound, averaged) + model.g(2 * visible) + 2 * kFunctionUlps * model.unit +
+                  4 * model.unit * (std::abs(lse) + std::abs(largest_score));
+  return row;
+}
+
+SYSLAB_HOST_DEVICE inline double out_bound(const ErrorModel& model, const RowError& row, const OutSums& sums) {
+  const double size = std::abs(sums.value);
+  const double growth = kappa(row.score_bound);
+  const double worst = growth * (sums.absolute + size);
+  // √Σ P²(V − O)² ≤ √(2·(Σ P²V² + O²ΣP²))
+  const double spread = std::sqrt(2 * (sums.squares + size * size * row.squares));
+  const double averaged = row.score_bound > 0 ? growth / row.score_bound * kLambda * row.score_sigma * spread : 0.0;
+  const double softmax = std::min(std::min(worst, averaged), 2 * sums.v_largest);
+  const double row_sum = (model.g(2 * row.visible) + kFunctionUlps * model.unit) * size;
+  const double functions = kFunctionUlps * model.unit * kLambda * std::sqrt(sums.squares);
+  const double product = model.g(row.visible * (2 + 1.0 / 16) + 1) * 2 * sums.prefix;
+  const double cast =
+      kLambda * (model.cast_unit * std::sqrt(sums.squares) + model.cast_tiny * std::sqrt(sums.v_squares));
+  const double flushed = row.visible * model.tiny * (1 + sums.v_largest);
+  return softmax + row_sum + functions + product + cast + flushed + model.storage_unit * size + model.storage_tiny;
+}
+
+SYSLAB_HOST_DEVICE inline double gradient_bound(const ErrorModel& model, double scale, const GradientSums& sums) {
+  const double size = std::abs(scale);
+  const double random = kLambda * std::sqrt(sums.error_squares);
+  const double product = model.g(sums.length * (2 + 1.0 / 16) + 1) * 2 * sums.prefix;
+  const double underflow =
+      kLambda * model.cast_tiny * std::sqrt(sums.other_squares) * std::max(1.0, 1.0 / size) + sums.length * model.tiny;
+  return size * (random + product + underflow) + sums.coherent +
+         (2 * kFunctionUlps * model.unit + model.storage_unit) * std::abs(sums.value) + model.storage_tiny;
+}
 
 }  // namespace syslab::attention

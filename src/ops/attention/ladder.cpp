@@ -7,6 +7,8 @@
 #include "core/text.hpp"
 #include "device/parallel.hpp"
 #include "ops/attention/attention.hpp"
+#include "ops/attention/autograd.hpp"
+#include "ops/attention/materialised.hpp"
 #include "ops/attention/reference.hpp"
 #include "ops/attention/rungs.hpp"
 
@@ -43,7 +45,13 @@ Rung reference_rung() {
 }
 
 std::span<const Rung> ladder() {
-  static const std::array<Rung, 4> rungs{reference_rung(), naive_rung(), flash_tiled_rung(), flash_mma_rung()};
+  static const std::array rungs{reference_rung(),
+                                naive_rung(),
+                                flash_tiled_rung(),
+                                reference_cuda_rung(),
+                                as_rung(naive_cuda_literal_rung()),
+                                as_rung(naive_cuda_rung()),
+                                flash_mma_rung()};
   return rungs;
 }
 

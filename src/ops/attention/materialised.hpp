@@ -7,5 +7,7 @@ namespace syslab::attention {
 
 AutogradRung literal_rung();
 AutogradRung fused_softmax_rung();
+AutogradRung naive_cuda_literal_rung();
+AutogradRung naive_cuda_rung();
 
 }  // namespace syslab::attention

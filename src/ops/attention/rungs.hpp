@@ -8,6 +8,7 @@ namespace syslab::attention {
 Rung reference_rung();
 Rung naive_rung();
 Rung flash_tiled_rung();
+Rung reference_cuda_rung();
 Rung flash_mma_rung();
 
 // Why a rung for these dtypes cannot take the problem; nothing when it can.

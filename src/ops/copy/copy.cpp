@@ -43,8 +43,9 @@ void validate(const Problem& problem, const Args& args) {
 }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {loop_rung(), memcpy_rung(), streaming_rung(), threads_rung(),
-                                          threads_streaming_rung()};
+  static const std::vector<Rung> rungs = {
+      loop_rung(),        memcpy_rung(),      streaming_rung(), threads_rung(), threads_streaming_rung(),
+      cuda_memcpy_rung(), cuda_vectors_rung()};
   return rungs;
 }
 

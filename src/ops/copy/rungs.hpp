@@ -10,5 +10,7 @@ Rung memcpy_rung();
 Rung streaming_rung();
 Rung threads_rung();
 Rung threads_streaming_rung();
+Rung cuda_memcpy_rung();
+Rung cuda_vectors_rung();
 
 }  // namespace syslab::copy

@@ -63,7 +63,8 @@ std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const 
 }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), tiled_rung(), openblas_rung()};
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(),       tiled_rung(),
+                                          openblas_rung(),  cublas_tf32_rung(), cublas_rung()};
   return rungs;
 }
 

@@ -44,6 +44,8 @@ struct Rung : ops::RungInfo {
   // Preconditions: validate() passed, supports() said nothing. On the CPU the work is done on return.
   std::function<void(const Problem&, const Args&, ops::Workspace, device::Stream)> run;
   std::function<std::size_t(const Problem&)> workspace_bytes;
+  // Largest relative error with which A and B are rounded before they are multiplied; 0: they are not.
+  double operand_unit = 0;
 };
 
 // From clearest to fastest. Names are unique. The reference takes fp64.

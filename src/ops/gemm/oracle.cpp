@@ -45,6 +45,12 @@ Dot dot(const double* a, const double* b, std::int64_t count) {
 
 }  // namespace
 
+double element_bound(const Problem& p, double operand_unit, double value, double magnitude) {
+  // (1 + δ₁)(1 + δ₂) − 1, worst case: operands that are cut err all to one side.
+  const double operands = operand_unit * (2 + operand_unit) * magnitude;
+  return operands + ops::sum_of_products_bound(p.dtype, p.k, value, (1 + 3 * operand_unit) * magnitude);
+}
+
 Oracle oracle(const Problem& p, const ConstTensorView& a, const ConstTensorView& b, const OracleOptions& options) {
   const std::vector<double> rows = to_doubles(a), columns = turned(p, b);
   const auto elements = static_cast<std::size_t>(p.m * p.n);
@@ -63,7 +69,7 @@ Oracle oracle(const Problem& p, const ConstTensorView& a, const ConstTensorView&
       const double *row = rows.data() + i * p.k, *column = columns.data() + j * p.k;
       const Dot exact = p.dtype == DType::f64 ? dot<long double>(row, column, p.k) : dot<double>(row, column, p.k);
       found.value[at] = exact.value;
-      found.tolerance[at] = ops::sum_of_products_bound(p.dtype, p.k, exact.value, exact.magnitude);
+      found.tolerance[at] = element_bound(p, options.operand_unit, exact.value, exact.magnitude);
       ++computed[static_cast<std::size_t>(i)];
     }
   });

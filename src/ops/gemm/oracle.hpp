@@ -17,7 +17,11 @@ struct Oracle {
 struct OracleOptions {
   double budget = 1e8;  // multiply-adds
   std::uint64_t seed = 0;
+  double operand_unit = 0;  // the rung's
 };
+
+// How far an element may be from `value`; `magnitude` is the sum of its products' absolute values.
+double element_bound(const Problem& problem, double operand_unit, double value, double magnitude);
 
 // Whole where m·n·k fits the budget. Beyond it the same number of elements of every row (at least one), at columns
 // drawn from the seed, so that every row, and with some thousand elements every tile of the usual sizes, is looked at.

@@ -11,6 +11,8 @@ Rung reference_rung();
 Rung naive_rung();
 Rung tiled_rung();
 Rung openblas_rung();
+Rung cublas_tf32_rung();
+Rung cublas_rung();
 
 // What a rung here answers: the dtypes it lists.
 std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info);

@@ -1,0 +1,150 @@
+// `reference_cuda`: the formulas in double precision on a GPU. The products are cuBLAS's DGEMM over blocks of query
+// rows, so that a block's scores take at most 256 MiB and never S×S; between them a row of scores is a block of
+// threads.
+//
+// Napkin maths: an H100 multiplies doubles at 60 TFLOP/s on tensor cores. One head of 16,384 tokens, D = 64, forward
+// 4·S²·D = 69 GFLOP: 1.2 ms, and as much for the 2 GiB of scores that go through memory three times. Masked pairs are
+// computed and set to zero.
+#include <algorithm>
+#include <vector>
+
+#include "device/buffer.hpp"
+#include "device/launch.hpp"
+#include "ops/attention/group_products.hpp"
+#include "ops/attention/packed.hpp"
+#include "ops/attention/rungs.hpp"
+#include "ops/attention/scores_cuda.hpp"
+#include "ops/cuda_rung.hpp"
+
+namespace syslab::attention {
+namespace {
+
+constexpr std::int64_t kScoreBytes = std::int64_t{1} << 28;
+
+// How much is done at once: some groups whole, or some rows of one.
+struct Extent {
+  std::int64_t groups = 1, rows = 1;
+
+  static Extent of(const Problem& p, Direction direction) {
+    const std::int64_t matrices = direction == Direction::forward ? 1 : 2;
+    const std::int64_t all_groups = p.batch * p.heads_kv, all_rows = GroupBlock::rows_of(p);
+    const std::int64_t affordable = kScoreBytes / (matrices * p.seq_k * static_cast<std::int64_t>(sizeof(double)));
+    const std::int64_t rows = std::clamp<std::int64_t>(affordable, 1, all_rows);
+    return {rows < all_rows ? 1 : std::clamp<std::int64_t>(affordable / all_rows, 1, all_groups), rows};
+  }
+  std::int64_t scores(const Problem& p) const { return groups * rows * p.seq_k; }
+};
+
+std::size_t workspace_bytes(const Problem& p, Direction direction) {
+  const std::int64_t matrices = direction == Direction::forward ? 1 : 2;
+  return static_cast<std::size_t>(matrices * Extent::of(p, direction).scores(p)) * sizeof(double);
+}
+
+// body(block, group, row) for each part of the problem: `block.groups` groups from `group`, `block.rows` rows of each
+// from `row`.
+template <typename Body>
+void for_blocks(const Problem& p, const Extent& extent, const Body& body) {
+  const std::int64_t all_groups = p.batch * p.heads_kv, all_rows = GroupBlock::rows_of(p);
+  for (std::int64_t group = 0; group < all_groups; group += extent.groups) {
+    for (std::int64_t row = 0; row < all_rows; row += extent.rows) {
+      body(GroupBlock{std::min(extent.groups, all_groups - group), std::min(extent.rows, all_rows - row), p.seq_k,
+                      p.head_dim},
+           group, row);
+    }
+  }
+}
+
+class Scores {
+ public:
+  Scores(ops::Workspace lent, const Problem& p, Direction direction, device::Stream stream) : p_(p) {
+    const std::size_t bytes = workspace_bytes(p, direction);
+    if (lent.bytes < bytes) own_ = device::Buffer(bytes, "attention scores", stream);
+    first_ = static_cast<double*>(lent.bytes < bytes ? own_.data() : lent.data);
+    elements_ = Extent::of(p, direction).scores(p);
+  }
+  double* first() const { return first_; }
+  double* second() const { return first_ + elements_; }
+  scores::Rows rows(const GroupBlock& block, std::int64_t group, std::int64_t row) const {
+    scores::Rows rows = scores::Rows::all(p_);
+    rows.first = group * GroupBlock::rows_of(p_) + row;
+    rows.rows = block.groups * block.rows;
+    return rows;
+  }
+
+ private:
+  const Problem& p_;
+  device::Buffer own_;
+  double* first_ = nullptr;
+  std::int64_t elements_ = 0;
+};
+
+const double* doubles(const PackedInput& input, std::int64_t at) {
+  return static_cast<const double*>(input.data()) + at;
+}
+double* doubles(const PackedOutput& output, std::int64_t at) { return static_cast<double*>(output.data()) + at; }
+
+void forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream stream) {
+  const device::CurrentDevice current(stream);
+  const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream);
+  const PackedOutput out(args.out, stream);
+  const Scores memory(workspace, p, Direction::forward, stream);
+  const Matrix weights{memory.first(), DType::f64};
+  for_blocks(p, Extent::of(p, Direction::forward), [&](const GroupBlock& block, std::int64_t group, std::int64_t row) {
+    const std::int64_t queries = (group * GroupBlock::rows_of(p) + row) * p.head_dim,
+                       keys = group * p.seq_k * p.head_dim;
+    queries_times_keys(block, p.effective_scale(), {doubles(q, queries), DType::f64}, {doubles(k, keys), DType::f64},
+                       weights, stream);
+    scores::softmax(memory.rows(block, group, row), DType::f64, weights.data, DType::f64, weights.data,
+                    scores::Lse(args.lse), stream);
+    weights_times_keys(block, 1, weights, {doubles(v, keys), DType::f64}, {doubles(out, queries), DType::f64}, stream);
+  });
+  out.finish();
+}
+
+void backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
+  const device::CurrentDevice current(stream);
+  const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream), out(args.out, stream),
+      dout(args.dout, stream);
+  const PackedOutput dq(args.dq, stream), dk(args.dk, stream), dv(args.dv, stream);
+  const Scores memory(workspace, p, Direction::backward, stream);
+  const Matrix weights{memory.first(), DType::f64}, ds{memory.second(), DType::f64};
+  const double scale = p.effective_scale();
+  for_blocks(p, Extent::of(p, Direction::backward), [&](const GroupBlock& block, std::int64_t group, std::int64_t row) {
+    const std::int64_t queries = (group * GroupBlock::rows_of(p) + row) * p.head_dim,
+                       keys = group * p.seq_k * p.head_dim;
+    const ConstMatrix of_q(doubles(q, queries), DType::f64), of_k(doubles(k, keys), DType::f64),
+        of_v(doubles(v, keys), DType::f64), of_dout(doubles(dout, queries), DType::f64);
+    queries_times_keys(block, scale, of_q, of_k, weights, stream);
+    queries_times_keys(block, 1, of_dout, of_v, ds, stream);
+    scores::softmax_gradient_from_lse(memory.rows(block, group, row), memory.first(), memory.second(),
+                                      scores::Lse(args.lse), doubles(out, queries), doubles(dout, queries), p.head_dim,
+                                      stream);
+    weights_times_keys(block, scale, ds, of_k, {doubles(dq, queries), DType::f64}, stream);
+    const double keep = row == 0 ? 0 : 1;
+    turned_times_queries(block, 1, weights, of_dout, keep, {doubles(dv, keys), DType::f64}, stream);
+    turned_times_queries(block, scale, ds, of_q, keep, {doubles(dk, keys), DType::f64}, stream);
+  });
+  for (const PackedOutput* output : {&dq, &dk, &dv}) output->finish();
+}
+
+}  // namespace
+
+Rung reference_cuda_rung() {
+  Rung rung;
+  rung.name = "reference_cuda";
+  rung.teaches = "the formulas in double precision on a GPU: DGEMM over blocks of rows";
+  rung.dtypes = {DType::f64};
+  rung.device = device::Kind::cuda;
+  rung.minimum_sm = 80;
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
+  rung.workspace_bytes = workspace_bytes;
+  if constexpr (ops::kBuiltWithCuda) {
+    rung.forward = forward;
+    rung.backward = backward;
+    return rung;
+  } else {
+    return ops::without_cuda(rung);
+  }
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,73 @@
+// What is done on a GPU to matrices of scores between two products, an operation a kernel: for the rungs that hold
+// such matrices. All matrices are contiguous in device memory, a row of seq_k elements for each query.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.hpp"
+#include "device/device.hpp"
+#include "ops/attention/attention.hpp"
+
+namespace syslab::attention::scores {
+
+// Rows first … first + rows of the rows of all queries, counted through batches, heads and positions.
+struct Rows {
+  std::int64_t first = 0, rows = 0;
+  std::int64_t heads_q = 1, seq_q = 1, seq_k = 1;
+  Mask mask = Mask::none;
+
+  static Rows all(const Problem& p) { return {0, p.batch * p.heads_q * p.seq_q, p.heads_q, p.seq_q, p.seq_k, p.mask}; }
+  std::int64_t elements() const { return rows * seq_k; }
+};
+
+// Where L of a row stands: fp32 with float scores, fp64 with double ones.
+struct Lse {
+  void* data = nullptr;
+  std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
+
+  explicit Lse(const TensorView& view)
+      : data(view.data), batch_stride(view.stride(0)), head_stride(view.stride(1)), row_stride(view.stride(2)) {}
+  explicit Lse(const ConstTensorView& view)  // read only
+      : data(const_cast<void*>(view.data)),
+        batch_stride(view.stride(0)),
+        head_stride(view.stride(1)),
+        row_stride(view.stride(2)) {}
+};
+
+// --- fused ----------------------------------------------------------------------------------------------------------
+
+// Softmax over the keys that each row sees, zeros elsewhere, and L. `weights` may be `scores` where the types are the
+// same. Scores are float, or double with double weights.
+void softmax(const Rows& rows, DType scores_dtype, const void* scores, DType weights_dtype, void* weights,
+             const Lse& lse, device::Stream stream);
+// ds = P ∘ (dP − Σ P·dP). `ds` may be `dp` where the types are the same.
+void softmax_gradient(const Rows& rows, DType weights_dtype, const void* weights, const float* dp, void* ds,
+                      device::Stream stream);
+// From L and Σ O·dO instead of a forward pass's weights: scores become P, dp becomes dS. `out` and `dout` contiguous.
+void softmax_gradient_from_lse(const Rows& rows, double* scores, double* dp, const Lse& lse, const double* out,
+                               const double* dout, std::int64_t head_dim, device::Stream stream);
+
+// --- an operation a kernel ------------------------------------------------------------------------------------------
+
+void scale(const Rows& rows, const float* from, float factor, DType to_dtype, void* to, device::Stream stream);
+void mask(const Rows& rows, float* matrix, device::Stream stream);  // −∞ where a row does not see the key
+void row_max(const Rows& rows, const float* matrix, float* largest, device::Stream stream);
+void subtract(const Rows& rows, const float* from, const float* of_row, float* to, device::Stream stream);
+void exponential(const Rows& rows, const float* from, float* to, device::Stream stream);
+void row_sum(const Rows& rows, const float* matrix, float* sum, device::Stream stream);
+// to = from / of_row; a row without visible keys is divided by 1.
+void divide(const Rows& rows, const float* from, const float* of_row, DType to_dtype, void* to, device::Stream stream);
+// L = max + log(sum).
+void log_sum(const Rows& rows, const float* largest, const float* sum, const Lse& lse, device::Stream stream);
+void multiply(const Rows& rows, const float* left, DType right_dtype, const void* right, float* to,
+              device::Stream stream);
+// to = from − dot / sum, row by row.
+void add_quotient(const Rows& rows, const float* from, const float* dot, const float* sum, float* to,
+                  device::Stream stream);
+
+// --- layout ---------------------------------------------------------------------------------------------------------
+
+// Copies a four-dimensional tensor of one dtype between views of any strides.
+void copy_view(const ConstTensorView& from, const TensorView& to, device::Stream stream);
+
+}  // namespace syslab::attention::scores

@@ -318,7 +318,7 @@ void ComparisonSession::set_launches(int launches, int blocks_per_launch) {
 std::string ComparisonSession::found(const MeasuredPoint& measured) const {
   if (measured.failed) return measured.failed->reason;
   const Judgement so_far = judge(measured.blocks, conditions_.delta);
-  return fmt::format("{} ({})", percent_of_log(*so_far.log_ratio), interval_text(so_far));
+  return fmt::format("{} ({})", change_text(*so_far.log_ratio), interval_text(so_far));
 }
 
 Detection detection(const MeasuredPoint& pilot, double effect, double delta) {

@@ -24,23 +24,26 @@ struct Difference {
   std::vector<std::string> only_a, only_b;
 };
 
-Difference difference_of(const store::Store& store, store::RowId a, store::RowId b, std::optional<double> delta) {
+Difference difference_of(const Context& context, const store::Store& store, store::RowId a, store::RowId b,
+                         std::optional<double> delta) {
+  const registry::Registry& registry = context.registry;
   Difference found;
   found.conditions = differing_conditions(store, a, b);
   const auto checks_a = stored_checks(store, a), checks_b = stored_checks(store, b);
   for (const auto& [check, before] : checks_a) {
     const auto after = checks_b.find(check);
-    if (after != checks_b.end() && after->second != before) found.checks.push_back({check, before, after->second});
+    if (after == checks_b.end() || after->second == before) continue;
+    found.checks.push_back({check.first.title(registry) + ", " + check.second, before, after->second});
   }
   const auto times_a = stored_times(store, a), times_b = stored_times(store, b);
   for (const auto& [key, of_a] : times_a) {
     const auto other = times_b.find(key);
     if (other == times_b.end()) {
-      found.only_a.push_back(key.title());
+      found.only_a.push_back(key.title(registry));
       continue;
     }
     const StoredTimes& of_b = other->second;
-    VerdictLine line{key.title(), judge_stored(of_a.launch_medians, of_b.launch_medians, delta)};
+    VerdictLine line{key.title(registry), judge_stored(of_a.launch_medians, of_b.launch_medians, delta)};
     if (!found.conditions.empty()) {
       line.judgement = incomparable("machine or protocol differ");
     } else if (of_a.version != of_b.version) {
@@ -50,7 +53,7 @@ Difference difference_of(const store::Store& store, store::RowId a, store::RowId
     found.cases.push_back(std::move(line));
   }
   for (const auto& [key, of_b] : times_b) {
-    if (!times_a.contains(key)) found.only_b.push_back(key.title());
+    if (!times_a.contains(key)) found.only_b.push_back(key.title(registry));
   }
   std::vector<Judgement*> judgements;
   for (VerdictLine& line : found.cases) judgements.push_back(&line.judgement);
@@ -110,7 +113,7 @@ Exit execute(const Context& context, const DiffOptions& options) {
   }
   std::optional<double> delta;
   if (options.delta) delta = percent_option("--delta", *options.delta);
-  const Difference found = difference_of(store, a.id, b.id, delta);
+  const Difference found = difference_of(context, store, a.id, b.id, delta);
   const Console& console = context.console;
   if (console.json()) {
     console.print_document(json_of(found, a.uid, b.uid));

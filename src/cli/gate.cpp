@@ -61,7 +61,8 @@ Pinned pinned_cases(const Context& context, const store::Store& store, const Gat
       add_case(context, row, pinned);
     } catch (const Error& error) {
       pinned.missing.push_back(
-          fmt::format("{} {} {}: {}", row.experiment, row.implementation.name, row.params.label(), error.what()));
+          case_label(context.registry, row.experiment, row.implementation.name, row.params, row.world_size) + ": " +
+          error.what());
     }
   }
   pinned.plan.root_seed = parse_seed(pinned.run.root_seed);

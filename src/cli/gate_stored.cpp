@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/selection.hpp"
 #include "cli/session.hpp"
 #include "cli/stored_run.hpp"
 #include "cli/summary.hpp"
@@ -208,7 +209,7 @@ class StoredGate {
     std::vector<VerdictLine> lines;
     for (const Gated& it : cases_) {
       exit = worse(exit, exit_of(it.judgement, it.planned->experiment->oom_is_an_answer));
-      lines.push_back({key_of(*it.planned).title(), it.judgement});
+      lines.push_back({label_of(*it.planned), it.judgement});
       if (context_.console.json()) {
         Json json = to_json(it.judgement);
         json["type"] = "comparison";
@@ -283,7 +284,7 @@ Judgement confirmed(const Judgement& first, const Judgement& again) {
   Judgement judgement = again;
   judgement.verdict = Verdict::unclear;
   judgement.reason = fmt::format("slower at first ({}), {} when measured again",
-                                 percent_of_log(first.log_ratio.value_or(0)), stats::to_string(again.verdict));
+                                 change_text(first.log_ratio.value_or(0)), stats::to_string(again.verdict));
   return judgement;
 }
 
@@ -291,7 +292,7 @@ Judgement not_confirmed(const Judgement& first) {
   Judgement judgement = first;
   judgement.verdict = Verdict::unclear;
   judgement.reason = fmt::format("slower at first ({}), interrupted before it was measured again",
-                                 percent_of_log(first.log_ratio.value_or(0)));
+                                 change_text(first.log_ratio.value_or(0)));
   return judgement;
 }
 

@@ -35,6 +35,17 @@ double side_seconds(std::span<const runner::PairedBlock> blocks, char side) {
   return median(std::move(medians));
 }
 
+// Three digits, as many as a time can bear.
+std::string three_digits(double size) { return fmt::format("{:.{}f}", size, size < 10 ? 2 : size < 100 ? 1 : 0); }
+
+// "+200 %" is read as 2 times by many, "−98.9 %" and "−99.2 %" as about the same.
+bool needs_factor(double log_ratio) { return std::abs(log_ratio) > std::log(3); }
+
+// "9.53", "1/9.53".
+std::string factor(double log_ratio) {
+  return (log_ratio < 0 ? "1/" : "") + three_digits(std::exp(std::abs(log_ratio)));
+}
+
 std::string why_unclear(const Judgement& it) {
   if (!it.low) return "one launch gives no interval";
   const double margin = std::log1p(it.delta);
@@ -145,18 +156,22 @@ Exit exit_of(const Judgement& it, bool oom_is_an_answer) {
 
 std::string percent(double change) {
   const double value = 100 * change;
-  const double size = std::abs(value);
-  const int digits = size < 10 ? 2 : size < 100 ? 1 : 0;
-  const std::string text = fmt::format("{:.{}f}", size, digits);
+  const std::string text = three_digits(std::abs(value));
   const bool zero = text.find_first_not_of("0.") == std::string::npos;
   return fmt::format("{}{} %", zero ? "±" : value < 0 ? "−" : "+", text);
 }
 
-std::string percent_of_log(double log_ratio) { return percent(std::expm1(log_ratio)); }
+std::string change_text(double log_ratio) {
+  if (!needs_factor(log_ratio)) return percent(std::expm1(log_ratio));
+  return factor(log_ratio) + (log_ratio > 0 ? " times" : "");
+}
 
 std::string interval_text(const Judgement& it) {
   if (!it.low || !it.high) return "no interval";
-  return fmt::format("{} … {}", percent_of_log(*it.low), percent_of_log(*it.high));
+  if (!needs_factor(it.log_ratio.value_or(0))) {
+    return fmt::format("{} … {}", percent(std::expm1(*it.low)), percent(std::expm1(*it.high)));
+  }
+  return fmt::format("{} … {}{}", factor(*it.low), factor(*it.high), *it.high > 0 ? " times" : "");
 }
 
 std::string sentence(const Judgement& it, const std::string& a, const std::string& b) {
@@ -164,18 +179,33 @@ std::string sentence(const Judgement& it, const std::string& a, const std::strin
   switch (it.verdict) {
     case Verdict::faster:
     case Verdict::slower:
+      if (needs_factor(*it.log_ratio)) {
+        return fmt::format("{} takes {} {} {} (95 %: {}), {}.", b, change_text(*it.log_ratio),
+                           *it.log_ratio > 0 ? "as long as" : "of the time of", a, interval_text(it), over);
+      }
       return fmt::format("{} takes {} {} time than {} (95 %: {}), {}.", b,
                          percent(std::abs(std::expm1(*it.log_ratio))).substr(1), *it.log_ratio < 0 ? "less" : "more", a,
                          interval_text(it), over);
     case Verdict::same:
       return fmt::format("{} and {} take the same time within ±{:g} %: {} (95 %: {}), {}.", a, b, 100 * it.delta,
-                         percent_of_log(*it.log_ratio), interval_text(it), over);
+                         change_text(*it.log_ratio), interval_text(it), over);
     case Verdict::unclear:
       return fmt::format("No verdict on {} against {}: {}.", b, a, it.reason);
     case Verdict::incomparable:
       return fmt::format("{} and {} cannot be compared: {}.", a, b, it.reason);
   }
   return {};
+}
+
+std::string contradiction(const Judgement& it) {
+  if (!it.log_ratio || !it.seconds_a || !it.seconds_b) return {};
+  const double of_medians = std::log(*it.seconds_b / *it.seconds_a);
+  const auto shown_as_none = [](double log_ratio) { return percent(std::expm1(log_ratio)).starts_with("±"); };
+  if (of_medians * *it.log_ratio >= 0 || shown_as_none(of_medians) || shown_as_none(*it.log_ratio)) return {};
+  return fmt::format("The two times beside it differ by {}, the ratio is {}: {}.", change_text(of_medians),
+                     change_text(*it.log_ratio),
+                     it.blocks > 0 ? "it is of neighbouring calls measured in turns, the times are medians of all calls"
+                                   : "it is of the launches' mean, the times are of the median launch");
 }
 
 }  // namespace syslab::cli

@@ -48,10 +48,14 @@ Exit exit_of(const Judgement& judgement, bool oom_is_an_answer);
 
 // "−12.3 %", with the sign always and as many digits as a time can bear.
 std::string percent(double change);
-std::string percent_of_log(double log_ratio);           // exp(x) − 1
-std::string interval_text(const Judgement& judgement);  // "−12.9 … −11.7 %", "no interval"
+// Of log(B / A): "−12.3 %"; beyond a factor of three, where percents mislead, "9.53 times" or "1/9.53".
+std::string change_text(double log_ratio);
+std::string interval_text(const Judgement& judgement);  // "−12.9 % … −11.7 %", "9.41 … 9.64 times", "no interval"
 
-// "flash_tiled takes 66.7 % less time than naive (95 %: 66.5 to 66.9 %), over 6 launches a side."
+// "flash_tiled takes 25.0 % less time than naive (95 %: −25.2 % … −24.8 %), over 6 launches a side."
 std::string sentence(const Judgement& judgement, const std::string& a, const std::string& b);
+
+// Why the ratio says one thing and the two times beside it the other, where it does so; else empty.
+std::string contradiction(const Judgement& judgement);
 
 }  // namespace syslab::cli

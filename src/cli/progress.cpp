@@ -104,7 +104,7 @@ void Progress::finished(const runner::AttemptResult& result) {
     return;
   }
   const auto eta = eta_.remaining(Seconds(0));
-  std::string ahead = eta && number_ < total_ ? ", ETA " + format_duration(*eta) : "";
+  std::string ahead = eta && eta->count() > 0 && number_ < total_ ? ", ETA " + format_duration(*eta) : "";
   if (const auto left = budget_left()) ahead += ", " + budget_words(*left);
   const bool tried = result.planned->predicted_oom.empty();
   const std::string aside = tried ? fmt::format(" ({}{})", format_duration(result.wall), ahead) : "";

@@ -28,9 +28,20 @@ void number_cases(plan::Plan& plan) {
 }
 
 // An axis at its only declared value says nothing: left out, so that a line shows what this case is about.
-bool at_default(const registry::Experiment& experiment, const std::string& axis, const Value& value) {
-  const registry::Axis* declared = experiment.find_axis(axis);
+bool at_default(const registry::Experiment* experiment, const std::string& axis, const Value& value) {
+  const registry::Axis* declared = experiment == nullptr ? nullptr : experiment->find_axis(axis);
   return declared != nullptr && declared->values.size() == 1 && declared->values.front() == value;
+}
+
+std::string label(const registry::Experiment* known, const std::string& experiment, const std::string& implementation,
+                  const Params& params, std::int64_t world_size) {
+  std::string text = experiment;
+  if (!implementation.empty()) text += " " + implementation;
+  for (const auto& [axis, value] : params) {
+    if (!at_default(known, axis, value)) text += fmt::format(" {}={}", axis, to_string(value));
+  }
+  if (world_size > 1) text += fmt::format(" on {} ranks", world_size);
+  return text;
 }
 
 // A source or an archive in place of a shared library; what else the loader may refuse, the cases tell.
@@ -137,18 +148,21 @@ std::string path_of(const plan::MineSpec& mine) {
   return mine.is_python() ? mine.path + ":" + mine.python_class : mine.path;
 }
 
+std::string case_label(const registry::Registry& registry, const std::string& experiment,
+                       const std::string& implementation, const Params& params, std::int64_t world_size) {
+  const auto known = std::ranges::find(registry.experiments(), experiment, &registry::Experiment::id);
+  return label(known == registry.experiments().end() ? nullptr : &*known, experiment, implementation, params,
+               world_size);
+}
+
 std::string label_of(const plan::PlannedCase& planned) {
-  std::string label = planned.experiment->id;
-  if (!planned.implementation.empty()) label += " " + planned.implementation;
-  if (planned.task == plan::Task::law) {
-    label += " " + planned.law;
-    if (planned.params.has("contract")) label += fmt::format(" ({})", to_string(planned.params.at("contract")));
-  } else {
-    for (const auto& [axis, value] : planned.params) {
-      if (!at_default(*planned.experiment, axis, value)) label += fmt::format(" {}={}", axis, to_string(value));
-    }
+  const std::string& experiment = planned.experiment->id;
+  if (planned.task != plan::Task::law) {
+    return label(planned.experiment, experiment, planned.implementation, planned.params, planned.world_size);
   }
-  return label;
+  std::string text = label(nullptr, experiment, planned.implementation, {}, 1) + " " + planned.law;
+  if (planned.params.has("contract")) text += fmt::format(" ({})", to_string(planned.params.at("contract")));
+  return text;
 }
 
 }  // namespace syslab::cli

@@ -34,8 +34,12 @@ void check_mine(const std::vector<plan::MineSpec>& mine);
 
 std::string path_of(const plan::MineSpec& mine);  // "/home/me/kernel.so", "/home/me/flash.py:Flash"
 
-// "flash_forward flash_tiled causal=true seq=128", "flash_forward naive attention.causal_prefix (full)". Axes at their
-// only declared value are left out.
+// "flash_forward flash_tiled causal=true seq=128": how every verb calls a case. Axes at their only declared value are
+// left out; of an experiment that `registry` has not, none.
+std::string case_label(const registry::Registry& registry, const std::string& experiment,
+                       const std::string& implementation, const Params& params, std::int64_t world_size = 1);
+
+// The same of a planned case, and "flash_forward naive attention.causal_prefix (full)" of a law.
 std::string label_of(const plan::PlannedCase& planned);
 
 }  // namespace syslab::cli

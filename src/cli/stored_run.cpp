@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "cli/selection.hpp"
 #include "core/error.hpp"
 #include "stats/summary.hpp"
 
@@ -29,8 +30,7 @@ SELECT t.experiment, t.params, t.implementation, t.world_size, t.version, t.atte
  ORDER BY t.attempt_uid, x.launch)";
 
 constexpr const char* kChecks = R"(
-SELECT t.experiment || coalesce(' ' || nullif(t.implementation, ''), '') || ' ' ||
-       replace(replace(replace(trim(t.params, '{}'), '"', ''), ',', ' '), ':', '=') || ', ' || k.name, k.outcome
+SELECT t.experiment, t.params, t.implementation, t.world_size, k.name, k.outcome
   FROM check_result k
   JOIN v_attempt t ON t.attempt_id = k.attempt_id
  WHERE t.run_id = ?1
@@ -96,13 +96,8 @@ store::StoredRun find_run_or_pin(const store::Store& store, const std::string& n
                           name));
 }
 
-std::string CaseKey::title() const {
-  std::string title = experiment;
-  if (!implementation.empty()) title += " " + implementation;
-  const std::string axes = Params::from_json(Json::parse(params)).label();
-  if (!axes.empty()) title += " " + axes;
-  if (world_size > 1) title += fmt::format(" on {} ranks", world_size);
-  return title;
+std::string CaseKey::title(const registry::Registry& registry) const {
+  return case_label(registry, experiment, implementation, Params::from_json(Json::parse(params)), world_size);
 }
 
 std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::RowId run) {
@@ -130,9 +125,11 @@ std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::Ro
   return times;
 }
 
-std::map<std::string, std::string> stored_checks(const store::Store& store, store::RowId run) {
-  std::map<std::string, std::string> outcomes;
-  for (const auto& row : store.query(kChecks, {integer(run)}).rows) outcomes[row[0].text] = row[1].text;
+std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store::Store& store, store::RowId run) {
+  std::map<std::pair<CaseKey, std::string>, std::string> outcomes;
+  for (const auto& row : store.query(kChecks, {integer(run)}).rows) {
+    outcomes[{{row[0].text, row[1].text, row[2].text, row[3].integer}, row[4].text}] = row[5].text;
+  }
   return outcomes;
 }
 

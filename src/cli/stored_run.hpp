@@ -3,9 +3,11 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/value.hpp"
+#include "registry/registry.hpp"
 #include "store/store.hpp"
 
 namespace syslab::cli {
@@ -18,7 +20,7 @@ struct CaseKey {
   std::string experiment, params, implementation;
   std::int64_t world_size = 1;
   auto operator<=>(const CaseKey&) const = default;
-  std::string title() const;  // "flash_forward naive causal=true seq=128"
+  std::string title(const registry::Registry& registry) const;  // as `run` calls it: "flash_forward naive seq=128"
 };
 
 // The checked times of a case, from all attempts of the run that ended well.
@@ -29,8 +31,8 @@ struct StoredTimes {
 };
 std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::RowId run);
 
-// Outcomes of checks by "title, check", the newest of each.
-std::map<std::string, std::string> stored_checks(const store::Store& store, store::RowId run);
+// Outcomes of checks by case and name, the newest of each.
+std::map<std::pair<CaseKey, std::string>, std::string> stored_checks(const store::Store& store, store::RowId run);
 
 // Where two runs' machines or conditions differ in what a ratio of times must not hide: "cpu.model: A …, B …".
 std::vector<std::string> differing_conditions(const store::Store& store, store::RowId a, store::RowId b);

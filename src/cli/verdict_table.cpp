@@ -39,7 +39,7 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
   const std::vector<report::Column> columns{{"case", "1", "s", "left"},
                                             {a.empty() ? "A" : "A " + a, "1", "s", "right"},
                                             {b.empty() ? "B" : "B " + b, "1", "s", "right"},
-                                            {"B/A − 1", "1", "s", "right"},
+                                            {"B against A", "1", "s", "right"},
                                             {"95 %", "1", "s", "right"},
                                             {"q", "1", "s", "right"},
                                             {"launches", "1", "s", "right"},
@@ -49,7 +49,7 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
     const bool good = it.verdict == Verdict::faster || it.verdict == Verdict::same;
     // Last, because colours have a width that is not seen.
     cells.push_back({title, time_text(it.seconds_a), time_text(it.seconds_b),
-                     it.log_ratio ? percent_of_log(*it.log_ratio) : "-", it.low ? interval_text(it) : "-",
+                     it.log_ratio ? change_text(*it.log_ratio) : "-", it.low ? interval_text(it) : "-",
                      it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", std::to_string(it.launches),
                      console.styled(stats::to_string(it.verdict), good ? Style::good : Style::bad)});
   }
@@ -59,7 +59,9 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
                               counted(static_cast<std::int64_t>(lines.size()), "case"), counts(lines));
   }
   for (const auto& [title, it] : lines) {
-    text += (lines.size() == 1 ? "" : title + ": ") + sentence(it, name_a, name_b) + "\n";
+    const std::string why = contradiction(it);
+    text +=
+        (lines.size() == 1 ? "" : title + ": ") + sentence(it, name_a, name_b) + (why.empty() ? "" : " " + why) + "\n";
   }
   return text;
 }

@@ -119,9 +119,32 @@ TEST(Judgement, LeadsToTheExitCodesThatAreDocumented) {
   EXPECT_EQ(failed(worker::Status::unsupported), Exit::well);
 }
 
+TEST(Judgement, SaysWhyItsRatioAndItsTimesPointApart) {
+  // The machine was slow while half of A was measured and while none of B was: each pair says that B takes longer.
+  std::vector<runner::PairedBlock> blocks = launches_of({0.02, 0.02, 0.02});
+  EXPECT_EQ(contradiction(judge(blocks, std::nullopt)), "");
+  Judgement it = judge(blocks, std::nullopt);
+  it.seconds_b = *it.seconds_a * 0.97;
+  EXPECT_EQ(contradiction(it),
+            "The two times beside it differ by −3.00 %, the ratio is +2.02 %: it is of neighbouring calls measured in "
+            "turns, the times are medians of all calls.");
+  it.seconds_b = *it.seconds_a * 0.9999999;
+  EXPECT_EQ(contradiction(it), "") << "as good as equal";
+}
+
 TEST(Judgement, IsASentenceOfTheSideNamedSecond) {
   EXPECT_EQ(sentence(judge(launches_of({-0.1, -0.1, -0.1}), std::nullopt), "naive", "tiled"),
             "tiled takes 9.52 % less time than naive (95 %: −9.52 % … −9.52 %), over 3 launches a side.");
+  EXPECT_EQ(sentence(judge(launches_of({1.0, 1.0, 1.0}), std::nullopt), "naive", "tiled"),
+            "tiled takes 172 % more time than naive (95 %: +172 % … +172 %), over 3 launches a side.");
+  const double ninety_six = std::log(96.3);
+  EXPECT_EQ(sentence(judge(launches_of({ninety_six, ninety_six, ninety_six}), std::nullopt), "tiled", "naive"),
+            "naive takes 96.3 times as long as tiled (95 %: 96.3 … 96.3 times), over 3 launches a side.");
+  EXPECT_EQ(sentence(judge(launches_of({-ninety_six, -ninety_six, -ninety_six}), std::nullopt), "naive", "tiled"),
+            "tiled takes 1/96.3 of the time of naive (95 %: 1/96.3 … 1/96.3), over 3 launches a side.");
+  EXPECT_EQ(change_text(std::log(3.01)), "3.01 times");
+  EXPECT_EQ(change_text(std::log(2.99)), "+199 %");
+  EXPECT_EQ(change_text(-std::log(400)), "1/400");
   EXPECT_EQ(percent(0.0), "±0.00 %");
   EXPECT_EQ(percent(-0.00001), "±0.00 %");
   EXPECT_EQ(percent(1.234), "+123 %");

@@ -1,4 +1,5 @@
 """The experiments that hold attention's passes against each other: their registration, their defaults, memory as an answer."""
+import re
 import unittest
 
 from lab import Lab, attempts
@@ -45,6 +46,20 @@ class Attention(Lab):
         growth = {row["implementation"]: row["growth"] for row in self.table("pytorch_attention", "growth")["rows"]}
         self.assertAlmostEqual(growth["fused_softmax"], 4, delta=0.1)
         self.assertAlmostEqual(growth["flash_tiled"], 2)
+
+    def test_the_words_say_how_what_is_kept_can_be_avoided(self):
+        self.syslab("run", "pytorch_attention", *POINT, "-a", "pass=forward", "--impl", "literal", "--protocol", "quick", *NO_LAWS)
+        text = self.syslab("report", "pytorch_attention", "--no-figures").stdout
+        self.assertRegex(text, "The matrices need not be kept: .* L of each row.*makes the weights again.*FlashAttention-2")
+
+    def test_the_command_that_the_report_gives_for_the_derivation_runs_out_of_nothing(self):
+        self.syslab("run", "selftest_empty", "--protocol", "quick", *NO_LAWS)  # a store that holds nothing of it
+        text = self.syslab("report", "pytorch_attention", "--no-figures").stdout
+        command, = re.findall(r"\*\*Derivation\*\*: .*not measured: `syslab (.*?)`", text)
+        ended = attempts(self.lines(*command.split(), expect=0, timeout=60))
+        self.assertEqual({line["status"] for line in ended}, {"oom"})
+        self.assertTrue(all(line["detail"].startswith("needs") for line in ended), "predicted, not tried")
+        self.assertIn("The smallest case that ran out of memory", self.syslab("report", "pytorch_attention", "--no-figures").stdout)
 
     def test_each_has_a_protocol_of_its_own_and_a_run_of_both_the_general_one(self):
         for experiments, protocol in (("naive_attention", "cs336_100"), ("flash_benchmarking", "do_bench"),

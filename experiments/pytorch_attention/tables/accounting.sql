@@ -2,6 +2,7 @@
 --   {head_dim}, {dtype}, on {device} ({why}). {tensors} tensors of B·S·D elements, {tensor_mib} MiB each; {kept} matrices of
 --   B·S² floats kept and {work} worked in, {matrix_gib} GiB each; together {total_gib} GiB, of which the matrices are {share} %.
 -- experiment: pytorch_attention
+-- command: syslab run pytorch_attention -a seq=2048 -a head_dim=64 --impl literal --laws none --memory-limit 256Mi
 -- columns: implementation|1|code|left; pass|1|s|left; rows|1|d|right; seq|1|d|right; head_dim|1|d|right; dtype|1|s|left;
 --   device|1|s|left; why|1|s|left; tensors|1|d|right; tensor_mib|MiB|.4g|right; kept|1|d|right; work|1|d|right;
 --   matrix_gib|GiB|.4g|right; total_gib|GiB|.4g|right; share|%|.3g|right

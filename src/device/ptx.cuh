@@ -19,6 +19,23 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
+// This thread's lane, read anew at every call: what is computed from it is not kept in registers across a loop.
+__device__ __forceinline__ int lane_anew() {
+  int lane;
+  asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
+  return lane;
+}
+
+// threadIdx.x, likewise.
+__device__ __forceinline__ int thread_anew() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
+// `value`, known to be the same in all lanes: what is computed from it may live in uniform registers.
+__device__ __forceinline__ int uniform(int value) { return __shfl_sync(~0U, value, 0); }
+
 // D += A·B, 16×8×16, half-precision operands packed two a register, fp32 accumulation.
 template <typename T>
 __device__ __forceinline__ void mma_16816(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
@@ -86,6 +103,36 @@ __device__ __forceinline__ float exp2_approx(float x) {
   float result;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
   return result;
+}
+
+__device__ __forceinline__ void store_shared(std::uint32_t address, std::uint32_t value) {
+  asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
+}
+
+// 8-byte aligned.
+__device__ __forceinline__ float2 load_shared_pair(std::uint32_t address) {
+  float2 pair;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(pair.x), "=f"(pair.y) : "r"(address));
+  return pair;
+}
+
+// *to += value, in no order; nothing comes back.
+__device__ __forceinline__ void reduce_add(float* to, float value) {
+  asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
+}
+
+#if __CUDA_ARCH__ >= 900
+// The same for four neighbours, 16-byte aligned.
+__device__ __forceinline__ void reduce_add(float* to, const float (&value)[4]) {
+  asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(value[0]), "f"(value[1]), "f"(value[2]),
+               "f"(value[3])
+               : "memory");
+}
+#endif
+
+// Waits for `threads` threads (whole warps) that name the same barrier, 1 … 15; __syncthreads() is barrier 0.
+__device__ __forceinline__ void barrier(int name, int threads) {
+  asm volatile("barrier.sync %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }
 
 // Two floats as one register of T, `low` in the low half, rounded to nearest even.

@@ -1,0 +1,100 @@
+#include "ops/attention/flash_mma_backward.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <memory>
+#include <numbers>
+
+#include "device/buffer.hpp"
+#include "device/launch.hpp"
+#include "device/properties.hpp"
+#include "device/stream.hpp"
+#include "ops/attention/flash_mma.hpp"
+#include "ops/attention/flash_mma_backward_kernels.hpp"
+#include "ops/attention/flash_mma_backward_run.hpp"
+
+namespace syslab::attention {
+
+namespace {
+
+constexpr std::size_t kAlignment = 256;
+
+struct Gpu {
+  int sm = 0, multiprocessors = 132, shared_limit = 227 * 1024;
+};
+
+Gpu gpu_of(device::Place place) {
+  thread_local int known_index = -1;
+  thread_local Gpu known;
+  if (known_index != place.index) {
+    const device::DeviceProperties properties = device::properties(place);
+    known = {properties.sm, properties.multiprocessors, static_cast<int>(properties.shared_bytes_per_block)};
+    known_index = place.index;
+  }
+  return known;
+}
+
+BackwardPlan plan_for(const Problem& problem, bool deterministic, const Gpu& gpu) {
+  return plan_backward(problem, deterministic, backward_tiles_for(problem, gpu.shared_limit), gpu.multiprocessors);
+}
+
+std::size_t workspace_for(const Problem& problem, bool deterministic) {
+  const Gpu gpu = device::gpu_count() > 0 ? gpu_of({device::Kind::cuda, 0}) : Gpu{};
+  return plan_for(problem, deterministic, gpu).workspace_bytes() + kAlignment - 1;  // to align it
+}
+
+void backward(std::string_view name, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+              device::Stream stream, bool deterministic) {
+  const std::pair<std::string_view, ConstTensorView> tensors[] = {
+      {"q", args.q},       {"k", args.k},   {"v", args.v},   {"out", args.out},
+      {"dout", args.dout}, {"dq", args.dq}, {"dk", args.dk}, {"dv", args.dv}};
+  for (const auto& [tensor, view] : tensors) {
+    require_aligned_rows(name, tensor, view);
+    if (std::abs(view.stride(2)) > std::numeric_limits<int>::max()) {
+      throw Error(ErrorKind::usage, fmt::format("{}: rows of {} are {} elements apart; at most 2^31 − 1 are possible: "
+                                                "make a contiguous copy, or use rung naive_cuda",
+                                                name, tensor, view.stride(2)));
+    }
+  }
+  const device::Place place = device::place_of(stream);
+  const Gpu gpu = gpu_of(place);
+  if (gpu.sm < 80) {
+    throw Error(ErrorKind::device, fmt::format("{} needs a GPU of compute capability 8.0 or later; GPU {} has {}.{}: "
+                                               "use rung naive_cuda",
+                                               name, place.index, gpu.sm / 10, gpu.sm % 10));
+  }
+  const device::CurrentDevice current(place);
+  const BackwardPlan plan = plan_for(problem, deterministic, gpu);
+  void* data = workspace.data;
+  std::size_t space = workspace.bytes;
+  device::Buffer own;
+  if (data == nullptr || std::align(kAlignment, plan.workspace_bytes(), data, space) == nullptr) {
+    own = device::Buffer(plan.workspace_bytes(), "flash_mma workspace", stream, device::MemoryCategory::workspace);
+    data = own.data();
+  }
+  const int head_dim = kBackwardTiles[static_cast<std::size_t>(plan.tiles)].head_dim;
+  const flash::BackwardLauncher launch = head_dim == 32    ? flash::launch_backward_32
+                                         : head_dim == 64  ? flash::launch_backward_64
+                                         : head_dim == 128 ? flash::launch_backward_128
+                                                           : flash::launch_backward_256;
+  flash::run_backward(plan, kBackwardTiles[static_cast<std::size_t>(plan.tiles)], launch, problem, args, data, stream);
+}
+
+}  // namespace
+
+std::size_t flash_mma_backward_workspace(const Problem& problem) { return workspace_for(problem, false); }
+
+void flash_mma_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+                        device::Stream stream) {
+  backward("flash_mma backward", problem, args, workspace, stream, false);
+}
+
+std::size_t flash_mma_deterministic_backward_workspace(const Problem& problem) { return workspace_for(problem, true); }
+
+void flash_mma_deterministic_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+                                      device::Stream stream) {
+  backward("flash_mma_deterministic backward", problem, args, workspace, stream, true);
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,168 @@
+// How flash_mma's backward passes are cut into blocks: the tiles of their kernels, which tiles meet, and how many
+// blocks share a tile's work when there are too few tiles for the GPU. Plain arithmetic, the same on host and device.
+//
+// The keys kernel makes dK and dV: a block owns a tile of keys and steps over the query tiles that see them, of all the
+// query heads that share them. The queries kernel makes dQ: a block owns a tile of queries and steps over the keys they
+// see. One head of 8192 tokens is 64 tiles, the longest of which decides; so the steps of a tile are dealt out in runs
+// of equal length, *parts*, to blocks that write fp32 results, and a last kernel adds those up in order: the sum does
+// not depend on which block was done first.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "ops/attention/attention.hpp"
+
+namespace syslab::attention {
+
+// Shape of the keys kernel. Its warps are key_warps × sharing: `sharing` warps have the same keys, and each its part of
+// the queries of a step, and then of the columns of dK and dV.
+struct KeysTile {
+  int head_dim = 64;  // padded
+  int keys = 128;     // of a block
+  int queries = 64;   // of a step
+  int key_warps = 4;
+  int sharing = 1;
+  int at_once = 32;     // queries whose scores a warp holds at once; queries / sharing where warps share
+  int query_warps = 2;  // of dQ's product: warps along queries, the others along head_dim
+  int stages = 2;       // of Q and dO
+  bool late_dq = true;  // dQ of a step is made in the next one: a barrier less, and another buffer for dS
+  int blocks = 2;       // on a multiprocessor
+
+  constexpr int threads() const { return key_warps * sharing * 32; }
+};
+
+// Shape of the queries kernel.
+struct QueriesTile {
+  int head_dim = 64;  // padded
+  int queries = 128;  // of a block
+  int keys = 64;      // of a step
+  int warps = 4;      // along queries
+  int at_once = 32;   // keys whose scores a warp holds at once
+  bool held = true;   // Q and dO stay in registers
+  int stages = 2;     // of K and V
+  int blocks = 2;     // on a multiprocessor
+
+  constexpr int threads() const { return warps * 32; }
+};
+
+struct BackwardTiles {
+  int head_dim = 0;      // padded
+  int shared_bytes = 0;  // of a block, that the GPU must allow
+  KeysTile fused, keys;
+  QueriesTile queries;
+};
+
+// For a head_dim the first that the GPU allows. All but the wide tiles of head_dim 128 fit 99 KB, which every GPU since
+// sm_80 has.
+inline constexpr int kPortableShared = 99 * 1024;
+inline constexpr std::array<BackwardTiles, 5> kBackwardTiles{{
+    {32, kPortableShared, {.head_dim = 32, .query_warps = 4}, {.head_dim = 32, .query_warps = 4}, {.head_dim = 32}},
+    {64, kPortableShared, {}, {}, {}},
+    {128,
+     163 * 1024,
+     {.head_dim = 128, .sharing = 2, .late_dq = false, .blocks = 1},
+     {.head_dim = 128, .sharing = 2, .late_dq = false, .blocks = 1},
+     {.head_dim = 128, .warps = 8, .at_once = 64, .blocks = 1}},
+    {128,
+     kPortableShared,
+     {.head_dim = 128,
+      .keys = 64,
+      .queries = 32,
+      .key_warps = 2,
+      .sharing = 2,
+      .at_once = 16,
+      .late_dq = false,
+      .blocks = 1},
+     {.head_dim = 128,
+      .keys = 64,
+      .queries = 32,
+      .key_warps = 2,
+      .sharing = 2,
+      .at_once = 16,
+      .late_dq = false,
+      .blocks = 1},
+     {.head_dim = 128, .queries = 64, .stages = 1, .blocks = 1}},
+    {256,
+     kPortableShared,
+     {.head_dim = 256,
+      .keys = 32,
+      .queries = 32,
+      .key_warps = 2,
+      .sharing = 2,
+      .at_once = 16,
+      .stages = 1,
+      .late_dq = false,
+      .blocks = 1},
+     {.head_dim = 256,
+      .keys = 32,
+      .queries = 32,
+      .key_warps = 2,
+      .sharing = 2,
+      .at_once = 16,
+      .stages = 1,
+      .late_dq = false,
+      .blocks = 1},
+     {.head_dim = 256, .queries = 64, .keys = 32, .held = false, .stages = 1, .blocks = 1}},
+}};
+
+// Rows of workspace are padded to whole tiles of any shape.
+inline constexpr int kBackwardRowPad = 128;
+
+// --- which tiles meet ------------------------------------------------------------------------------------------------
+
+// Of a problem, what decides it. Query i sees keys j ≤ i + shift, j < seq_k.
+struct Seen {
+  int seq_q = 1, seq_k = 1;
+  int shift = 0;
+  int group = 1;  // query heads that share a key/value head
+};
+
+Seen seen_by(const Problem& problem);
+
+// The first tile of `queries` rows of which some row sees key `key`.
+constexpr int first_query_tile(const Seen& seen, int key, int queries) {
+  return std::max(key - seen.shift, 0) / queries;
+}
+
+// Query tiles that the keys from `first_key` on meet, in all heads of the group.
+constexpr int steps_of_keys(const Seen& seen, int first_key, int queries) {
+  const int tiles = (seen.seq_q + queries - 1) / queries - first_query_tile(seen, first_key, queries);
+  return std::max(tiles, 0) * seen.group;
+}
+
+// Key tiles that `queries` rows from `first_row` on meet.
+constexpr int steps_of_queries(const Seen& seen, int first_row, int queries, int keys) {
+  const int last = std::min(first_row + queries, seen.seq_q) - 1;
+  return (std::max(std::min(seen.seq_k, last + seen.shift + 1), 0) + keys - 1) / keys;
+}
+
+// --- the plan --------------------------------------------------------------------------------------------------------
+
+// A kernel's tiles times heads, and into how many parts of how many steps each is cut; steps 0: not cut.
+struct Cut {
+  std::int64_t tiles = 0;
+  int parts = 1;
+  int steps = 0;
+  bool operator==(const Cut&) const = default;
+};
+
+struct BackwardPlan {
+  bool deterministic = true;
+  int tiles = 0;  // index in kBackwardTiles
+  Cut keys, queries;
+  // Workspace, in this order; see BackwardParams.
+  std::size_t statistics_bytes = 0, dq_bytes = 0, dkv_bytes = 0;  // dkv_bytes twice: dK and dV
+
+  std::size_t workspace_bytes() const { return statistics_bytes + dq_bytes + 2 * dkv_bytes; }
+};
+
+// Index of the tiles for a head_dim on a GPU that allows a block `shared_limit` bytes.
+int backward_tiles_for(const Problem& problem, int shared_limit);
+BackwardPlan plan_backward(const Problem& problem, bool deterministic, int tiles, int multiprocessors);
+// With other tiles than those of kBackwardTiles.
+BackwardPlan plan_backward(const Problem& problem, bool deterministic, const BackwardTiles& tiles, int multiprocessors);
+
+}  // namespace syslab::attention

@@ -1,9 +1,10 @@
-// `flash_mma`: the rung in front of the kernels, and what it refuses.
+// `flash_mma` and `flash_mma_deterministic`: the rungs in front of the kernels, and what they refuse.
 #include <fmt/format.h>
 
 #include <limits>
 
 #include "ops/attention/flash_mma.hpp"
+#include "ops/attention/flash_mma_backward.hpp"
 #include "ops/attention/rungs.hpp"
 #include "ops/cuda_rung.hpp"
 
@@ -28,21 +29,35 @@ Rung flash_mma_rung() {
   rung.dtypes = {DType::bf16, DType::f16};
   rung.device = device::Kind::cuda;
   rung.minimum_sm = 80;
-  rung.supports = [](const Problem& problem, Direction direction) -> std::optional<std::string> {
-    if (auto reason = flash_mma_refusal(problem)) return reason;
-    if (direction == Direction::backward) return "has a forward pass only";
-    return std::nullopt;
-  };
+  rung.deterministic = false;
+  rung.supports = [](const Problem& problem, Direction) { return flash_mma_refusal(problem); };
   if constexpr (ops::kBuiltWithCuda) {
-    rung.workspace_bytes = [](const Problem& problem, Direction) { return flash_mma_forward_workspace(problem); };
-    rung.forward = flash_mma_forward;
-    rung.backward = [](const Problem& problem, const BackwardArgs&, ops::Workspace, device::Stream) {
-      throw Error(ErrorKind::usage, fmt::format("flash_mma has a forward pass only: {}", to_string(problem)));
+    rung.workspace_bytes = [](const Problem& problem, Direction direction) {
+      return direction == Direction::forward ? flash_mma_forward_workspace(problem)
+                                             : flash_mma_backward_workspace(problem);
     };
+    rung.forward = flash_mma_forward;
+    rung.backward = flash_mma_backward;
     return rung;
   } else {
     return ops::without_cuda(rung);
   }
+}
+
+Rung flash_mma_deterministic_rung() {
+  Rung rung = flash_mma_rung();
+  rung.name = "flash_mma_deterministic";
+  rung.teaches =
+      "flash_mma whose backward pass computes scores twice, for dQ and for dK and dV, and adds nothing by atomics";
+  rung.deterministic = true;
+  if constexpr (ops::kBuiltWithCuda) {
+    rung.workspace_bytes = [](const Problem& problem, Direction direction) {
+      return direction == Direction::forward ? flash_mma_forward_workspace(problem)
+                                             : flash_mma_deterministic_backward_workspace(problem);
+    };
+    rung.backward = flash_mma_deterministic_backward;
+  }
+  return rung;
 }
 
 }  // namespace syslab::attention

@@ -10,6 +10,7 @@ Rung naive_rung();
 Rung flash_tiled_rung();
 Rung reference_cuda_rung();
 Rung flash_mma_rung();
+Rung flash_mma_deterministic_rung();  // after it: dispatch() takes the last that can
 
 // Why a rung for these dtypes cannot take the problem; nothing when it can.
 std::optional<std::string> refuse_dtype(const std::vector<DType>& dtypes, const Problem& problem);

@@ -2,7 +2,8 @@
 -- outweighs an `aborted` that was written for a writer thought dead. `checked`: something was compared and nothing was
 -- wrong. `protocol` names the inputs where they were not the usual ones ("kernel, zeros inputs"): such numbers never meet
 -- the others. `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by merge or import
--- from somebody who is not vouched for. Most other views stand on this one.
+-- from somebody who is not vouched for. What ran on the CPU of a machine that has a GPU is that CPU's: it has no gpu_name
+-- and a comparability_key of its own, and never meets what ran on the GPU. Most other views stand on this one.
 CREATE VIEW v_attempt AS
 SELECT a.id                                  AS attempt_id,
        a.uid                                 AS attempt_uid,
@@ -11,10 +12,11 @@ SELECT a.id                                  AS attempt_id,
        r.verb,
        r.label,
        r.protocol ->> '$.name' || coalesce(', ' || nullif(r.protocol ->> '$.data', 'normal') || ' inputs', '') AS protocol,
-       en.comparability_key,
+       en.comparability_key ||
+         iif(en.gpu_name IS NOT NULL AND f.facts ->> '$.device' = 'cpu', ' cpu', '') AS comparability_key,
        en.host,
        en.cpu_model,
-       en.gpu_name,
+       iif(f.facts ->> '$.device' = 'cpu', NULL, en.gpu_name) AS gpu_name,
        b.version                             AS tool_version,
        b.git_sha,
        b.git_dirty,

@@ -1,8 +1,9 @@
 -- A row a measured case: its newest attempt, whatever its end (v_newest), with what tables of kernels show. Times in ms,
 -- of the slowest rank; `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
 -- outputs and all verified calls; `checked_percent` is the share of the outputs compared; `noise` lists what the measurer
--- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation `naive`, or as the fastest
--- peer (named in `peer`), at the same case, world size, protocol and kind of machine, where both are ok and checked.
+-- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation `naive` (on a GPU
+-- `naive_cuda`), or as the fastest peer (named in `peer`), at the same case, world size, protocol and kind of machine,
+-- where both are ok and checked.
 -- `implementation` names who handed one in under another name than its own, and what came by merge or import: "me (ada)",
 -- "naive (self-reported)", so that whatever groups by it keeps hand-ins apart. Ratios stay within one origin.
 -- `row_order` sorts rows of one case: device, protocol, reference, naive, the others by name.
@@ -18,7 +19,7 @@ base AS MATERIALIZED (
          row_number() OVER (PARTITION BY case_id, world_size, comparability_key, protocol, measured_here, role IS 'peer'
                                 ORDER BY time_ms, implementation) AS place
     FROM t
-   WHERE status = 'ok' AND checked AND time_ms > 0 AND (role IS 'peer' OR (implementation = 'naive' AND NOT is_mine))
+   WHERE status = 'ok' AND checked AND time_ms > 0 AND (role IS 'peer' OR (implementation IN ('naive', 'naive_cuda') AND NOT is_mine))
 )
 SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t.case_id, t.case_uid, t.params,
        t.implementation || CASE
@@ -45,12 +46,13 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
        iif(t.status <> 'ok', NULL,
            coalesce((SELECT group_concat(j.value, ', ') FROM json_each(t.facts, '$.noise') j), 'none')) AS noise,
        printf('%s|%s|%d|%d|%s', t.device, t.protocol, t.is_mine,
-              CASE t.implementation WHEN 'reference' THEN 0 WHEN 'naive' THEN 1 ELSE 2 END, t.implementation) AS row_order
+              CASE WHEN t.implementation LIKE 'reference%' THEN 0
+                   WHEN t.implementation IN ('naive', 'naive_cuda') THEN 1 ELSE 2 END, t.implementation) AS row_order
   FROM t
   LEFT JOIN base naive ON naive.case_id = t.case_id AND naive.world_size = t.world_size
                       AND naive.comparability_key = t.comparability_key AND naive.protocol IS t.protocol
                       AND naive.measured_here = t.measured_here
-                      AND naive.implementation = 'naive' AND NOT naive.is_mine
+                      AND naive.implementation IN ('naive', 'naive_cuda') AND NOT naive.is_mine
   LEFT JOIN base peer  ON peer.case_id = t.case_id AND peer.world_size = t.world_size
                       AND peer.comparability_key = t.comparability_key AND peer.protocol IS t.protocol
                       AND peer.measured_here = t.measured_here

@@ -27,9 +27,10 @@ void run_case(worker::CaseContext& context) {
   const Problem problem = problem_from(context.params());
   if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
   worker::OperatorCase made;
+  made.device = rung.device;
   made.inputs = {{{"from", problem.dtype, {problem.elements}}}};
   made.outputs = {{{"to", problem.dtype, {problem.elements}}}};
-  made.call = [problem, rung](const worker::Tensors& t) { rung.run(problem, {t.inputs[0], t.outputs[0]}, {}); };
+  made.call = [problem, rung](const worker::Tensors& t) { rung.run(problem, {t.inputs[0], t.outputs[0]}, t.stream); };
   // A copy is right to the bit or wrong.
   made.expect = [](const worker::Tensors& t) {
     return std::vector<worker::Expectation>{{to_doubles(t.inputs[0]), {0.0}}};

@@ -27,11 +27,12 @@ Problem problem_from(const Params& params) {
 
 worker::OperatorCase case_of(const Problem& p, const Rung& rung, std::uint64_t seed) {
   worker::OperatorCase made;
+  made.device = rung.device;
   made.inputs = {{{"a", p.dtype, {p.m, p.k}}}, {{"b", p.dtype, {p.k, p.n}}}};
   made.outputs = {{{"c", p.dtype, {p.m, p.n}}}};
   const ops::KeptWorkspace workspace(rung.workspace_bytes(p));
   made.call = [p, rung, workspace](const worker::Tensors& t) {
-    rung.run(p, {t.inputs[0], t.inputs[1], t.outputs[0]}, workspace.lend(), {});
+    rung.run(p, {t.inputs[0], t.inputs[1], t.outputs[0]}, workspace.lend(t.stream), t.stream);
   };
   made.expect = [p, seed](const worker::Tensors& t) {
     gemm::Oracle oracle = gemm::oracle(p, t.inputs[0], t.inputs[1], {.seed = seed});

@@ -24,7 +24,7 @@ void run_case(worker::CaseContext& context) {
 
 registry::Experiment describe() {
   const Value fp32 = std::string("fp32"), bf16 = std::string("bf16");
-  const registry::Values both{std::string("naive"), std::string("flash_tiled")};
+  const registry::Values all = registry::names_of(attention::ladder());
   return registry::experiment("flash_backward")
       .title("FlashAttention-2 backward pass")
       .question(
@@ -38,13 +38,14 @@ registry::Experiment describe() {
                         {"heads", {std::int64_t{1}}},
                         {"seq", {std::int64_t{128}}},
                         {"dtype", {fp32, bf16}},
-                        {"impl", both}})
-      .preset("laptop", {{"seq", {std::int64_t{1024}}}, {"impl", both}})
+                        {"device", {std::string("cpu"), std::string("cuda")}},
+                        {"impl", all}})
+      .preset("laptop", {{"seq", {std::int64_t{1024}}}, {"device", {std::string("cpu")}}, {"impl", all}})
       .preset("paper", {{"seq", registry::pow2(7, 12)},
                         {"head_dim", registry::pow2(4, 7)},
                         {"dtype", {bf16, fp32}},
                         {"causal", {true}},
-                        {"impl", both}})
+                        {"impl", all}})
       .implementations(registry::implementations_of(attention::ladder()))
       .laws(registry::laws_of(attention::law_list(attention::Direction::backward)))
       .metric("time", "s", "median time of one call, with its 95 % interval")

@@ -66,6 +66,8 @@ registry::Values case_names() {
 }
 
 registry::Experiment describe() {
+  // That the host and a GPU give the same bits is the point.
+  const registry::Values everywhere{std::string("cpu"), std::string("cuda")};
   registry::Builder builder = registry::experiment("mixed_precision_accumulation");
   builder.title("Adding 0.01 a thousand times")
       .question(
@@ -76,9 +78,9 @@ registry::Experiment describe() {
       .tags({"precision"})
       .closed_axis("case", case_names(), "accumulator and addend; bf16 is ours, the others are the hand-out's four")
       .axis("additions", {std::int64_t{1000}}, "how often 0.01 is added")
-      .preset("smoke", {{"additions", {std::int64_t{1000}}}})
-      .preset("laptop", {{"additions", {std::int64_t{1000}, std::int64_t{10000}}}})
-      .preset("paper", {{"additions", {std::int64_t{1000}}}})
+      .preset("smoke", {{"additions", {std::int64_t{1000}}}, {"device", everywhere}})
+      .preset("laptop", {{"additions", {std::int64_t{1000}, std::int64_t{10000}}}, {"device", everywhere}})
+      .preset("paper", {{"additions", {std::int64_t{1000}}}, {"device", everywhere}})
       .metric("value", "1", "the sum, exact")
       .metric("error", "1", "the sum less additions/100")
       .metric("addend", "1", "0.01 after rounding to the addend's type")
@@ -88,7 +90,9 @@ registry::Experiment describe() {
     builder.implementation({.name = rung.name,
                             .teaches = rung.teaches,
                             .is_reference = rung.name == "reference",
-                            .unavailable = rung.unavailable});
+                            .unavailable = rung.unavailable,
+                            .device = rung.device == device::Kind::cuda ? "cuda" : "cpu",
+                            .minimum_sm = rung.minimum_sm});
   }
   return builder;
 }

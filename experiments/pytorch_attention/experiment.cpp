@@ -43,7 +43,7 @@ Value text(const char* value) { return std::string(value); }
 Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
-  const registry::Values kept_and_flash{text("literal"), text("fused_softmax"), text("flash_tiled")};
+  const registry::Values kept_and_flash = registry::names_of(attention::autograd_ladder(), {"naive"});
   return registry::experiment("pytorch_attention")
       .title("Attention that holds its scores")
       .question(
@@ -67,8 +67,12 @@ registry::Experiment describe() {
       .preset("smoke", {{"batch", {number(2)}},
                         {"seq", {number(64), number(128)}},
                         {"head_dim", {number(16)}},
+                        {"device", {text("cpu"), text("cuda")}},
                         {"impl", kept_and_flash}})
-      .preset("laptop", {{"seq", registry::pow2(7, 9)}, {"head_dim", {number(64)}}, {"impl", kept_and_flash}})
+      .preset("laptop", {{"seq", registry::pow2(7, 9)},
+                         {"head_dim", {number(64)}},
+                         {"device", {text("cpu")}},
+                         {"impl", kept_and_flash}})
       .preset("paper", {{"impl", kept_and_flash}})
       .preset("beyond", {{"seq", {number(24576), number(32768)}}, {"impl", kept_and_flash}})
       .implementations(registry::implementations_of(attention::autograd_ladder()))

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "chain.hpp"
+#include "device/launch.hpp"
 #include "registry/registry.hpp"
 #include "worker/operator_case.hpp"
 
@@ -114,7 +116,33 @@ OperatorCase case_of(const Params& params) {
   return made;
 }
 
-void run_case(worker::CaseContext& context) { worker::run_operator_case(context, case_of(context.params())); }
+// The chain alone, on a GPU. Faults of the launch strike late, too; where one strikes nothing is written, or the GPU's
+// context is lost.
+OperatorCase gpu_case_of(const Params& params) {
+  if (walks(params)) throw worker::Unsupported("the walk through a table is the host's; work=chain runs on a GPU");
+  OperatorCase made = case_of(params);
+  made.device = device::Kind::cuda;
+  const std::int64_t steps = steps_of(params);
+  const std::string kind = params.text("fault");
+  const auto fault = std::make_shared<Fault>(Fault{kind});
+  made.call = [steps, kind, fault](const Tensors& tensors) {
+    double unused = 0;
+    fault->strike(unused);
+    const bool late = fault->calls > 40;
+    selftest::GpuFault now = selftest::GpuFault::none;
+    if (late && kind == "launch") now = selftest::GpuFault::launch;
+    if (late && kind == "illegal") now = selftest::GpuFault::illegal;
+    selftest::queue_chain(static_cast<const double*>(tensors.inputs[0].data), steps + (kind == "wrong" ? 1 : 0),
+                          static_cast<double*>(tensors.outputs[0].data), now, tensors.stream);
+  };
+  return made;
+}
+
+void run_case(worker::CaseContext& context) {
+  const Params& params = context.params();
+  const bool on_gpu = context.request().implementation == "selftest_cuda";
+  worker::run_operator_case(context, on_gpu ? gpu_case_of(params) : case_of(params));
+}
 
 const registry::Experiment kSelftestCompare =
     registry::experiment("selftest_compare")
@@ -127,9 +155,15 @@ const registry::Experiment kSelftestCompare =
         .axis("slowdown", {0.0}, "percent more steps")
         .closed_axis("work", {std::string("chain")}, "in registers (chain), or through a table of 256 KiB (walk)",
                      {std::string("walk")})
-        .closed_axis("fault", {std::string("none")}, "what goes wrong, after the check but for `wrong`",
-                     {std::string("wrong"), std::string("throw"), std::string("die"), std::string("hang")})
+        .closed_axis("fault", {std::string("none")},
+                     "what goes wrong, after the check but for `wrong`; launch and illegal on a GPU alone",
+                     {std::string("wrong"), std::string("throw"), std::string("die"), std::string("hang"),
+                      std::string("launch"), std::string("illegal")})
         .implementation({.name = "selftest", .teaches = "what a comparison can tell apart"})
+        .implementation({.name = "selftest_cuda",
+                         .teaches = "the same on a GPU",
+                         .unavailable = device::built_with_cuda() ? "" : "needs CUDA, which this build has not",
+                         .device = "cuda"})
         .metric("time", "s", "median time of one call, with its 95 % interval")
         .runs(run_case);
 SYSLAB_EXPERIMENT(kSelftestCompare);

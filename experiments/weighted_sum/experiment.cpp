@@ -45,10 +45,11 @@ worker::Expectation expectation(weighted_sum::Expected expected) {
 worker::OperatorCase forward_case(const Problem& problem, const Rung& rung) {
   const DType dtype = problem.dtype;
   worker::OperatorCase made;
+  made.device = rung.device;
   made.inputs = {{{"x", dtype, {problem.rows, problem.dim}}}, {{"w", dtype, {problem.dim}}}};
   made.outputs = {{{"y", dtype, {problem.rows}}}};
   made.call = [problem, rung](const worker::Tensors& t) {
-    rung.forward(problem, {t.inputs[0], t.inputs[1], t.outputs[0]}, {}, {});
+    rung.forward(problem, {t.inputs[0], t.inputs[1], t.outputs[0]}, {}, t.stream);
   };
   made.expect = [problem](const worker::Tensors& t) {
     return std::vector{expectation(weighted_sum::forward_oracle(problem, t.inputs[0], t.inputs[1]))};
@@ -62,11 +63,13 @@ worker::OperatorCase backward_case(const Problem& problem, const Rung& rung) {
   const DType dtype = problem.dtype;
   const Shape matrix{problem.rows, problem.dim};
   worker::OperatorCase made;
+  made.device = rung.device;
   made.inputs = {{{"x", dtype, matrix}}, {{"w", dtype, {problem.dim}}}, {{"dy", dtype, {problem.rows}}}};
   made.outputs = {{{"dx", dtype, matrix}}, {{"dw", dtype, {problem.dim}}}};
   const ops::KeptWorkspace workspace(rung.workspace_bytes(problem, Direction::backward));
   made.call = [problem, rung, workspace](const worker::Tensors& t) {
-    rung.backward(problem, {t.inputs[0], t.inputs[1], t.inputs[2], t.outputs[0], t.outputs[1]}, workspace.lend(), {});
+    rung.backward(problem, {t.inputs[0], t.inputs[1], t.inputs[2], t.outputs[0], t.outputs[1]},
+                  workspace.lend(t.stream), t.stream);
   };
   made.expect = [problem](const worker::Tensors& t) {
     weighted_sum::BackwardOracle oracle = weighted_sum::backward_oracle(problem, t.inputs[0], t.inputs[1], t.inputs[2]);
@@ -111,7 +114,8 @@ double bytes(const Params& params) {
 
 const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = std::string("fp16"),
             kFp64 = std::string("fp64");
-const Value kNaive = std::string("naive"), kTiled = std::string("tiled");
+const registry::Values kAll = registry::names_of(weighted_sum::ladder());
+const Value kCpu = std::string("cpu"), kCuda = std::string("cuda");
 
 const registry::Experiment kWeightedSum =
     registry::experiment("weighted_sum")
@@ -130,12 +134,14 @@ const registry::Experiment kWeightedSum =
         .preset("smoke", {{"rows", {std::int64_t{1000}}},
                           {"dim", {std::int64_t{100}}},
                           {"dtype", {kFp32, kBf16}},
-                          {"impl", {kNaive, kTiled}}})
-        .preset("laptop", {{"rows", {std::int64_t{16384}}}, {"dim", registry::pow2(6, 10)}, {"impl", {kNaive, kTiled}}})
+                          {"device", {kCpu, kCuda}},
+                          {"impl", kAll}})
+        .preset("laptop",
+                {{"rows", {std::int64_t{16384}}}, {"dim", registry::pow2(6, 10)}, {"device", {kCpu}}, {"impl", kAll}})
         .preset("paper", {{"rows", {std::int64_t{65536}}},
                           {"dim", registry::pow2(4, 12)},
                           {"dtype", {kFp32, kBf16}},
-                          {"impl", {kNaive, kTiled}}})
+                          {"impl", kAll}})
         .implementations(registry::implementations_of(weighted_sum::ladder()))
         .metric("time", "s", "median time of one call, with its 95 % interval")
         .metric("gbps", "GB/s", "each input read once and each output written once, over the time")

@@ -1,9 +1,12 @@
 #include "property_tests/attention/call.hpp"
 
+#include "property_tests/on_device.hpp"
+
 namespace syslab::attention {
 namespace {
 
 using property::input;
+using property::OnDevice;
 using property::output;
 using property::strides_of;
 
@@ -14,9 +17,9 @@ std::optional<check::GuardedTensor> lent_workspace(const Rung& rung, const Probl
   return output("workspace", DType::f32, Shape{elements}, Strides{1});
 }
 
-ops::Workspace as_workspace(const std::optional<check::GuardedTensor>& tensor) {
+ops::Workspace as_workspace(const std::optional<check::GuardedTensor>& tensor, OnDevice& there) {
   if (!tensor) return {};
-  return {tensor->view().data, tensor->spec().bytes()};
+  return {there.view(*tensor).data, tensor->spec().bytes()};
 }
 
 DType lse_dtype(const Problem& problem) { return problem.dtype == DType::f64 ? DType::f64 : DType::f32; }
@@ -33,8 +36,11 @@ ForwardCall call_forward(const Rung& rung, const Sample& sample, bool lend) {
                    output("out", problem.dtype, query, strides_of(query, sample.layout_out)),
                    output("lse", lse_dtype(problem), lse, property::loose_strides_of(lse, sample.layout_out)),
                    lend ? lent_workspace(rung, problem, Direction::forward) : std::nullopt};
-  const ForwardArgs args{call.q.view(), call.k.view(), call.v.view(), call.out.view(), call.lse.view()};
-  rung.forward(problem, args, as_workspace(call.workspace), {});
+  OnDevice there(rung.device);
+  const ForwardArgs args{there.view(call.q), there.view(call.k), there.view(call.v), there.view(call.out),
+                         there.view(call.lse)};
+  rung.forward(problem, args, as_workspace(call.workspace, there), there.stream());
+  there.finish();
   return call;
 }
 
@@ -49,9 +55,12 @@ BackwardCall call_backward(const Rung& rung, const Sample& sample, bool lend) {
                     output("dv", problem.dtype, key, key_out),
                     lend ? lent_workspace(rung, problem, Direction::backward) : std::nullopt};
   const ForwardCall& forward = call.forward;
-  const BackwardArgs args{forward.q.view(), forward.k.view(), forward.v.view(), forward.out.view(), forward.lse.view(),
-                          call.dout.view(), call.dq.view(),   call.dk.view(),   call.dv.view()};
-  rung.backward(problem, args, as_workspace(call.workspace), {});
+  OnDevice there(rung.device);
+  const BackwardArgs args{there.view(forward.q),   there.view(forward.k),   there.view(forward.v),
+                          there.view(forward.out), there.view(forward.lse), there.view(call.dout),
+                          there.view(call.dq),     there.view(call.dk),     there.view(call.dv)};
+  rung.backward(problem, args, as_workspace(call.workspace, there), there.stream());
+  there.finish();
   return call;
 }
 

@@ -3,6 +3,7 @@
 #include "check/search.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/law_table.hpp"
+#include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
 
@@ -69,7 +70,12 @@ Call call(const Rung& rung, const Sample& sample) {
             property::input("to", p.dtype, shape, {1}, untouched),
             {}};
   made.copied = part(made.to.view(), sample.to_offset, p.elements);
-  rung.run(p, {part(ConstTensorView(made.from.view()), sample.from_offset, p.elements), made.copied}, {});
+  property::OnDevice there(rung.device);
+  rung.run(p,
+           {part(ConstTensorView(there.view(made.from)), sample.from_offset, p.elements),
+            part(there.view(made.to), sample.to_offset, p.elements)},
+           there.stream());
+  there.finish();
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include "ops/gemm/oracle.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/law_table.hpp"
+#include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
 
@@ -75,7 +76,9 @@ Call call(const Rung& rung, const Sample& sample) {
   const Shape shape{p.m, p.n};
   Call made{matrix("a", {p.m, p.k}, sample.a), matrix("b", {p.k, p.n}, sample.b),
             property::output("c", p.dtype, shape, strides_of(shape, sample.layout))};
-  rung.run(p, {made.a.view(), made.b.view(), made.c.view()}, {}, {});
+  property::OnDevice there(rung.device);
+  rung.run(p, {there.view(made.a), there.view(made.b), there.view(made.c)}, {}, there.stream());
+  there.finish();
   return made;
 }
 

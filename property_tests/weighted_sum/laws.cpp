@@ -7,6 +7,7 @@
 #include "ops/sum_of_products.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/law_table.hpp"
+#include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
 
@@ -74,7 +75,9 @@ ForwardCall call_forward(const Rung& rung, const Sample& sample) {
   ForwardCall call{property::input("x", p.dtype, sample.matrix(), strides_of(sample.matrix(), sample.layout), sample.x),
                    property::input("w", p.dtype, {p.dim}, {1}, sample.w),
                    property::output("y", p.dtype, {p.rows}, {1})};
-  rung.forward(p, {call.x.view(), call.w.view(), call.y.view()}, {}, {});
+  property::OnDevice there(rung.device);
+  rung.forward(p, {there.view(call.x), there.view(call.w), there.view(call.y)}, {}, there.stream());
+  there.finish();
   return call;
 }
 
@@ -89,7 +92,11 @@ BackwardCall call_backward(const Rung& rung, const Sample& sample) {
       property::input("x", p.dtype, sample.matrix(), strides, sample.x),
       property::input("w", p.dtype, {p.dim}, {1}, sample.w), property::input("dy", p.dtype, {p.rows}, {1}, sample.dy),
       property::output("dx", p.dtype, sample.matrix(), strides), property::output("dw", p.dtype, {p.dim}, {1})};
-  rung.backward(p, {call.x.view(), call.w.view(), call.dy.view(), call.dx.view(), call.dw.view()}, {}, {});
+  property::OnDevice there(rung.device);
+  rung.backward(p,
+                {there.view(call.x), there.view(call.w), there.view(call.dy), there.view(call.dx), there.view(call.dw)},
+                {}, there.stream());
+  there.finish();
   return call;
 }
 

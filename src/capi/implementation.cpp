@@ -8,7 +8,7 @@ namespace syslab::capi {
 attention::Rung attention_implementation(const std::string& name, const std::optional<Mine>& mine,
                                          const std::function<std::shared_ptr<CallChannel>()>& open_channel) {
   if (!mine) return attention::find_rung(name);
-  if (!mine->foreign) return load_attention_plugin(name, mine->path);
+  if (!mine->foreign) return load_attention_plugin(name, mine->path, mine->device);
   return attention::foreign_rung(name, mine->language, mine->digest, open_channel());
 }
 

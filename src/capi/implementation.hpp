@@ -16,6 +16,7 @@ struct Mine {
   std::string path, digest;
   bool foreign = false;
   std::string language = "Python";
+  device::Kind device = device::Kind::cpu;  // whose memory a library is handed
 };
 
 // Error(usage) when the name is not on the ladder, or the library cannot be used. `open_channel` is called for foreign
@@ -29,7 +30,12 @@ template <typename Context>
 attention::Rung attention_implementation(Context& context) {
   const auto& request = context.request();
   std::optional<Mine> mine;
-  if (request.mine) mine = Mine{request.mine->path, request.mine->digest, !request.mine->python_class.empty()};
+  if (request.mine) {
+    mine = Mine{.path = request.mine->path,
+                .digest = request.mine->digest,
+                .foreign = !request.mine->python_class.empty(),
+                .device = request.device == "cuda" ? device::Kind::cuda : device::Kind::cpu};
+  }
   return attention_implementation(request.implementation, mine, [&context] { return context.channel(); });
 }
 

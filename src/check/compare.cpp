@@ -3,28 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <array>
 #include <cmath>
-#include <limits>
 
 #include "check/guard.hpp"
+#include "check/kernels.hpp"
+#include "check/tally.hpp"
+#include "device/memory.hpp"
 
 namespace syslab::check {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-double error_of(double found, double expected) {
-  if (std::isnan(found)) return kInfinity;
-  if (found == expected) return 0;  // equal infinities as well
-  return std::abs(found - expected);
-}
-
-double ratio_of(double error, double tolerance) {
-  if (error == 0) return 0;
-  if (!std::isfinite(error) || !(tolerance > 0)) return kInfinity;  // a NaN tolerance allows nothing
-  return error / tolerance;
-}
 
 std::vector<std::int64_t> coordinates(std::int64_t index, const Shape& shape) {
   std::vector<std::int64_t> where(static_cast<std::size_t>(shape.rank()));
@@ -33,17 +21,6 @@ std::vector<std::int64_t> coordinates(std::int64_t index, const Shape& shape) {
     index /= shape[dim];
   }
   return where;
-}
-
-void widen_box(const std::vector<std::int64_t>& where, Comparison& result) {
-  if (result.wrong_first.empty()) {
-    result.wrong_first = result.wrong_last = where;
-    return;
-  }
-  for (std::size_t dim = 0; dim < where.size(); ++dim) {
-    result.wrong_first[dim] = std::min(result.wrong_first[dim], where[dim]);
-    result.wrong_last[dim] = std::max(result.wrong_last[dim], where[dim]);
-  }
 }
 
 const void* element(const ConstTensorView& view, std::int64_t index) {
@@ -55,42 +32,93 @@ const void* element(const ConstTensorView& view, std::int64_t index) {
   return static_cast<const std::byte*>(view.data) + offset * static_cast<std::int64_t>(size_of(view.dtype));
 }
 
+struct Sizes {
+  explicit Sizes(const Shape& shape) : rank(shape.rank()) {
+    for (int dim = 0; dim < rank; ++dim) size[dim] = shape[dim];
+  }
+  std::int64_t size[Tally::kRank] = {};
+  int rank;
+};
+
+Comparison comparison_of(const Tally& tally, const Shape& shape) {
+  Comparison result;
+  result.compared = tally.compared;
+  result.wrong = tally.wrong;
+  result.unwritten = tally.unwritten;
+  result.worst_ratio = tally.worst_ratio;
+  result.max_error = tally.max_error;
+  if (tally.worst >= 0) result.worst_index = coordinates(tally.worst, shape);
+  if (tally.wrong > 0) {
+    result.wrong_first.assign(tally.first, tally.first + shape.rank());
+    result.wrong_last.assign(tally.last, tally.last + shape.rank());
+  }
+  // Nothing asked of a tensor that has elements is no success.
+  result.passed = tally.wrong == 0 && (tally.compared > 0 || shape.elements() == 0);
+  return result;
+}
+
+// What was found and expected at the worst element.
+void set_worst(Comparison& result, double found, double expected, double bound) {
+  result.found = found;
+  result.expected = expected;
+  result.worst_tolerance = bound;
+  result.worst_error = Tally::error_of(found, expected);
+}
+
+void require_as_many(std::size_t elements, std::size_t expectations, std::size_t tolerances) {
+  if (expectations == elements && (tolerances == elements || tolerances == 1)) return;
+  throw Error(ErrorKind::internal, fmt::format("compare: {} elements found, {} expectations and {} tolerances given",
+                                               elements, expectations, tolerances));
+}
+
+double element_at(const void* data, std::int64_t index, DType dtype, device::Stream stream) {
+  std::array<std::byte, sizeof(double)> bytes{};
+  device::copy_now(bytes.data(),
+                   static_cast<const std::byte*>(data) + index * static_cast<std::int64_t>(size_of(dtype)),
+                   size_of(dtype), stream);
+  return to_doubles(ConstTensorView(bytes.data(), dtype, Shape{1})).front();
+}
+
 }  // namespace
 
 Comparison compare(const ConstTensorView& found, std::span<const double> expected, std::span<const double> tolerance) {
   const auto elements = static_cast<std::size_t>(found.elements());
-  if (expected.size() != elements || (tolerance.size() != elements && tolerance.size() != 1)) {
-    throw Error(ErrorKind::internal, fmt::format("compare: {} elements found, {} expectations and {} tolerances given",
-                                                 elements, expected.size(), tolerance.size()));
-  }
+  require_as_many(elements, expected.size(), tolerance.size());
   const std::vector<double> values = to_doubles(found);
-  Comparison result;
-  std::int64_t worst = -1;
+  const Sizes sizes(found.shape);
+  const auto bound_of = [&](std::size_t i) { return tolerance.size() == 1 ? tolerance[0] : tolerance[i]; };
+  Tally tally;
   for (std::size_t i = 0; i < elements; ++i) {
-    if (std::isnan(expected[i])) continue;
-    ++result.compared;
-    const double bound = tolerance.size() == 1 ? tolerance[0] : tolerance[i];
-    const double error = error_of(values[i], expected[i]);
-    const double ratio = ratio_of(error, bound);
     const auto index = static_cast<std::int64_t>(i);
     // Only a NaN can be the poison, so the address is worked out for few.
-    if (std::isnan(values[i]) && is_poison(element(found, index), found.dtype)) ++result.unwritten;
-    if (ratio > 1) {
-      ++result.wrong;
-      widen_box(coordinates(index, found.shape), result);
-    }
-    result.max_error = std::max(result.max_error, error);
-    if (worst >= 0 && ratio <= result.worst_ratio) continue;
-    worst = index;
-    result.worst_ratio = ratio;
-    result.worst_error = error;
-    result.worst_tolerance = bound;
-    result.found = values[i];
-    result.expected = expected[i];
+    const bool poisoned = std::isnan(values[i]) && is_poison(element(found, index), found.dtype);
+    tally.add(index, values[i], expected[i], bound_of(i), poisoned, sizes.size, sizes.rank);
   }
-  if (worst >= 0) result.worst_index = coordinates(worst, found.shape);
-  // Nothing asked of a tensor that has elements is no success.
-  result.passed = result.wrong == 0 && (result.compared > 0 || elements == 0);
+  Comparison result = comparison_of(tally, found.shape);
+  if (tally.worst >= 0) {
+    const auto worst = static_cast<std::size_t>(tally.worst);
+    set_worst(result, values[worst], expected[worst], bound_of(worst));
+  }
+  return result;
+}
+
+Comparison compare_there(const ConstTensorView& found, const ExpectedThere& expected, device::Stream stream) {
+  const std::int64_t elements = found.elements();
+  require_as_many(static_cast<std::size_t>(elements), static_cast<std::size_t>(elements),
+                  static_cast<std::size_t>(expected.tolerances));
+  if (stream.kind == device::Kind::cpu) {
+    return compare(found, {expected.value, static_cast<std::size_t>(elements)},
+                   {expected.tolerance, static_cast<std::size_t>(expected.tolerances)});
+  }
+  const Sizes sizes(found.shape);
+  const Tally tally = kernels::compare(found, poison_of(found.dtype), expected.value, expected.tolerance,
+                                       expected.tolerances == 1, sizes.size, sizes.rank, stream);
+  Comparison result = comparison_of(tally, found.shape);
+  if (tally.worst >= 0) {
+    set_worst(result, element_at(found.data, tally.worst, found.dtype, stream),
+              element_at(expected.value, tally.worst, DType::f64, stream),
+              element_at(expected.tolerance, expected.tolerances == 1 ? 0 : tally.worst, DType::f64, stream));
+  }
   return result;
 }
 

@@ -1,11 +1,13 @@
 // Comparing an output with its oracle: element by element against a derived bound, with the worst place named.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/tensor.hpp"
+#include "device/device.hpp"
 
 namespace syslab::check {
 
@@ -30,5 +32,15 @@ struct Comparison {
 // `expected` and `tolerance` are row-major; `tolerance` may have one element for all. An infinite expectation must be
 // met exactly; NaN found is always wrong.
 Comparison compare(const ConstTensorView& found, std::span<const double> expected, std::span<const double> tolerance);
+
+// The same in the memory of a GPU.
+struct ExpectedThere {
+  const double* value = nullptr;      // row-major; null: nothing is expected there
+  const double* tolerance = nullptr;  // as many, or one for all
+  std::int64_t tolerances = 0;
+  std::shared_ptr<const void> owner;  // keeps both
+};
+// `found`: contiguous, in the memory of the stream's device (the CPU's too). Queues on the stream and waits.
+Comparison compare_there(const ConstTensorView& found, const ExpectedThere& expected, device::Stream stream);
 
 }  // namespace syslab::check

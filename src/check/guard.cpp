@@ -11,6 +11,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "device/memory.hpp"
+#include "device/pattern.hpp"
+
 namespace syslab::check {
 namespace {
 
@@ -39,11 +42,22 @@ constexpr Pattern pattern_of(DType dtype) {
   return {};
 }
 
-// Multiplying by an odd constant spreads neighbouring positions over the payloads (Knuth's multiplicative hash).
-constexpr std::uint64_t guard_at(std::int64_t position, DType dtype) {
-  const Pattern pattern = pattern_of(dtype);
-  const std::uint64_t hash = (static_cast<std::uint64_t>(position) * 0x9e37'79b9'7f4a'7c15ULL) >> 13;
-  return pattern.guard | (1 + hash % pattern.payload);
+device::Pattern guards_of(DType dtype) { return {pattern_of(dtype).guard, pattern_of(dtype).payload}; }
+std::uint64_t guard_at(std::int64_t position, DType dtype) { return device::word_of(guards_of(dtype), position); }
+
+// Bits whose being all set, with others beside them, makes a NaN.
+constexpr std::uint64_t exponent_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x7ff0'0000'0000'0000;
+    case DType::f32:
+      return 0x7f80'0000;
+    case DType::f16:
+      return 0x7c00;
+    case DType::bf16:
+      return 0x7f80;
+  }
+  return 0;
 }
 
 // Little-endian: the low bytes of `bits` are the element. Every host that CUDA knows is.
@@ -79,7 +93,8 @@ std::vector<bool> owned_elements(const Shape& shape, const Strides& strides, std
 
 }  // namespace
 
-bool is_poison(const void* pointer, DType dtype) { return load_bits(pointer, dtype) == pattern_of(dtype).poison; }
+std::uint64_t poison_of(DType dtype) { return pattern_of(dtype).poison; }
+bool is_poison(const void* pointer, DType dtype) { return load_bits(pointer, dtype) == poison_of(dtype); }
 
 GuardedTensor::GuardedTensor(const TensorSpec& spec, const Strides& strides) : spec_(spec), strides_(strides) {
   for (int dim = 0; dim < spec.shape.rank(); ++dim) {
@@ -88,35 +103,67 @@ GuardedTensor::GuardedTensor(const TensorSpec& spec, const Strides& strides) : s
                                                 strides[static_cast<std::size_t>(dim)], dim));
     }
   }
-  const std::int64_t extent = extent_elements(spec.shape, strides);
-  const auto width = static_cast<std::int64_t>(size_of(spec.dtype));
-  buffer_ = device::Buffer(static_cast<std::size_t>(extent * width + 2 * kGuardBytes), spec.name);
+  take_memory();
+}
+
+GuardedTensor::GuardedTensor(const TensorSpec& spec, device::Stream stream)
+    : spec_(spec), strides_(contiguous_strides(spec.shape)), stream_(stream) {
+  take_memory();
+}
+
+void GuardedTensor::take_memory() {
+  const auto bytes = extent_elements(spec_.shape, strides_) * static_cast<std::int64_t>(size_of(spec_.dtype));
+  buffer_ = device::Buffer(static_cast<std::size_t>(bytes + 2 * kGuardBytes), spec_.name, stream_,
+                           device::MemoryCategory::output);
   poison();
 }
 
-TensorView GuardedTensor::view() const {
-  return {buffer_.as<std::byte>() + kGuardBytes, spec_.dtype, spec_.shape, strides_};
-}
+std::size_t GuardedTensor::offset() const { return static_cast<std::size_t>(kGuardBytes); }
+
+TensorView GuardedTensor::view() const { return {first(), spec_.dtype, spec_.shape, strides_}; }
 
 void GuardedTensor::poison() {
-  const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
+  const std::size_t bytes = size_of(spec_.dtype);
+  const auto width = static_cast<std::int64_t>(bytes);
   const std::int64_t margin = kGuardBytes / width;
   const std::int64_t extent = extent_elements(spec_.shape, strides_);
-  auto* first = buffer_.as<std::byte>() + kGuardBytes;
+  if (on_gpu()) {
+    const device::Pattern guards = guards_of(spec_.dtype);
+    device::fill_pattern(memory(), guards, bytes, -margin, margin, stream_);
+    device::fill_pattern(first(), {poison_of(spec_.dtype)}, bytes, 0, extent, stream_);
+    device::fill_pattern(first() + extent * width, guards, bytes, extent, margin, stream_);
+    return;
+  }
   for (std::int64_t i = -margin; i < extent + margin; ++i) {
-    store_bits(first + i * width, guard_at(i, spec_.dtype), spec_.dtype);
+    store_bits(first() + i * width, guard_at(i, spec_.dtype), spec_.dtype);
   }
   for_each_element(spec_.shape, strides_, [&](std::int64_t offset) {
-    store_bits(first + offset * width, pattern_of(spec_.dtype).poison, spec_.dtype);
+    store_bits(first() + offset * width, poison_of(spec_.dtype), spec_.dtype);
   });
 }
 
 std::int64_t GuardedTensor::unwritten() const {
   const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
-  const auto* first = buffer_.as<std::byte>() + kGuardBytes;
+  if (on_gpu()) {
+    const std::int64_t extent = spec_.shape.elements();
+    return extent -
+           device::count_differences(first(), {poison_of(spec_.dtype)}, size_of(spec_.dtype), 0, extent, stream_).words;
+  }
   std::int64_t count = 0;
   for_each_element(spec_.shape, strides_,
-                   [&](std::int64_t offset) { count += is_poison(first + offset * width, spec_.dtype) ? 1 : 0; });
+                   [&](std::int64_t offset) { count += is_poison(first() + offset * width, spec_.dtype) ? 1 : 0; });
+  return count;
+}
+
+std::int64_t GuardedTensor::nans() const {
+  if (on_gpu()) return device::count_nans(first(), spec_.dtype, spec_.shape.elements(), stream_);
+  const std::uint64_t exponent = exponent_of(spec_.dtype);
+  const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
+  const std::uint64_t magnitude = exponent | (exponent - 1);  // all bits but the sign and those above it
+  std::int64_t count = 0;
+  for_each_element(spec_.shape, strides_, [&](std::int64_t offset) {
+    count += (load_bits(first() + offset * width, spec_.dtype) & magnitude) > exponent ? 1 : 0;
+  });
   return count;
 }
 
@@ -124,24 +171,33 @@ std::optional<std::string> GuardedTensor::violation() const {
   const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
   const std::int64_t margin = kGuardBytes / width;
   const std::int64_t extent = extent_elements(spec_.shape, strides_);
-  const std::vector<bool> owned = owned_elements(spec_.shape, strides_, extent);
-  const auto* first = buffer_.as<std::byte>() + kGuardBytes;
+  const std::vector<bool> owned = on_gpu() ? std::vector<bool>() : owned_elements(spec_.shape, strides_, extent);
+  // Where the tensor begins and ends, seen from its guards; those of a GPU's tensor are brought here first.
+  const std::byte *begin = first(), *end = first() + extent * width;
+  std::vector<std::byte> brought;
+  if (on_gpu()) {
+    brought.resize(2 * kGuardBytes);
+    device::copy(brought.data(), memory(), kGuardBytes, stream_);
+    device::copy_now(brought.data() + kGuardBytes, end, kGuardBytes, stream_);
+    begin = end = brought.data() + kGuardBytes;
+  }
 
   // Bytes changed and the place nearest to the tensor, a zone each.
   struct Zone {
     std::int64_t bytes = 0, nearest = 0;
   } before, gaps, after;
-  for (std::int64_t i = -margin; i < extent + margin; ++i) {
-    if (i >= 0 && i < extent && owned[static_cast<std::size_t>(i)]) continue;
-    const std::uint64_t wanted = guard_at(i, spec_.dtype);
-    const std::uint64_t found = load_bits(first + i * width, spec_.dtype);
-    if (wanted == found) continue;
-    for (std::int64_t byte = 0; byte < width; ++byte) {
+  const auto look = [&](std::int64_t i, Zone& zone, const std::byte* at) {
+    const std::uint64_t wanted = guard_at(i, spec_.dtype), found = load_bits(at, spec_.dtype);
+    for (std::int64_t byte = 0; wanted != found && byte < width; ++byte) {
       if (((wanted ^ found) >> (8 * byte) & 0xffU) == 0) continue;
-      Zone& zone = i < 0 ? before : i < extent ? gaps : after;
       if (zone.bytes++ == 0 || i < 0) zone.nearest = i * width + byte;
     }
+  };
+  for (std::int64_t i = -margin; i < 0; ++i) look(i, before, begin + i * width);
+  for (std::int64_t i = 0; i < extent && !owned.empty(); ++i) {
+    if (!owned[static_cast<std::size_t>(i)]) look(i, gaps, first() + i * width);
   }
+  for (std::int64_t i = extent; i < extent + margin; ++i) look(i, after, end + (i - extent) * width);
   std::string text;
   const auto tell = [&](const Zone& zone, std::string_view where, std::int64_t origin) {
     if (zone.bytes == 0) return;

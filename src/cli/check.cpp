@@ -6,7 +6,7 @@
 namespace syslab::cli {
 
 Exit execute(const Context& context, const CheckOptions& options) {
-  const plan::Selection selection = to_selection(options.selection);
+  const plan::Selection selection = to_selection(context.registry, options.selection);
   const plan::Plan plan = law_plan(context.registry, selection, options.contract);
   if (plan.cases.empty()) {
     throw Error(ErrorKind::usage, "the selected experiments have no laws; `syslab run` checks their outputs");
@@ -15,6 +15,7 @@ Exit execute(const Context& context, const CheckOptions& options) {
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed
   conditions.law_cases = options.cases;
+  conditions.mine_device = mine_device(plan);
   conditions.timeout = duration_option("--timeout", options.timeout);
   conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
   store::Store store = open_for_writing(context);

@@ -104,11 +104,18 @@ class Grammar {
     app.add_option(name, values, help)->allow_extra_args(false)->take_all()->type_name(type);
   }
 
+  static void device(CLI::App& app, SelectionOptions& options) {
+    many(app, "--device", "WHICH", options.devices,
+         "cpu, cuda or both: implementations that run there (default: the GPU where there is one and something runs on "
+         "it, else the CPU)");
+  }
+
   static void selection(CLI::App& app, SelectionOptions& options) {
     app.add_option("NAME", options.names, "Experiments: ids, globs, tag:NAME, comma lists, all")
         ->required()
         ->type_name("");
-    many(app, "--impl", "NAME", options.implementations, "Implementations, globs (default: all)");
+    many(app, "--impl", "NAME", options.implementations, "Implementations, globs (default: all of the device)");
+    device(app, options);
     many(app, "--mine", "NAME=FILE", options.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
     app.add_option("--author", options.author, "Alias under which --mine is handed in (default: its NAME)")
         ->envname("SYSLAB_AUTHOR")
@@ -182,6 +189,7 @@ class Grammar {
         ->type_name("");
     axes(app, compare_.selection);
     many(app, "--impl", "NAME", compare_.selection.implementations, "Implementations of both sides, globs");
+    device(app, compare_.selection);
     many(app, "--mine", "NAME=FILE", compare_.selection.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
     app.add_option("--preset", compare_.selection.preset, "smoke, laptop, paper: a named choice of axis values")
         ->type_name("NAME");
@@ -229,9 +237,11 @@ class Grammar {
     measuring(run, run_.measuring);
     one_of(run.add_option("--data", run_.data, "Distribution of inputs: normal (default), uniform, zeros, ramp"),
            "WHICH", {"normal", "uniform", "zeros", "ramp"});
-    one_of(run.add_option("--isolation", run_.isolation,
-                          "case: a process each (default on the CPU); reuse: one takes cases while they end well"),
-           "HOW", {"case", "reuse"});
+    one_of(
+        run.add_option(
+            "--isolation", run_.isolation,
+            "case: a process each (default on the CPU); reuse: one takes cases while they end well (default on a GPU)"),
+        "HOW", {"case", "reuse"});
     budget(run, run_.budget,
            "Of the whole run: a case that will not fit does not start; resume finishes (default none)");
     limits(run, run_);
@@ -325,7 +335,8 @@ class Grammar {
         ->type_name("");
     doctor.add_flag("--noise", doctor_.noise, "Measure what this machine calls different in identical code");
     doctor.add_option("--budget", doctor_.budget, "Of --noise (default 1m)")->type_name("DURATION");
-    verb(kHiddenVerb, "One case's process; speaks the worker protocol", "");
+    CLI::App& worker = verb(kHiddenVerb, "One case's process; speaks the worker protocol", "");
+    worker.add_flag("--probe", worker_.probe, "Say which GPUs CUDA can use, as JSON, and end");
   }
 
   VerbOptions chosen(const std::string& name) const {
@@ -347,7 +358,7 @@ class Grammar {
     if (name == "prune") return prune_;
     if (name == "env") return EnvOptions{};
     if (name == "doctor") return doctor_;
-    return WorkerOptions{};
+    return worker_;
   }
 
   std::vector<std::string> verbs() const {
@@ -421,6 +432,7 @@ class Grammar {
   MergeOptions merge_;
   ImportOptions import_;
   PruneOptions prune_;
+  WorkerOptions worker_;
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/experiment_json.hpp"
+#include "cli/this_machine.hpp"
 #include "cli/verbs.hpp"
 #include "plan/plan.hpp"
 
@@ -53,6 +54,11 @@ std::string describe_implementation(const registry::Implementation& it) {
   if (it.is_reference) says = "the oracle. " + says;
   if (it.is_peer) says = "a peer. " + says;
   if (!it.dtypes.empty()) says += fmt::format(" ({})", fmt::join(it.dtypes, ", "));
+  if (it.device == plan::kCuda) {
+    says += it.minimum_sm > 0 ? fmt::format(" Runs on a GPU of compute capability {}.{} or more.", it.minimum_sm / 10,
+                                            it.minimum_sm % 10)
+                              : " Runs on a GPU.";
+  }
   if (!it.unavailable.empty()) says += fmt::format(" Unavailable here: {} {}.", it.name, it.unavailable);
   return says.empty() ? "-" : says;
 }
@@ -114,6 +120,7 @@ Exit execute(const Context& context, const DescribeOptions& options) {
   }
   plan::Selection selection;
   selection.patterns = {experiment.id};
+  selection.machine = this_machine(context.registry);
   Section section(text, console, "Try");
   section.row("syslab plan " + experiment.id,
               counted(static_cast<std::int64_t>(plan::make_plan(context.registry, selection).cases.size()), "case"));

@@ -32,6 +32,8 @@ Json experiment_json(const registry::Experiment& experiment) {
     implementations.push_back({{"name", it.name},
                                {"teaches", it.teaches},
                                {"dtypes", it.dtypes},
+                               {"device", it.device},
+                               {"minimum_sm", it.minimum_sm},
                                {"reference", it.is_reference},
                                {"peer", it.is_peer},
                                {"unavailable", it.unavailable.empty() ? Json() : Json(it.unavailable)}});

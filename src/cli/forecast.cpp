@@ -66,6 +66,16 @@ void take_durations(const store::Store& store, const Conditions& conditions, con
   }
 }
 
+// Where one of ours runs; null of others.
+const std::string* device_of(const std::string& experiment, const std::string& implementation) {
+  for (const registry::Experiment& one : registry::Registry::global().experiments()) {
+    if (one.id != experiment) continue;
+    const registry::Implementation* known = one.find_implementation(implementation);
+    return known == nullptr ? nullptr : &known->device;
+  }
+  return nullptr;
+}
+
 // Rates are stored as TFLOP/s and GB/s.
 void take_rates(const store::Store& store, const std::string& machine, plan::Basis& basis) {
   const store::ResultSet found =
@@ -86,14 +96,17 @@ void take_rates(const store::Store& store, const std::string& machine, plan::Bas
     const double scale = compute ? 1e12 : 1e9;
     plan::Rates& own = basis.own[plan::rate_key(row[0].text, row[1].text)];
     (compute ? own.flops : own.bytes) = scale * row[3].real;
-    double& best = compute ? basis.machine.flops : basis.machine.bytes;
+    const std::string* device = device_of(row[0].text, row[1].text);
+    if (device == nullptr) continue;  // somebody's, wherever it ran
+    plan::Rates& known = *device == plan::kCuda ? basis.gpu.best : basis.cpu.best;
+    double& best = compute ? known.flops : known.bytes;
     best = std::max(best, scale * row[4].real);
   }
 }
 
 // Caches are taken to be filled by as many input sets as it takes, or by a flush that the protocol itself asks for.
-plan::Course course_of(const measure::Protocol& protocol) {
-  const double twice_the_cache = 2.0 * static_cast<double>(measure::host_last_level_cache());
+plan::Course course_of(const measure::Protocol& protocol, std::uint64_t last_level_cache) {
+  const double twice_the_cache = 2.0 * static_cast<double>(last_level_cache);
   const double flushed = protocol.flush_bytes > 0 ? static_cast<double>(protocol.flush_bytes) : twice_the_cache;
   return {.warmup_calls = protocol.warmup_calls,
           .min_samples = protocol.min_samples,
@@ -110,25 +123,43 @@ plan::Course course_of(const measure::Protocol& protocol) {
           .flushed_bytes = protocol.cache == measure::Cache::flush ? flushed : 0};
 }
 
+void take_host_memory(const Conditions& conditions, plan::DeviceBasis& cpu) {
+  cpu.memory_bytes = physical_memory_bytes();
+  cpu.memory_of = "this machine has " + plan::short_size(static_cast<double>(cpu.memory_bytes));
+  if (const auto limit = control_group_limit(); limit && *limit < cpu.memory_bytes) {
+    cpu.memory_bytes = *limit;
+    cpu.memory_of = "this job or container has " + plan::short_size(static_cast<double>(*limit));
+  }
+  if (const std::uint64_t limit = conditions.memory_limit_bytes; limit > 0 && limit < cpu.memory_bytes) {
+    cpu.memory_bytes = limit;
+    cpu.memory_of = "--memory-limit is " + plan::short_size(static_cast<double>(limit));
+  }
+}
+
+// What a GPU does before anything was measured on it: its memory by clock and width, half of which most kernels reach.
+void take_gpu(const plan::Machine& machine, const Conditions& conditions, plan::DeviceBasis& gpu) {
+  if (machine.gpu_bytes_per_s > 0) gpu.assumed.bytes = machine.gpu_bytes_per_s / 2;
+  if (conditions.try_oom || machine.gpu_memory_bytes == 0) return;
+  gpu.memory_bytes = machine.gpu_memory_bytes;
+  gpu.memory_of =
+      fmt::format("{} has {}", machine.gpu, plan::short_size(static_cast<double>(machine.gpu_memory_bytes)));
+  if (const std::uint64_t limit = conditions.memory_limit_bytes; limit > 0 && limit < gpu.memory_bytes) {
+    gpu.memory_bytes = limit;
+    gpu.memory_of = "--memory-limit is " + plan::short_size(static_cast<double>(limit));
+  }
+}
+
 }  // namespace
 
 void forecast(plan::Plan& plan, const store::Store* store, const Conditions& conditions) {
+  constexpr std::uint64_t kUsualGpuCache = 50 << 20;  // of those that this is for
   plan::Basis basis;
   const measure::Protocol protocol = measure::find_protocol(conditions.protocol);
-  basis.course = course_of(protocol);
+  basis.cpu.course = course_of(protocol, measure::host_last_level_cache());
+  basis.gpu.course = course_of(protocol, kUsualGpuCache);
   basis.launches = conditions.launches;
-  if (!conditions.try_oom) {
-    basis.memory_bytes = physical_memory_bytes();
-    basis.memory_of = "this machine has " + plan::short_size(static_cast<double>(basis.memory_bytes));
-    if (const auto limit = control_group_limit(); limit && *limit < basis.memory_bytes) {
-      basis.memory_bytes = *limit;
-      basis.memory_of = "this job or container has " + plan::short_size(static_cast<double>(*limit));
-    }
-    if (const std::uint64_t limit = conditions.memory_limit_bytes; limit > 0 && limit < basis.memory_bytes) {
-      basis.memory_bytes = limit;
-      basis.memory_of = "--memory-limit is " + plan::short_size(static_cast<double>(limit));
-    }
-  }
+  if (!conditions.try_oom) take_host_memory(conditions, basis.cpu);
+  take_gpu(plan.machine, conditions, basis.gpu);
   if (store != nullptr) {
     const std::string machine = runner::comparability_key(runner::environment_facts());
     take_durations(*store, conditions, machine, basis);

@@ -24,7 +24,8 @@ struct SelectionOptions {
   std::vector<std::string> assignments;  // "seq=128,1024"
   std::optional<std::string> preset;
   std::vector<std::string> implementations;
-  std::vector<std::string> mine;  // "me=kernel.so"
+  std::vector<std::string> devices;  // "cpu", "cuda", "cpu,cuda"; empty: by the machine
+  std::vector<std::string> mine;     // "me=kernel.so"
   std::string handout;
   std::uint64_t seed = 0;
   std::string author;  // alias under which --mine is handed in; empty: SYSLAB_AUTHOR, else the name given to --mine
@@ -162,7 +163,9 @@ struct DoctorOptions {
   std::string budget = "1m";       // of --noise
 };
 
-struct WorkerOptions {};
+struct WorkerOptions {
+  bool probe = false;  // say what GPUs there are, and end
+};
 
 using VerbOptions =
     std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,

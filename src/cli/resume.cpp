@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "cli/selection.hpp"
 #include "cli/session.hpp"
 #include "cli/stored_case.hpp"
+#include "cli/this_machine.hpp"
 #include "cli/verbs.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
@@ -86,13 +88,14 @@ Exit execute(const Context& context, const ResumeOptions& options) {
                 fmt::format("run {} is still being run by {}; wait until it ends, or stop it", run.uid, *writer));
   }
   const Claim claim(store, run.id);  // before looking at what is missing: nobody else finishes it meanwhile
+  Conditions conditions = conditions_from_json(run.protocol_json);
   plan::Plan missing;
   missing.root_seed = parse_seed(run.root_seed);
   std::int64_t planned = 0;
   Exit before = Exit::well;  // of what stays as it was
   for (const store::PlanState& state : store.plan_state(run.id)) {
     ++planned;
-    const plan::PlannedCase again = planned_case(context.registry, state.plan);
+    const plan::PlannedCase again = planned_case(context.registry, state.plan, conditions.mine_device);
     if (!is_missing(state, options.failed)) {
       before = worse(before, exit_of(*state.last_status, again.experiment->oom_is_an_answer));
       continue;
@@ -110,7 +113,8 @@ Exit execute(const Context& context, const ResumeOptions& options) {
     return before;
   }
   check_mine(missing.mine);
-  Conditions conditions = conditions_from_json(run.protocol_json);
+  const auto there = [](const plan::PlannedCase& planned) { return planned.device == plan::kCuda; };
+  if (std::ranges::any_of(missing.cases, there)) missing.machine = this_machine(context.registry);
   conditions.budget = options.budget.empty() ? Nanoseconds{} : duration_option("--budget", options.budget);
   return worse(before, run_and_store(context, store, run.id, missing, conditions));
 }

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <fstream>
 
+#include "cli/this_machine.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "worker/python_probe.hpp"
@@ -54,18 +55,20 @@ std::string library_problem(const std::string& path) {
 
 }  // namespace
 
-plan::Selection to_selection(const SelectionOptions& options) {
+plan::Selection to_selection(const registry::Registry& registry, const SelectionOptions& options) {
   plan::Selection selection;
   selection.patterns = options.names;
   for (const std::string& text : options.assignments) selection.assignments.push_back(plan::parse_assignment(text));
   selection.preset = options.preset;
   selection.implementations = options.implementations;
+  selection.devices = options.devices;
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
   if (!selection.mine.empty()) {
     selection.author = options.author.empty() ? selection.mine.front().name : options.author;
   }
   selection.handout = options.handout;
   selection.root_seed = options.seed;
+  if (options.devices != std::vector<std::string>{std::string(plan::kCpu)}) selection.machine = this_machine(registry);
   return selection;
 }
 

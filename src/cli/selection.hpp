@@ -10,7 +10,8 @@
 
 namespace syslab::cli {
 
-plan::Selection to_selection(const SelectionOptions& options);
+// With the machine that this program runs on: where a GPU may be meant, it is asked for (cli/this_machine.hpp).
+plan::Selection to_selection(const registry::Registry& registry, const SelectionOptions& options);
 
 // Laws under their contracts: `contract` when given, else "full" for ours and "handout" for --mine. Indices begin at 0.
 plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,

@@ -115,6 +115,7 @@ Json to_json(const Conditions& conditions) {
   json["try_oom"] = conditions.try_oom;
   json["launches"] = conditions.launches;
   json["isolation"] = runner::to_string(conditions.isolation);
+  json["mine_device"] = conditions.mine_device;
   json["budget_ns"] = conditions.budget.count();
   return json;
 }
@@ -130,6 +131,7 @@ Conditions conditions_from_json(const std::string& text) {
   conditions.try_oom = json.value("try_oom", conditions.try_oom);
   conditions.launches = json.value("launches", conditions.launches);
   conditions.isolation = runner::parse_isolation(json.value("isolation", "case"));
+  conditions.mine_device = json.value("mine_device", conditions.mine_device);
   conditions.budget = Nanoseconds(json.value("budget_ns", conditions.budget.count()));
   return conditions;
 }
@@ -148,7 +150,17 @@ Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan
   conditions.launches = options.launches.value_or(protocol.launches);
   conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
   conditions.try_oom = options.try_oom;
+  conditions.mine_device = mine_device(plan);
   return conditions;
+}
+
+std::string mine_device(const plan::Plan& plan) {
+  for (const plan::PlannedCase& planned : plan.cases) {
+    for (const plan::MineSpec& mine : plan.mine) {
+      if (mine.name == planned.implementation) return planned.device;
+    }
+  }
+  return "cpu";
 }
 
 runner::RunOptions to_run_options(const Conditions& conditions) {

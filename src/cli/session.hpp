@@ -22,8 +22,9 @@ struct Conditions {
   std::uint64_t memory_limit_bytes = 0;
   bool try_oom = false;
   int launches = 1;
-  runner::Isolation isolation = runner::Isolation::per_case;
-  Nanoseconds budget{};  // 0: none; of one sitting, so `resume` has its own
+  runner::Isolation isolation = runner::Isolation::by_device;
+  std::string mine_device = "cpu";  // where --mine runs
+  Nanoseconds budget{};             // 0: none; of one sitting, so `resume` has its own
 };
 Json to_json(const Conditions& conditions);
 Conditions conditions_from_json(const std::string& text);
@@ -34,6 +35,9 @@ runner::RunOptions to_run_options(const Conditions& conditions);
 std::string own_protocol(const std::vector<plan::PlannedCase>& cases, bool smoke);
 // From what the command line says of measuring the plan; Error(usage) for what it does not take.
 Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan, bool smoke);
+
+// Where the plan has --mine run.
+std::string mine_device(const plan::Plan& plan);
 
 // A run taken by this process while an object of this class lives. Error(usage) if another is at work on it.
 class Claim {

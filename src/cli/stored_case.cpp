@@ -27,7 +27,14 @@ std::uint64_t parse_seed(const std::string& text) {
   return seed;
 }
 
-plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row) {
+std::string device_of(const registry::Experiment& experiment, std::string_view implementation,
+                      const std::string& otherwise) {
+  const registry::Implementation* known = experiment.find_implementation(implementation);
+  return known != nullptr ? known->device : otherwise;
+}
+
+plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row,
+                               const std::string& mine_device) {
   plan::PlannedCase planned;
   planned.index = row.seq;
   planned.experiment = &registry.find(row.experiment);
@@ -39,6 +46,7 @@ plan::PlannedCase planned_case(const registry::Registry& registry, const store::
   }
   planned.params = row.params;
   planned.implementation = row.implementation.name;
+  planned.device = device_of(*planned.experiment, planned.implementation, mine_device);
   planned.world_size = row.world_size;
   planned.task = row.task == "law" ? plan::Task::law : plan::Task::measure;
   planned.law = row.law;

@@ -10,8 +10,14 @@ namespace syslab::cli {
 // Error(usage) when --db names no file: reading must not make one.
 void require_database(const Context& context);
 
-// Error(usage) if this binary has no such experiment any more, or another version of it.
-plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row);
+// Error(usage) if this binary has no such experiment any more, or another version of it. `mine_device`: where
+// somebody's own implementation runs.
+plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row,
+                               const std::string& mine_device = "cpu");
+
+// Where one of the experiment's own runs; `otherwise` of one that it does not know.
+std::string device_of(const registry::Experiment& experiment, std::string_view implementation,
+                      const std::string& otherwise = "cpu");
 
 // Adds the --mine file of a stored implementation to the plan, once. Error(usage) if the file is gone or has changed.
 void add_mine(plan::Plan& plan, const store::ImplementationRow& implementation);

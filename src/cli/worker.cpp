@@ -1,12 +1,17 @@
 #include <unistd.h>
 
+#include "cli/console.hpp"
 #include "cli/verbs.hpp"
 #include "worker/serve.hpp"
 
 namespace syslab::cli {
 
 // A worker's exit code belongs to the worker protocol, where 4 says the same as here.
-Exit execute(const Context&, const WorkerOptions&) {
+Exit execute(const Context& context, const WorkerOptions& options) {
+  if (options.probe) {
+    context.console.print(worker::probed_gpus() + "\n");
+    return Exit::well;
+  }
   return worker::serve(STDIN_FILENO, STDOUT_FILENO) == 0 ? Exit::well : Exit::tool;
 }
 

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/tensor.hpp"
 #include "core/units.hpp"
 #include "core/value.hpp"
+#include "device/device.hpp"
 
 namespace syslab::ops {
 
@@ -18,6 +20,11 @@ struct Expected {
   std::vector<double> value;      // row-major over the output's shape; NaN where `fraction` leaves it out
   std::vector<double> tolerance;  // as long, or one for all
   double fraction = 1.0;          // share of elements computed
+  // Of an oracle on the GPU instead, the vectors being empty: the same as doubles in its memory, which `owner` keeps.
+  const double* value_there = nullptr;
+  const double* tolerance_there = nullptr;
+  std::int64_t tolerances_there = 0;  // as many as elements, or 1 for all
+  std::shared_ptr<const void> owner;
 };
 
 // Views in the order of `inputs` and `outputs`.
@@ -25,15 +32,22 @@ using Inputs = std::vector<ConstTensorView>;
 using Outputs = std::vector<TensorView>;
 
 struct Operation {
+  // Whose memory the tensors lie in and where `call`, `naive` and `prepare` run. Of a GPU they queue their work on the
+  // stream and do not wait for it; on the CPU the stream is only a token.
+  device::Kind device = device::Kind::cpu;
   std::vector<TensorSpec> inputs, outputs;
   // Inputs that must be computed from the others, after these were filled; may be empty.
-  std::function<void(std::vector<TensorView>& inputs)> prepare;
+  std::function<void(std::vector<TensorView>& inputs, device::Stream)> prepare;
   // Names of inputs that `prepare` writes whole: nobody needs to fill them first.
   std::vector<std::string> prepared;
-  std::function<void(const Inputs&, const Outputs&)> call;
+  std::function<void(const Inputs&, const Outputs&, device::Stream)> call;
+  // The oracle, one Expected an output. Its inputs lie in the host's memory, wherever the operation runs.
   std::function<std::vector<Expected>(const Inputs&)> expect;
+  // The oracle on a GPU's own tensors, for operations that run there; queues on the stream. Empty: there is none, and
+  // the inputs are copied to the host for `expect`.
+  std::function<std::vector<Expected>(const Inputs&, device::Stream)> expect_there;
   // The naive kernel on the same tensors, where one in half precision is to be held against it; else empty.
-  std::function<void(const Inputs&, const Outputs&)> naive;
+  std::function<void(const Inputs&, const Outputs&, device::Stream)> naive;
   // Time of the last call by the implementation's own clock, for those in another process; empty for ours.
   std::function<Nanoseconds()> self_time;
   double flops = 0, bytes = 0;  // of one call

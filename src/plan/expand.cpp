@@ -96,12 +96,11 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view name
 
 void check_axes(const Experiments& experiments, const Selection& selection) {
   for (const AxisAssignment& assignment : selection.assignments) {
-    if (assignment.name == "impl") continue;
-    if (assignment.name == "device" || assignment.name == "world_size") {
-      const std::string only = assignment.name == "device" ? "cpu" : "1";
-      if (assignment.values != std::vector{only}) {
-        throw Error(ErrorKind::usage, fmt::format("axis '{}' takes {} in this version, not '{}'", assignment.name, only,
-                                                  fmt::format("{}", assignment.values.front())));
+    if (assignment.name == "impl" || assignment.name == "device") continue;
+    if (assignment.name == "world_size") {
+      if (assignment.values != std::vector<std::string>{"1"}) {
+        throw Error(ErrorKind::usage,
+                    fmt::format("axis 'world_size' takes 1 in this version, not '{}'", assignment.values.front()));
       }
       continue;
     }
@@ -117,6 +116,27 @@ void check_axes(const Experiments& experiments, const Selection& selection) {
     }
     known.insert(known.end(), {"impl", "world_size", "device"});
     throw Error(ErrorKind::usage, unknown_name("axis " + where(experiments), assignment.name, known));
+  }
+}
+
+// What -a device= and --device name.
+std::vector<std::string> asked_devices(const Selection& selection) {
+  std::vector<std::string> devices;
+  for (const std::string& item : selection.devices) {
+    for (const std::string& part : split(item, ',')) devices.push_back(trim(part));
+  }
+  for (const AxisAssignment& assignment : selection.assignments) {
+    if (assignment.name == "device") devices.insert(devices.end(), assignment.values.begin(), assignment.values.end());
+  }
+  return devices;
+}
+
+void check_devices(const Experiments& experiments, const Selection& selection) {
+  const std::vector<std::string> known{std::string(kCpu), std::string(kCuda)};
+  for (const std::string& device : asked_devices(selection)) {
+    if (std::find(known.begin(), known.end(), device) == known.end()) {
+      throw Error(ErrorKind::usage, unknown_name("device " + where(experiments), device, known));
+    }
   }
 }
 
@@ -160,6 +180,54 @@ void check_implementations(const Experiments& experiments, const Selection& sele
   }
 }
 
+// What the preset says of one of the names that are no axis; empty without a preset, or where it says nothing.
+std::vector<std::string> of_preset(const Experiment& experiment, const Selection& selection, const char* name) {
+  std::vector<std::string> texts;
+  if (!selection.preset) return texts;
+  const registry::Preset& preset = experiment.presets.at(*selection.preset);
+  if (const auto found = preset.find(name); found != preset.end()) {
+    for (const Value& value : found->second) texts.push_back(to_string(value));
+  }
+  return texts;
+}
+
+bool runs_on(const std::vector<Chosen>& chosen, std::string_view device) {
+  return std::any_of(chosen.begin(), chosen.end(), [device](const Chosen& it) { return it.device == device; });
+}
+
+bool contains(const std::vector<std::string>& texts, std::string_view text) {
+  return std::find(texts.begin(), texts.end(), text) != texts.end();
+}
+
+// Leaves those of the devices that are meant.
+void keep_devices(const Experiment& experiment, const Selection& selection, bool implementations_asked,
+                  std::vector<Chosen>& chosen) {
+  std::vector<std::string> devices = asked_devices(selection);
+  std::vector<std::string> spelled_out;
+  if (devices.empty()) {
+    if (implementations_asked) spelled_out = implementation_patterns(selection);
+    devices = of_preset(experiment, selection, "device");
+    // A preset's devices are a wish: without a GPU, or without anything that runs there, the rest is run.
+    std::erase_if(devices, [&](const std::string& device) {
+      return (device == kCuda && !selection.machine.has_gpu()) || !runs_on(chosen, device);
+    });
+    if (devices.empty()) {
+      const bool there = runs_on(chosen, kCuda) && (selection.machine.has_gpu() || !runs_on(chosen, kCpu));
+      devices = {std::string(there ? kCuda : kCpu)};
+    }
+  }
+  std::erase_if(chosen,
+                [&](const Chosen& it) { return !contains(devices, it.device) && !contains(spelled_out, it.name); });
+}
+
+// Somebody's own runs on the CPU unless its file or the selection says otherwise: a kernel for the host must not be
+// given memory of a GPU.
+std::string device_of(const MineSpec& mine, const Selection& selection) {
+  if (!mine.device.empty()) return mine.device;
+  const std::vector<std::string> devices = asked_devices(selection);
+  return std::string(contains(devices, kCuda) && !contains(devices, kCpu) ? kCuda : kCpu);
+}
+
 }  // namespace
 
 Experiments selected_experiments(const registry::Registry& registry, const Selection& selection) {
@@ -180,6 +248,7 @@ Experiments selected_experiments(const registry::Registry& registry, const Selec
 
 void check_names(const Experiments& experiments, const Selection& selection) {
   check_axes(experiments, selection);
+  check_devices(experiments, selection);
   check_preset(experiments, selection);
   check_implementations(experiments, selection);
 }
@@ -206,30 +275,26 @@ std::vector<Params> grid(const Experiment& experiment, const Selection& selectio
   return points;
 }
 
-std::vector<std::string> implementations(const Experiment& experiment, const Selection& selection, bool mine_alone) {
+std::vector<Chosen> implementations(const Experiment& experiment, const Selection& selection, bool mine_alone) {
   std::vector<std::string> patterns = implementation_patterns(selection);
   const bool asked = !patterns.empty();
   const bool joined = experiment.accepts_mine && !selection.mine.empty();
-  if (!asked && selection.preset) {
-    const registry::Preset& preset = experiment.presets.at(*selection.preset);
-    if (const auto found = preset.find("impl"); found != preset.end()) {
-      for (const Value& value : found->second) patterns.push_back(to_string(value));
-    }
-  }
-  std::vector<std::string> names;
+  if (!asked) patterns = of_preset(experiment, selection, "impl");
+  std::vector<Chosen> chosen;
   if (asked || !mine_alone || !joined) {
     for (const registry::Implementation& it : experiment.implementations) {
-      if (patterns.empty() || matches_any(patterns, it.name)) names.push_back(it.name);
+      if (patterns.empty() || matches_any(patterns, it.name)) chosen.push_back({it.name, it.device});
     }
     // An experiment without a choice of implementations has one nameless way to run.
-    if (experiment.implementations.empty() && !asked) names.emplace_back();
+    if (experiment.implementations.empty() && !asked) chosen.push_back({"", std::string(kCpu)});
+    keep_devices(experiment, selection, asked, chosen);
   }
   if (joined) {
     for (const MineSpec& mine : selection.mine) {
-      if (!asked || matches_any(patterns, mine.name)) names.push_back(mine.name);
+      if (!asked || matches_any(patterns, mine.name)) chosen.push_back({mine.name, device_of(mine, selection)});
     }
   }
-  return names;
+  return chosen;
 }
 
 }  // namespace syslab::plan

@@ -20,9 +20,19 @@ void check_names(const std::vector<const registry::Experiment*>& experiments, co
 // declared later vary faster. Empty when the selection asks for a preset that this experiment lacks.
 std::vector<Params> grid(const registry::Experiment& experiment, const Selection& selection);
 
-// Names of the implementations to run, ours in declared order, then --mine. `mine_alone`: without --impl, only --mine
-// when there is one.
-std::vector<std::string> implementations(const registry::Experiment& experiment, const Selection& selection,
-                                         bool mine_alone);
+// One implementation of a case, and where it runs.
+struct Chosen {
+  std::string name;
+  std::string device;
+};
+
+// The implementations to run, ours in declared order, then --mine. `mine_alone`: without --impl, only --mine when there
+// is one.
+//
+// Of ours, those of the devices that the selection names; where it names none, those that --impl spells out, wherever
+// they run, and of the others those of the preset's devices, else of the GPU where the machine has one and any of them
+// runs there, else of the CPU. Never nothing for want of a device: cases of the wrong one are told as skipped.
+std::vector<Chosen> implementations(const registry::Experiment& experiment, const Selection& selection,
+                                    bool mine_alone);
 
 }  // namespace syslab::plan

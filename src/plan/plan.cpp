@@ -16,15 +16,26 @@ namespace {
 
 using registry::Experiment;
 
-std::optional<std::string> unavailable(const Experiment& experiment, const std::string& implementation) {
-  const registry::Implementation* known = experiment.find_implementation(implementation);
-  if (known == nullptr || known->unavailable.empty()) return std::nullopt;
-  return fmt::format("{} {}", implementation, known->unavailable);
+// "9.0", from 90.
+std::string capability(int sm) { return fmt::format("{}.{}", sm / 10, sm % 10); }
+
+// Why this build or this machine cannot run it at all.
+std::optional<std::string> unavailable(const Experiment& experiment, const Chosen& chosen, const Machine& machine) {
+  const registry::Implementation* known = experiment.find_implementation(chosen.name);
+  if (known != nullptr && !known->unavailable.empty()) return fmt::format("{} {}", chosen.name, known->unavailable);
+  if (chosen.device != kCuda) return std::nullopt;
+  if (!machine.has_gpu()) return fmt::format("{} needs a GPU: {}", chosen.name, machine.why_no_gpu);
+  if (known != nullptr && known->minimum_sm > machine.sm) {
+    return fmt::format("{} needs a GPU of compute capability {}, and {} has {}; choose another implementation",
+                       chosen.name, capability(known->minimum_sm), machine.gpu, capability(machine.sm));
+  }
+  return std::nullopt;
 }
 
-std::optional<std::string> skip_reason(const Experiment& experiment, const Params& params,
-                                       const std::string& implementation) {
-  if (auto reason = unavailable(experiment, implementation)) return reason;
+std::optional<std::string> skip_reason(const Experiment& experiment, const Params& params, const Chosen& chosen,
+                                       const Machine& machine) {
+  const std::string& implementation = chosen.name;
+  if (auto reason = unavailable(experiment, chosen, machine)) return reason;
   for (const registry::SkipRule& rule : experiment.skips) {
     if (rule.applies(params, implementation)) return rule.reason;
   }
@@ -44,22 +55,23 @@ std::uint64_t case_seed(std::uint64_t root_seed, const Experiment& experiment, c
   return RandomStream::derive(root_seed, experiment.id, params.to_json().dump(), law).key();
 }
 
-void append(Plan& plan, const Experiment& experiment, const Params& params, const std::string& implementation,
-            const std::string& law) {
+void append(Plan& plan, const Experiment& experiment, const Params& params, const Chosen& chosen,
+            const Machine& machine, const std::string& law) {
   PlannedCase planned;
   planned.index = static_cast<int>(plan.cases.size());
   planned.experiment = &experiment;
   planned.params = params;
-  planned.implementation = implementation;
+  planned.implementation = chosen.name;
+  planned.device = chosen.device;
   planned.seed = case_seed(plan.root_seed, experiment, params, law);
   planned.case_uid = case_uid(experiment.id, experiment.version, params);
   if (law.empty()) {
-    planned.skip_reason = skip_reason(experiment, params, implementation);
-    if (experiment.memory_bytes) planned.predicted_bytes = experiment.memory_bytes(params, implementation);
+    planned.skip_reason = skip_reason(experiment, params, chosen, machine);
+    if (experiment.memory_bytes) planned.predicted_bytes = experiment.memory_bytes(params, chosen.name);
   } else {
     planned.task = Task::law;
     planned.law = law;
-    planned.skip_reason = unavailable(experiment, implementation);
+    planned.skip_reason = unavailable(experiment, chosen, machine);
   }
   plan.cases.push_back(std::move(planned));
 }
@@ -69,6 +81,7 @@ Plan empty_plan(const Selection& selection) {
   plan.mine = selection.mine;
   plan.author = selection.author;
   plan.root_seed = selection.root_seed;
+  plan.machine = selection.machine;
   return plan;
 }
 
@@ -77,6 +90,29 @@ bool would_compare_with_itself(const Experiment& experiment, const std::string& 
                                const registry::LawInfo& law) {
   const registry::Implementation* known = experiment.find_implementation(implementation);
   return known != nullptr && known->is_reference && law.against_reference;
+}
+
+bool assigns_device(const Selection& selection) {
+  return std::any_of(selection.assignments.begin(), selection.assignments.end(),
+                     [](const AxisAssignment& it) { return it.name == "device"; });
+}
+
+// Nothing to run is no success where it was a device that left nothing.
+void require_something_on(const std::vector<const Experiment*>& experiments, const Selection& selection,
+                          const Plan& plan) {
+  if (!plan.cases.empty() || (selection.devices.empty() && !assigns_device(selection))) return;
+  Selection anywhere = selection;
+  anywhere.devices = {std::string(kCpu), std::string(kCuda)};
+  std::erase_if(anywhere.assignments, [](const AxisAssignment& it) { return it.name == "device"; });
+  std::string known;
+  for (const Experiment* experiment : experiments) {
+    if (anywhere.preset && experiment->presets.find(*anywhere.preset) == experiment->presets.end()) continue;
+    for (const Chosen& one : implementations(*experiment, anywhere, false)) {
+      known += fmt::format("{}{} on {}", known.empty() ? "" : ", ", one.name, one.device);
+    }
+  }
+  throw Error(ErrorKind::usage, fmt::format("nothing that is selected runs on the device asked for; there are {}",
+                                            known.empty() ? "none" : known));
 }
 
 }  // namespace
@@ -88,11 +124,12 @@ Plan make_plan(const registry::Registry& registry, const Selection& selection) {
   for (const Experiment* experiment : experiments) {
     const std::vector<Params> points = grid(*experiment, selection);
     if (points.empty()) continue;
-    const std::vector<std::string> names = implementations(*experiment, selection, false);
+    const std::vector<Chosen> chosen = implementations(*experiment, selection, false);
     for (const Params& params : points) {
-      for (const std::string& name : names) append(plan, *experiment, params, name, {});
+      for (const Chosen& one : chosen) append(plan, *experiment, params, one, selection.machine, {});
     }
   }
+  require_something_on(experiments, selection, plan);
   return plan;
 }
 
@@ -106,9 +143,10 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
   const Params params{{"contract", std::string(contract)}};
   for (const Experiment* experiment : experiments) {
     if (selection.preset && experiment->presets.find(*selection.preset) == experiment->presets.end()) continue;
-    for (const std::string& name : implementations(*experiment, selection, true)) {
+    for (const Chosen& one : implementations(*experiment, selection, true)) {
       for (const registry::LawInfo& law : experiment->laws) {
-        if (!would_compare_with_itself(*experiment, name, law)) append(plan, *experiment, params, name, law.id);
+        if (would_compare_with_itself(*experiment, one.name, law)) continue;
+        append(plan, *experiment, params, one, selection.machine, law.id);
       }
     }
   }
@@ -134,6 +172,7 @@ Json to_json(const PlannedCase& planned) {
             {"version", planned.experiment->version},
             {"params", planned.params.to_json()},
             {"impl", planned.implementation},
+            {"device", planned.device},
             {"world_size", planned.world_size},
             {"task", planned.task == Task::law ? "law" : "measure"},
             {"case_uid", planned.case_uid},

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/units.hpp"
+#include "plan/machine.hpp"
 #include "registry/registry.hpp"
 
 namespace syslab::plan {
@@ -18,6 +19,7 @@ struct MineSpec {
   std::string path;          // absolute; "kernel.so" or "flash.py"
   std::string python_class;  // after the colon; empty for a library
   std::string digest;        // SHA-256 of the file
+  std::string device;        // "cpu", "cuda" where the file says; empty: as the selection says, else the CPU
   bool is_python() const { return !python_class.empty(); }
 };
 // Error(usage) when the text is not NAME=…, the file is missing, or a .py has no ":Class".
@@ -35,10 +37,12 @@ struct Selection {
   std::vector<AxisAssignment> assignments;
   std::optional<std::string> preset;
   std::vector<std::string> implementations;  // --impl, globs; empty: all
+  std::vector<std::string> devices;          // --device: "cpu", "cuda"; as -a device=
   std::vector<MineSpec> mine;
   std::string author;   // alias of whoever hands in `mine`
   std::string handout;  // "", "2025", "2026": experiments that the hand-out poses
   std::uint64_t root_seed = 0;
+  Machine machine;  // that the cases are to run on
 };
 
 // What one attempt will be asked to do.
@@ -49,6 +53,7 @@ struct PlannedCase {
   const registry::Experiment* experiment = nullptr;
   Params params;
   std::string implementation;
+  std::string device = "cpu";  // where it runs
   int world_size = 1;
   Task task = Task::measure;
   std::string law;  // when task == law
@@ -68,6 +73,7 @@ struct Plan {
   std::vector<MineSpec> mine;
   std::string author;
   std::uint64_t root_seed = 0;
+  Machine machine;  // that it was made for
 };
 
 // Error(usage) for unknown experiments, axes, presets, implementations and values that an axis does not take, each with

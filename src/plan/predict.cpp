@@ -9,8 +9,6 @@
 namespace syslab::plan {
 namespace {
 
-constexpr Seconds kStart(0.05);  // of a worker, its inputs aside
-
 struct ChosenRate {
   double per_second = 0;
   std::string source;
@@ -23,9 +21,6 @@ ChosenRate choose(double own, double machine, double assumed, const char* unit) 
   return {assumed, text(assumed) + ", assumed"};
 }
 
-// What one launch takes of its time outside the implementation, on a slow core: random numbers for new inputs, their
-// fingerprint and poisoned outputs; a cache written over.
-constexpr double kRefreshedPerSecond = 150e6, kFlushedPerSecond = 4e9;
 // How many samples a case takes that is precise before a budget ends it, in units of the fewest: 20 to 300 of 20 have
 // been seen, by how busy the machine was.
 constexpr double kUsualSamples = 5;
@@ -37,9 +32,10 @@ double seconds_or(Nanoseconds limit, double otherwise) {
 
 // Worker start, check against an oracle that is a plain loop, warm-up, samples with new inputs for each, verification
 // of some of them. All in seconds, but for `bytes`, of one input set.
-double launch_of(const Course& course, double call, double oracle, double bytes) {
-  const double refresh = bytes / kRefreshedPerSecond, flush = course.flushed_bytes / kFlushedPerSecond;
-  const double inputs = std::max(bytes, course.rotated_bytes) / kRefreshedPerSecond;
+double launch_of(const DeviceBasis& device, double call, double oracle, double bytes) {
+  const Course& course = device.course;
+  const double refresh = bytes / device.refreshed_per_s, flush = course.flushed_bytes / device.flushed_per_s;
+  const double inputs = std::max(bytes, course.rotated_bytes) / device.refreshed_per_s;
   const double warm_calls = std::max<double>(course.warmup_calls, Seconds(course.warmup_time).count() / call);
   const double warmup =
       std::max(call + refresh, std::min(warm_calls * (call + refresh), seconds_or(course.warmup_limit, INFINITY)));
@@ -55,7 +51,7 @@ double launch_of(const Course& course, double call, double oracle, double bytes)
   const double verifying =
       oracle * std::max(1.0, std::min(course.verify_share * samples,
                                       kVerifiedAtMost * seconds_or(course.wall_budget, 10) / oracle));
-  return kStart.count() + inputs + call + oracle + estimating + warmup + samples * each + verifying;
+  return device.start + inputs + call + oracle + estimating + warmup + samples * each + verifying;
 }
 
 void estimate(PlannedCase& planned, const Basis& basis) {
@@ -65,13 +61,14 @@ void estimate(PlannedCase& planned, const Basis& basis) {
   if (!(flops > 0) && !(bytes > 0)) return;
   const auto found = basis.own.find(rate_key(experiment.id, planned.implementation));
   const Rates own = found == basis.own.end() ? Rates{} : found->second;
-  const ChosenRate compute = choose(own.flops, basis.machine.flops, kAssumedRates.flops, "GFLOP/s");
-  const ChosenRate traffic = choose(own.bytes, basis.machine.bytes, kAssumedRates.bytes, "GB/s");
+  const DeviceBasis& device = basis.of(planned.device);
+  const ChosenRate compute = choose(own.flops, device.best.flops, device.assumed.flops, "GFLOP/s");
+  const ChosenRate traffic = choose(own.bytes, device.best.bytes, device.assumed.bytes, "GB/s");
   const double by_compute = flops > 0 ? flops / compute.per_second : 0;
   const double by_traffic = bytes > 0 ? bytes / traffic.per_second : 0;
   const double call = std::max(by_compute, by_traffic);
-  const double oracle = std::max(flops / kAssumedRates.flops, bytes / kAssumedRates.bytes);
-  const double launch = launch_of(basis.course, std::max(call, 1e-9), std::max(oracle, 1e-9), bytes);
+  const double oracle = std::max(flops / device.oracle.flops, bytes / device.oracle.bytes);
+  const double launch = launch_of(device, std::max(call, 1e-9), std::max(oracle, 1e-9), bytes);
   if (!std::isfinite(launch) || launch > 1e9) return;
   planned.predicted_time = std::chrono::duration_cast<Nanoseconds>(Seconds(launch * basis.launches));
   planned.predicted_from = "estimated at " + (by_compute >= by_traffic ? compute : traffic).source;
@@ -96,8 +93,9 @@ std::string rate_key(std::string_view experiment, std::string_view implementatio
 void predict(Plan& plan, const Basis& basis) {
   for (PlannedCase& planned : plan.cases) {
     if (planned.skip_reason) continue;
-    if (basis.memory_bytes > 0 && planned.predicted_bytes > static_cast<double>(basis.memory_bytes)) {
-      planned.predicted_oom = fmt::format("needs {}, {}", short_size(planned.predicted_bytes), basis.memory_of);
+    const DeviceBasis& device = basis.of(planned.device);
+    if (device.memory_bytes > 0 && planned.predicted_bytes > static_cast<double>(device.memory_bytes)) {
+      planned.predicted_oom = fmt::format("needs {}, {}", short_size(planned.predicted_bytes), device.memory_of);
     }
     if (const auto known = basis.measured.find(duration_key(planned)); known != basis.measured.end()) {
       planned.predicted_time = std::chrono::duration_cast<Nanoseconds>(known->second.seconds);

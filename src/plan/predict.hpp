@@ -34,20 +34,38 @@ struct Course {
   double rotated_bytes = 0, flushed_bytes = 0;                // all input sets, at least; written before each sample
 };
 
+// Without a rate of its own or of the machine, a case is taken to do this much: what a plain loop does on a slow core;
+// and on a GPU, a kernel without tensor cores beside a tenth of a large card's memory.
+inline constexpr Rates kAssumedRates{1e9, 1e9};
+inline constexpr Rates kAssumedGpuRates{1e13, 3e11};
+
+// What cases on one device have.
+struct DeviceBasis {
+  Rates best;                      // that anything reached there
+  Rates assumed = kAssumedRates;   // where nothing was measured
+  Course course;                   // its caches decide what inputs and flushes cost
+  double start = 0.05;             // seconds until a fresh worker has it
+  double refreshed_per_s = 150e6;  // bytes of random inputs, fingerprinted, and of poisoned outputs: on a slow core
+  double flushed_per_s = 4e9;      // bytes of a cache written over
+  Rates oracle = kAssumedRates;    // what checks: a plain loop
+  std::uint64_t memory_bytes = 0;  // that a case may have; 0: not known
+  std::string memory_of;           // "this machine has 24 GiB", "--memory-limit is 2 GiB": whose it is
+};
+
 // What predictions are made from.
 struct Basis {
   std::map<std::string, MeasuredDuration> measured;  // by duration_key
   std::map<std::string, Rates> own;                  // by rate_key: what the implementation reached at other sizes
-  Rates machine;                                     // the best that anything reached on this machine
-  Course course;
+  DeviceBasis cpu;
+  DeviceBasis gpu{.assumed = kAssumedGpuRates,
+                  .start = 0.02,  // its worker is there already, as a rule
+                  .refreshed_per_s = 100e9,
+                  .flushed_per_s = 1e12,
+                  .oracle = {5e12, 100e9}};
   int launches = 1;
-  std::uint64_t memory_bytes = 0;  // that a case may have; 0: not known
-  std::string memory_of;           // "this machine has 24 GiB", "--memory-limit is 2 GiB": whose it is
+  const DeviceBasis& of(std::string_view device) const { return device == kCuda ? gpu : cpu; }
 };
 std::string rate_key(std::string_view experiment, std::string_view implementation);
-
-// Without a rate of its own or of the machine, a case is taken to do this much: what a plain loop does on a slow core.
-inline constexpr Rates kAssumedRates{1e9, 1e9};
 
 // Fills predicted_time, predicted_from and time_was_measured of cases that are not skipped, and predicted_oom where
 // what the experiment says that the case takes at least is more than there is. Times come from the stored duration of

@@ -47,6 +47,8 @@ struct Implementation {
   bool is_reference = false;        // the oracle that others are checked against
   bool is_peer = false;             // what users would pick instead
   std::string unavailable;          // why this build cannot run it: its cases are shown, and skipped; empty: it can
+  std::string device = "cpu";       // the value of the reserved axis `device` under which it runs: "cpu", "cuda"
+  int minimum_sm = 0;               // compute capability that it needs, 80 for 8.0; 0: any, or no GPU
 };
 
 struct Metric {
@@ -68,7 +70,8 @@ struct SkipRule {
   std::function<bool(const Params&, std::string_view implementation)> applies;
 };
 
-// A named choice of axis values (and of implementations, under "impl"): `smoke`, `laptop`, `paper`.
+// A named choice of axis values (and of implementations, under "impl", and of devices, under "device"): `smoke`,
+// `laptop`, `paper`.
 using Preset = std::map<std::string, Values>;
 
 // Where the hand-outs pose it.

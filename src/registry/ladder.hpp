@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,8 +15,8 @@
 
 namespace syslab::registry {
 
-// `ladder`: rungs with name, teaches, dtypes, is_peer and unavailable (ops::RungInfo). The one called "reference" is
-// the oracle.
+// `ladder`: rungs with name, teaches, dtypes, device, minimum_sm, is_peer and unavailable (ops::RungInfo). The one
+// called "reference" is the oracle.
 template <typename Ladder>
 std::vector<Implementation> implementations_of(const Ladder& ladder) {
   std::vector<Implementation> shown;
@@ -26,9 +27,24 @@ std::vector<Implementation> implementations_of(const Ladder& ladder) {
     one.is_reference = rung.name == "reference";
     one.is_peer = rung.is_peer;
     one.unavailable = rung.unavailable;
+    using Kind = std::remove_cvref_t<decltype(rung.device)>;
+    one.device = rung.device == Kind::cuda ? "cuda" : "cpu";
+    one.minimum_sm = rung.minimum_sm;
     for (const DType dtype : rung.dtypes) one.dtypes.emplace_back(to_string(dtype));
   }
   return shown;
+}
+
+// The names of a ladder's rungs, for a preset's "impl", but for `without` and the oracles ("reference…"): a preset that
+// lists them by hand forgets the next one.
+template <typename Ladder>
+Values names_of(const Ladder& ladder, const std::vector<std::string>& without = {}) {
+  Values names;
+  for (const auto& rung : ladder) {
+    if (rung.name.starts_with("reference") || std::ranges::count(without, rung.name) > 0) continue;
+    names.emplace_back(rung.name);
+  }
+  return names;
 }
 
 // `list`: parameters with name, values, help, closed and also (ops::ParamInfo). `instead`: other values by default; a

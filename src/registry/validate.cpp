@@ -25,6 +25,8 @@ bool is_name(std::string_view text) {
   });
 }
 
+bool is_device(std::string_view text) { return text == "cpu" || text == "cuda"; }
+
 template <typename Range, typename Name>
 void check_names(const Experiment& experiment, std::string_view what, const Range& range, Name name_of) {
   std::set<std::string> seen;
@@ -62,6 +64,14 @@ void check_preset(const Experiment& experiment, const std::string& preset_name, 
       }
       continue;
     }
+    if (name == "device") {
+      for (const Value& value : values) {
+        if (is_device(to_string(value))) continue;
+        fault(experiment,
+              fmt::format("preset '{}' names the device '{}'; there are cpu and cuda", preset_name, to_string(value)));
+      }
+      continue;
+    }
     const Axis* axis = experiment.find_axis(name);
     if (axis == nullptr) {
       fault(experiment, fmt::format("preset '{}' names the axis '{}', which there is not", preset_name, name));
@@ -86,6 +96,11 @@ void validate(const Experiment& experiment) {
   check_names(experiment, "axis", experiment.axes, [](const Axis& axis) -> const std::string& { return axis.name; });
   check_names(experiment, "implementation", experiment.implementations,
               [](const Implementation& it) -> const std::string& { return it.name; });
+  for (const Implementation& it : experiment.implementations) {
+    if (!is_device(it.device)) {
+      fault(experiment, fmt::format("implementation '{}' runs on '{}'; there are cpu and cuda", it.name, it.device));
+    }
+  }
   check_names(experiment, "metric", experiment.metrics, [](const Metric& it) -> const std::string& { return it.name; });
   check_names(experiment, "law", experiment.laws, [](const LawInfo& it) -> const std::string& { return it.id; });
   check_names(experiment, "alias", experiment.aliases, [](const std::string& it) -> const std::string& { return it; });

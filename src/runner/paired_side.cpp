@@ -169,6 +169,7 @@ AttemptResult SideRun::result(Json facts) {
     made.detail = abandoned_;
   }
   Json all = Json::parse(judged.facts_json);
+  all["device"] = side_.planned.device;
   all["paired"] = std::move(facts);
   made.facts_json = all.dump();
   return made;

@@ -25,6 +25,7 @@ worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vec
   request.experiment = planned.experiment->id;
   request.params = planned.params;
   request.implementation = planned.implementation;
+  request.device = planned.device;
   request.seed = planned.seed;
   request.case_uid = planned.case_uid;
   request.world_size = planned.world_size;

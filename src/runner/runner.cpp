@@ -18,7 +18,7 @@ AttemptResult not_tried(const plan::PlannedCase& planned) {
   result.planned = &planned;
   result.status = planned.skip_reason ? worker::Status::skipped : worker::Status::oom;
   result.detail = planned.skip_reason ? *planned.skip_reason : planned.predicted_oom;
-  if (!planned.skip_reason) result.facts_json = Json{{"predicted", true}}.dump();
+  if (!planned.skip_reason) result.facts_json = Json{{"predicted", true}, {"device", planned.device}}.dump();
   result.started_at = result.ended_at = utc_now();
   return result;
 }
@@ -45,13 +45,15 @@ class Budget {
 
 }  // namespace
 
-std::string_view to_string(Isolation isolation) { return isolation == Isolation::reuse ? "reuse" : "case"; }
+std::string_view to_string(Isolation isolation) {
+  return isolation == Isolation::reuse ? "reuse" : isolation == Isolation::per_case ? "case" : "device";
+}
 
 Isolation parse_isolation(std::string_view text) {
-  for (const Isolation isolation : {Isolation::per_case, Isolation::reuse}) {
+  for (const Isolation isolation : {Isolation::by_device, Isolation::per_case, Isolation::reuse}) {
     if (text == to_string(isolation)) return isolation;
   }
-  throw Error(ErrorKind::usage, fmt::format("unknown isolation '{}' (known: case, reuse)", text));
+  throw Error(ErrorKind::usage, fmt::format("unknown isolation '{}' (known: case, device, reuse)", text));
 }
 
 bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer& observer) {

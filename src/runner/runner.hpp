@@ -15,8 +15,10 @@ namespace syslab::runner {
 
 // Which cases share a worker process. `per_case`: none. `reuse`: one worker takes cases until one ends otherwise than
 // ok, check_failed or unsupported; then it is replaced, because nobody knows what that case has left behind.
-enum class Isolation { per_case, reuse };
-std::string_view to_string(Isolation isolation);   // "case", "reuse"
+// `by_device`: cases on a GPU share one, since a process takes half a second to make itself at home there, and on the
+// CPU each has its own.
+enum class Isolation { by_device, per_case, reuse };
+std::string_view to_string(Isolation isolation);   // "device", "case", "reuse"
 Isolation parse_isolation(std::string_view text);  // Error(usage) for another word
 
 struct RunOptions {
@@ -26,7 +28,7 @@ struct RunOptions {
   Nanoseconds budget{};                            // of the whole plan; 0: none
   // Fresh processes that one attempt at measuring is made of; a law has one. More than one are never shared.
   int launches = 1;
-  Isolation isolation = Isolation::per_case;
+  Isolation isolation = Isolation::by_device;
   std::uint64_t memory_limit_bytes = 0;  // 0: none
   int law_cases = 100;
   std::string reproduce;                           // of law cases: replay this counterexample instead of searching
@@ -40,9 +42,10 @@ struct AttemptResult {
   worker::Status status = worker::Status::error;
   std::string detail;                   // why, for people; the last lines of standard error where they tell
   std::vector<worker::Record> records;  // in order, without progress, facts and end
-  // Merged FactRecords, plus "isolation", "worker" (which process of this run, from 1), "exit" (unless it lives on),
-  // "max_rss_bytes", "cpu_time_s" and, if anything was printed, "stderr_tail". With several launches: what they agree
-  // on, and "launches", an array of each one's own. Of an out-of-memory that was not tried: {"predicted": true}.
+  // Merged FactRecords, plus "device", "isolation", "worker" (which process of this run, from 1), "exit" (unless it
+  // lives on), "max_rss_bytes", "cpu_time_s" and, if anything was printed, "stderr_tail". With several launches: what
+  // they agree on, and "launches", an array of each one's own. Of an out-of-memory that was not tried: {"predicted":
+  // true}.
   std::string facts_json = "{}";
   std::string started_at, ended_at;  // UTC
   Nanoseconds wall{};

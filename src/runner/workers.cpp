@@ -16,10 +16,14 @@ std::map<std::string, std::string> environment_of(const worker::CaseRequest& req
   return environment;
 }
 
+bool shares(Isolation isolation, const worker::CaseRequest& request) {
+  return isolation == Isolation::reuse || (isolation == Isolation::by_device && request.device == "cuda");
+}
+
 }  // namespace
 
 Lease Workers::take(const worker::CaseRequest& request, bool fresh) {
-  const bool shared = options_.isolation == Isolation::reuse && !fresh;
+  const bool shared = shares(options_.isolation, request) && !fresh;
   std::map<std::string, std::string> environment = environment_of(request, options_);
   // One that has something to say, or has died since, would spoil the next case.
   if (worker_ && !(shared && shared_ && environment == environment_ && worker_->is_idle())) retire();

@@ -25,9 +25,9 @@ namespace syslab::worker {
 
 class CheckedOperator {
  public:
-  // Everything is borrowed and must outlive this.
+  // Everything is borrowed and must outlive this. `stream` is of the case's device, and the one that `device` times.
   CheckedOperator(CaseContext& context, const OperatorCase& operator_case, const measure::Protocol& protocol,
-                  const measure::Device& device);
+                  const measure::Device& device, device::Stream stream = {});
 
   // Calls once and compares. Emits "reference:<output>" and, in half precision, "naive:<output>". Throws CheckFailed.
   void check();
@@ -49,6 +49,7 @@ class CheckedOperator {
 
   const std::string& output_name(std::size_t output) const { return case_.outputs[output].tensor.name; }
   void call_and_watch_memory();
+  void call_and_watch_gpu_memory();
   std::string compare_outputs(int set, const std::vector<Expectation>& expected, const std::string& kind);
   std::string compare_with_naive(const Tensors& tensors, const std::vector<Expectation>& expected);
   void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
@@ -60,6 +61,7 @@ class CheckedOperator {
   const OperatorCase& case_;
   const measure::Protocol& protocol_;
   const measure::Device& device_;
+  device::Stream stream_;
   InputSets sets_;
   measure::CachePlan caches_;
   std::vector<Worst> worst_;
@@ -67,7 +69,8 @@ class CheckedOperator {
   Nanoseconds oracle_time_{};
   std::int64_t verified_ = 0;
   double peak_scratch_bytes_ = 0;
-  std::optional<double> call_rss_bytes_, max_rss_bytes_;
+  std::optional<double> call_rss_bytes_, max_rss_bytes_;  // on the CPU
+  std::optional<double> taken_bytes_;                     // on a GPU: what its driver had less after the call
 };
 
 }  // namespace syslab::worker

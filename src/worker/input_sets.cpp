@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
+#include "check/fingerprint.hpp"
+#include "device/fill_random.hpp"
+#include "device/memory.hpp"
+#include "device/stream.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -19,25 +20,13 @@ std::optional<Distribution> distribution_override(const std::string& data) {
               fmt::format("unknown input data '{}'; there are normal, uniform, zeros and ramp", data));
 }
 
-// A checksum at memory speed (one multiplication a word), so that it can follow every refresh. Not for identities.
-std::uint64_t quick_hash(const void* data, std::size_t bytes) {
-  const auto* at = static_cast<const std::byte*>(data);
-  std::uint64_t hash = 0x9e3779b97f4a7c15ULL ^ bytes;
-  for (; bytes >= 8; bytes -= 8, at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, 8);
-    hash = (hash ^ word) * 0xff51afd7ed558ccdULL;
-    hash ^= hash >> 32;
-  }
-  std::uint64_t rest = 0;
-  std::memcpy(&rest, at, bytes);
-  return (hash ^ rest) * 0xff51afd7ed558ccdULL;
-}
-
 }  // namespace
 
-InputSets::InputSets(const CaseContext& context, const OperatorCase& operator_case)
-    : context_(context), case_(operator_case), distribution_(distribution_override(context.request().data)) {
+InputSets::InputSets(const CaseContext& context, const OperatorCase& operator_case, device::Stream stream)
+    : context_(context),
+      case_(operator_case),
+      stream_(stream),
+      distribution_(distribution_override(context.request().data)) {
   grow(1);
 }
 
@@ -52,10 +41,12 @@ void InputSets::grow(int count) {
   while (this->count() < count) {
     Set set;
     for (const InputSpec& input : case_.inputs) {
-      set.buffers.emplace_back(input.tensor.bytes(), input.tensor.name);
+      set.buffers.emplace_back(input.tensor.bytes(), input.tensor.name, stream_, device::MemoryCategory::input);
       set.tensors.inputs.emplace_back(set.buffers.back().data(), input.tensor.dtype, input.tensor.shape);
     }
-    for (const OutputSpec& output : case_.outputs) set.outputs.emplace_back(output.tensor);
+    for (const OutputSpec& output : case_.outputs) set.outputs.emplace_back(output.tensor, stream_);
+    set.fingerprints = device::Buffer(2 * case_.inputs.size() * sizeof(std::uint64_t), "fingerprints", stream_);
+    set.tensors.stream = stream_;
     for (const check::GuardedTensor& output : set.outputs) set.tensors.outputs.push_back(output.view());
     sets_.push_back(std::move(set));
     refresh(this->count() - 1);
@@ -72,38 +63,63 @@ void InputSets::refresh(int number) {
     if (input.prepared) continue;
     const RandomStream stream = context_.stream(fmt::format("{}:{}", input.tensor.name, number));
     const std::uint64_t first = (set.generation - 1) * static_cast<std::uint64_t>(input.tensor.shape.elements());
-    fill(writable.back(), stream, distribution_.value_or(input.distribution), input.scale, first);
+    device::fill_random(writable.back(), stream, distribution_.value_or(input.distribution), input.scale, first,
+                        stream_);
   }
-  if (case_.prepare) case_.prepare(writable);
-  set.fingerprints.clear();
-  for (std::size_t i = 0; i < case_.inputs.size(); ++i) set.fingerprints.push_back(fingerprint(set, i));
+  if (case_.prepare) case_.prepare(writable, stream_);
+  take_fingerprints(set, 0);
   for (check::GuardedTensor& output : set.outputs) output.poison();
 }
 
-std::uint64_t InputSets::fingerprint(const Set& set, std::size_t input) const {
-  return quick_hash(set.buffers[input].data(), case_.inputs[input].tensor.bytes());
+// Queued, not waited for: what they are is looked at when somebody asks.
+void InputSets::take_fingerprints(const Set& set, std::size_t first) const {
+  for (std::size_t i = 0; i < case_.inputs.size(); ++i) {
+    check::fingerprint(set.buffers[i].data(), case_.inputs[i].tensor.bytes(),
+                       set.fingerprints.as<std::uint64_t>() + first + i, stream_);
+  }
 }
 
 std::optional<std::string> InputSets::misuse(int number, std::size_t output) const {
   const check::GuardedTensor& tensor = sets_[index(number)].outputs[output];
   if (auto violation = tensor.violation()) return violation;
   const std::string& name = tensor.spec().name;
+  const std::int64_t elements = tensor.spec().shape.elements();
   if (const std::int64_t unwritten = tensor.unwritten(); unwritten > 0) {
-    return fmt::format("{}: {} of {} elements were never written", name, unwritten, tensor.spec().shape.elements());
+    return fmt::format("{}: {} of {} elements were never written", name, unwritten, elements);
   }
-  const std::vector<double> values = to_doubles(tensor.view());
-  const auto nans = std::count_if(values.begin(), values.end(), [](double value) { return std::isnan(value); });
-  if (nans > 0) return fmt::format("{}: {} of {} elements are NaN", name, nans, values.size());
+  if (const std::int64_t nans = tensor.nans(); nans > 0) {
+    return fmt::format("{}: {} of {} elements are NaN", name, nans, elements);
+  }
   return std::nullopt;
 }
 
 std::optional<std::string> InputSets::changed_inputs(int number) const {
   const Set& set = sets_[index(number)];
-  for (std::size_t i = 0; i < case_.inputs.size(); ++i) {
-    if (fingerprint(set, i) == set.fingerprints[i]) continue;
+  const std::size_t count = case_.inputs.size();
+  take_fingerprints(set, count);
+  std::vector<std::uint64_t> taken(2 * count);
+  device::copy_now(taken.data(), set.fingerprints.data(), set.fingerprints.bytes(), stream_);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (taken[i] == taken[count + i]) continue;
     return fmt::format("the call changed its input '{}'", case_.inputs[i].tensor.name);
   }
   return std::nullopt;
+}
+
+std::vector<Expectation> InputSets::expect(int number) const {
+  const Tensors& tensors = this->tensors(number);
+  if (stream_.kind == device::Kind::cpu) return case_.expect(tensors);
+  if (case_.expect_there) return case_.expect_there(tensors);
+  std::vector<device::Buffer> memory;
+  Tensors here;
+  for (std::size_t i = 0; i < case_.inputs.size(); ++i) {
+    const TensorSpec& spec = case_.inputs[i].tensor;
+    memory.emplace_back(spec.bytes(), spec.name);
+    device::copy(memory.back().data(), tensors.inputs[i].data, spec.bytes(), stream_);
+    here.inputs.emplace_back(memory.back().data(), spec.dtype, spec.shape);
+  }
+  device::synchronize(stream_);
+  return case_.expect(here);
 }
 
 }  // namespace syslab::worker

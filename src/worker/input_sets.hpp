@@ -1,5 +1,5 @@
-// Sets of inputs and guarded outputs of one operator: enough of them that a call finds nothing of its set in a cache,
-// with new content whenever a sample needs it.
+// Sets of inputs and guarded outputs of one operator, in the memory of the device that it runs on: enough of them that
+// a call finds nothing of its set in a cache, with new content whenever a sample needs it.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,9 @@ namespace syslab::worker {
 
 class InputSets {
  public:
-  // One set, filled, its outputs poisoned. `operator_case` and `context` must outlive this.
-  InputSets(const CaseContext& context, const OperatorCase& operator_case);
+  // One set, filled, its outputs poisoned. `operator_case` and `context` must outlive this. Everything happens in the
+  // order of `stream`, whose device is the case's.
+  InputSets(const CaseContext& context, const OperatorCase& operator_case, device::Stream stream = {});
 
   // Adds sets until there are `count`.
   void grow(int count);
@@ -32,19 +33,25 @@ class InputSets {
   std::optional<std::string> misuse(int set, std::size_t output) const;
   std::optional<std::string> changed_inputs(int set) const;
 
+  // What the oracle says of the set's inputs: on their own device where the case has such an oracle, else on the host,
+  // where they are copied first.
+  std::vector<Expectation> expect(int set) const;
+
  private:
   struct Set {
     std::vector<device::Buffer> buffers;
     std::vector<check::GuardedTensor> outputs;
     Tensors tensors;
     std::uint64_t generation = 0;
-    std::vector<std::uint64_t> fingerprints;  // of the inputs as the implementation got them
+    // Of the inputs as the implementation got them, and room for those of now, on the device.
+    device::Buffer fingerprints;
   };
   static std::size_t index(int set) { return static_cast<std::size_t>(set); }
-  std::uint64_t fingerprint(const Set& set, std::size_t input) const;
+  void take_fingerprints(const Set& set, std::size_t first) const;
 
   const CaseContext& context_;
   const OperatorCase& case_;
+  device::Stream stream_;
   std::optional<Distribution> distribution_;  // replaces every input's own
   std::vector<Set> sets_;
 };

@@ -1,6 +1,6 @@
 #include "worker/naive_error.hpp"
 
-#include "check/compare.hpp"
+#include "worker/compare_output.hpp"
 
 namespace syslab::worker {
 
@@ -10,7 +10,7 @@ std::function<std::vector<double>(const Tensors&, const std::vector<Expectation>
     naive(tensors);
     std::vector<double> errors;
     for (std::size_t i = 0; i < expected.size(); ++i) {
-      errors.push_back(check::compare(tensors.outputs[i], expected[i].value, expected[i].tolerance).max_error);
+      errors.push_back(compare_output(tensors.outputs[i], expected[i], tensors.stream).max_error);
     }
     return errors;
   };

@@ -11,26 +11,41 @@
 
 namespace syslab::worker {
 
+// What an oracle of the workload says, an output each.
+template <typename Expected>
+std::vector<Expectation> expectations(std::vector<Expected> said) {
+  std::vector<Expectation> made;
+  for (Expected& one : said) {
+    made.push_back({std::move(one.value),
+                    std::move(one.tolerance),
+                    one.fraction,
+                    {one.value_there, one.tolerance_there, one.tolerances_there, std::move(one.owner)}});
+  }
+  return made;
+}
+
 template <typename Operation>
 OperatorCase operator_case_of(const Operation& operation) {
   OperatorCase made;
+  made.device = operation.device;
   for (const TensorSpec& input : operation.inputs) {
     made.inputs.push_back({input});
     made.inputs.back().prepared = std::ranges::count(operation.prepared, input.name) > 0;
   }
   for (const TensorSpec& output : operation.outputs) made.outputs.push_back({output});
   made.prepare = operation.prepare;
-  made.call = [call = operation.call](const Tensors& tensors) { call(tensors.inputs, tensors.outputs); };
-  made.expect = [expect = operation.expect](const Tensors& tensors) {
-    std::vector<Expectation> expected;
-    for (auto& one : expect(tensors.inputs)) {
-      expected.push_back({std::move(one.value), std::move(one.tolerance), one.fraction});
-    }
-    return expected;
+  made.call = [call = operation.call](const Tensors& tensors) {
+    call(tensors.inputs, tensors.outputs, tensors.stream);
   };
+  made.expect = [expect = operation.expect](const Tensors& tensors) { return expectations(expect(tensors.inputs)); };
+  if (operation.expect_there) {
+    made.expect_there = [expect = operation.expect_there](const Tensors& tensors) {
+      return expectations(expect(tensors.inputs, tensors.stream));
+    };
+  }
   if (operation.naive) {
-    made.naive_error =
-        error_of([naive = operation.naive](const Tensors& tensors) { naive(tensors.inputs, tensors.outputs); });
+    made.naive_error = error_of(
+        [naive = operation.naive](const Tensors& tensors) { naive(tensors.inputs, tensors.outputs, tensors.stream); });
   }
   made.self_time = operation.self_time;
   made.flops = operation.flops;

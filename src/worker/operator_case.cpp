@@ -7,8 +7,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "device/blas.hpp"
-#include "device/parallel.hpp"
 #include "measure/burst.hpp"
 #include "measure/host_load.hpp"
 #include "measure/sampler.hpp"
@@ -16,6 +14,7 @@
 #include "stats/distributions.hpp"
 #include "stats/noise.hpp"
 #include "stats/summary.hpp"
+#include "worker/bench.hpp"
 #include "worker/bursts.hpp"
 #include "worker/checked_operator.hpp"
 
@@ -113,8 +112,6 @@ Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples
              {"warmup_calls", samples.warmup_calls},
              {"cool_downs", samples.pauses},
              {"verified", samples.verified},
-             {"threads", device::thread_count()},
-             {"blas", device::blas_name()},
              {"noise", noise}};
   if (load.load_average) facts["load_average"] = *load.load_average;
   if (load.steal_share) facts["steal_share"] = *load.steal_share;
@@ -137,9 +134,9 @@ Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples
 
 // Task `paired`: the host says when it is this side's turn. A sample is a burst.
 void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, const measure::Protocol& protocol,
-                    const measure::Subject& subject, measure::Device& device, CheckedOperator& checked) {
+                    const measure::Subject& subject, const Bench& bench, CheckedOperator& checked) {
   const CaseRequest& request = context.request();
-  measure::Burst burst(protocol, subject, device, measure::steady_clock(), request.seed, request.burst);
+  measure::Burst burst(protocol, subject, bench.device(), measure::steady_clock(), request.seed, request.burst);
   const std::vector<double> seconds = serve_bursts(context.bursts(), {burst.calls(), burst.seconds_per_call()},
                                                    [&] { return burst.take().seconds_per_call; });
   checked.emit_outcome(burst.verified(), seconds.size());
@@ -150,9 +147,8 @@ void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, con
                 {"calls_per_burst", burst.calls()},
                 {"calls_per_sample", burst.calls_per_sample()},
                 {"warmup_calls", burst.warmup_calls()},
-                {"verified", burst.verified()},
-                {"threads", device::thread_count()},
-                {"blas", device::blas_name()}});
+                {"verified", burst.verified()}});
+  facts.update(bench.facts());
   context.emit(FactRecord{facts.dump()});
 }
 
@@ -160,21 +156,23 @@ void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, con
 
 void run_operator_case(CaseContext& context, const OperatorCase& operator_case) {
   const measure::Protocol protocol = measure::find_protocol(context.request().protocol);
-  const std::unique_ptr<measure::Device> device = measure::make_host_device();
-  measure::require_launch(protocol, *device, static_cast<bool>(operator_case.self_time));
-  CheckedOperator checked(context, operator_case, protocol, *device);
+  const Bench bench(context.request(), operator_case);
+  measure::Device& device = bench.device();
+  measure::require_launch(protocol, device, static_cast<bool>(operator_case.self_time));
+  CheckedOperator checked(context, operator_case, protocol, device, bench.stream());
   context.progress(0, "checking");
   checked.check();
   const measure::Subject subject = checked.subject();
-  if (context.is_paired()) return time_in_bursts(context, operator_case, protocol, subject, *device, checked);
+  if (context.is_paired()) return time_in_bursts(context, operator_case, protocol, subject, bench, checked);
   const measure::HostWatch watch;
   const measure::Samples samples =
-      measure::take_samples(protocol, subject, {*device}, context.request().seed,
+      measure::take_samples(protocol, subject, {device}, context.request().seed,
                             [&](double fraction, const std::string& text) { context.progress(fraction, text); });
   checked.emit_outcome(samples.verified, samples.seconds.size());
   Times(context, operator_case).emit(samples);
   Json facts = facts_of(protocol, samples, watch.finish());
   facts.update(checked.facts());
+  facts.update(bench.facts());
   context.emit(FactRecord{facts.dump()});
 }
 

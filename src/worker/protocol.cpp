@@ -247,6 +247,7 @@ Json to_json(const CaseRequest& request) {
             {"law_cases", request.law_cases},
             {"memory_limit_bytes", request.memory_limit_bytes}};
   if (request.task == "paired") json["burst_ns"] = request.burst.count();
+  if (request.device != "cpu") json["device"] = request.device;
   if (request.mine) {
     json["mine"] = {{"name", request.mine->name},
                     {"path", request.mine->path},
@@ -277,6 +278,7 @@ CaseRequest case_request_from_json(const Json& json) {
   if (request.task != "measure" && request.task != "law" && request.task != "paired") {
     fields.fail(fmt::format("field 'task' must be \"measure\", \"law\" or \"paired\", found \"{}\"", request.task));
   }
+  request.device = fields.text_or("device", request.device);
   if (json.contains("mine")) {
     const Fields mine(json["mine"], "message 'case', field 'mine'");
     request.mine =

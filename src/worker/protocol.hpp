@@ -40,6 +40,7 @@ struct CaseRequest {
   Params params;
   std::string implementation;
   std::optional<MineRequest> mine;
+  std::string device = "cpu";  // where it runs: "cpu", "cuda"
   std::uint64_t seed = 0;
   std::string case_uid;
   int world_size = 1;

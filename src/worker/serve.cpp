@@ -16,6 +16,7 @@
 #include "core/error.hpp"
 #include "core/pipe.hpp"
 #include "core/process.hpp"
+#include "device/gpu_probe.hpp"
 #include "registry/registry.hpp"
 #include "worker/bursts.hpp"
 #include "worker/case_context.hpp"
@@ -104,7 +105,8 @@ void run_case(const Json& message, FrameReader& in, int out) {
   reset_memory_peak();
   try {
     const CaseRequest request = case_request_from_json(message);
-    limit_memory(request.memory_limit_bytes);
+    // CUDA maps far more addresses than it uses: there the limit is the plan's to keep.
+    limit_memory(request.device == "cuda" ? 0 : request.memory_limit_bytes);
     PipeBurstLine bursts(in, out);
     const auto emit = [&](const Record& record) {
       host_gone = true;  // unless the next line returns
@@ -186,6 +188,24 @@ int serve(int in, int out) {
     std::fprintf(stderr, "syslab worker: %s\n", error.what());
     return kToolFailed;
   }
+}
+
+std::string probed_gpus() {
+  const device::GpuProbe probe = device::probe_gpus();
+  Json gpus = Json::array();
+  for (const device::Gpu& gpu : probe.gpus) {
+    gpus.push_back({{"index", gpu.index},
+                    {"name", gpu.name},
+                    {"sm", gpu.sm},
+                    {"multiprocessors", gpu.multiprocessors},
+                    {"memory_bytes", gpu.memory_bytes},
+                    {"uuid", gpu.uuid}});
+  }
+  return Json{{"gpus", std::move(gpus)},
+              {"runtime", probe.runtime_version},
+              {"driver", probe.driver_version},
+              {"why_none", probe.why_none}}
+      .dump();
 }
 
 }  // namespace syslab::worker

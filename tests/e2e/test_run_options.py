@@ -95,7 +95,7 @@ class RunOptions(Lab):
         (line,) = attempts(self.lines("run", *HUGE, expect=None))
         self.assertEqual(line["status"], "oom")
         self.assertRegex(line["detail"], r"^needs [\d.]+ [PT]iB")
-        self.assertEqual(self.facts(), [{"predicted": True}])
+        self.assertEqual(self.facts(), [{"device": "cpu", "predicted": True}])
 
     def test_try_oom_tries(self):
         limited = ("flash_forward", "-a", "seq=2048", "-a", "causal=false", "-a", "dtype=fp32", "--impl", "naive",
@@ -191,6 +191,40 @@ class RunOptions(Lab):
                 for case in first["cases"]:
                     for number in (case.get("predicted_bytes", 0), case.get("predicted_seconds", 0)):
                         self.assertTrue(0 <= number < float("inf"), case)
+
+
+class WithoutAGpu(Lab):
+    """What is asked of a GPU where CUDA finds none."""
+
+    def environment(self):
+        return {**super().environment(), "CUDA_VISIBLE_DEVICES": ""}
+
+    def test_cases_run_on_the_cpu_unless_a_gpu_is_named(self):
+        lines = self.lines("run", "weighted_sum", "--preset", "smoke", "--laws", "none")
+        self.assertEqual({line["device"] for line in attempts(lines)}, {"cpu"})
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})
+
+    def test_cases_of_a_gpu_are_skipped_with_the_fact_and_the_remedy(self):
+        for words in (("--device", "cuda"), ("-a", "device=cuda"), ("--impl", "tiled_cuda")):
+            lines = self.lines("run", "weighted_sum", "--preset", "smoke", *words)
+            self.assertTrue(attempts(lines))
+            for line in attempts(lines):
+                self.assertEqual((line["device"], line["status"]), ("cuda", "skipped"))
+                self.assertRegex(line["detail"], "needs (CUDA|a GPU)")
+            planned = self.json("plan", "weighted_sum", *words)["cases"]
+            self.assertTrue(all("needs" in case["skip"] for case in planned))
+
+    def test_a_device_that_there_is_not_is_refused(self):
+        done = self.syslab("run", "weighted_sum", "--device", "gpu", expect=2)
+        self.assertIn("cuda", done.stderr)
+        done = self.syslab("run", "selftest_empty", "--device", "cuda", expect=2)
+        self.assertIn("nothing that is selected runs on the device", done.stderr)
+        self.assertFalse(self.db.exists())
+
+    def test_the_worker_tells_what_cuda_finds(self):
+        probe = json.loads(self.syslab("worker", "--probe").stdout)
+        self.assertEqual(probe["gpus"], [])
+        self.assertTrue(probe["why_none"])
 
 
 if __name__ == "__main__":

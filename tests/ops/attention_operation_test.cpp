@@ -24,7 +24,7 @@ struct Buffers {
       writable.push_back(view(spec));
       fill(writable.back(), RandomStream(stream++), Distribution::normal);
     }
-    if (operation.prepare) operation.prepare(writable);
+    if (operation.prepare) operation.prepare(writable, {});
     inputs.assign(writable.begin(), writable.end());
     for (const TensorSpec& spec : operation.outputs) outputs.push_back(view(spec));
   }
@@ -49,7 +49,7 @@ TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
         problem.dtype = dtype;
         const ops::Operation operation = attention::operation(problem, phase, rung, 5);
         Buffers run(operation);
-        operation.call(run.inputs, run.outputs);
+        operation.call(run.inputs, run.outputs, {});
         const std::vector<ops::Expected> expected = operation.expect(run.inputs);
         ASSERT_EQ(expected.size(), run.outputs.size());
         for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -85,7 +85,7 @@ TEST(AttentionOperation, BackwardReadsWhatItsOwnForwardPassKeptOfTheSameInputs) 
     EXPECT_EQ(backward.inputs.back().bytes(), rung.saved_bytes(kProblem));
     Buffers one(backward, 11), other(backward, 12);
     for (Buffers* run : {&one, &other, &one}) {
-      backward.call(run->inputs, run->outputs);
+      backward.call(run->inputs, run->outputs, {});
       const std::vector<ops::Expected> expected = backward.expect(run->inputs);
       for (std::size_t i = 0; i < expected.size(); ++i) {
         EXPECT_TRUE(check::compare(run->outputs[i], expected[i].value, expected[i].tolerance).passed) << name;
@@ -104,9 +104,9 @@ TEST(AttentionOperation, TakesNoMoreMemoryThanIsPredicted) {
       const std::int64_t before = log.live_bytes();
       log.reset_peak();
       Buffers run(operation);
-      operation.call(run.inputs, run.outputs);
-      operation.prepare ? operation.prepare(run.writable) : void();
-      operation.call(run.inputs, run.outputs);
+      operation.call(run.inputs, run.outputs, {});
+      operation.prepare ? operation.prepare(run.writable, {}) : void();
+      operation.call(run.inputs, run.outputs, {});
       const double taken = static_cast<double>(log.peak_bytes() - before);
       double predicted = predicted_bytes(problem, phase, rung.name);
       // What a rung that keeps nothing reads was made by another, which is gone when the pass runs.
@@ -138,7 +138,7 @@ TEST(AttentionOperation, OfBothPassesTakesTheTimeOfBothByTheImplementationsOwnCl
   rung.last_call_time = [last] { return *last; };
   const ops::Operation both = operation(kProblem, Phase::both, rung, 1);
   Buffers run(both);
-  both.call(run.inputs, run.outputs);
+  both.call(run.inputs, run.outputs, {});
   EXPECT_EQ(both.self_time(), Nanoseconds(43));
 }
 

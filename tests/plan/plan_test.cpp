@@ -283,8 +283,8 @@ TEST(Predict, CountsTheCallsThatAnEstimateTakes) {
   const auto predicted = [&](int estimate_calls) {
     Plan plan = make_plan(registry, select({"slow"}));
     Basis basis;
-    basis.machine.flops = 1e10;  // a second a call
-    basis.course = {.warmup_calls = 1, .max_samples = 1, .estimate_calls = estimate_calls};
+    basis.cpu.best.flops = 1e10;  // a second a call
+    basis.cpu.course = {.warmup_calls = 1, .max_samples = 1, .estimate_calls = estimate_calls};
     predict(plan, basis);
     return Seconds(plan.cases.at(0).predicted_time).count();
   };

@@ -36,17 +36,17 @@ class Predicted : public testing::Test {
   // As protocol `kernel` has it, on a machine whose cache holds 16 MB.
   static Basis kernel() {
     Basis basis;
-    basis.course = {.warmup_calls = 3,
-                    .min_samples = 20,
-                    .max_samples = 2000,
-                    .warmup_time = 200ms,
-                    .sample_floor = 200us,
-                    .warmup_limit = 2s,
-                    .device_budget = 3s,
-                    .wall_budget = 10s,
-                    .verify_share = 0.05,
-                    .rotated_bytes = 32e6};
-    basis.machine = {1e11, 1e10};
+    basis.cpu.course = {.warmup_calls = 3,
+                        .min_samples = 20,
+                        .max_samples = 2000,
+                        .warmup_time = 200ms,
+                        .sample_floor = 200us,
+                        .warmup_limit = 2s,
+                        .device_budget = 3s,
+                        .wall_budget = 10s,
+                        .verify_share = 0.05,
+                        .rotated_bytes = 32e6};
+    basis.cpu.best = {1e11, 1e10};
     return basis;
   }
 
@@ -72,7 +72,7 @@ TEST_F(Predicted, ItsOwnRateGoesBeforeTheMachinesAndThatBeforeAGuess) {
   Plan machine = of(1e9, 1e3);
   EXPECT_EQ(after(machine, basis).predicted_from,
             "estimated at 100 GFLOP/s, the best measured here: perhaps too short");
-  basis.machine = {};
+  basis.cpu.best = {};
   Plan guess = of(1e3, 1e9);
   EXPECT_EQ(after(guess, basis).predicted_from, "estimated at 1 GB/s, assumed");
 }
@@ -80,9 +80,9 @@ TEST_F(Predicted, ItsOwnRateGoesBeforeTheMachinesAndThatBeforeAGuess) {
 // Measured on two busy cores: 3.1 s for 400 kB in 53 µs, 5.4 s for 800 kB in 183 µs; each within a factor of two.
 TEST_F(Predicted, NewInputsForEachCallCountWhereCallsAreShort) {
   Basis basis = kernel();
-  basis.machine = {0, 400e3 / 53e-6};
+  basis.cpu.best = {0, 400e3 / 53e-6};
   EXPECT_NEAR(std::log2(seconds(0, 400e3, basis) / 3.1), 0, 1);
-  basis.machine = {0, 800e3 / 183e-6};
+  basis.cpu.best = {0, 800e3 / 183e-6};
   EXPECT_NEAR(std::log2(seconds(0, 800e3, basis) / 5.4), 0, 1);
 }
 
@@ -95,15 +95,15 @@ TEST_F(Predicted, ALongCallIsBoundedByTheBudgets) {
 
 TEST_F(Predicted, AStepCountNeedsNoBudget) {
   Basis basis;  // cs336: 5 steps, then 10
-  basis.machine = {1e12, 1e12};
-  basis.course = {.warmup_calls = 5, .min_samples = 10, .max_samples = 10};
+  basis.cpu.best = {1e12, 1e12};
+  basis.cpu.course = {.warmup_calls = 5, .min_samples = 10, .max_samples = 10};
   EXPECT_NEAR(seconds(1e12, 1, basis), 0.05 + 1 + 1000 + 5 + 10 + 1000, 1);
 }
 
 TEST_F(Predicted, AFlushBeforeEachSampleCounts) {
   Basis basis = kernel();
   const double before = seconds(1e6, 1e3, basis);
-  basis.course.flushed_bytes = 1e9;
+  basis.cpu.course.flushed_bytes = 1e9;
   EXPECT_GT(seconds(1e6, 1e3, basis), before + 5);
 }
 
@@ -116,14 +116,14 @@ TEST_F(Predicted, LaunchesMultiply) {
 
 TEST_F(Predicted, MemoryThatCannotSufficeIsSaidWithBothSizes) {
   Basis basis = kernel();
-  basis.memory_bytes = 1 << 20;
-  basis.memory_of = "this machine has 1.0 MiB";
+  basis.cpu.memory_bytes = 1 << 20;
+  basis.cpu.memory_of = "this machine has 1.0 MiB";
   Plan small = of(1, 1 << 20), large = of(1, 3 << 20), skipped = of(1, 3 << 20);
   skipped.cases.front().skip_reason = "no kernel";
   EXPECT_EQ(after(small, basis).predicted_oom, "");
   EXPECT_EQ(after(large, basis).predicted_oom, "needs 3.0 MiB, this machine has 1.0 MiB");
   EXPECT_EQ(after(skipped, basis).predicted_oom, "");
-  basis.memory_bytes = 0;  // --try-oom
+  basis.cpu.memory_bytes = 0;  // --try-oom
   Plan tried = of(1, 3 << 20);
   EXPECT_EQ(after(tried, basis).predicted_oom, "");
 }

@@ -5,11 +5,15 @@
 namespace syslab::registry {
 namespace {
 
+enum class Kind { cpu, cuda };
+
 struct Rung {
   std::string name, teaches;
   std::vector<DType> dtypes;
   bool is_peer = false;
   std::string unavailable;
+  Kind device = Kind::cpu;
+  int minimum_sm = 0;
 };
 
 struct Statement {
@@ -39,9 +43,10 @@ TEST(Ladder, AnAxisGoesOnTakingTheValuesThatOthersStandFor) {
 }
 
 TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
-  const std::vector<Rung> ladder{{"reference", "exact", {DType::f64}},
-                                 {"fast", "tiles", {DType::f32, DType::bf16}, true},
-                                 {"wgmma", "asynchronous products", {DType::bf16}, false, "needs CUDA"}};
+  const std::vector<Rung> ladder{
+      {"reference", "exact", {DType::f64}},
+      {"fast", "tiles", {DType::f32, DType::bf16}, true},
+      {"wgmma", "asynchronous products", {DType::bf16}, false, "needs CUDA", Kind::cuda, 90}};
   const Experiment made = experiment("toy")
                               .title("A toy")
                               .implementations(implementations_of(ladder))
@@ -50,6 +55,9 @@ TEST(Ladder, RungsBecomeImplementationsAndTheReferenceIsKnownByItsName) {
   ASSERT_EQ(made.implementations.size(), 3U);
   EXPECT_EQ(made.implementations[1].unavailable, "");
   EXPECT_EQ(made.implementations[2].unavailable, "needs CUDA");
+  EXPECT_EQ(made.implementations[1].device, "cpu");
+  EXPECT_EQ(made.implementations[2].device, "cuda");
+  EXPECT_EQ(made.implementations[2].minimum_sm, 90);
   EXPECT_TRUE(made.implementations[0].is_reference);
   EXPECT_FALSE(made.implementations[1].is_reference);
   EXPECT_FALSE(made.implementations[0].is_peer);

@@ -313,7 +313,7 @@ TEST(OperatorCase, SeesMemoryThatNoLogKnows) {
 TEST(OperatorCase, PreparesInputsAfterEveryFill) {
   OperatorCase prepared = doubling();
   prepared.inputs.push_back({.tensor = {"negated", DType::f32, {kRows, kColumns}}});
-  prepared.prepare = [](std::vector<TensorView>& inputs) {
+  prepared.prepare = [](std::vector<TensorView>& inputs, device::Stream) {
     for (std::int64_t i = 0; i < kElements; ++i) data(inputs[1])[i] = -data(inputs[0])[i];
   };
   prepared.call = [](const Tensors& tensors) {
@@ -327,7 +327,7 @@ TEST(OperatorCase, LeavesAloneWhatPrepareWrites) {
   OperatorCase kept = doubling();
   kept.inputs.push_back({.tensor = {"kept", DType::f32, {1}}, .prepared = true});
   int times = 0, filled = 0;
-  kept.prepare = [&](std::vector<TensorView>& inputs) {
+  kept.prepare = [&](std::vector<TensorView>& inputs, device::Stream) {
     if (times++ > 0 && data(inputs[1])[0] != 5) ++filled;
     data(inputs[1])[0] = 5;
   };

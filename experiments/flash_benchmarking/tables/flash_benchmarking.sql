@@ -39,7 +39,7 @@ SELECT point ->> '$.batch' AS batch, point ->> '$.heads' AS heads, point ->> '$.
        point ->> '$.seq' AS seq, point ->> '$.seq_k' AS seq_k, point ->> '$.head_dim' AS head_dim,
        point ->> '$.dtype' AS dtype, point ->> '$.causal' AS causal, point ->> '$.align' AS align, implementation,
        forward, forward_low, forward_high, backward, backward_low, backward_high, both, both_low, both_high, rate,
-       max(iif(implementation = 'literal' AND NOT is_mine, good_both, NULL))
+       max(iif(implementation IN ('literal', 'naive_cuda_literal') AND NOT is_mine, good_both, NULL))
          OVER (PARTITION BY point, world_size, comparability_key, protocol) / good_both AS vs_literal,
        error_share, scratch, n, checked_percent,
        coalesce((SELECT replace(group_concat(DISTINCT w.value), ',', ', ')
@@ -47,5 +47,6 @@ SELECT point ->> '$.batch' AS batch, point ->> '$.heads' AS heads, point ->> '$.
        protocol, device, status, message, run_uid
   FROM joined
  ORDER BY dtype <> 'bf16', dtype, head_dim, seq, seq_k, causal, align, batch, heads, heads_kv, device, protocol, is_mine,
-          CASE implementation WHEN 'literal' THEN 0 WHEN 'fused_softmax' THEN 1 WHEN 'naive' THEN 2 ELSE 3 END,
+          CASE implementation WHEN 'literal' THEN 0 WHEN 'naive_cuda_literal' THEN 0 WHEN 'fused_softmax' THEN 1
+               WHEN 'naive' THEN 2 WHEN 'naive_cuda' THEN 2 ELSE 3 END,
           implementation;

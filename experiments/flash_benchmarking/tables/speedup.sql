@@ -13,8 +13,8 @@ beside AS (
   SELECT b.*, l.time_ms / b.time_ms AS speedup
     FROM both b
     JOIN both l ON l.params = b.params AND l.world_size = b.world_size AND l.comparability_key = b.comparability_key
-               AND l.protocol = b.protocol AND l.implementation = 'literal' AND NOT l.is_mine
-   WHERE b.implementation NOT IN ('literal', 'fused_softmax', 'naive')
+               AND l.protocol = b.protocol AND l.implementation IN ('literal', 'naive_cuda_literal') AND NOT l.is_mine
+   WHERE b.implementation NOT IN ('literal', 'naive_cuda_literal', 'fused_softmax', 'naive', 'naive_cuda')
 ),
 -- The shortest and the longest sequence that both ran.
 ends AS (

@@ -22,6 +22,6 @@ SELECT seq, head_dim, dtype, implementation, ratio, (seq + 1.0) / (2.0 * seq) AS
                       AND json_remove(f.params, '$.causal') = json_remove(c.params, '$.causal')
          WHERE c.params ->> '$.causal' AND NOT f.params ->> '$.causal' AND c.params ->> '$.align' = 'top_left'
            AND c.params ->> '$.seq_k' IN (0, c.params ->> '$.seq')
-           AND c.implementation NOT IN ('naive', 'reference'))
+           AND c.implementation NOT IN ('naive', 'naive_cuda', 'reference', 'reference_cuda'))
  WHERE place = 1
  ORDER BY device, protocol, implementation;

@@ -12,6 +12,6 @@ SELECT seq, head_dim, dtype, causal, implementation, time, speedup, protocol, de
                                       ORDER BY params ->> '$.seq' DESC, params ->> '$.dtype' = 'fp32' DESC,
                                                params ->> '$.causal', time_ms) AS place
           FROM v_measured
-         WHERE experiment = ?1 AND vs_naive IS NOT NULL AND implementation NOT IN ('naive', 'reference'))
+         WHERE experiment = ?1 AND vs_naive IS NOT NULL AND implementation NOT IN ('naive', 'naive_cuda', 'reference', 'reference_cuda'))
  WHERE place = 1
  ORDER BY device, protocol;

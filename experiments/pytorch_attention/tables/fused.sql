@@ -12,6 +12,6 @@ SELECT l.params ->> '$.batch' AS batch, l.params ->> '$.heads' AS heads, l.param
   FROM v_measured l
   JOIN v_measured f ON f.case_id = l.case_id AND f.world_size = l.world_size AND f.protocol = l.protocol
                    AND f.comparability_key = l.comparability_key AND f.implementation = 'fused_softmax' AND NOT f.is_mine
- WHERE l.experiment = ?1 AND l.implementation = 'literal' AND NOT l.is_mine AND l.is_good AND f.is_good
+ WHERE l.experiment = ?1 AND l.implementation IN ('literal', 'naive_cuda_literal') AND NOT l.is_mine AND l.is_good AND f.is_good
  ORDER BY dtype <> 'fp32', dtype, head_dim, seq, causal, batch, heads,
           CASE pass WHEN 'forward' THEN 1 WHEN 'backward' THEN 2 ELSE 3 END, l.protocol, l.device;

@@ -21,7 +21,7 @@ SELECT seq, head_dim, dtype, implementation, kept, literal_kept, ratio, protocol
                                                p.point ->> '$.head_dim' <> 64, p.point) AS place
           FROM passes p
           JOIN passes l ON l.point = p.point AND l.comparability_key = p.comparability_key AND l.protocol = p.protocol
-                       AND l.implementation = 'literal' AND NOT l.is_mine
-         WHERE p.implementation <> 'literal' OR p.is_mine)
+                       AND l.implementation IN ('literal', 'naive_cuda_literal') AND NOT l.is_mine
+         WHERE p.implementation NOT IN ('literal', 'naive_cuda_literal') OR p.is_mine)
  WHERE place = 1
  ORDER BY device, protocol, kept DESC, implementation;

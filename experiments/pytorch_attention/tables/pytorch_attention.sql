@@ -49,7 +49,7 @@ SELECT point ->> '$.batch' AS batch, point ->> '$.heads' AS heads, point ->> '$.
        point ->> '$.dtype' AS dtype, point ->> '$.causal' AS causal, point ->> '$.align' AS align, implementation,
        forward, forward_low, forward_high, backward, backward_low, backward_high, both, both_low, both_high, kept,
        before_backward, forward_peak, backward_peak,
-       max(iif(implementation = 'literal' AND NOT is_mine, good_sum, NULL))
+       max(iif(implementation IN ('literal', 'naive_cuda_literal') AND NOT is_mine, good_sum, NULL))
          OVER (PARTITION BY point, world_size, comparability_key, protocol) / good_sum AS vs_literal,
        error_share, n, checked_percent,
        coalesce((SELECT replace(group_concat(DISTINCT w.value), ',', ', ')
@@ -57,5 +57,6 @@ SELECT point ->> '$.batch' AS batch, point ->> '$.heads' AS heads, point ->> '$.
        protocol, device, status, message, run_uid
   FROM joined
  ORDER BY dtype <> 'fp32', dtype, head_dim, seq, seq_k, causal, align, batch, heads, heads_kv, device, protocol, is_mine,
-          CASE implementation WHEN 'literal' THEN 0 WHEN 'fused_softmax' THEN 1 WHEN 'naive' THEN 2 ELSE 3 END,
+          CASE implementation WHEN 'literal' THEN 0 WHEN 'naive_cuda_literal' THEN 0 WHEN 'fused_softmax' THEN 1
+               WHEN 'naive' THEN 2 WHEN 'naive_cuda' THEN 2 ELSE 3 END,
           implementation;

@@ -54,8 +54,8 @@ ops::Operation forward(const Problem& p, const AutogradRung& rung, const Part& p
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v")};
   made.outputs = {of_queries(p, "out"), of_lse(p)};
   const ops::KeptWorkspace saved(rung.saved_bytes(p)), workspace(rung.workspace_bytes(p, Direction::forward));
-  made.call = [p, rung, saved, workspace](const ops::Inputs& in, const ops::Outputs& out) {
-    rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(), workspace.lend(), {});
+  made.call = [p, rung, saved, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+    rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(stream), workspace.lend(stream), stream);
   };
   made.expect = [p, part](const ops::Inputs& in) { return expect_forward(p, part, in); };
   return made;
@@ -68,15 +68,15 @@ ops::Workspace workspace_of(const ConstTensorView& view) {
 
 // The forward pass that leaves `saved`, in memory that the backward pass has taken already, where that suffices.
 void make_saved(const Problem& p, const AutogradRung& rung, const std::vector<TensorView>& in,
-                const ops::KeptWorkspace& workspace) {
+                const ops::KeptWorkspace& workspace, device::Stream stream) {
   const std::size_t needed = rung.workspace_bytes(p, Direction::forward);
   device::Buffer own;
   ops::Workspace lent = workspace.held();
   if (lent.bytes < needed) {
-    own = device::Buffer(needed, "workspace");
+    own = device::Buffer(needed, "workspace", stream);
     lent = {own.data(), own.bytes()};
   }
-  rung.forward(p, {in[0], in[1], in[2], in[3], in[4]}, workspace_of(in[6]), lent, {});
+  rung.forward(p, {in[0], in[1], in[2], in[3], in[4]}, workspace_of(in[6]), lent, stream);
 }
 
 ops::Operation backward(const Problem& p, const AutogradRung& rung, const Part& part) {
@@ -90,16 +90,18 @@ ops::Operation backward(const Problem& p, const AutogradRung& rung, const Part& 
   if (keeps) {
     made.inputs.push_back({"saved", DType::f32, {static_cast<std::int64_t>(rung.saved_bytes(p) / sizeof(float))}});
     made.prepared.emplace_back("saved");
-    made.prepare = [p, rung, workspace](std::vector<TensorView>& in) { make_saved(p, rung, in, workspace); };
+    made.prepare = [p, rung, workspace](std::vector<TensorView>& in, device::Stream stream) {
+      make_saved(p, rung, in, workspace, stream);
+    };
   } else {
-    const Rung& ours = dispatch(p, Direction::forward, device::Kind::cpu);
-    made.prepare = [p, &ours](std::vector<TensorView>& in) {
-      ours.forward(p, {in[0], in[1], in[2], in[3], in[4]}, {}, {});
+    const Rung& ours = dispatch(p, Direction::forward, rung.device);
+    made.prepare = [p, &ours](std::vector<TensorView>& in, device::Stream stream) {
+      ours.forward(p, {in[0], in[1], in[2], in[3], in[4]}, {}, stream);
     };
   }
-  made.call = [p, rung, workspace, keeps](const ops::Inputs& in, const ops::Outputs& out) {
+  made.call = [p, rung, workspace, keeps](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
     rung.backward(p, {in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1], out[2]},
-                  keeps ? workspace_of(in[6]) : ops::Workspace{}, workspace.lend(), {});
+                  keeps ? workspace_of(in[6]) : ops::Workspace{}, workspace.lend(stream), stream);
   };
   made.expect = [p, part](const ops::Inputs& in) { return expect_backward(p, part, in, in[5]); };
   return made;
@@ -113,12 +115,13 @@ ops::Operation both(const Problem& p, const AutogradRung& rung, const Part& part
   const ops::KeptWorkspace saved(rung.saved_bytes(p)),
       workspace(std::max(rung.workspace_bytes(p, Direction::forward), rung.workspace_bytes(p, Direction::backward)));
   const auto elapsed = std::make_shared<Nanoseconds>();  // by the implementation's own clock, if it has one
-  made.call = [p, rung, saved, workspace, elapsed](const ops::Inputs& in, const ops::Outputs& out) {
+  made.call = [p, rung, saved, workspace, elapsed](const ops::Inputs& in, const ops::Outputs& out,
+                                                   device::Stream stream) {
     const auto own_time = [&] { return rung.last_call_time ? rung.last_call_time() : Nanoseconds{}; };
-    rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(), workspace.lend(), {});
+    rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(stream), workspace.lend(stream), stream);
     *elapsed = own_time();
-    rung.backward(p, {in[0], in[1], in[2], out[0], out[1], in[3], out[2], out[3], out[4]}, saved.lend(),
-                  workspace.lend(), {});
+    rung.backward(p, {in[0], in[1], in[2], out[0], out[1], in[3], out[2], out[3], out[4]}, saved.lend(stream),
+                  workspace.lend(stream), stream);
     *elapsed += own_time();
   };
   if (rung.last_call_time) made.self_time = [elapsed] { return *elapsed; };
@@ -155,6 +158,15 @@ std::optional<std::string> first_refusal(const AnyRung& rung, const Problem& pro
   return std::nullopt;
 }
 
+// The naive rung of that device; null where there is none.
+const AutogradRung* naive_on(device::Kind kind) {
+  const std::string_view name = kind == device::Kind::cpu ? "naive" : "naive_cuda";
+  for (const AutogradRung& rung : autograd_ladder()) {
+    if (rung.name == name && rung.unavailable.empty()) return &rung;
+  }
+  return nullptr;
+}
+
 // What a call takes beside its tensors.
 double room_of(const AutogradRung& rung, const Problem& problem, Phase phase) {
   std::size_t workspace = 0;
@@ -184,9 +196,11 @@ ops::Operation operation(const Problem& problem, Phase phase, const AutogradRung
   if (!made.self_time) made.self_time = rung.last_call_time;
   made.flops = flops(problem, phase);
   made.bytes = bytes(problem, phase);
-  const AutogradRung& naive = find_autograd_rung("naive");
-  if (size_of(problem.dtype) == 2 && rung.name != naive.name && room_of(naive, problem, phase) <= kMostNaiveBytes) {
-    made.naive = passes(problem, phase, naive, part).call;
+  made.device = rung.device;
+  const AutogradRung* naive = naive_on(rung.device);
+  if (naive != nullptr && size_of(problem.dtype) == 2 && rung.name != naive->name &&
+      room_of(*naive, problem, phase) <= kMostNaiveBytes && !first_refusal(*naive, problem, phase)) {
+    made.naive = passes(problem, phase, *naive, part).call;
   }
   return made;
 }

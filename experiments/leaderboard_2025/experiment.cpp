@@ -1,0 +1,76 @@
+// leaderboard_2025: both passes of attention at one size; the question is in README.md beside this file.
+#include "capi/implementation.hpp"
+#include "ops/attention/operation.hpp"
+#include "ops/attention/params.hpp"
+#include "property_tests/attention/laws.hpp"
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "worker/law_case.hpp"
+#include "worker/operation_case.hpp"
+
+namespace syslab {
+namespace {
+
+using attention::Phase;
+
+Phase phase_from(const Params& params) { return attention::parse_phase(params.text("pass")); }
+
+void run_case(worker::CaseContext& context) {
+  const attention::AutogradRung rung = capi::autograd_implementation(context);
+  if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
+  const attention::Problem problem = attention::problem_from(context.params());
+  const Phase phase = phase_from(context.params());
+  if (const auto reason = attention::refusal(rung, problem, phase)) throw worker::Unsupported(*reason);
+  worker::run_operator_case(
+      context, worker::operator_case_of(attention::operation(problem, phase, rung, context.request().seed)));
+}
+
+Value text(const char* value) { return std::string(value); }
+Value number(std::int64_t value) { return value; }
+
+registry::Experiment describe() {
+  const registry::Values all = registry::names_of(attention::autograd_ladder(), {"naive"});
+  return registry::experiment("leaderboard_2025")
+      .title("The kernel leaderboard of 2025")
+      .question(
+          "How long do a forward pass and a backward pass take together at the leaderboard's size: 16 heads, 16,384 "
+          "tokens, head_dim 64, bf16, causal? And how far is that from what the GPU's tensor cores could do?")
+      .analogue(
+          "the two passes on gradients that are given, in C++ and CUDA; the leaderboard times Triton through PyTorch, "
+          "where a sum makes the gradient and about 100 MB of gradients are added up besides")
+      .problem("2025", "leaderboard", 0)
+      .tags({"attention", "kernel"})
+      .protocol("leaderboard")
+      .axes(registry::axes_of(
+          attention::param_list(),
+          {{"heads", {number(16)}}, {"seq", {number(16384)}}, {"dtype", {text("bf16")}}, {"causal", {true}}}))
+      .closed_axis("pass", {text("both")}, "what one timed call is; both: a forward pass and the backward pass on it",
+                   {text("forward"), text("backward")})
+      .preset("smoke",
+              {{"heads", {number(2)}}, {"seq", {number(128)}}, {"device", {text("cpu"), text("cuda")}}, {"impl", all}})
+      .preset("laptop", {{"seq", {number(512)}}, {"device", {text("cpu")}}, {"impl", all}})
+      .preset("paper", {{"pass", {text("forward"), text("backward"), text("both")}}, {"impl", all}})
+      .implementations(registry::implementations_of(attention::autograd_ladder()))
+      .laws(registry::laws_of(attention::law_list()))
+      .metric("time", "s", "median time of one call, with its 95 % interval")
+      .metric("time_mean", "s", "its mean, which the leaderboard counts")
+      .metric("tflops", "TFLOP/s", "14·B·H·pairs·D over the time of both passes: 1.924 TFLOP at the leaderboard's size")
+      .metric("error_out", "1", "worst |O − reference| where largest beside its bound, tolerance_out")
+      .metric("error_dq", "1", "the same for dQ; error_dk, error_dv and error_lse alike")
+      .metric("peak_scratch_bytes", "B", "memory taken during a call beyond inputs and outputs")
+      .metric("peak_bytes", "B", "that, and inputs and outputs")
+      .accepts_mine()
+      .oom_is_an_answer()
+      .flops([](const Params& params) { return attention::flops(attention::problem_from(params), phase_from(params)); })
+      .bytes([](const Params& params) { return attention::bytes(attention::problem_from(params), phase_from(params)); })
+      .memory([](const Params& params, std::string_view implementation) {
+        return attention::predicted_bytes(attention::problem_from(params), phase_from(params), implementation);
+      })
+      .runs(run_case);
+}
+
+const registry::Experiment kLeaderboard2025 = describe();
+SYSLAB_EXPERIMENT(kLeaderboard2025);
+
+}  // namespace
+}  // namespace syslab

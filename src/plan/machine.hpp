@@ -1,0 +1,24 @@
+// The machine that a plan is made for, as far as it decides which cases can run: its GPU, or why there is none.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace syslab::plan {
+
+// Values of the reserved axis `device`.
+inline constexpr std::string_view kCpu = "cpu", kCuda = "cuda";
+
+struct Machine {
+  // The GPU that cases run on. `sm` is its compute capability, 90 for 9.0.
+  std::string gpu;  // "NVIDIA H100 80GB HBM3"; empty: there is none
+  int sm = 0;
+  std::uint64_t gpu_memory_bytes = 0;
+  double gpu_bytes_per_s = 0;                                     // of its memory, by clock and width; 0: not known
+  std::string why_no_gpu = "this machine was not asked for one";  // the fact and the remedy; where there is none
+
+  bool has_gpu() const { return !gpu.empty(); }
+};
+
+}  // namespace syslab::plan

@@ -1,0 +1,72 @@
+#include "worker/bench.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "device/allocator.hpp"
+#include "device/blas.hpp"
+#include "device/gpu_probe.hpp"
+#include "device/launch.hpp"
+#include "device/parallel.hpp"
+#include "device/properties.hpp"
+#include "measure/cuda_device.hpp"
+
+namespace syslab::worker {
+namespace {
+
+constexpr device::Place kGpu{device::Kind::cuda, 0};  // CUDA_VISIBLE_DEVICES says which that is
+
+const char* word_of(device::Kind kind) { return kind == device::Kind::cpu ? "cpu" : "cuda"; }
+
+void require_device(const CaseRequest& request, device::Kind kind) {
+  if (request.device != word_of(kind)) {
+    throw Unsupported(fmt::format("'{}' runs on {} and was asked for on {}; choose --device {}", request.implementation,
+                                  word_of(kind), request.device, word_of(kind)));
+  }
+  if (kind == device::Kind::cuda && device::gpu_count() == 0) {
+    throw Error(ErrorKind::device,
+                fmt::format("'{}' needs a GPU: {}", request.implementation, device::probe_gpus().why_none));
+  }
+}
+
+}  // namespace
+
+Bench::Bench(const CaseRequest& request, const OperatorCase& operator_case) {
+  require_device(request, operator_case.device);
+  if (operator_case.device == device::Kind::cpu) {
+    device_ = measure::make_host_device();
+    return;
+  }
+  // What earlier cases of this process left cached belongs to their streams: this one begins as a fresh process would.
+  device::allocator_of(kGpu).release_cached();
+  auto gpu = std::make_unique<measure::CudaDevice>(kGpu);
+  stream_ = gpu->stream();
+  device_ = std::move(gpu);
+}
+
+Json Bench::facts() const {
+  if (stream().kind == device::Kind::cpu) {
+    return {{"device", "cpu"}, {"threads", device::thread_count()}, {"blas", device::blas_name()}};
+  }
+  const device::DeviceProperties gpu = device::properties(kGpu);
+  const device::GpuProbe probe = device::probe_gpus();
+  const device::CachingAllocator& allocator = device::allocator_of(kGpu);
+  const device::CachingAllocator::Use use = allocator.use();
+  return {{"device", "cuda"},
+          {"gpu",
+           {{"name", gpu.name},
+            {"uuid", gpu.uuid},
+            {"sm", gpu.sm},
+            {"multiprocessors", gpu.multiprocessors},
+            {"runtime", probe.runtime_version},
+            {"driver", probe.driver_version}}},
+          {"allocator",
+           {{"live_bytes", use.asked},
+            {"reserved_bytes", use.reserved},
+            {"peak_reserved_bytes", allocator.log().peak_reserved_bytes()},
+            {"segments_taken", use.segments_taken}}}};
+}
+
+}  // namespace syslab::worker

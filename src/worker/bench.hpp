@@ -1,0 +1,29 @@
+// Where a case runs and is timed: the host, or a GPU with a stream of the case's own.
+#pragma once
+
+#include <memory>
+
+#include "core/json.hpp"
+#include "device/device.hpp"
+#include "measure/device.hpp"
+#include "worker/operator_case.hpp"
+
+namespace syslab::worker {
+
+class Bench {
+ public:
+  // Unsupported when the case's device is not the one that was asked for; Error(device) without a GPU that can be used,
+  // saying why there is none.
+  Bench(const CaseRequest& request, const OperatorCase& operator_case);
+
+  device::Stream stream() const { return stream_; }
+  measure::Device& device() const { return *device_; }
+  // What device it is, and in what state: stored with the attempt.
+  Json facts() const;
+
+ private:
+  std::unique_ptr<measure::Device> device_;
+  device::Stream stream_;  // the device's own
+};
+
+}  // namespace syslab::worker

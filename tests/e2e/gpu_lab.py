@@ -1,0 +1,129 @@
+"""The lab on a GPU, end to end: cases run there, are checked and timed, share a worker, and what goes wrong is told.
+
+Exits 77 where there is no GPU that CUDA can use. SYSLAB_BINARY names the program; a bundle's ./tests/gpu_lab.py finds it
+beside itself.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+os.environ.setdefault("SYSLAB_BINARY", str(HERE.parent / "syslab"))
+
+from lab import SYSLAB, Lab, attempts, summary  # noqa: E402
+
+SMALL = ("-a", "rows=4096", "-a", "dim=256", "--laws", "none", "--protocol", "quick")
+CHAIN = ("selftest_compare", "--impl", "selftest_cuda", "-a", "steps=50000", "--protocol", "quick")
+
+
+def gpus():
+    try:
+        done = subprocess.run([SYSLAB, "worker", "--probe"], capture_output=True, text=True, timeout=120)
+        return json.loads(done.stdout)["gpus"]
+    except (OSError, ValueError, KeyError, subprocess.TimeoutExpired):
+        return []
+
+
+class OnTheGpu(Lab):
+    def facts(self):
+        return [json.loads(text) for (text,) in self.sql("SELECT facts FROM attempt_facts ORDER BY attempt_id")]
+
+    def metrics(self, name):
+        return [value for (value,) in self.sql("SELECT value FROM metric WHERE name = ? ORDER BY attempt_id", name)]
+
+    def test_cases_run_there_by_default_and_share_a_worker(self):
+        lines = self.lines("run", "weighted_sum", *SMALL)
+        done = attempts(lines)
+        self.assertGreaterEqual(len(done), 2)
+        self.assertEqual({line["device"] for line in done}, {"cuda"})
+        self.assertEqual({line["status"] for line in done}, {"ok"})
+        facts = self.facts()
+        self.assertEqual({fact["isolation"] for fact in facts}, {"reuse"})
+        self.assertEqual({fact["worker"] for fact in facts}, {1})
+        for fact in facts:
+            self.assertEqual(fact["device"], "cuda")
+            self.assertIn("NVIDIA", fact["gpu"]["name"])
+            self.assertGreaterEqual(fact["verified"], 1)
+        self.assertTrue(all(value > 0 for value in self.metrics("time")))
+        self.assertEqual(len(self.metrics("peak_scratch_bytes")), len(done))
+        self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'max_rss_bytes'"), [(0,)])
+        ((gpu,),) = self.sql("SELECT DISTINCT gpu_name FROM v_attempt")
+        self.assertIn("NVIDIA", gpu)
+
+    def test_the_clock_of_every_sample_is_stored(self):
+        self.lines("run", "selftest_compare", "--impl", "selftest_cuda", "-a", "steps=200000", "--protocol", "kernel")
+        ((count,),) = self.sql("SELECT count(*) FROM sample s JOIN series n ON n.id = s.series_id WHERE n.name = 'time'")
+        ((clocks,),) = self.sql("SELECT count(*) FROM sample s JOIN series n ON n.id = s.series_id WHERE n.name = 'clock'"
+                                " AND s.value BETWEEN 2e8 AND 4e9")
+        self.assertGreater(count, 5)
+        self.assertEqual(clocks, count)
+
+    def test_the_cpu_of_this_machine_is_another_device(self):
+        self.lines("run", "weighted_sum", "-a", "rows=256", "-a", "dim=64", "--laws", "none", "--protocol", "quick",
+                   "--device", "cpu,cuda", "-a", "pass=forward")
+        keys = dict(self.sql("SELECT DISTINCT implementation, comparability_key FROM v_attempt WHERE status = 'ok'"))
+        cpu = {key for name, key in keys.items() if not name.endswith("cuda")}
+        gpu = {key for name, key in keys.items() if name.endswith("cuda")}
+        self.assertTrue(cpu and gpu)
+        self.assertFalse(cpu & gpu)
+        self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE gpu_name IS NOT NULL AND implementation = 'naive'"),
+                         [(0,)])
+
+    def test_laws_hold_there(self):
+        lines = self.lines("check", "weighted_sum", "--cases", "20")
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})
+
+    def test_a_wrong_kernel_gets_no_time(self):
+        lines = self.lines("run", *CHAIN, "-a", "fault=wrong", expect=1)
+        self.assertEqual([line["status"] for line in attempts(lines)], ["check_failed"])
+        self.assertEqual(self.metrics("time"), [])
+
+    def test_a_failed_launch_never_passes_silently(self):
+        lines = self.lines("run", *CHAIN, "-a", "fault=launch", expect=None)
+        ((status, detail),) = [(line["status"], line["detail"]) for line in attempts(lines)]
+        self.assertIn(status, ("error", "check_failed"))
+        self.assertTrue(detail)
+        self.assertEqual(self.metrics("time"), [])
+
+    def test_a_lost_context_is_replaced_and_the_sweep_goes_on(self):
+        lines = self.lines("run", *CHAIN, "-a", "fault=illegal,none", expect=3)
+        self.assertEqual([line["status"] for line in attempts(lines)], ["error", "ok"])
+        self.assertIn("illegal", attempts(lines)[0]["detail"])
+        self.assertEqual([fact["worker"] for fact in self.facts()], [1, 2])
+
+    def test_what_does_not_fit_is_told_before_and_found_when_tried(self):
+        case = ("ceiling_copy", "-a", "bytes=1Ti", "--device", "cuda", "--laws", "none", "--protocol", "quick")
+        (planned,) = {line["predicted_oom"] for line in self.json("plan", *case[:5])["cases"]}
+        self.assertIn("NVIDIA", planned)
+        lines = self.lines("run", *case, "--try-oom")
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"oom"})
+        self.assertEqual(summary(lines)["exit"], 0, "an out-of-memory that the experiment declares as an answer")
+
+    def test_identical_sides_are_the_same_and_a_slowdown_is_found(self):
+        for slowdown, words in ((0, ("same",)), (5, ("slower",))):
+            done = self.syslab("compare", "selftest_compare", "A:slowdown=0", f"B:slowdown={slowdown}", "--impl",
+                               "selftest_cuda", "-a", "steps=100000", "--launches", "3", "--same-on-purpose", expect=None)
+            self.assertTrue(any(word in done.stdout for word in words), done.stdout + done.stderr)
+
+    def test_a_gpu_that_is_hidden_is_a_reason(self):
+        environment = {**self.environment(), "CUDA_VISIBLE_DEVICES": ""}
+        done = subprocess.run(self.command("run", "weighted_sum", *SMALL, "--device", "cuda", "--json"), cwd=self.folder,
+                              env=environment, text=True, capture_output=True, timeout=240)
+        lines = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"skipped"})
+        self.assertIn("needs a GPU", attempts(lines)[0]["detail"])
+        self.assertIn("CUDA_VISIBLE_DEVICES", attempts(lines)[0]["detail"])
+
+    def test_doctor_names_the_gpu(self):
+        done = self.syslab("doctor", expect=None)
+        self.assertIn("NVIDIA", done.stdout)
+
+
+if __name__ == "__main__":
+    if not gpus():
+        print("no GPU that CUDA can use: skipped")
+        sys.exit(77)
+    unittest.main(verbosity=2)

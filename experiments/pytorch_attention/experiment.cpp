@@ -12,9 +12,7 @@
 namespace syslab {
 namespace {
 
-using attention::Phase;
-
-Phase phase_from(const Params& params) { return attention::parse_phase(params.text("pass")); }
+using attention::phase_from;
 
 // What is in use when the forward pass has ended: q, k, v, out, lse and what the implementation keeps.
 void tell_memory(worker::CaseContext& context, const attention::Problem& problem, const attention::AutogradRung& rung) {
@@ -32,10 +30,7 @@ void run_case(worker::CaseContext& context) {
   const attention::AutogradRung rung = capi::autograd_implementation(context);
   if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
   const attention::Problem problem = attention::problem_from(context.params());
-  const Phase phase = phase_from(context.params());
-  if (const auto reason = attention::refusal(rung, problem, phase)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(
-      context, worker::operator_case_of(attention::operation(problem, phase, rung, context.request().seed)));
+  worker::run_pass(context, problem, phase_from(context.params()), rung);
   tell_memory(context, problem, rung);
 }
 

@@ -276,6 +276,8 @@ class Grammar {
     CLI::App& resume = verb("resume", "Finish what is missing of a run", kMore);
     resume.add_option("RUN", resume_.run, "uid, its beginning, or latest (default)")->type_name("");
     resume.add_flag("--failed", resume_.failed, "Try failed cases again, too");
+    resume.add_flag("--try-oom", resume_.try_oom,
+                    "Run cases, too, that ran out of memory or whose memory was predicted not to suffice");
     budget(resume, resume_.budget, "Time that this resumption may take, as of run (default none)");
     resume.add_flag("--force", resume_.force, "Though the run was made by another build: its results will be mixed");
 

@@ -49,8 +49,8 @@ void ComparisonProgress::launched(const std::string& found) {
   clear();
   if (mode_ != Mode::lines) return;
   const auto eta = remaining();
-  fmt::print(stderr, "{} {}: {}{}\n", title_, where(), found,
-             eta && eta->count() > 0 ? ", ETA " + format_duration(*eta) : "");
+  to_error(fmt::format("{} {}: {}{}\n", title_, where(), found,
+                       eta && eta->count() > 0 ? ", ETA " + format_duration(*eta) : ""));
 }
 
 std::string ComparisonProgress::where() const {
@@ -82,7 +82,7 @@ void ComparisonProgress::draw() {
   if (!found_.empty()) text += ", so far " + found_;
   const std::string line = progress_line(static_cast<int>(point_) + 1, static_cast<int>(points_), title_, text,
                                          remaining(), std::nullopt, terminal_width() - 1);
-  fmt::print(stderr, "\r\x1b[2K{}", line);
+  to_error(fmt::format("\r\x1b[2K{}", line));
   std::fflush(stderr);
   drawn_ = true;
   drawn_at_ = std::chrono::steady_clock::now();
@@ -90,7 +90,7 @@ void ComparisonProgress::draw() {
 
 void ComparisonProgress::clear() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\x1b[2K");
+  to_error("\r\x1b[2K");
   std::fflush(stderr);
   drawn_ = false;
 }

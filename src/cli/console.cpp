@@ -55,13 +55,17 @@ void Console::print_line(const Json& json) const { write_whole(stdout, dumped(js
 void Console::print_document(const Json& json) const { write_whole(stdout, dumped(json, 2) + "\n"); }
 
 void Console::note(std::string_view line) const {
-  if (!quiet_) fmt::print(stderr, "{}\n", line);
+  if (!quiet_) to_error(fmt::format("{}\n", line));
 }
 
 std::string Console::styled(std::string_view text, Style style) const { return painted(text, style, output_color_); }
 
 std::string Console::styled_error(std::string_view text, Style style) const {
   return painted(text, style, error_color_);
+}
+
+void to_error(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {

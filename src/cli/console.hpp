@@ -35,6 +35,9 @@ class Console {
   bool output_color_, error_color_, error_is_terminal_;
 };
 
+// To standard error, as far as somebody reads it: a closed terminal must not end what is being done.
+void to_error(std::string_view text);
+
 // "3 cases", "1 case".
 std::string counted(std::int64_t count, std::string_view noun);
 // Text broken at spaces into lines of at most `width` columns, every one indented; ends in a newline.

@@ -23,7 +23,7 @@ Exit report_error(const Console* console, bool json, ErrorKind kind, const std::
     fmt::print("{}\n", error.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   const std::string name = console == nullptr ? "syslab:" : console->styled_error("syslab:", Style::bad);
-  fmt::print(stderr, "{} {}\n", name, message);
+  to_error(fmt::format("{} {}\n", name, message));
   return exit_of(kind);
 }
 

@@ -79,9 +79,10 @@ struct CheckOptions {
 
 struct ResumeOptions {
   std::string run = "latest";
-  bool failed = false;  // failed cases too, not only missing ones
-  bool force = false;   // though this build is not the run's
-  std::string budget;   // of this resumption; empty: none
+  bool failed = false;   // failed cases too, not only missing ones
+  bool try_oom = false;  // those that ran out of memory, or were predicted to, as run's --try-oom does
+  bool force = false;    // though this build is not the run's
+  std::string budget;    // of this resumption; empty: none
 };
 
 struct ReplayOptions {

@@ -100,7 +100,7 @@ void Progress::finished(const runner::AttemptResult& result) {
   clear();
   if (mode_ == Mode::none || skipped) return;
   if (mode_ == Mode::terminal) {
-    fmt::print(stderr, "{}\n", result_line(result));
+    to_error(fmt::format("{}\n", result_line(result)));
     return;
   }
   const auto eta = eta_.remaining(Seconds(0));
@@ -108,7 +108,7 @@ void Progress::finished(const runner::AttemptResult& result) {
   if (const auto left = budget_left()) ahead += ", " + budget_words(*left);
   const bool tried = result.planned->predicted_oom.empty();
   const std::string aside = tried ? fmt::format(" ({}{})", format_duration(result.wall), ahead) : "";
-  fmt::print(stderr, "{} {}/{} {}{}\n", utc_now(), number_, total_, result_line(result), aside);
+  to_error(fmt::format("{} {}/{} {}{}\n", utc_now(), number_, total_, result_line(result), aside));
 }
 
 void Progress::left_out(const plan::PlannedCase& planned) {
@@ -126,14 +126,14 @@ void Progress::draw(const plan::PlannedCase& planned) {
   const Seconds spent = std::chrono::steady_clock::now() - case_began_;
   const std::string line = progress_line(number_, total_, label_of(planned), text_, eta_.remaining(spent),
                                          budget_left(), terminal_width() - 1);
-  fmt::print(stderr, "\r\x1b[2K{}", line);  // back to the first column, line erased
+  to_error(fmt::format("\r\x1b[2K{}", line));  // back to the first column, line erased
   std::fflush(stderr);
   drawn_ = true;
 }
 
 void Progress::clear() {
   if (!drawn_) return;
-  fmt::print(stderr, "\r\x1b[2K");
+  to_error("\r\x1b[2K");
   std::fflush(stderr);
   drawn_ = false;
 }

@@ -15,12 +15,14 @@
 namespace syslab::cli {
 namespace {
 
-// Never finished, or cut short; with `failed`, also what may end otherwise when tried again.
-bool is_missing(const store::PlanState& state, bool failed) {
+// Never finished, or cut short; with `failed`, also what may end otherwise when tried again; with `try_oom`, of that
+// only what ran out of memory, foreseen or found.
+bool is_missing(const store::PlanState& state, bool failed, bool try_oom) {
   if (!state.last_status || *state.last_status == worker::Status::aborted) return true;
   switch (*state.last_status) {
-    case worker::Status::check_failed:
     case worker::Status::oom:
+      return failed || try_oom;
+    case worker::Status::check_failed:
     case worker::Status::timeout:
     case worker::Status::crashed:
     case worker::Status::error:
@@ -96,7 +98,7 @@ Exit execute(const Context& context, const ResumeOptions& options) {
   for (const store::PlanState& state : store.plan_state(run.id)) {
     ++planned;
     const plan::PlannedCase again = planned_case(context.registry, state.plan, conditions.mine_device);
-    if (!is_missing(state, options.failed)) {
+    if (!is_missing(state, options.failed, options.try_oom)) {
       before = worse(before, exit_of(*state.last_status, again.experiment->oom_is_an_answer));
       continue;
     }
@@ -115,6 +117,7 @@ Exit execute(const Context& context, const ResumeOptions& options) {
   check_mine(missing.mine);
   const auto there = [](const plan::PlannedCase& planned) { return planned.device == plan::kCuda; };
   if (std::ranges::any_of(missing.cases, there)) missing.machine = this_machine(context.registry);
+  conditions.try_oom = conditions.try_oom || options.try_oom;
   conditions.budget = options.budget.empty() ? Nanoseconds{} : duration_option("--budget", options.budget);
   return worse(before, run_and_store(context, store, run.id, missing, conditions));
 }

@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as something to poll for, while an object of this class lives.
+// SIGINT, SIGTERM and SIGHUP (the terminal was closed) as something to poll for, while an object of this class lives.
 #pragma once
 
 #include <signal.h>
@@ -22,7 +22,7 @@ class Interruption {
   int signal() const;                     // its number; 0: none came
 
  private:
-  static constexpr std::array<int, 2> kSignals{SIGINT, SIGTERM};
+  static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
   FileDescriptor read_, write_;
   std::array<struct sigaction, kSignals.size()> before_{};
 };

@@ -64,8 +64,8 @@ struct Observer {
 };
 
 // Runs the cases in order. A skipped case is `finished` with Status::skipped without a worker, one with a predicted
-// out-of-memory with Status::oom. SIGINT and SIGTERM end the running attempt as `aborted`, and run_plan returns false;
-// true when every case was finished. One call at a time in a process, from a thread that outlives it.
+// out-of-memory with Status::oom. SIGINT, SIGTERM and SIGHUP end the running attempt as `aborted`, and run_plan returns
+// false; true when every case was finished. One call at a time in a process, from a thread that outlives it.
 //
 // Under a budget no case starts whose predicted time does not fit into what is left, nor any once nothing is left;
 // shorter ones behind it may. A case that has begun is not cut short.

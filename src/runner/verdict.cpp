@@ -62,10 +62,14 @@ Verdict without_end(const Ending& ending, const OomWitness& witness) {
   return {Status::crashed, how};
 }
 
+std::string_view name_of_signal(int number) {
+  return number == SIGINT ? "SIGINT" : number == SIGHUP ? "SIGHUP: its terminal was closed" : "SIGTERM";
+}
+
 Verdict decide(const Ending& ending, const RunOptions& options, const OomWitness& witness) {
   if (!ending.not_started.empty()) return {Status::error, ending.not_started};
   if (ending.interrupted != 0) {
-    return {Status::aborted, fmt::format("stopped by {}", ending.interrupted == SIGINT ? "SIGINT" : "SIGTERM")};
+    return {Status::aborted, fmt::format("stopped by {}", name_of_signal(ending.interrupted))};
   }
   if (ending.timed_out) {
     const std::string seen = ending.last_progress.empty() ? "" : "; last seen: " + ending.last_progress;

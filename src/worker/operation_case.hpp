@@ -53,4 +53,13 @@ OperatorCase operator_case_of(const Operation& operation) {
   return made;
 }
 
+// One pass of an operator, checked and measured with an implementation; Unsupported with the reason where it cannot
+// take the problem. `refusal(rung, problem, phase)` and `operation(problem, phase, rung, seed)` are the operator's own,
+// found beside its Problem.
+template <typename Problem, typename Phase, typename Rung>
+void run_pass(CaseContext& context, const Problem& problem, Phase phase, const Rung& rung) {
+  if (const auto reason = refusal(rung, problem, phase)) throw Unsupported(*reason);
+  run_operator_case(context, operator_case_of(operation(problem, phase, rung, context.request().seed)));
+}
+
 }  // namespace syslab::worker

@@ -1,10 +1,12 @@
 """The parent killed at any moment: what was acknowledged is there, and `resume` finishes each planned case once."""
+import fcntl
 import json
 import os
 import pathlib
 import random
 import signal
 import subprocess
+import termios
 import threading
 import time
 import unittest
@@ -125,6 +127,26 @@ class Killed(Lab):
         resumed = attempts(self.lines("resume", expect=3))  # under the timeout of the run
         self.assertEqual([(line["params"]["fault"], line["status"]) for line in resumed],
                          [("hang", "timeout"), ("none", "ok")])
+
+    def test_a_run_whose_terminal_is_closed_can_be_resumed(self):
+        ours, theirs = os.openpty()
+
+        def make_it_the_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+        process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=none,hang", "--timeout", "3s"),
+                                   cwd=self.folder, env=self.environment(), stdin=theirs, stdout=theirs, stderr=theirs,
+                                   preexec_fn=make_it_the_terminal)
+        os.close(theirs)
+        time.sleep(1)
+        os.close(ours)
+        process.wait(timeout=30)
+        self.assert_intact()
+        self.assertEqual(self.sql("SELECT status, message FROM v_attempt ORDER BY plan_seq"),
+                         [("ok", None), ("aborted", "stopped by SIGHUP: its terminal was closed")])
+        resumed = attempts(self.lines("resume", expect=3))
+        self.assertEqual([(line["params"]["fault"], line["status"]) for line in resumed], [("hang", "timeout")])
 
     def test_a_run_interrupted_in_its_last_case_is_to_be_resumed_too(self):
         process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang", "--timeout", "3s"),

@@ -107,6 +107,14 @@ class RunOptions(Lab):
         self.assertNotIn("needs", line["detail"])
         self.assertNotIn("predicted", self.facts()[1])
 
+    def test_resume_takes_try_oom_too(self):
+        self.syslab("run", "flash_forward", "-a", "seq=2048", "-a", "causal=false", "-a", "dtype=fp32", "--impl", "naive",
+                    "--laws", "none", "--protocol", "quick", "--memory-limit", "16Mi", expect=None)
+        self.assertEqual(self.lines("resume", expect=None)[-1]["missing"], 0, "out of memory is an end")
+        (line,) = attempts(self.lines("resume", "--try-oom", expect=None))
+        self.assertEqual(line["status"], "oom")
+        self.assertNotIn("needs", line["detail"], "tried, not predicted")
+
     def test_resume_measures_as_the_run_did(self):
         self.syslab("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "300ms", "--budget", "100ms",
                     "--launches", "2", expect=3)

@@ -197,17 +197,17 @@ std::int64_t status_bytes(const std::string& field) {
 TEST(FlashMemory, ResidentPeakStaysFarBelowTheMatrixOfScores) {
   constexpr std::int64_t kSeq = 8192;
   Tensors tensors(long_problem(kSeq), 8);
-  // "5" sets the peak of resident memory back to what is resident now (proc(5)).
+  // "5" sets the peak of resident memory back to what is resident now (proc(5)). Where a kernel does not know that, the
+  // peak is an earlier test's: this one must not raise it by more all the same.
   std::ofstream("/proc/self/clear_refs") << "5" << std::flush;
-  const std::int64_t before = status_bytes("VmHWM");
-  if (before < 0 || before > status_bytes("VmRSS") + (8 << 20)) GTEST_SKIP() << "this kernel does not reset VmHWM";
+  const std::int64_t peak_before = status_bytes("VmHWM"), resident = status_bytes("VmRSS");
+  ASSERT_GT(resident, 0) << "no /proc/self/status";
   tensors.run_forward(find_rung("flash_tiled"));
   tensors.run_backward(find_rung("flash_tiled"));
-  const std::int64_t grown = status_bytes("VmHWM") - before;
-  RecordProperty("grown_bytes", std::to_string(grown));
+  const std::int64_t peak = status_bytes("VmHWM");
+  RecordProperty("grown_bytes", std::to_string(peak - peak_before));
   constexpr std::int64_t kScores = kSeq * kSeq * 4;
-  EXPECT_LT(grown, kScores / 16);
-  EXPECT_GT(grown, 0);
+  EXPECT_LT(peak, std::max(peak_before, resident + kScores / 16));
 }
 
 }  // namespace

@@ -143,7 +143,7 @@ TEST(Runner, AThrowingCallbackKillsTheWorkerAndComesOut) {
 }
 
 TEST(Runner, ASignalAbortsTheRunningCaseAndStopsThePlan) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {
     }, after{};
     ::sigaction(number, nullptr, &before);

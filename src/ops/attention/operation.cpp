@@ -190,6 +190,8 @@ Phase parse_phase(std::string_view text) {
   throw Error(ErrorKind::usage, unknown_name("phase", text, names));
 }
 
+Phase phase_from(const Params& params) { return parse_phase(params.text("pass")); }
+
 ops::Operation operation(const Problem& problem, Phase phase, const AutogradRung& rung, std::uint64_t seed) {
   const Part part{.budget = kOracleBudget, .seed = seed};
   ops::Operation made = passes(problem, phase, rung, part);

@@ -11,6 +11,7 @@ namespace syslab::attention {
 // What one timed call is. `both`: a forward pass and then the backward pass on what it made.
 enum class Phase { forward, backward, both };
 Phase parse_phase(std::string_view text);  // "forward", "backward", "both"; Error(usage) otherwise
+Phase phase_from(const Params& params);    // of the axis "pass"
 std::string_view to_string(Phase phase);
 
 // Inputs q, k, v; of backward also out, lse (made by our own forward pass, so that every implementation is given the

@@ -179,6 +179,9 @@ TEST(CachingAllocator, KeepsExactPeaksOfWhatWasAskedAndWhatWasReserved) {
   EXPECT_EQ(fixture.log.peak_reserved_bytes(), static_cast<std::int64_t>(32 * kMi));
   fixture.allocator.release(b);
   fixture.allocator.release(c);
+  fixture.allocator.release_cached();
+  EXPECT_EQ(fixture.log.reserved_bytes(), 0);
+  EXPECT_EQ(fixture.log.peak_reserved_bytes(), static_cast<std::int64_t>(32 * kMi));
 }
 
 TEST(CachingAllocator, TellsOfEveryEventWithItsTagAndCategory) {

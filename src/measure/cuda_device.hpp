@@ -42,8 +42,8 @@ class CudaDevice final : public Device {
   std::uint64_t last_level_cache() const override;
   int most_windows() const override;
   void queue_window(const std::function<void()>& work) override;
-  // Error(check) when work goes on, block after block, long after its windows have closed: it runs on a stream of its
-  // own that does not join ours, so its time is not known.
+  // Error(check) when work goes on, block after block, long after its windows have closed, or leaves them empty: it
+  // runs on a stream of its own that does not join ours, so its time is not known.
   std::vector<Window> collect() override;
   void synchronize() override;
   void flush(std::uint64_t bytes) override;
@@ -55,7 +55,9 @@ class CudaDevice final : public Device {
     device::Event begin, end;
   };
   std::int64_t flags_of_block();
+  void measure_empty_windows();
   void look_for_stragglers(Nanoseconds last_window);
+  void look_for_emptiness(const std::vector<Window>& windows);
 
   device::OwnedStream stream_;
   device::DeviceProperties properties_;
@@ -69,6 +71,8 @@ class CudaDevice final : public Device {
   std::uint64_t expired_ = 0;       // gates, so far
   int blocks_past_gate_ = 0;        // with gates that expired, in a row
   int blocks_with_stragglers_ = 0;  // in a row
+  int empty_blocks_ = 0;            // in a row
+  Nanoseconds empty_window_{};      // half as much again as one takes
   int pattern_ = 0;
 };
 

@@ -96,6 +96,27 @@ TEST_F(GpuTiming, WorkOnASideStreamIsFoundOut) {
   }
 }
 
+TEST_F(GpuTiming, WorkThatLeavesItsWindowEmptyIsFoundOut) {
+  const device::OwnedStream side(kGpu);
+  const auto ten_blocks_of = [&](const std::function<void()>& work) {
+    for (int i = 0; i < 10; ++i) {
+      gpu->queue_window(work);
+      gpu->queue_window(work);
+      gpu->collect();
+    }
+  };
+  EXPECT_THROW(ten_blocks_of([&] {
+                 device::spin(5'000, side);
+                 device::synchronize(side);
+               }),
+               Error);
+  std::printf("a window with nothing in it %.2f us, with an empty kernel %.2f us\n",
+              median_of_block([] {}).count() / 1e3,
+              median_of_block([&] { device::spin(0, gpu->stream()); }).count() / 1e3);
+  // The shortest work there is on the right stream: a kernel that ends at once.
+  EXPECT_NO_THROW(ten_blocks_of([&] { device::spin(0, gpu->stream()); }));
+}
+
 TEST_F(GpuTiming, AFlushMakesTheCacheForget) {
   constexpr std::size_t kBytes = 8U << 20;
   const device::Buffer from(kBytes, "x", gpu->stream()), to(kBytes, "x", gpu->stream());

@@ -194,6 +194,7 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction) {
   Sample sample;
   Problem& problem = sample.problem;
   problem.dtype = draw("dtype", menu.dtypes);
+  problem.tf32 = rung.tf32;
   problem.mask = draw("mask", menu.masks);
   problem.seq_q = property::draw_size("seq_q", menu.seq_q, kAny);
   problem.seq_k = menu.square ? problem.seq_q : property::draw_size("seq_k", menu.seq_k, kAny);

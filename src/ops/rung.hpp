@@ -17,8 +17,9 @@ struct RungInfo {
   std::string teaches;        // one line: what a reader learns from this rung
   std::vector<DType> dtypes;  // of its tensors
   device::Kind device = device::Kind::cpu;
-  int minimum_sm = 0;         // 80 for sm_80; 0 where no GPU is needed
-  bool is_peer = false;       // somebody else's, what users would pick instead: a library's
+  int minimum_sm = 0;    // 80 for sm_80; 0 where no GPU is needed
+  bool is_peer = false;  // somebody else's, what users would pick instead: a library's
+  bool tf32 = false;     // rounds the factors of fp32 products to TF32: no fp32 arithmetic, and judged as what it is
   bool deterministic = true;  // bitwise equal results from equal inputs
   std::string language = "C++";
   std::string digest;  // of the object or source, for rungs that are not ours

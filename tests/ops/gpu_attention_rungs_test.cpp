@@ -30,6 +30,7 @@ class EveryCudaRung : public device::GpuTest, public testing::WithParamInterface
 
   void expect_right(Problem problem, float input_scale = 1.0F, Layout layout = Layout::heads_outer) {
     problem.dtype = dtype_;
+    problem.tf32 = rung_.tf32;
     if (rung_.supports(problem, Direction::forward)) return;
     SCOPED_TRACE(fmt::format("{} on {}, inputs × {}", rung_.name, to_string(problem), input_scale));
     Tensors tensors(problem, 1, input_scale, layout);

@@ -32,6 +32,7 @@ struct Problem {
   float scale = 0.0F;         // 0: 1/√head_dim
   Mask mask = Mask::none;
   DType dtype = DType::f32;  // of Q, K, V, O and their gradients
+  bool tf32 = false;         // factors of products may be rounded to TF32: what a rung says of itself, for the oracle
 
   float effective_scale() const;
   // Number of leading keys that query `row` sees, in [0, seq_k].

@@ -2,7 +2,7 @@
 
 namespace syslab::attention {
 
-ErrorModel ErrorModel::of(DType dtype) {
+ErrorModel ErrorModel::of(DType dtype, bool tf32) {
   ErrorModel model;
   const bool half = dtype == DType::f16 || dtype == DType::bf16;
   model.unit = dtype == DType::f64 ? unit_roundoff(DType::f64) : unit_roundoff(DType::f32);
@@ -14,6 +14,10 @@ ErrorModel ErrorModel::of(DType dtype) {
   model.tiny = dtype == DType::f64 ? square_underflows : smallest_normal(DType::f32);
   model.storage_tiny = dtype == DType::f16 ? 0x1p-25 : model.tiny;
   model.cast_tiny = dtype == DType::f16 ? 0x1p-25 : 0.0;
+  if (tf32) {
+    model.factor_unit = 0x1p-11;
+    model.cast_unit = std::sqrt(2.0) * model.factor_unit;
+  }
   return model;
 }
 

@@ -17,6 +17,8 @@
 //   of
 //               two prefixes; n/16 rescalings
 //   cast of P̃   λ·u_s·√Σ(P V)², and fp16's subnormals: λ·2⁻²⁵·√ΣV²
+//   TF32        both factors of every product rounded, u_t = 2⁻¹¹: √2·u_t‖q‖‖k‖ is added to σ_i, 2·u_t‖q‖‖k‖ to δ_i,
+//               √2·u_t‖dO‖‖v‖ to σ_ζ, and the cast's unit is √2·u_t, of P̃ and V, of dS and K or Q, of P̃ and dO
 //   storage     u_s·|O| + half a subnormal
 //   L           min(δ, (κ/δ)·λσ·√ΣP²) + g(2n)u… of the sum + function errors + 4u·(|L| + |m|)
 //
@@ -50,11 +52,12 @@ struct ErrorModel {
   double unit = 0;          // of accumulation
   double storage_unit = 0;  // of outputs
   double cast_unit = 0;     // of P̃ and dS when a kernel casts them; 0 where storage is not half precision
+  double factor_unit = 0;   // of every factor of a product, where a kernel rounds them to TF32
   double storage_tiny = 0;  // largest absolute error of a result that underflows in storage
   double cast_tiny = 0;     // the same for P̃ and dS
   double tiny = 0;          // the same for accumulation, flushed to zero
 
-  static ErrorModel of(DType dtype);
+  static ErrorModel of(DType dtype, bool tf32 = false);
   // min(γ_n, λ·√n·u), n may be fractional.
   SYSLAB_HOST_DEVICE double g(double roundings) const;
 };
@@ -123,8 +126,9 @@ SYSLAB_HOST_DEVICE inline RowError row_error(const ErrorModel& model, std::int64
   const double magnitude = std::abs(scale) * q_norm * k_norm;
   // Products that underflow lose up to `tiny` each.
   const double flushed = roundings * model.tiny * std::max(1.0, std::abs(scale));
-  row.score_sigma = std::sqrt(roundings) * model.unit * magnitude + flushed;
-  row.score_bound = model.g(roundings) * magnitude + flushed;
+  // Of √Σ(q·k)² ≤ ‖q‖‖k‖ both factors were rounded.
+  row.score_sigma = (std::sqrt(roundings) * model.unit + std::sqrt(2.0) * model.factor_unit) * magnitude + flushed;
+  row.score_bound = (model.g(roundings) + 2 * model.factor_unit) * magnitude + flushed;
   const double growth = row.score_bound > 0 ? kappa(row.score_bound) / row.score_bound : 1.0;
   const double averaged = growth * kLambda * row.score_sigma * std::sqrt(squares);
   row.lse_bound = std::min(row.score_bound, averaged) + model.g(2 * visible) + 2 * kFunctionUlps * model.unit +

@@ -51,6 +51,8 @@ std::span<const Rung> ladder() {
                                 reference_cuda_rung(),
                                 as_rung(naive_cuda_literal_rung()),
                                 as_rung(naive_cuda_rung()),
+                                flash_tf32_rung(),
+                                flash_fp32_rung(),
                                 flash_mma_rung(),
                                 flash_mma_deterministic_rung()};
   return rungs;

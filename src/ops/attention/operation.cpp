@@ -192,8 +192,10 @@ Phase parse_phase(std::string_view text) {
 
 Phase phase_from(const Params& params) { return parse_phase(params.text("pass")); }
 
-ops::Operation operation(const Problem& problem, Phase phase, const AutogradRung& rung, std::uint64_t seed) {
+ops::Operation operation(const Problem& asked, Phase phase, const AutogradRung& rung, std::uint64_t seed) {
   const Part part{.budget = kOracleBudget, .seed = seed};
+  Problem problem = asked;
+  problem.tf32 = rung.tf32;
   ops::Operation made = passes(problem, phase, rung, part);
   if (!made.self_time) made.self_time = rung.last_call_time;
   made.flops = flops(problem, phase);

@@ -181,7 +181,7 @@ BackwardRow backward_row(const Problem& p, const ErrorModel& model, const Forwar
   row.score_sigma = std::hypot(growth * forward.error.score_sigma, functions);
   row.factor_sigma = std::hypot(row.score_sigma, growth * forward.error.lse_bound / kLambda);
   const double rounding = model.unit * std::sqrt(static_cast<double>(p.head_dim)) * norm(dout, p.head_dim);
-  row.product_sigma = rounding * keys.v_norm;
+  row.product_sigma = (rounding + std::sqrt(2.0) * model.factor_unit * norm(dout, p.head_dim)) * keys.v_norm;
   row.dot_bound = kLambda * (rounding * norm(forward.out.data(), p.head_dim) + std::sqrt(input));
   return row;
 }
@@ -220,7 +220,7 @@ Expected blank(std::int64_t elements) { return {Doubles(at(elements), kNan), Dou
 ForwardOracle forward_oracle(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
                              const ConstTensorView& v, const Part& part) {
   validate(p);
-  const ErrorModel model = ErrorModel::of(p.dtype);
+  const ErrorModel model = ErrorModel::of(p.dtype, p.tf32);
   const std::int64_t heads = p.batch * p.heads_q, rows = heads * p.seq_q, per_group = p.heads_q / p.heads_kv;
   const double row_cost = std::max(1.0, static_cast<double>(p.visible_pairs()) / static_cast<double>(p.seq_q)) *
                           static_cast<double>(p.head_dim);
@@ -261,7 +261,7 @@ class GroupGradient {
   GroupGradient(const Problem& p, const ConstTensorView& q, const ConstTensorView& k, const ConstTensorView& v,
                 const ConstTensorView& dout, std::int64_t group)
       : p_(p),
-        model_(ErrorModel::of(p.dtype)),
+        model_(ErrorModel::of(p.dtype, p.tf32)),
         scale_(p.effective_scale()),
         per_group_(p.heads_q / p.heads_kv),
         group_(group),

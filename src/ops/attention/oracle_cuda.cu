@@ -46,7 +46,8 @@ class Oracle {
          const ConstTensorView& dout, device::Stream stream)
       : problem_(problem),
         stream_(stream),
-        given_{Sizes(problem), ErrorModel::of(problem.dtype), Operand(q), Operand(k), Operand(v), Operand(dout)},
+        given_{Sizes(problem), ErrorModel::of(problem.dtype, problem.tf32), Operand(q), Operand(k), Operand(v),
+               Operand(dout)},
         k_stats_(columns(given_.k, problem.heads_kv)),
         v_stats_(columns(given_.v, problem.heads_kv)),
         rows_(array<QueryRow>(query_heads() * problem.seq_q)) {}

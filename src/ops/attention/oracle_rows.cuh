@@ -208,8 +208,9 @@ __global__ void __launch_bounds__(kThreads)
     const double score = hypot(growth * row.score_sigma, kFunctionUlps * p.model.unit);
     const double factor = hypot(score, growth * row.lse_bound / kLambda);
     const double rounding = p.model.unit * sqrt(static_cast<double>(sizes.head_dim)) * sqrt(dout_squares);
+    const double factors = sqrt(2.0) * p.model.factor_unit * sqrt(dout_squares);
     const double product =
-        rounding * v_stats[at.batch * sizes.heads_kv + at.head / (sizes.heads_q / sizes.heads_kv)].norm;
+        (rounding + factors) * v_stats[at.batch * sizes.heads_kv + at.head / (sizes.heads_q / sizes.heads_kv)].norm;
     const double cast = p.model.cast_unit * p.model.cast_unit;
     row.row_dot = dot;
     row.dot_bound = kLambda * (rounding * sqrt(out_squares) + sqrt(input));

@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "cli/capture.hpp"
+#include "cli/this_machine.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -221,7 +222,7 @@ Finding look_at_python() {
   return fine("Python", text);
 }
 
-Finding look_at_gpu(const Json& facts) {
+Finding look_at_gpu(const Context& context, const Json& facts) {
   const Json gpus = facts.value("gpu", Json::array());
   if (gpus.empty()) {
     std::error_code ignored;
@@ -236,7 +237,14 @@ Finding look_at_gpu(const Json& facts) {
   if (!build_info().cuda) {
     return doubtful("GPU", names + "; this build has no CUDA", "install the CUDA toolkit and configure again");
   }
-  return fine("GPU", names);
+  // NVML lists what is built in; what CUDA may use is another matter.
+  const plan::Machine machine = this_machine(context.registry);
+  if (!machine.has_gpu()) {
+    return bad("GPU", names + "; CUDA can use none: " + machine.why_no_gpu,
+               "CUDA_VISIBLE_DEVICES, the driver's age and nvidia-smi are the first things to look at");
+  }
+  return fine("GPU", fmt::format("{}; cases run on {}, compute capability {}.{}", names, machine.gpu, machine.sm / 10,
+                                 machine.sm % 10));
 }
 
 Finding look_at_build() {

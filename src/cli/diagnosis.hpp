@@ -26,7 +26,7 @@ Finding look_at_threads(const Json& facts);
 Finding look_at_load(const Json& facts);
 Finding look_at_clock(const Json& facts);
 Finding look_at_python();
-Finding look_at_gpu(const Json& facts);
+Finding look_at_gpu(const Context& context, const Json& facts);
 Finding look_at_build();
 
 }  // namespace syslab::cli

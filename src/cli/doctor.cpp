@@ -18,11 +18,11 @@ namespace {
 
 std::vector<Finding> of_this_machine(const Context& context) {
   const Json facts = runner::environment_facts();
-  return {look_at_database(context), look_at_file_system(context.global.database),
-          look_at_worker(context),   look_at_openblas(),
-          look_at_threads(facts),    look_at_load(facts),
-          look_at_clock(facts),      look_at_python(),
-          look_at_gpu(facts),        look_at_build()};
+  return {look_at_database(context),   look_at_file_system(context.global.database),
+          look_at_worker(context),     look_at_openblas(),
+          look_at_threads(facts),      look_at_load(facts),
+          look_at_clock(facts),        look_at_python(),
+          look_at_gpu(context, facts), look_at_build()};
 }
 
 std::vector<Finding> of_a_run(const Context& context, const std::string& name) {

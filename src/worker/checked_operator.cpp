@@ -20,7 +20,9 @@ namespace {
 constexpr std::uint64_t kMostSetBytes = 1ULL << 30;     // of all input sets together
 constexpr std::uint64_t kMostGpuSetBytes = 1ULL << 33;  // the same on a GPU, which fills them a thousand times as fast
 constexpr double kVerificationShare = 0.2;  // of the wall budget may go to verifying samples, after the first
-constexpr Nanoseconds kUsualWallBudget = std::chrono::seconds(10);  // where the protocol has none
+// Where the protocol has no wall budget: this, and of one that says how long it repeats, so many times that.
+constexpr Nanoseconds kUsualWallBudget = std::chrono::seconds(10);
+constexpr int kWallOverRepeats = 5;
 constexpr double kHalfPrecisionFactor = 2;  // no less accurate than this many times the naive kernel
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
@@ -202,7 +204,10 @@ measure::Subject CheckedOperator::subject() {
 // A timed sample's outputs against the oracle of that sample's inputs. The first is always looked at; after that a
 // slow oracle gets a share of the time.
 bool CheckedOperator::verify(int set) {
-  const Nanoseconds wall = protocol_.wall_budget > Nanoseconds{} ? protocol_.wall_budget : kUsualWallBudget;
+  Nanoseconds wall = protocol_.wall_budget;
+  if (wall <= Nanoseconds{}) {
+    wall = protocol_.repeat_time > Nanoseconds{} ? kWallOverRepeats * protocol_.repeat_time : kUsualWallBudget;
+  }
   const double budget = kVerificationShare * Seconds(wall).count();
   if (verified_ > 0 && Seconds(oracle_time_).count() * static_cast<double>(verified_ + 1) > budget) return false;
   ++verified_;

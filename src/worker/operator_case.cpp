@@ -132,6 +132,30 @@ Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples
   return facts;
 }
 
+// A short look at the same calls without a graph, where graphs were used: the second series, for those who launch their
+// kernels one by one, and for peers that are timed so.
+void time_eagerly(CaseContext& context, measure::Protocol protocol, const measure::Subject& subject,
+                  measure::Device& device) {
+  using std::chrono::milliseconds;
+  protocol.launch = measure::Launch::direct;
+  protocol.warmup_time = protocol.warmup_limit = milliseconds(5);
+  protocol.warmup_until_steady = false;
+  protocol.min_samples = 8;
+  protocol.max_samples = 100;
+  protocol.precision = 0.01;
+  protocol.device_budget = protocol.wall_budget = milliseconds(100);
+  protocol.cool_down = {};
+  const measure::Samples samples = measure::take_samples(protocol, subject, {device}, context.request().seed, {});
+  context.emit(SampleRecord{.series = "eager", .unit = "s", .values = samples.seconds, .flags = samples.flags});
+  const stats::Summary summary = stats::summarize(samples.seconds);
+  context.emit(MetricRecord{.name = "time_eager",
+                            .unit = "s",
+                            .value = summary.median,
+                            .low = summary.median_95.low,
+                            .high = summary.median_95.high,
+                            .n = summary.n});
+}
+
 // Task `paired`: the host says when it is this side's turn. A sample is a burst.
 void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, const measure::Protocol& protocol,
                     const measure::Subject& subject, const Bench& bench, CheckedOperator& checked) {
@@ -170,6 +194,7 @@ void run_operator_case(CaseContext& context, const OperatorCase& operator_case) 
                             [&](double fraction, const std::string& text) { context.progress(fraction, text); });
   checked.emit_outcome(samples.verified, samples.seconds.size());
   Times(context, operator_case).emit(samples);
+  if (samples.graphs) time_eagerly(context, protocol, subject, device);
   Json facts = facts_of(protocol, samples, watch.finish());
   facts.update(checked.facts());
   facts.update(bench.facts());

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "device/buffer.hpp"
+#include "device/launch.hpp"
 #include "worker/bursts.hpp"
 #include "worker/input_sets.hpp"
 
@@ -119,6 +120,30 @@ TEST(OperatorCase, ChecksThenMeasures) {
   EXPECT_DOUBLE_EQ(*outcome.metric("gbps").value, 8e-9 * kElements / *time.value);
   EXPECT_EQ(*outcome.metric("error_y").value, 0.0);
   EXPECT_EQ(*outcome.metric("tolerance_y").value, 1e-6);
+}
+
+TEST(OperatorCase, OfAnotherDeviceThanWasAskedForIsUnsupported) {
+  CaseRequest asked = request();
+  asked.device = "cuda";
+  EXPECT_THROW(run(doubling(), asked), Unsupported);
+  OperatorCase there = doubling();
+  there.device = device::Kind::cuda;
+  EXPECT_THROW(run(there), Unsupported);
+}
+
+TEST(OperatorCase, OnAGpuThatIsNotThereSaysWhyThereIsNone) {
+  if (device::gpu_count() > 0) return;  // nothing to say there
+  CaseRequest asked = request();
+  asked.device = "cuda";
+  OperatorCase there = doubling();
+  there.device = device::Kind::cuda;
+  try {
+    run(there, asked);
+    FAIL() << "ran without a GPU";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::device);
+    EXPECT_GT(std::string(error.what()).size(), std::string("'ours' needs a GPU: ").size()) << error.what();
+  }
 }
 
 TEST(OperatorCase, TellsHowItWasMeasured) {

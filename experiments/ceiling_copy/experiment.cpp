@@ -4,6 +4,7 @@
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "worker/law_case.hpp"
+#include "worker/operation_case.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab {
@@ -35,6 +36,9 @@ void run_case(worker::CaseContext& context) {
   made.expect = [](const worker::Tensors& t) {
     return std::vector<worker::Expectation>{{to_doubles(t.inputs[0]), {0.0}}};
   };
+  if (const auto there = copy::expect_there(problem, rung)) {
+    made.expect_there = [there](const worker::Tensors& t) { return worker::expectations(there(t.inputs, t.stream)); };
+  }
   made.bytes = copy::traffic_bytes(problem);
   worker::run_operator_case(context, made);
 }
@@ -58,7 +62,8 @@ const registry::Experiment kCeilingCopy =
         .protocol("hot")
         .tags({"ceiling", "kernel"})
         .axis("bytes", registry::pow2(12, 28), "of one side, a multiple of 8; as much is read as is written")
-        .preset("smoke", {{"bytes", {std::int64_t{1} << 12, std::int64_t{1} << 18}}})
+        .preset("smoke", {{"bytes", {std::int64_t{1} << 12, std::int64_t{1} << 18}},
+                          {"device", {std::string("cpu"), std::string("cuda")}}})
         .preset("laptop", {{"bytes", every_second_power(12, 28)},
                            {"impl", {std::string("memcpy"), std::string("threads_streaming")}}})
         .preset("paper", {{"bytes", registry::pow2(12, 32)}})

@@ -7,6 +7,7 @@
 #include "registry/registry.hpp"
 #include "worker/law_case.hpp"
 #include "worker/naive_error.hpp"
+#include "worker/operation_case.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab {
@@ -34,10 +35,13 @@ worker::OperatorCase case_of(const Problem& p, const Rung& rung, std::uint64_t s
   made.call = [p, rung, workspace](const worker::Tensors& t) {
     rung.run(p, {t.inputs[0], t.inputs[1], t.outputs[0]}, workspace.lend(t.stream), t.stream);
   };
-  made.expect = [p, seed](const worker::Tensors& t) {
-    gemm::Oracle oracle = gemm::oracle(p, t.inputs[0], t.inputs[1], {.seed = seed});
+  made.expect = [p, seed, operand_unit = rung.operand_unit](const worker::Tensors& t) {
+    gemm::Oracle oracle = gemm::oracle(p, t.inputs[0], t.inputs[1], {.seed = seed, .operand_unit = operand_unit});
     return std::vector<worker::Expectation>{{std::move(oracle.value), std::move(oracle.tolerance), oracle.fraction}};
   };
+  if (const auto oracle = gemm::oracle_there(p, rung)) {
+    made.expect_there = [oracle](const worker::Tensors& t) { return worker::expectations(oracle(t.inputs, t.stream)); };
+  }
   made.flops = gemm::flops(p);
   made.bytes = gemm::bytes(p);
   return made;
@@ -50,13 +54,14 @@ void run_case(worker::CaseContext& context) {
   if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
   const std::uint64_t seed = context.request().seed;
   worker::OperatorCase made = case_of(problem, rung, seed);
-  if (size_of(problem.dtype) == 2 && rung.name != "naive" && problem.n <= kLargestNaive) {
+  if (size_of(problem.dtype) == 2 && rung.device == device::Kind::cpu && rung.name != "naive" &&
+      problem.n <= kLargestNaive) {
     made.naive_error = worker::error_of(case_of(problem, gemm::find_rung("naive"), seed).call);
   }
   worker::run_operator_case(context, made);
 }
 
-// Matrices once, what the rung packs, and the oracle's doubles: A, B twice, C's value and tolerance.
+// Matrices once, what the rung packs, and the oracle's doubles: A, B twice (on a GPU once), C's value and tolerance.
 double predicted_bytes(const Params& params, std::string_view) {
   const Problem problem = problem_from(params);
   const double elements = 3.0 * static_cast<double>(problem.n) * static_cast<double>(problem.n);
@@ -65,7 +70,9 @@ double predicted_bytes(const Params& params, std::string_view) {
 
 const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = std::string("fp16"),
             kFp64 = std::string("fp64");
-const Value kTiled = std::string("tiled"), kOpenblas = std::string("openblas"), kNaive = std::string("naive");
+const Value kCpu = std::string("cpu"), kCuda = std::string("cuda");
+const registry::Values kAll = registry::names_of(gemm::ladder()),
+                       kFastest = registry::names_of(gemm::ladder(), {"naive", "tiled"});
 
 const registry::Experiment kCeilingGemm =
     registry::experiment("ceiling_gemm")
@@ -80,11 +87,10 @@ const registry::Experiment kCeilingGemm =
         .closed_axis("dtype", {kFp32}, "of all three matrices; sums are carried in fp32, for fp64 in fp64",
                      {kFp64, kBf16, kFp16})
         .preset("smoke",
-                {{"size", {std::int64_t{256}}}, {"dtype", {kFp32, kBf16}}, {"impl", {kNaive, kTiled, kOpenblas}}})
-        .preset("laptop", {{"size", registry::pow2(8, 11)}, {"dtype", {kFp32, kFp64}}, {"impl", {kOpenblas}}})
-        .preset("paper", {{"size", registry::pow2(8, 12)},
-                          {"dtype", {kFp32, kFp64, kBf16, kFp16}},
-                          {"impl", {kNaive, kTiled, kOpenblas}}})
+                {{"size", {std::int64_t{256}}}, {"dtype", {kFp32, kBf16}}, {"device", {kCpu, kCuda}}, {"impl", kAll}})
+        .preset("laptop",
+                {{"size", registry::pow2(8, 11)}, {"dtype", {kFp32, kFp64}}, {"device", {kCpu}}, {"impl", kFastest}})
+        .preset("paper", {{"size", registry::pow2(8, 13)}, {"dtype", {kFp32, kFp64, kBf16, kFp16}}, {"impl", kAll}})
         .implementations(registry::implementations_of(gemm::ladder()))
         .metric("time", "s", "median time of one call, with its 95 % interval")
         .metric("tflops", "TFLOP/s", "2·size³ over the time")
@@ -92,6 +98,10 @@ const registry::Experiment kCeilingGemm =
         .metric("error_c", "1", "worst |C − reference| where largest beside its bound, tolerance_c")
         .metric("peak_scratch_bytes", "B", "memory taken during a call: what is packed")
         .laws(registry::laws_of(gemm::law_list()))
+        .skip_if("beyond size 4096 a product takes seconds of a CPU, and tells nothing new",
+                 [](const Params& params, std::string_view implementation) {
+                   return params.integer("size") > 4096 && gemm::find_rung(implementation).device == device::Kind::cpu;
+                 })
         .skip_if("one dot product an element takes seconds beyond size 1024, and tells nothing new",
                  [](const Params& params, std::string_view implementation) {
                    return implementation == "naive" && params.integer("size") > kLargestNaive;

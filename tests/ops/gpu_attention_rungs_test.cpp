@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "device/fill_random.hpp"
 #include "ops/attention/autograd.hpp"
+#include "ops/attention/operation.hpp"
 #include "tests/ops/gpu_attention_fixture.hpp"
 
 namespace syslab::attention {
@@ -97,15 +99,21 @@ TEST_P(EveryCudaRung, StaysFiniteWithLargeScores) {
 TEST_P(EveryCudaRung, GivesTheSameBitsAgainIfItPromisesTo) {
   if (!rung_.deterministic) return;
   const Problem problem{.heads_q = 2, .heads_kv = 1, .seq_q = 100, .seq_k = 150, .head_dim = 64, .dtype = dtype_};
+  if (rung_.supports(problem, Direction::forward)) return;
+  const bool backward = !rung_.supports(problem, Direction::backward);
   Tensors one(problem, 4), two(problem, 4);
   for (Tensors* tensors : {&one, &two}) {
     run_forward_there(rung_, *tensors, stream);
-    if (!rung_.supports(problem, Direction::backward)) run_backward_there(rung_, *tensors, stream);
+    if (backward) run_backward_there(rung_, *tensors, stream);
   }
-  for (const auto& [a, b] :
-       {std::pair{&one.out(), &two.out()}, {&one.dq(), &two.dq()}, {&one.dk(), &two.dk()}, {&one.dv(), &two.dv()}}) {
-    EXPECT_EQ(to_doubles(a->view()), to_doubles(b->view())) << a->spec().name;
-  }
+  const auto expect_same = [](check::GuardedTensor& a, check::GuardedTensor& b) {
+    EXPECT_EQ(to_doubles(a.view()), to_doubles(b.view())) << a.spec().name;
+  };
+  expect_same(one.out(), two.out());
+  if (!backward) return;
+  expect_same(one.dq(), two.dq());
+  expect_same(one.dk(), two.dk());
+  expect_same(one.dv(), two.dv());
 }
 
 INSTANTIATE_TEST_SUITE_P(Ladder, EveryCudaRung, testing::ValuesIn(cuda_cases()), [](const auto& info) {
@@ -148,6 +156,48 @@ TEST_F(CudaAutograd, BackwardReadsWhatForwardKept) {
       SCOPED_TRACE(name);
       tensors.check_forward();
       tensors.check_backward();
+    }
+  }
+}
+
+// The journey of a case, without the lab: inputs are made where they are, prepared, called on and compared.
+TEST_F(CudaAutograd, OperationsAreJudgedWhereTheirTensorsAre) {
+  for (const char* name : {"naive_cuda", "naive_cuda_literal"}) {
+    for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
+      SCOPED_TRACE(fmt::format("{} {}", name, to_string(phase)));
+      const Problem p{.batch = 2,
+                      .heads_q = 4,
+                      .heads_kv = 2,
+                      .seq_q = 90,
+                      .seq_k = 90,
+                      .head_dim = 32,
+                      .mask = Mask::top_left,
+                      .dtype = DType::bf16};
+      const ops::Operation operation = attention::operation(p, phase, find_autograd_rung(name), 3);
+      ASSERT_TRUE(operation.expect_there);
+      std::vector<device::Buffer> memory;
+      const auto make = [&](const TensorSpec& spec, std::uint64_t seed) {
+        memory.emplace_back(spec.bytes(), spec.name, stream);
+        const TensorView view(memory.back().data(), spec.dtype, spec.shape);
+        device::fill_random(view, RandomStream(seed), Distribution::normal, 1.0F, 0, stream);
+        return view;
+      };
+      std::vector<TensorView> inputs, outputs;
+      for (const TensorSpec& spec : operation.inputs) inputs.push_back(make(spec, inputs.size() + 1));
+      for (const TensorSpec& spec : operation.outputs) outputs.push_back(make(spec, 77));
+      if (operation.prepare) operation.prepare(inputs, stream);
+      const ops::Inputs read(inputs.begin(), inputs.end());
+      operation.call(read, outputs, stream);
+      const std::vector<ops::Expected> expected = operation.expect_there(read, stream);
+      ASSERT_EQ(expected.size(), outputs.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const ops::Expected& one = expected[i];
+        EXPECT_EQ(one.tolerances_there, outputs[i].elements());
+        const check::Comparison found = check::compare_there(
+            outputs[i], {one.value_there, one.tolerance_there, one.tolerances_there, one.owner}, stream);
+        EXPECT_TRUE(found.passed) << found.describe(operation.outputs[i].name);
+        EXPECT_EQ(found.compared, outputs[i].elements());
+      }
     }
   }
 }

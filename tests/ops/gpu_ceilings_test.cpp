@@ -1,6 +1,8 @@
 // The rungs of the matrix product and of the copy that run on a GPU.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "check/compare.hpp"
 #include "core/random.hpp"
 #include "ops/copy/copy.hpp"
@@ -40,6 +42,18 @@ TEST_F(CudaCeilings, EveryProductStaysWithinItsBoundAndItsRows) {
         const gemm::Oracle oracle =
             gemm::oracle(p, ConstTensorView(a.data(), dtype, {m, k}), ConstTensorView(b.data(), dtype, {k, n}),
                          {.operand_unit = rung.operand_unit});
+        if (const auto there = gemm::oracle_there(p, rung)) {
+          const auto expected = there({args.a, args.b}, stream);
+          std::vector<double> values(oracle.value.size()), bounds(values.size());
+          device::copy_now(values.data(), expected[0].value_there, values.size() * sizeof(double), stream);
+          device::copy_now(bounds.data(), expected[0].tolerance_there, bounds.size() * sizeof(double), stream);
+          for (std::size_t i = 0; i < values.size(); ++i) {
+            ASSERT_NEAR(values[i], oracle.value[i], 1e-12 * (1 + std::abs(oracle.value[i])));
+            ASSERT_NEAR(bounds[i], oracle.tolerance[i], 1e-12 * oracle.tolerance[i]);
+          }
+        } else {
+          EXPECT_EQ(dtype, DType::f64);
+        }
         const check::Comparison found =
             check::compare(ConstTensorView(c.data(), dtype, {m, n}), oracle.value, oracle.tolerance);
         EXPECT_TRUE(found.passed) << found.describe("c");
@@ -52,6 +66,8 @@ TEST_F(CudaCeilings, EveryProductStaysWithinItsBoundAndItsRows) {
 TEST_F(CudaCeilings, EveryCopyMovesEveryByteAndNoOther) {
   for (const copy::Rung& rung : copy::ladder()) {
     if (rung.device != device::Kind::cuda || !rung.unavailable.empty()) continue;
+    EXPECT_FALSE(copy::expect_there({4, DType::bf16}, rung));
+    EXPECT_TRUE(copy::expect_there({4, DType::f64}, rung));
     for (const std::size_t elements : {1UL, 3UL, 31UL, 4097UL, (1UL << 20) + 1}) {
       for (const auto& [from_shift, to_shift] : {std::pair{0UL, 0UL}, {1UL, 1UL}, {0UL, 3UL}, {8UL, 0UL}}) {
         const std::size_t bytes = 2 * elements;

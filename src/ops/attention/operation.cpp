@@ -5,6 +5,8 @@
 
 #include "core/text.hpp"
 #include "ops/attention/oracle.hpp"
+#include "ops/attention/oracle_cuda.hpp"
+#include "ops/cuda_rung.hpp"
 #include "ops/kept_workspace.hpp"
 
 namespace syslab::attention {
@@ -49,6 +51,25 @@ Expectations expect_backward(const Problem& p, const Part& part, const ops::Inpu
   return expected;
 }
 
+// The oracle where the tensors are, for rungs on a GPU. The inputs: q, k, v, and dO at `dout` for those that go
+// backward.
+void set_expect_there(ops::Operation& made, const Problem& p, const AutogradRung& rung, Phase phase, const Part& part,
+                      std::size_t dout) {
+  if constexpr (ops::kBuiltWithCuda) {
+    if (rung.device != device::Kind::cuda) return;
+    const Part whole{.budget = kDeviceBudget, .seed = part.seed};
+    made.expect_there = [p, phase, whole, dout](const ops::Inputs& in, device::Stream stream) {
+      Expectations expected;
+      if (phase != Phase::backward) expected = forward_expected_cuda(p, in[0], in[1], in[2], stream, whole);
+      if (phase == Phase::forward) return expected;
+      for (ops::Expected& one : backward_expected_cuda(p, in[0], in[1], in[2], in[dout], stream, whole)) {
+        expected.push_back(std::move(one));
+      }
+      return expected;
+    };
+  }
+}
+
 ops::Operation forward(const Problem& p, const AutogradRung& rung, const Part& part) {
   ops::Operation made;
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v")};
@@ -58,6 +79,7 @@ ops::Operation forward(const Problem& p, const AutogradRung& rung, const Part& p
     rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(stream), workspace.lend(stream), stream);
   };
   made.expect = [p, part](const ops::Inputs& in) { return expect_forward(p, part, in); };
+  set_expect_there(made, p, rung, Phase::forward, part, 0);
   return made;
 }
 
@@ -104,6 +126,7 @@ ops::Operation backward(const Problem& p, const AutogradRung& rung, const Part& 
                   keeps ? workspace_of(in[6]) : ops::Workspace{}, workspace.lend(stream), stream);
   };
   made.expect = [p, part](const ops::Inputs& in) { return expect_backward(p, part, in, in[5]); };
+  set_expect_there(made, p, rung, Phase::backward, part, 5);
   return made;
 }
 
@@ -130,6 +153,7 @@ ops::Operation both(const Problem& p, const AutogradRung& rung, const Part& part
     for (ops::Expected& one : expect_backward(p, part, in, in[3])) expected.push_back(std::move(one));
     return expected;
   };
+  set_expect_there(made, p, rung, Phase::both, part, 3);
   return made;
 }
 

@@ -46,6 +46,7 @@ class Oracle {
          const ConstTensorView& dout, device::Stream stream)
       : problem_(problem),
         stream_(stream),
+        current_(stream),
         given_{Sizes(problem), ErrorModel::of(problem.dtype, problem.tf32), Operand(q), Operand(k), Operand(v),
                Operand(dout)},
         k_stats_(columns(given_.k, problem.heads_kv)),
@@ -56,32 +57,33 @@ class Oracle {
   void choose(const std::vector<std::int64_t>* tiles) { queries_ = chosen(problem_.seq_q, problem_.heads_q, tiles); }
   void choose_keys(const std::vector<std::int64_t>* tiles) { keys_ = chosen(problem_.seq_k, problem_.heads_kv, tiles); }
 
-  void rows(const DeviceExpected& lse) {
+  void rows(const ops::Expected& lse) {
     launch(rows_kernel, sizeof(RowsShared), dim3(blocks(queries_)), "attention oracle: rows", given_, queries_.chosen,
-           k_stats_.as<const HeadStats>(), rows_.as<QueryRow>(), writable(lse.value), writable(lse.tolerance));
+           k_stats_.as<const HeadStats>(), rows_.as<QueryRow>(), writable(lse.value_there),
+           writable(lse.tolerance_there));
   }
-  void gradient(const DeviceExpected& out) {
+  void gradient(const ops::Expected& out) {
     launch(gradient_kernel, 0, dim3(blocks(queries_)), "attention oracle: gradient", given_, queries_.chosen,
-           v_stats_.as<const HeadStats>(), out.value, out.tolerance, rows_.as<QueryRow>());
+           v_stats_.as<const HeadStats>(), out.value_there, out.tolerance_there, rows_.as<QueryRow>());
   }
   template <Result kResult>
-  void sums(const DeviceExpected& to, const char* name) {
+  void sums(const ops::Expected& to, const char* name) {
     const Tiles& tiles = of_queries(kResult) ? queries_ : keys_;
     const auto columns = static_cast<unsigned>((problem_.head_dim + kDepth - 1) / kDepth);
     launch(sums_kernel<kResult>, sizeof(SumsShared<kResult>), dim3(blocks(tiles), columns), name,
            SumsArguments{given_, tiles.chosen, k_stats_.as<const HeadStats>(), v_stats_.as<const HeadStats>(),
-                         rows_.as<const QueryRow>(), writable(to.value), writable(to.tolerance)});
+                         rows_.as<const QueryRow>(), writable(to.value_there), writable(to.tolerance_there)});
   }
 
   // Memory for one output, blank where a part alone is computed.
-  DeviceExpected output(std::int64_t elements, double fraction) {
+  ops::Expected output(std::int64_t elements, double fraction) {
     auto memory = std::make_shared<device::Buffer>(array<double>(2 * elements));
     auto* value = memory->as<double>();
     if (fraction < 1) {
       launch(blank_kernel, 0, dim3(static_cast<unsigned>((elements + kThreads - 1) / kThreads)),
              "attention oracle: blank", value, value + elements, elements);
     }
-    return {std::move(memory), value, value + elements, elements, fraction};
+    return {{}, {}, fraction, value, value + elements, elements, std::move(memory)};
   }
 
   std::int64_t query_heads() const { return problem_.batch * problem_.heads_q; }
@@ -136,6 +138,7 @@ class Oracle {
 
   const Problem& problem_;
   device::Stream stream_;
+  device::CurrentDevice current_;
   Given given_;
   device::Buffer k_stats_, v_stats_, rows_;
   Tiles queries_, keys_;
@@ -174,8 +177,8 @@ double pairs_of_a_head(const Problem& p) { return std::max(1.0, static_cast<doub
 
 }  // namespace
 
-std::vector<DeviceExpected> forward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
-                                                  const ConstTensorView& v, device::Stream stream, const Part& part) {
+std::vector<ops::Expected> forward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
+                                                 const ConstTensorView& v, device::Stream stream, const Part& part) {
   validate(p);
   Oracle oracle(p, q, k, v, q, stream);
   const std::int64_t of_a_head = tiles_of_rows(p.seq_q), total = oracle.query_heads() * of_a_head;
@@ -190,7 +193,7 @@ std::vector<DeviceExpected> forward_expected_cuda(const Problem& p, const ConstT
     fraction = static_cast<double>(rows) / static_cast<double>(oracle.query_heads() * p.seq_q);
   }
   oracle.choose(wanted < total ? &tiles : nullptr);
-  std::vector<DeviceExpected> expected;
+  std::vector<ops::Expected> expected;
   expected.push_back(oracle.output(oracle.query_heads() * p.seq_q * p.head_dim, fraction));
   expected.push_back(oracle.output(oracle.query_heads() * p.seq_q, fraction));
   oracle.rows(expected[1]);
@@ -198,9 +201,9 @@ std::vector<DeviceExpected> forward_expected_cuda(const Problem& p, const ConstT
   return expected;
 }
 
-std::vector<DeviceExpected> backward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
-                                                   const ConstTensorView& v, const ConstTensorView& dout,
-                                                   device::Stream stream, const Part& part) {
+std::vector<ops::Expected> backward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
+                                                  const ConstTensorView& v, const ConstTensorView& dout,
+                                                  device::Stream stream, const Part& part) {
   validate(p);
   Oracle oracle(p, q, k, v, dout, stream);
   const std::int64_t per_group = p.heads_q / p.heads_kv, total = oracle.key_heads();
@@ -218,12 +221,12 @@ std::vector<DeviceExpected> backward_expected_cuda(const Problem& p, const Const
     oracle.choose_keys(nullptr);
   }
   const std::int64_t rows = oracle.query_heads() * p.seq_q, keys = oracle.key_heads() * p.seq_k;
-  std::vector<DeviceExpected> expected;
+  std::vector<ops::Expected> expected;
   expected.push_back(oracle.output(rows * p.head_dim, fraction));
   expected.push_back(oracle.output(keys * p.head_dim, fraction));
   expected.push_back(oracle.output(keys * p.head_dim, fraction));
   {
-    const DeviceExpected out = oracle.output(rows * p.head_dim, 1), lse = oracle.output(rows, 1);
+    const ops::Expected out = oracle.output(rows * p.head_dim, 1), lse = oracle.output(rows, 1);
     oracle.rows(lse);
     oracle.sums<Result::out>(out, "attention oracle: out");
     oracle.gradient(out);

@@ -2,46 +2,35 @@
 // memory, whole problems at a time. Nothing of the size of a tensor comes to the host.
 //
 //   const auto expected = forward_expected_cuda(problem, q, k, v, stream);   // of out, of lse
-//   … compare on the GPU with expected[0].value, expected[0].tolerance …
+//   … compare on the GPU with expected[0].value_there, expected[0].tolerance_there …
 //
 // Equal to the CPU's oracle but for the order of sums in double precision; a tolerance may be larger by 2⁻¹⁹ of itself.
 #pragma once
 
-#include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "device/device.hpp"
 #include "ops/attention/attention.hpp"
 #include "ops/attention/oracle.hpp"
+#include "ops/operation.hpp"
 
 namespace syslab::attention {
-
-// One output, row-major over its shape, in device memory: `value` NaN (and `tolerance` 0) where it was not computed.
-// Ordered by the stream it was made on.
-struct DeviceExpected {
-  std::shared_ptr<const void> owner;
-  const double* value = nullptr;
-  const double* tolerance = nullptr;
-  std::int64_t elements = 0;
-  double fraction = 1.0;  // share of elements computed, above 0
-};
 
 // As Part::budget, for a GPU: an H100 does about 4e12 a second forward, a quarter of that backward.
 inline constexpr double kDeviceBudget = 2e12;
 
-// Views of device memory with any strides, the last one unit; any dtype. Work is queued on `stream`, whose GPU is
-// current; no waiting. Beyond the budget: 32 query rows at a time, spread evenly over all heads, the first and the last
-// among them. Takes 16 B an output element and 104 B a query row.
-std::vector<DeviceExpected> forward_expected_cuda(const Problem& problem, const ConstTensorView& q,
-                                                  const ConstTensorView& k, const ConstTensorView& v,
-                                                  device::Stream stream, const Part& part = {.budget = kDeviceBudget});
+// Views of device memory with any strides, the last one unit; any dtype. Work is queued on `stream`, without waiting;
+// what is not computed has NaN as its value and 0 as its tolerance. Beyond the budget: 32 query rows at a time, spread
+// evenly over all heads, the first and the last among them. Takes 16 B an output element and 104 B a query row.
+std::vector<ops::Expected> forward_expected_cuda(const Problem& problem, const ConstTensorView& q,
+                                                 const ConstTensorView& k, const ConstTensorView& v,
+                                                 device::Stream stream, const Part& part = {.budget = kDeviceBudget});
 
 // Of dq, dk, dv. Beyond the budget: whole key/value heads with all query heads that read them, at least one. Takes no O
 // and L, as the CPU's.
-std::vector<DeviceExpected> backward_expected_cuda(const Problem& problem, const ConstTensorView& q,
-                                                   const ConstTensorView& k, const ConstTensorView& v,
-                                                   const ConstTensorView& dout, device::Stream stream,
-                                                   const Part& part = {.budget = kDeviceBudget});
+std::vector<ops::Expected> backward_expected_cuda(const Problem& problem, const ConstTensorView& q,
+                                                  const ConstTensorView& k, const ConstTensorView& v,
+                                                  const ConstTensorView& dout, device::Stream stream,
+                                                  const Part& part = {.budget = kDeviceBudget});
 
 }  // namespace syslab::attention

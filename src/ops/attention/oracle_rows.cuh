@@ -133,11 +133,17 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     online[r] = {nothing, 0, 0};
-    visible[r] = sizes.visible_keys(min(at.row + y + kSide * r, last));
+    visible[r] = sizes.visible_keys(min(at.row + kRows * y + r, last));
   }
   for (std::int64_t first = 0; first < keys; first += kSteps) {
-    double products[kRows][kPairs];
-    multiply(p.q, at, shared.a, p.k, {at.batch, kv_head, first}, shared.b, first == 0, products);
+    double products[kRows][kPairs] = {};
+    for (int column = 0; column < sizes.head_dim; column += kDepth) {
+      __syncthreads();
+      if (first == 0 || sizes.head_dim > kDepth) load(p.q, at.batch, at.head, at.row, column, shared.a);
+      load(p.k, at.batch, kv_head, first, column, shared.b);
+      __syncthreads();
+      accumulate(shared.a, shared.b, min(kDepth, sizes.head_dim - column), x, y, products);
+    }
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
@@ -149,7 +155,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const HeadStats& keys_of_head = k_stats[at.batch * sizes.heads_kv + kv_head];
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
-    const std::int64_t i = at.row + y + kSide * r;
+    const std::int64_t i = at.row + kRows * y + r;
     double norm = 0;
     for (int d = x; i <= last && d < sizes.head_dim; d += kSide) {
       const double one = p.q.at(at.batch, at.head, i, d);

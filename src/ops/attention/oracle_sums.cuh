@@ -18,9 +18,9 @@ template <Result kResult>
 struct SumsShared {
   Tile<kOwned, kDepth> a;
   Tile<wants_ds(kResult) ? kOwned : 1, kDepth> a2;
-  Tile<kSteps, kDepth> b, other;
-  Tile<kOwned, kSteps> factor, error;
-  Tile<kResult == Result::dq ? kOwned : 1, kSteps> probability;
+  Tile<kSteps, kDepth> b, b2;
+  Tile<kSteps, kOwned> factor, error;  // rows of a position side by side
+  Tile<kResult == Result::dq ? kSteps : 1, kOwned> probability;
 };
 
 // (a + b)² ≤ (1 + ε)·a² + (1 + 1/ε)·b²: the square of an error and of what is lost to underflow, without a root.
@@ -86,13 +86,17 @@ __device__ void finish(const SumsArguments& arguments, const Place& at, std::int
   arguments.tolerance[element] = tolerance;
 }
 
+static_assert(kRows == 2 && kColumns % 2 == 0, "a thread's rows and columns are pairs");
+
 template <Result kResult>
 __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments arguments) {
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<SumsShared<kResult>*>(memory);
   const Given& p = arguments.p;
   const Sizes& sizes = p.sizes;
-  const int x = static_cast<int>(threadIdx.x) % kSide, y = static_cast<int>(threadIdx.x) / kSide;
+  // A warp is 8 × 4 threads: what its threads read of a tile is then few words, or as many as there are banks.
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int x = lane % 8 + warp % 2 * 8, y = lane / 8 + warp / 2 * 4;
   const std::int64_t group = sizes.heads_q / sizes.heads_kv;
   const Place at = arguments.chosen.place();
   const int first_column = static_cast<int>(blockIdx.y) * kDepth;
@@ -100,11 +104,8 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
   const Operand& b = of_queries(kResult) ? p.k : p.q;
   const Operand& a2 = of_queries(kResult) ? p.dout : p.v;
   const Operand& b2 = of_queries(kResult) ? p.v : p.dout;
-  const Operand& other = kResult == Result::out  ? p.v
-                         : kResult == Result::dq ? p.k
-                         : kResult == Result::dk ? p.q
-                                                 : p.dout;
-
+  // The operand that factors are multiplied with: K and Q with dS, V and dO with P.
+  Tile<kSteps, kDepth>& other = wants_ds(kResult) ? shared.b : shared.b2;
   Element sums[kRows][kColumns];
   double other_squares[kColumns] = {};  // Σ x² of what the reduction went through, for casts that underflow
   const std::int64_t least = of_queries(kResult) ? 0 : sizes.first_query(at.row);
@@ -114,16 +115,30 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
     const Place there{at.batch, head, first};
     const std::int64_t query_head = of_queries(kResult) ? at.head : head;
     const QueryRow* rows = arguments.rows + (at.batch * sizes.heads_q + query_head) * sizes.seq_q;
-    double products[kRows][kPairs], gradients[kRows][kPairs];
-    multiply(a, at, shared.a, b, there, shared.b, fresh, products);
-    if constexpr (wants_ds(kResult)) multiply(a2, at, shared.a2, b2, there, shared.b, fresh, gradients);
-    // The last step's sums are done: multiply() waited for every thread.
-    load(other, there.batch, there.head, first, first_column, shared.other, least);
+    double products[kRows][kPairs] = {}, gradients[kRows][kPairs] = {};
+    const bool at_once = sizes.head_dim <= kDepth;
+    for (int column = 0; column < sizes.head_dim; column += kDepth) {
+      __syncthreads();  // the tiles are done with
+      if (fresh || !at_once) {
+        load(a, at.batch, at.head, at.row, column, shared.a);
+        if constexpr (wants_ds(kResult)) load(a2, at.batch, at.head, at.row, column, shared.a2);
+      }
+      load(b, there.batch, there.head, first, column, shared.b, least);
+      if (wants_ds(kResult) || at_once) load(b2, there.batch, there.head, first, column, shared.b2, least);
+      __syncthreads();
+      const int depth = min(kDepth, sizes.head_dim - column);
+      accumulate(shared.a, shared.b, depth, x, y, products);
+      if constexpr (wants_ds(kResult)) accumulate(shared.a2, shared.b2, depth, x, y, gradients);
+    }
+    if (!at_once) {  // the columns that this block makes
+      __syncthreads();
+      load(wants_ds(kResult) ? b : b2, there.batch, there.head, first, first_column, other, least);
+    }
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
 #pragma unroll
       for (int s = 0; s < kPairs; ++s) {
-        const std::int64_t own = at.row + y + kSide * r, reduced = first + x + kSide * s;
+        const std::int64_t own = at.row + kRows * y + r, reduced = first + x + kSide * s;
         const std::int64_t i = of_queries(kResult) ? own : reduced, j = of_queries(kResult) ? reduced : own;
         double factor = 0, error = 0, probability = 0;
         if (i < sizes.seq_q && j < sizes.visible_keys(i)) {
@@ -144,24 +159,33 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
             error = with_underflow(square * (by_x * difference * difference + rest), tiny * (fabs(difference) + 1));
           }
         }
-        shared.factor.cell[y + kSide * r][x + kSide * s] = factor;
-        shared.error.cell[y + kSide * r][x + kSide * s] = error;
-        if constexpr (kResult == Result::dq) shared.probability.cell[y + kSide * r][x + kSide * s] = probability;
+        shared.factor.cell[x + kSide * s][kRows * y + r] = factor;
+        shared.error.cell[x + kSide * s][kRows * y + r] = error;
+        if constexpr (kResult == Result::dq) shared.probability.cell[x + kSide * s][kRows * y + r] = probability;
       }
     }
     __syncthreads();
-#pragma unroll 2
+#pragma unroll 1
     for (int s = 0; s < kSteps; ++s) {
-      double factor[kRows], error[kRows], probability[kRows];
+      const double2 factors = pair_at(&shared.factor.cell[s][kRows * y]),
+                    errors = pair_at(&shared.error.cell[s][kRows * y]);
+      const double factor[] = {factors.x, factors.y}, error[] = {errors.x, errors.y};
+      double probability[kRows] = {};
+      if constexpr (kResult == Result::dq) {
+        const double2 both = pair_at(&shared.probability.cell[s][kRows * y]);
+        probability[0] = both.x;
+        probability[1] = both.y;
+      }
+      double others[kColumns];
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
-        factor[r] = shared.factor.cell[y + kSide * r][s];
-        error[r] = shared.error.cell[y + kSide * r][s];
-        if constexpr (kResult == Result::dq) probability[r] = shared.probability.cell[y + kSide * r][s];
+      for (int c = 0; c < kColumns; c += 2) {
+        const double2 both = pair_at(&other.cell[s][2 * x + kSide * c]);
+        others[c] = both.x;
+        others[c + 1] = both.y;
       }
 #pragma unroll
       for (int c = 0; c < kColumns; ++c) {
-        const double one = shared.other.cell[s][x + kSide * c], square = one * one;
+        const double one = others[c], square = one * one;
         if constexpr (!of_queries(kResult)) other_squares[c] += square;
 #pragma unroll
         for (int r = 0; r < kRows; ++r) {
@@ -191,10 +215,10 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
   const std::int64_t rows = of_queries(kResult) ? sizes.seq_q : sizes.seq_k;
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {  // unrolled, or the sums would live in memory
-    const std::int64_t row = at.row + y + kSide * r;
+    const std::int64_t row = at.row + kRows * y + r;
 #pragma unroll
     for (int c = 0; c < kColumns; ++c) {
-      const int column = first_column + x + kSide * c;
+      const int column = first_column + 2 * x + kSide * (c / 2 * 2) + c % 2;
       if (row < rows && column < sizes.head_dim)
         finish<kResult>(arguments, at, row, column, sums[r][c], other_squares[c]);
     }

@@ -19,6 +19,11 @@ constexpr int kSide = 16;  // threads are a square of this side
 constexpr int kRows = kOwned / kSide, kPairs = kSteps / kSide, kColumns = kDepth / kSide;  // of one thread
 constexpr int kMaxDim = 256;
 
+__device__ inline double as_double(double value) { return value; }
+__device__ inline double as_double(float value) { return value; }
+__device__ inline double as_double(__half value) { return __half2float(value); }
+__device__ inline double as_double(__nv_bfloat16 value) { return __bfloat162float(value); }
+
 // A four-dimensional view as kernels take it.
 struct Operand {
   const void* data = nullptr;
@@ -44,9 +49,9 @@ struct Operand {
       case DType::f32:
         return static_cast<const float*>(data)[offset];
       case DType::f16:
-        return __half2float(static_cast<const __half*>(data)[offset]);
+        return as_double(static_cast<const __half*>(data)[offset]);
       case DType::bf16:
-        return __bfloat162float(static_cast<const __nv_bfloat16*>(data)[offset]);
+        return as_double(static_cast<const __nv_bfloat16*>(data)[offset]);
     }
     return 0;
   }
@@ -79,22 +84,45 @@ struct Sizes {
   }
 };
 
-// Rows of doubles, two columns more than asked for: 16 threads that read two neighbours of 16 rows meet all banks, and
-// two neighbours are one aligned load.
+// Rows of doubles, two columns more than asked for: eight threads that read two neighbours of eight rows meet all
+// banks, and two neighbours are one aligned load.
 template <int Rows, int Columns>
 struct Tile {
   alignas(16) double cell[Rows][Columns + 2];
 };
 
+template <typename T, int Rows>
+__device__ void load_as(const Operand& from, std::int64_t offset, std::int64_t first_row, int first_column,
+                        std::int64_t least_row, Tile<Rows, kDepth>& to) {
+  constexpr int kAtOnce = kThreads / kDepth, kCount = Rows / kAtOnce;
+  const int row = static_cast<int>(threadIdx.x) / kDepth, column = static_cast<int>(threadIdx.x) % kDepth;
+  const T* data =
+      static_cast<const T*>(from.data) + offset + (first_row + row) * from.row_stride + first_column + column;
+  T values[kCount];  // all under way before the first is waited for
+#pragma unroll
+  for (int n = 0; n < kCount; ++n) {
+    const std::int64_t at = first_row + row + kAtOnce * n;
+    const bool inside = at >= least_row && at < from.rows && first_column + column < from.columns;
+    values[n] = inside ? data[kAtOnce * n * from.row_stride] : T(0.0F);
+  }
+#pragma unroll
+  for (int n = 0; n < kCount; ++n) to.cell[row + kAtOnce * n][column] = as_double(values[n]);
+}
+
 // Zeros for rows below `least_row` and what lies beyond the tensor.
 template <int Rows>
 __device__ void load(const Operand& from, std::int64_t batch, std::int64_t head, std::int64_t first_row,
                      int first_column, Tile<Rows, kDepth>& to, std::int64_t least_row = 0) {
-  for (int index = static_cast<int>(threadIdx.x); index < Rows * kDepth; index += kThreads) {
-    const int row = index / kDepth, column = index % kDepth;
-    const bool inside =
-        first_row + row >= least_row && first_row + row < from.rows && first_column + column < from.columns;
-    to.cell[row][column] = inside ? from.at(batch, head, first_row + row, first_column + column) : 0.0;
+  const std::int64_t offset = batch * from.batch_stride + head * from.head_stride;
+  switch (from.dtype) {
+    case DType::f64:
+      return load_as<double>(from, offset, first_row, first_column, least_row, to);
+    case DType::f32:
+      return load_as<float>(from, offset, first_row, first_column, least_row, to);
+    case DType::f16:
+      return load_as<__half>(from, offset, first_row, first_column, least_row, to);
+    case DType::bf16:
+      return load_as<__nv_bfloat16>(from, offset, first_row, first_column, least_row, to);
   }
 }
 
@@ -105,35 +133,22 @@ struct Place {
   std::int64_t batch, head, row;
 };
 
-// products[r][s] = A[y + 16r] · B[x + 16s] over the whole head_dim. A's tile is kept between steps where one holds all
-// of head_dim; `fresh`: it is not loaded yet.
-__device__ inline void multiply(const Operand& a, const Place& a_at, Tile<kOwned, kDepth>& a_tile, const Operand& b,
-                                const Place& b_at, Tile<kSteps, kDepth>& b_tile, bool fresh,
-                                double (&products)[kRows][kPairs]) {
-  const int x = static_cast<int>(threadIdx.x) % kSide, y = static_cast<int>(threadIdx.x) / kSide;
-  for (auto& row : products) {
-    for (double& product : row) product = 0;
-  }
-  for (int first = 0; first < a.columns; first += kDepth) {
-    __syncthreads();
-    if (fresh || a.columns > kDepth) load(a, a_at.batch, a_at.head, a_at.row, first, a_tile);
-    load(b, b_at.batch, b_at.head, b_at.row, first, b_tile);
-    __syncthreads();
-    const int depth = min(kDepth, (a.columns - first + 3) / 4 * 4);  // what is beyond the end is zero
+// products[r][s] += A[2y + r] · B[x + 16s] over the first `depth` columns; those beyond an operand's end are zero.
+__device__ inline void accumulate(const Tile<kOwned, kDepth>& a, const Tile<kSteps, kDepth>& b, int depth, int x, int y,
+                                  double (&products)[kRows][kPairs]) {
 #pragma unroll 2
-    for (int d = 0; d < depth; d += 2) {
-      double2 left[kRows], right[kPairs];
+  for (int d = 0; d < depth; d += 2) {
+    double2 left[kRows], right[kPairs];
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) left[r] = pair_at(&a_tile.cell[y + kSide * r][d]);
+    for (int r = 0; r < kRows; ++r) left[r] = pair_at(&a.cell[kRows * y + r][d]);
 #pragma unroll
-      for (int s = 0; s < kPairs; ++s) right[s] = pair_at(&b_tile.cell[x + kSide * s][d]);
+    for (int s = 0; s < kPairs; ++s) right[s] = pair_at(&b.cell[x + kSide * s][d]);
 #pragma unroll
-      for (int r = 0; r < kRows; ++r) {
+    for (int r = 0; r < kRows; ++r) {
 #pragma unroll
-        for (int s = 0; s < kPairs; ++s) {
-          products[r][s] += left[r].x * right[s].x;
-          products[r][s] += left[r].y * right[s].y;
-        }
+      for (int s = 0; s < kPairs; ++s) {
+        products[r][s] += left[r].x * right[s].x;
+        products[r][s] += left[r].y * right[s].y;
       }
     }
   }

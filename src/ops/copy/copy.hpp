@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/tensor.hpp"
+#include "ops/operation.hpp"
 #include "ops/rung.hpp"
 
 namespace syslab::copy {
@@ -44,6 +45,11 @@ struct Rung : ops::RungInfo {
   // Preconditions: validate() passed, supports() said nothing. On the CPU the work is done on return.
   std::function<void(const Problem&, const Args&, device::Stream)> run;
 };
+
+// What must come out where a rung on a GPU has its tensors; empty elsewhere (ops::Operation). In fp64, where `from` is
+// its own expectation, to the bit; a case in another dtype has none.
+using ExpectThere = std::function<std::vector<ops::Expected>(const ops::Inputs&, device::Stream)>;
+ExpectThere expect_there(const Problem& problem, const Rung& rung);
 
 // From clearest to fastest (beyond the caches). Names are unique.
 std::span<const Rung> ladder();

@@ -6,7 +6,6 @@
 
 #include "core/random.hpp"
 #include "device/parallel.hpp"
-#include "ops/sum_of_products.hpp"
 
 namespace syslab::gemm {
 namespace {
@@ -44,12 +43,6 @@ Dot dot(const double* a, const double* b, std::int64_t count) {
 }
 
 }  // namespace
-
-double element_bound(const Problem& p, double operand_unit, double value, double magnitude) {
-  // (1 + δ₁)(1 + δ₂) − 1, worst case: operands that are cut err all to one side.
-  const double operands = operand_unit * (2 + operand_unit) * magnitude;
-  return operands + ops::sum_of_products_bound(p.dtype, p.k, value, (1 + 3 * operand_unit) * magnitude);
-}
 
 Oracle oracle(const Problem& p, const ConstTensorView& a, const ConstTensorView& b, const OracleOptions& options) {
   const std::vector<double> rows = to_doubles(a), columns = turned(p, b);

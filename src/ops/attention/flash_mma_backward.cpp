@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <cstdlib>
 #include <limits>
 #include <memory>
-#include <numbers>
 
 #include "device/buffer.hpp"
 #include "device/launch.hpp"
@@ -35,13 +36,32 @@ Gpu gpu_of(device::Place place) {
   return known;
 }
 
-BackwardPlan plan_for(const Problem& problem, bool deterministic, const Gpu& gpu) {
-  return plan_backward(problem, deterministic, backward_tiles_for(problem, gpu.shared_limit), gpu.multiprocessors);
+// Planning simulates the grid: worth keeping for the next call, which mostly has the same problem.
+const BackwardPlan& planned(const Problem& problem, bool deterministic, const Gpu& gpu) {
+  struct Kept {
+    Problem problem;
+    bool deterministic = false;
+    int multiprocessors = 0, shared_limit = 0;
+    BackwardPlan plan;
+  };
+  thread_local std::array<Kept, 8> kept;
+  thread_local std::size_t next = 0;
+  for (const Kept& one : kept) {
+    if (one.multiprocessors == gpu.multiprocessors && one.shared_limit == gpu.shared_limit &&
+        one.deterministic == deterministic && one.problem == problem) {
+      return one.plan;
+    }
+  }
+  Kept& one = kept[next];
+  next = (next + 1) % kept.size();
+  one = {problem, deterministic, gpu.multiprocessors, gpu.shared_limit,
+         plan_backward(problem, deterministic, gpu.multiprocessors, gpu.shared_limit)};
+  return one.plan;
 }
 
 std::size_t workspace_for(const Problem& problem, bool deterministic) {
   const Gpu gpu = device::gpu_count() > 0 ? gpu_of({device::Kind::cuda, 0}) : Gpu{};
-  return plan_for(problem, deterministic, gpu).workspace_bytes() + kAlignment - 1;  // to align it
+  return planned(problem, deterministic, gpu).workspace_bytes() + kAlignment - 1;  // to align it
 }
 
 void backward(std::string_view name, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
@@ -65,7 +85,7 @@ void backward(std::string_view name, const Problem& problem, const BackwardArgs&
                                                name, place.index, gpu.sm / 10, gpu.sm % 10));
   }
   const device::CurrentDevice current(place);
-  const BackwardPlan plan = plan_for(problem, deterministic, gpu);
+  const BackwardPlan& plan = planned(problem, deterministic, gpu);
   void* data = workspace.data;
   std::size_t space = workspace.bytes;
   device::Buffer own;

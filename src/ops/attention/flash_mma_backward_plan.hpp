@@ -3,9 +3,9 @@
 //
 // The keys kernel makes dK and dV: a block owns a tile of keys and steps over the query tiles that see them, of all the
 // query heads that share them. The queries kernel makes dQ: a block owns a tile of queries and steps over the keys they
-// see. One head of 8192 tokens is 64 tiles, the longest of which decides; so the steps of a tile are dealt out in runs
-// of equal length, *parts*, to blocks that write fp32 results, and a last kernel adds those up in order: the sum does
-// not depend on which block was done first.
+// see. One head of 8192 tokens is 64 tiles of 128, the longest of which decides; so the steps of a tile are dealt out
+// in runs of equal length, *parts*, to blocks that write fp32 results, and a last kernel adds those up in order: the
+// sum does not depend on which block was done first. Tile and cut are chosen by a model of the makespan.
 #pragma once
 
 #include <algorithm>
@@ -17,24 +17,26 @@
 
 namespace syslab::attention {
 
-// Shape of the keys kernel. Its warps are key_warps × sharing: `sharing` warps have the same keys, and each its part of
-// the queries of a step, and then of the columns of dK and dV.
+// Shape of the keys kernel and what it costs. Its warps are key_warps × sharing: `sharing` warps have the same keys,
+// and each its part of the queries of a step, and then of the columns of dK and dV.
 struct KeysTile {
   int head_dim = 64;  // padded
   int keys = 128;     // of a block
   int queries = 64;   // of a step
   int key_warps = 4;
   int sharing = 1;
-  int at_once = 32;     // queries whose scores a warp holds at once; queries / sharing where warps share
-  int query_warps = 2;  // of dQ's product: warps along queries, the others along head_dim
-  int stages = 2;       // of Q and dO
-  bool late_dq = true;  // dQ of a step is made in the next one: a barrier less, and another buffer for dS
-  int blocks = 2;       // on a multiprocessor
+  int at_once = 32;      // queries whose scores a warp holds at once; queries / sharing where warps share
+  int query_warps = 2;   // of dQ's product: warps along queries, the others along head_dim
+  int stages = 2;        // of Q and dO
+  bool late_dq = true;   // dQ of a step is made in the next one: a barrier less, and another buffer for dS
+  int blocks = 2;        // on a multiprocessor
+  double alone_us = 0;   // a step, when the block has a multiprocessor for itself (H100)
+  double shared_us = 0;  // multiprocessor time of a step, when it is full
 
   constexpr int threads() const { return key_warps * sharing * 32; }
 };
 
-// Shape of the queries kernel.
+// Shape of the queries kernel and what it costs.
 struct QueriesTile {
   int head_dim = 64;  // padded
   int queries = 128;  // of a block
@@ -44,6 +46,7 @@ struct QueriesTile {
   bool held = true;   // Q and dO stay in registers
   int stages = 2;     // of K and V
   int blocks = 2;     // on a multiprocessor
+  double alone_us = 0, shared_us = 0;
 
   constexpr int threads() const { return warps * 32; }
 };
@@ -55,57 +58,76 @@ struct BackwardTiles {
   QueriesTile queries;
 };
 
-// For a head_dim the first that the GPU allows. All but the wide tiles of head_dim 128 fit 99 KB, which every GPU since
-// sm_80 has.
+// The same shape at another cost: dQ is not made.
+constexpr KeysTile without_dq(KeysTile tile, double alone_us, double shared_us) {
+  tile.alone_us = alone_us, tile.shared_us = shared_us;
+  return tile;
+}
+
+inline constexpr KeysTile kWideKeys32{.head_dim = 32, .query_warps = 4, .alone_us = 1.7, .shared_us = 1.25};
+inline constexpr KeysTile kNarrowKeys32{
+    .head_dim = 32, .keys = 64, .query_warps = 4, .blocks = 3, .alone_us = 1.05, .shared_us = 0.7};
+inline constexpr KeysTile kWideKeys64{.alone_us = 2.4, .shared_us = 2.06};
+inline constexpr KeysTile kNarrowKeys64{.keys = 64, .alone_us = 1.6, .shared_us = 1.35};
+inline constexpr KeysTile kWideKeys128{
+    .head_dim = 128, .sharing = 2, .late_dq = false, .blocks = 1, .alone_us = 4.2, .shared_us = 4.2};
+inline constexpr KeysTile kNarrowKeys128{.head_dim = 128,
+                                         .keys = 64,
+                                         .queries = 32,
+                                         .key_warps = 2,
+                                         .sharing = 2,
+                                         .at_once = 16,
+                                         .late_dq = false,
+                                         .blocks = 2,
+                                         .alone_us = 1.35,
+                                         .shared_us = 1.2};
+inline constexpr KeysTile kKeys256{.head_dim = 256,
+                                   .keys = 32,
+                                   .queries = 32,
+                                   .key_warps = 2,
+                                   .sharing = 2,
+                                   .at_once = 16,
+                                   .stages = 1,
+                                   .late_dq = false,
+                                   .blocks = 2,
+                                   .alone_us = 2.5,
+                                   .shared_us = 1.5};
+
+// For every padded head_dim a wide shape, first, and a narrow one, which has more blocks to give away. All but the wide
+// one of head_dim 128 fit 99 KB, which every GPU since sm_80 has.
 inline constexpr int kPortableShared = 99 * 1024;
-inline constexpr std::array<BackwardTiles, 5> kBackwardTiles{{
-    {32, kPortableShared, {.head_dim = 32, .query_warps = 4}, {.head_dim = 32, .query_warps = 4}, {.head_dim = 32}},
-    {64, kPortableShared, {}, {}, {}},
+inline constexpr std::array<BackwardTiles, 7> kBackwardTiles{{
+    {32,
+     kPortableShared,
+     kWideKeys32,
+     without_dq(kWideKeys32, 1.35, 1.0),
+     {.head_dim = 32, .alone_us = 1.0, .shared_us = 0.8}},
+    {32,
+     kPortableShared,
+     kNarrowKeys32,
+     without_dq(kNarrowKeys32, 0.6, 0.55),
+     {.head_dim = 32, .queries = 64, .blocks = 3, .alone_us = 0.5, .shared_us = 0.4}},
+    {64, kPortableShared, kWideKeys64, without_dq(kWideKeys64, 1.9, 1.5), {.alone_us = 1.3, .shared_us = 1.1}},
+    {64,
+     kPortableShared,
+     kNarrowKeys64,
+     without_dq(kNarrowKeys64, 1.05, 0.96),
+     {.queries = 64, .alone_us = 0.8, .shared_us = 0.8}},
     {128,
      163 * 1024,
-     {.head_dim = 128, .sharing = 2, .late_dq = false, .blocks = 1},
-     {.head_dim = 128, .sharing = 2, .late_dq = false, .blocks = 1},
-     {.head_dim = 128, .warps = 8, .at_once = 64, .blocks = 1}},
+     kWideKeys128,
+     without_dq(kWideKeys128, 3.4, 3.3),
+     {.head_dim = 128, .warps = 8, .at_once = 64, .blocks = 1, .alone_us = 2.2, .shared_us = 2.2}},
     {128,
      kPortableShared,
-     {.head_dim = 128,
-      .keys = 64,
-      .queries = 32,
-      .key_warps = 2,
-      .sharing = 2,
-      .at_once = 16,
-      .late_dq = false,
-      .blocks = 1},
-     {.head_dim = 128,
-      .keys = 64,
-      .queries = 32,
-      .key_warps = 2,
-      .sharing = 2,
-      .at_once = 16,
-      .late_dq = false,
-      .blocks = 1},
-     {.head_dim = 128, .queries = 64, .stages = 1, .blocks = 1}},
+     kNarrowKeys128,
+     without_dq(kNarrowKeys128, 1.1, 1.0),
+     {.head_dim = 128, .queries = 64, .alone_us = 1.3, .shared_us = 1.25}},
     {256,
      kPortableShared,
-     {.head_dim = 256,
-      .keys = 32,
-      .queries = 32,
-      .key_warps = 2,
-      .sharing = 2,
-      .at_once = 16,
-      .stages = 1,
-      .late_dq = false,
-      .blocks = 1},
-     {.head_dim = 256,
-      .keys = 32,
-      .queries = 32,
-      .key_warps = 2,
-      .sharing = 2,
-      .at_once = 16,
-      .stages = 1,
-      .late_dq = false,
-      .blocks = 1},
-     {.head_dim = 256, .queries = 64, .keys = 32, .held = false, .stages = 1, .blocks = 1}},
+     kKeys256,
+     without_dq(kKeys256, 2.1, 1.3),
+     {.head_dim = 256, .queries = 64, .keys = 32, .held = false, .stages = 1, .alone_us = 3.0, .shared_us = 2.0}},
 }};
 
 // Rows of workspace are padded to whole tiles of any shape.
@@ -122,15 +144,16 @@ struct Seen {
 
 Seen seen_by(const Problem& problem);
 
-// The first tile of `queries` rows of which some row sees key `key`.
+// The first tile of `queries` rows of which some row sees key `key`; the number of tiles if none does.
 constexpr int first_query_tile(const Seen& seen, int key, int queries) {
-  return std::max(key - seen.shift, 0) / queries;
+  const int row = std::max(key - seen.shift, 0);
+  return row < seen.seq_q ? row / queries : (seen.seq_q + queries - 1) / queries;
 }
 
 // Query tiles that the keys from `first_key` on meet, in all heads of the group.
 constexpr int steps_of_keys(const Seen& seen, int first_key, int queries) {
-  const int tiles = (seen.seq_q + queries - 1) / queries - first_query_tile(seen, first_key, queries);
-  return std::max(tiles, 0) * seen.group;
+  const int tiles = (seen.seq_q + queries - 1) / queries;
+  return (tiles - first_query_tile(seen, first_key, queries)) * seen.group;
 }
 
 // Key tiles that `queries` rows from `first_row` on meet.
@@ -146,7 +169,7 @@ struct Cut {
   std::int64_t tiles = 0;
   int parts = 1;
   int steps = 0;
-  bool operator==(const Cut&) const = default;
+  double predicted_us = 0;
 };
 
 struct BackwardPlan {
@@ -155,14 +178,15 @@ struct BackwardPlan {
   Cut keys, queries;
   // Workspace, in this order; see BackwardParams.
   std::size_t statistics_bytes = 0, dq_bytes = 0, dkv_bytes = 0;  // dkv_bytes twice: dK and dV
+  double predicted_us = 0;                                        // of what depends on the choice
 
   std::size_t workspace_bytes() const { return statistics_bytes + dq_bytes + 2 * dkv_bytes; }
 };
 
-// Index of the tiles for a head_dim on a GPU that allows a block `shared_limit` bytes.
-int backward_tiles_for(const Problem& problem, int shared_limit);
-BackwardPlan plan_backward(const Problem& problem, bool deterministic, int tiles, int multiprocessors);
-// With other tiles than those of kBackwardTiles.
+// The plan with the least predicted time for a GPU of so many multiprocessors that allows a block `shared_limit` bytes
+// (at least kPortableShared). Preconditions: supported head_dim (8·n, 16 … 256).
+BackwardPlan plan_backward(const Problem& problem, bool deterministic, int multiprocessors, int shared_limit);
+// The best with these tiles; its `tiles` is 0.
 BackwardPlan plan_backward(const Problem& problem, bool deterministic, const BackwardTiles& tiles, int multiprocessors);
 
 }  // namespace syslab::attention

@@ -1,5 +1,6 @@
 #include "property_tests/on_device.hpp"
 
+#include "device/launch.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
 
@@ -13,6 +14,13 @@ device::Stream gpu_stream() {
 }
 
 }  // namespace
+
+std::optional<std::string> OnDevice::refusal(device::Kind kind) {
+  if (kind == device::Kind::cpu) return std::nullopt;
+  static const bool none = device::gpu_count() == 0;
+  if (!none) return std::nullopt;
+  return "runs on a GPU, and there is none that this process can use";
+}
 
 OnDevice::OnDevice(device::Kind kind) : stream_(kind == device::Kind::cuda ? gpu_stream() : device::Stream{}) {}
 

@@ -8,6 +8,8 @@
 //   there.finish();
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "check/guard.hpp"
@@ -18,6 +20,9 @@ namespace syslab::property {
 
 class OnDevice {
  public:
+  // Why nothing of this kind can be searched here, as the end of a sentence about a rung; nothing when it can.
+  static std::optional<std::string> refusal(device::Kind kind);
+
   // Error(device) for a GPU where there is none that can be used.
   explicit OnDevice(device::Kind kind);
 

@@ -8,6 +8,7 @@
 
 #include "property_tests/attention/call.hpp"
 #include "property_tests/draw.hpp"
+#include "property_tests/on_device.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -154,7 +155,7 @@ MenuOrReason menu_for(const Rung& rung, Contract contract, const Wants& wants) {
     };
     if (has(rung.dtypes) && (wants.dtypes.empty() || has(wants.dtypes))) menu.dtypes.push_back(dtype);
   }
-  if (rung.device != device::Kind::cpu) return {{}, rung.name + " does not take tensors in host memory"};
+  if (const auto reason = property::OnDevice::refusal(rung.device)) return {{}, rung.name + " " + *reason};
   if (menu.dtypes.empty()) return {{}, fmt::format("{} has none of the dtypes that this law is about", rung.name)};
   std::string reason = "the contract leaves no such problem";
   if (menu.masks.empty() || menu.batch.empty() || menu.heads_kv.empty() || menu.seq_k.empty()) return {{}, reason};

@@ -117,7 +117,7 @@ constexpr Entry kEntries[] = {
 
 // Why the rung cannot be asked at all, or nothing.
 std::optional<std::string> excuse(const Rung& rung) {
-  if (rung.device != device::Kind::cpu) return rung.name + " does not take tensors in host memory";
+  if (const auto reason = property::OnDevice::refusal(rung.device)) return rung.name + " " + *reason;
   return rung.supports(Problem{64, rung.dtypes.front()});
 }
 

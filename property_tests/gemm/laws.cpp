@@ -162,7 +162,7 @@ constexpr Entry kEntries[] = {
 
 // Why the rung cannot be asked at all, or nothing.
 std::optional<std::string> excuse(const Rung& rung) {
-  if (rung.device != device::Kind::cpu) return rung.name + " does not take tensors in host memory";
+  if (const auto reason = property::OnDevice::refusal(rung.device)) return rung.name + " " + *reason;
   std::string reason;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
     const auto refused = rung.supports(Problem{64, 64, 64, dtype});

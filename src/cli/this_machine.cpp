@@ -39,7 +39,10 @@ plan::Machine machine_from(const std::string& probe_json, double gpu_bytes_per_s
   const Json probe = Json::parse(probe_json, nullptr, false);
   if (!probe.is_object()) return without("its probe gave no answer; `syslab worker --probe` shows what it says");
   const Json gpus = probe.value("gpus", Json::array());
-  if (gpus.empty()) return without(probe.value("why_none", std::string("CUDA finds none")));
+  if (gpus.empty()) {
+    return without(probe.value("why_none", std::string("CUDA finds none")) +
+                   "; is CUDA_VISIBLE_DEVICES set, and does nvidia-smi work?");
+  }
   const Json& first = gpus.front();  // the one that CUDA calls 0
   plan::Machine machine;
   machine.gpu = first.value("name", std::string("an unnamed GPU"));

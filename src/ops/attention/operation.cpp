@@ -228,7 +228,9 @@ ops::Operation operation(const Problem& asked, Phase phase, const AutogradRung& 
   const AutogradRung* naive = naive_on(rung.device);
   if (naive != nullptr && size_of(problem.dtype) == 2 && rung.name != naive->name &&
       room_of(*naive, problem, phase) <= kMostNaiveBytes && !first_refusal(*naive, problem, phase)) {
-    made.naive = passes(problem, phase, *naive, part).call;
+    // One that keeps more than L makes it again for its backward pass: here nobody has kept it for it.
+    const AutogradRung alone = naive->saved_bytes(problem) > 0 ? as_autograd(as_rung(*naive)) : *naive;
+    made.naive = passes(problem, phase, alone, part).call;
   }
   return made;
 }

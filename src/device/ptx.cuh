@@ -98,6 +98,21 @@ __device__ __forceinline__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
+// Between kernels of one stream, where launches overlap (sm_90 and later; src/device/overlap.cuh): the first waits
+// until the kernels before have ended and what they wrote can be read; the second lets the next kernel's blocks come as
+// soon as multiprocessors have room, to wait there. Elsewhere neither does anything, and kernels follow one another.
+__device__ __forceinline__ void wait_for_kernels_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+__device__ __forceinline__ void let_next_kernel_come() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 // 2^x to about 2 ulp; −∞ gives 0.
 __device__ __forceinline__ float exp2_approx(float x) {
   float result;

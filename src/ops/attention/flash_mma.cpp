@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <numbers>
 
@@ -125,6 +127,7 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
   params.splits = static_cast<int>(plan.splits);
   params.keys_of_split = static_cast<int>(plan.keys_of_split);
   params.scale_log2 = problem.effective_scale() * std::numbers::log2e_v<float>;
+  params.hidden_score = std::copysign(std::numeric_limits<float>::infinity(), -params.scale_log2);
 
   device::Buffer own;
   if (const std::size_t bytes = partial_bytes(problem, plan); bytes > 0) {

@@ -6,7 +6,7 @@
 // they are one float for four floats of each thread.
 #include <cstdint>
 
-#include "device/cuda.cuh"
+#include "device/overlap.cuh"
 #include "device/ptx.cuh"
 #include "ops/attention/flash_mma_kernels.hpp"
 
@@ -20,6 +20,8 @@ constexpr int kThreads = 128;
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
     flash_mma_combine_kernel(const __grid_constant__ ForwardParams p, int rows_of_block, int log2_lanes) {
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
   const std::int64_t rows = static_cast<std::int64_t>(p.heads) * p.seq_q;
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   const std::int64_t all = index >> log2_lanes;
@@ -66,12 +68,12 @@ void launch_combine(int rows, DType dtype, const ForwardParams& params, device::
   const std::int64_t threads = (static_cast<std::int64_t>(params.heads) * params.seq_q) << log2_lanes;
   const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
   if (dtype == DType::bf16) {
-    flash_mma_combine_kernel<__nv_bfloat16>
-        <<<blocks, kThreads, 0, device::cuda_stream(stream)>>>(params, rows, log2_lanes);
+    static device::OverlappedKernel kernel(flash_mma_combine_kernel<__nv_bfloat16>, 0, "flash_mma combine");
+    kernel.launch(blocks, kThreads, stream, params, rows, log2_lanes);
   } else {
-    flash_mma_combine_kernel<__half><<<blocks, kThreads, 0, device::cuda_stream(stream)>>>(params, rows, log2_lanes);
+    static device::OverlappedKernel kernel(flash_mma_combine_kernel<__half>, 0, "flash_mma combine");
+    kernel.launch(blocks, kThreads, stream, params, rows, log2_lanes);
   }
-  device::check_launch("flash_mma combine");
 }
 
 }  // namespace syslab::attention::flash

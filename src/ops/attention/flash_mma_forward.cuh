@@ -1,18 +1,20 @@
 // flash_mma, forward: FlashAttention-2 (Dao 2023, algorithm 1) on mma.sync and cp.async, for sm_80 and later.
 //
-// HOW DATA MOVES (a block: 4 warps, 64 or 128 query rows of one head)
+// HOW DATA MOVES (a block: 4 or 8 warps, 32 to 128 query rows of one head)
 //
-//   Q ──cp.async──▶ shared ──ldmatrix──▶ A fragments (kept in registers up to head_dim 64)
-//     for each tile of 32 or 64 keys, the next ones being copied meanwhile (2 or 3 tiles of K and V in shared memory):
+//   Q ──cp.async──▶ shared ──ldmatrix──▶ A fragments (kept in registers where there is room)
+//     for each tile of 32 to 128 keys, the next one being copied meanwhile (two tiles of K and V in shared memory):
 //       K ──ldmatrix──▶ B fragments ─mma─▶ scores, in registers: 16·row_tiles rows × the tile's keys a warp
-//       scores → weights exp2(s·scale·log₂e − m), one multiply-add and one ex2 each; rounded to 16 bits they are, as
-//       they
-//         lie, the A fragments of the second product: P never leaves the registers
+//       scores → weights exp2(s·scale·log₂e − m), one multiply-add and one ex2 each; rounded to 16 bits they are, where
+//         they lie, the A fragments of the second product: P never leaves the registers
 //       V ──ldmatrix.trans──▶ B fragments ─mma─▶ O, in registers
 //     O/l ──own rows of Q's tile──▶ 16 bytes a lane; L = m·ln 2 + log l
 //
 //   Warps share K and V and nothing else: one barrier a tile. A wide warp (32 rows) uses each B fragment twice, which
-//   is what keeps ldmatrix below the products (see below); a narrow one (16 rows) makes twice as many blocks.
+//   is what keeps ldmatrix below the products (see below); a narrow one (16 rows) makes twice as many blocks; in a
+//   short one groups of warps have the same rows and take the tiles in turn, and their O, m and l are merged in shared
+//   memory at the end: the same work, sooner done. Which one, and whether the keys of a row are split among blocks
+//   whose results flash_mma_combine.cu puts together: flash_mma_plan.hpp.
 //
 // THE MAXIMUM. Softmax needs some m near each row's maximum, not the maximum. The first tile's is taken; later tiles
 // are weighed with it at once, and only if a weight comes out larger than kSlack are the tile's scores computed again
@@ -37,25 +39,34 @@
 
 #include <cstdint>
 
-#include "device/cuda.cuh"
+#include "device/overlap.cuh"
 #include "ops/attention/flash_mma_kernels.hpp"
 #include "ops/attention/flash_mma_plan.hpp"
 #include "ops/attention/flash_tile.cuh"
 
 namespace syslab::attention::flash {
 
-// How a block of threads works: kWarps warps own 16·kRowTiles query rows each, and meet kKeys keys at a time, of which
-// kStages tiles lie in shared memory. kBlocks blocks share an SM, which bounds the registers. With kKeepQueries the
-// query fragments stay in registers; otherwise they are read from shared memory for every tile.
-// (A type and not a value: nvcc 13.0 writes host stubs that do not compile for template arguments of class type.)
+// A row of kForwardTiles as a type. (nvcc 13.0 writes host stubs that do not compile for template arguments of class
+// type, so it is not a value.)
 template <int kIndex>
 struct ForwardTile {
   static constexpr ForwardTileShape kShape = kForwardTiles[kIndex];
   static constexpr int kHeadDim = kShape.head_dim, kWarps = kShape.warps, kRowTiles = kShape.row_tiles;
   static constexpr int kKeys = kShape.keys, kStages = kShape.stages, kBlocks = kShape.blocks;
   static constexpr bool kKeepQueries = kShape.keep_queries;
-  static constexpr int kRows = kWarps * kRowTiles * 16, kThreads = kWarps * 32;
-  static constexpr int kSharedBytes = 2 * kHeadDim * (kRows + 2 * kStages * kKeys);
+  static constexpr int kGroups = kShape.groups;
+};
+
+template <typename Tile>
+struct ForwardSizes {
+  static constexpr int kRows = Tile::kWarps * Tile::kRowTiles * 16, kThreads = Tile::kWarps * Tile::kGroups * 32;
+  static constexpr int kStep = Tile::kGroups * Tile::kKeys;  // keys that all groups meet together
+  static constexpr int kQueryBytes = 2 * Tile::kHeadDim * kRows;
+  static constexpr int kKeyBytes = 2 * Tile::kHeadDim * 2 * Tile::kStages * kStep;
+  // In place of keys at the end: O, m and l of every group but the first, a column of floats for each thread.
+  static constexpr int kFloatsOfLane = Tile::kRowTiles * (Tile::kHeadDim / 2 + 4);
+  static constexpr int kMergeBytes = (Tile::kGroups - 1) * Tile::kWarps * 32 * kFloatsOfLane * 4;
+  static constexpr int kSharedBytes = kQueryBytes + (kKeyBytes > kMergeBytes ? kKeyBytes : kMergeBytes);
 };
 
 inline constexpr float kLn2 = 0.6931471805599453F;
@@ -71,70 +82,168 @@ __device__ __forceinline__ float quad_sum(float x) {
   return x + __shfl_xor_sync(~0U, x, 2);
 }
 
+// What a block has to do. Longest first: the last rows of a head see most keys.
+struct ForwardBlock {
+  int batch, head, split, first_row;
+  int begin, end;  // keys, those of the split that the block's last row sees
+  bool partial;    // rows of this block have several splits
+};
+
+// Asks for the block's place in the grid anew at every call: what comes of it need not be kept in registers in between.
+// Splits lie between a head's row blocks along x: heads and batches are y and z, so that nothing is divided in vain.
+template <int kRows>
+__device__ __forceinline__ ForwardBlock forward_block(const ForwardParams& p) {
+  ForwardBlock block;
+  int item;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(item));
+  asm volatile("mov.u32 %0, %%ctaid.y;" : "=r"(block.head));
+  asm volatile("mov.u32 %0, %%ctaid.z;" : "=r"(block.batch));
+  block.split = p.splits == 1 ? 0 : item / p.row_blocks;
+  block.first_row = (p.row_blocks - 1 - (item - block.split * p.row_blocks)) * kRows;
+  block.begin = block.split * p.keys_of_split;
+  const int sees = max(0, min(min(block.first_row + kRows, p.seq_q) + p.shift, p.seq_k));
+  block.end = p.splits == 1 ? sees : min(block.begin + p.keys_of_split, sees);
+  block.partial = p.splits > 1 && sees > p.keys_of_split;
+  return block;
+}
+
+// As threadIdx.x, and as above.
+__device__ __forceinline__ int ask_thread() {
+  int thread;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+  return thread;
+}
+
+// O/l and L of a warp's rows, or their partial form, to where they belong.
 template <typename T, typename Tile>
-__global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
+__device__ __forceinline__ void store_rows(const ForwardParams& p, unsigned char* shared,
+                                           float (&out)[Tile::kRowTiles][Tile::kHeadDim / 8][4],
+                                           const float (&m)[Tile::kRowTiles][2], const float (&l)[Tile::kRowTiles][2]) {
+  constexpr int kD = Tile::kHeadDim, kRowTiles = Tile::kRowTiles, kRows = ForwardSizes<Tile>::kRows;
+  using Layout = SharedTile<kD>;
+  const ForwardBlock block = forward_block<kRows>(p);
+  const int batch = block.batch, head = block.head, first_row = block.first_row;
+  const int head_index = batch * p.heads_q + head;
+  const int lane = ask_thread() % 32, warp_row = ask_thread() / 32 % Tile::kWarps * kRowTiles * 16;
+#pragma unroll
+  for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float sum = l[i][h];
+      const float inverse = sum > 0.0F ? 1.0F / sum : sum == 0.0F ? 0.0F : sum;  // NaN stays
+      const int row = first_row + warp_row + i * 16 + h * 8 + lane / 4;
+      const float natural = sum == 0.0F ? -INFINITY : (m[i][h] + log2f(sum)) * kLn2;
+      if (row < p.seq_q && lane % 4 == 0) {
+        if (block.partial) {
+          p.partial_lse[(static_cast<std::int64_t>(block.split) * p.heads + head_index) * p.seq_q + row] = natural;
+        } else {
+          p.lse[batch * p.lse_stride.batch + head * p.lse_stride.head + row * p.lse_stride.row] = natural;
+        }
+      }
+#pragma unroll
+      for (int n = 0; n < kD / 8; ++n) {
+        out[i][n][2 * h] *= inverse;
+        out[i][n][2 * h + 1] *= inverse;
+      }
+      if (block.partial && row < p.seq_q) {
+        float* to = p.partial_out +
+                    ((static_cast<std::int64_t>(block.split) * p.heads + head_index) * p.seq_q + row) * p.head_dim;
+#pragma unroll
+        for (int n = 0; n < kD / 8; ++n) {
+          if (n * 8 < p.head_dim) {
+            *reinterpret_cast<float2*>(to + n * 8 + lane % 4 * 2) = {out[i][n][2 * h], out[i][n][2 * h + 1]};
+          }
+        }
+      }
+    }
+  }
+  if (block.partial) return;
+  // Through the warp's own rows of the query tile, so that rows leave 16 bytes a lane.
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+    for (int n = 0; n < kD / 8; ++n) {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        const int row = warp_row + i * 16 + h * 8 + lane / 4;
+        *reinterpret_cast<std::uint32_t*>(shared + Layout::offset(row, n) + lane % 4 * 4) =
+            ptx::pack<T>(out[i][n][2 * h], out[i][n][2 * h + 1]);
+      }
+    }
+  }
+  __syncwarp();
+  T* to = static_cast<T*>(p.out) + batch * p.out_stride.batch + head * p.out_stride.head;
+#pragma unroll
+  for (int index = lane; index < kRowTiles * 16 * Layout::kChunks; index += 32) {
+    const int row = warp_row + index / Layout::kChunks, chunk = index % Layout::kChunks;
+    if (first_row + row < p.seq_q && chunk * 8 < p.head_dim) {
+      *reinterpret_cast<uint4*>(to + (first_row + row) * p.out_stride.row + chunk * 8) =
+          *reinterpret_cast<const uint4*>(shared + Layout::offset(row, chunk));
+    }
+  }
+}
+
+template <typename T, typename Tile>
+__global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
     flash_mma_forward_kernel(const __grid_constant__ ForwardParams p) {
+  using Sizes = ForwardSizes<Tile>;
   constexpr int kD = Tile::kHeadDim, kKeys = Tile::kKeys, kRowTiles = Tile::kRowTiles, kStages = Tile::kStages;
-  constexpr int kThreads = Tile::kThreads, kRows = Tile::kRows;
+  constexpr int kThreads = Sizes::kThreads, kRows = Sizes::kRows, kStep = Sizes::kStep, kGroups = Tile::kGroups;
   using Layout = SharedTile<kD>;
   extern __shared__ __align__(128) unsigned char shared[];
 
-  // Longest first: the last rows of a head see most keys.
-  const int of_head = p.row_blocks * p.splits;
-  const int head_index = static_cast<int>(blockIdx.x) / of_head;
-  const int item = static_cast<int>(blockIdx.x) % of_head;
-  const int split = item / p.row_blocks;
-  const int first_row = (p.row_blocks - 1 - item % p.row_blocks) * kRows;
-  const int batch = head_index / p.heads_q, head = head_index % p.heads_q;
+  const ForwardBlock block = forward_block<kRows>(p);
   const auto visible = [&](int row) { return max(0, min(row + 1 + p.shift, p.seq_k)); };
-  const int begin = split * p.keys_of_split;
-  const int block_end = visible(min(first_row + kRows, p.seq_q) - 1);
-  const int end = p.splits == 1 ? block_end : min(begin + p.keys_of_split, block_end);
-  if (split > 0 && begin >= end) return;
+  const int first_row = block.first_row, begin = block.begin, end = block.end;
+  if (block.split > 0 && begin >= end) return;
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
 
-  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32 % Tile::kWarps;
+  const int group = kGroups == 1 ? 0 : static_cast<int>(threadIdx.x) / (32 * Tile::kWarps);
+  const int batch = block.batch, head = block.head;
+  const int kv_head = p.heads_of_kv == 1 ? head : head / p.heads_of_kv;
   const T* q = static_cast<const T*>(p.q) + batch * p.q_stride.batch + head * p.q_stride.head;
-  const T* k = static_cast<const T*>(p.k) + batch * p.k_stride.batch + head / p.heads_of_kv * p.k_stride.head;
-  const T* v = static_cast<const T*>(p.v) + batch * p.v_stride.batch + head / p.heads_of_kv * p.v_stride.head;
+  const T* k = static_cast<const T*>(p.k) + batch * p.k_stride.batch + kv_head * p.k_stride.head;
+  const T* v = static_cast<const T*>(p.v) + batch * p.v_stride.batch + kv_head * p.v_stride.head;
 
   const std::uint32_t q_tile = ptx::shared_address(shared);
-  constexpr std::uint32_t kTileBytes = kKeys * Layout::kRowBytes;
+  constexpr std::uint32_t kTileBytes = kStep * Layout::kRowBytes;
   const std::uint32_t k_tiles = q_tile + kRows * Layout::kRowBytes;
   const std::uint32_t v_tiles = k_tiles + kStages * kTileBytes;
   const auto copy_keys = [&](int first, int stage) {
-    copy_tile_async<kKeys, kD, kThreads>(k_tiles + stage * kTileBytes, k, p.k_stride.row, first, p.seq_k, p.head_dim);
-    copy_tile_async<kKeys, kD, kThreads>(v_tiles + stage * kTileBytes, v, p.v_stride.row, first, p.seq_k, p.head_dim);
+    copy_tile_async<kStep, kD, kThreads>(k_tiles + stage * kTileBytes, k, p.k_stride.row, first, p.seq_k, p.head_dim);
+    copy_tile_async<kStep, kD, kThreads>(v_tiles + stage * kTileBytes, v, p.v_stride.row, first, p.seq_k, p.head_dim);
   };
 
   copy_tile_async<kRows, kD, kThreads>(q_tile, q, p.q_stride.row, first_row, p.seq_q, p.head_dim);
 #pragma unroll
   for (int s = 0; s < kStages - 1; ++s) {
-    if (begin + s * kKeys < end) copy_keys(begin + s * kKeys, s);
+    if (begin + s * kStep < end) copy_keys(begin + s * kStep, s);
     ptx::commit_copies();
   }
 
   const int warp_row = warp * kRowTiles * 16;
   const std::uint32_t q_first = q_tile + warp_row * Layout::kRowBytes + Layout::rows_first(lane);
-  const std::uint32_t k_first = Layout::columns_first(lane), v_first = Layout::rows_first(lane);
+  const std::uint32_t of_group = group * kKeys * Layout::kRowBytes;
+  const std::uint32_t k_first = of_group + Layout::columns_first(lane), v_first = of_group + Layout::rows_first(lane);
   std::uint32_t q_kept[Tile::kKeepQueries ? kRowTiles : 1][Tile::kKeepQueries ? kD / 16 : 1][4];
   float out[kRowTiles][kD / 8][4] = {};
   float m[kRowTiles][2] = {}, l[kRowTiles][2] = {};
-  const int warp_sees = visible(min(first_row + warp_row + kRowTiles * 16, p.seq_q) - 1);  // at most
-  const int warp_all = visible(first_row + warp_row);                                      // at least
-
   int stage = 0;
-  for (int key = begin; key < end; key += kKeys) {
+  for (int step = begin; step < end; step += kStep) {
     ptx::wait_copies<kStages - 2>();
     __syncthreads();
     {
-      const int next = key + (kStages - 1) * kKeys;
+      const int next = step + (kStages - 1) * kStep;
       if (next < end) copy_keys(next, stage == 0 ? kStages - 1 : stage - 1);
       ptx::commit_copies();
     }
     const std::uint32_t k_at = k_tiles + stage * kTileBytes + k_first, v_at = v_tiles + stage * kTileBytes + v_first;
     stage = stage == kStages - 1 ? 0 : stage + 1;
     if constexpr (Tile::kKeepQueries) {
-      if (key == begin) {
+      if (step == begin) {
 #pragma unroll
         for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
@@ -142,7 +251,9 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
         }
       }
     }
-    if (key >= warp_sees) continue;
+    const int key = step + group * kKeys;
+    const int warp_first = first_row + warp_row;
+    if (key >= visible(min(warp_first + kRowTiles * 16, p.seq_q) - 1)) continue;
 
     float scores[kRowTiles][kKeys / 8][4];
     const auto score = [&] {
@@ -177,20 +288,21 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
           }
         }
       }
-      if (key + kKeys > warp_all) {
+      if (key + kKeys > visible(warp_first)) {
+        const int row = ask_thread() % 32 / 4, column = ask_thread() % 4 * 2;
 #pragma unroll
         for (int i = 0; i < kRowTiles; ++i) {
           // Keys of this tile that the lane's two rows see, less the lane's first column.
           int limit[2];
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
-            limit[h] = visible(first_row + warp_row + i * 16 + h * 8 + lane / 4) - key - 2 * (lane % 4);
+            limit[h] = visible(warp_first + i * 16 + h * 8 + row) - key - column;
           }
 #pragma unroll
           for (int n = 0; n < kKeys / 8; ++n) {
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
-              if (n * 8 + e % 2 >= limit[e / 2]) scores[i][n][e] = -INFINITY;
+              if (n * 8 + e % 2 >= limit[e / 2]) scores[i][n][e] = p.hidden_score;
             }
           }
         }
@@ -218,9 +330,11 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
         for (int h = 0; h < 2; ++h) {
           float most = -INFINITY;
 #pragma unroll
-          for (int n = 0; n < kKeys / 8; ++n) most = fmaxf(most, fmaxf(scores[i][n][2 * h], scores[i][n][2 * h + 1]));
-          most = quad_max(most) * p.scale_log2;
-          if (key == begin) {
+          for (int n = 0; n < kKeys / 8; ++n) {
+            most = fmaxf(most, fmaxf(scores[i][n][2 * h] * p.scale_log2, scores[i][n][2 * h + 1] * p.scale_log2));
+          }
+          most = quad_max(most);
+          if (step == begin) {
             m[i][h] = most == -INFINITY ? 0.0F : most;
           } else if (most > m[i][h]) {
             const float factor = ptx::exp2_approx(m[i][h] - most);
@@ -237,16 +351,17 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     };
 
     float sum[kRowTiles][2];
-    bool look = key == begin;
-    do {
+    bool look = step == begin;
+    while (true) {
       score();
       if (look) raise();
       weigh(sum);
       float most = 0.0F;
 #pragma unroll
       for (int i = 0; i < kRowTiles; ++i) most = fmaxf(most, fmaxf(sum[i][0], sum[i][1]));
-      look = __any_sync(~0U, most > kSlack);
-    } while (look);
+      if (look || !__any_sync(~0U, most > kSlack)) break;
+      look = true;
+    }
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i) {
       l[i][0] += sum[i][0];
@@ -275,77 +390,73 @@ __global__ void __launch_bounds__(Tile::kThreads, Tile::kBlocks)
     }
   }
   ptx::wait_copies<0>();
+  if (kGroups > 1 || end <= begin) __syncthreads();  // keys are met with; or, where there were none, Q has landed
 
-  // A quad has the four parts of a row.
-  const bool partial = p.splits > 1 && block_end > p.keys_of_split;
+    // A quad has the four parts of a row.
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      const float sum = quad_sum(l[i][h]);
-      const float inverse = sum > 0.0F ? 1.0F / sum : sum == 0.0F ? 0.0F : sum;  // NaN stays
-      const int row = first_row + warp_row + i * 16 + h * 8 + lane / 4;
-      const float natural = sum == 0.0F ? -INFINITY : (m[i][h] + log2f(sum)) * kLn2;
-      if (row < p.seq_q && lane % 4 == 0) {
-        if (partial) {
-          p.partial_lse[(static_cast<std::int64_t>(split) * p.heads + head_index) * p.seq_q + row] = natural;
-        } else {
-          p.lse[batch * p.lse_stride.batch + head * p.lse_stride.head + row * p.lse_stride.row] = natural;
-        }
-      }
+    for (int h = 0; h < 2; ++h) l[i][h] = quad_sum(l[i][h]);
+  }
+  if constexpr (kGroups > 1) {
+    float* const merge =
+        reinterpret_cast<float*>(shared + Sizes::kQueryBytes) + warp * 32 * Sizes::kFloatsOfLane + lane;
+    constexpr int kGroupFloats = Tile::kWarps * 32 * Sizes::kFloatsOfLane;
+    if (group > 0) {
+      float* to = merge + (group - 1) * kGroupFloats;
 #pragma unroll
-      for (int n = 0; n < kD / 8; ++n) {
-        out[i][n][2 * h] *= inverse;
-        out[i][n][2 * h + 1] *= inverse;
-      }
-      if (partial && row < p.seq_q) {
-        float* to =
-            p.partial_out + ((static_cast<std::int64_t>(split) * p.heads + head_index) * p.seq_q + row) * p.head_dim;
+      for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          *to = m[i][h];
+          to[32] = l[i][h];
+          to += 64;
+        }
 #pragma unroll
         for (int n = 0; n < kD / 8; ++n) {
-          if (n * 8 < p.head_dim) {
-            *reinterpret_cast<float2*>(to + n * 8 + lane % 4 * 2) = {out[i][n][2 * h], out[i][n][2 * h + 1]};
+#pragma unroll
+          for (int e = 0; e < 4; ++e, to += 32) *to = out[i][n][e];
+        }
+      }
+    }
+    __syncthreads();
+    if (group > 0) return;
+#pragma unroll 1
+    for (int other = 0; other < kGroups - 1; ++other) {
+      const float* from = merge + other * kGroupFloats;
+#pragma unroll
+      for (int i = 0; i < kRowTiles; ++i) {
+        float ours[2], theirs[2];
+#pragma unroll
+        for (int h = 0; h < 2; ++h, from += 64) {
+          const float their_m = *from, their_l = from[32];
+          // A group that saw no key of the row has no say in m.
+          const float most = their_l == 0.0F ? m[i][h] : l[i][h] == 0.0F ? their_m : fmaxf(m[i][h], their_m);
+          ours[h] = l[i][h] == 0.0F ? 0.0F : ptx::exp2_approx(m[i][h] - most);
+          theirs[h] = their_l == 0.0F ? 0.0F : ptx::exp2_approx(their_m - most);
+          m[i][h] = most;
+          l[i][h] = l[i][h] * ours[h] + their_l * theirs[h];
+        }
+#pragma unroll
+        for (int n = 0; n < kD / 8; ++n) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e, from += 32) {
+            out[i][n][e] = out[i][n][e] * ours[e / 2] + *from * theirs[e / 2];
           }
         }
       }
     }
   }
-  if (partial) return;
-  // Through the warp's own rows of the query tile, so that rows leave 16 bytes a lane.
-  if (end <= begin) __syncthreads();  // no tile was met: other warps' copies of Q may still land
-  __syncwarp();
-#pragma unroll
-  for (int i = 0; i < kRowTiles; ++i) {
-#pragma unroll
-    for (int n = 0; n < kD / 8; ++n) {
-#pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const int row = warp_row + i * 16 + h * 8 + lane / 4;
-        *reinterpret_cast<std::uint32_t*>(shared + Layout::offset(row, n) + lane % 4 * 4) =
-            ptx::pack<T>(out[i][n][2 * h], out[i][n][2 * h + 1]);
-      }
-    }
-  }
-  __syncwarp();
-  T* to = static_cast<T*>(p.out) + batch * p.out_stride.batch + head * p.out_stride.head;
-#pragma unroll
-  for (int index = lane; index < kRowTiles * 16 * Layout::kChunks; index += 32) {
-    const int row = warp_row + index / Layout::kChunks, chunk = index % Layout::kChunks;
-    if (first_row + row < p.seq_q && chunk * 8 < p.head_dim) {
-      *reinterpret_cast<uint4*>(to + (first_row + row) * p.out_stride.row + chunk * 8) =
-          *reinterpret_cast<const uint4*>(shared + Layout::offset(row, chunk));
-    }
-  }
+  store_rows<T, Tile>(p, shared, out, m, l);
 }
 
 template <typename T, typename Tile>
 void launch_forward(const ForwardParams& params, device::Stream stream) {
-  const auto kernel = flash_mma_forward_kernel<T, Tile>;
-  device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Tile::kSharedBytes),
-                "allow the forward pass of flash_mma its shared memory", "cudaFuncSetAttribute");
-  const int blocks = params.heads * params.row_blocks * params.splits;
-  kernel<<<blocks, Tile::kThreads, Tile::kSharedBytes, device::cuda_stream(stream)>>>(params);
-  device::check_launch("flash_mma forward");
+  using Sizes = ForwardSizes<Tile>;
+  static device::OverlappedKernel kernel(flash_mma_forward_kernel<T, Tile>, Sizes::kSharedBytes, "flash_mma forward");
+  const dim3 blocks(static_cast<unsigned>(params.row_blocks * params.splits), static_cast<unsigned>(params.heads_q),
+                    static_cast<unsigned>(params.heads / params.heads_q));
+  kernel.launch(blocks, Sizes::kThreads, stream, params);
 }
 
 // Launches the tile of this index, which must be one of those named.

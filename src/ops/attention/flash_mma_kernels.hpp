@@ -21,14 +21,15 @@ struct ForwardParams {
   float* partial_lse = nullptr;  // (split, batch·heads_q, seq_q)
   RowStrides q_stride, k_stride, v_stride, out_stride, lse_stride;
   int seq_q = 0, seq_k = 0, head_dim = 0;
-  int heads = 0;          // batch·heads_q
-  int heads_q = 1;        // of one batch
-  int heads_of_kv = 1;    // query heads that share a key/value head
-  int shift = 0;          // row r sees keys j ≤ r + shift; seq_k where nothing is masked
-  int row_blocks = 1;     // of a head
-  int splits = 1;         // 1: out and lse are written at once
-  int keys_of_split = 0;  // a multiple of the tile's keys
-  float scale_log2 = 0;   // scale·log₂e
+  int heads = 0;           // batch·heads_q
+  int heads_q = 1;         // of one batch
+  int heads_of_kv = 1;     // query heads that share a key/value head
+  int shift = 0;           // row r sees keys j ≤ r + shift; seq_k where nothing is masked
+  int row_blocks = 1;      // of a head
+  int splits = 1;          // 1: out and lse are written at once
+  int keys_of_split = 0;   // a multiple of the tile's keys
+  float scale_log2 = 0;    // scale·log₂e
+  float hidden_score = 0;  // of a key that a row does not see: times scale_log2 it is −∞
 };
 
 // `tile` is an index in kForwardTiles (flash_mma_plan.hpp). Error(internal) if this file has no such tile.

@@ -3,18 +3,19 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
-#include <queue>
 #include <vector>
 
 namespace syslab::attention {
 
 namespace {
 
-// Launch, first loads and the way out; the second kernel's; what partial results take to write and to read again.
-constexpr double kStartUs = 2.8, kCombineUs = 2.5, kPartialBytesPerUs = 3.0e6;
+// The second kernel, and what partial results take to be written and read again.
+constexpr double kCombineUs = 2.5, kPartialBytesPerUs = 1.5e6;
 constexpr std::int64_t kMostSplits = 64;
-// Beyond so many blocks for each multiprocessor their order hardly matters.
-constexpr std::int64_t kSimulatedBlocks = 8;
+// With so many blocks for each multiprocessor the grid is large enough without splits; with so many more, their order
+// hardly matters.
+constexpr std::int64_t kBlocksEnough = 4;
+constexpr double kSimulatedBlocks = 8;
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -24,82 +25,123 @@ std::int64_t keys_of_block(const Problem& problem, std::int64_t rows, std::int64
 
 }  // namespace
 
-double makespan(std::span<const int> units, int multiprocessors, double alone, double shared) {
-  std::priority_queue<double, std::vector<double>, std::greater<>> busy;
-  for (int i = 0; i < multiprocessors; ++i) busy.push(0);
+double makespan(std::span<const int> units, int multiprocessors, const WorkCosts& costs) {
+  std::vector<double> busy(static_cast<std::size_t>(multiprocessors), -costs.block);  // until when
+  const std::size_t dealt = busy.size() * static_cast<std::size_t>(costs.resident);
   double longest = 0;
-  for (const int unit : units) {
-    const double until = busy.top() + unit * shared;
-    busy.pop();
-    busy.push(until);
-    longest = std::max({longest, until, unit * alone});
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (i == dealt) std::make_heap(busy.begin(), busy.end(), std::greater<>());
+    if (i >= dealt) std::pop_heap(busy.begin(), busy.end(), std::greater<>());
+    double& until = i < dealt ? busy[i % busy.size()] : busy.back();
+    until += costs.block + units[i] * costs.shared;
+    longest = std::max({longest, until, units[i] * costs.alone});
+    if (i >= dealt) std::push_heap(busy.begin(), busy.end(), std::greater<>());
   }
   return longest;
 }
 
-ForwardPlan plan_with(const Problem& problem, int tile, std::int64_t keys_of_split, int multiprocessors) {
-  const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(tile)];
-  const std::int64_t rows = shape.rows(), heads = problem.batch * problem.heads_q;
-  ForwardPlan plan;
-  plan.tile = tile;
-  plan.row_blocks = ceil_div(problem.seq_q, rows);
-  const std::int64_t most = std::max<std::int64_t>(problem.visible_keys(problem.seq_q - 1), 1);
-  plan.keys_of_split = std::min(keys_of_split, ceil_div(most, shape.keys) * shape.keys);
-  plan.splits = ceil_div(most, plan.keys_of_split);
+namespace {
 
-  // As the kernel numbers its blocks: splits, and within one the rows that see most keys first.
+// The grid of one choice, before any order is thought of.
+struct Grid {
+  ForwardPlan plan;
+  const ForwardTileShape* shape = nullptr;
+  double blocks = 0, units = 0, longest = 0;  // of one head
+  double partial_rows = 0;                    // of one head: rows that have several splits, once for each
+
+  int units_of(std::int64_t keys) const { return static_cast<int>(ceil_div(keys, shape->step())); }
+};
+
+Grid grid_of(const Problem& problem, int tile, std::int64_t keys_of_split) {
+  Grid grid;
+  const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(tile)];
+  grid.shape = &shape;
+  grid.plan.tile = tile;
+  grid.plan.row_blocks = ceil_div(problem.seq_q, shape.rows());
+  const std::int64_t most = std::max<std::int64_t>(problem.visible_keys(problem.seq_q - 1), 1);
+  grid.plan.keys_of_split = std::min(keys_of_split, ceil_div(most, shape.step()) * shape.step());
+  grid.plan.splits = ceil_div(most, grid.plan.keys_of_split);
+  const int whole = grid.units_of(grid.plan.keys_of_split);
+  for (std::int64_t block = 0; block < grid.plan.row_blocks; ++block) {
+    const std::int64_t sees = keys_of_block(problem, shape.rows(), block);
+    const std::int64_t full = sees / grid.plan.keys_of_split;
+    const int rest = grid.units_of(sees % grid.plan.keys_of_split);
+    const double splits = static_cast<double>(full) + (rest > 0 ? 1 : 0);
+    grid.blocks += std::max(splits, 1.0);
+    grid.units += static_cast<double>(full) * whole + rest;
+    grid.longest = std::max(grid.longest, full > 0 ? static_cast<double>(whole) : rest);
+    if (splits > 1) grid.partial_rows += splits * shape.rows();
+  }
+  return grid;
+}
+
+double time_around(const Problem& problem, const Grid& grid) {
+  if (grid.plan.splits <= 1) return grid.shape->start_us;
+  const auto width = static_cast<double>(problem.batch * problem.heads_q * problem.head_dim);
+  return grid.shape->start_us + kCombineUs + grid.partial_rows * width * sizeof(float) / kPartialBytesPerUs;
+}
+
+// No order of the blocks is faster.
+double least_time(const Problem& problem, const Grid& grid, int multiprocessors) {
+  const auto heads = static_cast<double>(problem.batch * problem.heads_q);
+  const ForwardTileShape& shape = *grid.shape;
+  const double work = heads / multiprocessors * (grid.units * shape.shared_us + grid.blocks * shape.block_us);
+  return time_around(problem, grid) + std::max(grid.longest * shape.alone_us, work - shape.block_us);
+}
+
+double expected_time(const Problem& problem, const Grid& grid, int multiprocessors) {
+  const std::int64_t heads = problem.batch * problem.heads_q;
+  if (grid.blocks * static_cast<double>(heads) > kSimulatedBlocks * multiprocessors) {
+    return least_time(problem, grid, multiprocessors);
+  }
+  // As the kernel numbers its blocks: heads, in one the splits, and in one of these the rows that see most keys first.
   std::vector<int> units;
-  double total = 0, partial_rows = 0;
-  int longest = 0;
-  const bool simulate = heads * plan.row_blocks * plan.splits <= kSimulatedBlocks * multiprocessors;
-  for (std::int64_t split = 0; split < plan.splits; ++split) {
-    for (std::int64_t block = plan.row_blocks - 1; block >= 0; --block) {
-      const std::int64_t sees = keys_of_block(problem, rows, block), begin = split * plan.keys_of_split;
-      if (split > 0 && begin >= sees) continue;
-      const std::int64_t keys = std::min(sees - begin, plan.keys_of_split);
-      const int unit = static_cast<int>(ceil_div(keys, shape.keys));
-      if (simulate) units.push_back(unit);
-      total += unit;
-      longest = std::max(longest, unit);
-      if (sees > plan.keys_of_split) partial_rows += static_cast<double>(rows);
+  for (std::int64_t split = 0; split < grid.plan.splits; ++split) {
+    for (std::int64_t block = grid.plan.row_blocks - 1; block >= 0; --block) {
+      const std::int64_t rest = keys_of_block(problem, grid.shape->rows(), block) - split * grid.plan.keys_of_split;
+      if (split > 0 && rest <= 0) break;  // nor do the rows above see more
+      units.push_back(grid.units_of(std::min(rest, grid.plan.keys_of_split)));
     }
   }
-  if (simulate) {
-    std::vector<int> all;
-    all.reserve(units.size() * static_cast<std::size_t>(heads));
-    for (std::int64_t head = 0; head < heads; ++head) all.insert(all.end(), units.begin(), units.end());
-    plan.predicted_us = makespan(all, multiprocessors, shape.alone_us, shape.shared_us);
-  } else {
-    plan.predicted_us = total * static_cast<double>(heads) / multiprocessors * shape.shared_us;
-    plan.predicted_us = std::max(plan.predicted_us, longest * shape.alone_us);
-  }
-  plan.predicted_us += kStartUs;
-  if (plan.splits > 1) {
-    const double bytes = 2 * partial_rows * static_cast<double>(heads * problem.head_dim) * sizeof(float);
-    plan.predicted_us += kCombineUs + bytes / kPartialBytesPerUs;
-  }
-  return plan;
+  const auto of_head = static_cast<std::ptrdiff_t>(units.size());
+  units.reserve(units.size() * static_cast<std::size_t>(heads));
+  for (std::int64_t head = 1; head < heads; ++head) units.insert(units.end(), units.begin(), units.begin() + of_head);
+  return time_around(problem, grid) + makespan(units, multiprocessors, grid.shape->costs());
+}
+
+}  // namespace
+
+ForwardPlan plan_with(const Problem& problem, int tile, std::int64_t keys_of_split, int multiprocessors) {
+  Grid grid = grid_of(problem, tile, keys_of_split);
+  grid.plan.predicted_us = expected_time(problem, grid, multiprocessors);
+  return grid.plan;
 }
 
 ForwardPlan plan_forward(const Problem& problem, int multiprocessors) {
-  ForwardPlan best;
-  best.predicted_us = std::numeric_limits<double>::infinity();
   int head_dim = 0;
   for (const ForwardTileShape& shape : kForwardTiles) {
     if (shape.head_dim >= problem.head_dim && (head_dim == 0 || shape.head_dim < head_dim)) head_dim = shape.head_dim;
   }
+  ForwardPlan best;
+  best.predicted_us = std::numeric_limits<double>::infinity();
   const auto consider = [&](int tile, std::int64_t keys_of_split) {
-    const ForwardPlan plan = plan_with(problem, tile, keys_of_split, multiprocessors);
-    if (plan.predicted_us < best.predicted_us) best = plan;
+    Grid grid = grid_of(problem, tile, keys_of_split);
+    if (least_time(problem, grid, multiprocessors) >= best.predicted_us) return;
+    grid.plan.predicted_us = expected_time(problem, grid, multiprocessors);
+    if (grid.plan.predicted_us < best.predicted_us) best = grid.plan;
   };
   for (std::size_t tile = 0; tile < kForwardTiles.size(); ++tile) {
     const ForwardTileShape& shape = kForwardTiles[tile];
     if (shape.head_dim != head_dim) continue;
     consider(static_cast<int>(tile), std::numeric_limits<std::int32_t>::max());
     const std::int64_t blocks = problem.batch * problem.heads_q * ceil_div(problem.seq_q, shape.rows());
-    if (blocks >= 4 * multiprocessors) continue;  // the grid is large enough
-    for (std::int64_t keys = shape.keys; keys < problem.seq_k; keys *= 2) {
-      if (ceil_div(problem.seq_k, keys) <= kMostSplits) consider(static_cast<int>(tile), keys);
+    if (blocks >= kBlocksEnough * multiprocessors) continue;
+    const std::int64_t most = problem.visible_keys(problem.seq_q - 1);
+    for (std::int64_t steps = 1; steps * shape.step() < most; steps *= 2) {
+      for (const std::int64_t keys : {steps * shape.step(), steps * shape.step() * 3 / 2}) {
+        if (keys % shape.step() != 0 || keys >= most || ceil_div(most, keys) > kMostSplits) continue;
+        consider(static_cast<int>(tile), keys);
+      }
     }
   }
   return best;

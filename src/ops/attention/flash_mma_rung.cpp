@@ -15,7 +15,10 @@ std::optional<std::string> flash_mma_refusal(const Problem& problem) {
   if (problem.head_dim % 8 != 0 || problem.head_dim < 16 || problem.head_dim > 256) {
     return fmt::format("takes a head_dim that is a multiple of 8 from 16 to 256, not {}", problem.head_dim);
   }
-  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() / 4;
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max() / 4, kMostOfGrid = 65535;
+  if (problem.batch > kMostOfGrid || problem.heads_q > kMostOfGrid) {
+    return fmt::format("takes at most {} batches and as many heads", kMostOfGrid);
+  }
   if (problem.seq_q > kMost || problem.seq_k > kMost) return fmt::format("takes sequences of at most {}", kMost);
   const std::int64_t blocks = problem.batch * problem.heads_q * ((problem.seq_q + 63) / 64);
   if (blocks > kMost) return fmt::format("takes at most {} tiles of 64 rows, not {}", kMost, blocks);

@@ -48,7 +48,9 @@ std::shared_ptr<CallChannel> CaseContext::channel() {
   }
   ForeignOptions options;
   options.command = python_worker_command(*request_.mine);
-  options.memory_limit_bytes = request_.memory_limit_bytes;
+  options.device = request_.device;
+  // On a GPU the limit is of another memory, and CUDA reserves more addresses than any limit of ours allows.
+  options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
   channel_ = std::make_shared<ForeignWorker>(std::move(options));
   return channel_;

@@ -64,6 +64,7 @@ void ForeignWorker::greet() {
                                {"protocol", kProtocolVersion},
                                {"host", "syslab " + build_info().version},
                                {"memory_fd", segment_.fd()},
+                               {"device", options_.device},
                                {"memory_limit_bytes", options_.memory_limit_bytes}},
                               options_.start_timeout, "starting");
   const Fields fields(reply, "the worker's greeting");

@@ -11,7 +11,11 @@ syslab starts this by itself for `--mine me=flash.py:Flash`. Flash is one of
 
 on tensors of shape (batch * heads, sequence, head_dim). For the weighted sum: Flash.apply(x, w), or forward(x, w) -> y
 and backward(x, w, dy) -> (dx, dw). A plain class gets NumPy arrays, or torch tensors if its file imports torch and not
-NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise, and `device = "cuda"` moves the tensors.
+NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise. Under `-a device=cuda` torch tensors are on the
+GPU; a class attribute `device = "cuda"` puts them there always.
+
+A call is timed by the monotonic clock; on a GPU by two events on the current stream, behind work that keeps the GPU waiting
+until the call is launched, so that Python's part in launching does not count.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
@@ -110,15 +114,29 @@ class NumpyTensors:
     def write(self, view, value):
         view[...] = self.numpy.asarray(value).reshape(view.shape)
 
-    def synchronize(self):
-        pass
+    def timed(self, body):
+        return host_time(body)
+
+
+def host_time(body):
+    """What body() returns, and the nanoseconds it took."""
+    begin = time.monotonic_ns()
+    value = body()
+    return value, time.monotonic_ns() - begin
 
 
 class TorchTensors:
+    # Cycles for which the GPU waits while a call is launched: about a millisecond.
+    GATE_CYCLES = 2_000_000
+    # Work that goes on for longer than this, and than a fifth of the call, after the call's end runs on a stream of its own.
+    STRAGGLER_NS = 200_000
+
     def __init__(self, memory, device):
         import torch
 
         self.torch, self.memory, self.device = torch, memory, device
+        if device != "cpu" and not torch.cuda.is_available():
+            raise Unsupported(f"torch {torch.__version__} sees no GPU; run with -a device=cpu")
 
     def view(self, tensor, memory_bytes):
         dtype = getattr(self.torch, TORCH_NAMES[tensor["dtype"]])
@@ -131,9 +149,23 @@ class TorchTensors:
     def write(self, view, value):
         view.copy_(value.detach().reshape(view.shape))
 
-    def synchronize(self):
-        if self.device != "cpu":
-            self.torch.cuda.synchronize()
+    def timed(self, body):
+        if self.device == "cpu":
+            return host_time(body)
+        cuda = self.torch.cuda
+        begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
+        cuda.synchronize()
+        cuda._sleep(self.GATE_CYCLES)
+        begin.record()
+        value = body()
+        end.record()
+        end.synchronize()
+        _, late = host_time(cuda.synchronize)
+        elapsed = int(1e6 * begin.elapsed_time(end))
+        if late > max(self.STRAGGLER_NS, elapsed // 5):
+            raise RuntimeError(f"work went on for {1e-3 * late:.0f} us after the call had ended on the current stream, so its "
+                               "time is not known: queue it there, or let that stream wait for it")
+        return value, elapsed
 
 
 # --- operators: how a call's named tensors meet the user's functions --------------------------------------------------
@@ -289,14 +321,16 @@ def load_class(path, class_name):
 
 
 class Implementation:
-    def __init__(self, path, class_name, memory_fd):
+    def __init__(self, path, class_name, memory_fd, device):
         cls, module = load_class(path, class_name)
         torch = sys.modules.get("torch")
         imported = [value.__name__ for value in vars(module).values() if inspect.ismodule(value)]
         is_function = torch is not None and issubclass(cls, torch.autograd.Function)
         default = "torch" if is_function or ("torch" in imported and "numpy" not in imported) else "numpy"
         kind = "torch" if is_function else getattr(cls, "tensors", default)
-        self.device = getattr(cls, "device", "cpu")
+        self.device = getattr(cls, "device", device)
+        if kind == "numpy" and self.device != "cpu":
+            raise Unsupported(f"{class_name} computes on NumPy arrays, which are the CPU's; run it with -a device=cpu")
         self.tensors = (TorchTensors if kind == "torch" else NumpyTensors)(Memory(memory_fd), self.device)
         self.operators = AutogradFunction(cls) if is_function else PlainClass(cls)
 
@@ -313,11 +347,7 @@ class Implementation:
 
         def timed(body):
             nonlocal elapsed
-            self.tensors.synchronize()
-            begin = time.monotonic_ns()
-            value = body()
-            self.tensors.synchronize()
-            elapsed = time.monotonic_ns() - begin
+            value, elapsed = self.tensors.timed(body)
             return value
 
         values = function(inputs, message["options"], timed)
@@ -370,7 +400,7 @@ def main():
     while (message := pipe.read()) is not None and message["type"] != "bye":
         if message["type"] == "hello":
             try:
-                implementation = Implementation(path, class_name, message.get("memory_fd", -1))
+                implementation = Implementation(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"))
                 limit_memory(message.get("memory_limit_bytes", 0))
             except BaseException as error:  # a sys.exit() in the user's file, too
                 pipe.write(failed(error, path))

@@ -4,13 +4,15 @@
 
 The lines of a "```text printed" block must stand in what the block before it printed, "…" being anything.
 A block whose first line is `# file: NAME` is written to NAME first. "```sh exits=N" ends with that exit code instead of 0,
-"```sh exits=N,M" with one of these (a verdict that a busy machine may not reach).
+"```sh exits=N,M" with one of these (a verdict that a busy machine may not reach). "```sh gpu" is left out, saying so, where
+torch sees no GPU or there is no nvcc.
 Lines that build (ninja, meson) are left out: the build is there. SYSLAB_DOCS_CASES makes searches shorter than written.
 Exits 77 where python3 has no torch, which the pages use.
 """
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,8 +23,11 @@ if subprocess.run([python, "-c", "import torch"], capture_output=True).returncod
     print(f"SKIP: {python} cannot import torch")
     sys.exit(77)
 
-BLOCK = re.compile(r"^```(\w+)(?: exits=([\d,]+))?( printed)?\n(.*?)^```$", re.M | re.S)
-ran, said = 0, ""
+has_gpu = shutil.which("nvcc") is not None and "True" in subprocess.run(
+    [python, "-c", "import torch; print(torch.cuda.is_available())"], capture_output=True, text=True).stdout
+
+BLOCK = re.compile(r"^```(\w+)( gpu)?(?: exits=([\d,]+))?( printed)?\n(.*?)^```$", re.M | re.S)
+ran, left_out, said = 0, 0, ""
 with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
     folder = pathlib.Path(name)
     for entry in root.iterdir():
@@ -34,7 +39,7 @@ with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
     environment = {key: value for key, value in os.environ.items() if key not in ("SYSLAB_DB", "SYSLAB_LIBRARY")}
     environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "NO_COLOR": "1", "SYSLAB_PYTHON": python,
                     "PYTHONDONTWRITEBYTECODE": "1"}
-    for language, code, printed, text in BLOCK.findall(page.read_text(encoding="utf-8")):
+    for language, gpu, code, printed, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         head = text.splitlines()[0] if text else ""
         if head.startswith("# file: "):
             (folder / head[len("# file: "):]).write_text(text, encoding="utf-8")
@@ -45,6 +50,9 @@ with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
                     print(f"FAILED: the page says that this is printed: {line}")
                     sys.exit(1)
         if language != "sh":
+            continue
+        if gpu and not has_gpu:
+            left_out += 1
             continue
         lines = [line for line in text.splitlines() if not line.startswith(("ninja ", "meson "))]
         if "SYSLAB_DOCS_CASES" in os.environ:
@@ -59,5 +67,5 @@ with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
             print(f"FAILED: exit code {done.returncode}, the page says {code or 0}")
             sys.exit(1)
         ran += 1
-print(f"{ran} blocks of {page.name} run as written")
+print(f"{ran} blocks of {page.name} run as written" + (f", {left_out} left out: no GPU" if left_out else ""))
 sys.exit(0 if ran else 1)

@@ -7,10 +7,9 @@
 //
 //   resident   K, V (keys × D), loaded once; dK, dV in fp32 registers until the end
 //   a step     Q, dO (queries × D) and their statistics by cp.async into the stage that the step before left
-//   warps      `sharing` = 1 (D ≤ 64): a warp has its own 32 keys and works 32 queries at a time; with all of its dK
-//   and
-//              dV it meets others only when a stage arrives. dQ of a step is made during the next, so that this same
-//              barrier also says that dS is there: one barrier a step.
+//   warps      `sharing` = 1 (D ≤ 64): a warp has its own 32 keys (16 in narrow tiles) and works 32 queries at a time;
+//              with all of its dK and dV it meets others only when a stage arrives. dQ of a step is made during the
+//              next, so that this same barrier also says that dS is there: one barrier a step.
 //              `sharing` = 2 (D = 128): dK and dV of 32 keys × 128 would take 256 registers, so two warps have the
 //              same keys, each half of the queries for Sᵀ and dPᵀ and half of the columns for dK and dV; Pᵀ and dSᵀ
 //              pass between them through shared memory.
@@ -21,9 +20,9 @@
 //
 // Napkin maths, a block of 128 keys × 64 queries, D = 64, clocks of a multiprocessor at 2600 FLOP a clock (mma.sync on
 // Hopper; wgmma has 4096): products 2016; ldmatrix and dS at 128 bytes a clock 2200; exponentials 512, which other
-// warps' products hide. If the two first overlapped wholly: 520 TFLOP/s on 132 multiprocessors at 1.7 GHz; not at all:
-// 270. Seen: 330 to 340. D = 128: 4100 and 4600 clocks, one block of eight warps with two barriers a step: 320 to 330
-// seen.
+// warps' products hide. 132 multiprocessors at 1.7 GHz make 530 TFLOP/s if the two first overlap wholly, 280 if not at
+// all. Seen (H100): 330 to 340. D = 128: 4100 and 4600 clocks, one block of eight warps with two barriers a step; seen
+// 320 to 330. Tiles and their times stand in flash_mma_backward_plan.hpp.
 #pragma once
 
 #include "ops/attention/flash_mma_backward.cuh"

@@ -7,7 +7,7 @@
 // registers as fragments (`held`), so that shared memory is read for K and V alone.
 //
 // Napkin maths, a block of 128 queries × 64 keys, D = 64, clocks as in flash_mma_backward_keys.cuh: products 1210,
-// ldmatrix 770. With the keys kernel without dQ (1610 and 1540) 7 products are done where 5 count: at most 370 TFLOP/s,
+// ldmatrix 770. With the keys kernel without dQ (1610 and 1540) 7 products are done where 5 count: at most 420 TFLOP/s,
 // were nothing but products on the clock. Seen: 270.
 #pragma once
 

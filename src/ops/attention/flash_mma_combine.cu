@@ -2,8 +2,8 @@
 //   L = log Σ_s exp(L_s),  O = Σ_s exp(L_s − L)·O_s
 //
 // A row belongs to a few neighbouring threads, four columns each. Partial results were written a moment ago and lie in
-// L2: 8192 rows of 64 with 9 splits on average are 19 MB, about 6 µs. Every thread reads the L_s of its row by itself;
-// they are one float for four floats of each thread.
+// L2: 8192 rows of 64 with 9 splits on average are 19 MB, about 6 µs. Every thread reads the L_s of its row by itself,
+// one float beside the four of its columns.
 #include <cstdint>
 
 #include "device/overlap.cuh"
@@ -15,6 +15,8 @@ namespace syslab::attention::flash {
 namespace {
 
 constexpr int kThreads = 128;
+// Splits read at a time: their loads are under way together, and the time is the latency of a few rounds.
+constexpr int kTogether = 8;
 
 // `log2_lanes`: 2^that threads a row.
 template <typename T>
@@ -34,25 +36,45 @@ __global__ void __launch_bounds__(kThreads)
   const int splits = (sees + p.keys_of_split - 1) / p.keys_of_split;
   if (splits <= 1) return;
 
-  float most = -INFINITY;
-  for (int s = 0; s < splits; ++s) most = fmaxf(most, p.partial_lse[s * rows + all]);
-  const float base = most == -INFINITY ? 0.0F : most;  // no split saw a key
-  float sum = 0, x = 0, y = 0, z = 0, w = 0;
-  for (int s = 0; s < splits; ++s) {
-    const float weight = __expf(p.partial_lse[s * rows + all] - base);
-    sum += weight;
-    if (column >= p.head_dim) continue;
-    const float4 part = *reinterpret_cast<const float4*>(p.partial_out + (s * rows + all) * p.head_dim + column);
-    x = fmaf(weight, part.x, x);
-    y = fmaf(weight, part.y, y);
-    z = fmaf(weight, part.z, z);
-    w = fmaf(weight, part.w, w);
+  float most = -INFINITY, sum = 0, x = 0, y = 0, z = 0, w = 0;
+  for (int first = 0; first < splits; first += kTogether) {
+    float lse[kTogether];
+    float4 part[kTogether];
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const std::int64_t place = (first + i) * rows + all;
+      const bool there = first + i < splits;
+      lse[i] = there ? p.partial_lse[place] : -INFINITY;
+      part[i] = there && column < p.head_dim
+                    ? *reinterpret_cast<const float4*>(p.partial_out + place * p.head_dim + column)
+                    : float4{0, 0, 0, 0};
+    }
+    float top = most;
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) top = fmaxf(top, lse[i]);
+    if (top == -INFINITY) continue;  // none of these saw a key
+    const float before = __expf(most - top);
+    sum *= before;
+    x *= before;
+    y *= before;
+    z *= before;
+    w *= before;
+#pragma unroll
+    for (int i = 0; i < kTogether; ++i) {
+      const float weight = __expf(lse[i] - top);
+      sum += weight;
+      x = fmaf(weight, part[i].x, x);
+      y = fmaf(weight, part[i].y, y);
+      z = fmaf(weight, part[i].z, z);
+      w = fmaf(weight, part[i].w, w);
+    }
+    most = top;
   }
   const float inverse = sum == 0.0F ? 0.0F : 1.0F / sum;
   const int batch = head_index / p.heads_q, head = head_index % p.heads_q;
   if (column == 0) {
     p.lse[batch * p.lse_stride.batch + head * p.lse_stride.head + row * p.lse_stride.row] =
-        sum == 0.0F ? -INFINITY : base + logf(sum);
+        sum == 0.0F ? -INFINITY : most + logf(sum);
   }
   if (column >= p.head_dim) return;
   T* to = static_cast<T*>(p.out) + batch * p.out_stride.batch + head * p.out_stride.head + row * p.out_stride.row;

@@ -94,19 +94,24 @@ struct Tile {
 template <typename T, int Rows>
 __device__ void load_as(const Operand& from, std::int64_t offset, std::int64_t first_row, int first_column,
                         std::int64_t least_row, Tile<Rows, kDepth>& to) {
-  constexpr int kAtOnce = kThreads / kDepth, kCount = Rows / kAtOnce;
+  constexpr int kAcross = kThreads / kDepth, kInFlight = 4;
+  static_assert(Rows % (kAcross * kInFlight) == 0);
   const int row = static_cast<int>(threadIdx.x) / kDepth, column = static_cast<int>(threadIdx.x) % kDepth;
   const T* data =
       static_cast<const T*>(from.data) + offset + (first_row + row) * from.row_stride + first_column + column;
-  T values[kCount];  // all under way before the first is waited for
+  const bool in_columns = first_column + column < from.columns;
+#pragma unroll 1
+  for (int begin = 0; begin < Rows; begin += kAcross * kInFlight) {
+    T values[kInFlight];  // all under way before the first is waited for
 #pragma unroll
-  for (int n = 0; n < kCount; ++n) {
-    const std::int64_t at = first_row + row + kAtOnce * n;
-    const bool inside = at >= least_row && at < from.rows && first_column + column < from.columns;
-    values[n] = inside ? data[kAtOnce * n * from.row_stride] : T(0.0F);
+    for (int n = 0; n < kInFlight; ++n) {
+      const int at = begin + kAcross * n;
+      const bool inside = in_columns && first_row + row + at >= least_row && first_row + row + at < from.rows;
+      values[n] = inside ? data[at * from.row_stride] : T(0.0F);
+    }
+#pragma unroll
+    for (int n = 0; n < kInFlight; ++n) to.cell[row + begin + kAcross * n][column] = as_double(values[n]);
   }
-#pragma unroll
-  for (int n = 0; n < kCount; ++n) to.cell[row + kAtOnce * n][column] = as_double(values[n]);
 }
 
 // Zeros for rows below `least_row` and what lies beyond the tensor.

@@ -226,7 +226,7 @@ __device__ __forceinline__ void copy_linear_async(std::uint32_t to, const char* 
   }
 }
 
-// 2^x for a product of scales, kept where fp32 can hold it: 0·∞ would be no number.
-__device__ __forceinline__ float power_of_two(int x) { return ldexpf(1.0F, x < -126 ? -126 : x > 127 ? 127 : x); }
+// 2^x for a product of scales, never infinite: 0·∞ would be no number.
+__device__ __forceinline__ float power_of_two(int x) { return ldexpf(1.0F, x > 127 ? 127 : x); }
 
 }  // namespace syslab::attention::fp32

@@ -14,6 +14,7 @@ namespace {
 struct BackwardMemory {
   Planes q, k, v, dout;
   float* shift;
+  float* rest;
   float* delta;
   int* delta_scale;
   Split over_queries, over_keys;
@@ -28,6 +29,7 @@ struct BackwardMemory {
     v = carver.planes(all.rows_k, all.columns);
     dout = carver.planes(all.rows_q, all.columns);
     shift = carver.take<float>(all.rows_q);
+    rest = carver.take<float>(all.rows_q);
     delta = carver.take<float>(all.rows_q);
     delta_scale = carver.take<int>(all.rows_q / kTileRows);
     over_queries = cut_over_queries(problem, kGradientRows, 4);
@@ -78,13 +80,15 @@ void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace w
   statistics.shape = shape;
   statistics.out = rows_of<const float>(args.out), statistics.dout = rows_of<const float>(args.dout);
   statistics.lse = rows_of<const float>(args.lse);
-  statistics.shift = memory.shift, statistics.delta = memory.delta, statistics.delta_scale = memory.delta_scale;
+  statistics.shift = memory.shift, statistics.rest = memory.rest, statistics.delta = memory.delta,
+  statistics.delta_scale = memory.delta_scale;
   make_statistics(statistics, stream);
 
   BackwardParams params{};
   params.shape = shape;
   params.q = memory.q, params.k = memory.k, params.v = memory.v, params.dout = memory.dout;
-  params.shift = memory.shift, params.delta = memory.delta, params.delta_scale = memory.delta_scale;
+  params.shift = memory.shift, params.rest = memory.rest, params.delta = memory.delta,
+  params.delta_scale = memory.delta_scale;
   params.partial = memory.partial;
 
   params.first = rows_of<float>(args.dk), params.second = rows_of<float>(args.dv);

@@ -9,9 +9,16 @@
 // in shared memory otherwise. The other side comes in steps through one or two stages. The first kernel makes Sᵀ and
 // dPᵀ, so that Pᵀ and dSᵀ are in the registers that blocks of A have; nothing goes through shared memory.
 //
-// Ranges. P ≤ 1 is kept 2^15 times as large. |dP − δ| ≤ ‖dO_i‖‖V_j‖ + |δ_i| < 2^x with an x for each pair of tiles, so
-// dS·2^(15 − x) fits in fp16 whatever the gradients' size. Each step's products have fresh accumulators, which are
-// scaled into the gradient's in fp32.
+// Ranges. P ≤ 1 is kept 2^15 times as large: by 2^s before the exponential, s such that most exponents are near 0,
+// where their rounding is least, and by 2^(15 − s) after. |dP − δ| ≤ ‖dO_i‖‖V_j‖ + |δ_i| < 2^x with an x for each pair
+// of tiles, so dS·2^(15 − x) fits in fp16 whatever the gradients' size. Each step's products have fresh accumulators,
+// which are scaled into the gradient's in fp32.
+//
+//   columns   step   stages   shared memory   registers, spilled bytes (sm_90a): dK and dV; dQ
+//   16        64     2        17.5 KiB        201, 0    153, 0
+//   32        64     2        33.5 KiB        254, 0    196, 0
+//   64        32     2        32.8 KiB        255, 36   232, 0
+//   128       32     1        96.4 KiB        255, 48   255, 0
 //
 // Napkin maths (H100): 21 products of fp16 to the nominal five: at mma.sync's 620 TFLOP/s 148 of the fp32 problem. With
 // 16 rows a warp, shared memory is busy 83 % of that time where A is in registers, 103 % where it is not. Expected 65
@@ -34,7 +41,7 @@ struct BackwardTile {
   static constexpr int kRowBytes = 4 * kColumns;
   static constexpr int kOwned = 2 * kRows * kRowBytes;
   static constexpr int kStage = 2 * kStep * kRowBytes;
-  static constexpr int kStatistics = 2 * kStep * 4;
+  static constexpr int kStatistics = 3 * kStep * 4;
   static constexpr int kShared =
       (kResident ? (kOwned > kStages * kStage ? kOwned : kStages * kStage) : kOwned + kStages * kStage) +
       kStages * kStatistics;
@@ -156,13 +163,21 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
 
   const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
   const LaneOffsets<kColumns> offsets(lane);
-  const std::int64_t key_row = static_cast<std::int64_t>(head) * shape.padded_k + first_key;
-  const TileScale k_scale = params.k.scales[key_row / kTileRows], v_scale = params.v.scales[key_row / kTileRows];
+  const int key_row = head * shape.padded_k + first_key;
 
   // Where a step's queries are: in their head, and in the planes of all. The heads of a group follow one another.
-  const int last_query = queries.end * kTileRows;
   int query = (queries.begin + (per_head == 0 ? 0 : begin / kStepsOfTile % per_head)) * kTileRows;
   int plane_row = (first_head + (per_head == 0 ? 0 : begin / kStepsOfTile / per_head)) * shape.padded_q + query;
+  const auto advance = [&](int& at_query, int& at_row) {
+    at_query += kStep;
+    at_row += kStep;
+    if (at_query < shape.seq_q || at_query % kTileRows != 0) return;
+    // On to the next head of the group: rare, so what it takes is made anew.
+    const KeyBlock<Config::kRows> again(params, block_index_anew());
+    at_row += shape.padded_q - at_query;
+    at_query = queries_of(shape, again.tile * Config::kRows).begin * kTileRows;
+    at_row += at_query;
+  };
   const auto load_step = [&](int slot, int row) {
     const std::uint32_t stage = stages + slot * Config::kStage;
     const std::int64_t at = static_cast<std::int64_t>(row) * kRowBytes;
@@ -170,17 +185,19 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
     copy_linear_async<kStep * kRowBytes, kThreads>(stage + kStep * kRowBytes, params.dout.data + at);
     const std::uint32_t to = ptx::shared_address(statistics) + slot * Config::kStatistics;
     copy_linear_async<kStep * 4, kThreads>(to, reinterpret_cast<const char*>(params.shift + row));
-    copy_linear_async<kStep * 4, kThreads>(to + kStep * 4, reinterpret_cast<const char*>(params.delta + row));
+    copy_linear_async<kStep * 4, kThreads>(to + kStep * 4, reinterpret_cast<const char*>(params.rest + row));
+    copy_linear_async<kStep * 4, kThreads>(to + 2 * kStep * 4, reinterpret_cast<const char*>(params.delta + row));
   };
 
   Owned<Arithmetic, kColumns, Config::kResident> k, v;
   float dk[kColumns / 8][4] = {}, dv[kColumns / 8][4] = {};
-  const int warp_key = first_key + warp * 16;
+  const int last_key = first_key + warp * 16 + 15;  // of the warp
 
   if (begin < end) {
-    copy_linear_async<Config::kRows * kRowBytes, kThreads>(owned, params.k.data + key_row * kRowBytes);
-    copy_linear_async<Config::kRows * kRowBytes, kThreads>(owned + Config::kOwned / 2,
-                                                           params.v.data + key_row * kRowBytes);
+    copy_linear_async<Config::kRows * kRowBytes, kThreads>(
+        owned, params.k.data + static_cast<std::int64_t>(key_row) * kRowBytes);
+    copy_linear_async<Config::kRows * kRowBytes, kThreads>(
+        owned + Config::kOwned / 2, params.v.data + static_cast<std::int64_t>(key_row) * kRowBytes);
     if constexpr (Config::kResident) {
       // The owned tiles pass through the stages on their way to the registers.
       ptx::commit_copies();
@@ -193,22 +210,23 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
     load_step(0, plane_row);
   }
   ptx::commit_copies();
-  for (int step = begin; step < end; ++step) {
+  int slot = 0;
+  for (int left = end - begin; left > 0; --left) {
     ptx::wait_copies<0>();
     __syncthreads();
-    int next_query = query + kStep, next_row = plane_row + kStep;
-    if (next_query == last_query) {
-      next_query = queries.begin * kTileRows;
-      next_row += shape.padded_q - per_head * kTileRows;
-    }
-    const int slot = (step - begin) % Config::kStages;
     if constexpr (Config::kStages == 2) {
-      if (step + 1 < end) load_step(1 - slot, next_row);
+      if (left > 1) {
+        int next_query = query, next_row = plane_row;
+        advance(next_query, next_row);
+        load_step(1 - slot, next_row);
+      }
       ptx::commit_copies();
     }
     const std::uint32_t q_tile = stages + slot * Config::kStage, dout_tile = q_tile + kStep * kRowBytes;
     const float* const shift = reinterpret_cast<const float*>(statistics + slot * Config::kStatistics);
-    const float* const delta = shift + kStep;
+    const float *const rest = shift + kStep, *const delta = rest + kStep;
+    const int own = static_cast<int>(key_row / kTileRows);
+    const TileScale k_scale = params.k.scales[own], v_scale = params.v.scales[own];
     const TileScale dout_scale = params.dout.scales[plane_row / kTileRows];
     const int q_exponent = params.q.scales[plane_row / kTileRows].exponent;
     const int x = gradient_exponent(dout_scale.norm, v_scale.norm, params.delta_scale[plane_row / kTileRows]);
@@ -217,7 +235,6 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
     const float delta_factor = power_of_two(-x);
 
     float p[2 * kQueries][4];
-    BlockA p_block[kQueries], ds_block[kQueries];
 #pragma unroll
     for (int n = 0; n < kQueries; n += kMany) {
       float sums[1][2 * kMany][4] = {};
@@ -225,26 +242,38 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
 #pragma unroll
       for (int i = 0; i < kMany * 8; ++i) p[2 * n + i / 4][i % 4] = sums[0][i / 4][i % 4];
     }
-    const bool masked = shape.limit(query) < warp_key + 16 && shape.causal;
+    // Query 8n + c sees key j when j ≤ query + offset: `ahead` of the warp's last key no mask is needed.
+    const bool masked = shape.causal && query + shape.offset < last_key;
 #pragma unroll
     for (int n = 0; n < 2 * kQueries; ++n) {
-      const float2 shifts = *reinterpret_cast<const float2*>(shift + 8 * n + 2 * (lane % 4));
+      const int at = 8 * n + 2 * (lane % 4);
+      const float2 shifts = *reinterpret_cast<const float2*>(shift + at);
+      const float2 rests = *reinterpret_cast<const float2*>(rest + at);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        p[n][i] = ptx::exp2_approx(fmaf(p[n][i], factor, i % 2 == 0 ? shifts.x : shifts.y));
+        const float weight = ptx::exp2_approx(fmaf(p[n][i], factor, i % 2 == 0 ? shifts.x : shifts.y));
+        p[n][i] = weight * (i % 2 == 0 ? rests.x : rests.y);
       }
     }
     if (masked) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        // Query 8n + c sees key j when j ≤ query + offset.
-        const int behind = warp_key + lane / 4 + i / 2 * 8 - (query + 2 * (lane % 4) + i % 2) - shape.offset;
+        const int thread = thread_index_anew();
+        const int key = last_key - 15 + thread % 32 / 4 + i / 2 * 8;
+        const int behind = key - shape.offset - (query + thread % 4 * 2 + i % 2);
 #pragma unroll
         for (int n = 0; n < 2 * kQueries; ++n) {
           if (behind > 8 * n) p[n][i] = 0;
         }
       }
     }
+    {
+      BlockA p_block[kQueries];
+#pragma unroll
+      for (int n = 0; n < kQueries; ++n) Arithmetic::to_a(p_block[n], p[2 * n], p[2 * n + 1]);
+      accumulate<Arithmetic, kColumns>(dv, p_block, dout_tile, offsets, power_of_two(dout_scale.exponent - 2 * kTop));
+    }
+    BlockA ds_block[kQueries];
 #pragma unroll
     for (int n = 0; n < kQueries; n += kMany) {
       float sums[1][2 * kMany][4] = {};
@@ -261,21 +290,20 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
             ds[j][i] = p[2 * (n + m) + j][i] * fmaf(sums[0][2 * m + j][i], dp_factor, scaled[i % 2]);
           }
         }
-        Arithmetic::to_a(p_block[n + m], p[2 * (n + m)], p[2 * (n + m) + 1]);
         Arithmetic::to_a(ds_block[n + m], ds[0], ds[1]);
       }
     }
-    accumulate<Arithmetic, kColumns>(dv, p_block, dout_tile, offsets, power_of_two(dout_scale.exponent - 2 * kTop));
     accumulate<Arithmetic, kColumns>(dk, ds_block, q_tile, offsets,
                                      shape.scale * power_of_two(q_exponent + x - 2 * kTop));
 
+    advance(query, plane_row);
     if constexpr (Config::kStages == 1) {
       __syncthreads();
-      if (step + 1 < end) load_step(0, next_row);
+      if (left > 1) load_step(0, plane_row);
       ptx::commit_copies();
+    } else {
+      slot ^= 1;
     }
-    query = next_query;
-    plane_row = next_row;
   }
 
   const KeyBlock<Config::kRows> done(params, block_index_anew());
@@ -331,10 +359,11 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
   const TileScale dout_scale = params.dout.scales[q_row / kTileRows];
   const int delta_scale = params.delta_scale[q_row / kTileRows];
   const int warp_row = first_row + warp * 16;
-  float shift[2], delta[2];
+  float shift[2], rest[2], delta[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     shift[h] = params.shift[q_row + warp * 16 + lane / 4 + 8 * h];
+    rest[h] = params.rest[q_row + warp * 16 + lane / 4 + 8 * h];
     delta[h] = params.delta[q_row + warp * 16 + lane / 4 + 8 * h];
   }
 
@@ -390,7 +419,7 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
 #pragma unroll
       for (int i = 0; i < kMany * 8; ++i) {
         const int h = i % 4 / 2;
-        p[2 * n + i / 4][i % 4] = ptx::exp2_approx(fmaf(sums[0][i / 4][i % 4], factor, shift[h]));
+        p[2 * n + i / 4][i % 4] = rest[h] * ptx::exp2_approx(fmaf(sums[0][i / 4][i % 4], factor, shift[h]));
       }
     }
     if (first_key + kStep > seen_by_all) {

@@ -2,17 +2,26 @@
 //
 // A block of four warps owns 64·kDown query rows, a warp 16·kDown of them: S and P never leave its registers. Q's
 // blocks of A are loaded into registers once. K and V come in steps of kStep keys through two stages of shared memory:
-// while one is computed with, cp.async fills the other; one barrier a step. kDown = 2 halves what a warp reads from
-// shared memory for each product; with it D = 64 has 64 registers of Q, 64 of O and kStep of P.
+// while one is computed with, cp.async fills the other; one barrier a step.
 //
-// The softmax is in base 2 with scale·log2(e)·2^(scales of the two tiles) in one FFMA a score; P is made 2^15 times as
-// large, so that its low halves are seldom subnormal, and so is the row sum, which divides it out again. The product
-// P·V of each step has accumulators of its own, which are added to O in fp32: O = α·O + 2^s·(P·V).
+//   columns   rows of a block   keys a step   shared memory   registers (sm_90a, no spills)
+//   16        128               64            24 KiB          220
+//   32        128               64            48 KiB          255
+//   64        64                64            80 KiB          255
+//   128       64                16            64 KiB          255
 //
-// Napkin maths (H100, D = 64): mma.sync gives some 620 TFLOP/s, three products to one leave 205 of the fp32 problem.
-// A warp reads 2·kStep·256 bytes for 32·kStep·64·2·3 multiply-adds: 40 % of shared memory's time. About 12 other
-// instructions a score against 1.5·6.5 clocks of the tensor core: they hide behind the other warp's products.
-// Expected 110 to 130.
+// With kDown = 2 a warp reads half as much from shared memory for each product, and the small products can go first
+// (Half3::multiply); at 64 columns that is 4 % faster at full occupancy, but ptxas spills, so it is not shipped.
+//
+// The softmax is in base 2 with scale·log2(e)·2^(scales of the two tiles) in one FFMA a score. P is then made 2^15
+// times as large, so that its low halves are seldom subnormal. (Adding 15 to the exponent before would cost nothing,
+// but its sum would be rounded at 8 to 15 rather than near 0: that was half of the whole error.) The product P·V of
+// each step has accumulators of its own, which are added to O in fp32: O = α·O + 2^s·(P·V).
+//
+// Napkin maths (H100, D = 64): mma.sync gives some 620 TFLOP/s, three products to one leave 205 of the fp32 problem. A
+// warp of 16 rows reads 2·kStep·256 bytes for 16·kStep·64·2·3 multiply-adds: shared memory is busy 83 % of that time.
+// About 11 other instructions a score hide behind another warp's products. Expected 110 to 130; measured 107 (16 heads,
+// S = 8192, all keys), 88 (one head, S = 16,384, causal).
 #pragma once
 
 #include "ops/attention/flash_fp32_arithmetic.cuh"
@@ -181,7 +190,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
     const int exponent = q_exponent + params.k.scales[tile_of_step].exponent - 2 * kTop;
     float factor = shape.scale_log2 * power_of_two(exponent);
     factor = fminf(fmaxf(factor, 0x1p-126F), 0x1p127F);
-    const float v_factor = power_of_two(params.v.scales[tile_of_step].exponent - kTop);
+    const float v_factor = power_of_two(params.v.scales[tile_of_step].exponent - 2 * kTop);
 
     BlockA p[kDown][kKeys];
     float alpha[kDown][2];
@@ -197,14 +206,14 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
         const float base = next == -INFINITY ? 0.0F : next;
         alpha[m][h] = ptx::exp2_approx(row_max[m][h] - base);
         row_max[m][h] = next;
-        const float shift = kTop - base;
         float sum = 0;
 #pragma unroll
         for (int n = 0; n < 2 * kKeys; ++n) {
 #pragma unroll
           for (int i = 2 * h; i < 2 * h + 2; ++i) {
-            s[m][n][i] = ptx::exp2_approx(fmaf(s[m][n][i], factor, shift));
-            sum += s[m][n][i];
+            const float weight = ptx::exp2_approx(fmaf(s[m][n][i], factor, -base));
+            sum += weight;
+            s[m][n][i] = weight * kTopFactor;
           }
         }
         row_sum[m][h] = fmaf(row_sum[m][h], alpha[m][h], sum);
@@ -248,7 +257,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
       const int row = first_done + 16 * m + 8 * h;
       const float sum = quad_sum(row_sum[m][h]);
       const float inverse = sum == 0 ? 0.0F : 1.0F / sum;
-      const float lse2 = sum == 0 ? -INFINITY : row_max[m][h] + (log2f(sum) - kTop);
+      const float lse2 = sum == 0 ? -INFINITY : row_max[m][h] + log2f(sum);
       if (row >= shape.seq_q) continue;
       float* const to = whole ? params.out.at(batch, head_q, row) : params.partial + (partial_row + row) * kColumns;
       const int width = whole ? shape.head_dim : kColumns;

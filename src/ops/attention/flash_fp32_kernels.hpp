@@ -22,7 +22,8 @@ namespace syslab::attention::fp32 {
 inline constexpr int kTileRows = 64;     // rows that share a scale
 inline constexpr int kRowPadding = 128;  // planes end at a multiple of this: the most rows a block owns
 inline constexpr int kTop = 15;          // planes and probabilities are scaled to at most 2^kTop
-inline constexpr int kThreads = 128;     // of the main kernels
+inline constexpr float kTopFactor = 0x1p15F;
+inline constexpr int kThreads = 128;  // of the main kernels
 inline constexpr int kWarps = kThreads / 32;
 
 // Of one tile: |x| < 2^exponent, and the Euclidean norm of each row < 2^norm. Its plane holds x·2^(kTop − exponent).
@@ -98,8 +99,9 @@ struct ForwardParams {
 struct BackwardParams {
   Shape shape;
   Planes q, k, v, dout;
-  const float* shift;         // (head, padded_q): kTop − L·log2(e); −∞ where a row sees nothing
-  const float* delta;         // (head, padded_q): Σ dO·O
+  const float* shift;  // (head, padded_q): s − L·log2(e), s of 0 … kTop by row; −∞ where a row sees nothing
+  const float* rest;   // (head, padded_q): 2^(kTop − s)
+  const float* delta;  // (head, padded_q): Σ dO·O
   const int* delta_scale;     // (head, padded_q / kTileRows): |delta| < 2^x
   Rows<float> first, second;  // dK, dV; or dQ
   bool pairs_first, pairs_second;
@@ -142,11 +144,12 @@ constexpr int plane_vector(int columns) { return columns == 128 ? 4 : 2; }
 template <class Arithmetic>
 void make_planes(const PlaneJobs& jobs, int columns, std::int64_t blocks, device::Stream stream);
 
-// Of each row kTop − L·log2(e) and Σ_d dO·O, and of each tile the exponent of the largest of these.
+// Of each row s − L·log2(e), 2^(kTop − s) and Σ_d dO·O, and of each tile the exponent of the largest of the last.
 struct StatisticsParams {
   Shape shape;
   Rows<const float> out, dout, lse;
   float* shift;
+  float* rest;
   float* delta;
   int* delta_scale;
 };

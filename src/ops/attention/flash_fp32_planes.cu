@@ -10,10 +10,11 @@ namespace {
 
 constexpr int kPlaneThreads = 256;
 
-// Smallest e ≥ −110 with x < 2^e. The floor keeps 2^(kTop − e) finite; what is smaller than 2⁻¹¹⁰ may underflow.
+// Smallest e ≥ −95 with x < 2^e. The floor keeps 2^(kTop − e) finite and 2^(e − 2·kTop) normal, and costs nothing: even
+// below it the smallest step of a plane is 2⁻¹³⁴.
 __device__ __forceinline__ int exponent_above(float x) {
   const int e = static_cast<int>(__float_as_uint(x) >> 23) - 126;
-  return e < -110 ? -110 : e;
+  return e < -95 ? -95 : e;
 }
 
 __device__ __forceinline__ float block_max(float x, float* shared) {
@@ -122,7 +123,7 @@ __global__ __launch_bounds__(kPlaneThreads) void statistics_kernel(const Statist
   float most = 0;
   for (int i = warp; i < kTileRows; i += kPlaneThreads / 32) {
     const int row = tile * kTileRows + i;
-    float shift = -INFINITY, sum = 0;
+    float shift = -INFINITY, sum = 0, top = 0;
     if (row < shape.seq_q) {
       const float lse = *params.lse.at(batch, head_q, row);
       if (lse != -INFINITY) {
@@ -131,13 +132,16 @@ __global__ __launch_bounds__(kPlaneThreads) void statistics_kernel(const Statist
         for (int d = lane; d < shape.head_dim; d += 32) sum = fmaf(out[d], dout[d], sum);
 #pragma unroll
         for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(~0U, sum, step);
-        // log2(e) as two floats: rounding the product would err by 2⁻²⁴·|L|, and the difference is often small.
-        shift = fmaf(-lse, 1.925963033500e-8F, fmaf(-lse, 1.44269502162933F, static_cast<float>(kTop)));
+        // Exponents of a row that sees n keys are around −L·log2(e) ≈ −log2(n).
+        top = fminf(fmaxf(rintf(lse * 1.44269504F), 0.0F), static_cast<float>(kTop));
+        // log2(e) as two floats: rounding the product would err by 2⁻²⁴·|L|, and the difference is small.
+        shift = fmaf(-lse, 1.925963033500e-8F, fmaf(-lse, 1.44269502162933F, top));
       }
     }
     if (lane == 0) {
       const std::int64_t at = static_cast<std::int64_t>(head) * shape.padded_q + row;
       params.shift[at] = shift;
+      params.rest[at] = exp2f(kTop - top);
       params.delta[at] = sum;
     }
     if (isfinite(sum)) most = fmaxf(most, fabsf(sum));

@@ -33,8 +33,9 @@ void require_device(const CaseRequest& request, device::Kind kind) {
 
 }  // namespace
 
-Bench::Bench(const CaseRequest& request, const OperatorCase& operator_case) {
-  require_device(request, operator_case.device);
+Bench::Bench(const CaseRequest& request, const OperatorCase& operator_case) : computes_on_(request.device) {
+  // An implementation in another process computes where it was told to; its tensors travel in host memory.
+  if (!operator_case.self_time) require_device(request, operator_case.device);
   if (operator_case.device == device::Kind::cpu) {
     device_ = measure::make_host_device();
     return;
@@ -48,7 +49,7 @@ Bench::Bench(const CaseRequest& request, const OperatorCase& operator_case) {
 
 Json Bench::facts() const {
   if (stream().kind == device::Kind::cpu) {
-    return {{"device", "cpu"}, {"threads", device::thread_count()}, {"blas", device::blas_name()}};
+    return {{"device", computes_on_}, {"threads", device::thread_count()}, {"blas", device::blas_name()}};
   }
   const device::DeviceProperties gpu = device::properties(kGpu);
   const device::GpuProbe probe = device::probe_gpus();

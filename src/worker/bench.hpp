@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "core/json.hpp"
 #include "device/device.hpp"
@@ -23,7 +24,8 @@ class Bench {
 
  private:
   std::unique_ptr<measure::Device> device_;
-  device::Stream stream_;  // the device's own
+  device::Stream stream_;    // the device's own
+  std::string computes_on_;  // "cpu", "cuda": the case's device, which is not its tensors' for another process
 };
 
 }  // namespace syslab::worker

@@ -9,16 +9,17 @@
 // in shared memory otherwise. The other side comes in steps through one or two stages. The first kernel makes Sᵀ and
 // dPᵀ, so that Pᵀ and dSᵀ are in the registers that blocks of A have; nothing goes through shared memory.
 //
-// Ranges. P ≤ 1 is kept 2^15 times as large: by 2^s before the exponential, s such that most exponents are near 0,
-// where their rounding is least, and by 2^(15 − s) after. |dP − δ| ≤ ‖dO_i‖‖V_j‖ + |δ_i| < 2^x with an x for each pair
-// of tiles, so dS·2^(15 − x) fits in fp16 whatever the gradients' size. Each step's products have fresh accumulators,
-// which are scaled into the gradient's in fp32.
+// Ranges. P = exp2(score + s − L·log2(e))·2^(15 − s) is 2^15 times as large as it is, s such that most exponents are
+// near 0, where their rounding is least. |dP − δ| ≤ ‖dO_i‖‖V_j‖ + |δ_i| < 2^x with an x for each pair of tiles, so
+// dS·2^(15 − x) stays below 2^15 whatever the gradients' size. Before a product each row of Pᵀ, dSᵀ or dS is brought to
+// 2^15 by its own largest value: the gradient of a key that no query minds is tiny, but has all its digits. Each step's
+// products have fresh accumulators, which are scaled into the gradient's in fp32.
 //
 //   columns   step   stages   shared memory   registers, spilled bytes (sm_90a): dK and dV; dQ
-//   16        64     2        17.5 KiB        201, 0    153, 0
-//   32        64     2        33.5 KiB        254, 0    196, 0
-//   64        32     2        32.8 KiB        255, 36   232, 0
-//   128       32     1        96.4 KiB        255, 48   255, 0
+//   16        64     2        17.5 KiB        229, 0    149, 0
+//   32        64     2        33.5 KiB        254, 0    205, 0
+//   64        32     2        32.8 KiB        255, 8    233, 0
+//   128       32     1        96.4 KiB        255, 36   255, 0
 //
 // Napkin maths (H100): 21 products of fp16 to the nominal five: at mma.sync's 620 TFLOP/s 148 of the fp32 problem. With
 // 16 rows a warp, shared memory is busy 83 % of that time where A is in registers, 103 % where it is not. Expected 65
@@ -85,10 +86,40 @@ class Owned {
   int warp_ = 0;
 };
 
-// gradient += factor · (left · rows of `right`), step by step of 16 columns.
+// Brings the largest of each of a thread's two rows of 8·kTiles columns to [2¹⁴, 2¹⁵), so that a row keeps its digits
+// in halves however small it is (a key that no query minds still has a gradient), and makes blocks of A of them. The
+// powers of two that undo it come back in `undo`.
+template <class Arithmetic, int kTiles>
+__device__ __forceinline__ void to_scaled_blocks(BlockA (&blocks)[kTiles / 2], float (&values)[kTiles][4],
+                                                 float (&undo)[2]) {
+  if constexpr (Arithmetic::kScaled) {
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      float most = 0;
+#pragma unroll
+      for (int n = 0; n < kTiles; ++n) most = fmaxf(most, fmaxf(fabsf(values[n][2 * h]), fabsf(values[n][2 * h + 1])));
+      // Biased exponent of the largest, where its power of two and the inverse's are normal.
+      const int exponent = min(max(static_cast<int>(__float_as_uint(quad_max(most)) >> 23), 15), 240);
+      const float scale = __uint_as_float(static_cast<unsigned>(254 - exponent + kTop - 1) << 23);
+      undo[h] = __uint_as_float(static_cast<unsigned>(exponent - kTop + 1) << 23);
+#pragma unroll
+      for (int n = 0; n < kTiles; ++n) {
+        values[n][2 * h] *= scale;
+        values[n][2 * h + 1] *= scale;
+      }
+    }
+  } else {
+    undo[0] = undo[1] = 1;
+  }
+#pragma unroll
+  for (int n = 0; n < kTiles / 2; ++n) Arithmetic::to_a(blocks[n], values[2 * n], values[2 * n + 1]);
+}
+
+// gradient += factor · (left · rows of `right`), step by step of 16 columns; a factor for each of a thread's two rows.
 template <class Arithmetic, int kColumns, int kMany>
 __device__ __forceinline__ void accumulate(float (&gradient)[kColumns / 8][4], const BlockA (&left)[kMany],
-                                           std::uint32_t right, const LaneOffsets<kColumns>& offsets, float factor) {
+                                           std::uint32_t right, const LaneOffsets<kColumns>& offsets,
+                                           const float (&factor)[2]) {
 #pragma unroll
   for (int d = 0; d < kColumns / 16; ++d) {
     float sums[1][2][4] = {};
@@ -100,7 +131,7 @@ __device__ __forceinline__ void accumulate(float (&gradient)[kColumns / 8][4], c
 #pragma unroll
     for (int i = 0; i < 8; ++i) {
       float& sum = gradient[2 * d + i / 4][i % 4];
-      sum = fmaf(sums[0][i / 4][i % 4], factor, sum);
+      sum = fmaf(sums[0][i / 4][i % 4], factor[i % 4 / 2], sum);
     }
   }
 }
@@ -267,34 +298,30 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
         }
       }
     }
-    {
-      BlockA p_block[kQueries];
-#pragma unroll
-      for (int n = 0; n < kQueries; ++n) Arithmetic::to_a(p_block[n], p[2 * n], p[2 * n + 1]);
-      accumulate<Arithmetic, kColumns>(dv, p_block, dout_tile, offsets, power_of_two(dout_scale.exponent - 2 * kTop));
-    }
-    BlockA ds_block[kQueries];
+    // dS first, from P as it is; both are then scaled row by row.
+    float ds[2 * kQueries][4];
 #pragma unroll
     for (int n = 0; n < kQueries; n += kMany) {
       float sums[1][2 * kMany][4] = {};
       v.template multiply<kMany>(sums, dout_tile, offsets, n);
 #pragma unroll
-      for (int m = 0; m < kMany; ++m) {
-        float ds[2][4];
+      for (int m = 0; m < 2 * kMany; ++m) {
+        const float2 deltas = *reinterpret_cast<const float2*>(delta + 16 * n + 8 * m + 2 * (lane % 4));
+        const float scaled[2] = {deltas.x * -delta_factor, deltas.y * -delta_factor};
 #pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const float2 deltas = *reinterpret_cast<const float2*>(delta + 16 * (n + m) + 8 * j + 2 * (lane % 4));
-          const float scaled[2] = {deltas.x * -delta_factor, deltas.y * -delta_factor};
-#pragma unroll
-          for (int i = 0; i < 4; ++i) {
-            ds[j][i] = p[2 * (n + m) + j][i] * fmaf(sums[0][2 * m + j][i], dp_factor, scaled[i % 2]);
-          }
+        for (int i = 0; i < 4; ++i) {
+          ds[2 * n + m][i] = p[2 * n + m][i] * fmaf(sums[0][m][i], dp_factor, scaled[i % 2]);
         }
-        Arithmetic::to_a(ds_block[n + m], ds[0], ds[1]);
       }
     }
-    accumulate<Arithmetic, kColumns>(dk, ds_block, q_tile, offsets,
-                                     shape.scale * power_of_two(q_exponent + x - 2 * kTop));
+    BlockA left_block[kQueries];
+    float undo[2];
+    to_scaled_blocks<Arithmetic>(left_block, p, undo);
+    const float dv_factor = power_of_two(dout_scale.exponent - 2 * kTop);
+    accumulate<Arithmetic, kColumns>(dv, left_block, dout_tile, offsets, {undo[0] * dv_factor, undo[1] * dv_factor});
+    to_scaled_blocks<Arithmetic>(left_block, ds, undo);
+    const float dk_factor = shape.scale * power_of_two(q_exponent + x - 2 * kTop);
+    accumulate<Arithmetic, kColumns>(dk, left_block, q_tile, offsets, {undo[0] * dk_factor, undo[1] * dk_factor});
 
     advance(query, plane_row);
     if constexpr (Config::kStages == 1) {
@@ -432,24 +459,22 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
         }
       }
     }
-    BlockA ds_block[kKeys];
+    float ds[2 * kKeys][4];
 #pragma unroll
     for (int n = 0; n < kKeys; n += kMany) {
       float sums[1][2 * kMany][4] = {};
       dout.template multiply<kMany>(sums, v_tile, offsets, n);
 #pragma unroll
-      for (int m = 0; m < kMany; ++m) {
-        float ds[2][4];
-#pragma unroll
-        for (int i = 0; i < 8; ++i) {
-          ds[i / 4][i % 4] =
-              p[2 * (n + m) + i / 4][i % 4] * fmaf(sums[0][2 * m + i / 4][i % 4], dp_factor, scaled_delta[i % 4 / 2]);
-        }
-        Arithmetic::to_a(ds_block[n + m], ds[0], ds[1]);
+      for (int i = 0; i < 8 * kMany; ++i) {
+        ds[2 * n + i / 4][i % 4] =
+            p[2 * n + i / 4][i % 4] * fmaf(sums[0][i / 4][i % 4], dp_factor, scaled_delta[i % 4 / 2]);
       }
     }
-    accumulate<Arithmetic, kColumns>(dq, ds_block, k_tile, offsets,
-                                     shape.signed_scale * power_of_two(k_exponent + x - 2 * kTop));
+    BlockA ds_block[kKeys];
+    float undo[2];
+    to_scaled_blocks<Arithmetic>(ds_block, ds, undo);
+    const float dq_factor = shape.signed_scale * power_of_two(k_exponent + x - 2 * kTop);
+    accumulate<Arithmetic, kColumns>(dq, ds_block, k_tile, offsets, {undo[0] * dq_factor, undo[1] * dq_factor});
 
     if constexpr (Config::kStages == 1) {
       __syncthreads();

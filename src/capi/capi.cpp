@@ -10,6 +10,7 @@
 #include "capi/syslab.h"
 #include "core/build_info.hpp"
 #include "device/buffer.hpp"
+#include "device/gpu_probe.hpp"
 #include "device/launch.hpp"
 #include "device/properties.hpp"
 #include "device/stream.hpp"
@@ -100,12 +101,17 @@ class Site {
   static device::Place reachable(device::Place place) {
     if (place.kind == device::Kind::cpu) return place;
     if (!device::built_with_cuda()) {
-      throw Error(ErrorKind::usage,
+      throw Error(ErrorKind::device,
                   fmt::format("the tensors lie on {} and this libsyslab was built without CUDA; build "
                               "it with -Dcuda=enabled, or pass copies in host memory",
                               to_string(place)));
     }
-    if (const int count = device::gpu_count(); place.index < 0 || place.index >= count) {
+    const int count = device::gpu_count();
+    if (count == 0) {
+      throw Error(ErrorKind::device, fmt::format("the tensors lie on {} and this process can use no GPU: {}",
+                                                 to_string(place), device::probe_gpus().why_none));
+    }
+    if (place.index < 0 || place.index >= count) {
       throw Error(ErrorKind::usage,
                   fmt::format("the tensors lie on {}; this process can use {} (CUDA_VISIBLE_DEVICES may hide others)",
                               to_string(place), count == 1 ? "one GPU" : fmt::format("{} GPUs", count)));

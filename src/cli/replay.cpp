@@ -34,7 +34,8 @@ plan::Plan plan_of(const Context& context, const store::StoredCheck& check) {
   planned.experiment = &context.registry.find(check.experiment);
   planned.params = check.params;
   planned.implementation = check.implementation;
-  planned.device = device_of(*planned.experiment, planned.implementation);
+  const Conditions conditions = conditions_from_json(check.protocol_json);
+  planned.device = device_of(*planned.experiment, planned.implementation, conditions.mine_device);
   planned.seed = parse_seed(check.seed);
   planned.case_uid = case_uid(planned.experiment->id, planned.experiment->version, planned.params);
   if (is_law(*planned.experiment, check.law)) {

@@ -36,7 +36,7 @@ class OverlappedKernel {
     config.stream = cuda_stream(stream);
     config.attrs = &overlap;
     config.numAttrs = prepared() == kOverlaps ? 1 : 0;
-    check(cudaLaunchKernelEx(&config, kernel_, parameters...), name_, "cudaLaunchKernelEx");
+    check(cudaLaunchKernelEx(&config, kernel_, parameters...), std::string("launch ") + name_, "cudaLaunchKernelEx");
     check_launch(name_);
   }
 

@@ -143,8 +143,6 @@ int stream_device(void* stream) {
   if (const std::optional<int> own = own_streams().find(stream)) return *own;
   // Somebody else's. Who captures it has its GPU current, else nothing could be launched.
   if (stream_capturing(stream)) return current();
-  // Asking would spoil a graph that the stream is being recorded into; who records has made its GPU current.
-  if (stream_capturing(stream)) return current();
   int index = 0;
 #if CUDART_VERSION >= 12080
   check(cudaStreamGetDevice(as_stream(stream), &index), "ask which GPU a stream is of", "cudaStreamGetDevice");

@@ -65,7 +65,7 @@ void CudaDevice::measure_empty_windows() {
     std::sort(times.begin(), times.end());
     empty_window_ = times[times.size() / 2] * 3 / 2;
   }
-  blocks_past_gate_ = blocks_with_stragglers_ = 0;
+  blocks_past_gate_ = blocks_with_stragglers_ = empty_blocks_ = 0;
 }
 
 CudaDevice::~CudaDevice() = default;

@@ -220,10 +220,9 @@ void keep_devices(const Experiment& experiment, const Selection& selection, bool
                 [&](const Chosen& it) { return !contains(devices, it.device) && !contains(spelled_out, it.name); });
 }
 
-// Somebody's own runs on the CPU unless its file or the selection says otherwise: a kernel for the host must not be
-// given memory of a GPU.
-std::string device_of(const MineSpec& mine, const Selection& selection) {
-  if (!mine.device.empty()) return mine.device;
+// Somebody's own runs on the CPU unless the selection says otherwise: a kernel for the host must not be given memory of
+// a GPU.
+std::string device_of_mine(const Selection& selection) {
   const std::vector<std::string> devices = asked_devices(selection);
   return std::string(contains(devices, kCuda) && !contains(devices, kCpu) ? kCuda : kCpu);
 }
@@ -291,7 +290,7 @@ std::vector<Chosen> implementations(const Experiment& experiment, const Selectio
   }
   if (joined) {
     for (const MineSpec& mine : selection.mine) {
-      if (!asked || matches_any(patterns, mine.name)) chosen.push_back({mine.name, device_of(mine, selection)});
+      if (!asked || matches_any(patterns, mine.name)) chosen.push_back({mine.name, device_of_mine(selection)});
     }
   }
   return chosen;

@@ -19,7 +19,6 @@ struct MineSpec {
   std::string path;          // absolute; "kernel.so" or "flash.py"
   std::string python_class;  // after the colon; empty for a library
   std::string digest;        // SHA-256 of the file
-  std::string device;        // "cpu", "cuda" where the file says; empty: as the selection says, else the CPU
   bool is_python() const { return !python_class.empty(); }
 };
 // Error(usage) when the text is not NAME=…, the file is missing, or a .py has no ":Class".

@@ -127,9 +127,10 @@ std::optional<StoredCheck> Store::find_check(const std::string& uid_or_part) con
   if (!uid) return std::nullopt;
   Statement found(db, R"(
 SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.reproduce, k.counterexample, k.message,
-       c.params, p.mine_path, i.digest
+       c.params, p.mine_path, i.digest, r.protocol
   FROM check_result k
   JOIN attempt a        ON a.id = k.attempt_id
+  JOIN run r            ON r.id = a.run_id
   JOIN plan_case p      ON p.run_id = a.run_id AND p.seq = a.plan_seq
   JOIN case_def c       ON c.id = p.case_id
   JOIN implementation i ON i.id = p.implementation_id
@@ -149,6 +150,7 @@ SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.rep
   check.params = params_from_text(found.text(10));
   check.mine_path = found.text(11);
   check.implementation_digest = found.text(12);
+  check.protocol_json = found.text(13);
   return check;
 }
 

@@ -80,6 +80,7 @@ struct StoredCheck {
   std::string uid, experiment, implementation, law, contract, outcome, seed, reproduce, counterexample_json, message;
   Params params;
   std::string mine_path, implementation_digest;
+  std::string protocol_json;  // of its run
 };
 
 // One comparison of two sides, with the blocks that it was made of (schema: migrations/0002, `comparison`).

@@ -262,7 +262,6 @@ TEST(CInterface, ImpossibleTensorsAreRefusedByName) {
     EXPECT_NE(message.find(part), std::string::npos) << "'" << part << "' is not in: " << message;
   };
   expect(refusal([](Call& c) { c.q.tensor.device = {kDLCUDA, 3}; }), "k is on the CPU, q is on GPU 3");
-  expect(refusal([](Call& c) { c.everything_on({kDLCUDA, 99}); }), "the tensors lie on GPU 99");
   expect(refusal([](Call& c) { c.k.tensor.device = {kDLMetal, 0}; }), "k is on a device of DLPack type 8");
   expect(refusal([](Call& c) { c.v.tensor.dtype = {kDLFloat, 64, 1}; }), "v has DLPack type code 2, 64 bits");
   expect(refusal([](Call& c) { c.v.tensor.dtype = {kDLFloat, 32, 4}; }), "4 lanes");
@@ -286,6 +285,14 @@ TEST(CInterface, ImpossibleTensorsAreRefusedByName) {
                                      nullptr),
             SYSLAB_ERROR_USAGE);
   expect(syslab_last_error(), "k has 3 dimensions where q has 4");
+}
+
+TEST(CInterface, AGpuThatThisProcessCannotUseIsAnErrorOfTheDevice) {
+  Call call;
+  call.everything_on({kDLCUDA, 99});
+  const int status = call.forward();
+  EXPECT_TRUE(status == SYSLAB_ERROR_DEVICE || status == SYSLAB_ERROR_USAGE) << status;  // USAGE where there are others
+  EXPECT_NE(std::string(syslab_last_error()).find("the tensors lie on GPU 99"), std::string::npos);
 }
 
 TEST(CInterface, ImpossibleOptionsAreRefused) {

@@ -122,9 +122,6 @@ TEST(Device, OfSomebodysOwnIsTheCpuUnlessSaid) {
   EXPECT_EQ(make_plan(house(), selection).cases.back().device, "cpu");
   selection.devices = {"cuda"};
   EXPECT_EQ(make_plan(house(), selection).cases.back().device, "cuda");
-  selection.devices = {};
-  selection.mine[0].device = "cuda";
-  EXPECT_EQ(make_plan(house(), selection).cases.back().device, "cuda");
   selection.machine = {};
   EXPECT_TRUE(make_plan(house(), selection).cases.back().skip_reason);
 }

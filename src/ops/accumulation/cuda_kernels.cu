@@ -95,6 +95,7 @@ Kernel kernel_of(const Case& how) {
 Result sum_on_gpu(const Problem& problem) {
   const Kernel kernel = kernel_of(problem.how);
   const device::OwnedStream stream({device::Kind::cuda, 0});
+  const device::CurrentDevice current(stream.place());
   const device::Buffer left(sizeof(Left), "accumulation", stream.view());
   kernel<<<1, 1, 0, device::cuda_stream(stream)>>>(static_cast<float>(problem.denominator), problem.count,
                                                    problem.how.converted, left.as<Left>());

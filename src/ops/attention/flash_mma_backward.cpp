@@ -59,9 +59,10 @@ const BackwardPlan& planned(const Problem& problem, bool deterministic, const Gp
   return one.plan;
 }
 
+// Planned for an H100 or H200 without asking a GPU, which a parent process must not. A GPU whose plan needs more takes
+// its own memory in the call.
 std::size_t workspace_for(const Problem& problem, bool deterministic) {
-  const Gpu gpu = device::gpu_count() > 0 ? gpu_of({device::Kind::cuda, 0}) : Gpu{};
-  return planned(problem, deterministic, gpu).workspace_bytes() + kAlignment - 1;  // to align it
+  return planned(problem, deterministic, Gpu{}).workspace_bytes() + kAlignment - 1;  // to align it
 }
 
 void backward(std::string_view name, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
@@ -78,6 +79,9 @@ void backward(std::string_view name, const Problem& problem, const BackwardArgs&
     }
   }
   const device::Place place = device::place_of(stream);
+  if (place.kind != device::Kind::cuda) {
+    throw Error(ErrorKind::usage, fmt::format("{} runs on a GPU; the stream it was given is the CPU's", name));
+  }
   const Gpu gpu = gpu_of(place);
   if (gpu.sm < 80) {
     throw Error(ErrorKind::device, fmt::format("{} needs a GPU of compute capability 8.0 or later; GPU {} has {}.{}: "

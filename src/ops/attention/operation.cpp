@@ -271,7 +271,8 @@ double bytes(const Problem& problem, Phase phase) {
 double predicted_bytes(const Problem& problem, Phase phase, std::string_view rung) {
   const double tensors = phase == Phase::forward ? forward_bytes(problem) : backward_bytes(problem);
   for (const AutogradRung& one : autograd_ladder()) {
-    if (one.name == rung && one.unavailable.empty()) return tensors + room_of(one, problem, phase);
+    if (one.name != rung || !one.unavailable.empty() || first_refusal(one, problem, phase)) continue;
+    return tensors + room_of(one, problem, phase);
   }
   return tensors;
 }

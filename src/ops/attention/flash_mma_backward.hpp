@@ -11,7 +11,7 @@ namespace syslab::attention {
 
 // Preconditions of all: validate() passed, flash_mma_refusal() said nothing. Throws Error(usage) naming tensor and
 // stride if a row is not aligned to 16 bytes, Error(device) if the stream's GPU is older than sm_80 or a launch fails.
-// Workspace is planned for the GPU that is current, or for 132 multiprocessors where there is none; one that is too
+// Workspace is planned for 132 multiprocessors; a GPU whose plan needs more takes its own memory. One that is too
 // small is left alone, and memory taken for the call.
 
 // dQ by atomic additions: its last bits differ from call to call. Those of dK and dV do not.

@@ -4,7 +4,7 @@
 //
 //                        kept            held at most    matrices through memory, of B·H·S·S elements
 //   naive_cuda           P               1 and 2         forward: S written, read 3 times, P written and read
-//   naive_cuda_literal   exp, weights    4 and 6         an operation reads one and writes one: 14 forward, 24 backward
+//   naive_cuda_literal   exp, weights    4 and 6         an operation reads one and writes one: 14 forward, 17 backward
 //
 // In half precision scores and what becomes of them are fp32, weights and dS, which products read, of the tensors'
 // dtype: as accurate as a kernel can be that rounds them where the tensor cores want it, which makes these rungs the

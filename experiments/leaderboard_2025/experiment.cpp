@@ -11,18 +11,12 @@
 namespace syslab {
 namespace {
 
-using attention::Phase;
-
-Phase phase_from(const Params& params) { return attention::parse_phase(params.text("pass")); }
+using attention::phase_from;
 
 void run_case(worker::CaseContext& context) {
   const attention::AutogradRung rung = capi::autograd_implementation(context);
   if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
-  const attention::Problem problem = attention::problem_from(context.params());
-  const Phase phase = phase_from(context.params());
-  if (const auto reason = attention::refusal(rung, problem, phase)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(
-      context, worker::operator_case_of(attention::operation(problem, phase, rung, context.request().seed)));
+  worker::run_pass(context, attention::problem_from(context.params()), phase_from(context.params()), rung);
 }
 
 Value text(const char* value) { return std::string(value); }

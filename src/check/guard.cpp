@@ -45,21 +45,6 @@ constexpr Pattern pattern_of(DType dtype) {
 device::Pattern guards_of(DType dtype) { return {pattern_of(dtype).guard, pattern_of(dtype).payload}; }
 std::uint64_t guard_at(std::int64_t position, DType dtype) { return device::word_of(guards_of(dtype), position); }
 
-// Bits whose being all set, with others beside them, makes a NaN.
-constexpr std::uint64_t exponent_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x7ff0'0000'0000'0000;
-    case DType::f32:
-      return 0x7f80'0000;
-    case DType::f16:
-      return 0x7c00;
-    case DType::bf16:
-      return 0x7f80;
-  }
-  return 0;
-}
-
 // Little-endian: the low bytes of `bits` are the element. Every host that CUDA knows is.
 void store_bits(std::byte* where, std::uint64_t bits, DType dtype) { std::memcpy(where, &bits, size_of(dtype)); }
 
@@ -157,7 +142,7 @@ std::int64_t GuardedTensor::unwritten() const {
 
 std::int64_t GuardedTensor::nans() const {
   if (on_gpu()) return device::count_nans(first(), spec_.dtype, spec_.shape.elements(), stream_);
-  const std::uint64_t exponent = exponent_of(spec_.dtype);
+  const std::uint64_t exponent = device::exponent_bits(spec_.dtype);
   const auto width = static_cast<std::int64_t>(size_of(spec_.dtype));
   const std::uint64_t magnitude = exponent | (exponent - 1);  // all bits but the sign and those above it
   std::int64_t count = 0;

@@ -26,20 +26,6 @@ std::uint64_t load(const std::byte* at, std::size_t width) {
 
 constexpr std::uint64_t low_bytes(std::size_t width) { return ~std::uint64_t{0} >> (64 - 8 * width); }
 
-constexpr std::uint64_t exponent_bits(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 0x7ff0'0000'0000'0000;
-    case DType::f32:
-      return 0x7f80'0000;
-    case DType::f16:
-      return 0x7c00;
-    case DType::bf16:
-      return 0x7f80;
-  }
-  return 0;
-}
-
 // Runs `count(found)` on zeroed counters in GPU memory and returns what it left there.
 template <std::size_t kCounters, typename Count>
 std::array<std::uint64_t, kCounters> counted_on_gpu(Stream stream, const Count& count) {

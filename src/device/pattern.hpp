@@ -27,6 +27,21 @@ constexpr std::uint64_t word_of(const Pattern& pattern, std::int64_t position) {
   return pattern.base | (1 + hash % pattern.payload);
 }
 
+// The bits of a number whose being all set, with others beside them, makes a NaN.
+constexpr std::uint64_t exponent_bits(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 0x7ff0'0000'0000'0000;
+    case DType::f32:
+      return 0x7f80'0000;
+    case DType::f16:
+      return 0x7c00;
+    case DType::bf16:
+      return 0x7f80;
+  }
+  return 0;
+}
+
 // Writes `count` words of `width` bytes (1, 2, 4 or 8; `at` is aligned to it), the low bytes of word_of(pattern,
 // first_position + i), in the order of `stream`.
 void fill_pattern(void* at, const Pattern& pattern, std::size_t width, std::int64_t first_position, std::int64_t count,

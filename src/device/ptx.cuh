@@ -33,6 +33,16 @@ __device__ __forceinline__ int thread_anew() {
   return thread;
 }
 
+// Over the four lanes that hold a row of a fragment C; all of them get it.
+__device__ __forceinline__ float quad_max(float x) {
+  x = fmaxf(x, __shfl_xor_sync(~0U, x, 1));
+  return fmaxf(x, __shfl_xor_sync(~0U, x, 2));
+}
+__device__ __forceinline__ float quad_sum(float x) {
+  x += __shfl_xor_sync(~0U, x, 1);
+  return x + __shfl_xor_sync(~0U, x, 2);
+}
+
 // `value`, known to be the same in all lanes: what is computed from it may live in uniform registers.
 __device__ __forceinline__ int uniform(int value) { return __shfl_sync(~0U, value, 0); }
 

@@ -99,7 +99,7 @@ __device__ __forceinline__ void to_scaled_blocks(BlockA (&blocks)[kTiles / 2], f
 #pragma unroll
       for (int n = 0; n < kTiles; ++n) most = fmaxf(most, fmaxf(fabsf(values[n][2 * h]), fabsf(values[n][2 * h + 1])));
       // Biased exponent of the largest, where its power of two and the inverse's are normal.
-      const int exponent = min(max(static_cast<int>(__float_as_uint(quad_max(most)) >> 23), 15), 240);
+      const int exponent = min(max(static_cast<int>(__float_as_uint(ptx::quad_max(most)) >> 23), 15), 240);
       const float scale = __uint_as_float(static_cast<unsigned>(254 - exponent + kTop - 1) << 23);
       undo[h] = __uint_as_float(static_cast<unsigned>(exponent - kTop + 1) << 23);
 #pragma unroll
@@ -289,7 +289,7 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
     if (masked) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
-        const int thread = thread_index_anew();
+        const int thread = ptx::thread_anew();
         const int key = last_key - 15 + thread % 32 / 4 + i / 2 * 8;
         const int behind = key - shape.offset - (query + thread % 4 * 2 + i % 2);
 #pragma unroll
@@ -334,7 +334,7 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
   }
 
   const KeyBlock<Config::kRows> done(params, block_index_anew());
-  const int thread = thread_index_anew();
+  const int thread = ptx::thread_anew();
   const std::int64_t heads = static_cast<std::int64_t>(shape.batch) * shape.heads_kv;
   const bool whole = params.split.chunks == 1;
   float* rows[2][2] = {};
@@ -484,7 +484,7 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
   }
 
   const QueryBlock<Config::kRows> done(params, block_index_anew());
-  const int thread = thread_index_anew();
+  const int thread = ptx::thread_anew();
   const std::int64_t part = static_cast<std::int64_t>(done.head) * params.split.chunks + done.chunk;
   const bool whole = params.split.chunks == 1;
   float* rows[2] = {};

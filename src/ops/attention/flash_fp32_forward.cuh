@@ -40,15 +40,6 @@ struct ForwardTile {
   static constexpr int kShared = kRows * 4 * kColumns + 2 * kStage;
 };
 
-__device__ __forceinline__ float quad_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(~0U, x, 1));
-  return fmaxf(x, __shfl_xor_sync(~0U, x, 2));
-}
-__device__ __forceinline__ float quad_sum(float x) {
-  x += __shfl_xor_sync(~0U, x, 1);
-  return x + __shfl_xor_sync(~0U, x, 2);
-}
-
 // Two neighbours of a row, from column `column` on; what lies beyond head_dim is left out.
 __device__ __forceinline__ void store_two(float* row, int column, int head_dim, bool pairs, float x, float y) {
   if (pairs && column + 1 < head_dim) {
@@ -79,11 +70,6 @@ struct QueryBlock {
 __device__ __forceinline__ int block_index_anew() {
   int index = 0;
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
-  return index;
-}
-__device__ __forceinline__ int thread_index_anew() {
-  int index = 0;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
   return index;
 }
 
@@ -171,7 +157,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
 
     const int first_key = step * kStep;
     if (first_key + kStep > seen_by_all) {
-      const int thread = thread_index_anew();
+      const int thread = ptx::thread_anew();
       const int row = first_row + thread / 32 * 16 * kDown + thread % 32 / 4, column = first_key + thread % 4 * 2;
 #pragma unroll
       for (int m = 0; m < kDown; ++m) {
@@ -201,7 +187,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
         float most = -INFINITY;
 #pragma unroll
         for (int n = 0; n < 2 * kKeys; ++n) most = fmaxf(most, fmaxf(s[m][n][2 * h], s[m][n][2 * h + 1]));
-        const float next = fmaxf(row_max[m][h], quad_max(most) * factor);
+        const float next = fmaxf(row_max[m][h], ptx::quad_max(most) * factor);
         // A row that has seen nothing yet: any finite number in place of −∞ makes its weights 0.
         const float base = next == -INFINITY ? 0.0F : next;
         alpha[m][h] = ptx::exp2_approx(row_max[m][h] - base);
@@ -244,7 +230,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
   }
 
   const QueryBlock<Config::kRows> done(params, block_index_anew());
-  const int thread = thread_index_anew(), quad = thread % 4;
+  const int thread = ptx::thread_anew(), quad = thread % 4;
   const int batch = done.head / shape.heads_q, head_q = done.head % shape.heads_q;
   const int first_done = done.tile * Config::kRows + thread / 32 * 16 * kDown + thread % 32 / 4;
   const bool whole = params.split.chunks == 1;
@@ -255,7 +241,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
 #pragma unroll
     for (int h = 0; h < 2; ++h) {
       const int row = first_done + 16 * m + 8 * h;
-      const float sum = quad_sum(row_sum[m][h]);
+      const float sum = ptx::quad_sum(row_sum[m][h]);
       const float inverse = sum == 0 ? 0.0F : 1.0F / sum;
       const float lse2 = sum == 0 ? -INFINITY : row_max[m][h] + log2f(sum);
       if (row >= shape.seq_q) continue;

@@ -73,15 +73,6 @@ inline constexpr float kLn2 = 0.6931471805599453F;
 // A weight may exceed that of the running maximum by so much before the maximum is raised.
 inline constexpr float kSlack = 1024.0F;
 
-__device__ __forceinline__ float quad_max(float x) {
-  x = fmaxf(x, __shfl_xor_sync(~0U, x, 1));
-  return fmaxf(x, __shfl_xor_sync(~0U, x, 2));
-}
-__device__ __forceinline__ float quad_sum(float x) {
-  x += __shfl_xor_sync(~0U, x, 1);
-  return x + __shfl_xor_sync(~0U, x, 2);
-}
-
 // What a block has to do. Longest first: the last rows of a head see most keys.
 struct ForwardBlock {
   int batch, head, split, first_row;
@@ -107,13 +98,6 @@ __device__ __forceinline__ ForwardBlock forward_block(const ForwardParams& p) {
   return block;
 }
 
-// As threadIdx.x, and as above.
-__device__ __forceinline__ int ask_thread() {
-  int thread;
-  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-  return thread;
-}
-
 // O/l and L of a warp's rows, or their partial form, to where they belong.
 template <typename T, typename Tile>
 __device__ __forceinline__ void store_rows(const ForwardParams& p, unsigned char* shared,
@@ -124,7 +108,7 @@ __device__ __forceinline__ void store_rows(const ForwardParams& p, unsigned char
   const ForwardBlock block = forward_block<kRows>(p);
   const int batch = block.batch, head = block.head, first_row = block.first_row;
   const int head_index = batch * p.heads_q + head;
-  const int lane = ask_thread() % 32, warp_row = ask_thread() / 32 % Tile::kWarps * kRowTiles * 16;
+  const int lane = ptx::thread_anew() % 32, warp_row = ptx::thread_anew() / 32 % Tile::kWarps * kRowTiles * 16;
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
@@ -289,7 +273,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
         }
       }
       if (key + kKeys > visible(warp_first)) {
-        const int row = ask_thread() % 32 / 4, column = ask_thread() % 4 * 2;
+        const int row = ptx::thread_anew() % 32 / 4, column = ptx::thread_anew() % 4 * 2;
 #pragma unroll
         for (int i = 0; i < kRowTiles; ++i) {
           // Keys of this tile that the lane's two rows see, less the lane's first column.
@@ -333,7 +317,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
           for (int n = 0; n < kKeys / 8; ++n) {
             most = fmaxf(most, fmaxf(scores[i][n][2 * h] * p.scale_log2, scores[i][n][2 * h + 1] * p.scale_log2));
           }
-          most = quad_max(most);
+          most = ptx::quad_max(most);
           if (step == begin) {
             m[i][h] = most == -INFINITY ? 0.0F : most;
           } else if (most > m[i][h]) {
@@ -396,7 +380,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) l[i][h] = quad_sum(l[i][h]);
+    for (int h = 0; h < 2; ++h) l[i][h] = ptx::quad_sum(l[i][h]);
   }
   if constexpr (kGroups > 1) {
     float* const merge =

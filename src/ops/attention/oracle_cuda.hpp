@@ -20,9 +20,10 @@ namespace syslab::attention {
 // of 32,768 tokens, D = 64.
 inline constexpr double kDeviceBudget = 1e12;
 
-// Views of device memory with any strides, the last one unit; any dtype. Work is queued on `stream`, without waiting;
-// what is not computed has NaN as its value and 0 as its tolerance. Beyond the budget: 32 query rows at a time, spread
-// evenly over all heads, the first and the last among them. Takes 16 B an output element and 104 B a query row.
+// Views of device memory with any strides, the last one unit; any dtype. Work is queued on `stream`; where a part is
+// chosen, the call waits for it; what is not computed has NaN as its value and 0 as its tolerance. Beyond the budget:
+// 32 query rows at a time, spread evenly over all heads, the first and the last among them. Takes 16 B an output
+// element and 96 B a query row.
 std::vector<ops::Expected> forward_expected_cuda(const Problem& problem, const ConstTensorView& q,
                                                  const ConstTensorView& k, const ConstTensorView& v,
                                                  device::Stream stream, const Part& part = {.budget = kDeviceBudget});

@@ -28,7 +28,6 @@ class PackedInput {
     scores::copy_view(view, TensorView(copy_.data(), view.dtype, view.shape), stream);
   }
   const void* data() const { return data_; }
-  const std::byte* at(std::int64_t bytes) const { return static_cast<const std::byte*>(data_) + bytes; }
 
  private:
   device::Buffer copy_;
@@ -47,7 +46,6 @@ class PackedOutput {
     if (data_ != view_.data) scores::copy_view(TensorView(data_, view_.dtype, view_.shape), view_, stream_);
   }
   void* data() const { return data_; }
-  std::byte* at(std::int64_t bytes) const { return static_cast<std::byte*>(data_) + bytes; }
 
  private:
   TensorView view_;

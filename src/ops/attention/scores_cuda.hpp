@@ -17,7 +17,6 @@ struct Rows {
   Mask mask = Mask::none;
 
   static Rows all(const Problem& p) { return {0, p.batch * p.heads_q * p.seq_q, p.heads_q, p.seq_q, p.seq_k, p.mask}; }
-  std::int64_t elements() const { return rows * seq_k; }
 };
 
 // Where L of a row stands: fp32 with float scores, fp64 with double ones.

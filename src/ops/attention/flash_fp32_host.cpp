@@ -7,10 +7,9 @@
 #include <numbers>
 #include <vector>
 
-#include "device/properties.hpp"
-#include "device/stream.hpp"
 #include "ops/attention/flash_fp32.hpp"
 #include "ops/attention/flash_fp32_plan.hpp"
+#include "ops/attention/require_gpu.hpp"
 
 namespace syslab::attention::fp32 {
 namespace {
@@ -24,15 +23,6 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) { return (value +
 double tile_us(const Problem& problem, int rows, int products) {
   constexpr double kFlopsOfASlot = 110e12 / kPlannedBlocks / 1e6;
   return 2.0 * products * rows * kTileRows * columns_of(problem) / kFlopsOfASlot;
-}
-
-int sm_of(device::Place place) {
-  thread_local int known_index = -1, known_sm = 0;
-  if (known_index != place.index) {
-    known_sm = device::properties(place).sm;
-    known_index = place.index;
-  }
-  return known_sm;
 }
 
 }  // namespace
@@ -130,15 +120,7 @@ void demand_supported(const Problem& problem, Direction direction, device::Strea
   if (const auto reason = flash_fp32_refusal(problem, direction)) {
     throw Error(ErrorKind::usage, fmt::format("{} {}", name, *reason));
   }
-  const device::Place place = device::place_of(stream);
-  if (place.kind != device::Kind::cuda) {
-    throw Error(ErrorKind::usage, fmt::format("{} runs on a GPU; the stream it was given is the CPU's", name));
-  }
-  if (const int sm = sm_of(place); sm < 80) {
-    throw Error(ErrorKind::device, fmt::format("{} needs a GPU of compute capability 8.0 or later; GPU {} has {}.{}: "
-                                               "use rung naive_cuda",
-                                               name, place.index, sm / 10, sm % 10));
-  }
+  require_gpu(name, stream, 80);
 }
 
 }  // namespace syslab::attention::fp32

@@ -106,7 +106,7 @@ struct BackwardParams {
   Rows<float> first, second;  // dK, dV; or dQ
   bool pairs_first, pairs_second;
   Split split;
-  float* partial;  // dK, dV: (2, head, chunk, padded_k, columns), heads of queries where grouped; dQ: (head, chunk,
+  float* partial;  // dK, dV: (2, head, chunk, padded_k, columns); dQ: (head, chunk,
                    // padded_q, columns)
 };
 

@@ -112,7 +112,8 @@ __global__ __launch_bounds__(kPlaneThreads) void planes_kernel(const PlaneJobs j
   }
 }
 
-// Of each row kTop − L·log2(e) and Σ_d dO·O, and of each tile the exponent of the largest of these. One block a tile.
+// Of each row s − L·log2(e), s by row, and Σ_d dO·O, and of each tile the exponent of the largest of these. One block a
+// tile.
 __global__ __launch_bounds__(kPlaneThreads) void statistics_kernel(const StatisticsParams params) {
   __shared__ float reduced[kPlaneThreads / 32];
   const Shape& shape = params.shape;

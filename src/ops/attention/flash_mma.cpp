@@ -9,10 +9,9 @@
 
 #include "device/buffer.hpp"
 #include "device/launch.hpp"
-#include "device/properties.hpp"
-#include "device/stream.hpp"
 #include "ops/attention/flash_mma_kernels.hpp"
 #include "ops/attention/flash_mma_plan.hpp"
+#include "ops/attention/require_gpu.hpp"
 
 namespace syslab::attention {
 
@@ -21,21 +20,6 @@ namespace {
 // Memory is planned without asking a GPU, which a parent process must not: for H100, H200 and what resembles them.
 constexpr int kTypicalMultiprocessors = 132;
 constexpr int kSm = 80;
-
-struct Gpu {
-  int sm = 0, multiprocessors = 0;
-};
-
-Gpu gpu_of(device::Place place) {
-  thread_local int known_index = -1;
-  thread_local Gpu known;
-  if (known_index != place.index) {
-    const device::DeviceProperties properties = device::properties(place);
-    known = {properties.sm, properties.multiprocessors};
-    known_index = place.index;
-  }
-  return known;
-}
 
 // Planning simulates the grid: worth keeping for the next call, which mostly has the same problem.
 const ForwardPlan& planned(const Problem& problem, int multiprocessors) {
@@ -89,17 +73,8 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
   require_aligned_rows(kName, "k", args.k);
   require_aligned_rows(kName, "v", args.v);
   require_aligned_rows(kName, "out", args.out);
-  const device::Place place = device::place_of(stream);
-  if (place.kind != device::Kind::cuda) {
-    throw Error(ErrorKind::usage, fmt::format("{} runs on a GPU; the stream it was given is the CPU's", kName));
-  }
-  const Gpu gpu = gpu_of(place);
-  if (gpu.sm < kSm) {
-    throw Error(ErrorKind::device, fmt::format("{} needs a GPU of compute capability {}.{} or later; GPU {} has {}.{}: "
-                                               "use rung naive_cuda",
-                                               kName, kSm / 10, kSm % 10, place.index, gpu.sm / 10, gpu.sm % 10));
-  }
-  const device::CurrentDevice current(place);
+  const Gpu gpu = require_gpu(kName, stream, kSm);
+  const device::CurrentDevice current(gpu.place);
   const ForwardPlan& plan = planned(problem, gpu.multiprocessors);
   const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(plan.tile)];
 

@@ -9,11 +9,10 @@
 
 #include "device/buffer.hpp"
 #include "device/launch.hpp"
-#include "device/properties.hpp"
-#include "device/stream.hpp"
 #include "ops/attention/flash_mma.hpp"
 #include "ops/attention/flash_mma_backward_kernels.hpp"
 #include "ops/attention/flash_mma_backward_run.hpp"
+#include "ops/attention/require_gpu.hpp"
 
 namespace syslab::attention {
 
@@ -21,20 +20,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
-struct Gpu {
-  int sm = 0, multiprocessors = 132, shared_limit = 227 * 1024;
-};
-
-Gpu gpu_of(device::Place place) {
-  thread_local int known_index = -1;
-  thread_local Gpu known;
-  if (known_index != place.index) {
-    const device::DeviceProperties properties = device::properties(place);
-    known = {properties.sm, properties.multiprocessors, static_cast<int>(properties.shared_bytes_per_block)};
-    known_index = place.index;
-  }
-  return known;
-}
+// What memory is planned for, without asking a GPU, which a parent process must not: an H100 or H200.
+constexpr Gpu kTypical{.multiprocessors = 132, .shared_bytes_per_block = 227 * 1024};
 
 // Planning simulates the grid: worth keeping for the next call, which mostly has the same problem.
 const BackwardPlan& planned(const Problem& problem, bool deterministic, const Gpu& gpu) {
@@ -47,22 +34,21 @@ const BackwardPlan& planned(const Problem& problem, bool deterministic, const Gp
   thread_local std::array<Kept, 8> kept;
   thread_local std::size_t next = 0;
   for (const Kept& one : kept) {
-    if (one.multiprocessors == gpu.multiprocessors && one.shared_limit == gpu.shared_limit &&
+    if (one.multiprocessors == gpu.multiprocessors && one.shared_limit == gpu.shared_bytes_per_block &&
         one.deterministic == deterministic && one.problem == problem) {
       return one.plan;
     }
   }
   Kept& one = kept[next];
   next = (next + 1) % kept.size();
-  one = {problem, deterministic, gpu.multiprocessors, gpu.shared_limit,
-         plan_backward(problem, deterministic, gpu.multiprocessors, gpu.shared_limit)};
+  one = {problem, deterministic, gpu.multiprocessors, gpu.shared_bytes_per_block,
+         plan_backward(problem, deterministic, gpu.multiprocessors, gpu.shared_bytes_per_block)};
   return one.plan;
 }
 
-// Planned for an H100 or H200 without asking a GPU, which a parent process must not. A GPU whose plan needs more takes
-// its own memory in the call.
+// A GPU whose plan needs more takes its own memory in the call.
 std::size_t workspace_for(const Problem& problem, bool deterministic) {
-  return planned(problem, deterministic, Gpu{}).workspace_bytes() + kAlignment - 1;  // to align it
+  return planned(problem, deterministic, kTypical).workspace_bytes() + kAlignment - 1;  // to align it
 }
 
 void backward(std::string_view name, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
@@ -78,17 +64,8 @@ void backward(std::string_view name, const Problem& problem, const BackwardArgs&
                                                 name, tensor, view.stride(2)));
     }
   }
-  const device::Place place = device::place_of(stream);
-  if (place.kind != device::Kind::cuda) {
-    throw Error(ErrorKind::usage, fmt::format("{} runs on a GPU; the stream it was given is the CPU's", name));
-  }
-  const Gpu gpu = gpu_of(place);
-  if (gpu.sm < 80) {
-    throw Error(ErrorKind::device, fmt::format("{} needs a GPU of compute capability 8.0 or later; GPU {} has {}.{}: "
-                                               "use rung naive_cuda",
-                                               name, place.index, gpu.sm / 10, gpu.sm % 10));
-  }
-  const device::CurrentDevice current(place);
+  const Gpu gpu = require_gpu(name, stream, 80);
+  const device::CurrentDevice current(gpu.place);
   const BackwardPlan& plan = planned(problem, deterministic, gpu);
   void* data = workspace.data;
   std::size_t space = workspace.bytes;

@@ -3,100 +3,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
-#include <functional>
 #include <limits>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "device/buffer.hpp"
 #include "device/launch.hpp"
-#include "worker/bursts.hpp"
+#include "tests/worker/operator_case_fixture.hpp"
 #include "worker/input_sets.hpp"
 
 namespace syslab::worker {
 namespace {
-
-constexpr std::int64_t kRows = 8, kColumns = 32;
-constexpr std::int64_t kElements = kRows * kColumns;
-
-float* data(const TensorView& view) { return view.as<float>(); }
-
-// y = 2x, with a bound of one rounding (which an exact doubling never uses up).
-OperatorCase doubling() {
-  OperatorCase made;
-  made.inputs = {{.tensor = {"x", DType::f32, {kRows, kColumns}}}};
-  made.outputs = {{.tensor = {"y", DType::f32, {kRows, kColumns}}}};
-  made.call = [](const Tensors& tensors) {
-    const float* x = tensors.inputs[0].as<float>();
-    for (std::int64_t i = 0; i < kElements; ++i) data(tensors.outputs[0])[i] = 2 * x[i];
-  };
-  made.expect = [](const Tensors& tensors) {
-    Expectation y;
-    y.value = to_doubles(tensors.inputs[0]);
-    for (double& value : y.value) value *= 2;
-    y.tolerance = {1e-6};
-    return std::vector<Expectation>{y};
-  };
-  made.flops = static_cast<double>(kElements);
-  made.bytes = 8.0 * kElements;
-  return made;
-}
-
-// What a case left behind.
-struct Outcome {
-  std::vector<Record> records;
-  std::string failure;  // of CheckFailed
-
-  template <typename T>
-  std::vector<T> all() const {
-    std::vector<T> found;
-    for (const Record& record : records) {
-      if (const T* held = std::get_if<T>(&record)) found.push_back(*held);
-    }
-    return found;
-  }
-  const MetricRecord& metric(const std::string& name) const {
-    for (const Record& record : records) {
-      const auto* held = std::get_if<MetricRecord>(&record);
-      if (held != nullptr && held->name == name) return *held;
-    }
-    throw std::runtime_error("no metric " + name);
-  }
-  const CheckRecord& check(const std::string& name) const {
-    for (const Record& record : records) {
-      const auto* held = std::get_if<CheckRecord>(&record);
-      if (held != nullptr && held->name == name) return *held;
-    }
-    throw std::runtime_error("no check " + name);
-  }
-  Json facts() const { return Json::parse(all<FactRecord>().at(0).json); }
-};
-
-CaseRequest request(const std::string& data = "normal", std::uint64_t seed = 11) {
-  CaseRequest made;
-  made.experiment = "doubling";
-  made.implementation = "ours";
-  made.case_uid = "case";
-  made.seed = seed;
-  made.protocol = "quick";
-  made.data = data;
-  return made;
-}
-
-Outcome run(const OperatorCase& operator_case, const CaseRequest& asked = request()) {
-  Outcome outcome;
-  CaseContext context(asked, [&outcome](const Record& record) { outcome.records.push_back(record); });
-  try {
-    run_operator_case(context, operator_case);
-  } catch (const CheckFailed& failed) {
-    outcome.failure = failed.what();
-  }
-  return outcome;
-}
 
 TEST(OperatorCase, ChecksThenMeasures) {
   const Outcome outcome = run(doubling());
@@ -368,136 +286,6 @@ TEST(OperatorCase, CountsWhatACallHoldsAtMost) {
     right(tensors);
   };
   EXPECT_DOUBLE_EQ(*run(hungry).metric("peak_bytes").value, 2.0 * 4 * kElements + 1000);
-}
-
-TEST(OperatorCase, BelievesAnotherProcessAboutItsTime) {
-  OperatorCase foreign = doubling();
-  foreign.self_time = [] { return Nanoseconds(std::chrono::milliseconds(2)); };
-  EXPECT_DOUBLE_EQ(*run(foreign).metric("time").value, 2e-3);
-}
-
-TEST(OperatorCase, ASlowOracleCostsNoSamples) {
-  OperatorCase slow = doubling();
-  slow.expect = [exact = doubling().expect](const Tensors& tensors) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(250));  // more than the whole budget of `quick`
-    return exact(tensors);
-  };
-  const Outcome outcome = run(slow);
-  EXPECT_EQ(outcome.facts().at("verified"), 1);
-  EXPECT_GE(*outcome.metric("time").n, 8);
-}
-
-TEST(OperatorCase, FewSamplesHaveNoInterval) {
-  OperatorCase slow = doubling();
-  slow.self_time = [] { return Nanoseconds(std::chrono::milliseconds(80)); };  // budget of `quick`: 120 ms
-  const MetricRecord time = run(slow).metric("time");
-  EXPECT_EQ(*time.n, 2);
-  EXPECT_FALSE(time.low.has_value());
-  EXPECT_NE(time.note, "");
-}
-
-TEST(OperatorCase, Cs336QuotesMeanAndDeviationOfTenSteps) {
-  CaseRequest asked = request();
-  asked.protocol = "cs336";
-  const Outcome outcome = run(doubling(), asked);
-  EXPECT_EQ(outcome.facts().at("stop"), "count");
-  EXPECT_EQ(outcome.facts().at("protocol").at("headline").at(0), "time_mean");
-  const MetricRecord& mean = outcome.metric("time_mean");
-  EXPECT_EQ(mean.n, 10);
-  EXPECT_LT(*mean.low, *mean.value);
-  EXPECT_GT(*mean.high, *mean.value);
-  EXPECT_GE(*outcome.metric("time_stddev").value, 0);
-}
-
-// Ten samples of the same two values, in turns or one after the other: the second kind knows its mean far less well.
-TEST(OperatorCase, TheMeansIntervalKnowsOfSamplesThatHangTogether) {
-  const auto width = [](bool in_turns) {
-    OperatorCase timed = doubling();
-    int calls = -5;  // of warm-up
-    timed.self_time = [&calls, in_turns] {
-      const int sample = calls++;
-      return Nanoseconds((in_turns ? sample % 2 != 0 : sample >= 5) ? 2'000'000 : 1'000'000);
-    };
-    CaseRequest asked = request();
-    asked.protocol = "cs336";
-    const MetricRecord mean = run(timed, asked).metric("time_mean");
-    EXPECT_DOUBLE_EQ(*mean.value, 1.5e-3);
-    return *mean.high - *mean.low;
-  };
-  EXPECT_GT(width(false), 3 * width(true));
-}
-
-TEST(OperatorCase, DoBenchStoresMeanAndMedian) {
-  OperatorCase steady = doubling();
-  int calls = 0;
-  steady.self_time = [&calls] { return Nanoseconds(++calls % 4 == 0 ? 2'000'000 : 1'000'000); };
-  CaseRequest asked = request();
-  asked.protocol = "do_bench";
-  const Outcome outcome = run(steady, asked);
-  EXPECT_EQ(outcome.facts().at("flush_bytes"), 256'000'000);
-  EXPECT_EQ(outcome.facts().at("cache_by"), "flush");
-  EXPECT_TRUE(outcome.metric("time").value.has_value());
-  EXPECT_TRUE(outcome.metric("time_mean").value.has_value());
-}
-
-TEST(OperatorCase, AGraphOnTheCpuIsUnsupportedBeforeAnythingIsCalled) {
-  OperatorCase watched = doubling();
-  watched.call = [](const Tensors&) { FAIL() << "called"; };
-  CaseRequest asked = request();
-  asked.protocol = "graph";
-  EXPECT_THROW(run(watched, asked), Unsupported);
-}
-
-TEST(OperatorCase, LabelsNoiseAndWhoeverElseWasThere) {
-  const Json facts = run(doubling()).facts();
-  ASSERT_TRUE(facts.at("noise").is_array());
-  EXPECT_TRUE(facts.contains("load_average"));
-  OperatorCase slow = doubling();
-  slow.self_time = [] { return Nanoseconds(std::chrono::milliseconds(80)); };
-  const Json labels = run(slow).facts().at("noise");
-  EXPECT_NE(std::find(labels.begin(), labels.end(), "few_samples"), labels.end()) << labels.dump();
-}
-
-// The host's side of a paired launch, as a test.
-class ThreeOrders final : public BurstLine {
- public:
-  void say(const Ready& ready) override { told = ready; }
-  void say(const Burst& burst) override { bursts.push_back(burst.seconds_per_call); }
-  bool ordered() override { return bursts.size() < 3; }
-  Ready told;
-  std::vector<double> bursts;
-};
-
-TEST(OperatorCase, IsTimedInBurstsWhenTheHostOrdersThem) {
-  OperatorCase steady = doubling();
-  steady.self_time = [] { return Nanoseconds(std::chrono::milliseconds(2)); };
-  CaseRequest asked = request();
-  asked.task = "paired";
-  asked.burst = std::chrono::milliseconds(10);
-  ThreeOrders host;
-  Outcome outcome;
-  CaseContext context(
-      asked, [&outcome](const Record& record) { outcome.records.push_back(record); }, &host);
-  run_operator_case(context, steady);
-  EXPECT_EQ(host.told.calls_per_burst, 5);
-  EXPECT_DOUBLE_EQ(host.told.seconds_per_call, 2e-3);
-  EXPECT_EQ(host.bursts, std::vector<double>(3, 2e-3));
-  EXPECT_EQ(outcome.check("reference:y").outcome, "passed");
-  EXPECT_GE(outcome.check("samples:y").cases_run, 1);
-  EXPECT_EQ(outcome.all<SampleRecord>().at(0).values, host.bursts);
-  EXPECT_EQ(outcome.facts().at("bursts"), 3);
-}
-
-TEST(OperatorCase, AWrongImplementationIsNeverReadyForBursts) {
-  OperatorCase wrong = doubling();
-  wrong.call = [](const Tensors& tensors) { std::fill_n(data(tensors.outputs[0]), kElements, 0.0F); };
-  CaseRequest asked = request();
-  asked.task = "paired";
-  ThreeOrders host;
-  CaseContext context(
-      asked, [](const Record&) {}, &host);
-  EXPECT_THROW(run_operator_case(context, wrong), CheckFailed);
-  EXPECT_EQ(host.told.seconds_per_call, 0);
 }
 
 TEST(InputSets, HoldDifferentContentThatChangesWithEveryRefresh) {

@@ -18,6 +18,8 @@ ALLOWED = {
     "device": {"core"},
     # the workload
     "ops": GROUND,
+    "model": GROUND | {"ops"},
+    "train": GROUND | {"ops", "model"},
     "capi": GROUND | {"ops"},
     # the lab: only check, measure and worker touch a device
     "registry": {"core"},
@@ -31,7 +33,7 @@ ALLOWED = {
     "report": {"core", "registry", "stats", "store"},
     "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report"},
     # laws are written against operators and handed to the lab through check
-    "property_tests": GROUND | {"ops", "capi", "check"},
+    "property_tests": GROUND | {"ops", "model", "train", "capi", "check"},
     # laws of the lab itself, on the stores that its tests make; no part of the program
     "property_tests/store": {"core", "check", "worker", "store", "property_tests", "tests"},
 }

@@ -1,0 +1,76 @@
+// The memory of a model's parameters: weights, what is computed from them, their gradients and moments, each a single
+// contiguous buffer laid out alike (model/parameters.hpp). An optimizer is one kernel over all of it; a tensor is a
+// view.
+//
+//   ParameterArena arena(ParameterLayout(config), {.copy_dtype = DType::bf16}, stream);
+//   arena.view(Plane::gradient, arena.layout().lm_head());
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/tensor.hpp"
+#include "device/buffer.hpp"
+#include "device/device.hpp"
+#include "model/parameters.hpp"
+
+namespace syslab::model {
+
+// One of the arena's buffers. `copy` is the weights rounded to a two-byte dtype, for matrix products.
+enum class Plane { weight, copy, gradient, first_moment, second_moment };
+inline constexpr int kPlanes = 5;
+std::string_view to_string(Plane plane);  // "first moment"
+
+struct ArenaOptions {
+  DType dtype = DType::f32;         // of weights, gradients and moments; f64 is the oracle's
+  std::optional<DType> copy_dtype;  // bf16 or f16; none: products read the weights themselves
+  bool gradients = true, moments = true;
+};
+
+// Owner of the buffers, in the memory of the stream's device, accounted as parameter, gradient and optimizer. All is
+// zero at first, padding included. Error(usage) for dtypes that are not as above, Error(oom) where memory is short.
+class ParameterArena {
+ public:
+  ParameterArena(ParameterLayout layout, const ArenaOptions& options, device::Stream stream);
+
+  const ParameterLayout& layout() const { return layout_; }
+  const ArenaOptions& options() const { return options_; }
+  device::Stream stream() const { return stream_; }
+
+  bool has(Plane plane) const;
+  DType dtype(Plane plane) const;
+  // The plane that products read: the copy where there is one, else the weights.
+  Plane compute_plane() const { return has(Plane::copy) ? Plane::copy : Plane::weight; }
+
+  // Error(internal) for a plane that this arena was made without.
+  TensorView whole(Plane plane) const;                    // (elements), padding included
+  TensorView view(Plane plane, int index) const;          // one tensor in its shape
+  TensorView qkv(Plane plane, std::int64_t layer) const;  // (3·d, d): q, k, v
+  TensorView w13(Plane plane, std::int64_t layer) const;  // (2·d_ff, d): w1, w3
+
+  std::size_t bytes(Plane plane) const;
+  std::size_t bytes() const;  // of all planes
+
+  // Writes elements [first, first + values.elements()) of a tensor, row-major, from contiguous host memory of any
+  // floating dtype, rounded to the plane's; where the plane is the weights, to their copy too. In the order of the
+  // arena's stream; `values` may change on return.
+  void write(Plane plane, int index, std::int64_t first, const ConstTensorView& values);
+  // The way back. Waits for the arena's stream.
+  void read(Plane plane, int index, std::int64_t first, const TensorView& values) const;
+  std::vector<double> read(Plane plane, int index) const;  // a whole tensor
+
+ private:
+  void require(Plane plane) const;
+  TensorView view_at(Plane plane, std::int64_t offset, const Shape& shape) const;
+  void* address(Plane plane, int index, std::int64_t first, std::int64_t count) const;
+  void write_plane(Plane plane, int index, std::int64_t first, const ConstTensorView& values);
+
+  ParameterLayout layout_;
+  ArenaOptions options_;
+  device::Stream stream_;
+  std::array<device::Buffer, kPlanes> buffers_;
+};
+
+}  // namespace syslab::model

@@ -1,0 +1,66 @@
+// For `naive` rungs over matrices: rows of any dtype as stretches of floats, and loops over rows on threads.
+//
+// A stretch is short enough to stay in the first cache in several copies. Results are computed into scratch memory and
+// written afterwards, so that loops see no overlap between what they read and write (and vectorise) also where an
+// output is an input's memory.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+
+#include "core/tensor.hpp"
+#include "device/parallel.hpp"
+
+namespace syslab::ops {
+
+inline constexpr std::int64_t kStretch = 512;
+using Stretch = std::array<float, kStretch>;
+
+// `count` ≤ kStretch elements from column `from` of a row of f32, f16 or bf16: the matrix's own memory, or `scratch`.
+const float* read_floats(const ConstTensorView& matrix, std::int64_t row, std::int64_t from, std::int64_t count,
+                         Stretch& scratch);
+// Rounded once.
+void write_floats(const TensorView& matrix, std::int64_t row, std::int64_t from, std::int64_t count,
+                  const float* values);
+// A vector as a matrix of one row.
+template <typename View>
+View as_row(const View& vector) {
+  return View(vector.data, vector.dtype, Shape{1, vector.size(0)});
+}
+
+// body(from, count) for the stretches of `dim` columns.
+template <typename Body>
+void for_each_stretch(std::int64_t dim, const Body& body) {
+  for (std::int64_t from = 0; from < dim; from += kStretch) body(from, std::min(kStretch, dim - from));
+}
+
+// Rows in chunks that depend on the shape alone, so that sums over rows have one order whatever the threads.
+struct RowChunks {
+  std::int64_t rows = 1, rows_of_chunk = 1, count = 1;
+
+  std::int64_t first(std::int64_t chunk) const { return chunk * rows_of_chunk; }
+  std::int64_t end(std::int64_t chunk) const { return std::min(first(chunk) + rows_of_chunk, rows); }
+};
+
+// At most 64 chunks of at least 8,192 elements: some microseconds of one core.
+inline RowChunks chunks_of(std::int64_t rows, std::int64_t dim) {
+  constexpr std::int64_t kMostChunks = 64, kLeastElements = 8192;
+  const std::int64_t by_work = (kLeastElements + dim - 1) / dim, by_count = (rows + kMostChunks - 1) / kMostChunks;
+  RowChunks chunks{.rows = rows, .rows_of_chunk = std::max(by_work, by_count)};
+  chunks.count = (rows + chunks.rows_of_chunk - 1) / chunks.rows_of_chunk;
+  return chunks;
+}
+
+// Runs body(chunk) for every chunk, on threads where there is work for them: a loop on threads ends when the last of
+// them was woken.
+template <typename Body>
+void for_each_chunk(const RowChunks& chunks, std::int64_t dim, const Body& body) {
+  constexpr std::int64_t kElementsOfAThread = 1 << 16;
+  const std::int64_t threads = chunks.rows * dim / kElementsOfAThread;
+  device::parallel_for(
+      chunks.count, [&](std::int64_t chunk, int) { body(chunk); },
+      static_cast<int>(std::clamp<std::int64_t>(threads, 1, device::thread_count())));
+}
+
+}  // namespace syslab::ops

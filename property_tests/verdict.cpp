@@ -54,9 +54,9 @@ void demand_unharmed(const check::GuardedTensor& tensor) {
 void demand_written(const check::GuardedTensor& tensor) {
   demand_unharmed(tensor);
   if (tensor.unwritten() == 0) return;
-  // Every number will do: what is left is the poison (and NaNs, if the kernel made any).
+  // Every finite number will do: what is left is the poison (and what else is no number, if the kernel made any).
   const std::vector<double> any(static_cast<std::size_t>(tensor.spec().shape.elements()), 0.0);
-  const double anywhere[] = {std::numeric_limits<double>::infinity()};
+  const double anywhere[] = {std::numeric_limits<double>::max()};
   const check::Comparison forgotten = check::compare(tensor.view(), any, anywhere);
   fail(fmt::format("{}: {} of {} elements never written, within [{}]", tensor.spec().name, forgotten.unwritten,
                    forgotten.compared, forgotten.wrong_box()));

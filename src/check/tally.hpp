@@ -22,7 +22,8 @@ struct Tally {
   static constexpr double ratio_of(double error, double bound) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     if (error == 0) return 0;
-    if (!(error < kInfinity) || !(bound > 0)) return kInfinity;  // a NaN bound allows nothing
+    // A bound that is NaN or infinite says nothing of the element, so it allows nothing.
+    if (!(error < kInfinity) || !(bound > 0) || !(bound < kInfinity)) return kInfinity;
     return error / bound;
   }
 

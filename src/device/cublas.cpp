@@ -59,15 +59,39 @@ void finish_on_host(const Gemm& g, const Epilogue& epilogue) {
 }
 
 // One engine a thread and stream; a handle costs milliseconds to make. A stream's number may come again on another GPU.
+template <typename Engine>
+struct Engines {
+  std::map<std::pair<int, void*>, std::unique_ptr<Engine>> of_stream;
+  ~Engines();
+};
+
+thread_local bool engines_gone = false;  // with this thread; streams of static storage duration end after that
+
+template <typename Engine>
+Engines<Engine>::~Engines() {
+  engines_gone = true;
+}
+
+template <typename Engine>
+auto& engines() {
+  thread_local Engines<Engine> kept;
+  return kept.of_stream;
+}
+
 template <typename Engine, typename Make>
 Engine& engine_of(Stream stream, const Make& make) {
-  thread_local std::map<std::pair<int, void*>, std::unique_ptr<Engine>> engines;
-  std::unique_ptr<Engine>& engine = engines[{place_of(stream).index, stream.handle}];
+  std::unique_ptr<Engine>& engine = engines<Engine>()[{place_of(stream).index, stream.handle}];
   if (engine == nullptr) engine = make(stream);
   return *engine;
 }
 
 }  // namespace
+
+void forget_engines(Place place, Stream stream) noexcept {
+  if (engines_gone) return;
+  engines<CublasEngine>().erase({place.index, stream.handle});
+  engines<CublasLtEngine>().erase({place.index, stream.handle});
+}
 
 void gemm(const Gemm& g, Stream stream) {
   validate(g);

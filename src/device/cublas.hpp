@@ -39,9 +39,10 @@ struct Gemm {
   GemmMath math = GemmMath::exact;
 };
 
-// Queues the products on `stream`. Each thread keeps a handle and a workspace of 32 MiB a stream, made at the first
-// call: call once before capturing a graph. Equal inputs give equal bits. Error(usage) for dtypes or sizes that cuBLAS
-// has no product for, Error(device) where the library is missing or refuses.
+// Queues the products on `stream`. Each thread keeps a handle and a workspace of 32 MiB a stream
+// (MemoryCategory::library) from the first call until the stream ends: call once before capturing a graph. Equal inputs
+// give equal bits. Error(usage) for dtypes or sizes that cuBLAS has no product for, Error(device) where the library is
+// missing or refuses.
 void gemm(const Gemm& gemm, Stream stream);
 
 // What may follow a product before it is stored.

@@ -80,8 +80,7 @@ const Functions& functions_or_throw() {
 class Engine final : public CublasEngine {
  public:
   explicit Engine(Stream stream)
-      : table_(functions_or_throw()),
-        workspace_(kBlasWorkspace, "cuBLAS workspace", stream, MemoryCategory::workspace) {
+      : table_(functions_or_throw()), workspace_(kBlasWorkspace, "cuBLAS workspace", stream, MemoryCategory::library) {
     table_.check(table_.create(&handle_), "start cuBLAS", "cublasCreate");
     try {
       // The stream first: setting it puts the workspace back to cuBLAS's own.

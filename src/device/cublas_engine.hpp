@@ -25,6 +25,9 @@ class CublasLtEngine {
 
 std::unique_ptr<CublasEngine> make_cublas_engine(Stream stream);
 std::unique_ptr<CublasLtEngine> make_cublaslt_engine(Stream stream);
+// This thread's, of a stream that is about to end; another thread's stays until that thread ends or meets the same
+// stream handle again, for which it serves as well.
+void forget_engines(Place place, Stream stream) noexcept;
 std::string cublas_version();  // "13.1.0"; empty where it is missing
 
 }  // namespace syslab::device

@@ -113,7 +113,7 @@ class Engine final : public CublasLtEngine {
   explicit Engine(Stream stream)
       : table_(functions()),
         stream_(stream),
-        workspace_(table_.why.empty() ? kBlasWorkspace : 0, "cuBLASLt workspace", stream, MemoryCategory::workspace) {
+        workspace_(table_.why.empty() ? kBlasWorkspace : 0, "cuBLASLt workspace", stream, MemoryCategory::library) {
     if (!table_.why.empty()) throw Error(ErrorKind::device, table_.why, "dlopen");
     table_.check(table_.create(&handle_), "start cuBLASLt", "cublasLtCreate");
   }

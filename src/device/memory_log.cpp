@@ -31,6 +31,8 @@ std::string_view to_string(MemoryCategory category) {
       return "activation";
     case MemoryCategory::workspace:
       return "workspace";
+    case MemoryCategory::library:
+      return "library";
   }
   return "";
 }
@@ -39,7 +41,7 @@ MemoryLog::MemoryLog() : origin_(monotonic_now()) {}
 
 void MemoryLog::record(std::int64_t delta, std::string_view tag, MemoryCategory category) {
   const std::lock_guard lock(mutex_);
-  live_ += delta;
+  (category == MemoryCategory::library ? library_ : live_) += delta;
   peak_ = std::max(peak_, live_);
   if (events_.size() < kMostEvents) {
     events_.push_back({monotonic_now() - origin_, delta, std::string(tag), category});
@@ -57,6 +59,11 @@ void MemoryLog::record_reserved(std::int64_t delta) {
 std::int64_t MemoryLog::live_bytes() const {
   const std::lock_guard lock(mutex_);
   return live_;
+}
+
+std::int64_t MemoryLog::library_bytes() const {
+  const std::lock_guard lock(mutex_);
+  return library_;
 }
 
 std::int64_t MemoryLog::peak_bytes() const {

@@ -13,8 +13,9 @@
 
 namespace syslab::device {
 
-// What memory is for: the colours of a timeline.
-enum class MemoryCategory { other, input, output, parameter, gradient, optimizer, activation, workspace };
+// What memory is for: the colours of a timeline. `library`: what a library (cuBLAS) keeps for a stream from its first
+// call there on, whoever that happens to be; no caller's, so sums and peaks of live bytes leave it out.
+enum class MemoryCategory { other, input, output, parameter, gradient, optimizer, activation, workspace, library };
 
 std::string_view to_string(MemoryCategory category);  // "activation"
 
@@ -36,6 +37,7 @@ class MemoryLog {
   void record_reserved(std::int64_t delta);
 
   std::int64_t live_bytes() const;
+  std::int64_t library_bytes() const;   // live, too, and no part of the sum above
   std::int64_t peak_bytes() const;      // since construction or the last reset_peak
   std::int64_t reserved_bytes() const;  // 0 where there is no allocator in between: on the host
   std::int64_t peak_reserved_bytes() const;
@@ -51,7 +53,7 @@ class MemoryLog {
  private:
   mutable std::mutex mutex_;
   Nanoseconds origin_{};
-  std::int64_t live_ = 0, peak_ = 0, reserved_ = 0, peak_reserved_ = 0;
+  std::int64_t live_ = 0, peak_ = 0, library_ = 0, reserved_ = 0, peak_reserved_ = 0;
   std::vector<MemoryEvent> events_;
   std::int64_t dropped_events_ = 0;
 };

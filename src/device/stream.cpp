@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/cublas_engine.hpp"
 #include "device/launch.hpp"
 #include "device/runtime.hpp"
 
@@ -52,7 +53,9 @@ OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
 }
 
 OwnedStream::~OwnedStream() {
-  if (stream_.handle != nullptr) runtime::destroy_stream(stream_.handle);
+  if (stream_.handle == nullptr) return;
+  forget_engines(place_, stream_);
+  runtime::destroy_stream(stream_.handle);
 }
 
 Place place_of(Stream stream) {

@@ -36,6 +36,7 @@ class Burst {
   std::int64_t verified() const { return rig_.verified(); }
   std::int64_t warmup_calls() const { return rig_.warmup_calls(); }
   bool uses_graphs() const { return rig_.uses_graphs(); }
+  const std::string& why_not_captured() const { return rig_.why_not_captured(); }
 
  private:
   Rig rig_;

@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "device/graph.hpp"
 #include "device/memory.hpp"
+#include "device/nvtx.hpp"
 
 namespace syslab::measure {
 namespace {
@@ -41,6 +42,13 @@ std::int64_t flags_of_clocks(std::uint64_t reasons) {
   if ((reasons & kSlowedByHeat) != 0) flags |= kHot;
   if ((reasons & kSlowedByHardware) != 0) flags |= kHardwareSlowdown;
   return flags;
+}
+
+std::string blind_to_clocks(const Nvml& nvml, NvmlDevice device) {
+  const std::string flags = "power caps, heat and slowdowns by the hardware: ";
+  if (!nvml.usable()) return flags + nvml.why();
+  if (device == nullptr) return flags + "NVML knows no GPU of this UUID";
+  return nvml.slowed_by(device) ? std::string() : flags + "NVML does not tell them of this GPU";
 }
 
 CudaDevice::CudaDevice(device::Place place)
@@ -90,6 +98,7 @@ void CudaDevice::queue_window(const std::function<void()>& work) {
     ~Opener() { gate.open(); }  // also when the work throws
   } opener{gate_};
   if (blocks_past_gate_ < kBlocksToGiveUpGates) gate_.close();
+  const device::NvtxRange range("sample");
   Marks& marks = marks_[static_cast<std::size_t>(queued_)];
   clock_.begin(queued_);
   marks.begin.record(stream_);
@@ -170,10 +179,14 @@ void CudaDevice::flush(std::uint64_t bytes) {
   device::fill_bytes(flushed_.data(), pattern_, bytes, stream_.view());
 }
 
-std::unique_ptr<Graph> CudaDevice::capture(const std::function<void()>& work) {
+Captured CudaDevice::capture(const std::function<void()>& work) {
   device::Capture captured = device::capture(stream_.view(), work);
-  if (!captured.graph) return nullptr;
-  return std::make_unique<CapturedCalls>(std::move(*captured.graph), stream_.view());
+  if (!captured.graph) return {nullptr, std::move(captured.why)};
+  return {std::make_unique<CapturedCalls>(std::move(*captured.graph), stream_.view()), {}};
+}
+
+std::string CudaDevice::blind_to() const {
+  return place().kind == device::Kind::cpu ? std::string() : blind_to_clocks(nvml_, nvml_device_);
 }
 
 }  // namespace syslab::measure

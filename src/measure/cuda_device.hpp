@@ -48,7 +48,8 @@ class CudaDevice final : public Device {
   void synchronize() override;
   void flush(std::uint64_t bytes) override;
   bool captures_graphs() const override { return place().kind == device::Kind::cuda; }
-  std::unique_ptr<Graph> capture(const std::function<void()>& work) override;
+  Captured capture(const std::function<void()>& work) override;
+  std::string blind_to() const override;
 
  private:
   struct Marks {
@@ -75,6 +76,9 @@ class CudaDevice final : public Device {
   Nanoseconds empty_window_{};      // half as much again as one takes
   int pattern_ = 0;
 };
+
+// Why nobody says what holds a GPU's clocks down; empty: NVML does.
+std::string blind_to_clocks(const Nvml& nvml, NvmlDevice device);
 
 // The flags of what NVML says holds clocks down (core/nvml.hpp, GpuState::slowed_by).
 std::int64_t flags_of_clocks(std::uint64_t reasons);

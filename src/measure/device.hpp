@@ -36,6 +36,11 @@ class Graph {
   virtual void replay() = 0;
 };
 
+struct Captured {
+  std::unique_ptr<Graph> graph;
+  std::string why;  // there is none
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -54,8 +59,11 @@ class Device {
   virtual void flush(std::uint64_t bytes) = 0;
 
   virtual bool captures_graphs() const { return false; }
-  // Runs `work` once to record it; what it launches is not executed. Null when the work cannot be captured.
-  virtual std::unique_ptr<Graph> capture(const std::function<void()>& /*work*/) { return nullptr; }
+  // Runs `work` once to record it; what it launches is not executed. No graph, and why, when it cannot be captured.
+  virtual Captured capture(const std::function<void()>& /*work*/) { return {nullptr, name() + " captures no graphs"}; }
+
+  // Which flags a window never has because nobody here could see them, and why; empty: none is missing.
+  virtual std::string blind_to() const { return {}; }
 };
 
 // The CPU by `clock`. Its clock rate is not known: what /proc tells of it is a guess of the kernel's.

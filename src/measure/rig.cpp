@@ -217,17 +217,19 @@ void Rig::queue(int calls) {
 Graph* Rig::graph_of(int first_set) {
   std::unique_ptr<Graph>& graph = graphs_[first_set];
   if (graph) return graph.get();
-  graph = device_.capture([&] {
+  Captured captured = device_.capture([&] {
     for (int i = 0; i < calls_per_sample_; ++i) subject_.call((first_set + i) % subject_.sets);
   });
+  graph = std::move(captured.graph);
   if (graph) return graph.get();
   if (protocol_.launch == Launch::graph) {
     throw Unsupported(
-        fmt::format("protocol '{}': this implementation's calls cannot be captured as a graph on {}; use "
+        fmt::format("protocol '{}': this implementation's calls cannot be captured as a graph on {}: {}; use "
                     "--protocol kernel",
-                    protocol_.name, device_.name()));
+                    protocol_.name, device_.name(), captured.why));
   }
   capture_ = false;
+  why_not_captured_ = std::move(captured.why);
   return nullptr;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "measure/clock.hpp"
@@ -35,6 +36,7 @@ class Rig {
   Nanoseconds call_estimate() const { return estimate_; }
   int samples_wanted() const { return samples_wanted_; }  // by the protocol's estimate; 0: it makes none
   bool uses_graphs() const { return capture_; }
+  const std::string& why_not_captured() const { return why_not_captured_; }  // empty: it was, or nobody tried
 
   // Queues up to `most` samples, as many as the device and the input sets allow in one go (at least one), and waits for
   // them: a window each, in order. Outputs stay as the calls left them until refresh().
@@ -76,6 +78,7 @@ class Rig {
   int samples_wanted_ = 0;
   int calls_per_sample_ = 1;
   bool warm_ = false, capture_ = false;
+  std::string why_not_captured_;
   std::map<int, std::unique_ptr<Graph>> graphs_;  // of a sample, by its first set
 
   int next_set_ = 0;

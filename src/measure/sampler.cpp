@@ -66,6 +66,7 @@ class Sampler {
     }
     samples_.calls_per_sample = rig_.calls_per_sample();
     samples_.graphs = rig_.uses_graphs();
+    samples_.why_not_captured = rig_.why_not_captured();
     samples_.warmup_calls = rig_.warmup_calls();
     samples_.warmup_seconds = rig_.warmup_seconds();
     samples_.verified = rig_.verified();

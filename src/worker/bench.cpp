@@ -55,19 +55,22 @@ Json Bench::facts() const {
   const device::GpuProbe probe = device::probe_gpus();
   const device::CachingAllocator& allocator = device::allocator_of(kGpu);
   const device::CachingAllocator::Use use = allocator.use();
-  return {{"device", "cuda"},
-          {"gpu",
-           {{"name", gpu.name},
-            {"uuid", gpu.uuid},
-            {"sm", gpu.sm},
-            {"multiprocessors", gpu.multiprocessors},
-            {"runtime", probe.runtime_version},
-            {"driver", probe.driver_version}}},
-          {"allocator",
-           {{"live_bytes", use.asked},
-            {"reserved_bytes", use.reserved},
-            {"peak_reserved_bytes", allocator.log().peak_reserved_bytes()},
-            {"segments_taken", use.segments_taken}}}};
+  Json facts{{"device", "cuda"},
+             {"gpu",
+              {{"name", gpu.name},
+               {"uuid", gpu.uuid},
+               {"sm", gpu.sm},
+               {"multiprocessors", gpu.multiprocessors},
+               {"runtime", probe.runtime_version},
+               {"driver", probe.driver_version}}},
+             {"allocator",
+              {{"live_bytes", use.asked},
+               {"library_bytes", allocator.log().library_bytes()},
+               {"reserved_bytes", use.reserved},
+               {"peak_reserved_bytes", allocator.log().peak_reserved_bytes()},
+               {"segments_taken", use.segments_taken}}}};
+  if (const std::string blind = device_->blind_to(); !blind.empty()) facts["flags_missing"] = blind;
+  return facts;
 }
 
 }  // namespace syslab::worker

@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/own_memory.hpp"
 #include "device/buffer.hpp"
 #include "device/memory.hpp"
+#include "device/nvtx.hpp"
 #include "device/stream.hpp"
 #include "measure/clock.hpp"
 #include "worker/compare_output.hpp"
@@ -26,24 +27,6 @@ constexpr int kWallOverRepeats = 5;
 constexpr double kHalfPrecisionFactor = 2;  // no less accurate than this many times the naive kernel
 
 bool is_half(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16; }
-
-// A field of /proc/self/status in bytes ("VmHWM", "VmRSS").
-std::optional<double> own_memory(std::string_view field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.rfind(field, 0) == 0 && line.size() > field.size() && line[field.size()] == ':') {
-      return std::stod(line.substr(field.size() + 1)) * 1024;
-    }
-  }
-  return std::nullopt;
-}
-
-// Makes VmHWM count from now (Linux, proc(5), clear_refs). False where the kernel does not let us.
-bool reset_memory_peak() {
-  std::ofstream file("/proc/self/clear_refs");
-  file << "5" << std::flush;
-  return static_cast<bool>(file);
-}
 
 }  // namespace
 
@@ -68,6 +51,7 @@ CheckedOperator::CheckedOperator(CaseContext& context, const OperatorCase& opera
       worst_(operator_case.outputs.size()) {}
 
 void CheckedOperator::check() {
+  const device::NvtxRange range("check");
   stream_.kind == device::Kind::cpu ? call_and_watch_memory() : call_and_watch_gpu_memory();
   const Tensors& tensors = sets_.tensors(0);
   const Nanoseconds began = measure::steady_clock().now();
@@ -89,13 +73,14 @@ void CheckedOperator::call_and_watch_memory() {
   device::MemoryLog& log = device::MemoryLog::global();
   log.reset_peak();
   const std::int64_t live = log.live_bytes();
-  const std::optional<double> resident = own_memory("VmRSS");
+  const std::optional<std::uint64_t> resident = own_memory("VmRSS");
   const bool reset = reset_memory_peak();
   case_.call(sets_.tensors(0));
-  const std::optional<double> peak = own_memory("VmHWM");
+  const std::optional<std::uint64_t> peak = own_memory("VmHWM");
   peak_scratch_bytes_ = static_cast<double>(log.peak_bytes() - live);
-  if (reset && resident && peak) call_rss_bytes_ = std::max(0.0, *peak - *resident);
-  max_rss_bytes_ = peak;  // before the oracle, whose memory is no part of the implementation
+  if (reset && resident && peak) call_rss_bytes_ = *peak > *resident ? static_cast<double>(*peak - *resident) : 0;
+  if (peak)
+    max_rss_bytes_ = static_cast<double>(*peak);  // before the oracle, whose memory is no part of the implementation
 }
 
 // Our own buffers by their log, exact to the byte; and, as its cross-check, what the driver has less of: an
@@ -141,18 +126,27 @@ std::string CheckedOperator::compare_outputs(int set, const std::vector<Expectat
   return failure;
 }
 
+// Where there is no yardstick, or the naive kernel's own error is no number to double, nothing was compared, which is
+// said so.
 std::string CheckedOperator::compare_with_naive(const Tensors& tensors, const std::vector<Expectation>& expected) {
-  if (!case_.naive_error) return {};
-  const std::vector<double> naive = case_.naive_error(tensors, expected);
+  std::vector<double> naive;
+  if (case_.naive_error) naive = case_.naive_error(tensors, expected);
   std::string failure;
   for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
     if (!is_half(case_.outputs[i].tensor.dtype)) continue;
+    const std::string_view dtype = to_string(case_.outputs[i].tensor.dtype);
+    if (!case_.naive_error || !std::isfinite(naive.at(i))) {
+      const std::string why = case_.naive_error
+                                  ? fmt::format("the naive kernel's largest error in {} is {}", dtype, naive.at(i))
+                                  : fmt::format("there is no naive kernel in {} for this case", dtype);
+      emit_not_compared("naive:" + output_name(i), fmt::format("{}: {}: not compared", output_name(i), why));
+      continue;
+    }
     const double allowed = kHalfPrecisionFactor * naive.at(i);
     const double found = comparisons_[i].max_error;
     const bool passed = found <= allowed;
-    const std::string message =
-        fmt::format("{}: largest error {:.3g}, the naive kernel's in {} is {:.3g}", output_name(i), found,
-                    to_string(case_.outputs[i].tensor.dtype), naive.at(i));
+    const std::string message = fmt::format("{}: largest error {:.3g}, the naive kernel's in {} is {:.3g}",
+                                            output_name(i), found, dtype, naive.at(i));
     if (!passed && failure.empty()) failure = message + ", at most twice that is allowed";
     emit_check("naive:" + output_name(i), passed, 1, found, allowed, message, expected[i].fraction);
   }
@@ -170,6 +164,15 @@ void CheckedOperator::emit_check(const std::string& name, bool passed, std::int6
   if (std::isfinite(error)) record.worst_error = error;
   if (std::isfinite(tolerance)) record.tolerance = tolerance;
   record.fraction_checked = fraction;
+  context_.emit(record);
+}
+
+void CheckedOperator::emit_not_compared(const std::string& name, const std::string& why) {
+  CheckRecord record;
+  record.name = name;
+  record.outcome = "not_run";
+  record.seed = std::to_string(context_.request().seed);
+  record.message = why;
   context_.emit(record);
 }
 
@@ -195,6 +198,13 @@ measure::Subject CheckedOperator::subject() {
   subject.sets = sets_.count();
   subject.flush_bytes = caches_.flush_bytes;
   subject.call = [this](int set) { case_.call(sets_.tensors(set)); };
+  // Where the host's part in a call is not timed, a profiler is told whose call it is.
+  if (stream_.kind == device::Kind::cuda) {
+    subject.call = [this](int set) {
+      const device::NvtxRange range(context_.request().implementation);
+      case_.call(sets_.tensors(set));
+    };
+  }
   subject.refresh = [this](int set) { sets_.refresh(set); };
   subject.verify = [this](int set) { return verify(set); };
   subject.self_time = case_.self_time;
@@ -204,6 +214,7 @@ measure::Subject CheckedOperator::subject() {
 // A timed sample's outputs against the oracle of that sample's inputs. The first is always looked at; after that a
 // slow oracle gets a share of the time.
 bool CheckedOperator::verify(int set) {
+  const device::NvtxRange range("verify");
   Nanoseconds wall = protocol_.wall_budget;
   if (wall <= Nanoseconds{}) {
     wall = protocol_.repeat_time > Nanoseconds{} ? kWallOverRepeats * protocol_.repeat_time : kUsualWallBudget;
@@ -216,12 +227,15 @@ bool CheckedOperator::verify(int set) {
   return true;
 }
 
-void CheckedOperator::emit_outcome(std::int64_t verified, std::size_t samples) {
+void CheckedOperator::emit_verified(const std::string& series, std::int64_t verified, std::size_t samples) {
   for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
-    emit_check("samples:" + output_name(i), true, verified, worst_[i].error, worst_[i].tolerance,
+    emit_check(series + ":" + output_name(i), true, verified, worst_[i].error, worst_[i].tolerance,
                fmt::format("{} of {} timed samples verified; worst: {}", verified, samples, worst_[i].text),
                worst_[i].fraction);
   }
+}
+
+void CheckedOperator::emit_metrics() {
   for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
     context_.metric("error_" + output_name(i), "1", worst_[i].error);
     context_.metric("tolerance_" + output_name(i), "1", worst_[i].tolerance);

@@ -5,7 +5,8 @@
 //   CheckedOperator checked(context, operator_case, protocol, device);
 //   checked.check();                                    // throws CheckFailed: no time of a wrong kernel exists
 //   … time checked.subject() …
-//   checked.emit_outcome(samples.verified, samples.seconds.size());
+//   checked.emit_verified("samples", samples.verified, samples.seconds.size());
+//   checked.emit_metrics();
 #pragma once
 
 #include <optional>
@@ -33,8 +34,11 @@ class CheckedOperator {
   void check();
   // As many input sets as the protocol's caches want. Valid while this lives; verifying throws CheckFailed.
   measure::Subject subject();
-  // After timing: "samples:<output>" records, errors and memory as metrics.
-  void emit_outcome(std::int64_t verified, std::size_t samples);
+  // Another series is timed: its first sample that is looked at is verified however slow the oracle is.
+  void begin_series() { verified_ = 0; }
+  // After timing: records "<series>:<output>" ("samples:out"), then errors and memory as metrics.
+  void emit_verified(const std::string& series, std::int64_t verified, std::size_t samples);
+  void emit_metrics();
   // How inputs and caches were: input_sets, rotated_bytes, cache, …
   Json facts() const;
 
@@ -54,6 +58,7 @@ class CheckedOperator {
   std::string compare_with_naive(const Tensors& tensors, const std::vector<Expectation>& expected);
   void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
                   const std::string& message, double fraction);
+  void emit_not_compared(const std::string& name, const std::string& why);
   bool verify(int set);
   std::uint64_t memory_for_sets() const;
 
@@ -67,7 +72,7 @@ class CheckedOperator {
   std::vector<Worst> worst_;
   std::vector<check::Comparison> comparisons_;  // of the last call that was checked
   Nanoseconds oracle_time_{};
-  std::int64_t verified_ = 0;
+  std::int64_t verified_ = 0;  // of this series
   double peak_scratch_bytes_ = 0;
   std::optional<double> call_rss_bytes_, max_rss_bytes_;  // on the CPU
   std::optional<double> taken_bytes_;                     // on a GPU: what its driver had less after the call

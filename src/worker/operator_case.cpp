@@ -6,8 +6,11 @@
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "device/nvtx.hpp"
 #include "measure/burst.hpp"
+#include "measure/eager.hpp"
 #include "measure/host_load.hpp"
 #include "measure/sampler.hpp"
 #include "stats/dependence.hpp"
@@ -113,6 +116,7 @@ Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples
              {"cool_downs", samples.pauses},
              {"verified", samples.verified},
              {"noise", noise}};
+  if (!samples.why_not_captured.empty()) facts["not_captured"] = samples.why_not_captured;
   if (load.load_average) facts["load_average"] = *load.load_average;
   if (load.steal_share) facts["steal_share"] = *load.steal_share;
   if (!samples.flags.empty()) {
@@ -132,20 +136,7 @@ Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples
   return facts;
 }
 
-// A short look at the same calls without a graph, where graphs were used: the second series, for those who launch their
-// kernels one by one, and for peers that are timed so.
-void time_eagerly(CaseContext& context, measure::Protocol protocol, const measure::Subject& subject,
-                  measure::Device& device) {
-  using std::chrono::milliseconds;
-  protocol.launch = measure::Launch::direct;
-  protocol.warmup_time = protocol.warmup_limit = milliseconds(5);
-  protocol.warmup_until_steady = false;
-  protocol.min_samples = 8;
-  protocol.max_samples = 100;
-  protocol.precision = 0.01;
-  protocol.device_budget = protocol.wall_budget = milliseconds(100);
-  protocol.cool_down = {};
-  const measure::Samples samples = measure::take_samples(protocol, subject, {device}, context.request().seed, {});
+void emit_eager(CaseContext& context, const measure::Samples& samples) {
   context.emit(SampleRecord{.series = "eager", .unit = "s", .values = samples.seconds, .flags = samples.flags});
   const stats::Summary summary = stats::summarize(samples.seconds);
   context.emit(MetricRecord{.name = "time_eager",
@@ -159,11 +150,13 @@ void time_eagerly(CaseContext& context, measure::Protocol protocol, const measur
 // Task `paired`: the host says when it is this side's turn. A sample is a burst.
 void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, const measure::Protocol& protocol,
                     const measure::Subject& subject, const Bench& bench, CheckedOperator& checked) {
+  const device::NvtxRange range("measure");
   const CaseRequest& request = context.request();
   measure::Burst burst(protocol, subject, bench.device(), measure::steady_clock(), request.seed, request.burst);
   const std::vector<double> seconds = serve_bursts(context.bursts(), {burst.calls(), burst.seconds_per_call()},
                                                    [&] { return burst.take().seconds_per_call; });
-  checked.emit_outcome(burst.verified(), seconds.size());
+  checked.emit_verified("samples", burst.verified(), seconds.size());
+  checked.emit_metrics();
   if (!seconds.empty()) Times(context, operator_case).emit({.seconds = seconds});
   Json facts = checked.facts();
   facts.update({{"protocol", measure::to_json(protocol)},
@@ -172,6 +165,7 @@ void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, con
                 {"calls_per_sample", burst.calls_per_sample()},
                 {"warmup_calls", burst.warmup_calls()},
                 {"verified", burst.verified()}});
+  if (!burst.why_not_captured().empty()) facts["not_captured"] = burst.why_not_captured();
   facts.update(bench.facts());
   context.emit(FactRecord{facts.dump()});
 }
@@ -189,13 +183,25 @@ void run_operator_case(CaseContext& context, const OperatorCase& operator_case) 
   const measure::Subject subject = checked.subject();
   if (context.is_paired()) return time_in_bursts(context, operator_case, protocol, subject, bench, checked);
   const measure::HostWatch watch;
+  const device::NvtxRange range("measure");
   const measure::Samples samples =
       measure::take_samples(protocol, subject, {device}, context.request().seed,
                             [&](double fraction, const std::string& text) { context.progress(fraction, text); });
-  checked.emit_outcome(samples.verified, samples.seconds.size());
-  Times(context, operator_case).emit(samples);
-  if (samples.graphs) time_eagerly(context, protocol, subject, device);
   Json facts = facts_of(protocol, samples, watch.finish());
+  std::optional<measure::Samples> eager;
+  if (samples.graphs) {
+    const device::NvtxRange one_by_one("eager");
+    checked.begin_series();
+    eager = measure::take_eager_samples(protocol, subject, {device}, context.request().seed);
+    facts["eager_samples"] = eager->seconds.size();
+    facts["eager_verified"] = eager->verified;
+  }
+  // All is verified before the first time is told: a wrong kernel gets none.
+  checked.emit_verified("samples", samples.verified, samples.seconds.size());
+  if (eager) checked.emit_verified("eager", eager->verified, eager->seconds.size());
+  checked.emit_metrics();
+  Times(context, operator_case).emit(samples);
+  if (eager) emit_eager(context, *eager);
   facts.update(checked.facts());
   facts.update(bench.facts());
   context.emit(FactRecord{facts.dump()});

@@ -68,8 +68,8 @@ struct OperatorCase {
   double bytes = 0;
 };
 
-// Emits check records "reference:<output>", samples "time", metrics (time, its quantiles, tflops, gbps, worst errors,
-// peak scratch memory) and facts. Throws CheckFailed, Unsupported, Error.
+// Emits check records "reference:<output>" and "samples:<output>", samples "time", metrics (time, its quantiles,
+// tflops, gbps, worst errors, peak scratch memory) and facts. Throws CheckFailed, Unsupported, Error.
 void run_operator_case(CaseContext& context, const OperatorCase& operator_case);
 
 }  // namespace syslab::worker

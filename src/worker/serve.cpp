@@ -7,16 +7,17 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "core/own_memory.hpp"
 #include "core/pipe.hpp"
 #include "core/process.hpp"
 #include "device/gpu_probe.hpp"
+#include "device/nvtx.hpp"
 #include "registry/registry.hpp"
 #include "worker/bursts.hpp"
 #include "worker/case_context.hpp"
@@ -27,18 +28,6 @@ namespace syslab::worker {
 namespace {
 
 constexpr int kToolFailed = 4;
-
-// A line of /proc/self/status in bytes ("VmHWM:  1234 kB"); 0 when it cannot be read.
-std::uint64_t status_bytes(const std::string& key) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    if (word != key + ":") continue;
-    std::uint64_t kibibytes = 0;
-    status >> kibibytes;
-    return kibibytes * 1024;
-  }
-  return 0;
-}
 
 // Moves `fd` above the standard streams (closed on exec) and puts `replacement` in its place.
 FileDescriptor move_away(int fd, int replacement) {
@@ -53,14 +42,10 @@ FileDescriptor move_away(int fd, int replacement) {
 void limit_memory(std::uint64_t limit_bytes) {
   struct rlimit limit {};
   ::getrlimit(RLIMIT_AS, &limit);
-  limit.rlim_cur = limit_bytes == 0 ? limit.rlim_max : status_bytes("VmSize") + limit_bytes;
+  limit.rlim_cur = limit_bytes == 0 ? limit.rlim_max : own_memory("VmSize").value_or(0) + limit_bytes;
   if (limit.rlim_max != RLIM_INFINITY && limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
   if (::setrlimit(RLIMIT_AS, &limit) != 0) throw_errno(ErrorKind::internal, "limit the memory", errno, "setrlimit");
 }
-
-// Makes VmHWM count from now, so that it is this case's even in a process that had others (Linux, proc(5),
-// clear_refs); where the kernel does not let us it stays the process's.
-void reset_memory_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
 
 double cpu_seconds() {
   struct rusage usage {};
@@ -72,8 +57,11 @@ double cpu_seconds() {
 }
 
 EndRecord run_body(CaseContext& context) {
+  const CaseRequest& request = context.request();
+  const device::NvtxRange range(fmt::format("{}{}{} {}", request.experiment, request.law.empty() ? "" : " ",
+                                            request.law, request.implementation));
   try {
-    const registry::Experiment& experiment = registry::Registry::global().find(context.request().experiment);
+    const registry::Experiment& experiment = registry::Registry::global().find(request.experiment);
     if (!experiment.run) {
       throw Error(ErrorKind::internal, fmt::format("experiment '{}' has no body to run", experiment.id));
     }
@@ -102,7 +90,7 @@ void run_case(const Json& message, FrameReader& in, int out) {
   bool host_gone = false;
   EndRecord end;
   const double cpu_before = cpu_seconds();
-  reset_memory_peak();
+  reset_memory_peak();  // this case's even in a process that had others
   try {
     const CaseRequest request = case_request_from_json(message);
     // CUDA maps far more addresses than it uses: there the limit is the plan's to keep.
@@ -123,7 +111,8 @@ void run_case(const Json& message, FrameReader& in, int out) {
   }
   limit_memory(0);
   if (host_gone) throw Error(ErrorKind::comm, "the host is gone");
-  const Json facts{{"peak_rss_bytes", status_bytes("VmHWM")}, {"case_cpu_time_s", cpu_seconds() - cpu_before}};
+  const Json facts{{"peak_rss_bytes", own_memory("VmHWM").value_or(0)},
+                   {"case_cpu_time_s", cpu_seconds() - cpu_before}};
   write_frame(out, to_json(Record(FactRecord{facts.dump()})));
   write_frame(out, to_json(Record(end)));
 }

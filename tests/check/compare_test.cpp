@@ -75,6 +75,15 @@ TEST(Compare, IsNoSuccessWhenNothingWasAsked) {
 
 TEST(Compare, RefusesANaNTolerance) { EXPECT_FALSE(compare_floats({1.5F}, {1.0}, {kNaN}, {1}).passed); }
 
+// Else a bound that overflowed would accept whatever it was given.
+TEST(Compare, AnInfiniteBoundAllowsNothingButTheValueItself) {
+  const Comparison result = compare_floats({1.5F, 2.0F}, {1.0, 2.0}, {kInf}, {2});
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.wrong, 1);
+  EXPECT_EQ(result.worst_index, (std::vector<std::int64_t>{0}));
+  EXPECT_TRUE(compare_floats({2.0F}, {2.0}, {kInf}, {1}).passed);
+}
+
 TEST(Compare, TellsWhatWasNeverWritten) {
   GuardedTensor out(TensorSpec{"out", DType::f16, {4}});
   static_cast<f16*>(out.view().data)[0] = to_f16(1.0F);

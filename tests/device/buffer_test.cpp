@@ -83,6 +83,21 @@ TEST(MemoryLog, KeepsEventsInOrderWithTheirTags) {
   EXPECT_TRUE(log.events().empty());
 }
 
+// Else whoever happens to call a library first would seem to need what it keeps for everybody.
+TEST(MemoryLog, WhatALibraryKeepsIsNoCallers) {
+  MemoryLog log;
+  log.record(100, "x");
+  log.record(1000, "kept", MemoryCategory::library);
+  log.record(50, "y");
+  EXPECT_EQ(log.live_bytes(), 150);
+  EXPECT_EQ(log.peak_bytes(), 150);
+  EXPECT_EQ(log.library_bytes(), 1000);
+  EXPECT_EQ(log.events().size(), 3U) << "the timeline shows it all the same";
+  log.record(-1000, "kept", MemoryCategory::library);
+  EXPECT_EQ(log.library_bytes(), 0);
+  EXPECT_EQ(log.live_bytes(), 150);
+}
+
 TEST(MemoryLog, CountsFromManyThreads) {
   MemoryLog log;
   std::vector<std::thread> threads;

@@ -4,6 +4,7 @@
 #include "device/cublas.hpp"
 #include "device/fill_random.hpp"
 #include "device/graph.hpp"
+#include "device/memory_log.hpp"
 #include "tests/device/gpu_fixture.hpp"
 
 namespace syslab::device {
@@ -100,6 +101,23 @@ TEST_F(GpuBlas, ProductsAreCapturedAfterAFirstCall) {
   ASSERT_TRUE(captured.graph) << captured.why;
   captured.graph->replay(stream);
   synchronize(stream);
+}
+
+TEST_F(GpuBlas, WhatCublasKeepsForAStreamIsNoCallersAndEndsWithIt) {
+  const MemoryLog& log = MemoryLog::of(kGpu);
+  const std::int64_t kept_before = log.library_bytes();
+  for (int life = 0; life < 2; ++life) {
+    const OwnedStream own(kGpu);
+    const Buffer memory(3 * 64 * 64 * sizeof(float), "x", own.view());
+    fill_bytes(memory.data(), 0, memory.bytes(), own.view());
+    MemoryLog::of(kGpu).reset_peak();
+    const std::int64_t live = log.live_bytes();
+    sgemm(false, false, 64, 64, 64, 1, memory.as<float>(), 64, memory.as<float>() + 4096, 64, 0,
+          memory.as<float>() + 8192, 64, own.view());
+    EXPECT_EQ(log.peak_bytes(), live) << "in life " << life;
+    EXPECT_EQ(log.library_bytes() - kept_before, 32 << 20);
+  }
+  EXPECT_EQ(log.library_bytes(), kept_before);
 }
 
 // Against the host's own, on numbers that are exact in half precision so that only the result is rounded.

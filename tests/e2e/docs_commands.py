@@ -6,7 +6,8 @@ The lines of a "```text printed" block must stand in what the block before it pr
 A block whose first line is `# file: NAME` is written to NAME first. "```sh exits=N" ends with that exit code instead of 0,
 "```sh exits=N,M" with one of these (a verdict that a busy machine may not reach). "```sh gpu" is left out, saying so, where
 torch sees no GPU or there is no nvcc.
-Lines that build (ninja, meson) are left out: the build is there. SYSLAB_DOCS_CASES makes searches shorter than written.
+Lines that build (ninja, meson) are left out: the build is there. SYSLAB_DOCS_CASES makes searches shorter than written;
+SYSLAB_DOCS_ONLY=gpu runs the blocks that need a GPU alone, on a machine that has a bundle and no checkout, say.
 Exits 77 where python3 has no torch, which the pages use.
 """
 import os
@@ -53,6 +54,8 @@ with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
             continue
         if gpu and not has_gpu:
             left_out += 1
+            continue
+        if not gpu and os.environ.get("SYSLAB_DOCS_ONLY") == "gpu":
             continue
         lines = [line for line in text.splitlines() if not line.startswith(("ninja ", "meson "))]
         if "SYSLAB_DOCS_CASES" in os.environ:

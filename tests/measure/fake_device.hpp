@@ -54,12 +54,12 @@ class FakeDevice final : public Device {
     events_.push_back("flush " + std::to_string(bytes));
   }
   bool captures_graphs() const override { return captures; }
-  std::unique_ptr<Graph> capture(const std::function<void()>& work) override {
+  Captured capture(const std::function<void()>& work) override {
     ++captured;
-    if (!capturable) return nullptr;
+    if (!capturable) return {nullptr, "the work waits"};
     recording = std::make_unique<std::vector<std::function<void()>>>();
     work();
-    return std::make_unique<FakeGraph>(*std::exchange(recording, nullptr), replays);
+    return {std::make_unique<FakeGraph>(*std::exchange(recording, nullptr), replays), {}};
   }
   // What a call does: at once, or when its graph is replayed.
   void work(std::function<void()> done) {

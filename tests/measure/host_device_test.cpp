@@ -54,7 +54,9 @@ TEST(HostDevice, AFlushMakesTheCachesForget) {
 TEST(HostDevice, CapturesNothingAndTheProtocolSaysWhatToUse) {
   const auto device = make_host_device();
   EXPECT_FALSE(device->captures_graphs());
-  EXPECT_EQ(device->capture([] {}), nullptr);
+  const Captured captured = device->capture([] {});
+  EXPECT_EQ(captured.graph, nullptr);
+  EXPECT_EQ(captured.why, "CPU captures no graphs");
   try {
     require_launch(find_protocol("graph"), *device, false);
     FAIL() << "accepted";

@@ -5,10 +5,10 @@
 
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <limits>
 
 #include "attention_fixture.hpp"
+#include "core/own_memory.hpp"
 #include "device/parallel.hpp"
 #include "ops/attention/error_bound.hpp"
 
@@ -182,29 +182,18 @@ TEST(FlashMemory, TakesWhatItSaysAndGivesItBack) {
   }
 }
 
-std::int64_t status_bytes(const std::string& field) {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    if (word == field + ":") {
-      std::int64_t kilobytes = 0;
-      status >> kilobytes;
-      return kilobytes * 1024;
-    }
-  }
-  return -1;
-}
-
 TEST(FlashMemory, ResidentPeakStaysFarBelowTheMatrixOfScores) {
   constexpr std::int64_t kSeq = 8192;
   Tensors tensors(long_problem(kSeq), 8);
-  // "5" sets the peak of resident memory back to what is resident now (proc(5)). Where a kernel does not know that, the
-  // peak is an earlier test's: this one must not raise it by more all the same.
-  std::ofstream("/proc/self/clear_refs") << "5" << std::flush;
-  const std::int64_t peak_before = status_bytes("VmHWM"), resident = status_bytes("VmRSS");
+  // Where a kernel does not put the peak back, it is an earlier test's: this one must not raise it by more all the
+  // same.
+  reset_memory_peak();
+  const auto bytes_of = [](const char* field) { return static_cast<std::int64_t>(own_memory(field).value_or(0)); };
+  const std::int64_t peak_before = bytes_of("VmHWM"), resident = bytes_of("VmRSS");
   ASSERT_GT(resident, 0) << "no /proc/self/status";
   tensors.run_forward(find_rung("flash_tiled"));
   tensors.run_backward(find_rung("flash_tiled"));
-  const std::int64_t peak = status_bytes("VmHWM");
+  const std::int64_t peak = bytes_of("VmHWM");
   RecordProperty("grown_bytes", std::to_string(peak - peak_before));
   constexpr std::int64_t kScores = kSeq * kSeq * 4;
   EXPECT_LT(peak, std::max(peak_before, resident + kScores / 16));

@@ -171,7 +171,8 @@ TEST(OperatorCase, AKernelThatRepeatsItsFirstAnswerIsCaughtByATimedSample) {
   EXPECT_TRUE(outcome.all<SampleRecord>().empty());
 }
 
-TEST(OperatorCase, HalfPrecisionMustStayWithinTwiceTheNaiveKernel) {
+// Doubling into bf16, with a bound so loose that only the comparison with the naive kernel can fail.
+OperatorCase half_doubling() {
   OperatorCase half = doubling();
   half.outputs[0].tensor.dtype = DType::bf16;
   half.call = [](const Tensors& tensors) {
@@ -180,9 +181,14 @@ TEST(OperatorCase, HalfPrecisionMustStayWithinTwiceTheNaiveKernel) {
   };
   half.expect = [exact = doubling().expect](const Tensors& tensors) {
     auto expected = exact(tensors);
-    expected[0].tolerance = {1.0};  // as loose as a bound can be: only the comparison with naive can fail
+    expected[0].tolerance = {1.0};
     return expected;
   };
+  return half;
+}
+
+TEST(OperatorCase, HalfPrecisionMustStayWithinTwiceTheNaiveKernel) {
+  OperatorCase half = half_doubling();
   half.naive_error = [](const Tensors&, const std::vector<Expectation>&) { return std::vector<double>{0.02}; };
   const Outcome good = run(half);
   EXPECT_EQ(good.failure, "");
@@ -193,6 +199,23 @@ TEST(OperatorCase, HalfPrecisionMustStayWithinTwiceTheNaiveKernel) {
   const Outcome bad = run(half);
   EXPECT_EQ(bad.check("naive:y").outcome, "falsified");
   EXPECT_NE(bad.failure.find("naive"), std::string::npos);
+}
+
+TEST(OperatorCase, HalfPrecisionWithoutAYardstickIsNotCalledCompared) {
+  const Outcome none = run(half_doubling());
+  EXPECT_EQ(none.failure, "");
+  EXPECT_EQ(none.check("naive:y").outcome, "not_run");
+  EXPECT_NE(none.check("naive:y").message.find("no naive kernel in bf16"), std::string::npos);
+
+  OperatorCase overflown = half_doubling();
+  for (const double error : {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    overflown.naive_error = [error](const Tensors&, const std::vector<Expectation>&) { return std::vector{error}; };
+    const Outcome outcome = run(overflown);
+    EXPECT_EQ(outcome.failure, "");
+    EXPECT_EQ(outcome.check("naive:y").outcome, "not_run") << error;
+    EXPECT_FALSE(outcome.check("naive:y").tolerance.has_value());
+  }
+  EXPECT_THROW(run(doubling()).check("naive:y"), std::runtime_error) << "fp32 is not asked";
 }
 
 TEST(OperatorCase, AllImplementationsMeetTheSameInputsAndAnotherSeedOthers) {

@@ -6,6 +6,7 @@
 
 #include "tests/worker/operator_case_fixture.hpp"
 #include "worker/bursts.hpp"
+#include "worker/checked_operator.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -25,6 +26,26 @@ TEST(OperatorCase, ASlowOracleCostsNoSamples) {
   const Outcome outcome = run(slow);
   EXPECT_EQ(outcome.facts().at("verified"), 1);
   EXPECT_GE(*outcome.metric("time").n, 8);
+}
+
+// Else the samples of the second would be believed because one of the first was right.
+TEST(CheckedOperator, LooksAtASampleOfEverySeriesHoweverSlowTheOracle) {
+  OperatorCase slow = doubling();
+  slow.expect = [exact = doubling().expect](const Tensors& tensors) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));  // more than a fifth of the budget of `quick`
+    return exact(tensors);
+  };
+  CaseContext context(request(), [](const Record&) {});
+  const measure::Protocol protocol = measure::find_protocol("quick");
+  const auto device = measure::make_host_device();
+  CheckedOperator checked(context, slow, protocol, *device);
+  checked.check();
+  const measure::Subject subject = checked.subject();
+  subject.call(0);
+  EXPECT_TRUE(subject.verify(0));
+  EXPECT_FALSE(subject.verify(0)) << "the oracle's share of the time is used up";
+  checked.begin_series();
+  EXPECT_TRUE(subject.verify(0));
 }
 
 TEST(OperatorCase, FewSamplesHaveNoInterval) {

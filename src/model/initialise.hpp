@@ -1,0 +1,23 @@
+// The weights that a model begins with.
+#pragma once
+
+#include <cstdint>
+
+#include "model/arena.hpp"
+
+namespace syslab::model {
+
+// Standard deviation of the normal that a parameter's truncated normal is cut from: sqrt(2 / (d_in + d_out)) for linear
+// ones, 1 for the embedding, 0 for norms, which are ones.
+double initial_sigma(const ParameterInfo& info);
+
+// Fills the weights (and their copy): linear ones and the embedding with normal numbers of mean 0 cut at ±3σ, norms
+// with
+// 1. A number is a function of the seed, the parameter's name and the element's place in it: it depends neither on the
+// arena's order nor on the device, nor on how many threads draw, and an fp64 arena holds the same numbers as an fp32
+// one. Drawn on the host; waits for the arena's stream.
+//
+// The cut normal has the standard deviation 0.98658 σ: 1 − 6·φ(3) / (2Φ(3) − 1) = 0.97334 is its variance.
+void initialise(ParameterArena& arena, std::uint64_t seed);
+
+}  // namespace syslab::model

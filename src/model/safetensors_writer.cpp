@@ -1,0 +1,128 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <system_error>
+
+#include "core/error.hpp"
+#include "model/safetensors.hpp"
+
+namespace syslab::model {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
+
+constexpr std::size_t kDataAlignment = 8;  // of the first tensor in the file: what maps it may read it in place
+
+// Where the file that `path` names lies, through a link if it is one.
+fs::path target_of(const fs::path& path) {
+  std::error_code failed;
+  const fs::path target = fs::is_symlink(path, failed) ? fs::weakly_canonical(path, failed) : path;
+  if (fs::exists(target, failed) && !fs::is_regular_file(target, failed)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("cannot write '{}': it is no plain file; choose another name", path.string()));
+  }
+  return target;
+}
+
+std::string header_of(std::vector<FileTensor>& tensors, const FileMetadata& metadata) {
+  nlohmann::json header = nlohmann::json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::uint64_t end = 0;
+  for (FileTensor& tensor : tensors) {
+    if (tensor.name == "__metadata__" || header.contains(tensor.name)) {
+      throw Error(ErrorKind::internal, fmt::format("a tensor named '{}' cannot be written, or not twice", tensor.name));
+    }
+    tensor.offset = end;
+    end += tensor.bytes();
+    header[tensor.name] = {
+        {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {tensor.offset, end}}};
+  }
+  std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // JSON is UTF-8
+  text.append((kDataAlignment - text.size() % kDataAlignment) % kDataAlignment, ' ');
+  return text;
+}
+
+// A renamed file is on the disk when its folder is. Where a folder cannot be synced, nothing better can be done.
+void sync_folder_of(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) return;
+  ::fsync(descriptor);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+SafetensorsWriter::SafetensorsWriter(fs::path path, std::vector<FileTensor> tensors, const FileMetadata& metadata)
+    : path_(target_of(path)) {
+  const std::string header = header_of(tensors, metadata);
+  for (const FileTensor& tensor : tensors) data_bytes_ += tensor.bytes();
+  temporary_ = fmt::format("{}.{}.tmp", path_.string(), ::getpid());
+  descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) refuse(errno, "open");
+  try {
+    const std::uint64_t length = header.size();
+    const std::uint64_t total = sizeof length + length + data_bytes_;
+    // A disk too full says so now and not after an hour. File systems that cannot reserve are none the worse.
+    if (::fallocate(descriptor_, 0, 0, static_cast<off_t>(total)) != 0 && errno == ENOSPC) refuse(errno, "fallocate");
+    put(std::as_bytes(std::span(&length, 1)));
+    put(std::as_bytes(std::span(header)));
+  } catch (...) {
+    ::close(descriptor_);
+    ::unlink(temporary_.c_str());
+    throw;
+  }
+}
+
+SafetensorsWriter::~SafetensorsWriter() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  ::unlink(temporary_.c_str());
+}
+
+void SafetensorsWriter::write(std::span<const std::byte> bytes) {
+  if (descriptor_ < 0 || bytes.size() > data_bytes_ - written_) {
+    throw Error(ErrorKind::internal,
+                fmt::format("more bytes for '{}' than its {} of tensors", path_.string(), data_bytes_));
+  }
+  put(bytes);
+  written_ += bytes.size();
+}
+
+void SafetensorsWriter::put(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t put = ::write(descriptor_, bytes.data(), bytes.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) refuse(errno, "write");
+    bytes = bytes.subspan(static_cast<std::size_t>(put));
+  }
+}
+
+void SafetensorsWriter::finish() {
+  if (descriptor_ < 0 || written_ != data_bytes_) {
+    throw Error(ErrorKind::internal,
+                fmt::format("'{}' was finished with {} of {} bytes of tensors", path_.string(), written_, data_bytes_));
+  }
+  if (::fsync(descriptor_) != 0) refuse(errno, "fsync");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(errno, "rename");
+  ::close(descriptor_);
+  descriptor_ = -1;
+  sync_folder_of(path_);
+}
+
+void SafetensorsWriter::refuse(int errno_value, const char* call) const {
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("cannot write '{}': {}; choose another place or make room (what was there before is untouched)",
+                  path_.string(), std::error_code(errno_value, std::generic_category()).message()),
+      call);
+}
+
+}  // namespace syslab::model

@@ -1,0 +1,49 @@
+// `naive`: one loop over the arena on the threads of the host, cut into pieces that stay in a core's cache while the
+// copy is made. 28 B an element pass through memory: 10 M parameters take 30 ms at 10 GB/s.
+#include "ops/adamw/rungs.hpp"
+#include "ops/host_pieces.hpp"
+#include "ops/storage.hpp"
+
+namespace syslab::adamw {
+namespace {
+
+constexpr std::int64_t kPiece = std::int64_t{1} << 13;  // elements: 128 KB of p, m, v, g
+
+void step_piece(const StepNumbers<float>& numbers, float g_scale, std::int64_t count, float* __restrict__ p,
+                float* __restrict__ m, float* __restrict__ v, const float* __restrict__ g) {
+  for (std::int64_t i = 0; i < count; ++i) step_element(numbers, g_scale, p[i], m[i], v[i], g[i]);
+}
+
+void step(const Problem& problem, const Args& args, device::Stream) {
+  if (args.scalars->skip != 0 || (args.non_finite != nullptr && *args.non_finite != 0)) return;
+  const StepNumbers<float> numbers = args.scalars->in_f32;
+  const float g_scale = numbers.grad_scale * (args.clip == nullptr ? 1.0F : *args.clip);
+  float *p = args.p.as<float>(), *m = args.m.as<float>(), *v = args.v.as<float>();
+  const float* g = args.g.as<float>();
+  // An element costs about four of a plain loop: memory of four tensors, a division and a root.
+  ops::for_pieces(problem.elements, kPiece, 4, [&](std::int64_t first, std::int64_t end) {
+    step_piece(numbers, g_scale, end - first, p + first, m + first, v + first, g + first);
+    if (!problem.copy_dtype) return;
+    ops::with_storage(*problem.copy_dtype, [&]<typename Copy>() {
+      Copy* copy = args.copy.as<Copy>();
+      for (std::int64_t i = first; i < end; ++i) copy[i] = from_float<Copy>(p[i]);
+    });
+  });
+}
+
+}  // namespace
+
+Rung naive_rung() {
+  Rung rung;
+  rung.name = "naive";
+  rung.teaches = "one loop over all parameters that reads and writes everything once";
+  rung.dtypes = {DType::f32};
+  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
+    if (problem.dtype == DType::f32) return std::nullopt;
+    return "naive takes fp32";
+  };
+  rung.step = step;
+  return rung;
+}
+
+}  // namespace syslab::adamw

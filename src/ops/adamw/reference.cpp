@@ -1,0 +1,39 @@
+// `reference`: the formulas in double precision, an element after the other. A copy in half precision is rounded from
+// double through fp32: what a half-precision kernel would be given.
+#include "ops/adamw/rungs.hpp"
+#include "ops/storage.hpp"
+
+namespace syslab::adamw {
+namespace {
+
+void step(const Problem& problem, const Args& args, device::Stream) {
+  if (args.scalars->skip != 0 || (args.non_finite != nullptr && *args.non_finite != 0)) return;
+  const StepNumbers<double>& numbers = args.scalars->in_f64;
+  const double g_scale = numbers.grad_scale * (args.clip == nullptr ? 1.0 : static_cast<double>(*args.clip));
+  double* p = args.p.as<double>();
+  for (std::int64_t i = 0; i < problem.elements; ++i) {
+    step_element(numbers, g_scale, p[i], args.m.as<double>()[i], args.v.as<double>()[i], args.g.as<double>()[i]);
+  }
+  if (!problem.copy_dtype) return;
+  ops::with_storage(*problem.copy_dtype, [&]<typename Copy>() {
+    Copy* copy = args.copy.as<Copy>();
+    for (std::int64_t i = 0; i < problem.elements; ++i) copy[i] = from_float<Copy>(static_cast<float>(p[i]));
+  });
+}
+
+}  // namespace
+
+Rung reference_rung() {
+  Rung rung;
+  rung.name = "reference";
+  rung.teaches = "the formulas in double precision: what the others must equal";
+  rung.dtypes = {DType::f64};
+  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
+    if (problem.dtype == DType::f64) return std::nullopt;
+    return "reference takes fp64";
+  };
+  rung.step = step;
+  return rung;
+}
+
+}  // namespace syslab::adamw

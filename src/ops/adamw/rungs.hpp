@@ -1,0 +1,24 @@
+// The rungs of AdamW, and the one formula that they all are: for this folder alone.
+#pragma once
+
+#include <cmath>
+
+#include "ops/adamw/adamw.hpp"
+
+namespace syslab::adamw {
+
+Rung reference_rung();
+Rung naive_rung();
+
+// One element's step. `g_scale` is grad_scale · clip. Compiled for GPUs too (--expt-relaxed-constexpr).
+template <typename T>
+constexpr void step_element(const StepNumbers<T>& n, T g_scale, T& p, T& m, T& v, T g) {
+  g *= g_scale;
+  m = n.beta1 * m + n.rest1 * g;
+  v = n.beta2 * v + n.rest2 * (g * g);
+  p -= n.decay_before * p;
+  p -= n.step * (m / (std::sqrt(v) * n.root_factor + n.eps));
+  p -= n.decay_after * p;
+}
+
+}  // namespace syslab::adamw

@@ -1,0 +1,35 @@
+// The exact loss and gradient, as far as double precision is exact (extended precision for fp64), beside the error that
+// a correct kernel may make.
+//
+// With u the unit roundoff of the carrier (fp32, fp64 for fp64), ε = 4u for an exponential, t = z − largest and
+// S = Σ eᵗ ≥ 1:
+//
+//   S       each term errs by 3u|t| (difference, product with log₂e, that constant) + ε, the sum by γ(classes); a sum
+//           whose largest element is found on the way is rescaled, by one more exponential each time
+//   lse     the relative error of S, a logarithm of 2u|log S|, one rounding of lse
+//   loss    the same with one rounding of z_target − largest and one of the difference
+//   mean    the mean of the rows' bounds, a sum carried in fp32, one rounding
+//   dz      p·(3u|z − lse| + ε, and lse's bound where it was not given), one rounding each of the difference with 1, of
+//           scale/rows, of the product, and of the store
+#pragma once
+
+#include <span>
+
+#include "ops/cross_entropy/cross_entropy.hpp"
+#include "ops/operation.hpp"
+
+namespace syslab::cross_entropy {
+
+struct Oracle {
+  ops::Expected row_loss, lse, loss, dlogits;
+};
+
+// Tensors and targets in the host's memory. Rows whose loss is NaN (cross_entropy.hpp) are not asked about: their
+// expected values are NaN, and so is the mean's.
+Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
+              double scale = 1);
+// The gradient of a given lse, which may be rounded.
+ops::Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits,
+                              std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale = 1);
+
+}  // namespace syslab::cross_entropy

@@ -1,0 +1,61 @@
+#include "ops/elementwise/elementwise.hpp"
+
+#include <fmt/format.h>
+
+#include <vector>
+
+#include "ops/elementwise/rungs.hpp"
+#include "ops/expect_tensor.hpp"
+#include "ops/find_rung.hpp"
+
+namespace syslab::elementwise {
+
+std::string to_string(const Problem& problem) { return fmt::format("rows={} dim={}", problem.rows, problem.dim); }
+
+void validate(const Problem& problem) {
+  if (problem.rows < 1 || problem.dim < 1) {
+    throw Error(ErrorKind::usage,
+                fmt::format("an element-wise operator needs rows ≥ 1 and dim ≥ 1, found {}", to_string(problem)));
+  }
+}
+
+namespace {
+
+void expect_matrix(std::string_view name, const Problem& problem, const ConstTensorView& view) {
+  ops::expect_tensor(name, view, {problem.rows, problem.dim});
+}
+
+}  // namespace
+
+void validate(const Problem& problem, const CastArgs& args) {
+  validate(problem);
+  expect_matrix("x", problem, args.x);
+  expect_matrix("y", problem, args.y);
+}
+
+void validate(const Problem& problem, const AddArgs& args) {
+  validate(problem);
+  expect_matrix("a", problem, args.a);
+  expect_matrix("b", problem, args.b);
+  expect_matrix("y", problem, args.y);
+  const DType sum = promoted(args.a.dtype, args.b.dtype);
+  if (args.y.dtype != sum && args.y.dtype != DType::f32) {
+    throw Error(ErrorKind::usage, fmt::format("a sum of {} and {} is {}{}, not {}", syslab::to_string(args.a.dtype),
+                                              syslab::to_string(args.b.dtype), syslab::to_string(sum),
+                                              sum == DType::f32 ? "" : " or fp32", syslab::to_string(args.y.dtype)));
+  }
+}
+
+void validate(const Problem& problem, const FillArgs& args) {
+  validate(problem);
+  expect_matrix("y", problem, args.y);
+}
+
+std::span<const Rung> ladder() {
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung()};
+  return rungs;
+}
+
+const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "elementwise", name); }
+
+}  // namespace syslab::elementwise

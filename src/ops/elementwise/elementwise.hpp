@@ -1,0 +1,67 @@
+// What is done to each element alone: casts, sums of two tensors, constants.
+//
+//   cast   y = x                 rounded once to y's dtype
+//   add    y = a + b             in fp32 (fp64 if one of them is), rounded once
+//   fill   y = value
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/tensor.hpp"
+#include "ops/rung.hpp"
+
+namespace syslab::elementwise {
+
+// One matrix (rows, dim); dtypes are those of the views.
+struct Problem {
+  std::int64_t rows = 1, dim = 1;
+
+  bool operator==(const Problem&) const = default;
+};
+
+std::string to_string(const Problem& problem);
+
+// What two dtypes become together: the one that both are, fp64 if one is, else fp32.
+constexpr DType promoted(DType a, DType b) {
+  return a == b ? a : a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32;
+}
+
+// Rows any stride apart, elements of a row adjacent; any dtypes unless said otherwise. y overlaps no input but the one
+// whose memory, strides and dtype it has.
+struct CastArgs {
+  ConstTensorView x;
+  TensorView y;
+};
+struct AddArgs {
+  ConstTensorView a, b;
+  TensorView y;  // of promoted(a, b), or of fp32
+};
+struct FillArgs {
+  double value = 0;
+  TensorView y;
+};
+
+// Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
+void validate(const Problem& problem);
+void validate(const Problem& problem, const CastArgs& args);
+void validate(const Problem& problem, const AddArgs& args);
+void validate(const Problem& problem, const FillArgs& args);
+
+struct Rung : ops::RungInfo {
+  // Preconditions: validate() passed; every tensor has one of the rung's dtypes. Work is queued on the stream, nothing
+  // waits and nothing is allocated. On the CPU the work is done on return.
+  std::function<void(const Problem&, const CastArgs&, device::Stream)> cast;
+  std::function<void(const Problem&, const AddArgs&, device::Stream)> add;
+  std::function<void(const Problem&, const FillArgs&, device::Stream)> fill;
+};
+
+// From clearest to fastest. Names are unique.
+std::span<const Rung> ladder();
+// Error(usage) with the nearest names if there is none.
+const Rung& find_rung(std::string_view name);
+
+}  // namespace syslab::elementwise

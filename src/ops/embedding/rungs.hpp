@@ -1,0 +1,11 @@
+// The rungs of the embedding, for this folder alone.
+#pragma once
+
+#include "ops/embedding/embedding.hpp"
+
+namespace syslab::embedding {
+
+Rung reference_rung();
+Rung naive_rung();
+
+}  // namespace syslab::embedding

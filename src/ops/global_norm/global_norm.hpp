@@ -1,0 +1,73 @@
+// The norm of all gradients, and what they are multiplied with so that it stays below a limit.
+//
+//   norm = grad_scale · √(Σ g²)            factor = min(1, max_norm / (norm + 1e-6))
+//
+// Squares are taken and summed in double in an order that depends on the length alone: equal inputs give equal bits,
+// and integers an exact sum. Results stay in device memory. A gradient with an infinity has norm ∞ and factor 0, one
+// with a NaN has both NaN; `non_finite` counts such elements, for loss scaling and for who looks for the first of them.
+//
+// Source: CS336 assignment 1, gradient clipping.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "core/tensor.hpp"
+#include "ops/expect_tensor.hpp"
+#include "ops/rung.hpp"
+
+namespace syslab::global_norm {
+
+struct Problem {
+  std::int64_t elements = 1;
+  DType dtype = DType::f32;  // of g
+
+  DType statistics() const { return ops::statistics_dtype(dtype); }  // of norm, factor, grad_scale
+  bool operator==(const Problem&) const = default;
+};
+
+std::string to_string(const Problem& problem);
+
+double norm_bytes(const Problem& problem);   // g read once
+double scale_bytes(const Problem& problem);  // g read and written
+
+// g is contiguous; outputs overlap nothing.
+struct NormArgs {
+  ConstTensorView g;                                          // (elements)
+  TensorView norm, factor;                                    // (1)
+  std::int64_t* non_finite = nullptr;                         // device memory; null: nobody asks
+  ConstTensorView grad_scale;                                 // (1), 1 / loss scale; no memory: 1
+  double max_norm = std::numeric_limits<double>::infinity();  // > 0; ∞ clips nothing
+};
+
+// g ← g · factor, in fp32 (fp64 for fp64), rounded once.
+struct ScaleArgs {
+  TensorView g;            // (elements)
+  ConstTensorView factor;  // (1)
+};
+
+// Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
+void validate(const Problem& problem);
+void validate(const Problem& problem, const NormArgs& args);
+void validate(const Problem& problem, const ScaleArgs& args);
+
+struct Rung : ops::RungInfo {
+  // Why this rung cannot take the problem; nothing when it can.
+  std::function<std::optional<std::string>(const Problem&)> supports;
+  std::function<std::size_t(const Problem&)> workspace_bytes;  // of norm
+  // Preconditions: validate() passed, supports() said nothing, the workspace is as large as asked for. Work is queued
+  // on the stream, nothing waits and nothing is allocated. On the CPU the work is done on return.
+  std::function<void(const Problem&, const NormArgs&, ops::Workspace, device::Stream)> norm;
+  std::function<void(const Problem&, const ScaleArgs&, device::Stream)> scale;
+};
+
+// From clearest to fastest. Names are unique. The reference takes fp64.
+std::span<const Rung> ladder();
+// Error(usage) with the nearest names if there is none.
+const Rung& find_rung(std::string_view name);
+
+}  // namespace syslab::global_norm

@@ -1,0 +1,22 @@
+// The rungs of the global norm, and what they share: for this folder alone.
+#pragma once
+
+#include <cmath>
+
+#include "ops/global_norm/global_norm.hpp"
+
+namespace syslab::global_norm {
+
+Rung reference_rung();
+Rung naive_rung();
+
+std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info);
+
+// What a gradient of this norm is multiplied with. Written so that a NaN stays one; compiled for GPUs too.
+constexpr double clip_factor(double norm, double max_norm) {
+  if (max_norm == HUGE_VAL) return norm == norm ? 1.0 : norm;
+  const double factor = max_norm / (norm + 1e-6);
+  return factor > 1 ? 1.0 : factor;
+}
+
+}  // namespace syslab::global_norm

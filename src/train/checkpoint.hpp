@@ -1,0 +1,52 @@
+// A training run on disk: weights, moments, where it stands and what it was told, in one safetensors file. A run that
+// is resumed goes on bit for bit; one that was told something else is refused.
+//
+//   save_checkpoint("run.safetensors", arena, {.step = 1000, .next_batch = 1000}, settings);
+//   const TrainingState state = load_checkpoint("run.safetensors", arena, settings);
+//
+// Tensors: the weights under their own names (so that whoever reads weights reads a checkpoint, too), the moments under
+// "optimizer.m." and "optimizer.v."; everything else is metadata, as text.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "model/arena.hpp"
+#include "train/loss_scaler.hpp"
+
+namespace syslab::train {
+
+struct TrainingState {
+  std::int64_t step = 0;                    // optimizer steps done (those that were skipped are counted by the scaler)
+  std::uint64_t next_batch = 0;             // number of the next batch to draw
+  std::optional<LossScaler::State> scaler;  // where losses are scaled
+  bool operator==(const TrainingState&) const = default;
+};
+
+// Name → value, as text: all that decides how a run goes on (learning rates, precision, seed, data …).
+using Settings = std::map<std::string, std::string>;
+// "model.vocab" → "10000" and so on.
+Settings settings_of(const model::ModelConfig& config);
+
+struct CheckpointInfo {
+  TrainingState state;
+  Settings settings;
+};
+// What a checkpoint says of itself, without its tensors. Error(usage) for any other file.
+CheckpointInfo inspect_checkpoint(const std::filesystem::path& path);
+
+// Whole or not at all: the file that was there before stays until the new one is on the disk. Waits for the arena's
+// stream. The arena has moments.
+void save_checkpoint(const std::filesystem::path& path, const model::ParameterArena& arena, const TrainingState& state,
+                     const Settings& settings);
+
+// Reads weights (and their copy) and moments into the arena. Error(usage) before anything is written: a file that is no
+// checkpoint or not of this model, one kept in another dtype than the arena's, or settings that differ from those it
+// was saved with, naming each with both values.
+TrainingState load_checkpoint(const std::filesystem::path& path, model::ParameterArena& arena,
+                              const Settings& settings);
+
+}  // namespace syslab::train

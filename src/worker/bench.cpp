@@ -33,10 +33,9 @@ void require_device(const CaseRequest& request, device::Kind kind) {
 
 }  // namespace
 
-Bench::Bench(const CaseRequest& request, const OperatorCase& operator_case) : computes_on_(request.device) {
-  // An implementation in another process computes where it was told to; its tensors travel in host memory.
-  if (!operator_case.self_time) require_device(request, operator_case.device);
-  if (operator_case.device == device::Kind::cpu) {
+Bench::Bench(const CaseRequest& request, device::Kind device, bool in_another_process) : computes_on_(request.device) {
+  if (!in_another_process) require_device(request, device);
+  if (device == device::Kind::cpu) {
     device_ = measure::make_host_device();
     return;
   }

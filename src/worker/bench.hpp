@@ -7,15 +7,16 @@
 #include "core/json.hpp"
 #include "device/device.hpp"
 #include "measure/device.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/case_context.hpp"
 
 namespace syslab::worker {
 
 class Bench {
  public:
-  // Unsupported when the case's device is not the one that was asked for; Error(device) without a GPU that can be used,
-  // saying why there is none.
-  Bench(const CaseRequest& request, const OperatorCase& operator_case);
+  // `device`: whose memory the case's tensors lie in. Unsupported when it is not the one that was asked for, unless the
+  // implementation is in another process, which computes where it was told to; Error(device) without a GPU that can be
+  // used, saying why there is none.
+  Bench(const CaseRequest& request, device::Kind device, bool in_another_process = false);
 
   device::Stream stream() const { return stream_; }
   measure::Device& device() const { return *device_; }

@@ -1,10 +1,5 @@
 #include "worker/operator_case.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <cmath>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -13,128 +8,16 @@
 #include "measure/eager.hpp"
 #include "measure/host_load.hpp"
 #include "measure/sampler.hpp"
-#include "stats/dependence.hpp"
-#include "stats/distributions.hpp"
-#include "stats/noise.hpp"
 #include "stats/summary.hpp"
 #include "worker/bench.hpp"
 #include "worker/bursts.hpp"
 #include "worker/checked_operator.hpp"
+#include "worker/emit_times.hpp"
 
 namespace syslab::worker {
 namespace {
 
-constexpr std::int64_t kFewestForInterval = 6;
-
-// What sampling leaves behind, as records.
-class Times {
- public:
-  Times(CaseContext& context, const OperatorCase& operator_case) : context_(context), case_(operator_case) {}
-
-  void emit(const measure::Samples& samples) {
-    SampleRecord record;
-    record.series = "time";
-    record.unit = "s";
-    record.values = samples.seconds;
-    record.flags = samples.flags;
-    context_.emit(record);
-    if (!samples.clocks_hz.empty()) {
-      SampleRecord clocks;
-      clocks.series = "clock";
-      clocks.unit = "Hz";
-      clocks.values = samples.clocks_hz;
-      clocks.flags = samples.flags;
-      context_.emit(clocks);
-    }
-    if (!samples.warmup_seconds.empty()) {
-      SampleRecord warmup;
-      warmup.series = "warmup";
-      warmup.unit = "s";
-      warmup.values = samples.warmup_seconds;
-      context_.emit(warmup);
-    }
-
-    const stats::Summary summary = stats::summarize(samples.seconds);
-    MetricRecord time{.name = "time", .unit = "s", .value = summary.median, .n = summary.n};
-    if (summary.n >= kFewestForInterval) {
-      time.low = summary.median_95.low;
-      time.high = summary.median_95.high;
-    } else {
-      time.note = fmt::format("{} samples are too few for a 95 % interval", summary.n);
-    }
-    context_.emit(time);
-    context_.metric("time_q1", "s", summary.q1);
-    context_.metric("time_q3", "s", summary.q3);
-    context_.metric("time_min", "s", summary.min);
-    context_.emit(mean_of(summary, stats::variance_inflation(samples.seconds)));
-    context_.metric("time_stddev", "s", summary.standard_deviation);
-    emit_rate("tflops", "TFLOP/s", case_.flops * 1e-12, time);
-    emit_rate("gbps", "GB/s", case_.bytes * 1e-9, time);
-  }
-
- private:
-  // Student's interval of the mean, widened as the median's is where samples hang together (stats/summary.hpp).
-  static MetricRecord mean_of(const stats::Summary& summary, double inflation) {
-    MetricRecord mean{.name = "time_mean", .unit = "s", .value = summary.mean, .n = summary.n};
-    if (summary.n < 2) {
-      mean.note = "one sample has no interval";
-      return mean;
-    }
-    const double independent = static_cast<double>(summary.n) / inflation;
-    const double half_width = stats::student_t_quantile(0.975, std::max(independent - 1, 1.0)) *
-                              summary.standard_deviation / std::sqrt(independent);
-    mean.low = summary.mean - half_width;
-    mean.high = summary.mean + half_width;
-    return mean;
-  }
-
-  // Work per time; the interval turns round: the longest time is the lowest rate.
-  void emit_rate(const std::string& name, const std::string& unit, double work, const MetricRecord& time) {
-    if (!(work > 0) || !(*time.value > 0)) return;
-    MetricRecord rate{.name = name, .unit = unit, .value = work / *time.value, .n = time.n, .note = time.note};
-    if (time.low && time.high && *time.low > 0) {
-      rate.low = work / *time.high;
-      rate.high = work / *time.low;
-    }
-    context_.emit(rate);
-  }
-
-  CaseContext& context_;
-  const OperatorCase& case_;
-};
-
-Json facts_of(const measure::Protocol& protocol, const measure::Samples& samples, const measure::HostLoad& load) {
-  std::vector<std::string> noise = stats::noise_labels(samples.seconds);
-  if (load.contended()) noise.emplace_back("contended");
-  Json facts{{"protocol", measure::to_json(protocol)},
-             {"stop", samples.stop},
-             {"samples", samples.seconds.size()},
-             {"calls_per_sample", samples.calls_per_sample},
-             {"launched", samples.graphs ? "graph" : "direct"},
-             {"precision", samples.precision},
-             {"warmup_calls", samples.warmup_calls},
-             {"cool_downs", samples.pauses},
-             {"verified", samples.verified},
-             {"noise", noise}};
-  if (!samples.why_not_captured.empty()) facts["not_captured"] = samples.why_not_captured;
-  if (load.load_average) facts["load_average"] = *load.load_average;
-  if (load.steal_share) facts["steal_share"] = *load.steal_share;
-  if (!samples.flags.empty()) {
-    const auto flagged = [&samples](std::int64_t flag) {
-      return std::count_if(samples.flags.begin(), samples.flags.end(),
-                           [flag](std::int64_t flags) { return (flags & flag) != 0; });
-    };
-    facts["slow_clock_samples"] = flagged(measure::kSlowClock);
-    const auto tell = [&](const char* key, std::int64_t flag) {
-      if (const auto count = flagged(flag); count > 0) facts[key] = count;
-    };
-    tell("host_in_window_samples", measure::kHostInWindow);
-    tell("power_capped_samples", measure::kPowerCapped);
-    tell("hot_samples", measure::kHot);
-    tell("hardware_slowdown_samples", measure::kHardwareSlowdown);
-  }
-  return facts;
-}
+Work work_of(const OperatorCase& operator_case) { return {operator_case.flops, operator_case.bytes}; }
 
 void emit_eager(CaseContext& context, const measure::Samples& samples) {
   context.emit(SampleRecord{.series = "eager", .unit = "s", .values = samples.seconds, .flags = samples.flags});
@@ -157,7 +40,7 @@ void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, con
                                                    [&] { return burst.take().seconds_per_call; });
   checked.emit_verified("samples", burst.verified(), seconds.size());
   checked.emit_metrics();
-  if (!seconds.empty()) Times(context, operator_case).emit({.seconds = seconds});
+  if (!seconds.empty()) emit_times(context, {.seconds = seconds}, work_of(operator_case));
   Json facts = checked.facts();
   facts.update({{"protocol", measure::to_json(protocol)},
                 {"bursts", seconds.size()},
@@ -174,7 +57,7 @@ void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, con
 
 void run_operator_case(CaseContext& context, const OperatorCase& operator_case) {
   const measure::Protocol protocol = measure::find_protocol(context.request().protocol);
-  const Bench bench(context.request(), operator_case);
+  const Bench bench(context.request(), operator_case.device, static_cast<bool>(operator_case.self_time));
   measure::Device& device = bench.device();
   measure::require_launch(protocol, device, static_cast<bool>(operator_case.self_time));
   CheckedOperator checked(context, operator_case, protocol, device, bench.stream());
@@ -187,7 +70,7 @@ void run_operator_case(CaseContext& context, const OperatorCase& operator_case) 
   const measure::Samples samples =
       measure::take_samples(protocol, subject, {device}, context.request().seed,
                             [&](double fraction, const std::string& text) { context.progress(fraction, text); });
-  Json facts = facts_of(protocol, samples, watch.finish());
+  Json facts = timing_facts(protocol, samples, watch.finish());
   std::optional<measure::Samples> eager;
   if (samples.graphs) {
     const device::NvtxRange one_by_one("eager");
@@ -200,7 +83,7 @@ void run_operator_case(CaseContext& context, const OperatorCase& operator_case) 
   checked.emit_verified("samples", samples.verified, samples.seconds.size());
   if (eager) checked.emit_verified("eager", eager->verified, eager->seconds.size());
   checked.emit_metrics();
-  Times(context, operator_case).emit(samples);
+  emit_times(context, samples, work_of(operator_case));
   if (eager) emit_eager(context, *eager);
   facts.update(checked.facts());
   facts.update(bench.facts());

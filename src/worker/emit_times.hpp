@@ -1,0 +1,23 @@
+// What sampling leaves behind, as records: the same for every kind of case.
+#pragma once
+
+#include "core/json.hpp"
+#include "measure/host_load.hpp"
+#include "measure/protocol.hpp"
+#include "measure/sampler.hpp"
+#include "worker/case_context.hpp"
+
+namespace syslab::worker {
+
+// Of one call; 0: no rate is told.
+struct Work {
+  double flops = 0, bytes = 0;
+};
+
+// Series "time", "clock" and "warmup"; metrics "time" with its interval, quantiles, mean and deviation, rates.
+void emit_times(CaseContext& context, const measure::Samples& samples, const Work& work);
+
+// The protocol, why sampling stopped, what was flagged, how busy the machine was.
+Json timing_facts(const measure::Protocol& protocol, const measure::Samples& samples, const measure::HostLoad& load);
+
+}  // namespace syslab::worker

@@ -1,0 +1,61 @@
+// The journey of a case that is a training step: built once, checked against a reference, then run with a new batch at
+// every step and timed, whole and by its phases.
+//
+// An experiment fills a StepCase and calls run_step_case(); it writes no loop of its own.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "worker/case_context.hpp"
+
+namespace syslab::worker {
+
+// One comparison with the reference: "logits", "gradients".
+struct StepCheck {
+  std::string name;
+  double error = 0, tolerance = 0;
+  std::string message;  // what was compared with what
+  double fraction = 1;  // of what there is
+};
+
+struct StepPhase {
+  std::string name;             // "forward"
+  std::function<void()> queue;  // its work, in the stream's order
+};
+
+// A step that is set up on a stream and can be run again and again.
+struct RunningStep {
+  std::function<void()> refresh;  // a new batch; outside what is timed; may be empty
+  std::function<void()> step;     // the whole, queued
+  // The same in parts, to be queued one after the other. Empty: it cannot be parted (a graph).
+  std::vector<StepPhase> phases;
+  // After the stream has been waited for: throws CheckFailed when the last step's outcome cannot be right (a loss that
+  // is no number). May be empty.
+  std::function<void()> verify;
+  // More metrics of what has run; may be empty.
+  std::function<void(CaseContext&)> tell;
+  std::shared_ptr<void> owner;  // of what the functions use
+};
+
+struct StepCase {
+  device::Kind device = device::Kind::cpu;
+  // Comparisons with the float64 reference, before anything is timed.
+  std::function<std::vector<StepCheck>(device::Stream)> check;
+  std::function<RunningStep(device::Stream)> start;
+  double flops = 0;   // of matrix products in a step; 0: no rate is told
+  double tokens = 0;  // of a step
+  // Steps before the first that is timed; none: the protocol's.
+  std::optional<int> warmup;
+};
+
+// Emits check records "reference:<name>", samples and metrics "time" (as an operator's), "<phase>" and, where the
+// device tells, the memory that a step takes; facts. Throws CheckFailed, Unsupported, Error.
+void run_step_case(CaseContext& context, const StepCase& step_case);
+
+}  // namespace syslab::worker

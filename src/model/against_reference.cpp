@@ -1,0 +1,142 @@
+#include "model/against_reference.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/random.hpp"
+#include "device/memory.hpp"
+
+namespace syslab::model {
+namespace {
+
+// Normal weights of deviation 1/√columns, norms around 1, exact in bf16 (fp16 has more digits and their range).
+std::vector<double> weights_for(const ParameterInfo& info, std::uint64_t seed) {
+  const RandomStream random = RandomStream::derive(seed, "against_reference", info.name, "weights");
+  const bool is_norm = info.kind == ParameterKind::norm;
+  const double scale = is_norm ? 0.1 : 1 / std::sqrt(static_cast<double>(info.shape[1]));
+  std::vector<double> values(static_cast<std::size_t>(info.shape.elements()));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i] = to_float(to_bf16(static_cast<float>((is_norm ? 1.0 : 0.0) + scale * random.normal(i))));
+  }
+  return values;
+}
+
+struct Batch {
+  std::int64_t batch = 2, seq = 0;
+  std::vector<std::int64_t> ids, targets;
+};
+
+Batch batch_for(const ModelConfig& config, std::uint64_t seed) {
+  const RandomStream random = RandomStream::derive(seed, "against_reference", "batch", "ids");
+  Batch made;
+  made.seq = config.context;
+  const auto vocab = static_cast<std::uint32_t>(config.vocab);
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(made.batch * made.seq); ++i) {
+    made.ids.push_back(random.bits(2 * i) % vocab);
+    made.targets.push_back(random.bits(2 * i + 1) % vocab);
+  }
+  return made;
+}
+
+std::vector<double> values_of(const ConstTensorView& tensor, device::Stream stream) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.elements()) * size_of(tensor.dtype));
+  device::copy_now(bytes.data(), tensor.data, bytes.size(), stream);
+  return to_doubles(ConstTensorView(bytes.data(), tensor.dtype, tensor.shape));
+}
+
+struct Outcome {
+  std::vector<double> logits, loss;
+  std::vector<std::vector<double>> gradients;  // by registration order
+};
+
+Outcome run(const ModelConfig& config, TransformerOptions options, device::Stream stream, std::uint64_t seed) {
+  options.with_gradients = true;
+  options.with_moments = false;
+  Transformer model(config, options, stream);
+  const ParameterLayout& layout = model.parameters().layout();
+  for (int i = 0; i < layout.size(); ++i) {
+    const std::vector<double> values = weights_for(layout.info(i), seed);
+    model.parameters().write(Plane::weight, i, 0, {values.data(), DType::f64, layout.info(i).shape});
+  }
+  const Batch batch = batch_for(config, seed);
+  const std::size_t bytes = batch.ids.size() * sizeof(std::int64_t);
+  const device::Buffer tokens(2 * bytes, "tokens", stream, device::MemoryCategory::input);
+  device::copy_now(tokens.data(), batch.ids.data(), bytes, stream);
+  device::copy_now(tokens.as<std::byte>() + bytes, batch.targets.data(), bytes, stream);
+
+  Outcome outcome;
+  const auto* ids = tokens.as<std::int64_t>();
+  Activations kept = model.forward({ids, batch.batch, batch.seq});
+  outcome.logits = values_of(kept.logits, stream);
+  model.loss_and_gradient(kept, ids + batch.ids.size(), {});
+  outcome.loss = values_of(kept.loss, stream);
+  model.backward(std::move(kept), {});
+  for (int i = 0; i < layout.size(); ++i) outcome.gradients.push_back(model.parameters().read(Plane::gradient, i));
+  return outcome;
+}
+
+double distance(const std::vector<double>& found, const std::vector<double>& expected) {
+  double difference = 0, norm = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    difference += (found[i] - expected[i]) * (found[i] - expected[i]);
+    norm += expected[i] * expected[i];
+  }
+  return std::sqrt(difference / norm);
+}
+
+}  // namespace
+
+Tolerance tolerance_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp64:
+      return {1e-13, 1e-12};
+    case Precision::fp32:
+      return {1e-5, 1e-4};
+    case Precision::tf32:
+      return {1e-2, 1e-2};
+    case Precision::fp16_amp:
+      return {2e-2 / 8, 2e-2 / 8};  // 2^-11 against bf16's 2^-8
+    case Precision::bf16_amp:
+    case Precision::bf16_fused:
+      return {2e-2, 2e-2};
+  }
+  return {};
+}
+
+ModelConfig reduced(const ModelConfig& config) {
+  ModelConfig small = config;
+  small.heads = std::min<std::int64_t>(config.heads, 2);
+  small.d_model = small.heads * config.head_dim();
+  small.d_ff = 2 * small.d_model;
+  small.layers = std::min<std::int64_t>(config.layers, 2);
+  small.vocab = std::min<std::int64_t>(config.vocab, 997);
+  small.context = std::min<std::int64_t>(config.context, 48);
+  return small;
+}
+
+std::vector<Distance> against_reference(const ModelConfig& config, const TransformerOptions& options,
+                                        device::Stream stream, std::uint64_t seed) {
+  const ModelConfig small = reduced(config);
+  const Outcome expected = run(small, {.precision = Precision::fp64}, {}, seed);
+  const Outcome found = run(small, options, stream, seed);
+  const Tolerance allowed = tolerance_of(options.precision);
+  const std::string on =
+      fmt::format("{} in {}, {}", to_string(small), to_string(options.precision), to_string(options.variant));
+  const ParameterLayout layout(small);
+  Distance worst{"gradients", -1, allowed.gradients, on};
+  for (int i = 0; i < layout.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const double error = distance(found.gradients[at], expected.gradients[at]);
+    if (error <= worst.error) continue;  // a NaN is worse than anything
+    worst.error = error;
+    worst.message = fmt::format("worst in {}; {}", layout.info(i).name, on);
+    if (std::isnan(error)) break;
+  }
+  return {{"logits", distance(found.logits, expected.logits), allowed.logits, on},
+          {"loss", distance(found.loss, expected.loss), allowed.logits, on},
+          worst};
+}
+
+}  // namespace syslab::model

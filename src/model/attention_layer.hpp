@@ -1,0 +1,45 @@
+// Causal self-attention of one block: projections, rotary positions, attention, output projection.
+//
+//   normalized (rows, d) ──Wqkv──▶ qkv (rows, 3·d) ──RoPE on Q, K──▶ attention ──▶ merged (rows, d) ──Wo──▶ out (rows,
+//   d)
+//
+// A row of qkv holds Q, K and V of all heads, (3, heads, head_dim): attention reads it by strides and writes heads
+// side by side, so nothing is transposed.
+#pragma once
+
+#include <string>
+
+#include "model/pass.hpp"
+
+namespace syslab::model {
+
+// Weights as products read them, or their gradients.
+template <typename View>
+struct AttentionMatrices {
+  View qkv;     // (3·d, d): those of Q, K and V, neighbours in the arena
+  View output;  // (d, d)
+};
+
+// Kept from the forward pass for the backward pass.
+struct AttentionSaved {
+  Tensor qkv;     // (rows, 3·d), Q and K rotated
+  Tensor merged;  // (rows, d)
+  Tensor lse;     // (batch, heads, seq)
+  Tensor kept;    // what the attention rung itself keeps: bytes
+};
+
+struct RopeTables {
+  ConstTensorView cos, sin;  // (context, head_dim / 2); no data where the model has no positions
+};
+
+// out (rows, d) in the dtype of products. `name`: "layers.3.attn".
+Tensor attention_forward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
+                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved);
+
+// The gradient of `normalized` from that of `out`, (rows, d) in the dtype of products, and the weights'. Memory of
+// `saved` is given back as soon as it is not needed. `add`: to gradients that are there.
+Tensor attention_backward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
+                          const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved saved,
+                          const ConstTensorView& dout, const AttentionMatrices<TensorView>& gradients, bool add);
+
+}  // namespace syslab::model

@@ -1,0 +1,31 @@
+// A linear layer without bias, y = x·Wᵀ with W (out, in) as its framework stores it, and the two products of its
+// backward pass. Matrices are (rows, ·) with any row stride.
+//
+// Factors that lie in another dtype than the precision's products are cast first, each time into memory of their own:
+// what autocast does to activations.
+#pragma once
+
+#include "model/pass.hpp"
+
+namespace syslab::model {
+
+// y (rows, out) = x (rows, in) · wᵀ
+void linear(const Pass& pass, const ConstTensorView& x, const ConstTensorView& w, const TensorView& y);
+
+// dx (rows, in) (+)= dy (rows, out) · w
+void linear_input_gradient(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& w, const TensorView& dx,
+                           bool add = false);
+
+// dw (out, in) (+)= dyᵀ · x, in the weights' dtype
+void linear_weight_gradient(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x, const TensorView& dw,
+                            bool add);
+
+// Several layers of one input whose weights are neighbours, (parts·out, in), and whose outputs lie side by side in rows
+// of y (rows, parts·out). One product where the model's kernels are joined, else one a layer, as a framework has it.
+void linear_joined(const Pass& pass, const ConstTensorView& x, const ConstTensorView& w, const TensorView& y,
+                   int parts);
+// Both gradients: dx is set, dw set or added to.
+void linear_joined_backward(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x,
+                            const ConstTensorView& w, const TensorView& dx, const TensorView& dw, int parts, bool add);
+
+}  // namespace syslab::model

@@ -1,0 +1,52 @@
+// What the code of every layer is given: sizes, dtypes, rungs, the stream, and who watches.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "model/config.hpp"
+#include "model/kernels.hpp"
+#include "model/precision.hpp"
+#include "model/tensor.hpp"
+
+namespace syslab::model {
+
+// Told of every tensor of a pass once the work that fills it is queued: "layers.3.attn.qkv". For reports of dtypes and
+// sizes, and for finding the first tensor that holds a NaN (who reads elements must synchronise).
+using Observer = std::function<void(const std::string& name, const ConstTensorView& tensor)>;
+
+// One forward or backward pass over `batch` sequences of `seq` tokens.
+struct Pass {
+  const ModelConfig& config;
+  const Kernels& kernels;
+  const DTypes& dtypes;
+  std::int64_t batch = 1, seq = 1;
+  device::Stream stream;
+  const Observer* observer = nullptr;
+
+  std::int64_t rows() const { return batch * seq; }
+
+  Tensor tensor(std::string name, DType dtype, const Shape& shape) const {
+    return Tensor({std::move(name), dtype, shape}, stream, device::MemoryCategory::activation);
+  }
+  // y = x, rounded to y's dtype. Matrices.
+  void cast(const ConstTensorView& x, const TensorView& y) const {
+    kernels.elementwise->cast({x.size(0), x.size(1)}, {x, y}, stream);
+  }
+  void made(const std::string& name, const ConstTensorView& tensor) const {
+    if (observer != nullptr && *observer) (*observer)(name, tensor);
+  }
+};
+
+// Memory for one call of a rung: gone, in the stream's order, when this is.
+class Scratch {
+ public:
+  Scratch(std::size_t bytes, device::Stream stream)
+      : buffer_(bytes, "workspace", stream, device::MemoryCategory::workspace) {}
+  operator ops::Workspace() const { return {buffer_.data(), buffer_.bytes()}; }  // NOLINT
+
+ private:
+  device::Buffer buffer_;
+};
+
+}  // namespace syslab::model

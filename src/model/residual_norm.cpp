@@ -1,0 +1,61 @@
+#include "model/residual_norm.hpp"
+
+#include <utility>
+
+namespace syslab::model {
+namespace {
+
+rms_norm::Problem problem_of(const Pass& pass, const ConstTensorView& w) {
+  rms_norm::Problem problem;
+  problem.rows = pass.rows();
+  problem.dim = pass.config.d_model;
+  problem.x_dtype = pass.dtypes.residual;
+  problem.w_dtype = w.dtype;
+  problem.y_dtype = pass.dtypes.normalized;
+  return problem;
+}
+
+void run(const Pass& pass, const std::string& name, const rms_norm::Problem& problem, const ConstTensorView& x,
+         const ConstTensorView& delta, const ConstTensorView& w, NormSaved& saved) {
+  saved.rstd = pass.tensor(name + ".rstd", pass.dtypes.statistics, {pass.rows()});
+  saved.normalized = pass.tensor(name + ".normalized", pass.dtypes.normalized, {pass.rows(), pass.config.d_model});
+  const rms_norm::Rung& rung = *pass.kernels.rms_norm;
+  const Scratch scratch(rung.workspace_bytes(problem, rms_norm::Direction::forward), pass.stream);
+  rung.forward(problem, {x, delta, w, saved.residual, saved.normalized, saved.rstd}, scratch, pass.stream);
+  pass.made(name + ".residual", saved.residual);
+  pass.made(name + ".normalized", saved.normalized);
+}
+
+}  // namespace
+
+void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, Tensor x, NormSaved& saved) {
+  saved.residual = std::move(x);
+  run(pass, name, problem_of(pass, w), saved.residual, {}, w, saved);
+}
+
+void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, const ConstTensorView& x,
+                   const ConstTensorView& delta, NormSaved& saved) {
+  rms_norm::Problem problem = problem_of(pass, w);
+  problem.add = true;
+  saved.residual = pass.tensor(name + ".residual", pass.dtypes.residual, {pass.rows(), pass.config.d_model});
+  run(pass, name, problem, x, delta, w, saved);
+}
+
+void residual_norm_backward(const Pass& pass, const std::string& name, const ConstTensorView& w, NormSaved saved,
+                            const ConstTensorView& dnormalized, Tensor& dresidual, const TensorView& dw, bool add) {
+  rms_norm::Problem problem = problem_of(pass, w);
+  problem.y_dtype = dnormalized.dtype;
+  const rms_norm::Rung& rung = *pass.kernels.rms_norm;
+  ConstTensorView arriving;
+  if (dresidual.empty()) {
+    dresidual = pass.tensor("dresidual", pass.dtypes.residual, {pass.rows(), pass.config.d_model});
+  } else {
+    arriving = dresidual;
+  }
+  const Scratch scratch(rung.workspace_bytes(problem, rms_norm::Direction::backward), pass.stream);
+  rung.backward(problem, {dnormalized, saved.residual, w, saved.rstd, arriving, dresidual, dw, add}, scratch,
+                pass.stream);
+  pass.made(name + ".dresidual", dresidual);
+}
+
+}  // namespace syslab::model

@@ -1,0 +1,252 @@
+#include "model/transformer.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "core/error.hpp"
+#include "device/memory.hpp"
+#include "model/linear.hpp"
+
+namespace syslab::model {
+namespace {
+
+ParameterArena arena_of(const ModelConfig& config, const TransformerOptions& options, const DTypes& dtypes,
+                        device::Stream stream) {
+  return ParameterArena(ParameterLayout(config),
+                        {.dtype = dtypes.weights,
+                         .copy_dtype = dtypes.weights_copy,
+                         .gradients = options.with_gradients,
+                         .moments = options.with_moments},
+                        stream);
+}
+
+// A contiguous tensor as one row.
+TensorView flat(const TensorView& tensor) { return {tensor.data, tensor.dtype, {1, tensor.elements()}}; }
+
+std::string block_name(std::size_t layer) { return fmt::format("layers.{}", layer); }
+
+// The gradient of what a layer gave, in the dtype its products read: a cast under autocast, else the stream's own.
+class Arriving {
+ public:
+  Arriving(const Pass& pass, const Tensor& dresidual) : view_(dresidual) {
+    if (view_.dtype == pass.dtypes.product) return;
+    cast_ = pass.tensor("dout", pass.dtypes.product, view_.shape);
+    pass.cast(dresidual, cast_);
+    view_ = cast_;
+  }
+  operator ConstTensorView() const { return view_; }  // NOLINT
+
+ private:
+  Tensor cast_;
+  ConstTensorView view_;
+};
+
+}  // namespace
+
+Transformer::Transformer(const ModelConfig& config, const TransformerOptions& options, device::Stream stream)
+    : config_(config),
+      options_(options),
+      dtypes_(dtypes_of(options.precision, options.variant)),
+      kernels_(kernels_of(config, options.precision, options.variant, stream.kind, options.attention)),
+      stream_(stream),
+      parameters_(arena_of(config, options, dtypes_, stream)) {
+  if (!config.rope_theta) return;
+  const Shape shape{config.context, config.head_dim() / 2};
+  const TensorSpec cos{"rope.cos", dtypes_.statistics, shape}, sin{"rope.sin", dtypes_.statistics, shape};
+  const Tensor host_cos(cos, {}, device::MemoryCategory::parameter),
+      host_sin(sin, {}, device::MemoryCategory::parameter);
+  rope::fill_tables(config.context, config.head_dim(), *config.rope_theta, host_cos, host_sin);
+  cos_ = Tensor(cos, stream, device::MemoryCategory::parameter);
+  sin_ = Tensor(sin, stream, device::MemoryCategory::parameter);
+  device::copy_now(cos_.view().data, host_cos.view().data, cos.bytes(), stream);
+  device::copy_now(sin_.view().data, host_sin.view().data, sin.bytes(), stream);
+}
+
+Pass Transformer::pass(const Tokens& tokens) const {
+  return {config_, kernels_, dtypes_, tokens.batch, tokens.seq, stream_, observer_ ? &observer_ : nullptr};
+}
+
+AttentionMatrices<ConstTensorView> Transformer::attention_weights(std::int64_t layer) const {
+  const Plane plane = parameters_.compute_plane();
+  return {parameters_.qkv(plane, layer), parameters_.view(plane, parameters_.layout().layer(layer).output)};
+}
+
+FeedForwardMatrices<ConstTensorView> Transformer::feed_forward_weights(std::int64_t layer) const {
+  const Plane plane = parameters_.compute_plane();
+  return {parameters_.w13(plane, layer), parameters_.view(plane, parameters_.layout().layer(layer).w2)};
+}
+
+AttentionMatrices<TensorView> Transformer::attention_gradients(std::int64_t layer) {
+  return {parameters_.qkv(Plane::gradient, layer),
+          parameters_.view(Plane::gradient, parameters_.layout().layer(layer).output)};
+}
+
+FeedForwardMatrices<TensorView> Transformer::feed_forward_gradients(std::int64_t layer) {
+  return {parameters_.w13(Plane::gradient, layer),
+          parameters_.view(Plane::gradient, parameters_.layout().layer(layer).w2)};
+}
+
+void Transformer::refresh_weights_copy() {
+  if (!parameters_.has(Plane::copy)) return;
+  const auto cast = [this](const TensorView& from, const TensorView& to) {
+    kernels_.elementwise->cast({1, from.elements()}, {flat(from), flat(to)}, stream_);
+  };
+  if (kernels_.joined) return cast(parameters_.whole(Plane::weight), parameters_.whole(Plane::copy));
+  for (int index = 0; index < parameters_.layout().size(); ++index) {
+    cast(parameters_.view(Plane::weight, index), parameters_.view(Plane::copy, index));
+  }
+}
+
+Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
+  if (tokens.batch < 1 || tokens.seq < 1 || tokens.seq > config_.context) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("{} sequences of {} tokens for a model with a context of {}: at least one of each is wanted, "
+                    "and no sequence beyond the context",
+                    tokens.batch, tokens.seq, config_.context));
+  }
+  const Pass pass = this->pass(tokens);
+  const ParameterLayout& layout = parameters_.layout();
+  const auto norm_weight = [&](int index) { return ConstTensorView(parameters_.view(Plane::weight, index)); };
+  const RopeTables tables{cos_, sin_};
+
+  Activations made;
+  made.tokens = tokens;
+  Tensor embedded = pass.tensor("embedding", dtypes_.residual, {pass.rows(), config_.d_model});
+  const TensorView table = parameters_.view(Plane::weight, layout.embedding());
+  const embedding::Problem lookup{pass.rows(), config_.vocab, config_.d_model, table.dtype, dtypes_.residual};
+  const Scratch scratch(kernels_.embedding->workspace_bytes(lookup, embedding::Direction::forward), stream_);
+  kernels_.embedding->forward(lookup, {tokens.ids, table, embedded}, scratch, stream_);
+  pass.made("embedding", embedded);
+
+  Tensor delta;                    // what the layer before gave, not yet on the stream
+  const Tensor* stream = nullptr;  // the stream at the norm before
+  NormSaved passed;                // that norm's, when nothing is kept
+  const auto norm = [&](const std::string& name, int weight, NormSaved& saved) {
+    if (stream == nullptr) {
+      residual_norm(pass, name, norm_weight(weight), std::move(embedded), saved);
+    } else {
+      residual_norm(pass, name, norm_weight(weight), *stream, delta, saved);
+      delta = {};
+    }
+    stream = &saved.residual;
+  };
+
+  // Blocks that are not kept live until the next one has read their stream.
+  std::vector<Activations::Block> blocks(static_cast<std::size_t>(config_.layers));
+  for (std::size_t i = 0; i < blocks.size(); ++i) {
+    Activations::Block& block = blocks[i];
+    const std::string name = block_name(i);
+    const LayerIndices index = layout.layer(static_cast<std::int64_t>(i));
+    norm(name + ".ln1", index.ln1, block.norm1);
+    if (keep == Keep::nothing && i > 0) blocks[i - 1] = {};
+    delta = attention_forward(pass, name + ".attn", attention_weights(static_cast<std::int64_t>(i)), tables,
+                              block.norm1.normalized, block.attention);
+    if (keep == Keep::nothing) block.attention = {};
+    norm(name + ".ln2", index.ln2, block.norm2);
+    if (keep == Keep::nothing) block.norm1 = {};
+    delta = feed_forward(pass, name + ".ffn", feed_forward_weights(static_cast<std::int64_t>(i)),
+                         block.norm2.normalized, block.feed_forward);
+    if (keep == Keep::nothing) block.feed_forward = {};
+  }
+  norm("ln_final", layout.ln_final(), made.final_norm);
+  if (keep == Keep::activations) made.blocks = std::move(blocks);
+
+  made.logits = pass.tensor("logits", dtypes_.product, {pass.rows(), config_.vocab});
+  linear(pass, made.final_norm.normalized, parameters_.view(parameters_.compute_plane(), layout.lm_head()),
+         made.logits);
+  pass.made("logits", made.logits);
+  if (keep == Keep::nothing) made.final_norm = {};
+  return made;
+}
+
+void Transformer::prepare_loss(Activations& activations) const {
+  const Pass pass = this->pass(activations.tokens);
+  activations.row_loss = pass.tensor("row_loss", dtypes_.statistics, {pass.rows()});
+  activations.lse = pass.tensor("lse", dtypes_.statistics, {pass.rows()});
+  activations.loss = pass.tensor("loss", dtypes_.statistics, {1});
+}
+
+void Transformer::loss(Activations& activations, const std::int64_t* targets) const {
+  prepare_loss(activations);
+  const Pass pass = this->pass(activations.tokens);
+  const cross_entropy::Problem problem{pass.rows(), config_.vocab, dtypes_.product};
+  const Scratch scratch(kernels_.cross_entropy->workspace_bytes(problem, cross_entropy::Pass::forward), stream_);
+  kernels_.cross_entropy->forward(
+      problem, {activations.logits, targets, activations.row_loss, activations.lse, activations.loss}, scratch,
+      stream_);
+  pass.made("loss", activations.loss);
+}
+
+void Transformer::loss_and_gradient(Activations& activations, const std::int64_t* targets,
+                                    const ConstTensorView& scale) const {
+  prepare_loss(activations);
+  const Pass pass = this->pass(activations.tokens);
+  const cross_entropy::Problem problem{pass.rows(), config_.vocab, dtypes_.product};
+  const Scratch scratch(kernels_.cross_entropy->workspace_bytes(problem, cross_entropy::Pass::both), stream_);
+  kernels_.cross_entropy->forward_backward(
+      problem,
+      {activations.logits, targets, scale, activations.row_loss, activations.lse, activations.loss, activations.logits},
+      scratch, stream_);
+  pass.made("loss", activations.loss);
+  pass.made("dlogits", activations.logits);
+}
+
+void Transformer::backward(Activations activations, const BackwardOptions& options) {
+  if (activations.blocks.size() != static_cast<std::size_t>(config_.layers)) {
+    throw Error(ErrorKind::usage, "a backward pass needs the activations of a forward pass that kept them");
+  }
+  const Pass pass = this->pass(activations.tokens);
+  const ParameterLayout& layout = parameters_.layout();
+  const bool add = options.add;
+  const auto weight = [&](int index) { return ConstTensorView(parameters_.view(Plane::weight, index)); };
+  const auto gradient = [&](int index) { return parameters_.view(Plane::gradient, index); };
+  const auto final = [&](std::initializer_list<int> parameters) {
+    if (!options.grad_final) return;
+    for (const int index : parameters) options.grad_final(index, stream_);
+  };
+
+  Tensor dnormalized = pass.tensor("ln_final.dnormalized", dtypes_.product, {pass.rows(), config_.d_model});
+  linear_weight_gradient(pass, activations.logits, activations.final_norm.normalized, gradient(layout.lm_head()), add);
+  linear_input_gradient(pass, activations.logits, parameters_.view(parameters_.compute_plane(), layout.lm_head()),
+                        dnormalized);
+  activations.logits = {};
+  final({layout.lm_head()});
+
+  Tensor dresidual;
+  residual_norm_backward(pass, "ln_final", weight(layout.ln_final()), std::move(activations.final_norm), dnormalized,
+                         dresidual, gradient(layout.ln_final()), add);
+  final({layout.ln_final()});
+
+  for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
+    Activations::Block block = std::move(activations.blocks[static_cast<std::size_t>(layer)]);
+    const std::string name = block_name(static_cast<std::size_t>(layer));
+    const LayerIndices index = layout.layer(layer);
+
+    dnormalized = feed_forward_backward(pass, name + ".ffn", feed_forward_weights(layer), block.norm2.normalized,
+                                        std::move(block.feed_forward), Arriving(pass, dresidual),
+                                        feed_forward_gradients(layer), add);
+    final({index.w2, index.w1, index.w3});
+    residual_norm_backward(pass, name + ".ln2", weight(index.ln2), std::move(block.norm2), dnormalized, dresidual,
+                           gradient(index.ln2), add);
+    final({index.ln2});
+
+    dnormalized =
+        attention_backward(pass, name + ".attn", attention_weights(layer), {cos_, sin_}, block.norm1.normalized,
+                           std::move(block.attention), Arriving(pass, dresidual), attention_gradients(layer), add);
+    final({index.output, index.q, index.k, index.v});
+    residual_norm_backward(pass, name + ".ln1", weight(index.ln1), std::move(block.norm1), dnormalized, dresidual,
+                           gradient(index.ln1), add);
+    final({index.ln1});
+  }
+  dnormalized = {};
+
+  const embedding::Problem problem{pass.rows(), config_.vocab, config_.d_model, dtypes_.weights, dtypes_.residual};
+  const Scratch scratch(kernels_.embedding->workspace_bytes(problem, embedding::Direction::backward), stream_);
+  kernels_.embedding->backward(problem, {activations.tokens.ids, dresidual, gradient(layout.embedding()), add}, scratch,
+                               stream_);
+  final({layout.embedding()});
+}
+
+}  // namespace syslab::model

@@ -1,0 +1,121 @@
+// The transformer language model of the hand-out's basics package: forward and hand-written backward.
+//
+//   tokens ─▶ embedding ─▶ (norm ─▶ attention ─▶ +, norm ─▶ feed-forward ─▶ +) × layers ─▶ norm ─▶ LM head ─▶ logits
+//
+//   Transformer model(model_config("small"), {.precision = Precision::bf16_fused}, stream);
+//   initialise(model.parameters(), seed);
+//   Activations kept = model.forward(tokens);
+//   model.loss(kept, targets);
+//   model.backward(std::move(kept), {});       // gradients are in model.parameters()
+//
+// Everything is queued on one stream, nothing waits. Pre-norm blocks, no biases, no dropout, LM head untied.
+// Source: CS336 assignment 1 basics (cs336_basics.model), as CS336 assignment 2 uses it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "model/arena.hpp"
+#include "model/attention_layer.hpp"
+#include "model/feed_forward_layer.hpp"
+#include "model/pass.hpp"
+#include "model/residual_norm.hpp"
+
+namespace syslab::model {
+
+// Token ids in the memory of the model's device, row-major (batch, seq). A view.
+struct Tokens {
+  const std::int64_t* ids = nullptr;
+  std::int64_t batch = 0, seq = 0;
+
+  std::int64_t count() const { return batch * seq; }
+};
+
+// What a forward pass leaves for the backward pass, explicit and whole.
+struct Activations {
+  struct Block {
+    NormSaved norm1, norm2;
+    AttentionSaved attention;
+    FeedForwardSaved feed_forward;
+  };
+  Tokens tokens;
+  std::vector<Block> blocks;
+  NormSaved final_norm;
+  Tensor logits;    // (rows, vocab); after loss() with a gradient, that gradient
+  Tensor row_loss;  // (rows)
+  Tensor lse;       // (rows)
+  Tensor loss;      // (1)
+};
+
+enum class Keep { nothing, activations };  // of a forward pass
+
+// The gradient of one parameter is final: everything that writes it is queued on `stream`. By index in registration
+// order, each exactly once in a backward pass that says so.
+using GradFinal = std::function<void(int parameter, device::Stream stream)>;
+
+struct BackwardOptions {
+  bool add = false;      // to the gradients that are there: a later part of an accumulated step
+  GradFinal grad_final;  // of the last part; empty: nobody waits for it
+};
+
+struct TransformerOptions {
+  Precision precision = Precision::fp32;
+  Variant variant = Variant::fused;
+  std::string attention;  // a rung by name; empty: the variant's own choice
+  bool with_gradients = true, with_moments = true;
+};
+
+class Transformer {
+ public:
+  // Takes memory for parameters, which hold anything until they are initialised or loaded. Error(usage) for an
+  // impossible configuration or a precision that the device has no kernels for; Error(oom).
+  Transformer(const ModelConfig& config, const TransformerOptions& options, device::Stream stream);
+
+  const ModelConfig& config() const { return config_; }
+  const TransformerOptions& options() const { return options_; }
+  const DTypes& dtypes() const { return dtypes_; }
+  const Kernels& kernels() const { return kernels_; }
+  device::Stream stream() const { return stream_; }
+  ParameterArena& parameters() { return parameters_; }
+  const ParameterArena& parameters() const { return parameters_; }
+
+  // Copies the weights to the dtype that products read; nothing where that is theirs. Wherever weights were changed by
+  // anyone but the optimizer's kernel, which writes the copy itself.
+  void refresh_weights_copy();
+
+  // Logits, and what backward needs (or nothing of it). Error(usage) when `seq` is beyond the context; ids must be in
+  // the vocabulary (train/batches.hpp checks them where they come in): another gives NaN.
+  Activations forward(const Tokens& tokens, Keep keep = Keep::activations) const;
+
+  // The mean cross-entropy over all positions, in `activations.loss`. With `scale` (1 element, on the device; the
+  // loss's scale), the gradient of scale·loss takes the place of the logits. `targets` as many as tokens.
+  void loss(Activations& activations, const std::int64_t* targets) const;
+  void loss_and_gradient(Activations& activations, const std::int64_t* targets, const ConstTensorView& scale) const;
+
+  // From the logits' gradient to every parameter's.
+  void backward(Activations activations, const BackwardOptions& options);
+
+  // Told of every tensor of later passes; empty: nobody.
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
+ private:
+  Pass pass(const Tokens& tokens) const;
+  void prepare_loss(Activations& activations) const;
+  AttentionMatrices<ConstTensorView> attention_weights(std::int64_t layer) const;
+  FeedForwardMatrices<ConstTensorView> feed_forward_weights(std::int64_t layer) const;
+  AttentionMatrices<TensorView> attention_gradients(std::int64_t layer);
+  FeedForwardMatrices<TensorView> feed_forward_gradients(std::int64_t layer);
+
+  ModelConfig config_;
+  TransformerOptions options_;
+  DTypes dtypes_;
+  Kernels kernels_;
+  device::Stream stream_;
+  ParameterArena parameters_;
+  Tensor cos_, sin_;  // (context, head_dim / 2)
+  Observer observer_;
+};
+
+}  // namespace syslab::model

@@ -62,6 +62,7 @@ CachingAllocator::~CachingAllocator() {
   for (auto& [data, block] : blocks_) {
     if (block->before == nullptr) source_->release(data);
   }
+  log_.record_reserved(-static_cast<std::int64_t>(use_.reserved));
 }
 
 void* CachingAllocator::allocate(std::size_t bytes, std::string_view tag, Stream stream, MemoryCategory category) {
@@ -235,6 +236,7 @@ std::uint64_t CachingAllocator::release_cached() {
 
 // A free block without neighbours is a whole segment.
 std::uint64_t CachingAllocator::release_free_segments() {
+  if (source_->keeps()) return 0;
   std::uint64_t released = 0;
   for (auto& [key, pool] : free_) {
     for (auto at = pool.begin(); at != pool.end();) {

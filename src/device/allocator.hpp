@@ -38,6 +38,8 @@ class SegmentSource {
   virtual void synchronize() = 0;  // until all marks have passed
   virtual void room(std::uint64_t& free, std::uint64_t& total) = 0;
   virtual Place place() const = 0;
+  // Segments stay until the allocator goes, because somebody knows their addresses: a graph that will be replayed.
+  virtual bool keeps() const { return false; }
 };
 
 class CachingAllocator {

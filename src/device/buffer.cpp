@@ -10,6 +10,7 @@
 #include "device/allocator.hpp"
 #include "device/cuda_error.hpp"
 #include "device/graph.hpp"
+#include "device/graph_memory.hpp"
 #include "device/launch.hpp"
 #include "device/memory.hpp"
 #include "device/runtime.hpp"
@@ -61,16 +62,17 @@ Buffer::Buffer(std::size_t bytes, std::string_view tag, Stream stream, MemoryCat
     : bytes_(bytes), tag_(tag), category_(category), place_(place_of(stream)) {
   log_ = &MemoryLog::of(place_);
   if (bytes_ == 0) return;
-  if (place_.kind == Kind::cuda) {
-    if (is_capturing(stream)) {
+  lender_ = GraphMemory::lent_to(stream, place_);
+  if (place_.kind == Kind::cuda || lender_ != nullptr) {
+    if (lender_ == nullptr && is_capturing(stream)) {
       throw NotCapturable(
           ErrorKind::device,
           fmt::format("could not take {} B for '{}' while its stream is captured: a replay would use the "
-                      "memory after it was given back; lend the work its memory",
+                      "memory after it was given back; lend the work its memory, or the capture a pool",
                       bytes, tag));
     }
-    origin_ = Origin::gpu;
-    data_ = allocator_of(place_).allocate(bytes_, tag_, stream, category_);  // which keeps the account
+    origin_ = Origin::allocator;
+    data_ = allocator().allocate(bytes_, tag_, stream, category_);  // which keeps the account
     return;
   }
   data_ = allocate_on_host(bytes, tag);
@@ -115,18 +117,22 @@ void Buffer::swap(Buffer& other) noexcept {
   std::swap(category_, other.category_);
   std::swap(origin_, other.origin_);
   std::swap(place_, other.place_);
+  std::swap(lender_, other.lender_);
 }
 
+CachingAllocator& Buffer::allocator() const { return lender_ != nullptr ? lender_->allocator_ : allocator_of(place_); }
+
 void Buffer::used_on(Stream other) {
-  if (data_ != nullptr && origin_ == Origin::gpu) allocator_of(place_).used_on(data_, other);
+  if (data_ != nullptr && origin_ == Origin::allocator) allocator().used_on(data_, other);
 }
 
 void Buffer::release() noexcept {
   void* data = std::exchange(data_, nullptr);
   const std::size_t bytes = std::exchange(bytes_, 0);
   if (data == nullptr) return;
-  if (origin_ == Origin::gpu) {
-    allocator_of(place_).release(data);
+  if (origin_ == Origin::allocator) {
+    allocator().release(data);
+    lender_.reset();
     return;
   }
   if (origin_ == Origin::pinned) {

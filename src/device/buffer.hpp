@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -15,12 +16,16 @@
 
 namespace syslab::device {
 
+class CachingAllocator;
+class GraphMemory;
+
 inline constexpr std::size_t kAlignment = 128;
 
 // Bytes aligned to kAlignment at least, uninitialised. Move-only. Throws Error(oom) saying how much was asked and what
 // there is. GPU memory comes from a caching allocator (device/allocator.hpp) and is ordered by its stream: it may be
 // used by work queued on that stream from now on, and destroying the buffer gives it to work queued there later, so no
-// waiting is needed before. Work on any other stream must be told of by used_on().
+// waiting is needed before. Work on any other stream must be told of by used_on(). While the stream is captured, memory
+// comes from what was lent to the capture (device/graph_memory.hpp) and stays its; NotCapturable where nothing was.
 class Buffer {
  public:
   Buffer() = default;
@@ -44,9 +49,10 @@ class Buffer {
   }
 
  private:
-  enum class Origin { host, pinned, gpu };
+  enum class Origin { host, pinned, allocator };
   void swap(Buffer& other) noexcept;
   void release() noexcept;
+  CachingAllocator& allocator() const;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
   std::string tag_;
@@ -54,6 +60,7 @@ class Buffer {
   MemoryCategory category_ = MemoryCategory::other;
   Origin origin_ = Origin::host;
   Place place_;
+  std::shared_ptr<GraphMemory> lender_;  // keeps what graphs use; else the device's allocator is meant
 };
 
 }  // namespace syslab::device

@@ -4,17 +4,23 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/allocator.hpp"
+#include "device/graph_memory.hpp"
 #include "device/launch.hpp"
 #include "device/runtime.hpp"
+#include "device/stream.hpp"
 
 namespace syslab::device {
 
 Graph::Graph(Graph&& other) noexcept
-    : executable_(std::exchange(other.executable_, nullptr)), nodes_(std::exchange(other.nodes_, 0)) {}
+    : executable_(std::exchange(other.executable_, nullptr)),
+      nodes_(std::exchange(other.nodes_, 0)),
+      memory_(std::move(other.memory_)) {}
 
 Graph& Graph::operator=(Graph&& other) noexcept {
   std::swap(executable_, other.executable_);
   std::swap(nodes_, other.nodes_);
+  std::swap(memory_, other.memory_);
   return *this;
 }
 
@@ -27,9 +33,17 @@ void Graph::replay(Stream stream) const {
   runtime::launch_graph(executable_, stream.handle);
 }
 
-Capture capture(Stream stream, const std::function<void()>& work) {
+Capture capture(Stream stream, const std::function<void()>& work, std::shared_ptr<GraphMemory> memory) {
   if (stream.kind == Kind::cpu) return {std::nullopt, "the CPU captures no graphs"};
   const CurrentDevice current(stream);
+  std::optional<GraphMemory::Lending> lending;
+  if (memory != nullptr) {
+    if (!(memory->place() == place_of(stream))) {
+      throw Error(ErrorKind::internal, "a capture was lent memory of another device than its stream's");
+    }
+    allocator_of(memory->place()).release_cached();
+    lending.emplace(memory);
+  }
   if (std::string why = runtime::begin_capture(stream.handle); !why.empty()) return {std::nullopt, std::move(why)};
   std::exception_ptr thrown;
   std::string told;
@@ -44,12 +58,13 @@ Capture capture(Stream stream, const std::function<void()>& work) {
     thrown = std::current_exception();
   }
   runtime::Captured captured = runtime::end_capture(stream.handle);
+  lending.reset();
   if (!thrown && !told.empty()) {
     if (captured.executable != nullptr) runtime::destroy_graph(captured.executable);
     return {std::nullopt, std::move(told)};
   }
   Capture made;
-  if (captured.executable != nullptr) made.graph = Graph(captured.executable, captured.nodes);
+  if (captured.executable != nullptr) made.graph = Graph(captured.executable, captured.nodes, std::move(memory));
   made.why = std::move(captured.why);
   if (thrown) {
     // A capture that the work itself broke off is the reason why it threw.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -13,7 +14,10 @@
 
 namespace syslab::device {
 
-// An executable graph. Pointers and sizes that the work used are part of it: its memory must outlive it.
+class GraphMemory;
+
+// An executable graph. Pointers and sizes that the work used are part of it: its memory must outlive it. What was taken
+// inside the capture is kept by the graph itself.
 class Graph {
  public:
   Graph(Graph&& other) noexcept;
@@ -24,14 +28,16 @@ class Graph {
   std::size_t nodes() const { return nodes_; }
 
  private:
-  friend struct Capture capture(Stream stream, const std::function<void()>& work);
-  Graph(void* executable, std::size_t nodes) : executable_(executable), nodes_(nodes) {}
+  friend struct Capture capture(Stream stream, const std::function<void()>& work, std::shared_ptr<GraphMemory> memory);
+  Graph(void* executable, std::size_t nodes, std::shared_ptr<GraphMemory> memory)
+      : executable_(executable), nodes_(nodes), memory_(std::move(memory)) {}
   void* executable_ = nullptr;
   std::size_t nodes_ = 0;
+  std::shared_ptr<GraphMemory> memory_;  // null: the work takes none
 };
 
-// Thrown by what must not happen while a stream is captured: taking memory for the length of a call, which every replay
-// would use again after it was given to somebody else.
+// Thrown by what must not happen while a stream is captured: taking memory for the length of a call that the capture
+// was lent no pool for. Every replay would use it again after it was given to somebody else.
 class NotCapturable : public Error {
  public:
   using Error::Error;
@@ -46,6 +52,10 @@ struct Capture {
 // executing it. No graph when the work cannot be captured: it waits for the device or allocates from it, queues on
 // another stream, queues nothing, or the device captures nothing (the CPU). What `work` throws for reasons of its own
 // passes through. The stream is usable afterwards in every case.
-Capture capture(Stream stream, const std::function<void()>& work);
+//
+// With `memory` (device/graph_memory.hpp) the work may take Buffers on the streams that are captured: they come from
+// there, and the graph keeps it. Then the device is waited for first, and what its allocator holds unused is given
+// back.
+Capture capture(Stream stream, const std::function<void()>& work, std::shared_ptr<GraphMemory> memory = nullptr);
 
 }  // namespace syslab::device

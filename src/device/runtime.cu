@@ -260,6 +260,11 @@ void* allocate(std::size_t bytes) {
   return out_of_room(cudaMalloc(&data, bytes), asked, "cudaMalloc") ? nullptr : data;
 }
 
+void* allocate_in_capture(std::size_t bytes) {
+  const RelaxedCapture relaxed;
+  return allocate(bytes);
+}
+
 void release(void* data) noexcept { forget(cudaFree(data)); }
 
 void* allocate_pinned(std::size_t bytes) {

@@ -45,7 +45,8 @@ Captured end_capture(void* stream);
 void launch_graph(void* executable, void* stream);
 void destroy_graph(void* executable) noexcept;
 
-void* allocate(std::size_t bytes);  // on the current GPU; null when there is no room
+void* allocate(std::size_t bytes);             // on the current GPU; null when there is no room
+void* allocate_in_capture(std::size_t bytes);  // the same, also while a stream of this thread is captured
 void release(void* data) noexcept;
 void* allocate_pinned(std::size_t bytes);
 void release_pinned(void* data) noexcept;

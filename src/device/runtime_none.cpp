@@ -38,6 +38,7 @@ void launch_graph(void*, void*) { throw_no_cuda("replay a CUDA graph"); }
 void destroy_graph(void*) noexcept {}
 
 void* allocate(std::size_t) { throw_no_cuda("allocate memory of a GPU"); }
+void* allocate_in_capture(std::size_t) { throw_no_cuda("allocate memory of a GPU"); }
 void release(void*) noexcept {}
 void* allocate_pinned(std::size_t) { throw_no_cuda("allocate pinned memory"); }
 void release_pinned(void*) noexcept {}

@@ -2,60 +2,20 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <map>
 #include <random>
-#include <set>
 
 #include "core/error.hpp"
+#include "tests/device/fake_segments.hpp"
 
 namespace syslab::device {
 namespace {
 
 constexpr std::size_t kMi = std::size_t{1} << 20;
 
-// A device of `total` bytes whose streams are done when a test says so.
-class FakeSegments final : public SegmentSource {
- public:
-  explicit FakeSegments(std::size_t total) : total_(total) {}
-  void* allocate(std::size_t bytes) override {
-    ++asked;
-    if (held + bytes > total_) return nullptr;
-    void* data = std::aligned_alloc(512, bytes);
-    sizes_[data] = bytes;
-    held += bytes;
-    return data;
-  }
-  void release(void* data) noexcept override {
-    held -= sizes_.at(data);
-    sizes_.erase(data);
-    std::free(data);
-  }
-  std::function<bool()> mark(Stream stream) override {
-    return [this, stream] { return busy.count(stream.handle) == 0; };
-  }
-  void synchronize() override {
-    ++waits;
-    busy.clear();
-  }
-  void room(std::uint64_t& free, std::uint64_t& total) override {
-    free = total_ - held;
-    total = total_;
-  }
-  Place place() const override { return {Kind::cuda, 3}; }
-
-  std::size_t held = 0;
-  int asked = 0, waits = 0;
-  std::set<void*> busy;  // streams whose work is not done
-
- private:
-  std::size_t total_;
-  std::map<void*, std::size_t> sizes_;
-};
-
 struct Fixture {
   explicit Fixture(std::size_t total = 1024 * kMi)
-      : source(new FakeSegments(total)), allocator(std::unique_ptr<SegmentSource>(source), log) {}
+      : source(new FakeSegments(total, {Kind::cuda, 3})), allocator(std::unique_ptr<SegmentSource>(source), log) {}
   void* take(std::size_t bytes, Stream stream) { return allocator.allocate(bytes, "x", stream); }
   MemoryLog log;
   FakeSegments* source;

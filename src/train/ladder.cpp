@@ -1,0 +1,67 @@
+#include "train/ladder.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "ops/cuda_rung.hpp"
+#include "ops/find_rung.hpp"
+
+namespace syslab::train {
+namespace {
+
+using model::Precision;
+using model::Variant;
+
+Rung rung(const char* name, const char* teaches, device::Kind device, Variant variant) {
+  Rung made;
+  made.name = name;
+  made.teaches = teaches;
+  made.device = device;
+  made.variant = variant;
+  made.dtypes = {DType::f32};
+  if (device == device::Kind::cpu) return made;
+  made.dtypes = {DType::f32, DType::bf16, DType::f16};
+  made.minimum_sm = 80;
+  return ops::kBuiltWithCuda ? made : ops::without_cuda(made);
+}
+
+Rung reference() {
+  Rung made = rung("reference", "the model in fp64, plain loops: what every other rung is measured against",
+                   device::Kind::cpu, Variant::fused);
+  made.dtypes = {DType::f64};
+  return made;
+}
+
+}  // namespace
+
+std::span<const Rung> ladder() {
+  static const std::array rungs{
+      reference(),
+      rung("host", "the model on the CPU: OpenBLAS's products and vectorised loops between them", device::Kind::cpu,
+           Variant::fused),
+      rung("eager", "one kernel an operation of a framework, each tensor by itself", device::Kind::cuda,
+           Variant::eager),
+      rung("fused", "what a compiler fuses, by hand: norm with residual, RoPE in place, SwiGLU, loss; one AdamW",
+           device::Kind::cuda, Variant::fused),
+      rung("graph", "`fused`, the whole step recorded once and replayed: no launches left on the host",
+           device::Kind::cuda, Variant::graph)};
+  return rungs;
+}
+
+const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "a training step", name); }
+
+std::optional<std::string> refusal(const Rung& rung, Precision precision) {
+  if (!rung.unavailable.empty()) return fmt::format("{} {}", rung.name, rung.unavailable);
+  const bool exact = precision == Precision::fp64;
+  if (exact != (rung.name == "reference")) {
+    return exact ? fmt::format("fp64 is for the rung `reference`, not for {}", rung.name)
+                 : std::string("the reference runs in fp64 alone");
+  }
+  if (rung.device == device::Kind::cpu && !exact && precision != Precision::fp32) {
+    return fmt::format("{} runs in fp32 on the CPU; {} needs a GPU", rung.name, to_string(precision));
+  }
+  return std::nullopt;
+}
+
+}  // namespace syslab::train

@@ -1,0 +1,62 @@
+// AdamW over a model's arena, and the gradient's norm before it. What changes from step to step lies in device memory,
+// so that a step recorded as a graph can be replayed with the next one's numbers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "device/event.hpp"
+#include "model/transformer.hpp"
+#include "ops/adamw/adamw.hpp"
+
+namespace syslab::train {
+
+struct OptimizerOptions {
+  adamw::Options adamw;
+  std::optional<double> max_norm;  // gradients are scaled down to this global norm
+  bool skip_non_finite = false;    // a step whose gradients hold an infinity or a NaN changes nothing: loss scaling
+};
+
+class Optimizer {
+ public:
+  // `model` must outlive it and have gradients and moments.
+  Optimizer(model::Transformer& model, const OptimizerOptions& options);
+
+  const OptimizerOptions& options() const { return options_; }
+  std::int64_t steps() const { return steps_; }           // begun
+  void set_steps(std::int64_t steps) { steps_ = steps; }  // of a run that is resumed
+
+  // Brings the next step's numbers to the device, in the stream's order, before it; never part of a graph.
+  // `loss_scale`: what the loss's gradient is multiplied by (1 over the parts of an accumulated step is part of it,
+  // and the optimizer undoes `unscale` of it).
+  void begin_step(double learning_rate, double loss_scale = 1.0, double unscale = 1.0);
+  ConstTensorView loss_scale() const;  // (1), for Transformer::loss_and_gradient
+
+  // Queues the norm, where anybody needs it, and the update.
+  void queue();
+
+  // Of the last queued step; whoever reads synchronises first.
+  bool has_norm() const { return options_.max_norm || options_.skip_non_finite; }
+  ConstTensorView norm() const { return norm_; }  // (1)
+  const std::int64_t* non_finite() const { return static_cast<const std::int64_t*>(non_finite_.data()); }
+
+ private:
+  // What a step reads from device memory, as it lies there.
+  struct Numbers {
+    adamw::Scalars scalars;
+    double loss_scale_f64, unscale_f64;
+    float loss_scale_f32, unscale_f32;
+  };
+  ConstTensorView number(std::size_t f64_offset, std::size_t f32_offset) const;
+  void update(const TensorView& p, const TensorView& g, const TensorView& m, const TensorView& v,
+              const TensorView& copy, const float* clip);
+
+  model::Transformer& model_;
+  OptimizerOptions options_;
+  std::int64_t steps_ = 0;
+  model::Tensor norm_, factor_;
+  device::Buffer non_finite_, numbers_, staged_;
+  device::Event copied_;
+};
+
+}  // namespace syslab::train

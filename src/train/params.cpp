@@ -1,0 +1,80 @@
+#include "train/params.hpp"
+
+namespace syslab::train {
+namespace {
+
+using model::Precision;
+using model::Variant;
+
+Value text(std::string_view value) { return std::string(value); }
+Value number(std::int64_t value) { return value; }
+
+double bytes_of(DType dtype) { return static_cast<double>(size_of(dtype)); }
+
+}  // namespace
+
+std::vector<ops::ParamInfo> param_list() {
+  std::vector<Value> models, more;
+  for (const model::NamedModel& one : model::named_models()) {
+    const bool asked =
+        one.name == "small" || one.name == "medium" || one.name == "large" || one.name == "xl25" || one.name == "xl26";
+    (asked ? models : more).push_back(text(one.name));
+  }
+  more.push_back(text("2.7B"));
+  std::vector<Value> precisions;
+  for (const Precision one : {Precision::fp32, Precision::tf32, Precision::bf16_amp, Precision::bf16_fused}) {
+    precisions.push_back(text(to_string(one)));
+  }
+  return {
+      {"model", models, "sizes by name (docs/models.md)", true, more},
+      {"batch", {number(4)}, "sequences of a step", false, {}},
+      {"context", {number(128), number(256), number(512), number(1024)}, "tokens of a sequence", false, {}},
+      {"precision", precisions, "dtypes of weights, activations and products", true, {text("fp16_amp"), text("fp64")}},
+      {"mode", {text("train")}, "how far a step goes", true, {text("forward"), text("forward_backward")}}};
+}
+
+WorkloadOptions workload_from(const Params& params, const Rung& rung) {
+  WorkloadOptions options;
+  options.config = model::find_model(params.text("model"));
+  options.batch = params.integer("batch");
+  options.seq = options.config.context = params.integer("context");
+  options.model.precision = model::parse_precision(params.text("precision"));
+  options.model.variant = rung.variant;
+  options.mode = parse_mode(params.text("mode"));
+  options.model.with_gradients = true;
+  validate(options.config);
+  if (options.batch < 1) {
+    throw Error(ErrorKind::usage, "batch is " + std::to_string(options.batch) + "; at least 1 is wanted");
+  }
+  return options;
+}
+
+double flops(const WorkloadOptions& options) {
+  const double forward = model::forward_flops(options.config, options.batch, options.seq);
+  return options.mode == Mode::forward ? forward
+                                       : forward + model::backward_flops(options.config, options.batch, options.seq);
+}
+
+double predicted_bytes(const WorkloadOptions& options) {
+  const model::ModelConfig& config = options.config;
+  const model::DTypes dtypes = dtypes_of(options.model.precision, options.model.variant);
+  const double parameters = static_cast<double>(model::parameter_count(config));
+  const double copy = dtypes.weights_copy ? bytes_of(*dtypes.weights_copy) : 0;
+  const double arena = parameters * (4 * bytes_of(dtypes.weights) + copy);
+
+  const double rows = static_cast<double>(options.batch * options.seq);
+  const double d = static_cast<double>(config.d_model), f = static_cast<double>(config.d_ff);
+  const double product = bytes_of(dtypes.product);
+  // A block keeps two residuals and two normalised rows, Q, K, V and the merged heads, gate, up and their product.
+  double block = rows * d * (2 * bytes_of(dtypes.residual) + 2 * bytes_of(dtypes.normalized) + 4 * product) +
+                 rows * f * 3 * product;
+  if (options.model.variant == Variant::eager) {
+    const double scores = static_cast<double>(options.batch * config.heads) * static_cast<double>(options.seq) *
+                          static_cast<double>(options.seq);
+    block += 2 * scores * bytes_of(dtypes.weights);
+  }
+  const double head = rows * (static_cast<double>(config.vocab) * product + d * 3 * bytes_of(dtypes.residual));
+  return arena + static_cast<double>(config.layers) * block + head;
+}
+
+}  // namespace syslab::train

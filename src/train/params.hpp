@@ -1,0 +1,24 @@
+// From the axes of a case to a workload: the words that experiments on the model share.
+#pragma once
+
+#include <vector>
+
+#include "core/value.hpp"
+#include "ops/operation.hpp"
+#include "train/ladder.hpp"
+#include "train/workload.hpp"
+
+namespace syslab::train {
+
+// The axes that workload_from reads, with their usual values: registry::axes_of() makes axes of them.
+std::vector<ops::ParamInfo> param_list();
+
+// Axes: model, batch, context, precision, mode. Error(usage) for what cannot be.
+WorkloadOptions workload_from(const Params& params, const Rung& rung);
+
+// Of matrix products, as the baseline computes them (no credit for what a causal mask spares).
+double flops(const WorkloadOptions& options);
+// Weights, gradients and moments, what the forward pass keeps, logits: of one step.
+double predicted_bytes(const WorkloadOptions& options);
+
+}  // namespace syslab::train

@@ -1,0 +1,81 @@
+#include "train/workload.hpp"
+
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/random.hpp"
+#include "core/text.hpp"
+#include "device/fill_random.hpp"
+#include "model/initialise.hpp"
+
+namespace syslab::train {
+namespace {
+
+void draw_weights(model::Transformer& model, std::uint64_t seed) {
+  model::ParameterArena& arena = model.parameters();
+  for (int i = 0; i < arena.layout().size(); ++i) {
+    const model::ParameterInfo& info = arena.layout().info(i);
+    const TensorView weight = arena.view(model::Plane::weight, i);
+    if (info.kind == model::ParameterKind::norm) {
+      model.kernels().elementwise->fill({1, weight.elements()},
+                                        {1.0, {weight.data, weight.dtype, {1, weight.elements()}}}, model.stream());
+    } else {
+      device::fill_random(weight, RandomStream::derive(seed, "workload", info.name, "weights"), Distribution::normal,
+                          static_cast<float>(model::initial_sigma(info)), 0, model.stream());
+    }
+  }
+  model.refresh_weights_copy();
+}
+
+}  // namespace
+
+std::string_view to_string(Mode mode) {
+  switch (mode) {
+    case Mode::forward:
+      return "forward";
+    case Mode::forward_backward:
+      return "forward_backward";
+    case Mode::train:
+      return "train";
+  }
+  return "?";
+}
+
+Mode parse_mode(std::string_view text) {
+  std::vector<std::string> names;
+  for (const Mode mode : {Mode::forward, Mode::forward_backward, Mode::train}) {
+    if (text == to_string(mode)) return mode;
+    names.emplace_back(to_string(mode));
+  }
+  throw Error(ErrorKind::usage, unknown_name("mode", text, names));
+}
+
+Workload::Workload(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed)
+    : options_(options),
+      model_(options.config, options.model, stream),
+      step_(model_, {.optimizer = options.optimizer}, options.batch, options.seq),
+      source_({.rows = options.batch, .context = options.seq, .vocab = options.config.vocab, .seed = seed}) {
+  draw_weights(model_, seed);
+}
+
+void Workload::refresh() {
+  source_.draw(number_++, drawn_);
+  step_.load(0, drawn_.x, drawn_.y);
+}
+
+void Workload::run() {
+  if (options_.mode == Mode::train) return step_.run(options_.optimizer.adamw.lr);
+  forward();
+  if (options_.mode == Mode::forward_backward) backward();
+}
+
+void Workload::forward() {
+  step_.begin(options_.optimizer.adamw.lr);
+  step_.forward(0);
+}
+void Workload::backward() { step_.backward(0); }
+void Workload::update() { step_.update(); }
+
+double Workload::loss() { return step_.result().loss; }
+
+}  // namespace syslab::train

@@ -1,0 +1,52 @@
+// A training step on random tokens, set up to be run over and over: what benchmarks time.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "train/batches.hpp"
+#include "train/step.hpp"
+
+namespace syslab::train {
+
+// How far a step goes.
+enum class Mode { forward, forward_backward, train };
+std::string_view to_string(Mode mode);   // "forward", "forward_backward", "train"
+Mode parse_mode(std::string_view text);  // Error(usage) with the nearest name
+
+struct WorkloadOptions {
+  model::ModelConfig config;
+  model::TransformerOptions model;
+  Mode mode = Mode::train;
+  std::int64_t batch = 4, seq = 512;
+  OptimizerOptions optimizer;
+};
+
+class Workload {
+ public:
+  // Tokens and weights come from `seed`. Weights have the deviations of model/initialise.hpp and are drawn where they
+  // lie, uncut: a benchmark does not wait for the host to draw three billion.
+  Workload(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed);
+
+  model::Transformer& model() { return model_; }
+  TrainingStep& training() { return step_; }
+
+  void refresh();  // another batch
+  void run();      // the step as far as the mode goes, queued
+  // Its phases, in this order.
+  void forward();
+  void backward();
+  void update();
+
+  double loss();  // of the last step; waits
+
+ private:
+  WorkloadOptions options_;
+  model::Transformer model_;
+  TrainingStep step_;
+  RandomBatches source_;
+  Batch drawn_;  // memory of the last batch
+  std::uint64_t number_ = 0;
+};
+
+}  // namespace syslab::train

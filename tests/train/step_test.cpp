@@ -1,0 +1,144 @@
+// A whole training step: against the hand-out's formulas in double, in parts, with clipping.
+#include "train/step.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/model/model_fixture.hpp"
+#include "tests/model/refusal.hpp"
+
+namespace syslab::train {
+namespace {
+
+using model::Plane;
+using model::Precision;
+using model::Sequences;
+using model::Transformer;
+using test::refuses;
+
+Transformer tiny(Precision precision) {
+  Transformer model(model::tiny_config(), {.precision = precision}, {});
+  model::set_weights(model);
+  return model;
+}
+
+std::vector<double> all_weights(const Transformer& model) {
+  std::vector<double> all;
+  for (int i = 0; i < model.parameters().layout().size(); ++i) {
+    const std::vector<double> one = model.parameters().read(Plane::weight, i);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+Sequences batch_of(std::uint64_t seed) { return model::random_sequences(model::tiny_config(), 2, 32, seed); }
+
+void run_steps(Transformer& model, TrainingStep& step, int steps) {
+  for (int i = 0; i < steps; ++i) {
+    const Sequences batch = batch_of(static_cast<std::uint64_t>(100 + i));
+    step.load(0, batch.ids, batch.targets);
+    step.run(1e-2);
+    static_cast<void>(model);
+  }
+}
+
+TEST(TrainingStep, UpdatesAsTheHandoutsFormulasSay) {
+  Transformer model = tiny(Precision::fp64), other = tiny(Precision::fp64);
+  TrainingStep step(model, {}, 2, 32);
+  std::vector<double> w = all_weights(other), m(w.size()), v(w.size());
+  for (int t = 1; t <= 3; ++t) {
+    const Sequences batch = batch_of(static_cast<std::uint64_t>(99 + t));
+    step.load(0, batch.ids, batch.targets);
+    step.run(1e-2);
+    const model::Outcome outcome = model::outcome_of(other, batch);
+    EXPECT_NEAR(step.result().loss, outcome.loss, 1e-13);
+
+    const auto& layout = other.parameters().layout();
+    std::size_t at = 0;
+    const double alpha = 1e-2 * std::sqrt(1 - std::pow(0.999, t)) / (1 - std::pow(0.9, t));
+    for (int i = 0; i < layout.size(); ++i) {
+      std::vector<double> updated;
+      for (const double g : outcome.gradients.at(layout.info(i).name)) {
+        m[at] = 0.9 * m[at] + 0.1 * g;
+        v[at] = 0.999 * v[at] + 0.001 * g * g;
+        w[at] -= alpha * m[at] / (std::sqrt(v[at]) + 1e-8);
+        w[at] -= 1e-2 * 0.01 * w[at];
+        updated.push_back(w[at++]);
+      }
+      other.parameters().write(Plane::weight, i, 0, {updated.data(), DType::f64, layout.info(i).shape});
+    }
+    EXPECT_LT(model::relative_distance(all_weights(model), w), 1e-12) << "step " << t;
+  }
+}
+
+TEST(TrainingStep, InFp32StaysWithTheReferenceForThreeSteps) {
+  Transformer reference = tiny(Precision::fp64), model = tiny(Precision::fp32);
+  TrainingStep exact(reference, {}, 2, 32), step(model, {}, 2, 32);
+  run_steps(reference, exact, 3);
+  run_steps(model, step, 3);
+  EXPECT_LT(model::relative_distance(all_weights(model), all_weights(reference)), 1e-5);
+}
+
+TEST(TrainingStep, OfPartsIsTheStepOfTheWholeBatch) {
+  Transformer whole = tiny(Precision::fp64), parts = tiny(Precision::fp64);
+  TrainingStep once(whole, {}, 2, 32), twice(parts, {.parts = 2}, 1, 32);
+  const Sequences batch = batch_of(5);
+  once.load(0, batch.ids, batch.targets);
+  const std::span<const std::int64_t> ids(batch.ids), targets(batch.targets);
+  twice.load(0, ids.first(32), targets.first(32));
+  twice.load(1, ids.last(32), targets.last(32));
+  once.run(1e-2);
+  twice.run(1e-2);
+  EXPECT_NEAR(once.result().loss, twice.result().loss, 1e-13);
+  EXPECT_LT(model::relative_distance(all_weights(parts), all_weights(whole)), 1e-12);
+}
+
+TEST(TrainingStep, ClipsToTheGlobalNorm) {
+  Transformer model = tiny(Precision::fp32);
+  const Sequences batch = batch_of(5);
+  double squares = 0;
+  for (const auto& [name, gradient] : model::outcome_of(model, batch).gradients) {
+    for (const double g : gradient) squares += g * g;
+  }
+  StepOptions options;
+  options.optimizer.max_norm = 0.5 * std::sqrt(squares);
+  options.optimizer.adamw.beta1 = 0;  // the first moment is then the clipped gradient
+  TrainingStep step(model, options, 2, 32);
+  step.load(0, batch.ids, batch.targets);
+  step.run(1e-3);
+  EXPECT_NEAR(step.result().gradient_norm.value(), std::sqrt(squares), 1e-5 * std::sqrt(squares));
+  double clipped = 0;
+  for (int i = 0; i < model.parameters().layout().size(); ++i) {
+    for (const double g : model.parameters().read(Plane::first_moment, i)) clipped += g * g;
+  }
+  EXPECT_NEAR(std::sqrt(clipped), 0.5 * std::sqrt(squares), 1e-4 * std::sqrt(squares));
+}
+
+TEST(TrainingStep, LearnsToRepeatOneBatch) {
+  Transformer model = tiny(Precision::fp32);
+  TrainingStep step(model, {}, 2, 32);
+  const Sequences batch = batch_of(5);
+  double first = 0;
+  for (int i = 0; i < 60; ++i) {
+    step.load(0, batch.ids, batch.targets);
+    step.run(1e-2);
+    if (i == 0) first = step.result().loss;
+  }
+  EXPECT_GT(first, 4.0);  // ln 101 = 4.6, and more where weights are random
+  EXPECT_LT(step.result().loss, 0.1 * first);
+}
+
+TEST(TrainingStep, RefusesTokensOutsideTheVocabularyAndBatchesOfAnotherSize) {
+  Transformer model = tiny(Precision::fp32);
+  TrainingStep step(model, {}, 2, 32);
+  Sequences batch = batch_of(5);
+  batch.ids[3] = 101;
+  EXPECT_TRUE(refuses([&] { step.load(0, batch.ids, batch.targets); }, "token 3 is 101", "0 to 100"));
+  batch.ids.pop_back();
+  EXPECT_TRUE(refuses([&] { step.load(0, batch.ids, batch.targets); }, "63 token", "64"));
+  EXPECT_TRUE(refuses([&] { TrainingStep(model, {}, 2, 41); }, "context is 40"));
+}
+
+}  // namespace
+}  // namespace syslab::train

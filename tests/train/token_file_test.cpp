@@ -127,6 +127,7 @@ TEST_F(Tokens, NpyFilesThatAreDamagedOrOfAnotherKindAreRefused) {
   EXPECT_TRUE(refuses_file("a.npy", npy(dictionary("<u2", "()"), data), "shape (); tokens have one dimension"));
   EXPECT_TRUE(
       refuses_file("a.npy", npy(dictionary("<u2", "(4,)"), data), "should hold 4 tokens", "cut off or damaged"));
+  EXPECT_TRUE(refuses_file("a.npy", npy(dictionary("<u2", "(2,)"), data), "should hold 2 tokens", "6 bytes are there"));
   EXPECT_TRUE(refuses_file("a.npy", npy(dictionary("<u2", "(0,)"), ""), "holds no tokens"));
   const std::string whole = npy(dictionary("<u2", "(3,)"), data);
   for (std::size_t length = 6; length < whole.size(); ++length) {
@@ -137,7 +138,7 @@ TEST_F(Tokens, NpyFilesThatAreDamagedOrOfAnotherKindAreRefused) {
 }
 
 TEST_F(Tokens, AFingerprintTellsFilesApart) {
-  std::string bytes(1'000'000, 'a');
+  std::string bytes(1'000'002, 'a');
   write_bytes(folder_ / "a", bytes);
   write_bytes(folder_ / "same", bytes);
   bytes.back() = 'b';

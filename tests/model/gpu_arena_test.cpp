@@ -1,0 +1,66 @@
+// The arena in a GPU's memory holds what the CPU's does.
+#include <gtest/gtest.h>
+
+#include "device/memory_log.hpp"
+#include "model/initialise.hpp"
+#include "model/weights_file.hpp"
+#include "property_tests/temporary_folder.hpp"
+#include "tests/device/gpu_fixture.hpp"
+
+namespace syslab::model {
+namespace {
+
+using GpuArena = device::GpuTest;
+
+// Every plane of the arena, padding and all, bit by bit.
+std::vector<std::byte> bytes_of(const ParameterArena& arena, Plane plane) {
+  std::vector<std::byte> bytes(arena.bytes(plane));
+  device::copy_now(bytes.data(), arena.whole(plane).data, bytes.size(), arena.stream());
+  return bytes;
+}
+
+ModelConfig odd_model() {
+  ModelConfig config{.vocab = 70'000, .context = 4, .d_model = 66, .d_ff = 5, .layers = 2, .heads = 3};
+  return config;
+}
+
+TEST_F(GpuArena, BeginsWithTheBitsThatTheCpusBeginsWith) {
+  for (const DType copy : {DType::bf16, DType::f16}) {
+    ParameterArena here(ParameterLayout(odd_model()), {.copy_dtype = copy}, {});
+    ParameterArena there(ParameterLayout(odd_model()), {.copy_dtype = copy}, stream);
+    initialise(here, 7);
+    initialise(there, 7);
+    for (int plane = 0; plane < kPlanes; ++plane) {
+      EXPECT_TRUE(bytes_of(here, static_cast<Plane>(plane)) == bytes_of(there, static_cast<Plane>(plane)))
+          << to_string(static_cast<Plane>(plane));
+    }
+  }
+}
+
+TEST_F(GpuArena, WritesTheFileThatTheCpusWritesAndReadsIt) {
+  const test::TemporaryFolder folder;
+  ParameterArena here(ParameterLayout(odd_model()), {}, {});
+  ParameterArena there(ParameterLayout(odd_model()), {.copy_dtype = DType::bf16}, stream);
+  initialise(here, 7);
+  initialise(there, 7);
+  save_weights(here, folder / "here");
+  save_weights(there, folder / "there");
+  EXPECT_TRUE(test::bytes_of(folder / "here") == test::bytes_of(folder / "there"));
+  ParameterArena back(ParameterLayout(odd_model()), {.copy_dtype = DType::bf16}, stream);
+  load_weights(back, folder / "here");
+  EXPECT_TRUE(bytes_of(back, Plane::weight) == bytes_of(there, Plane::weight));
+  EXPECT_TRUE(bytes_of(back, Plane::copy) == bytes_of(there, Plane::copy));
+}
+
+TEST_F(GpuArena, IsAccountedOnItsDeviceAndComesBack) {
+  device::MemoryLog& log = device::MemoryLog::of(kGpu);
+  const std::int64_t before = log.live_bytes();
+  {
+    const ParameterArena arena(ParameterLayout(odd_model()), {.copy_dtype = DType::bf16}, stream);
+    EXPECT_EQ(log.live_bytes() - before, static_cast<std::int64_t>(arena.bytes()));
+  }
+  EXPECT_EQ(log.live_bytes(), before);
+}
+
+}  // namespace
+}  // namespace syslab::model

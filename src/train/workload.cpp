@@ -1,5 +1,8 @@
 #include "train/workload.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
 #include <vector>
 
 #include "core/error.hpp"
@@ -7,6 +10,7 @@
 #include "core/text.hpp"
 #include "device/fill_random.hpp"
 #include "model/initialise.hpp"
+#include "train/non_finite.hpp"
 
 namespace syslab::train {
 namespace {
@@ -77,5 +81,15 @@ void Workload::backward() { step_.backward(0); }
 void Workload::update() { step_.update(); }
 
 double Workload::loss() { return step_.result().loss; }
+
+std::optional<std::string> Workload::what_is_wrong() {
+  const double loss = this->loss();
+  if (std::isfinite(loss)) return std::nullopt;
+  const model::Tokens tokens = step_.tokens(0);
+  const auto first = first_non_finite(model_, tokens, tokens.ids + tokens.count());
+  return fmt::format("the loss is {}; {}", loss,
+                     first ? "the first tensor that holds such a number: " + first->text()
+                           : "a forward pass over the same tokens and the weights as they are now is finite");
+}
 
 }  // namespace syslab::train

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "train/batches.hpp"
@@ -38,7 +39,16 @@ class Workload {
   void backward();
   void update();
 
-  double loss();  // of the last step; waits
+  bool goes_back() const { return options_.mode != Mode::forward; }
+
+  // The following wait for the last step.
+  double loss();
+  // Nothing, or why the last step's outcome cannot be right: a loss that is no number, with the first tensor that holds
+  // one.
+  std::optional<std::string> what_is_wrong();
+
+  std::size_t graph_nodes() const { return step_.graph_nodes(); }  // of Variant::graph, once recorded
+  const std::string& why_no_graph() const { return step_.why_no_graph(); }
 
  private:
   WorkloadOptions options_;

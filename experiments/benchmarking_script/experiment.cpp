@@ -1,0 +1,76 @@
+// benchmarking_script: a training step of the hand-out's models, whole and by phases; the question is in README.md
+// beside this file.
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "train/measured_step.hpp"
+#include "worker/measured_step_case.hpp"
+
+namespace syslab {
+namespace {
+
+void run_case(worker::CaseContext& context) {
+  const train::Rung& rung = train::find_rung(context.request().implementation);
+  worker::StepCase step_case =
+      worker::step_case_of(train::measured_step(context.params(), rung, context.request().seed));
+  step_case.warmup = static_cast<int>(context.params().integer("warmup"));
+  worker::run_step_case(context, step_case);
+}
+
+Value text(const char* value) { return std::string(value); }
+Value number(std::int64_t value) { return value; }
+
+registry::Experiment describe() {
+  return registry::experiment("benchmarking_script")
+      .title("Forward, backward and optimizer of the transformer")
+      .question(
+          "How long do forward pass, backward pass and optimizer step of each model take, how much do repeated steps "
+          "differ, and what changes without warm-up?")
+      .problem("2025", "benchmarking_script", 4)
+      .problem("2026", "benchmarking_script", 4)
+      .tags({"model"})
+      .protocol("cs336")
+      .axes(registry::axes_of(train::param_list(), {{"context", {number(512)}}, {"precision", {text("fp32")}}}))
+      .axis("warmup", {number(5)}, "steps before the first that is timed")
+      .preset("smoke", {{"model", {text("tiny")}},
+                        {"batch", {number(2)}},
+                        {"context", {number(32)}},
+                        {"device", {text("cpu"), text("cuda")}},
+                        {"impl", registry::names_of(train::ladder())}})
+      .preset("laptop", {{"model", {text("cpu10m")}},
+                         {"context", {number(64), number(128)}},
+                         {"device", {text("cpu")}},
+                         {"impl", {text("host")}}})
+      .preset("paper", {{"context", {number(128), number(256), number(512), number(1024)}},
+                        {"precision", {text("fp32"), text("tf32"), text("bf16_amp"), text("bf16_fused")}},
+                        {"impl", registry::names_of(train::ladder())}})
+      .preset("warmup", {{"model", {text("small"), text("medium"), text("large")}},
+                         {"warmup", {number(0), number(1), number(2), number(5)}},
+                         {"impl", {text("eager"), text("fused"), text("graph")}}})
+      .implementations(registry::implementations_of(train::ladder()))
+      .metric("time", "s", "median of the measured steps, each as a whole")
+      .metric("time_mean", "s", "mean of the measured steps, as the hand-out asks")
+      .metric("time_stddev", "s", "their standard deviation (n − 1)")
+      .metric("forward", "s",
+              "median of the forward pass and the loss, waited for before and after; forward_mean, "
+              "forward_stddev alike")
+      .metric("backward", "s", "the same for the backward pass")
+      .metric("optimizer", "s", "the same for AdamW")
+      .metric("tokens_per_second", "1/s", "tokens of a step over the median")
+      .metric("tflops", "TFLOP/s", "matrix products as the baseline computes them, over the median")
+      .metric("peak_bytes", "B", "most in use during a step, parameters and all")
+      .metric("parameters", "1", "of the model")
+      .metric("loss", "1", "of the last step")
+      .metric("graph_nodes", "1", "kernels and copies of the recorded step")
+      .oom_is_an_answer()
+      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
+      .memory([](const Params& params, std::string_view implementation) {
+        return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
+      })
+      .runs(run_case);
+}
+
+const registry::Experiment kBenchmarkingScript = describe();
+SYSLAB_EXPERIMENT(kBenchmarkingScript);
+
+}  // namespace
+}  // namespace syslab

@@ -1,0 +1,58 @@
+#include "train/non_finite.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <vector>
+
+#include "device/memory.hpp"
+
+namespace syslab::train {
+namespace {
+
+// Reads the tensor whole, wherever it lies: rows may be any stride apart.
+std::optional<NonFinite> look(const std::string& name, const ConstTensorView& tensor, device::Stream stream) {
+  std::vector<std::byte> bytes(static_cast<std::size_t>(extent_elements(tensor.shape, tensor.strides)) *
+                               size_of(tensor.dtype));
+  device::copy_now(bytes.data(), tensor.data, bytes.size(), stream);
+  const std::vector<double> values = to_doubles({bytes.data(), tensor.dtype, tensor.shape, tensor.strides});
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!std::isfinite(values[i])) {
+      return NonFinite{name, static_cast<std::int64_t>(i), values[i], tensor.shape, tensor.dtype};
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string NonFinite::text() const {
+  std::string at;
+  std::int64_t rest = index;
+  for (int dim = shape.rank() - 1; dim >= 0; --dim) {
+    at = fmt::format("{}{}{}", rest % shape[dim], at.empty() ? "" : ", ", at);
+    rest /= shape[dim];
+  }
+  return fmt::format("{}[{}] of {} in {} is {}", tensor, at, to_string(shape), to_string(dtype), value);
+}
+
+std::optional<NonFinite> first_non_finite(model::Transformer& model, const model::Tokens& tokens,
+                                          const std::int64_t* targets) {
+  const device::Stream stream = model.stream();
+  const model::ParameterArena& arena = model.parameters();
+  for (const model::Plane plane : {model::Plane::weight, arena.compute_plane()}) {
+    for (int i = 0; i < arena.layout().size(); ++i) {
+      if (auto found = look(arena.layout().info(i).name, arena.view(plane, i), stream)) return found;
+    }
+  }
+  std::optional<NonFinite> found;
+  model.observe([&](const std::string& name, const ConstTensorView& tensor) {
+    if (!found) found = look(name, tensor, stream);
+  });
+  model::Activations made = model.forward(tokens, model::Keep::nothing);
+  model.loss(made, targets);
+  model.observe({});
+  return found;
+}
+
+}  // namespace syslab::train

@@ -45,14 +45,16 @@ Strides strides_in_order(const Shape& shape, std::span<const int> outermost_firs
 }  // namespace
 
 void showValue(Layout layout, std::ostream& stream) {
-  stream << (layout == Layout::contiguous ? "contiguous" : layout == Layout::padded ? "padded" : "swapped");
+  constexpr const char* kNames[] = {"contiguous", "padded", "swapped", "spaced"};
+  stream << kNames[static_cast<std::size_t>(layout)];
 }
 
 Strides strides_of(const Shape& shape, Layout layout) {
   if (layout == Layout::contiguous) return contiguous_strides(shape);
   constexpr int kInOrder[] = {0, 1, 2, 3}, kSwapped[] = {0, 2, 1, 3};
   if (layout == Layout::swapped && shape.rank() == 4) return strides_in_order(shape, kSwapped, 0);
-  return strides_in_order(shape, std::span(kInOrder, static_cast<std::size_t>(shape.rank())), 3);
+  const int guards = layout == Layout::spaced ? 16 : 3;
+  return strides_in_order(shape, std::span(kInOrder, static_cast<std::size_t>(shape.rank())), guards);
 }
 
 Strides loose_strides_of(const Shape& shape, Layout layout) {

@@ -37,7 +37,7 @@ Menu contract_menu(Contract contract, const Wants& wants) {
     menu.heads_kv = menu.heads_per_kv = menu.batch = {1, 2, 3};
     menu.scale = {0.0F, 1.0F, 0.25F, -0.5F};
     menu.gain = {1.0F, 0.25F, 4.0F};
-    menu.layouts = {Layout::contiguous, Layout::padded, Layout::swapped};
+    menu.layouts = {Layout::contiguous, Layout::padded, Layout::swapped, Layout::spaced};
   }
   if (wants.moderate) {
     menu.scale.resize(1);
@@ -92,6 +92,23 @@ std::optional<std::string> tried_refusal(const Rung& rung, const Problem& proble
   } catch (const Error&) {
   }
   return std::nullopt;
+}
+
+// Whether the rung refuses tensors that lie so, which only the call shows: kernels may want rows that begin at
+// multiples of 16 bytes, and say so. Contiguous tensors none may refuse.
+bool refuses(const Rung& rung, Layout layout, const Problem& problem, Direction direction) {
+  if (layout == Layout::contiguous || rung.last_call_time) return false;
+  Sample sample;
+  sample.problem = problem;
+  sample.layout_in = sample.layout_out = layout;
+  fill_values(sample, 1.0F);
+  try {
+    direction == Direction::forward ? static_cast<void>(call_forward(rung, sample))
+                                    : static_cast<void>(call_backward(rung, sample));
+  } catch (const Error& error) {
+    return error.kind() == ErrorKind::usage;
+  }
+  return false;
 }
 
 // Problems of usual sizes, simplest dtype and mask first.
@@ -185,6 +202,7 @@ MenuOrReason menu_for(const Rung& rung, Contract contract, const Wants& wants) {
     keep_supported(menu.seq_q, *base, told, [](Problem& problem, std::int64_t size) { problem.seq_q = size; });
     keep_supported(menu.seq_k, *base, told, [](Problem& problem, std::int64_t size) { problem.seq_k = size; });
   }
+  std::erase_if(menu.layouts, [&](Layout layout) { return refuses(rung, layout, *base, wants.direction); });
   menu.backward = !tried_refusal(rung, *base, Direction::backward);
   return {menu, {}};
 }

@@ -12,6 +12,7 @@
 #include "device/buffer.hpp"
 #include "device/gpu_probe.hpp"
 #include "device/launch.hpp"
+#include "device/memory.hpp"
 #include "device/properties.hpp"
 #include "device/stream.hpp"
 #include "ops/attention/attention.hpp"
@@ -228,7 +229,7 @@ const Rung& choose(const Problem& problem, Direction direction, const syslab_att
 }
 
 ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Direction direction,
-                             const syslab_attention_options& options) {
+                             const syslab_attention_options& options, device::Place place) {
   if (options.workspace == nullptr) return {};
   const std::size_t needed = rung.workspace_bytes(problem, direction);
   if (options.workspace_bytes < needed) {
@@ -239,6 +240,12 @@ ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Direction
   if (reinterpret_cast<std::uintptr_t>(options.workspace) % device::kAlignment != 0) {
     throw Error(ErrorKind::usage,
                 fmt::format("the workspace must begin at a multiple of {} bytes", device::kAlignment));
+  }
+  const device::PointerInfo found = device::pointer_info(options.workspace);
+  if (needed > 0 && !found.managed && found.place != place) {
+    throw Error(ErrorKind::usage,
+                fmt::format("the workspace lies in memory of {}, the tensors in that of {}; take it there",
+                            to_string(found.place), to_string(place)));
   }
   return {options.workspace, options.workspace_bytes};
 }
@@ -259,10 +266,11 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
     const attention::ForwardArgs args{read_matrix("q", q), read_matrix("k", k), read_matrix("v", v),
                                       read_matrix("out", out), read_lse(lse)};
     require_same_rank(q, {{"k", k}, {"v", v}, {"out", out}, {"lse", lse}});
+    require_memory_at(site.place(), {{"q", q}, {"k", k}, {"v", v}, {"out", out}, {"lse", lse}});
     const Problem problem = problem_of(args.q, args.k, options);
     attention::validate(problem, args);
     const Rung& rung = choose(problem, Direction::forward, options, site.place());
-    rung.forward(problem, args, workspace_for(rung, problem, Direction::forward, options), site.stream());
+    rung.forward(problem, args, workspace_for(rung, problem, Direction::forward, options, site.place()), site.stream());
   });
 }
 
@@ -271,18 +279,20 @@ int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTens
                               const syslab_attention_options* given, void* stream) {
   return guarded("syslab_attention_backward", [&] {
     const syslab_attention_options options = read_options(given);
-    const Site site(
-        {{"q", q}, {"k", k}, {"v", v}, {"out", out}, {"lse", lse}, {"dout", dout}, {"dq", dq}, {"dk", dk}, {"dv", dv}},
-        stream);
+    const NamedTensors all = {{"q", q},       {"k", k},   {"v", v},   {"out", out}, {"lse", lse},
+                              {"dout", dout}, {"dq", dq}, {"dk", dk}, {"dv", dv}};
+    const Site site(all, stream);
     const attention::BackwardArgs args{read_matrix("q", q),     read_matrix("k", k),   read_matrix("v", v),
                                        read_matrix("out", out), read_lse(lse),         read_matrix("dout", dout),
                                        read_matrix("dq", dq),   read_matrix("dk", dk), read_matrix("dv", dv)};
     require_same_rank(
         q, {{"k", k}, {"v", v}, {"out", out}, {"lse", lse}, {"dout", dout}, {"dq", dq}, {"dk", dk}, {"dv", dv}});
+    require_memory_at(site.place(), all);
     const Problem problem = problem_of(args.q, args.k, options);
     attention::validate(problem, args);
     const Rung& rung = choose(problem, Direction::backward, options, site.place());
-    rung.backward(problem, args, workspace_for(rung, problem, Direction::backward, options), site.stream());
+    rung.backward(problem, args, workspace_for(rung, problem, Direction::backward, options, site.place()),
+                  site.stream());
   });
 }
 

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <vector>
+
+#include "device/memory.hpp"
+#include "device/stream.hpp"
 
 namespace syslab::capi {
 namespace {
@@ -86,6 +90,21 @@ device::Place common_place(std::initializer_list<std::pair<std::string_view, con
     }
   }
   return common.value_or(device::Place{});
+}
+
+void require_memory_at(device::Place place,
+                       std::initializer_list<std::pair<std::string_view, const DLTensor*>> tensors) {
+  for (const auto& [name, tensor] : tensors) {
+    const std::span<const std::int64_t> sizes(tensor->shape, static_cast<std::size_t>(tensor->ndim));
+    if (std::ranges::count(sizes, 0) > 0) continue;
+    const device::PointerInfo found =
+        device::pointer_info(static_cast<const std::byte*>(tensor->data) + tensor->byte_offset);
+    if (found.managed || found.place == place) continue;
+    refuse(name,
+           fmt::format("is labelled as memory of {} (DLPack type {}) and lies in memory of {}; label it as what it "
+                       "is, or pass a copy",
+                       to_string(place), static_cast<int>(tensor->device.device_type), to_string(found.place)));
+  }
 }
 
 TensorView read_matrix(std::string_view name, const DLTensor* tensor, Memory memory) {

@@ -20,6 +20,11 @@ enum class Memory { needed, unused };
 // that is NULL, on a device that is neither the CPU nor CUDA's, or on another than the first.
 device::Place common_place(std::initializer_list<std::pair<std::string_view, const DLTensor*>> tensors);
 
+// Error(usage) naming the tensor whose memory is not where its label says. Managed memory is wherever it is wanted;
+// tensors without elements have none.
+void require_memory_at(device::Place place,
+                       std::initializer_list<std::pair<std::string_view, const DLTensor*>> tensors);
+
 // (B, S, D) as (B, 1, S, D), or (B, H, S, D) as it is. Null strides mean row-major. Throws Error(usage) naming the
 // tensor when it is not fp32, fp16 or bf16, misaligned, of another rank, or without a unit last stride.
 TensorView read_matrix(std::string_view name, const DLTensor* tensor, Memory memory = Memory::needed);

@@ -2,7 +2,8 @@
  *
  * Tensors: q, out, dout, dq of shape (B, S, D) or (B, Hq, S, D); k, v, dk, dv of shape (B, S, D) or (B, Hkv, S, D), Hkv
  * dividing Hq; lse fp32, natural logarithm, (B, S) or (B, H, S). fp32, fp16 or bf16, all alike; any strides with a unit
- * last one; all on the CPU or all on one GPU. Outputs must not overlap anything.
+ * last one; all on the CPU or all on one GPU. Outputs must not overlap anything. A tensor whose memory is not
+ * where its label says is refused.
  *
  * Returns 0, or a SYSLAB_ERROR_…; syslab_last_error() then says what was found, what was expected and what to do. No
  * exception crosses this interface. Work is queued on `stream` (a cudaStream_t of the tensors' GPU as void*, NULL for

@@ -2,14 +2,23 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <sstream>
 
+#include "core/error.hpp"
+#include "core/own_memory.hpp"
+#include "core/units.hpp"
 #include "device/parallel.hpp"
 #include "device/plain_gemm.hpp"
 
 #if SYSLAB_OPENBLAS
 #include <dlfcn.h>
+#include <sched.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
 #endif
 
 namespace syslab::device {
@@ -43,7 +52,46 @@ std::string readable_name(const char* config, const char* core) {
   return core == nullptr ? fmt::format("{} {}", product, version) : fmt::format("{} {} ({})", product, version, core);
 }
 
+// Threads that OpenBLAS has, at most: those that it starts when it is loaded, one a processor unless a variable says
+// otherwise, or those that we shall ask it for.
+int openblas_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  int started = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+  for (const char* variable : {"OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "OMP_NUM_THREADS"}) {
+    const char* text = std::getenv(variable);
+    const int asked = text == nullptr ? 0 : std::atoi(text);
+    if (asked <= 0) continue;
+    started = std::min(started, asked);
+    break;
+  }
+  return std::max(started, thread_count());
+}
+
+// OpenBLAS takes a buffer for each of its threads and one for each of ours that multiplies at the same time, and where
+// the system refuses, asks again for ever; where it refuses a thread's stack, the process is interrupted. Sizes as seen
+// with OpenBLAS 0.3.21 and 0.3.26 on x86-64: 128 MiB a buffer, less than 48 MiB for the library.
+std::string no_room_for_openblas() {
+  struct rlimit limit {};
+  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
+  constexpr std::uint64_t kBuffer = 128U << 20, kStack = 8U << 20, kLibrary = 48U << 20;
+  const auto threads = static_cast<std::uint64_t>(openblas_threads());
+  const std::uint64_t needed = kLibrary + (2 * threads - 1) * kBuffer + threads * kStack;
+  const std::uint64_t taken = own_memory("VmSize").value_or(0);
+  const std::uint64_t room = limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
+  if (room >= needed) return {};
+  return fmt::format(
+      "OpenBLAS reserves up to {} of addresses for {} threads and would wait for ever for what it does not "
+      "get; the memory limit leaves {}: raise it, set OPENBLAS_NUM_THREADS and OMP_NUM_THREADS to less, or "
+      "take an implementation without BLAS",
+      format_bytes(needed), threads, format_bytes(room));
+}
+
+std::atomic<bool> opened = false;
+
 OpenBlas open_openblas() {
+  if (const std::string why = no_room_for_openblas(); !why.empty()) throw Error(ErrorKind::oom, why, "dlopen");
+  opened = true;
   OpenBlas blas;
   void* library = nullptr;
   for (const char* file : {"libopenblas.so.0", "libopenblas.so"}) {
@@ -63,6 +111,9 @@ OpenBlas open_openblas() {
   return found;  // the library stays open: its threads run in its code
 }
 #else
+std::string no_room_for_openblas() { return {}; }
+std::atomic<bool> opened = true;
+
 OpenBlas open_openblas() {
   OpenBlas blas;
   blas.name = "plain loops (built without OpenBLAS)";
@@ -117,6 +168,8 @@ void dgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
 
 bool openblas_found() { return openblas().sgemm != nullptr; }
 
-std::string blas_name() { return openblas().name; }
+std::string blas_name() {
+  return !opened && !no_room_for_openblas().empty() ? "OpenBLAS (not opened under this memory limit)" : openblas().name;
+}
 
 }  // namespace syslab::device

@@ -1,5 +1,6 @@
 // Matrix products on the host. OpenBLAS is opened at first use (it starts threads when loaded, and `syslab list` needs
-// none); where it is absent a plain loop serves, slow and correct.
+// none); where it is absent a plain loop serves, slow and correct. Error(oom) where a limit of address space
+// (RLIMIT_AS) is too narrow for it to be opened: it would hang.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,8 @@ struct PointerInfo {
   bool pinned = false;   // host memory that a GPU can reach and copy without waiting
   bool managed = false;  // moves between host and GPU by itself
 };
-// Never fails for memory that CUDA does not know: that is the host's. Null is too.
+// Never fails for memory that CUDA does not know: that is the host's. Null is too. Opens no driver and makes no
+// context: in a process without one all memory is the host's.
 PointerInfo pointer_info(const void* data);
 
 struct MemoryUse {

@@ -1,5 +1,8 @@
 #include "device/runtime.hpp"
 
+#include <dlfcn.h>
+
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -73,6 +76,29 @@ class StreamList {
 StreamList& own_streams() {
   static auto* list = new StreamList;
   return *list;
+}
+
+// Whether this process has a context on a GPU, by the driver itself if it is loaded at all. Until then all memory is
+// the host's; the runtime, asked about a pointer, would make a context (half a second, half a GiB) to say so.
+bool cuda_in_use() {
+  static std::atomic<bool> seen = false;
+  if (seen) return true;
+  void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  if (driver == nullptr) return false;
+  const auto count = reinterpret_cast<int (*)(int*)>(dlsym(driver, "cuDeviceGetCount"));
+  const auto state = reinterpret_cast<int (*)(int, unsigned*, int*)>(dlsym(driver, "cuDevicePrimaryCtxGetState"));
+  const auto context_of_thread = reinterpret_cast<int (*)(void**)>(dlsym(driver, "cuCtxGetCurrent"));
+  int gpus = 0;
+  if (count == nullptr || state == nullptr || context_of_thread == nullptr || count(&gpus) != 0) gpus = 0;
+  void* context = nullptr;
+  if (gpus > 0 && context_of_thread(&context) == 0 && context != nullptr) seen = true;
+  for (int gpu = 0; gpu < gpus && !seen; ++gpu) {
+    unsigned flags = 0;
+    int active = 0;
+    if (state(gpu, &flags, &active) == 0 && active != 0) seen = true;
+  }
+  dlclose(driver);
+  return seen;
 }
 
 bool out_of_room(cudaError_t error, std::string_view asked, std::string_view call) {
@@ -283,6 +309,7 @@ void memory_use(std::uint64_t& free, std::uint64_t& total) {
 }
 
 Pointer pointer(const void* data) {
+  if (!cuda_in_use()) return {};
   cudaPointerAttributes attributes{};
   if (const cudaError_t error = cudaPointerGetAttributes(&attributes, data); error != cudaSuccess) {
     // Without a driver or a GPU all memory is the host's.

@@ -15,6 +15,47 @@ os.environ.setdefault("SYSLAB_BINARY", str(HERE.parent / "syslab"))
 
 from lab import SYSLAB, Lab, attempts, summary  # noqa: E402
 
+HAS_TORCH = subprocess.run([os.environ.get("SYSLAB_PYTHON", "python3"), "-c", "import torch; assert torch.cuda.is_available()"],
+                           capture_output=True).returncode == 0
+
+# Weighted sums in torch that are right, but for where they queue their work.
+MINE = """
+import torch
+
+
+class Here:
+    def forward(self, x, w):
+        return (x * w).sum(-1)
+
+
+class Aside(Here):
+    waits, joins = False, True
+
+    def forward(self, x, w):
+        here, aside = torch.cuda.current_stream(), torch.cuda.Stream()
+        if self.waits:
+            aside.wait_stream(here)
+        with torch.cuda.stream(aside):
+            if not self.joins:
+                torch.cuda._sleep(2_000_000)
+            y = (x * w).sum(-1)
+        if self.joins:
+            here.wait_stream(aside)
+        return y
+
+
+class ForkAndJoin(Aside):
+    waits, joins = True, True
+
+
+class NeverJoins(Aside):
+    waits, joins = True, False
+
+
+class ElsewhereAltogether(Aside):
+    waits, joins = False, False
+"""
+
 SMALL = ("-a", "rows=4096", "-a", "dim=256", "--laws", "none", "--protocol", "quick")
 CHAIN = ("selftest_compare", "--impl", "selftest_cuda", "-a", "steps=50000", "--protocol", "quick")
 
@@ -71,6 +112,55 @@ class OnTheGpu(Lab):
         self.assertFalse(cpu & gpu)
         self.assertEqual(self.sql("SELECT count(*) FROM v_attempt WHERE gpu_name IS NOT NULL AND implementation = 'naive'"),
                          [(0,)])
+
+    def test_attention_is_checked_and_timed_in_graphs_and_one_by_one(self):
+        lines = self.lines("run", "flash_forward", "flash_backward", "--impl", "flash_mma_deterministic,naive_cuda", "-a", "seq=256",
+                           "-a", "head_dim=64", "-a", "dtype=bf16", "-a", "causal=true", "-a", "heads=1", "--laws", "none",
+                           "--protocol", "kernel")
+        done = attempts(lines)
+        self.assertEqual([line["status"] for line in done], ["ok"] * len(done), lines)
+        self.assertGreaterEqual(len(done), 4)
+        for fact in self.facts():
+            self.assertEqual(fact["launched"], "graph", fact.get("not_captured"))
+            self.assertGreaterEqual(fact["verified"], 1)
+            self.assertGreaterEqual(fact["eager_verified"], 1)
+            self.assertNotIn("flags_missing", fact)
+        self.assertEqual(len(self.metrics("time_eager")), len(done))
+        outcomes = dict(self.sql("SELECT name, outcome FROM check_result"))
+        for name in ("reference:out", "reference:dq", "samples:out", "eager:out", "naive:out", "naive:dq"):
+            self.assertEqual(outcomes[name], "passed")
+
+    def test_what_cublas_keeps_is_nobodys_scratch_memory(self):
+        case = ("flash_forward", "--impl", "naive_cuda", "-a", "head_dim=64", "-a", "dtype=fp32", "-a", "causal=false", "-a", "heads=1",
+                "--laws", "none", "--protocol", "quick")
+        self.lines("run", *case, "-a", "seq=256,512")
+        first, second = self.metrics("peak_scratch_bytes")
+        self.assertLess(first, 2 * second, "the first case of a worker")
+        self.assertLess(second, 16 << 20)
+
+    @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
+    def test_a_class_of_mine_is_checked_and_timed_there(self):
+        self.write_mine()
+        for name in ("Here", "ForkAndJoin"):
+            lines = self.lines("run", "weighted_sum", "--mine", f"me=mine.py:{name}", "--impl", "me", "--device", "cuda", "-a",
+                               "pass=forward", "-a", "dtype=fp32", *SMALL)
+            self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"}, lines)
+        self.assertTrue(all(1e-6 < seconds < 1e-2 for seconds in self.metrics("time")))
+
+    @unittest.skipUnless(HAS_TORCH, "torch sees no GPU")
+    def test_work_on_a_stream_of_its_own_is_found_out(self):
+        self.write_mine()
+        for name, said in (("Aside", "read its inputs before"), ("ElsewhereAltogether", "read its inputs before"),
+                           ("NeverJoins", "work went on")):
+            lines = self.lines("run", "weighted_sum", "--mine", f"me=mine.py:{name}", "--impl", "me", "--device", "cuda", "-a",
+                               "pass=forward", "-a", "dtype=fp32", *SMALL, expect=None)
+            ((status, detail),) = [(line["status"], line["detail"]) for line in attempts(lines)]
+            self.assertIn(status, ("check_failed", "error"), name)
+            self.assertRegex(detail, said, name)
+        self.assertEqual(self.metrics("time"), [])
+
+    def write_mine(self):
+        (self.folder / "mine.py").write_text(MINE, encoding="utf-8")
 
     def test_laws_hold_there(self):
         lines = self.lines("check", "weighted_sum", "--cases", "20")

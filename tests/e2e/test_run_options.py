@@ -97,6 +97,16 @@ class RunOptions(Lab):
         self.assertRegex(line["detail"], r"^needs [\d.]+ [PT]iB")
         self.assertEqual(self.facts(), [{"device": "cpu", "predicted": True}])
 
+    def test_blas_without_room_for_its_buffers_is_refused_before_it_hangs(self):
+        for limit in ("64Mi", "170Mi"):
+            lines = self.lines("run", "ceiling_gemm", "--device", "cpu", "--impl", "openblas", "-a", "size=64", "-a", "dtype=fp32", "--laws",
+                               "none", "--protocol", "quick", "--memory-limit", limit, expect=None, timeout=60)
+            (line,) = attempts(lines)
+            if "no OpenBLAS" in (line["detail"] or ""):
+                return  # plain loops serve here
+            self.assertEqual(line["status"], "oom", line)
+            self.assertRegex(line["detail"], r"OpenBLAS reserves up to .* the memory limit leaves .*OPENBLAS_NUM_THREADS")
+
     def test_try_oom_tries(self):
         limited = ("flash_forward", "-a", "seq=2048", "-a", "causal=false", "-a", "dtype=fp32", "--impl", "naive",
                    "--laws", "none", "--protocol", "quick", "--memory-limit", "16Mi")

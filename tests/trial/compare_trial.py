@@ -4,6 +4,7 @@
     compare_trial.py --binary ./syslab                          150 times the same, 100 times 3 % slower
     compare_trial.py --binary ./syslab --lanes 12 --minutes 9   twelve at a time, each on a core of its own; no new one
                                                                 after nine minutes
+    compare_trial.py --binary ./syslab --impl selftest_cuda --steps 100000 --launches 3      on a GPU, where a launch is dear
     compare_trial.py … --results trial.jsonl --resume           keeps every trial as it ends, and goes on where a call
                                                                 before this one stopped
 
@@ -37,7 +38,7 @@ SLOWER_BAR = (95, 100)  # found of trials
 VERDICTS = ("faster", "slower", "same", "unclear")
 TRIAL_LIMIT = 300      # seconds after which a comparison hangs; it takes some 5 s
 MOST_BROKEN = 3        # comparisons that could not be made: the next could not be made either
-CONDITIONS = ("work", "protocol", "delta", "launches", "two_builds")  # results of others are another trial's
+CONDITIONS = ("work", "protocol", "delta", "launches", "two_builds", "impl", "steps")  # results of others are another trial's
 
 
 def binomial_cdf(k, n, p):
@@ -228,6 +229,10 @@ class Trial:
             command = [options.binary, "compare", "selftest_compare", side_a, f"B:slowdown={slowdown:g}",
                        "--same-on-purpose", "-a", f"work={options.work}", "--protocol", options.protocol, "--delta",
                        f"{options.delta:g}%", "--seed", str(seed), "--json", "--quiet", "--db", f"{folder}/trial.db"]
+            if options.impl:
+                command += ["--impl", options.impl]
+            if options.steps:
+                command += ["-a", f"steps={options.steps}"]
             if options.launches:
                 command += ["--launches", str(options.launches)]
             # A session of its own: Ctrl-C on a terminal is for this program, which passes it on.
@@ -319,6 +324,8 @@ def parsed():
     parser.add_argument("--slowdown", type=float, default=3, metavar="PERCENT", help="of the slower side (3)")
     parser.add_argument("--delta", type=float, default=1, metavar="PERCENT", help="what counts as a difference (1)")
     parser.add_argument("--work", default="chain", choices=("chain", "walk"), help="registers (chain) or memory (walk)")
+    parser.add_argument("--impl", help="selftest or selftest_cuda (whichever runs here by default)")
+    parser.add_argument("--steps", type=int, help="of a call (500,000: about 1 ms)")
     parser.add_argument("--protocol", default="quick", help="as of compare (quick)")
     parser.add_argument("--two-builds", action="store_true", help="side A is a copy of the program, as another build is")
     parser.add_argument("--launches", type=int, help="as of compare (as many as it takes)")

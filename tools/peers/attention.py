@@ -286,6 +286,8 @@ def main():
         if peer not in BACKENDS:
             sys.exit(f"unknown peer '{peer}'; there are {', '.join(BACKENDS)}")
     torch.backends.cuda.matmul.allow_tf32 = False
+    # Else whatever a deterministic kernel's caller takes would be filled with NaN first, inside what is timed.
+    torch.utils.deterministic.fill_uninitialized_memory = False
 
     how = "eager" if arguments.eager else "graph"
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, {arguments.dtype}, {how} time\n")

@@ -11,11 +11,12 @@ syslab starts this by itself for `--mine me=flash.py:Flash`. Flash is one of
 
 on tensors of shape (batch * heads, sequence, head_dim). For the weighted sum: Flash.apply(x, w), or forward(x, w) -> y
 and backward(x, w, dy) -> (dx, dw). A plain class gets NumPy arrays, or torch tensors if its file imports torch and not
-NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise. Under `-a device=cuda` torch tensors are on the
+NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise. Under `--device cuda` torch tensors are on the
 GPU; a class with an attribute `device = "cuda"` runs only there.
 
 A call is timed by the monotonic clock; on a GPU by two events on the current stream, behind work that keeps the GPU waiting
-until the call is launched, so that Python's part in launching does not count.
+until the call is launched, so that Python's part in launching does not count. Until then its inputs hold NaN: work on a
+stream of its own that does not wait for the current one reads these, and is found out.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
@@ -114,7 +115,7 @@ class NumpyTensors:
     def write(self, view, value):
         view[...] = self.numpy.asarray(value).reshape(view.shape)
 
-    def timed(self, body):
+    def timed(self, body, _reads):
         return host_time(body)
 
 
@@ -131,13 +132,18 @@ class TorchTensors:
     LONGEST_GATE_CYCLES = 64 * GATE_CYCLES
     # Work that goes on for longer than this, and than a fifth of the call, after the call's end runs on a stream of its own.
     STRAGGLER_NS = 200_000
+    # So many calls in a row that left the current stream empty: no chance of the clock's.
+    EMPTY_CALLS = 3
 
     def __init__(self, memory, device):
         import torch
 
         self.torch, self.memory, self.device, self.gate_cycles = torch, memory, device, self.GATE_CYCLES
         if device != "cpu" and not torch.cuda.is_available():
-            raise Unsupported(f"torch {torch.__version__} sees no GPU; run with -a device=cpu")
+            raise Unsupported(f"torch {torch.__version__} sees no GPU; run with --device cpu")
+        self.empty_ms, self.empty_calls = 0, 0
+        if device != "cpu":
+            self.empty_ms = 1.5 * self.empty_window()
 
     def view(self, tensor, memory_bytes):
         dtype = getattr(self.torch, TORCH_NAMES[tensor["dtype"]])
@@ -150,13 +156,32 @@ class TorchTensors:
     def write(self, view, value):
         view.copy_(value.detach().reshape(view.shape))
 
-    def timed(self, body):
+    def empty_window(self):
+        """Milliseconds between two events with nothing between them; the median of a few, after one that loads modules."""
+        cuda, times = self.torch.cuda, []
+        for _ in range(9):
+            begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
+            cuda._sleep(100_000)
+            begin.record()
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end))
+        return sorted(times[1:])[4]
+
+    def timed(self, body, reads):
+        """Runs body() and takes its time. `reads`: the tensors that it reads, held back until the GPU comes to the call."""
         if self.device == "cpu":
             return host_time(body)
         cuda = self.torch.cuda
         begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
+        # .data: autograd must not take these writes for changes of what it has saved.
+        content = [tensor.data.clone() for tensor in reads]
+        for tensor in reads:
+            tensor.data.fill_(float("nan"))
         cuda.synchronize()
         cuda._sleep(self.gate_cycles)
+        for tensor, true in zip(reads, content):
+            tensor.data.copy_(true)
         begin.record()
         value = body()
         # The GPU has begun before all was launched: the next call gets a longer gate. A call that waits for the GPU
@@ -170,7 +195,15 @@ class TorchTensors:
         if late > max(self.STRAGGLER_NS, elapsed // 5):
             raise RuntimeError(f"work went on for {1e-3 * late:.0f} us after the call had ended on the current stream, so its "
                                "time is not known: queue it there, or let that stream wait for it")
+        empty = begin.elapsed_time(end) <= self.empty_ms and any(tensor.numel() > 0 for tensor in reads)
+        self.empty_calls = self.empty_calls + 1 if empty else 0
+        if self.empty_calls == self.EMPTY_CALLS:
+            raise RuntimeError("the call queued nothing on torch's current stream, so its time is not known: queue it there, or let "
+                               "that stream wait for it")
         return value, elapsed
+
+    def has_nan(self, values):
+        return any(value is not None and bool(self.torch.isnan(value).any()) for value in values)
 
 
 # --- operators: how a call's named tensors meet the user's functions --------------------------------------------------
@@ -215,14 +248,15 @@ FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", 
 
 
 class PlainClass:
-    """forward and backward as ordinary methods; `timed` runs one call and takes its time."""
+    """forward and backward as ordinary methods; timed(body, what it reads) runs one call and takes its time."""
 
     def __init__(self, cls):
         self.object = cls()
 
     def attention_forward(self, inputs, options, timed):
         t, causal = attention_arguments(inputs, options)
-        values = results(("out", "lse"), timed(lambda: self.object.forward(t["q"], t["k"], t["v"], causal)))
+        arguments = (t["q"], t["k"], t["v"])
+        values = results(("out", "lse"), timed(lambda: self.object.forward(*arguments, causal), arguments))
         expect_shape("o", values["out"], t["q"].shape)
         expect_shape("lse", values["lse"], t["q"].shape[:2])
         return values
@@ -237,17 +271,19 @@ class PlainClass:
     def attention_backward(self, inputs, options, timed):
         t, causal = attention_arguments(inputs, options)
         backward = self.backward()
-        arguments = (t["q"], t["k"], t["v"], t["out"], t["lse"], t["dout"], causal)
-        values = results(("dq", "dk", "dv"), timed(lambda: backward(*arguments)))
+        arguments = (t["q"], t["k"], t["v"], t["out"], t["lse"], t["dout"])
+        values = results(("dq", "dk", "dv"), timed(lambda: backward(*arguments, causal), arguments))
         return {name: expect_shape(name, value, t[name[1:]].shape) for name, value in values.items()}
 
     def weighted_sum_forward(self, inputs, _options, timed):
-        y = timed(lambda: self.object.forward(inputs["x"], inputs["w"]))
+        arguments = (inputs["x"], inputs["w"])
+        y = timed(lambda: self.object.forward(*arguments), arguments)
         return {"y": expect_shape("y", y, inputs["x"].shape[:-1])}
 
     def weighted_sum_backward(self, inputs, _options, timed):
         backward = self.backward()
-        values = results(("dx", "dw"), timed(lambda: backward(inputs["x"], inputs["w"], inputs["dy"])))
+        arguments = (inputs["x"], inputs["w"], inputs["dy"])
+        values = results(("dx", "dw"), timed(lambda: backward(*arguments), arguments))
         return {name: expect_shape(name, value, inputs[name[1:]].shape) for name, value in values.items()}
 
 
@@ -272,7 +308,7 @@ class AutogradFunction:
     def attention_forward(self, inputs, options, timed):
         t, causal = attention_arguments(inputs, options)
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
-        o = timed(lambda: self.apply(q, k, v, causal))
+        o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
         expect_shape("o", o, q.shape)
         saved = [s for s in o.grad_fn.saved_tensors if tuple(s.shape) == tuple(q.shape[:2])]
         if len(saved) != 1:
@@ -285,18 +321,19 @@ class AutogradFunction:
         t, causal = attention_arguments(inputs, options)
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         o = self.apply(q, k, v, causal)
-        gradients = timed(lambda: self.torch.autograd.grad(o, (q, k, v), t["dout"]))
+        gradients = timed(lambda: self.torch.autograd.grad(o, (q, k, v), t["dout"]), (t["dout"],))
         return results(("dq", "dk", "dv"), gradients)
 
     def weighted_sum_forward(self, inputs, _options, timed):
         x, w = self.leaves(inputs["x"], inputs["w"])
-        return {"y": expect_shape("y", timed(lambda: self.apply(x, w)), x.shape[:-1])}
+        return {"y": expect_shape("y", timed(lambda: self.apply(x, w), (x, w)), x.shape[:-1])}
 
     def weighted_sum_backward(self, inputs, _options, timed):
         self.need_backward()
         x, w = self.leaves(inputs["x"], inputs["w"])
         y = self.apply(x, w)
-        return results(("dx", "dw"), timed(lambda: self.torch.autograd.grad(y, (x, w), inputs["dy"])))
+        gradients = timed(lambda: self.torch.autograd.grad(y, (x, w), inputs["dy"]), (inputs["dy"],))
+        return results(("dx", "dw"), gradients)
 
 
 # --- the implementation and its calls ---------------------------------------------------------------------------------
@@ -336,9 +373,9 @@ class Implementation:
         self.device = device
         if getattr(cls, "device", device) != device:
             raise Unsupported(f"{class_name} computes on '{cls.device}' and was asked for on '{device}'; run it with "
-                              f"-a device={cls.device}")
+                              f"--device {cls.device}")
         if kind == "numpy" and self.device != "cpu":
-            raise Unsupported(f"{class_name} computes on NumPy arrays, which are the CPU's; run it with -a device=cpu")
+            raise Unsupported(f"{class_name} computes on NumPy arrays, which are the CPU's; run it with --device cpu")
         self.tensors = (TorchTensors if kind == "torch" else NumpyTensors)(Memory(memory_fd), self.device)
         self.operators = AutogradFunction(cls) if is_function else PlainClass(cls)
 
@@ -353,15 +390,33 @@ class Implementation:
             inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         elapsed = 0
 
-        def timed(body):
+        def timed(body, reads):
             nonlocal elapsed
-            value, elapsed = self.tensors.timed(body)
+            value, elapsed = self.tensors.timed(body, reads)
             return value
 
         values = function(inputs, message["options"], timed)
+        if self.device != "cpu":
+            self.look_for_early_reads(function, inputs, message["options"], values)
         for name, view in outputs.items():
             self.tensors.write(view, values[name])
         return {"type": "returned", "elapsed_ns": elapsed}
+
+    def look_for_early_reads(self, function, inputs, options, values):
+        """NaN that goes away when the inputs are there before the call begins comes from reading them too early."""
+        tensors = self.tensors
+        if not tensors.has_nan(values.values()):
+            return
+
+        def untimed(body, _reads):
+            tensors.torch.cuda.synchronize()
+            value = body()
+            tensors.torch.cuda.synchronize()
+            return value
+
+        if not tensors.has_nan(function(inputs, options, untimed).values()):
+            raise RuntimeError("the call read its inputs before torch's current stream had written them: it works on a stream of "
+                               "its own that does not wait for that one; queue the work there, or let its stream wait first")
 
 
 def is_out_of_memory(error):

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -148,9 +149,9 @@ void ParameterArena::write_plane(Plane plane, int index, std::int64_t first, con
   const std::size_t size = static_cast<std::size_t>(count) * size_of(type);
   if (size == 0) return;
   if (values.dtype == type) return device::copy_now(to, values.data, size, stream_);
-  std::vector<std::byte> staged(size);
-  convert(values, TensorView(staged.data(), type, {count}));
-  device::copy_now(to, staged.data(), size, stream_);
+  const auto staged = std::make_unique_for_overwrite<std::byte[]>(size);
+  convert(values, TensorView(staged.get(), type, {count}));
+  device::copy_now(to, staged.get(), size, stream_);
 }
 
 void ParameterArena::read(Plane plane, int index, std::int64_t first, const TensorView& values) const {
@@ -160,9 +161,9 @@ void ParameterArena::read(Plane plane, int index, std::int64_t first, const Tens
   const std::size_t size = static_cast<std::size_t>(count) * size_of(type);
   if (size == 0) return;
   if (values.dtype == type) return device::copy_now(values.data, from, size, stream_);
-  std::vector<std::byte> staged(size);
-  device::copy_now(staged.data(), from, size, stream_);
-  convert(ConstTensorView(staged.data(), type, {count}), values);
+  const auto staged = std::make_unique_for_overwrite<std::byte[]>(size);
+  device::copy_now(staged.get(), from, size, stream_);
+  convert(ConstTensorView(staged.get(), type, {count}), values);
 }
 
 std::vector<double> ParameterArena::read(Plane plane, int index) const {

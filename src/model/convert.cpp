@@ -1,9 +1,11 @@
 #include "model/convert.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
 #include "core/error.hpp"
+#include "device/parallel.hpp"
 
 namespace syslab::model {
 namespace {
@@ -34,6 +36,8 @@ void with_type(DType dtype, Body body) {
   }
 }
 
+constexpr std::int64_t kPiece = std::int64_t{1} << 16;  // elements of a thread; a smaller tensor stays on this one
+
 }  // namespace
 
 void convert(const ConstTensorView& from, const TensorView& to) {
@@ -48,7 +52,10 @@ void convert(const ConstTensorView& from, const TensorView& to) {
     with_type(to.dtype, [&]<typename To>(To*) {
       const auto* source = from.as<From>();
       auto* target = to.as<To>();
-      for (std::int64_t i = 0; i < elements; ++i) target[i] = converted<To>(source[i]);
+      device::parallel_for((elements + kPiece - 1) / kPiece, [&](std::int64_t piece, int) {
+        const std::int64_t end = std::min(elements, (piece + 1) * kPiece);
+        for (std::int64_t i = piece * kPiece; i < end; ++i) target[i] = converted<To>(source[i]);
+      });
     });
   });
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <vector>
+#include <memory>
 
 #include "core/random.hpp"
 #include "core/random_bits.hpp"
@@ -60,7 +60,7 @@ double initial_sigma(const ParameterInfo& info) {
 }
 
 void initialise(ParameterArena& arena, std::uint64_t seed) {
-  std::vector<float> staged;
+  const auto staged = std::make_unique_for_overwrite<float[]>(kStaged);
   for (int index = 0; index < arena.layout().size(); ++index) {
     const ParameterInfo& info = arena.layout().info(index);
     const RandomStream stream = RandomStream::derive(seed, "model", "initialise", info.name);
@@ -68,15 +68,15 @@ void initialise(ParameterArena& arena, std::uint64_t seed) {
     const std::int64_t elements = info.shape.elements();
     for (std::int64_t first = 0; first < elements; first += kStaged) {
       const std::int64_t count = std::min(kStaged, elements - first);
-      staged.assign(static_cast<std::size_t>(count), 1.0F);
-      if (info.kind != ParameterKind::norm) {
-        device::parallel_for((count + kPiece - 1) / kPiece, [&](std::int64_t piece, int) {
-          const std::int64_t begin = piece * kPiece;
-          draw(stream, static_cast<std::uint64_t>(first + begin), std::min(kPiece, count - begin), sigma,
-               staged.data() + begin);
-        });
-      }
-      arena.write(Plane::weight, index, first, ConstTensorView(staged.data(), DType::f32, {count}));
+      device::parallel_for((count + kPiece - 1) / kPiece, [&](std::int64_t piece, int) {
+        const std::int64_t begin = piece * kPiece, here = std::min(kPiece, count - begin);
+        if (info.kind == ParameterKind::norm) {
+          std::fill_n(staged.get() + begin, here, 1.0F);
+        } else {
+          draw(stream, static_cast<std::uint64_t>(first + begin), here, sigma, staged.get() + begin);
+        }
+      });
+      arena.write(Plane::weight, index, first, ConstTensorView(staged.get(), DType::f32, {count}));
     }
   }
 }

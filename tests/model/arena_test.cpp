@@ -144,5 +144,16 @@ TEST(Convert, RoundsOnceBetweenAnyTwoDtypes) {
   }
 }
 
+// Three pieces and a rest, each of which a thread of its own may have.
+TEST(Convert, ALongTensorIsConvertedToItsEnd) {
+  const std::vector<double> source = counting(3 * 65536 + 7);
+  const Shape shape{static_cast<std::int64_t>(source.size())};
+  std::vector<float> there(source.size());
+  std::vector<double> back(source.size());
+  convert(ConstTensorView(source.data(), DType::f64, shape), TensorView(there.data(), DType::f32, shape));
+  convert(ConstTensorView(there.data(), DType::f32, shape), TensorView(back.data(), DType::f64, shape));
+  EXPECT_EQ(back, source);
+}
+
 }  // namespace
 }  // namespace syslab::model

@@ -10,11 +10,10 @@
 //   launcher.launch(blocks, threads, stream, params);
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <string>
 
 #include "device/cuda.cuh"
+#include "device/prepared_kernel.cuh"
 
 namespace syslab::device {
 
@@ -43,28 +42,21 @@ class OverlappedKernel {
  private:
   enum State : signed char { kUnknown, kFollows, kOverlaps };
 
-  // Shared memory is allowed and the machine code asked about once on each GPU.
   State prepared() {
-    int gpu = 0;
-    check(cudaGetDevice(&gpu), "ask which GPU is current", "cudaGetDevice");
-    const auto slot = static_cast<std::size_t>(gpu) % states_.size();
-    State state = gpu < static_cast<int>(states_.size()) ? states_[slot].load() : kUnknown;
-    if (state != kUnknown) return state;
-    const void* kernel = reinterpret_cast<const void*>(kernel_);
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes_),
-          "allow " + name_ + " its shared memory", "cudaFuncSetAttribute");
-    cudaFuncAttributes attributes{};
-    check(cudaFuncGetAttributes(&attributes, kernel), "ask about " + name_, "cudaFuncGetAttributes");
-    // Code compiled for older GPUs has no instruction to wait with.
-    state = attributes.ptxVersion >= 90 && attributes.binaryVersion >= 90 ? kOverlaps : kFollows;
-    if (gpu < static_cast<int>(states_.size())) states_[slot].store(state);
-    return state;
+    return states_.of_current([this] {
+      allow_shared_memory(kernel_, shared_bytes_, name_);
+      cudaFuncAttributes attributes{};
+      check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel_)), "ask about " + name_,
+            "cudaFuncGetAttributes");
+      // Code compiled for older GPUs has no instruction to wait with.
+      return attributes.ptxVersion >= 90 && attributes.binaryVersion >= 90 ? kOverlaps : kFollows;
+    });
   }
 
   void (*kernel_)(Parameters...);
   int shared_bytes_;
   std::string name_;
-  std::array<std::atomic<State>, 32> states_{};
+  PerGpu<State> states_;
 };
 
 }  // namespace syslab::device

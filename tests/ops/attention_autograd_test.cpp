@@ -73,6 +73,41 @@ TEST(Autograd, StaysInsideWhatItAsksFor) {
   }
 }
 
+TEST(Autograd, TooLittleMemoryToSaveInIsRefused) {
+  for (const AutogradRung& rung : ops::host_rungs(autograd_ladder())) {
+    const Problem problem{.seq_q = 16, .seq_k = 16, .head_dim = 8};
+    const std::size_t needed = rung.saved_bytes(problem);
+    if (needed == 0) continue;
+    Tensors tensors(problem, 3);
+    const device::Buffer memory(needed + 16, "test");
+    for (const ops::Workspace& saved :
+         {ops::Workspace{}, {memory.data(), needed - 1}, {memory.as<std::byte>() + 4, needed}}) {
+      for (const bool forward : {true, false}) {
+        try {
+          forward ? rung.forward(problem, tensors.forward(), saved, {}, {})
+                  : rung.backward(problem, tensors.backward(), saved, {}, {});
+          ADD_FAILURE() << rung.name << ": no error";
+        } catch (const Error& error) {
+          EXPECT_EQ(error.kind(), ErrorKind::usage);
+          EXPECT_NE(std::string(error.what()).find(rung.name + ": `saved` is"), std::string::npos) << error.what();
+        }
+      }
+    }
+  }
+}
+
+TEST(Autograd, TooLittleWorkspaceIsReplacedByMemoryOfTheCall) {
+  for (const AutogradRung& rung : ops::host_rungs(autograd_ladder())) {
+    const Problem problem{.seq_q = 40, .seq_k = 40, .head_dim = 8, .mask = Mask::top_left};
+    Tensors tensors(problem, 4);
+    const device::Buffer saved(rung.saved_bytes(problem), "test");
+    rung.forward(problem, tensors.forward(), {saved.data(), saved.bytes()}, {}, {});
+    rung.backward(problem, tensors.backward(), {saved.data(), saved.bytes()}, {}, {});
+    tensors.check_forward();
+    tensors.check_backward();
+  }
+}
+
 TEST(Autograd, UnknownNamesAreToldWithTheNearest) { EXPECT_THROW(find_autograd_rung("litteral"), Error); }
 
 }  // namespace

@@ -100,5 +100,45 @@ TEST(FlashMmaBackwardPlan, WorkspaceGrowsWithTheSequenceNotWithItsSquare) {
   }
 }
 
+// A caller lends what it was told to before anybody asked the GPU.
+TEST(FlashMmaBackwardPlan, OfAnyGpuNeedsNoMoreThanWasLentIfThatWasWhatItAskedFor) {
+  int followed_another = 0;
+  for (const int multiprocessors : {46, 78, 108, 132, 144}) {
+    for (const int shared_limit : {kPortableShared, 163 * 1024, kTypicalShared}) {
+      for (const std::int64_t head_dim : {32, 64, 128, 256}) {
+        for (const std::int64_t seq : {100, 1024, 8192}) {
+          for (const bool deterministic : {false, true}) {
+            const Problem problem = one_head(seq, head_dim);
+            SCOPED_TRACE(to_string(problem) + " on " + std::to_string(multiprocessors));
+            const std::size_t lent = backward_bytes_to_lend(problem, deterministic);
+            const BackwardPlan own = plan_backward(problem, deterministic, multiprocessors, shared_limit);
+            const BackwardPlan plan =
+                backward_plan_for_lent(problem, deterministic, multiprocessors, shared_limit, lent);
+            EXPECT_LE(plan.workspace_bytes(), lent);
+            EXPECT_LE(kBackwardTiles[static_cast<std::size_t>(plan.tiles)].shared_bytes, shared_limit);
+            if (own.workspace_bytes() <= lent) {
+              EXPECT_EQ(plan.workspace_bytes(), own.workspace_bytes());
+              EXPECT_EQ(plan.predicted_us, own.predicted_us);
+            } else {
+              ++followed_another;
+            }
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(followed_another, 0) << "nothing was tested: choose problems whose plans differ";
+}
+
+TEST(FlashMmaBackwardPlan, RefusesSequencesThatTheKernelsDoNotTake) {
+  for (const std::int64_t seq : {std::int64_t{1} << 29, std::int64_t{1} << 31}) {
+    for (const auto& [seq_q, seq_k] : {std::pair{seq, std::int64_t{1}}, {std::int64_t{1}, seq}}) {
+      const Problem problem{.seq_q = seq_q, .seq_k = seq_k, .head_dim = 64, .dtype = DType::bf16};
+      EXPECT_THROW(plan_of(problem, true), Error);
+      EXPECT_THROW(backward_bytes_to_lend(problem, false), Error);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace syslab::attention

@@ -104,5 +104,47 @@ TEST(FlashMmaPlan, PartialResultsAreOneOutputAndOneSumForEverySplit) {
   EXPECT_EQ(partial_bytes(problem, plan), 0U);
 }
 
+// A caller lends what it was told to before anybody asked the GPU.
+TEST(FlashMmaPlan, OfAnyGpuNeedsNoMoreThanWasLentIfThatWasWhatItAskedFor) {
+  int followed_another = 0;
+  for (const int multiprocessors : {46, 78, 108, 114, 132, 144, 160}) {
+    for (const std::int64_t head_dim : {32, 64, 128, 256}) {
+      for (const std::int64_t seq : {1, 500, 2048, 8192}) {
+        for (const Mask mask : {Mask::none, Mask::top_left}) {
+          const Problem problem = one_head(seq, head_dim, mask);
+          const std::size_t lent = forward_bytes_to_lend(problem);
+          const ForwardPlan own = plan_forward(problem, multiprocessors),
+                            plan = forward_plan_for_lent(problem, multiprocessors, lent);
+          EXPECT_LE(partial_bytes(problem, plan), lent) << to_string(problem) << " on " << multiprocessors;
+          if (partial_bytes(problem, own) <= lent) {
+            EXPECT_EQ(plan, own) << to_string(problem) << " on " << multiprocessors;
+          } else {
+            EXPECT_EQ(plan, plan_forward(problem, kMultiprocessors));
+            EXPECT_EQ(forward_plan_for_lent(problem, multiprocessors, partial_bytes(problem, own)), own);
+            ++followed_another;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(followed_another, 0) << "nothing was tested: choose problems whose plans differ";
+}
+
+TEST(FlashMmaPlan, WithoutEnoughMemoryForAnyTheGpusOwnIsFollowed) {
+  const Problem problem = one_head(8192, 64);
+  ASSERT_GT(forward_bytes_to_lend(problem), 100U);
+  EXPECT_EQ(forward_plan_for_lent(problem, 144, 100), plan_forward(problem, 144));
+}
+
+TEST(FlashMmaPlan, RefusesSequencesThatTheKernelsDoNotTake) {
+  for (const std::int64_t seq : {std::int64_t{1} << 29, std::int64_t{1} << 31}) {
+    for (const auto& [seq_q, seq_k] : {std::pair{seq, std::int64_t{1}}, {std::int64_t{1}, seq}}) {
+      const Problem problem{.seq_q = seq_q, .seq_k = seq_k, .head_dim = 64, .dtype = DType::bf16};
+      EXPECT_THROW(plan_forward(problem, kMultiprocessors), Error);
+      EXPECT_THROW(forward_bytes_to_lend(problem), Error);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace syslab::attention

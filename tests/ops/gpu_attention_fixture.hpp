@@ -26,28 +26,76 @@ class Mirror {
   TensorView view_;
 };
 
-// Runs a rung on mirrors of `tensors` and brings its outputs back.
-inline void run_forward_there(const Rung& rung, Tensors& tensors, device::Stream stream) {
-  const ForwardArgs host = tensors.forward();
-  const Mirror q(host.q, stream), k(host.k, stream), v(host.v, stream), out(host.out, stream), lse(host.lse, stream);
-  const ForwardArgs there{q.view(), k.view(), v.view(), out.view(), lse.view()};
-  validate(tensors.problem(), there);
-  rung.forward(tensors.problem(), there, {}, stream);
-  out.fetch(host.out);
-  lse.fetch(host.lse);
-}
+// A pass on mirrors of `host`'s tensors, which must outlive it.
+class ForwardThere {
+ public:
+  ForwardThere(Tensors& host, device::Stream stream)
+      : host_(host),
+        stream_(stream),
+        q_(host.forward().q, stream),
+        k_(host.forward().k, stream),
+        v_(host.forward().v, stream),
+        out_(host.forward().out, stream),
+        lse_(host.forward().lse, stream) {}
 
+  ForwardArgs args() const { return {q_.view(), k_.view(), v_.view(), out_.view(), lse_.view()}; }
+  void run(const Rung& rung, ops::Workspace workspace = {}) {
+    validate(host_.problem(), args());
+    rung.forward(host_.problem(), args(), workspace, stream_);
+    bring_back();
+  }
+  void bring_back() {
+    out_.fetch(host_.forward().out);
+    lse_.fetch(host_.forward().lse);
+  }
+
+ private:
+  Tensors& host_;
+  device::Stream stream_;
+  Mirror q_, k_, v_, out_, lse_;
+};
+
+class BackwardThere {
+ public:
+  BackwardThere(Tensors& host, device::Stream stream)
+      : host_(host),
+        stream_(stream),
+        q_(host.backward().q, stream),
+        k_(host.backward().k, stream),
+        v_(host.backward().v, stream),
+        out_(host.backward().out, stream),
+        lse_(host.backward().lse, stream),
+        dout_(host.backward().dout, stream),
+        dq_(host.backward().dq, stream),
+        dk_(host.backward().dk, stream),
+        dv_(host.backward().dv, stream) {}
+
+  BackwardArgs args() const {
+    return {q_.view(),    k_.view(),  v_.view(),  out_.view(), lse_.view(),
+            dout_.view(), dq_.view(), dk_.view(), dv_.view()};
+  }
+  void run(const Rung& rung, ops::Workspace workspace = {}) {
+    validate(host_.problem(), args());
+    rung.backward(host_.problem(), args(), workspace, stream_);
+    bring_back();
+  }
+  void bring_back() {
+    dq_.fetch(host_.backward().dq);
+    dk_.fetch(host_.backward().dk);
+    dv_.fetch(host_.backward().dv);
+  }
+
+ private:
+  Tensors& host_;
+  device::Stream stream_;
+  Mirror q_, k_, v_, out_, lse_, dout_, dq_, dk_, dv_;
+};
+
+inline void run_forward_there(const Rung& rung, Tensors& tensors, device::Stream stream) {
+  ForwardThere(tensors, stream).run(rung);
+}
 inline void run_backward_there(const Rung& rung, Tensors& tensors, device::Stream stream) {
-  const BackwardArgs host = tensors.backward();
-  const Mirror q(host.q, stream), k(host.k, stream), v(host.v, stream), out(host.out, stream), lse(host.lse, stream),
-      dout(host.dout, stream), dq(host.dq, stream), dk(host.dk, stream), dv(host.dv, stream);
-  const BackwardArgs there{q.view(),    k.view(),  v.view(),  out.view(), lse.view(),
-                           dout.view(), dq.view(), dk.view(), dv.view()};
-  validate(tensors.problem(), there);
-  rung.backward(tensors.problem(), there, {}, stream);
-  dq.fetch(host.dq);
-  dk.fetch(host.dk);
-  dv.fetch(host.dv);
+  BackwardThere(tensors, stream).run(rung);
 }
 
 }  // namespace syslab::attention

@@ -1,6 +1,7 @@
 // What is particular to flash_mma's backward passes; that they are right at all stands in gpu_attention_rungs_test.cpp.
 #include <fmt/format.h>
 
+#include "device/graph.hpp"
 #include "device/properties.hpp"
 #include "ops/attention/flash_mma_backward.hpp"
 #include "ops/attention/flash_mma_backward_plan.hpp"
@@ -79,6 +80,60 @@ TEST_F(FlashMmaBackward, SaysWhichTensorIsMisaligned) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::usage);
     EXPECT_NE(std::string(error.what()).find("dv begins at address"), std::string::npos) << error.what();
+  }
+}
+
+// One head, so that gradients are made in parts, which lie in the workspace.
+const Problem kCut{.seq_q = 900, .seq_k = 900, .head_dim = 64, .mask = Mask::top_left, .dtype = DType::bf16};
+
+TEST_F(FlashMmaBackward, TakesItsOwnMemoryWhenTheWorkspaceIsTooSmall) {
+  for (const std::string_view name : kRungs) {
+    SCOPED_TRACE(name);
+    const Rung& rung = find_rung(name);
+    const std::vector<char> pattern(rung.workspace_bytes(kCut, Direction::backward) / 2, 'x');
+    const device::Buffer small = to_gpu(pattern);
+    Tensors tensors(kCut, 11);
+    tensors.store_exact_forward();
+    BackwardThere(tensors, stream).run(rung, {small.data(), small.bytes()});
+    tensors.check_backward();
+    EXPECT_EQ(to_host<char>(small), pattern);
+  }
+}
+
+TEST_F(FlashMmaBackward, IsRightOnALentWorkspaceAtAnOddAddressAndStaysInIt) {
+  for (const std::string_view name : kRungs) {
+    SCOPED_TRACE(name);
+    const Rung& rung = find_rung(name);
+    constexpr std::size_t kBefore = 4, kBehind = 64;
+    const std::size_t bytes = rung.workspace_bytes(kCut, Direction::backward);
+    const device::Buffer lent = to_gpu(std::vector<char>(kBefore + bytes + kBehind, 'x'));
+    Tensors tensors(kCut, 12);
+    tensors.store_exact_forward();
+    BackwardThere(tensors, stream).run(rung, {lent.as<char>() + kBefore, bytes});
+    tensors.check_backward();
+    const std::vector<char> after = to_host<char>(lent);
+    EXPECT_EQ(std::string(after.begin(), after.begin() + kBefore), std::string(kBefore, 'x'));
+    EXPECT_EQ(std::string(after.end() - kBehind, after.end()), std::string(kBehind, 'x'));
+    EXPECT_NE(std::string(after.begin() + kBefore, after.end() - kBehind), std::string(bytes, 'x')) << "was not used";
+  }
+}
+
+TEST_F(FlashMmaBackward, CanBeRecordedInAGraph) {
+  for (const std::string_view name : kRungs) {
+    SCOPED_TRACE(name);
+    const Rung& rung = find_rung(name);
+    Tensors tensors(kCut, 13);
+    tensors.store_exact_forward();
+    BackwardThere there(tensors, stream);
+    const device::Buffer lent(rung.workspace_bytes(kCut, Direction::backward), "test", stream);
+    const auto call = [&] { rung.backward(kCut, there.args(), {lent.data(), lent.bytes()}, stream); };
+    const auto captured = device::capture(stream, call);  // also as the first call of all
+    ASSERT_TRUE(captured.graph) << captured.why;
+    for (int replay = 0; replay < 5; ++replay) captured.graph->replay(stream);  // dQ's sums begin at zero every time
+    there.bring_back();
+    tensors.check_backward();
+    const auto without = device::capture(stream, [&] { rung.backward(kCut, there.args(), {}, stream); });
+    EXPECT_FALSE(without.graph) << "memory of one call in a graph of many";
   }
 }
 

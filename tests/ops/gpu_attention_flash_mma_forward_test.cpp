@@ -10,34 +10,6 @@
 namespace syslab::attention {
 namespace {
 
-class OnGpu {
- public:
-  OnGpu(Tensors& host, device::Stream stream)
-      : host_(host),
-        stream_(stream),
-        q_(host.forward().q, stream),
-        k_(host.forward().k, stream),
-        v_(host.forward().v, stream),
-        out_(host.forward().out, stream),
-        lse_(host.forward().lse, stream) {}
-
-  ForwardArgs args() const { return {q_.view(), k_.view(), v_.view(), out_.view(), lse_.view()}; }
-  void run(const Rung& rung, ops::Workspace workspace = {}) {
-    validate(host_.problem(), args());
-    rung.forward(host_.problem(), args(), workspace, stream_);
-    bring_back();
-  }
-  void bring_back() {
-    out_.fetch(host_.forward().out);
-    lse_.fetch(host_.forward().lse);
-  }
-
- private:
-  Tensors& host_;
-  device::Stream stream_;
-  Mirror q_, k_, v_, out_, lse_;
-};
-
 class FlashMmaForward : public device::GpuTest {
  protected:
   void expect_right(Problem problem, float scale = 1.0F) {
@@ -46,7 +18,7 @@ class FlashMmaForward : public device::GpuTest {
       ASSERT_EQ(rung_.supports(problem, Direction::forward), std::nullopt);
       SCOPED_TRACE(fmt::format("{}, inputs × {}", to_string(problem), scale));
       Tensors tensors(problem, ++seed_, scale);
-      OnGpu(tensors, stream).run(rung_);
+      ForwardThere(tensors, stream).run(rung_);
       tensors.check_forward();
     }
   }
@@ -115,7 +87,7 @@ TEST_F(FlashMmaForward, IsRightWhenScoresGrowAlongTheKeys) {
         grown[n] *= 0.02 * key;
       }
       Tensors::store(k, grown);
-      OnGpu(tensors, stream).run(rung_);
+      ForwardThere(tensors, stream).run(rung_);
       tensors.check_forward();
     }
   }
@@ -123,7 +95,7 @@ TEST_F(FlashMmaForward, IsRightWhenScoresGrowAlongTheKeys) {
 
 TEST_F(FlashMmaForward, GivesTheSameBitsEveryTime) {
   Tensors tensors(kSplit, 7);
-  OnGpu there(tensors, stream);
+  ForwardThere there(tensors, stream);
   there.run(rung_);
   const std::vector<double> first = to_doubles(tensors.out().view());
   for (int run = 0; run < 30; ++run) {
@@ -138,7 +110,7 @@ TEST_F(FlashMmaForward, TakesItsOwnMemoryWhenTheWorkspaceIsTooSmall) {
   const std::vector<char> pattern(needed / 2, 'x');
   const device::Buffer small = to_gpu(pattern);
   Tensors tensors(kSplit, 8);
-  OnGpu(tensors, stream).run(rung_, {small.data(), small.bytes()});
+  ForwardThere(tensors, stream).run(rung_, {small.data(), small.bytes()});
   tensors.check_forward();
   EXPECT_EQ(to_host<char>(small), pattern);
 }
@@ -146,13 +118,13 @@ TEST_F(FlashMmaForward, TakesItsOwnMemoryWhenTheWorkspaceIsTooSmall) {
 TEST_F(FlashMmaForward, IsRightOnALentWorkspaceAtAnOddAddress) {
   const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(kSplit, Direction::forward) + 4));
   Tensors tensors(kSplit, 9);
-  OnGpu(tensors, stream).run(rung_, {static_cast<char*>(lent.data()) + 4, lent.bytes() - 4});
+  ForwardThere(tensors, stream).run(rung_, {static_cast<char*>(lent.data()) + 4, lent.bytes() - 4});
   tensors.check_forward();
 }
 
 TEST_F(FlashMmaForward, CanBeRecordedInAGraph) {
   Tensors tensors(kSplit, 10);
-  OnGpu there(tensors, stream);
+  ForwardThere there(tensors, stream);
   const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(kSplit, Direction::forward)));
   const auto call = [&] { rung_.forward(kSplit, there.args(), {lent.data(), lent.bytes()}, stream); };
   call();
@@ -168,14 +140,14 @@ TEST_F(FlashMmaForward, RefusesRowsThatAreNotAligned) {
   const Problem problem{.seq_q = 64, .seq_k = 64, .head_dim = 64, .dtype = DType::f16};
   Tensors padded(problem, 11, 1.0F, Layout::padded);  // rows of 69 elements
   try {
-    OnGpu(padded, stream).run(rung_);
+    ForwardThere(padded, stream).run(rung_);
     FAIL() << "no error";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::usage);
     EXPECT_NE(std::string(error.what()).find("q has stride 69 in dimension 2"), std::string::npos) << error.what();
   }
   Tensors tensors(problem, 12);
-  OnGpu there(tensors, stream);
+  ForwardThere there(tensors, stream);
   ForwardArgs args = there.args();
   args.v.data = static_cast<const char*>(args.v.data) + 8;
   EXPECT_THROW(rung_.forward(problem, args, {}, stream), Error);

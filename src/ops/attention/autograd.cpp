@@ -1,33 +1,21 @@
 #include "ops/attention/autograd.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstddef>
-#include <utility>
 #include <vector>
 
 #include "core/text.hpp"
-#include "device/buffer.hpp"
 #include "ops/attention/materialised.hpp"
+#include "ops/call_memory.hpp"
 
 namespace syslab::attention {
 namespace {
 
-// Cuts one piece of memory into aligned parts: the caller's where that is large enough, else its own.
-class Parts {
- public:
-  Parts(ops::Workspace lent, std::size_t bytes, device::Stream stream) {
-    if (lent.bytes < bytes) own_ = device::Buffer(bytes, "workspace", stream, device::MemoryCategory::workspace);
-    next_ = static_cast<std::byte*>(lent.bytes < bytes ? own_.data() : lent.data);
-  }
-  ops::Workspace take(std::size_t bytes) { return {std::exchange(next_, next_ + aligned(bytes)), bytes}; }
-  static std::size_t aligned(std::size_t bytes) {
-    return (bytes + device::kAlignment - 1) / device::kAlignment * device::kAlignment;
-  }
+constexpr auto part_bytes = ops::CallMemory::part_bytes;
 
- private:
-  device::Buffer own_;
-  std::byte* next_;
-};
+ops::Workspace take(ops::CallMemory& memory, std::size_t bytes) { return {memory.take_bytes(bytes), bytes}; }
 
 TensorSpec like(const ConstTensorView& view) { return {"", view.dtype, view.shape}; }
 
@@ -35,8 +23,8 @@ TensorSpec like(const ConstTensorView& view) { return {"", view.dtype, view.shap
 // saves, and the larger workspace.
 std::size_t bytes_of_both(const AutogradRung& rung, const Problem& p) {
   const std::int64_t rows = p.batch * p.heads_q * p.seq_q;
-  return Parts::aligned(static_cast<std::size_t>(rows * p.head_dim) * size_of(p.dtype)) +
-         Parts::aligned(static_cast<std::size_t>(rows) * sizeof(float)) + Parts::aligned(rung.saved_bytes(p)) +
+  return part_bytes(static_cast<std::size_t>(rows * p.head_dim) * size_of(p.dtype)) +
+         part_bytes(static_cast<std::size_t>(rows) * sizeof(float)) + part_bytes(rung.saved_bytes(p)) +
          std::max(rung.workspace_bytes(p, Direction::forward), rung.workspace_bytes(p, Direction::backward));
 }
 
@@ -44,7 +32,8 @@ std::size_t bytes_of_both(const AutogradRung& rung, const Problem& p) {
 
 std::span<const AutogradRung> autograd_ladder() {
   static const std::vector<AutogradRung> rungs = [] {
-    std::vector<AutogradRung> all{literal_rung(), fused_softmax_rung(), naive_cuda_literal_rung(), naive_cuda_rung()};
+    std::vector<AutogradRung> all{literal_rung(), fused_softmax_rung(), naive_cuda_literal_rung(),
+                                  naive_cuda_autograd_rung()};
     const auto stands = [&all](const Rung& rung) {
       return std::ranges::any_of(all, [&](const AutogradRung& one) { return one.name == rung.name; });
     };
@@ -79,6 +68,17 @@ AutogradRung as_autograd(const Rung& rung) {
   return made;
 }
 
+void require_saved(std::string_view rung, const ops::Workspace& saved, std::size_t needed) {
+  constexpr std::size_t kAlignment = ops::CallMemory::kAlignment;
+  const auto address = reinterpret_cast<std::uintptr_t>(saved.data);
+  if (saved.bytes >= needed && address % kAlignment == 0) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("{}: `saved` is {} bytes at address {:#x}; what lives from the forward pass "
+                          "to the backward pass takes {} bytes at a multiple of {}: lend both passes "
+                          "the same saved_bytes() for the same problem",
+                          rung, saved.bytes, address, needed, kAlignment));
+}
+
 Rung as_rung(const AutogradRung& from) {
   Rung rung;
   static_cast<ops::RungInfo&>(rung) = from;
@@ -88,22 +88,22 @@ Rung as_rung(const AutogradRung& from) {
   };
   rung.workspace_bytes = [from](const Problem& p, Direction direction) {
     if (direction == Direction::backward) return bytes_of_both(from, p);
-    return Parts::aligned(from.saved_bytes(p)) + from.workspace_bytes(p, direction);
+    return part_bytes(from.saved_bytes(p)) + from.workspace_bytes(p, direction);
   };
   if (!rung.unavailable.empty()) return rung;
   rung.forward = [from](const Problem& p, const ForwardArgs& args, ops::Workspace lent, device::Stream stream) {
     const std::size_t saved_bytes = from.saved_bytes(p), bytes = from.workspace_bytes(p, Direction::forward);
-    Parts parts(lent, Parts::aligned(saved_bytes) + bytes, stream);
-    const ops::Workspace saved = parts.take(saved_bytes);
-    from.forward(p, args, saved, parts.take(bytes), stream);
+    ops::CallMemory memory(lent, part_bytes(saved_bytes) + bytes, "workspace", stream);
+    const ops::Workspace saved = take(memory, saved_bytes);
+    from.forward(p, args, saved, take(memory, bytes), stream);
   };
   rung.backward = [from](const Problem& p, const BackwardArgs& args, ops::Workspace lent, device::Stream stream) {
-    Parts parts(lent, bytes_of_both(from, p), stream);
+    ops::CallMemory memory(lent, bytes_of_both(from, p), "workspace", stream);
     const TensorSpec out = like(args.out), lse = like(args.lse);
-    const ops::Workspace out_memory = parts.take(out.bytes()), lse_memory = parts.take(lse.bytes()),
-                         saved = parts.take(from.saved_bytes(p)),
-                         rest = parts.take(std::max(from.workspace_bytes(p, Direction::forward),
-                                                    from.workspace_bytes(p, Direction::backward)));
+    const ops::Workspace out_memory = take(memory, out.bytes()), lse_memory = take(memory, lse.bytes()),
+                         saved = take(memory, from.saved_bytes(p)),
+                         rest = take(memory, std::max(from.workspace_bytes(p, Direction::forward),
+                                                      from.workspace_bytes(p, Direction::backward)));
     from.forward(p,
                  {args.q, args.k, args.v, TensorView(out_memory.data, out.dtype, out.shape),
                   TensorView(lse_memory.data, lse.dtype, lse.shape)},

@@ -26,8 +26,8 @@ struct AutogradRung : ops::RungInfo {
   std::function<std::size_t(const Problem&)> saved_bytes;
   // What lives during one pass only.
   std::function<std::size_t(const Problem&, Direction)> workspace_bytes;
-  // `saved` has saved_bytes, `workspace` workspace_bytes, both aligned for floats. forward writes `saved`, backward
-  // reads it. Otherwise as in Rung.
+  // `saved` has saved_bytes at a multiple of 16, Error(usage) if not; forward writes it, backward reads it.
+  // `workspace` has workspace_bytes; where it has less, memory is taken for the call. Otherwise as in Rung.
   std::function<void(const Problem&, const ForwardArgs&, ops::Workspace saved, ops::Workspace, device::Stream)> forward;
   std::function<void(const Problem&, const BackwardArgs&, ops::Workspace saved, ops::Workspace, device::Stream)>
       backward;
@@ -41,6 +41,9 @@ const AutogradRung& find_autograd_rung(std::string_view name);
 
 // A rung of the other ladder, or of somebody else: it keeps L alone, and is an autograd function as it is.
 AutogradRung as_autograd(const Rung& rung);
+
+// Error(usage) unless `saved` has `needed` bytes at a multiple of 16; `rung` begins the message.
+void require_saved(std::string_view rung, const ops::Workspace& saved, std::size_t needed);
 
 // The same as a rung of the other ladder, for laws and the dispatcher's callers: its backward pass runs the forward
 // pass first, in the workspace that it is lent.

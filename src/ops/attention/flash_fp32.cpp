@@ -74,6 +74,7 @@ void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace wor
 }  // namespace fp32
 
 std::size_t flash_fp32_workspace_bytes(const Problem& problem, Direction direction) {
+  fp32::demand_supported(problem, direction, "flash_fp32");  // positions are ints in what follows
   if (direction == Direction::backward) return fp32::backward_workspace_bytes(problem);
   return fp32::with_alignment(fp32::ForwardMemory(problem, fp32::shape_of(problem), nullptr).bytes);
 }

@@ -6,25 +6,21 @@ namespace syslab::attention::fp32 {
 template <>
 void launch_key_gradients<Half3>(int columns, const BackwardParams& params, std::int64_t blocks,
                                  device::Stream stream) {
-  const auto run = [&](auto kernel, int shared) {
-    launch(kernel, params, blocks, shared, stream, "flash_fp32 gradients of keys and values");
-  };
-  if (columns == 16) return run(key_gradient_kernel<Half3, 16>, BackwardTile<16>::kShared);
-  if (columns == 32) return run(key_gradient_kernel<Half3, 32>, BackwardTile<32>::kShared);
-  if (columns == 64) return run(key_gradient_kernel<Half3, 64>, BackwardTile<64>::kShared);
-  return run(key_gradient_kernel<Half3, 128>, BackwardTile<128>::kShared);
+  with_columns(columns, [&]<int kColumns>(std::integral_constant<int, kColumns>) {
+    static device::PreparedKernel kernel(key_gradient_kernel<Half3, kColumns>, BackwardTile<kColumns>::kShared,
+                                         "flash_fp32 gradients of keys and values");
+    kernel.launch(static_cast<unsigned>(blocks), kThreads, stream, params);
+  });
 }
 
 template <>
 void launch_query_gradients<Half3>(int columns, const BackwardParams& params, std::int64_t blocks,
                                    device::Stream stream) {
-  const auto run = [&](auto kernel, int shared) {
-    launch(kernel, params, blocks, shared, stream, "flash_fp32 gradient of queries");
-  };
-  if (columns == 16) return run(query_gradient_kernel<Half3, 16>, BackwardTile<16>::kShared);
-  if (columns == 32) return run(query_gradient_kernel<Half3, 32>, BackwardTile<32>::kShared);
-  if (columns == 64) return run(query_gradient_kernel<Half3, 64>, BackwardTile<64>::kShared);
-  return run(query_gradient_kernel<Half3, 128>, BackwardTile<128>::kShared);
+  with_columns(columns, [&]<int kColumns>(std::integral_constant<int, kColumns>) {
+    static device::PreparedKernel kernel(query_gradient_kernel<Half3, kColumns>, BackwardTile<kColumns>::kShared,
+                                         "flash_fp32 gradient of queries");
+    kernel.launch(static_cast<unsigned>(blocks), kThreads, stream, params);
+  });
 }
 
 }  // namespace syslab::attention::fp32

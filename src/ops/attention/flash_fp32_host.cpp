@@ -7,16 +7,15 @@
 #include <numbers>
 #include <vector>
 
+#include "core/integers.hpp"
 #include "ops/attention/flash_fp32.hpp"
 #include "ops/attention/flash_fp32_plan.hpp"
-#include "ops/attention/require_gpu.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::attention::fp32 {
 namespace {
 
 constexpr std::size_t kAlignment = 256;
-
-std::int64_t rounded_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 // Multiplications and additions of one block with one tile, over what one of the blocks that share the GPU does in a
 // microsecond.
@@ -36,8 +35,8 @@ Shape shape_of(const Problem& problem) {
   shape.seq_q = static_cast<int>(problem.seq_q);
   shape.seq_k = static_cast<int>(problem.seq_k);
   shape.head_dim = static_cast<int>(problem.head_dim);
-  shape.padded_q = static_cast<int>(rounded_up(problem.seq_q, kRowPadding));
-  shape.padded_k = static_cast<int>(rounded_up(problem.seq_k, kRowPadding));
+  shape.padded_q = static_cast<int>(round_up(problem.seq_q, kRowPadding));
+  shape.padded_k = static_cast<int>(round_up(problem.seq_k, kRowPadding));
   shape.causal = problem.mask != Mask::none;
   shape.offset = problem.mask == Mask::bottom_right ? shape.seq_k - shape.seq_q : 0;
   shape.signed_scale = problem.effective_scale();
@@ -69,7 +68,7 @@ Split cut_over_queries(const Problem& problem, int rows, int products) {
 
 void* Carver::take_bytes(std::int64_t bytes) {
   char* const at = base_ == nullptr ? nullptr : base_ + used_;
-  used_ += static_cast<std::size_t>(rounded_up(bytes, kAlignment));
+  used_ += static_cast<std::size_t>(round_up(bytes, kAlignment));
   return at;
 }
 
@@ -116,11 +115,15 @@ Scratch::Scratch(const ops::Workspace& lent, std::size_t bytes, device::Stream s
   }
 }
 
-void demand_supported(const Problem& problem, Direction direction, device::Stream stream, std::string_view name) {
+void demand_supported(const Problem& problem, Direction direction, std::string_view name) {
   if (const auto reason = flash_fp32_refusal(problem, direction)) {
     throw Error(ErrorKind::usage, fmt::format("{} {}", name, *reason));
   }
-  require_gpu(name, stream, 80);
+}
+
+void demand_supported(const Problem& problem, Direction direction, device::Stream stream, std::string_view name) {
+  demand_supported(problem, direction, name);
+  ops::require_gpu(name, stream);
 }
 
 }  // namespace syslab::attention::fp32

@@ -88,7 +88,9 @@ class Scratch {
 // A workspace of so many bytes has them from an aligned address on.
 std::size_t with_alignment(std::size_t bytes);
 
-// Error(usage) unless the problem is supported and the stream a GPU's, Error(device) unless that GPU is sm_80 or later.
+// Error(usage) unless the problem is supported, and, where one is given, the stream a GPU's; Error(device) unless that
+// GPU is sm_80 or later.
+void demand_supported(const Problem& problem, Direction direction, std::string_view name);
 void demand_supported(const Problem& problem, Direction direction, device::Stream stream, std::string_view name);
 
 std::size_t backward_workspace_bytes(const Problem& problem);

@@ -6,6 +6,7 @@
 #include "ops/attention/flash_fp32.hpp"
 #include "ops/attention/rungs.hpp"
 #include "ops/cuda_rung.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::attention {
 
@@ -27,7 +28,7 @@ Rung common(const char* name, const char* teaches) {
   rung.teaches = teaches;
   rung.dtypes = {DType::f32};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = flash_fp32_refusal;
   return rung;
 }

@@ -4,40 +4,19 @@
 
 #include <cmath>
 #include <limits>
-#include <memory>
 #include <numbers>
 
-#include "device/buffer.hpp"
 #include "device/launch.hpp"
 #include "ops/attention/flash_mma_kernels.hpp"
 #include "ops/attention/flash_mma_plan.hpp"
-#include "ops/attention/require_gpu.hpp"
+#include "ops/call_memory.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::attention {
 
 namespace {
 
-// Memory is planned without asking a GPU, which a parent process must not: for H100, H200 and what resembles them.
-constexpr int kTypicalMultiprocessors = 132;
-constexpr int kSm = 80;
-
-// Planning simulates the grid: worth keeping for the next call, which mostly has the same problem.
-const ForwardPlan& planned(const Problem& problem, int multiprocessors) {
-  struct Kept {
-    Problem problem;
-    int multiprocessors = 0;
-    ForwardPlan plan;
-  };
-  thread_local std::array<Kept, 8> kept;
-  thread_local std::size_t next = 0;
-  for (const Kept& one : kept) {
-    if (one.multiprocessors == multiprocessors && one.problem == problem) return one.plan;
-  }
-  Kept& one = kept[next];
-  next = (next + 1) % kept.size();
-  one = {problem, multiprocessors, plan_forward(problem, multiprocessors)};
-  return one.plan;
-}
+constexpr std::size_t kAlignment = 16;
 
 flash::RowStrides strides_of(const ConstTensorView& view) { return {view.stride(0), view.stride(1), view.stride(2)}; }
 
@@ -62,8 +41,8 @@ void require_aligned_rows(std::string_view operation, std::string_view name, con
 }
 
 std::size_t flash_mma_forward_workspace(const Problem& problem) {
-  const std::size_t bytes = partial_bytes(problem, planned(problem, kTypicalMultiprocessors));
-  return bytes == 0 ? 0 : bytes + 15;  // to align them
+  const std::size_t bytes = forward_bytes_to_lend(problem);
+  return bytes == 0 ? 0 : bytes + kAlignment - 1;  // to align them
 }
 
 void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
@@ -73,9 +52,10 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
   require_aligned_rows(kName, "k", args.k);
   require_aligned_rows(kName, "v", args.v);
   require_aligned_rows(kName, "out", args.out);
-  const Gpu gpu = require_gpu(kName, stream, kSm);
+  const ops::Gpu gpu = ops::require_gpu(kName, stream);
   const device::CurrentDevice current(gpu.place);
-  const ForwardPlan& plan = planned(problem, gpu.multiprocessors);
+  const ForwardPlan plan =
+      forward_plan_for_lent(problem, gpu.multiprocessors, ops::aligned_bytes(workspace, kAlignment));
   const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(plan.tile)];
 
   flash::ForwardParams params;
@@ -104,15 +84,9 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
   params.scale_log2 = problem.effective_scale() * std::numbers::log2e_v<float>;
   params.hidden_score = std::copysign(std::numeric_limits<float>::infinity(), -params.scale_log2);
 
-  device::Buffer own;
-  if (const std::size_t bytes = partial_bytes(problem, plan); bytes > 0) {
-    void* data = workspace.data;
-    std::size_t space = workspace.bytes;
-    if (data == nullptr || std::align(16, bytes, data, space) == nullptr) {
-      own = device::Buffer(bytes, "flash_mma workspace", stream, device::MemoryCategory::workspace);
-      data = own.data();
-    }
-    params.partial_out = static_cast<float*>(data);
+  const ops::CallMemory partial(workspace, partial_bytes(problem, plan), "flash_mma workspace", stream, kAlignment);
+  params.partial_out = static_cast<float*>(partial.data());
+  if (plan.splits > 1) {
     params.partial_lse = params.partial_out + plan.splits * params.heads * problem.seq_q * problem.head_dim;
   }
   const auto launch = shape.head_dim == 32    ? flash::launch_forward_32

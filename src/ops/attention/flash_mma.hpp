@@ -13,9 +13,13 @@ namespace syslab::attention {
 // Why flash_mma cannot take a problem: another dtype, a head_dim that is not a multiple of 8 from 16 to 256.
 std::optional<std::string> flash_mma_refusal(const Problem& problem);
 
-// Of the forward pass, planned for 132 multiprocessors. A GPU with another number may be given another plan; if that
-// needs more, the call takes its own memory.
+// Of the forward pass, planned for 132 multiprocessors. A GPU with another number has another plan, which it follows
+// where no more memory is needed for it.
 std::size_t flash_mma_forward_workspace(const Problem& problem);
+
+// Error(usage), which `operation` begins, for sequences of more than 2^29 − 1: positions and their multiples are ints
+// in the kernels. flash_mma_refusal() says the same.
+void require_lengths(std::string_view operation, const Problem& problem);
 
 // Queues the forward pass on `stream`. Preconditions: validate() passed, flash_mma_refusal() said nothing. Throws
 // Error(usage) naming tensor and stride if a row is not aligned to 16 bytes, and Error(device) if the stream's GPU is

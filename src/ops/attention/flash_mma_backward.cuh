@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "device/cuda.cuh"
+#include "device/prepared_kernel.cuh"
 #include "device/ptx.cuh"
 #include "ops/attention/flash_mma_backward_kernels.hpp"
 #include "ops/attention/flash_tile.cuh"
@@ -198,16 +198,12 @@ __device__ __forceinline__ void make_statistics(const BackwardParams& p, int b, 
 
 // --- launching -------------------------------------------------------------------------------------------------------
 
-inline void launch_backward_kernel(void (*kernel)(BackwardParams), int threads, int shared_bytes,
-                                   const BackwardParams& params, BackwardGrid grid, device::Stream stream) {
-  if (shared_bytes > 0) {
-    device::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes),
-                  "allow the backward pass of flash_mma its shared memory", "cudaFuncSetAttribute");
-  }
+using PreparedBackward = device::PreparedKernel<BackwardParams>;
+
+inline void launch_backward_kernel(PreparedBackward& kernel, int threads, const BackwardParams& params,
+                                   BackwardGrid grid, device::Stream stream) {
   const dim3 blocks(static_cast<unsigned>(grid.blocks), static_cast<unsigned>(grid.parts));
-  kernel<<<blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(shared_bytes),
-           device::cuda_stream(stream)>>>(params);
-  device::check_launch("flash_mma backward");
+  kernel.launch(blocks, threads, stream, params);
 }
 
 }  // namespace syslab::attention::flash

@@ -340,8 +340,9 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
 
 template <typename T, typename Tiles, bool kFused>
 void launch_keys(const BackwardParams& params, BackwardGrid grid, device::Stream stream) {
-  launch_backward_kernel(keys_kernel<T, Tiles, kFused>, kKeysTile<Tiles, kFused>.threads(),
-                         KeysShared<Tiles, kFused>::kBytes, params, grid, stream);
+  static PreparedBackward kernel(keys_kernel<T, Tiles, kFused>, KeysShared<Tiles, kFused>::kBytes,
+                                 "flash_mma backward, keys");
+  launch_backward_kernel(kernel, kKeysTile<Tiles, kFused>.threads(), params, grid, stream);
 }
 
 }  // namespace syslab::attention::flash

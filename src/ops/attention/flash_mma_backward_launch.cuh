@@ -28,16 +28,20 @@ void launch_backward(BackwardKernel kernel, const BackwardParams& params, Backwa
   static_assert(KeysShared<Tiles, false>::kBytes <= Tiles::kTiles.shared_bytes);
   static_assert(QueriesShared<Tiles>::kBytes <= Tiles::kTiles.shared_bytes);
   switch (kernel) {
-    case BackwardKernel::statistics:
-      return launch_backward_kernel(statistics_kernel<T, kD>, kStatisticsThreads, 0, params, grid, stream);
+    case BackwardKernel::statistics: {
+      static PreparedBackward statistics(statistics_kernel<T, kD>, 0, "flash_mma backward, statistics");
+      return launch_backward_kernel(statistics, kStatisticsThreads, params, grid, stream);
+    }
     case BackwardKernel::fused:
       return launch_keys<T, Tiles, true>(params, grid, stream);
     case BackwardKernel::queries:
       return launch_queries<T, Tiles>(params, grid, stream);
     case BackwardKernel::keys:
       return launch_keys<T, Tiles, false>(params, grid, stream);
-    case BackwardKernel::sum:
-      return launch_backward_kernel(sum_kernel<T, kD>, kSumThreads, 0, params, grid, stream);
+    case BackwardKernel::sum: {
+      static PreparedBackward sum(sum_kernel<T, kD>, 0, "flash_mma backward, sum");
+      return launch_backward_kernel(sum, kSumThreads, params, grid, stream);
+    }
   }
 }
 

@@ -2,8 +2,12 @@
 
 #include <limits>
 #include <numeric>
-#include <queue>
 #include <vector>
+
+#include "core/integers.hpp"
+#include "ops/attention/flash_mma.hpp"
+#include "ops/attention/makespan.hpp"
+#include "ops/attention/plan_for_lent.hpp"
 
 namespace syslab::attention {
 
@@ -16,33 +20,14 @@ constexpr double kSumUs = 2.0, kPartBytesPerUs = 2e6;
 // With more blocks than this many for each multiprocessor the work is even, and not looked at block by block.
 constexpr std::int64_t kSimulatedBlocks = 16;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 struct Cost {
-  double alone_us = 0, shared_us = 0;
-  int resident = 1;       // blocks on a multiprocessor
-  double part_bytes = 0;  // of one block
+  double alone_us = 0, shared_us = 0;  // of a unit
+  int resident = 1;                    // blocks on a multiprocessor
+  double part_bytes = 0;               // of one block
   int multiprocessors = 1;
-};
 
-// Time until all blocks are done. A multiprocessor works its blocks' units at `shared_us` each, but no block is faster
-// than `alone_us` a unit. The GPU deals out the first blocks in turn, as many as find room, whatever their length: two
-// long ones may well meet; a later one goes where there is least to do.
-double makespan(const std::vector<int>& units, const Cost& cost) {
-  std::vector<double> busy(static_cast<std::size_t>(cost.multiprocessors));
-  const std::size_t dealt = std::min(units.size(), busy.size() * static_cast<std::size_t>(cost.resident));
-  double longest = 0;
-  for (std::size_t i = 0; i < dealt; ++i) busy[i % busy.size()] += units[i] * cost.shared_us;
-  for (const int unit : units) longest = std::max(longest, unit * cost.alone_us);
-  std::priority_queue<double, std::vector<double>, std::greater<>> queue(busy.begin(), busy.end());
-  for (std::size_t i = dealt; i < units.size(); ++i) {
-    const double until = queue.top() + units[i] * cost.shared_us;
-    queue.pop();
-    queue.push(until);
-    longest = std::max(longest, until);
-  }
-  return std::max(longest, *std::max_element(busy.begin(), busy.end()));
-}
+  WorkCosts of_work() const { return {.block = 0, .shared = shared_us, .alone = alone_us, .resident = resident}; }
+};
 
 // Blocks of `steps` steps at most, or of all if that is 0; `of_tiles` are the steps of one head's tiles in launch
 // order.
@@ -51,7 +36,7 @@ Cut cut_with(const std::vector<int>& of_tiles, std::int64_t heads, int steps, co
   cut.tiles = static_cast<std::int64_t>(of_tiles.size()) * heads;
   cut.steps = steps;
   const int longest = *std::max_element(of_tiles.begin(), of_tiles.end());
-  if (steps != 0) cut.parts = static_cast<int>(ceil_div(longest, steps));
+  if (steps != 0) cut.parts = ceil_div(longest, steps);
 
   const bool simulate = cut.tiles <= kSimulatedBlocks * cost.multiprocessors;
   std::vector<int> units;  // in launch order: parts, within one the heads, within one the tiles
@@ -67,7 +52,7 @@ Cut cut_with(const std::vector<int>& of_tiles, std::int64_t heads, int steps, co
       }
     }
   }
-  cut.predicted_us = simulate ? makespan(units, cost)
+  cut.predicted_us = simulate ? makespan(units, cost.multiprocessors, cost.of_work())
                               : std::max(all * static_cast<double>(heads) / cost.multiprocessors * cost.shared_us,
                                          (longest + kStepsOfABlock) * cost.alone_us);
   if (steps != 0) cut.predicted_us += kSumUs + 2 * blocks * cost.part_bytes / kPartBytesPerUs;
@@ -100,10 +85,11 @@ Seen seen_by(const Problem& problem) {
 
 BackwardPlan plan_backward(const Problem& problem, bool deterministic, const BackwardTiles& tiles,
                            int multiprocessors) {
+  require_lengths("flash_mma backward", problem);
   const Seen seen = seen_by(problem);
   const std::int64_t heads_q = problem.batch * problem.heads_q, heads_kv = problem.batch * problem.heads_kv;
-  const std::int64_t rows_q = ceil_div(seen.seq_q, kBackwardRowPad) * kBackwardRowPad;
-  const std::int64_t rows_k = ceil_div(seen.seq_k, kBackwardRowPad) * kBackwardRowPad;
+  const std::int64_t rows_q = round_up<std::int64_t>(seen.seq_q, kBackwardRowPad);
+  const std::int64_t rows_k = round_up<std::int64_t>(seen.seq_k, kBackwardRowPad);
   const auto floats = [&](std::int64_t rows) {
     return static_cast<std::size_t>(rows) * static_cast<std::size_t>(tiles.head_dim) * sizeof(float);
   };
@@ -153,6 +139,30 @@ BackwardPlan plan_backward(const Problem& problem, bool deterministic, int multi
     if (plan.predicted_us < best.predicted_us) best = plan;
   }
   return best;
+}
+
+std::size_t backward_bytes_to_lend(const Problem& problem, bool deterministic) {
+  const auto typical = [&](int shared_limit) {
+    return backward_plan_for_lent(problem, deterministic, kTypicalMultiprocessors, shared_limit, 0).workspace_bytes();
+  };
+  return std::max(typical(kTypicalShared), typical(kPortableShared));
+}
+
+BackwardPlan backward_plan_for_lent(const Problem& problem, bool deterministic, int multiprocessors, int shared_limit,
+                                    std::size_t lent_bytes) {
+  struct Key {
+    Problem problem;
+    bool deterministic = false;
+    int multiprocessors = 0, shared_limit = 0;
+    bool operator==(const Key&) const = default;
+  };
+  thread_local KeptPlans<Key, BackwardPlan> kept;
+  const auto planned = [&](int of) {
+    return kept.get({problem, deterministic, of, shared_limit},
+                    [&] { return plan_backward(problem, deterministic, of, shared_limit); });
+  };
+  return plan_for_lent(planned(multiprocessors), planned(kTypicalMultiprocessors), lent_bytes,
+                       [](const BackwardPlan& plan) { return plan.workspace_bytes(); });
 }
 
 }  // namespace syslab::attention

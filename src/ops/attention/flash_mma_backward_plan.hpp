@@ -96,6 +96,7 @@ inline constexpr KeysTile kKeys256{.head_dim = 256,
 // For every padded head_dim a wide shape, first, and a narrow one, which has more blocks to give away. All but the wide
 // one of head_dim 128 fit 99 KB, which every GPU since sm_80 has.
 inline constexpr int kPortableShared = 99 * 1024;
+inline constexpr int kTypicalShared = 227 * 1024;  // of an H100 or H200
 inline constexpr std::array<BackwardTiles, 7> kBackwardTiles{{
     {32,
      kPortableShared,
@@ -184,9 +185,16 @@ struct BackwardPlan {
 };
 
 // The plan with the least predicted time for a GPU of so many multiprocessors that allows a block `shared_limit` bytes
-// (at least kPortableShared). Preconditions: supported head_dim (8·n, 16 … 256).
+// (at least kPortableShared). Preconditions: supported head_dim (8·n, 16 … 256). Error(usage) for sequences that the
+// kernels do not take.
 BackwardPlan plan_backward(const Problem& problem, bool deterministic, int multiprocessors, int shared_limit);
 // The best with these tiles; its `tiles` is 0.
 BackwardPlan plan_backward(const Problem& problem, bool deterministic, const BackwardTiles& tiles, int multiprocessors);
+
+// What a caller is to lend, without asking a GPU; and the plan of a call on a GPU of so many multiprocessors that was
+// lent so much: one that needs no more, if that was what the first says.
+std::size_t backward_bytes_to_lend(const Problem& problem, bool deterministic);
+BackwardPlan backward_plan_for_lent(const Problem& problem, bool deterministic, int multiprocessors, int shared_limit,
+                                    std::size_t lent_bytes);
 
 }  // namespace syslab::attention

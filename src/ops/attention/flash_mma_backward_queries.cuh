@@ -208,8 +208,8 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
 
 template <typename T, typename Tiles>
 void launch_queries(const BackwardParams& params, BackwardGrid grid, device::Stream stream) {
-  launch_backward_kernel(queries_kernel<T, Tiles>, Tiles::kQueries.threads(), QueriesShared<Tiles>::kBytes, params,
-                         grid, stream);
+  static PreparedBackward kernel(queries_kernel<T, Tiles>, QueriesShared<Tiles>::kBytes, "flash_mma backward, queries");
+  launch_backward_kernel(kernel, Tiles::kQueries.threads(), params, grid, stream);
 }
 
 }  // namespace syslab::attention::flash

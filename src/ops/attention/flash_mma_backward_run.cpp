@@ -2,6 +2,8 @@
 
 #include <numbers>
 
+#include "core/integers.hpp"
+
 namespace syslab::attention::flash {
 
 namespace {
@@ -12,8 +14,6 @@ Operand operand(const ConstTensorView& view) {
   result.batch = view.stride(0), result.head = view.stride(1), result.row = static_cast<int>(view.stride(2));
   return result;
 }
-
-int round_up(int rows) { return (rows + kBackwardRowPad - 1) / kBackwardRowPad * kBackwardRowPad; }
 
 BackwardParams params_of(const BackwardPlan& plan, const Problem& problem, const BackwardArgs& args, void* workspace) {
   BackwardParams p;
@@ -27,7 +27,7 @@ BackwardParams params_of(const BackwardPlan& plan, const Problem& problem, const
   p.heads_q = static_cast<int>(problem.heads_q), p.heads_kv = static_cast<int>(problem.heads_kv);
   p.scale = problem.effective_scale();
   p.scale_log2 = p.scale * std::numbers::log2e_v<float>;
-  p.rows_q = round_up(p.seen.seq_q), p.rows_k = round_up(p.seen.seq_k);
+  p.rows_q = round_up(p.seen.seq_q, kBackwardRowPad), p.rows_k = round_up(p.seen.seq_k, kBackwardRowPad);
   auto* bytes = static_cast<std::byte*>(workspace);
   p.statistics = reinterpret_cast<float*>(bytes);
   p.dq_parts = reinterpret_cast<float*>(bytes += plan.statistics_bytes);

@@ -50,9 +50,13 @@ __global__ void __launch_bounds__(kThreads)
                     : float4{0, 0, 0, 0};
     }
     float top = most;
+    bool saw = false;  // a key, whatever came of it: fmaxf passes over NaN
 #pragma unroll
-    for (int i = 0; i < kTogether; ++i) top = fmaxf(top, lse[i]);
-    if (top == -INFINITY) continue;  // none of these saw a key
+    for (int i = 0; i < kTogether; ++i) {
+      top = fmaxf(top, lse[i]);
+      saw |= lse[i] != -INFINITY;
+    }
+    if (!saw) continue;
     const float before = __expf(most - top);
     sum *= before;
     x *= before;

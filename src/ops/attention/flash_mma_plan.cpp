@@ -1,9 +1,13 @@
 #include "ops/attention/flash_mma_plan.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
 #include <vector>
+
+#include "core/integers.hpp"
+#include "ops/attention/flash_mma.hpp"
+#include "ops/attention/makespan.hpp"
+#include "ops/attention/plan_for_lent.hpp"
 
 namespace syslab::attention {
 
@@ -17,30 +21,9 @@ constexpr std::int64_t kMostSplits = 64;
 constexpr std::int64_t kBlocksEnough = 4;
 constexpr double kSimulatedBlocks = 8;
 
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
 std::int64_t keys_of_block(const Problem& problem, std::int64_t rows, std::int64_t block) {
   return problem.visible_keys(std::min((block + 1) * rows, problem.seq_q) - 1);
 }
-
-}  // namespace
-
-double makespan(std::span<const int> units, int multiprocessors, const WorkCosts& costs) {
-  std::vector<double> busy(static_cast<std::size_t>(multiprocessors), -costs.block);  // until when
-  const std::size_t dealt = busy.size() * static_cast<std::size_t>(costs.resident);
-  double longest = 0;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (i == dealt) std::make_heap(busy.begin(), busy.end(), std::greater<>());
-    if (i >= dealt) std::pop_heap(busy.begin(), busy.end(), std::greater<>());
-    double& until = i < dealt ? busy[i % busy.size()] : busy.back();
-    until += costs.block + units[i] * costs.shared;
-    longest = std::max({longest, until, units[i] * costs.alone});
-    if (i >= dealt) std::push_heap(busy.begin(), busy.end(), std::greater<>());
-  }
-  return longest;
-}
-
-namespace {
 
 // The grid of one choice, before any order is thought of.
 struct Grid {
@@ -118,6 +101,7 @@ ForwardPlan plan_with(const Problem& problem, int tile, std::int64_t keys_of_spl
 }
 
 ForwardPlan plan_forward(const Problem& problem, int multiprocessors) {
+  require_lengths("flash_mma forward", problem);
   int head_dim = 0;
   for (const ForwardTileShape& shape : kForwardTiles) {
     if (shape.head_dim >= problem.head_dim && (head_dim == 0 || shape.head_dim < head_dim)) head_dim = shape.head_dim;
@@ -151,6 +135,22 @@ std::size_t partial_bytes(const Problem& problem, const ForwardPlan& plan) {
   if (plan.splits <= 1) return 0;
   const std::int64_t rows = plan.splits * problem.batch * problem.heads_q * problem.seq_q;
   return static_cast<std::size_t>(rows * (problem.head_dim + 1)) * sizeof(float);
+}
+
+std::size_t forward_bytes_to_lend(const Problem& problem) {
+  return partial_bytes(problem, forward_plan_for_lent(problem, kTypicalMultiprocessors, 0));
+}
+
+ForwardPlan forward_plan_for_lent(const Problem& problem, int multiprocessors, std::size_t lent_bytes) {
+  struct Key {
+    Problem problem;
+    int multiprocessors = 0;
+    bool operator==(const Key&) const = default;
+  };
+  thread_local KeptPlans<Key, ForwardPlan> kept;
+  const auto planned = [&](int of) { return kept.get({problem, of}, [&] { return plan_forward(problem, of); }); };
+  return plan_for_lent(planned(multiprocessors), planned(kTypicalMultiprocessors), lent_bytes,
+                       [&](const ForwardPlan& plan) { return partial_bytes(problem, plan); });
 }
 
 }  // namespace syslab::attention

@@ -10,18 +10,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "ops/attention/attention.hpp"
+#include "ops/attention/makespan.hpp"
 
 namespace syslab::attention {
-
-// What work costs: of a block besides its units, of a unit where blocks share a multiprocessor, and of one at least.
-// `resident` blocks fit a multiprocessor at a time.
-struct WorkCosts {
-  double block = 0, shared = 1, alone = 1;
-  int resident = 1;
-};
 
 // A shape of the kernel (flash_mma_forward.cuh) and what it costs. Microseconds, H100; see docs/performance.md.
 struct ForwardTileShape {
@@ -71,15 +64,16 @@ struct ForwardPlan {
 };
 
 // The plan with the least predicted time. `multiprocessors` ≥ 1. Preconditions: supported head_dim (8·n, 16 … 256).
+// Error(usage) for sequences that the kernels do not take.
 ForwardPlan plan_forward(const Problem& problem, int multiprocessors);
 // That of one choice; `keys_of_split` ≥ seq_k does not split.
 ForwardPlan plan_with(const Problem& problem, int tile, std::int64_t keys_of_split, int multiprocessors);
 // Partial outputs and log-sum-exps, fp32: one of each for every split. 0 without splits.
 std::size_t partial_bytes(const Problem& problem, const ForwardPlan& plan);
 
-// Time until all is done when blocks with these many units of work come in order: as many as fit are dealt out to the
-// multiprocessors in turn, every further one goes where least is to do. Every multiprocessor's first block costs
-// nothing besides its units.
-double makespan(std::span<const int> units, int multiprocessors, const WorkCosts& costs);
+// What a caller is to lend, without asking a GPU; and the plan of a call on a GPU of so many multiprocessors that was
+// lent so much: one that needs no more, if that was what the first says.
+std::size_t forward_bytes_to_lend(const Problem& problem);
+ForwardPlan forward_plan_for_lent(const Problem& problem, int multiprocessors, std::size_t lent_bytes);
 
 }  // namespace syslab::attention

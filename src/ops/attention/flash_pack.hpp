@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/integers.hpp"
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
 #include "ops/attention/flash_kernels.hpp"
@@ -13,9 +14,6 @@
 #include "ops/rung.hpp"
 
 namespace syslab::attention {
-
-constexpr std::int64_t ceil_div(std::int64_t value, std::int64_t by) { return (value + by - 1) / by; }
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t to) { return ceil_div(value, to) * to; }
 
 // Rows [first, first + count) of one (batch, head).
 template <typename T>

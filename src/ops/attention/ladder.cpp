@@ -50,7 +50,7 @@ std::span<const Rung> ladder() {
                                 flash_tiled_rung(),
                                 reference_cuda_rung(),
                                 as_rung(naive_cuda_literal_rung()),
-                                as_rung(naive_cuda_rung()),
+                                naive_cuda_rung(),
                                 flash_tf32_rung(),
                                 flash_fp32_rung(),
                                 flash_mma_rung(),

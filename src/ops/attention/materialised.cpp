@@ -11,14 +11,15 @@
 #include "device/parallel.hpp"
 #include "ops/attention/heads.hpp"
 #include "ops/attention/rungs.hpp"
+#include "ops/call_memory.hpp"
 
 namespace syslab::attention {
 namespace {
 
-// Cuts a workspace into arrays of floats.
+// Cuts memory into arrays of floats.
 class Floats {
  public:
-  explicit Floats(ops::Workspace workspace) : next_(static_cast<float*>(workspace.data)) {}
+  explicit Floats(void* begin) : next_(static_cast<float*>(begin)) {}
   float* take(std::int64_t count) { return std::exchange(next_, next_ + count); }
 
  private:
@@ -35,6 +36,13 @@ std::int64_t head_floats(const Problem& p, Direction direction) {
   return (direction == Direction::forward ? 2 : 4) * (query_floats(p) + key_floats(p));
 }
 std::size_t bytes_of(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
+
+std::size_t literal_workspace(const Problem& p, Direction direction) {
+  return bytes_of((direction == Direction::forward ? 2 : 4) * matrix(p) + head_floats(p, direction));
+}
+std::size_t fused_workspace(const Problem& p, Direction direction) {
+  return bytes_of((direction == Direction::forward ? 0 : 1) * matrix(p) + head_floats(p, direction));
+}
 
 // body(row, visible) for every row of scores, on threads where there is enough to do.
 template <typename Body>
@@ -133,15 +141,19 @@ struct LiteralSaved {
   float *exp, *weights, *sum;
 };
 
+std::size_t literal_saved_bytes(const Problem& p) { return bytes_of(2 * matrix(p) + rows(p)); }
+
 LiteralSaved literal_saved(const Problem& p, ops::Workspace saved) {
-  Floats floats(saved);
+  require_saved("literal", saved, literal_saved_bytes(p));
+  Floats floats(saved.data);
   return {floats.take(matrix(p)), floats.take(matrix(p)), floats.take(rows(p))};
 }
 
 void literal_forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
                      device::Stream) {
   const LiteralSaved kept = literal_saved(p, saved);
-  Floats floats(workspace);
+  const ops::CallMemory memory(workspace, literal_workspace(p, Direction::forward), "attention scores");
+  Floats floats(memory.data());
   float *one = floats.take(matrix(p)), *other = floats.take(matrix(p));
   float *scores = one, *scaled = other, *shifted = one;  // scores are done with once they are scaled
   const std::int64_t n = p.seq_k;
@@ -176,7 +188,8 @@ void literal_forward(const Problem& p, const ForwardArgs& args, ops::Workspace s
 void literal_backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
                       device::Stream) {
   const LiteralSaved kept = literal_saved(p, saved);
-  Floats floats(workspace);
+  const ops::CallMemory memory(workspace, literal_workspace(p, Direction::backward), "attention scores");
+  Floats floats(memory.data());
   float *d_weights = floats.take(matrix(p)), *quotient = floats.take(matrix(p)), *product = floats.take(matrix(p)),
         *d_exp = floats.take(matrix(p));
   float *d_shifted = product, *d_scores = quotient;  // those are done with by then
@@ -210,8 +223,10 @@ void literal_backward(const Problem& p, const BackwardArgs& args, ops::Workspace
 
 void fused_forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
                    device::Stream) {
+  require_saved("fused_softmax", saved, bytes_of(matrix(p)));
+  const ops::CallMemory memory(workspace, fused_workspace(p, Direction::forward), "attention scores");
   float* weights = static_cast<float*>(saved.data);
-  products(p, args.q, args.k, p.effective_scale(), Floats(workspace), weights);
+  products(p, args.q, args.k, p.effective_scale(), Floats(memory.data()), weights);
   for_rows(p, [&](std::int64_t row, std::int64_t visible) {
     float* scores = weights + row * p.seq_k;
     std::fill(scores + visible, scores + p.seq_k, 0.0F);
@@ -224,13 +239,15 @@ void fused_forward(const Problem& p, const ForwardArgs& args, ops::Workspace sav
     for (std::int64_t j = 0; j < visible; ++j) scores[j] *= inverse;
     lse_at(p, args.lse, row) = largest + std::log(sum);
   });
-  times_keys(p, weights, args.v, 1.0F, Floats(workspace), args.out);
+  times_keys(p, weights, args.v, 1.0F, Floats(memory.data()), args.out);
 }
 
 void fused_backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
                     device::Stream) {
+  require_saved("fused_softmax", saved, bytes_of(matrix(p)));
+  const ops::CallMemory memory(workspace, fused_workspace(p, Direction::backward), "attention scores");
   const float* weights = static_cast<const float*>(saved.data);
-  Floats floats(workspace);
+  Floats floats(memory.data());
   float* ds = floats.take(matrix(p));  // dP until the softmax is turned round in place
   products(p, args.dout, args.v, 1.0F, floats, ds);
   turned_times_queries(p, weights, args.dout, 1.0F, floats, args.dv);
@@ -245,31 +262,30 @@ void fused_backward(const Problem& p, const BackwardArgs& args, ops::Workspace s
   turned_times_queries(p, ds, args.q, p.effective_scale(), floats, args.dk);
 }
 
-AutogradRung keeping_matrices(const char* name, const char* teaches, std::int64_t forward, std::int64_t backward) {
+AutogradRung keeping_matrices(const char* name, const char* teaches) {
   AutogradRung rung;
   rung.name = name;
   rung.teaches = teaches;
   rung.dtypes = {DType::f32, DType::bf16, DType::f16};
   rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
-  rung.workspace_bytes = [forward, backward](const Problem& p, Direction direction) {
-    return bytes_of((direction == Direction::forward ? forward : backward) * matrix(p) + head_floats(p, direction));
-  };
   return rung;
 }
 
 }  // namespace
 
 AutogradRung literal_rung() {
-  AutogradRung rung = keeping_matrices("literal", "the formula an operation at a time; keeps exp and weights", 2, 4);
-  rung.saved_bytes = [](const Problem& p) { return bytes_of(2 * matrix(p) + rows(p)); };
+  AutogradRung rung = keeping_matrices("literal", "the formula an operation at a time; keeps exp and weights");
+  rung.saved_bytes = literal_saved_bytes;
+  rung.workspace_bytes = literal_workspace;
   rung.forward = literal_forward;
   rung.backward = literal_backward;
   return rung;
 }
 
 AutogradRung fused_softmax_rung() {
-  AutogradRung rung = keeping_matrices("fused_softmax", "softmax in place, forward and back; keeps the weights", 0, 1);
+  AutogradRung rung = keeping_matrices("fused_softmax", "softmax in place, forward and back; keeps the weights");
   rung.saved_bytes = [](const Problem& p) { return bytes_of(matrix(p)); };
+  rung.workspace_bytes = fused_workspace;
   rung.forward = fused_forward;
   rung.backward = fused_backward;
   return rung;

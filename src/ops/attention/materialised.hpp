@@ -8,6 +8,6 @@ namespace syslab::attention {
 AutogradRung literal_rung();
 AutogradRung fused_softmax_rung();
 AutogradRung naive_cuda_literal_rung();
-AutogradRung naive_cuda_rung();
+AutogradRung naive_cuda_autograd_rung();
 
 }  // namespace syslab::attention

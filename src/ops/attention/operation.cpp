@@ -182,13 +182,11 @@ std::optional<std::string> first_refusal(const AnyRung& rung, const Problem& pro
   return std::nullopt;
 }
 
-// The naive rung of that device; null where there is none.
-const AutogradRung* naive_on(device::Kind kind) {
-  const std::string_view name = kind == device::Kind::cpu ? "naive" : "naive_cuda";
-  for (const AutogradRung& rung : autograd_ladder()) {
-    if (rung.name == name && rung.unavailable.empty()) return &rung;
-  }
-  return nullptr;
+// The naive rung of that device, whose backward pass reads the O and the L that it is given, as those do that are held
+// against it; null where there is none.
+const Rung* naive_on(device::Kind kind) {
+  const Rung& rung = find_rung(kind == device::Kind::cpu ? "naive" : "naive_cuda");
+  return rung.unavailable.empty() ? &rung : nullptr;
 }
 
 // What a call takes beside its tensors.
@@ -225,12 +223,13 @@ ops::Operation operation(const Problem& asked, Phase phase, const AutogradRung& 
   made.flops = flops(problem, phase);
   made.bytes = bytes(problem, phase);
   made.device = rung.device;
-  const AutogradRung* naive = naive_on(rung.device);
+  const Rung* naive = naive_on(rung.device);
   if (naive != nullptr && size_of(problem.dtype) == 2 && rung.name != naive->name &&
-      room_of(*naive, problem, phase) <= kMostNaiveBytes && !first_refusal(*naive, problem, phase)) {
-    // One that keeps more than L makes it again for its backward pass: here nobody has kept it for it.
-    const AutogradRung alone = naive->saved_bytes(problem) > 0 ? as_autograd(as_rung(*naive)) : *naive;
-    made.naive = passes(problem, phase, alone, part).call;
+      !first_refusal(*naive, problem, phase)) {
+    const AutogradRung yardstick = as_autograd(*naive);
+    if (room_of(yardstick, problem, phase) <= kMostNaiveBytes) {
+      made.naive = passes(problem, phase, yardstick, part).call;
+    }
   }
   return made;
 }

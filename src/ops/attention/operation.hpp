@@ -17,7 +17,8 @@ std::string_view to_string(Phase phase);
 // Inputs q, k, v; of backward also out, lse (made by our own forward pass, so that every implementation is given the
 // same ones) and dout; of both, dout. Outputs out, lse; of backward dq, dk, dv; of both, all five. `seed` chooses the
 // part that the oracle computes of large problems. The rung's workspace is lent and kept. In half precision `naive` is
-// set unless the rung is the naive one, or its scores would take more than a gigabyte.
+// set unless the rung is the naive one, or its scores would take more than a gigabyte; it reads the same inputs, of
+// backward the same out and lse.
 //
 // Of a rung that keeps more than L, backward has another input, `saved`, which its own forward pass makes together with
 // out and lse; forward and both take that memory with the workspace.

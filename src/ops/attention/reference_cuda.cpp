@@ -8,13 +8,14 @@
 #include <algorithm>
 #include <vector>
 
-#include "device/buffer.hpp"
 #include "device/launch.hpp"
 #include "ops/attention/group_products.hpp"
 #include "ops/attention/packed.hpp"
 #include "ops/attention/rungs.hpp"
 #include "ops/attention/scores_cuda.hpp"
+#include "ops/call_memory.hpp"
 #include "ops/cuda_rung.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -56,14 +57,12 @@ void for_blocks(const Problem& p, const Extent& extent, const Body& body) {
 
 class Scores {
  public:
-  Scores(ops::Workspace lent, const Problem& p, Direction direction, device::Stream stream) : p_(p) {
-    const std::size_t bytes = workspace_bytes(p, direction);
-    if (lent.bytes < bytes) own_ = device::Buffer(bytes, "attention scores", stream);
-    first_ = static_cast<double*>(lent.bytes < bytes ? own_.data() : lent.data);
+  Scores(const ops::Workspace& lent, const Problem& p, Direction direction, device::Stream stream)
+      : p_(p), memory_(lent, workspace_bytes(p, direction), "attention scores", stream, 4 * sizeof(double)) {
     elements_ = Extent::of(p, direction).scores(p);
   }
-  double* first() const { return first_; }
-  double* second() const { return first_ + elements_; }
+  double* first() const { return static_cast<double*>(memory_.data()); }
+  double* second() const { return first() + elements_; }
   scores::Rows rows(const GroupBlock& block, std::int64_t group, std::int64_t row) const {
     scores::Rows rows = scores::Rows::all(p_);
     rows.first = group * GroupBlock::rows_of(p_) + row;
@@ -73,8 +72,7 @@ class Scores {
 
  private:
   const Problem& p_;
-  device::Buffer own_;
-  double* first_ = nullptr;
+  ops::CallMemory memory_;  // read four at a time
   std::int64_t elements_ = 0;
 };
 
@@ -84,7 +82,7 @@ const double* doubles(const PackedInput& input, std::int64_t at) {
 double* doubles(const PackedOutput& output, std::int64_t at) { return static_cast<double*>(output.data()) + at; }
 
 void forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream stream) {
-  const device::CurrentDevice current(stream);
+  const device::CurrentDevice current(ops::require_gpu("reference_cuda", stream).place);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream);
   const PackedOutput out(args.out, stream);
   const Scores memory(workspace, p, Direction::forward, stream);
@@ -102,7 +100,7 @@ void forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace
 }
 
 void backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
-  const device::CurrentDevice current(stream);
+  const device::CurrentDevice current(ops::require_gpu("reference_cuda", stream).place);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream), out(args.out, stream),
       dout(args.dout, stream);
   const PackedOutput dq(args.dq, stream), dk(args.dk, stream), dv(args.dv, stream);
@@ -116,9 +114,15 @@ void backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspa
         of_v(doubles(v, keys), DType::f64), of_dout(doubles(dout, queries), DType::f64);
     queries_times_keys(block, scale, of_q, of_k, weights, stream);
     queries_times_keys(block, 1, of_dout, of_v, ds, stream);
-    scores::softmax_gradient_from_lse(memory.rows(block, group, row), memory.first(), memory.second(),
-                                      scores::Lse(args.lse), doubles(out, queries), doubles(dout, queries), p.head_dim,
-                                      stream);
+    scores::softmax_gradient_from_lse(memory.rows(block, group, row), DType::f64,
+                                      {.scores = weights.data,
+                                       .dp = ds.data,
+                                       .weights = weights.data,
+                                       .ds = ds.data,
+                                       .out = doubles(out, queries),
+                                       .dout = doubles(dout, queries),
+                                       .head_dim = p.head_dim},
+                                      scores::Lse(args.lse), stream);
     weights_times_keys(block, scale, ds, of_k, {doubles(dq, queries), DType::f64}, stream);
     const double keep = row == 0 ? 0 : 1;
     turned_times_queries(block, 1, weights, of_dout, keep, {doubles(dv, keys), DType::f64}, stream);
@@ -135,7 +139,7 @@ Rung reference_cuda_rung() {
   rung.teaches = "the formulas in double precision on a GPU: DGEMM over blocks of rows";
   rung.dtypes = {DType::f64};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
   rung.workspace_bytes = workspace_bytes;
   if constexpr (ops::kBuiltWithCuda) {

@@ -9,6 +9,7 @@ Rung reference_rung();
 Rung naive_rung();
 Rung flash_tiled_rung();
 Rung reference_cuda_rung();
+Rung naive_cuda_rung();
 Rung flash_tf32_rung();
 Rung flash_fp32_rung();
 Rung flash_mma_rung();

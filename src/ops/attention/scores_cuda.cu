@@ -34,6 +34,7 @@ __device__ T from_real(double value) {
 __device__ float to_real(__half value) { return __half2float(value); }
 __device__ float to_real(__nv_bfloat16 value) { return __bfloat162float(value); }
 __device__ float to_real(float value) { return value; }
+__device__ double to_real(double value) { return value; }
 
 // Calls function(T{}) with the type in which a matrix of weights is kept.
 template <typename Function>
@@ -184,22 +185,31 @@ __global__ void __launch_bounds__(kThreads)
   });
 }
 
-__global__ void __launch_bounds__(kThreads)
-    from_lse_kernel(Rows rows, double* scores, double* dp, Lse lse, const double* out, const double* dout,
-                    std::int64_t head_dim) {
-  const std::int64_t row = blockIdx.x, length = rows.seq_k, visible = visible_keys(rows, row);
-  double dot = 0;
-  for (std::int64_t d = threadIdx.x; d < head_dim; d += kThreads) {
-    dot += out[row * head_dim + d] * dout[row * head_dim + d];
-  }
+template <typename Real, typename T>
+__global__ void __launch_bounds__(kThreads) from_lse_kernel(Rows rows, GradientFromLse of, Lse lse) {
+  const std::int64_t row = blockIdx.x, length = rows.seq_k, visible = visible_keys(rows, row), begin = row * length;
+  const T *out = static_cast<const T*>(of.out) + row * of.head_dim,
+          *dout = static_cast<const T*>(of.dout) + row * of.head_dim;
+  Real dot = 0;
+  for (std::int64_t d = threadIdx.x; d < of.head_dim; d += kThreads) dot += to_real(out[d]) * to_real(dout[d]);
   dot = sum_over_block(dot);
-  const double of_row = lse_at<double>(lse, rows, row);
-  for (std::int64_t j = threadIdx.x; j < length; j += kThreads) {
-    const std::int64_t at = row * length + j;
-    const double probability = j < visible ? exp(scores[at] - of_row) : 0.0;
-    scores[at] = probability;
-    dp[at] = j < visible ? probability * (dp[at] - dot) : 0.0;
-  }
+  const Real of_row = lse_at<Real>(lse, rows, row);
+  const Real *scores = static_cast<const Real*>(of.scores) + begin, *dp = static_cast<const Real*>(of.dp) + begin;
+  T *weights = static_cast<T*>(of.weights) + begin, *ds = static_cast<T*>(of.ds) + begin;
+  over_row(length, length % 4 == 0, [&]<int Count>(std::int64_t j, std::integral_constant<int, Count>) {
+    Real score[Count], gradient[Count];
+    T weight[Count], result[Count];
+    read(scores + j, score);
+    read(dp + j, gradient);
+    for (int n = 0; n < Count; ++n) {
+      const bool seen = j + n < visible;
+      const Real probability = seen ? exp(score[n] - of_row) : Real{0};
+      weight[n] = from_real<T>(probability);
+      result[n] = from_real<T>(seen ? probability * (gradient[n] - dot) : Real{0});
+    }
+    write(weight, weights + j);
+    write(result, ds + j);
+  });
 }
 
 // --- an operation a kernel ------------------------------------------------------------------------------------------
@@ -344,10 +354,16 @@ void softmax_gradient(const Rows& rows, DType weights_dtype, const void* weights
   device::check_launch("gradient of softmax");
 }
 
-void softmax_gradient_from_lse(const Rows& rows, double* scores, double* dp, const Lse& lse, const double* out,
-                               const double* dout, std::int64_t head_dim, device::Stream stream) {
-  from_lse_kernel<<<blocks_of(rows), kThreads, 0, device::cuda_stream(stream)>>>(rows, scores, dp, lse, out, dout,
-                                                                                 head_dim);
+void softmax_gradient_from_lse(const Rows& rows, DType dtype, const GradientFromLse& of, const Lse& lse,
+                               device::Stream stream) {
+  const auto launch = [&]<typename Real, typename T>(Real, T) {
+    from_lse_kernel<Real, T><<<blocks_of(rows), kThreads, 0, device::cuda_stream(stream)>>>(rows, of, lse);
+  };
+  if (dtype == DType::f64) {
+    launch(double{}, double{});
+  } else {
+    with_weights(dtype, [&]<typename T>(T) { launch(float{}, T{}); });
+  }
   device::check_launch("gradient of softmax from L");
 }
 

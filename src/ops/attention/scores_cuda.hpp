@@ -42,9 +42,17 @@ void softmax(const Rows& rows, DType scores_dtype, const void* scores, DType wei
 // ds = P ∘ (dP − Σ P·dP). `ds` may be `dp` where the types are the same.
 void softmax_gradient(const Rows& rows, DType weights_dtype, const void* weights, const float* dp, void* ds,
                       device::Stream stream);
-// From L and Σ O·dO instead of a forward pass's weights: scores become P, dp becomes dS. `out` and `dout` contiguous.
-void softmax_gradient_from_lse(const Rows& rows, double* scores, double* dp, const Lse& lse, const double* out,
-                               const double* dout, std::int64_t head_dim, device::Stream stream);
+// From L and Σ O·dO instead of a forward pass's weights: P = exp(S − L) and dS = P ∘ (dP − Σ O·dO), dS of the P that is
+// not rounded yet. S and dP are float, or double with the rest double; P and dS are of the dtype of O and dO, which are
+// contiguous, and may stand where S and dP did if the types are the same.
+struct GradientFromLse {
+  const void *scores = nullptr, *dp = nullptr;
+  void *weights = nullptr, *ds = nullptr;
+  const void *out = nullptr, *dout = nullptr;
+  std::int64_t head_dim = 1;
+};
+void softmax_gradient_from_lse(const Rows& rows, DType dtype, const GradientFromLse& of, const Lse& lse,
+                               device::Stream stream);
 
 // --- an operation a kernel ------------------------------------------------------------------------------------------
 

@@ -6,17 +6,18 @@
 #include "ops/copy/cuda_kernels.hpp"
 #include "ops/copy/rungs.hpp"
 #include "ops/cuda_rung.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::copy {
 namespace {
 
 void by_the_runtime(const Problem& problem, const Args& args, device::Stream stream) {
-  const device::CurrentDevice current(stream);
+  const device::CurrentDevice current(ops::require_gpu("cuda_memcpy", stream).place);
   device::copy(args.to.data, args.from.data, static_cast<std::size_t>(problem.bytes()), stream);
 }
 
 void by_vectors(const Problem& problem, const Args& args, device::Stream stream) {
-  const device::CurrentDevice current(stream);
+  const device::CurrentDevice current(ops::require_gpu("cuda_vectors", stream).place);
   copy_vectors(args.from.data, args.to.data, static_cast<std::size_t>(problem.bytes()), size_of(problem.dtype), stream);
 }
 
@@ -26,7 +27,7 @@ Rung on_cuda(const char* name, const char* teaches) {
   rung.teaches = teaches;
   rung.dtypes = {DType::f64, DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = [](const Problem&) -> std::optional<std::string> { return std::nullopt; };
   return rung;
 }

@@ -5,6 +5,7 @@
 #include "device/cublas.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/gemm/rungs.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::gemm {
 namespace {
@@ -27,7 +28,7 @@ Rung library_rung(const char* name, const char* teaches, std::vector<DType> dtyp
   rung.dtypes = std::move(dtypes);
   rung.is_peer = true;
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&) -> std::size_t { return 0; };
   if constexpr (ops::kBuiltWithCuda) {
@@ -38,7 +39,8 @@ Rung library_rung(const char* name, const char* teaches, std::vector<DType> dtyp
       }
       return refused;
     };
-    rung.run = [math](const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
+    rung.run = [math, name](const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
+      ops::require_gpu(name, stream);  // device::gemm() would take the host's library
       multiply(problem, args, math, stream);
     };
     return rung;

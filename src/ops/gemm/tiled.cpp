@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/integers.hpp"
 #include "device/buffer.hpp"
 #include "device/parallel.hpp"
 #include "ops/gemm/rungs.hpp"
@@ -23,8 +24,6 @@ namespace syslab::gemm {
 namespace {
 
 constexpr std::int64_t kStrip = 8, kPanel = 4, kTaskRows = 32;
-
-constexpr std::int64_t round_up(std::int64_t value, std::int64_t to) { return (value + to - 1) / to * to; }
 
 template <typename T>
 void pack_strip(const Problem& p, const ConstTensorView& b, std::int64_t strip, float* to) {

@@ -1,11 +1,11 @@
-// The GPU of a stream, for entry points that plan for it and refuse what they cannot run on.
+// The GPU of a stream, for entry points that run on no other device.
 #pragma once
 
 #include <string_view>
 
 #include "device/device.hpp"
 
-namespace syslab::attention {
+namespace syslab::ops {
 
 struct Gpu {
   device::Place place;
@@ -14,8 +14,11 @@ struct Gpu {
   int shared_bytes_per_block = 0;  // at most, when a kernel opts in
 };
 
-// Asked of CUDA once a thread and GPU. Error(usage) for the CPU's stream, Error(device) for a GPU older than
-// `minimum_sm`; `operation` begins the message.
-Gpu require_gpu(std::string_view operation, device::Stream stream, int minimum_sm);
+// What the machine code of this project is made for, at least.
+inline constexpr int kMinimumSm = 80;
 
-}  // namespace syslab::attention
+// Asked of CUDA once a thread and GPU. Error(usage) for the CPU's stream, Error(device) for a GPU older than
+// kMinimumSm; `operation` begins the message.
+Gpu require_gpu(std::string_view operation, device::Stream stream);
+
+}  // namespace syslab::ops

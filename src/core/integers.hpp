@@ -1,0 +1,21 @@
+// Whole numbers, none of them negative: how often one goes into another.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+namespace syslab {
+
+// How many of `size` cover `length`.
+template <std::integral T>
+constexpr T ceil_div(T length, std::type_identity_t<T> size) {
+  return (length + size - 1) / size;
+}
+
+// The smallest multiple of `unit` that is no smaller than `value`.
+template <std::integral T>
+constexpr T round_up(T value, std::type_identity_t<T> unit) {
+  return ceil_div(value, unit) * unit;
+}
+
+}  // namespace syslab

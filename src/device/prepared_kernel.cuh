@@ -1,0 +1,69 @@
+// A kernel whose blocks want more shared memory than CUDA gives unasked: it is asked for once on each GPU, not at every
+// launch, which would cost a microsecond.
+//
+//   static PreparedKernel kernel(my_kernel, shared_bytes, "my_kernel");
+//   kernel.launch(blocks, threads, stream, params);
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <string>
+#include <string_view>
+
+#include "device/cuda.cuh"
+
+namespace syslab::device {
+
+// A value of each GPU, made at its first use there. Value{} says that it was not made yet.
+template <typename Value>
+class PerGpu {
+ public:
+  // Of the current GPU. Threads that come at the same time may all make it.
+  template <typename Make>
+  Value of_current(const Make& make) {
+    int gpu = 0;
+    check(cudaGetDevice(&gpu), "ask which GPU is current", "cudaGetDevice");
+    if (gpu >= static_cast<int>(values_.size())) return make();
+    std::atomic<Value>& kept = values_[static_cast<std::size_t>(gpu)];
+    Value value = kept.load();
+    if (value == Value{}) kept.store(value = make());
+    return value;
+  }
+
+ private:
+  std::array<std::atomic<Value>, 32> values_{};
+};
+
+// On the current GPU. Error(device) naming the kernel where it has not so much.
+template <typename... Parameters>
+void allow_shared_memory(void (*kernel)(Parameters...), int bytes, std::string_view name) {
+  if (bytes == 0) return;
+  check(cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "allow " + std::string(name) + " its shared memory", "cudaFuncSetAttribute");
+}
+
+template <typename... Parameters>
+class PreparedKernel {
+ public:
+  PreparedKernel(void (*kernel)(Parameters...), int shared_bytes, std::string_view name)
+      : kernel_(kernel), shared_bytes_(shared_bytes), name_(name) {}
+
+  // On the current GPU, which is that of the stream. Throws as check_launch() does.
+  void launch(dim3 blocks, int threads, Stream stream, const Parameters&... parameters) {
+    prepared_.of_current([this] {
+      allow_shared_memory(kernel_, shared_bytes_, name_);
+      return true;
+    });
+    kernel_<<<blocks, static_cast<unsigned>(threads), static_cast<std::size_t>(shared_bytes_), cuda_stream(stream)>>>(
+        parameters...);
+    check_launch(name_);
+  }
+
+ private:
+  void (*kernel_)(Parameters...);
+  int shared_bytes_;
+  std::string name_;
+  PerGpu<bool> prepared_;
+};
+
+}  // namespace syslab::device

@@ -1,0 +1,79 @@
+// The model on a GPU: every precision and variant against fp64 on the CPU.
+#include "device/memory_log.hpp"
+#include "model/against_reference.hpp"
+#include "tests/device/gpu_fixture.hpp"
+#include "tests/model/model_fixture.hpp"
+#include "tests/model/refusal.hpp"
+
+namespace syslab::model {
+namespace {
+
+class GpuTransformer : public device::GpuTest {
+ protected:
+  Transformer model_in(Precision precision, Variant variant = Variant::fused) const {
+    Transformer model(tiny_config(), {.precision = precision, .variant = variant}, stream);
+    set_weights(model);
+    return model;
+  }
+};
+
+constexpr Precision kPrecisions[] = {Precision::fp32, Precision::tf32, Precision::bf16_amp, Precision::fp16_amp,
+                                     Precision::bf16_fused};
+
+TEST_F(GpuTransformer, EveryPrecisionAndVariantStaysWithTheReference) {
+  for (const char* name : {"small", "xl26", "10B"}) {  // heads of 64, 80 and 128
+    for (const Precision precision : kPrecisions) {
+      for (const Variant variant : {Variant::eager, Variant::fused}) {
+        const TransformerOptions options{.precision = precision, .variant = variant};
+        for (const Distance& one : against_reference(find_model(name), options, stream, 5)) {
+          EXPECT_LE(one.error, one.tolerance) << one.name << ": " << one.message;
+          RecordProperty(std::string(name) + "." + std::string(to_string(precision)) + "." +
+                             std::string(to_string(variant)) + "." + one.name,
+                         std::to_string(one.error));
+        }
+      }
+    }
+  }
+}
+
+TEST_F(GpuTransformer, EqualInputsGiveEqualBits) {
+  const Sequences sequences = random_sequences(tiny_config(), 2, 32);
+  for (const Precision precision : kPrecisions) {
+    Transformer model = model_in(precision);
+    const Outcome once = outcome_of(model, sequences), again = outcome_of(model, sequences);
+    EXPECT_EQ(once.logits, again.logits) << to_string(precision);
+    EXPECT_EQ(once.gradients, again.gradients) << to_string(precision);
+  }
+}
+
+TEST_F(GpuTransformer, TensorsHaveTheDtypesOfAutocast) {
+  Transformer model = model_in(Precision::bf16_amp, Variant::eager);
+  std::map<std::string, DType> dtypes;
+  model.observe([&](const std::string& name, const ConstTensorView& tensor) { dtypes[name] = tensor.dtype; });
+  outcome_of(model, random_sequences(tiny_config(), 2, 32));
+  EXPECT_EQ(dtypes.at("embedding"), DType::f32);
+  EXPECT_EQ(dtypes.at("layers.0.ln1.normalized"), DType::f32);
+  EXPECT_EQ(dtypes.at("layers.0.attn.qkv"), DType::bf16);
+  EXPECT_EQ(dtypes.at("layers.0.attn.out"), DType::bf16);
+  EXPECT_EQ(dtypes.at("layers.0.ln2.residual"), DType::f32);
+  EXPECT_EQ(dtypes.at("layers.0.ffn.gated"), DType::bf16);
+  EXPECT_EQ(dtypes.at("logits"), DType::bf16);
+  EXPECT_EQ(dtypes.at("loss"), DType::f32);
+  EXPECT_EQ(model.parameters().dtype(Plane::gradient), DType::f32);
+}
+
+TEST_F(GpuTransformer, GivesAllMemoryBackAfterAStep) {
+  Transformer model = model_in(Precision::bf16_fused);
+  const Sequences sequences = random_sequences(tiny_config(), 2, 32);
+  outcome_of(model, sequences);
+  const std::int64_t before = device::MemoryLog::of(kGpu).live_bytes();
+  outcome_of(model, sequences);
+  EXPECT_EQ(device::MemoryLog::of(kGpu).live_bytes(), before);
+}
+
+TEST_F(GpuTransformer, RefusesTheReferencesPrecision) {
+  EXPECT_TRUE(test::refuses([&] { model_in(Precision::fp64); }, "fp64", "CPU"));
+}
+
+}  // namespace
+}  // namespace syslab::model

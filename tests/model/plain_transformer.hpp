@@ -49,6 +49,8 @@ inline void rotate(std::vector<double>& row, std::size_t head, std::size_t dim, 
 // One sequence's attention: rows of q, k, v hold heads side by side.
 inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v, std::size_t heads) {
   const std::size_t width = q.front().size(), dim = width / heads;
+  // Attention's problem holds its scale as a float: part of what is computed, in fp64 too.
+  const double scale = static_cast<float>(1 / std::sqrt(static_cast<double>(dim)));
   Matrix out(q.size(), std::vector<double>(width));
   for (std::size_t h = 0; h < heads; ++h) {
     for (std::size_t i = 0; i < q.size(); ++i) {
@@ -57,7 +59,7 @@ inline Matrix attention(const Matrix& q, const Matrix& k, const Matrix& v, std::
       for (std::size_t j = 0; j <= i; ++j) {
         double score = 0;
         for (std::size_t c = 0; c < dim; ++c) score += q[i][h * dim + c] * k[j][h * dim + c];
-        sum += weight[j] = std::exp(score / std::sqrt(static_cast<double>(dim)));
+        sum += weight[j] = std::exp(score * scale);
       }
       for (std::size_t j = 0; j <= i; ++j) {
         for (std::size_t c = 0; c < dim; ++c) out[i][h * dim + c] += weight[j] / sum * v[j][h * dim + c];

@@ -34,6 +34,8 @@ ALLOWED = {
     "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report"},
     # laws are written against operators and handed to the lab through check
     "property_tests": GROUND | {"ops", "model", "train", "capi", "check"},
+    # laws of whole models, on the fixture of their tests; no part of the program
+    "property_tests/model": GROUND | {"ops", "model", "check", "property_tests", "tests"},
     # laws of the lab itself, on the stores that its tests make; no part of the program
     "property_tests/store": {"core", "check", "worker", "store", "property_tests", "tests"},
 }

@@ -71,8 +71,14 @@ void Rig::warm_up() {
 }
 
 // Ends once there were enough calls, enough time in them and, if asked, no trend any more; at the latest when
-// warmup_limit has passed on the clock, though never before the first call.
+// warmup_limit has passed on the clock, though never before the first call. That is left out only for a protocol that
+// asks for no warm-up at all and groups no calls, so that nothing wants their length: its first sample is the first
+// call.
 void Rig::warm_up_for_a_time() {
+  if (protocol_.warmup_calls == 0 && protocol_.warmup_time == Nanoseconds{} && !protocol_.warmup_until_steady &&
+      protocol_.sample_floor == Nanoseconds{}) {
+    return;
+  }
   std::vector<double> calls;
   Nanoseconds in_calls{};
   const Nanoseconds began = clock_.now();

@@ -30,12 +30,25 @@ std::vector<ops::ParamInfo> param_list() {
       {"batch", {number(4)}, "sequences of a step", false, {}},
       {"context", {number(128), number(256), number(512), number(1024)}, "tokens of a sequence", false, {}},
       {"precision", precisions, "dtypes of weights, activations and products", true, {text("fp16_amp"), text("fp64")}},
-      {"mode", {text("train")}, "how far a step goes", true, {text("forward"), text("forward_backward")}}};
+      {"mode", {text("train")}, "how far a step goes", true, {text("forward"), text("forward_backward")}},
+      {"d_model", {number(0)}, "width of the residual stream instead of the model's; 0: the model's own", false, {}},
+      {"d_ff", {number(0)}, "width of the feed-forward layers, alike", false, {}},
+      {"layers", {number(0)}, "blocks, alike", false, {}},
+      {"heads", {number(0)}, "heads of attention, alike", false, {}},
+      {"vocab", {number(0)}, "tokens to tell apart, alike", false, {}}};
 }
 
 WorkloadOptions workload_from(const Params& params, const Rung& rung) {
   WorkloadOptions options;
   options.config = model::find_model(params.text("model"));
+  const auto own_size = [&params](const char* axis, std::int64_t& size) {
+    if (const std::int64_t asked = params.integer(axis); asked != 0) size = asked;
+  };
+  own_size("d_model", options.config.d_model);
+  own_size("d_ff", options.config.d_ff);
+  own_size("layers", options.config.layers);
+  own_size("heads", options.config.heads);
+  own_size("vocab", options.config.vocab);
   options.batch = params.integer("batch");
   options.seq = options.config.context = params.integer("context");
   options.model.precision = model::parse_precision(params.text("precision"));

@@ -13,7 +13,8 @@ namespace syslab::train {
 // The axes that workload_from reads, with their usual values: registry::axes_of() makes axes of them.
 std::vector<ops::ParamInfo> param_list();
 
-// Axes: model, batch, context, precision, mode. Error(usage) for what cannot be.
+// Axes: model (and its sizes one by one, where they are to be others), batch, context, precision, mode. Error(usage)
+// for what cannot be.
 WorkloadOptions workload_from(const Params& params, const Rung& rung);
 
 // Of matrix products, as the baseline computes them (no credit for what a causal mask spares).

@@ -90,11 +90,15 @@ void run_step_case(CaseContext& context, const StepCase& step_case) {
     protocol.warmup_calls = *step_case.warmup;
     protocol.warmup_time = protocol.warmup_limit = {};
     protocol.warmup_until_steady = false;
+    protocol.sample_floor = {};  // a step is long enough to be timed alone
   }
   const Bench bench(context.request(), step_case.device);
   const device::Place place = device::place_of(bench.stream());
-  context.progress(0, "checking");
-  check(context, step_case, bench.stream());
+  const bool check_last = step_case.check_last && !context.is_paired();
+  if (!check_last) {
+    context.progress(0, "checking");
+    check(context, step_case, bench.stream());
+  }
 
   context.progress(0.1, "building");
   device::MemoryLog& log = device::MemoryLog::of(place);
@@ -130,6 +134,7 @@ void run_step_case(CaseContext& context, const StepCase& step_case) {
   context.metric("peak_bytes", "B", peak);
   if (!running.phases.empty()) time_phases(context, running, place, static_cast<int>(samples.seconds.size()));
   if (running.tell) running.tell(context);
+  if (check_last) check(context, step_case, bench.stream());
   Json facts = timing_facts(protocol, samples, watch.finish());
   facts.update(bench.facts());
   context.emit(FactRecord{facts.dump()});

@@ -52,6 +52,9 @@ struct StepCase {
   double tokens = 0;  // of a step
   // Steps before the first that is timed; none: the protocol's.
   std::optional<int> warmup;
+  // Comparisons after the measurement instead of before: where the first steps are what is asked about, a check that
+  // warms libraries and kernels would hide them. Not in task `paired`.
+  bool check_last = false;
 };
 
 // Emits check records "reference:<name>", samples and metrics "time" (as an operator's), "<phase>" and, where the

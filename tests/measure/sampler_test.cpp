@@ -144,6 +144,23 @@ TEST(Sampler, KeepsTheFirstCallsOfALongWarmUp) {
   EXPECT_DOUBLE_EQ(samples.warmup_seconds.back(), 10e-6);
 }
 
+TEST(Sampler, TakesTheVeryFirstCallAsASampleWhereNoWarmUpIsWanted) {
+  FakeLab fake;
+  fake.duration = [](int call) { return milliseconds(call == 0 ? 100 : 1); };
+  Protocol protocol = find_protocol("cs336");
+  protocol.warmup_calls = 0;
+  const Samples samples = fake.take(protocol);
+  EXPECT_EQ(samples.warmup_calls, 0);
+  EXPECT_TRUE(samples.warmup_seconds.empty());
+  ASSERT_EQ(samples.seconds.size(), 10U);
+  EXPECT_DOUBLE_EQ(samples.seconds.front(), 0.1);
+
+  FakeLab twice;
+  twice.duration = fake.duration;
+  protocol.warmup_calls = 2;
+  EXPECT_EQ(twice.take(protocol).warmup_calls, 2) << "two, and no more";
+}
+
 TEST(Sampler, GivesUpWarmingAtTheLimit) {
   FakeLab fake;
   fake.duration = [](int call) { return milliseconds(1 + call); };  // ever slower

@@ -1,0 +1,84 @@
+"""Experiments on the transformer: what they measure, what they make of it, and what they refuse."""
+import unittest
+
+from lab import Lab, attempts
+
+TINY = ("-a", "model=tiny", "-a", "batch=2", "-a", "context=16", "--impl", "host", "--device", "cpu")
+
+
+class BenchmarkingScript(Lab):
+    def table(self, experiment, name):
+        return next(table for table in self.json("report", experiment) if table["id"] == name)
+
+    def test_smoke_times_the_step_and_its_phases(self):
+        lines = self.lines("run", "benchmarking_script", "--preset", "smoke", "--device", "cpu")
+        self.assertEqual([(line["impl"], line["status"]) for line in attempts(lines)], [("host", "ok")])
+        found = dict(self.sql("SELECT name, value FROM metric"))
+        for phase in ("time", "forward", "backward", "optimizer"):
+            self.assertGreater(found[phase + "_mean"], 0)
+            self.assertGreaterEqual(found[phase + "_stddev"], 0)
+        self.assertGreater(found["forward"] + found["backward"] + found["optimizer"], 0.5 * found["time_min"])
+        self.assertEqual(found["parameters"], 2 * 101 * 64 + 2 * (4 * 64**2 + 3 * 64 * 128 + 2 * 64) + 64)
+        checks = self.sql("SELECT name, outcome FROM check_result ORDER BY name")
+        self.assertEqual(checks, [("reference:gradients", "passed"), ("reference:logits", "passed"), ("reference:loss", "passed")])
+        (row,) = self.table("benchmarking_script", "benchmarking_script")["rows"]
+        self.assertEqual((row["model"], row["status"]), ("tiny", "ok"))
+        self.assertAlmostEqual(row["backward_over_forward"], row["backward"] / row["forward"])
+        self.assertAlmostEqual(row["step_high"] - row["step"], 1e3 * found["time_stddev"])
+
+    def test_the_handouts_protocol_and_grid(self):
+        plan = self.json("plan", "benchmarking_script", "--preset", "paper", "--impl", "graph", "--device", "cuda")
+        self.assertEqual(plan["protocol"], "cs336")
+        axes = {axis["name"]: axis["values"] for axis in self.json("describe", "benchmarking_script")["axes"]}
+        self.assertEqual(axes["model"], ["small", "medium", "large", "xl25", "xl26"])
+        self.assertEqual((axes["batch"], axes["context"], axes["warmup"]), ([4], [512], [5]))
+
+    def test_the_study_of_warm_up_keeps_every_step_and_is_checked_after_them(self):
+        lines = self.lines("run", "benchmarking_script", *TINY, "-a", "warmup=0,1,2,5", "--protocol", "cs336")
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})
+        for w in (0, 1, 2, 5):
+            series = dict(self.sql(
+                "SELECT s.name, count(*) FROM v_attempt t JOIN series s ON s.attempt_id = t.attempt_id JOIN sample x ON x.series_id = s.id"
+                " WHERE t.params ->> '$.warmup' = ? AND s.name IN ('time', 'warmup') GROUP BY s.name", w))
+            self.assertEqual((series["time"], series.get("warmup", 0)), (10, w))
+        rows = self.table("benchmarking_script", "warmup")["rows"]
+        self.assertEqual([row["w"] for row in rows], [0, 1, 2, 5])
+        (first,) = self.sql("SELECT 1e3 * x.value FROM v_attempt t JOIN series s ON s.attempt_id = t.attempt_id AND s.name = 'time'"
+                            " JOIN sample x ON x.series_id = s.id WHERE t.params ->> '$.warmup' = 0 ORDER BY x.idx LIMIT 1")
+        self.assertAlmostEqual(rows[0]["first"], first[0])
+        # A point of the study alone is no row of the phases: those are after five steps.
+        self.assertEqual(len(self.table("benchmarking_script", "benchmarking_script")["rows"]), 1)
+        text = self.syslab("report", "benchmarking_script", "--no-figures").stdout
+        self.assertIn("Without warm-up the first step of tiny", text)
+        self.assertIn("After 2 steps of warm-up", text)
+
+    def test_sizes_of_ones_own(self):
+        lines = self.lines("run", "benchmarking_script", *TINY, "-a", "layers=1,3", "-a", "heads=2", "-a", "d_model=32", "--protocol", "quick")
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})
+        counts = [value for (value,) in self.sql("SELECT value FROM metric WHERE name = 'parameters' ORDER BY value")]
+        # P = 2Vd + L(4d² + 3·d·d_ff + 2d) + d with V = 101, d = 32, d_ff = 128
+        self.assertEqual(counts, [2 * 101 * 32 + layers * (4 * 32**2 + 3 * 32 * 128 + 2 * 32) + 32 for layers in (1, 3)])
+
+    def test_what_cannot_be_is_refused_before_any_work(self):
+        for wrong, says in (("model=smal", "did you mean 'small'?"),
+                            ("context=0", "context is 0; it must be between 1 and"),
+                            ("heads=5", "5 heads do not divide d_model 64 (4 would be left over)"),
+                            ("heads=64", "the head dimension 1 (d_model 64 / 64 heads) is odd, and RoPE rotates pairs"),
+                            ("layers=-1", ""),
+                            ("batch=0", "batch is 0; at least 1 is wanted"),
+                            ("precision=fp8", "unknown value of axis 'precision'"),
+                            ("mode=sideways", "unknown value of axis 'mode'")):
+            model = () if wrong.startswith("model") else ("-a", "model=tiny")
+            done = self.syslab("run", "benchmarking_script", *model, "-a", wrong, expect=2)
+            self.assertIn(says, done.stderr)
+            self.assertFalse(self.db.exists() and self.sql("SELECT count(*) FROM run") != [(0,)], wrong)
+
+    def test_a_precision_that_the_cpu_has_not_is_told(self):
+        lines = self.lines("run", "benchmarking_script", *TINY, "-a", "precision=bf16_fused", expect=None)
+        (ended,) = attempts(lines)
+        self.assertEqual(ended["status"], "unsupported")
+        self.assertIn("host runs in fp32 on the CPU; bf16_fused needs a GPU", ended["detail"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -26,7 +26,7 @@ std::vector<ops::ParamInfo> param_list() {
     precisions.push_back(text(to_string(one)));
   }
   return {
-      {"model", models, "sizes by name (docs/models.md)", true, more},
+      {"model", models, "sizes by name; `syslab describe` and docs/the-model.md tell them", true, more},
       {"batch", {number(4)}, "sequences of a step", false, {}},
       {"context", {number(128), number(256), number(512), number(1024)}, "tokens of a sequence", false, {}},
       {"precision", precisions, "dtypes of weights, activations and products", true, {text("fp16_amp"), text("fp64")}},

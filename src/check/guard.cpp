@@ -68,9 +68,9 @@ void for_each_element(const Shape& shape, const Strides& strides, const Visit& v
   }
 }
 
-// Which of `extent` elements belong to the tensor.
+// Which of `extent` elements belong to the tensor; empty: all of them.
 std::vector<bool> owned_elements(const Shape& shape, const Strides& strides, std::int64_t extent) {
-  if (extent == shape.elements()) return std::vector<bool>(static_cast<std::size_t>(extent), true);
+  if (extent == shape.elements()) return {};
   std::vector<bool> owned(static_cast<std::size_t>(extent), false);
   for_each_element(shape, strides, [&](std::int64_t offset) { owned[static_cast<std::size_t>(offset)] = true; });
   return owned;
@@ -112,7 +112,7 @@ void GuardedTensor::poison() {
   const auto width = static_cast<std::int64_t>(bytes);
   const std::int64_t margin = kGuardBytes / width;
   const std::int64_t extent = extent_elements(spec_.shape, strides_);
-  if (on_gpu()) {
+  if (on_gpu() || extent == spec_.shape.elements()) {
     const device::Pattern guards = guards_of(spec_.dtype);
     device::fill_pattern(memory(), guards, bytes, -margin, margin, stream_);
     device::fill_pattern(first(), {poison_of(spec_.dtype)}, bytes, 0, extent, stream_);

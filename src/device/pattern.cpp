@@ -26,6 +26,16 @@ std::uint64_t load(const std::byte* at, std::size_t width) {
 
 constexpr std::uint64_t low_bytes(std::size_t width) { return ~std::uint64_t{0} >> (64 - 8 * width); }
 
+template <typename Word>
+void fill_words(void* at, const Pattern& pattern, std::int64_t first_position, std::int64_t count) {
+  auto* bytes = static_cast<std::byte*>(at);
+  const auto same = static_cast<Word>(pattern.base);
+  for (std::int64_t i = 0; i < count; ++i) {
+    const Word word = pattern.payload == 0 ? same : static_cast<Word>(word_of(pattern, first_position + i));
+    std::memcpy(bytes + static_cast<std::size_t>(i) * sizeof word, &word, sizeof word);
+  }
+}
+
 // Runs `count(found)` on zeroed counters in GPU memory and returns what it left there.
 template <std::size_t kCounters, typename Count>
 std::array<std::uint64_t, kCounters> counted_on_gpu(Stream stream, const Count& count) {
@@ -46,10 +56,15 @@ void fill_pattern(void* at, const Pattern& pattern, std::size_t width, std::int6
     const CurrentDevice current(stream);
     return kernels::fill_pattern(at, pattern, width, first_position, count, stream);
   }
-  auto* bytes = static_cast<std::byte*>(at);
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::uint64_t word = word_of(pattern, first_position + i);
-    std::memcpy(bytes + static_cast<std::size_t>(i) * width, &word, width);
+  switch (width) {
+    case 1:
+      return fill_words<std::uint8_t>(at, pattern, first_position, count);
+    case 2:
+      return fill_words<std::uint16_t>(at, pattern, first_position, count);
+    case 4:
+      return fill_words<std::uint32_t>(at, pattern, first_position, count);
+    default:
+      return fill_words<std::uint64_t>(at, pattern, first_position, count);
   }
 }
 

@@ -6,9 +6,31 @@
 #include "worker/foreign.hpp"
 
 namespace syslab::worker {
+namespace {
+
+struct Kept {
+  std::string what;
+  std::shared_ptr<ForeignWorker> worker;
+};
+
+Kept& kept() {
+  static Kept one;
+  return one;
+}
+
+// Which Python process a case needs; empty: none.
+std::string process_for(const CaseRequest& request) {
+  if (!request.mine || request.mine->python_class.empty()) return {};
+  return fmt::format("{}\n{}\n{}\n{}", request.mine->path, request.mine->python_class, request.device,
+                     request.memory_limit_bytes);
+}
+
+}  // namespace
 
 CaseContext::CaseContext(CaseRequest request, Emit emit, BurstLine* bursts)
-    : request_(std::move(request)), emit_(std::move(emit)), bursts_(bursts) {}
+    : request_(std::move(request)), emit_(std::move(emit)), bursts_(bursts) {
+  if (Kept& one = kept(); one.worker && (one.what != process_for(request_) || !one.worker->usable())) one = {};
+}
 
 BurstLine& CaseContext::bursts() {
   if (bursts_ == nullptr) throw Error(ErrorKind::internal, "nobody orders bursts of this case");
@@ -46,13 +68,15 @@ std::shared_ptr<CallChannel> CaseContext::channel() {
     throw Error(ErrorKind::internal, fmt::format("implementation '{}' of this case does not live in another process",
                                                  request_.implementation));
   }
+  if (kept().worker) return channel_ = kept().worker;
   ForeignOptions options;
   options.command = python_worker_command(*request_.mine);
   options.device = request_.device;
   // On a GPU the limit is of another memory, and CUDA reserves more addresses than any limit of ours allows.
   options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
-  channel_ = std::make_shared<ForeignWorker>(std::move(options));
+  kept() = {process_for(request_), std::make_shared<ForeignWorker>(std::move(options))};
+  channel_ = kept().worker;
   return channel_;
 }
 

@@ -34,7 +34,9 @@ class CaseContext {
   void missing_metric(std::string name, std::string unit, std::string why);
   void progress(double fraction, std::string text);
 
-  // The process that serves request().mine when it is a Python class; started at first use, ended with the context.
+  // The process that serves request().mine when it is a Python class, started at first use. It is kept for the next
+  // case of the same class, device and limit in this process: starting one and importing a framework takes seconds. A
+  // case of another implementation begins by ending it, for it may hold memory of the GPU.
   std::shared_ptr<CallChannel> channel();
 
  private:

@@ -42,6 +42,7 @@ class ForeignWorker : public CallChannel {
 
   const std::string& name() const { return name_; }  // as its hello gives it
   const std::string& language() const { return language_; }
+  bool usable() const { return broken_.empty(); }
 
  private:
   void greet();

@@ -25,7 +25,8 @@ class InputSets {
   std::uint64_t bytes_per_set() const;
 
   const Tensors& tensors(int set) const { return sets_[index(set)].tensors; }
-  // New random inputs (prepared, if the operator prepares), poisoned outputs.
+  // New random inputs (prepared, if the operator prepares), poisoned outputs. Of inputs above 16 MiB so much is new, in
+  // stripes over the whole length.
   void refresh(int set);
 
   // What is wrong with the set after a call, apart from the values: inputs changed, outputs not or overly written, or
@@ -47,6 +48,7 @@ class InputSets {
     device::Buffer fingerprints;
   };
   static std::size_t index(int set) { return static_cast<std::size_t>(set); }
+  void draw(const TensorView& whole, const InputSpec& input, int number, std::uint64_t generation);
   void take_fingerprints(const Set& set, std::size_t first) const;
 
   const CaseContext& context_;

@@ -362,5 +362,40 @@ TEST(ForeignWorker, AProgramThatIsNoWorkerIsSaidSo) {
   expect_contains(text, "no such module");
 }
 
+// --- one process for many cases
+// ---------------------------------------------------------------------------------------
+
+CaseRequest case_of(const std::string& python_class) {
+  CaseRequest request;
+  request.device = "cpu";
+  if (!python_class.empty()) {
+    request.mine = MineRequest{"me", std::string(std::getenv("SYSLAB_TEST_MINE")) + "/plain.py", python_class, ""};
+  }
+  return request;
+}
+
+// The process of a case, and that it lived when the case ended.
+std::weak_ptr<CallChannel> process_of(const std::string& python_class) {
+  CaseContext context(case_of(python_class), [](const Record&) {});
+  return context.channel();
+}
+
+TEST(CaseContext, CasesOfOneClassShareAPythonProcess) {
+  const auto first = process_of("Naive").lock();
+  ASSERT_TRUE(first) << "it outlives its case";
+  EXPECT_EQ(process_of("Naive").lock(), first);
+}
+
+TEST(CaseContext, ACaseOfAnotherImplementationEndsIt) {
+  const std::weak_ptr<CallChannel> first = process_of("Naive");
+  EXPECT_FALSE(first.expired());
+  const std::weak_ptr<CallChannel> other = process_of("ForwardOnly");
+  EXPECT_TRUE(first.expired());
+  {
+    const CaseContext ours(case_of(""), [](const Record&) {});
+  }
+  EXPECT_TRUE(other.expired());
+}
+
 }  // namespace
 }  // namespace syslab::worker

@@ -330,5 +330,37 @@ TEST(InputSets, HoldDifferentContentThatChangesWithEveryRefresh) {
   EXPECT_EQ(second, to_doubles(again.tensors(0).inputs[0]));
 }
 
+TEST(InputSets, OfALargeInputStripesAreNewEachTimeAndElsewhere) {
+  constexpr std::int64_t kMany = 5 << 20;  // 20 MiB
+  OperatorCase large = doubling();
+  large.inputs[0].tensor.shape = Shape{kMany};
+  CaseContext context(request(), [](const Record&) {});
+  InputSets sets(context, large);
+  const auto content = [&] {
+    const float* x = sets.tensors(0).inputs[0].as<float>();
+    return std::vector<float>(x, x + kMany);
+  };
+  std::vector<float> before = content();
+  std::vector<std::int64_t> first_changes;
+  for (int time = 0; time < 3; ++time) {
+    sets.refresh(0);
+    const std::vector<float> now = content();
+    std::int64_t changed = 0, first = -1;
+    std::vector<std::int64_t> in_eighth(8);
+    for (std::int64_t i = 0; i < kMany; ++i) {
+      if (now[static_cast<std::size_t>(i)] == before[static_cast<std::size_t>(i)]) continue;
+      if (changed++ == 0) first = i;
+      ++in_eighth[static_cast<std::size_t>(i * 8 / kMany)];
+    }
+    EXPECT_NEAR(static_cast<double>(changed), 4 << 20, 1 << 12);  // 16 MiB, less what was drawn equal
+    EXPECT_GT(*std::min_element(in_eighth.begin(), in_eighth.end()), kMany / 16);
+    first_changes.push_back(first);
+    before = now;
+  }
+  EXPECT_NE(first_changes[0], first_changes[1]);
+  EXPECT_NE(first_changes[1], first_changes[2]);
+  EXPECT_EQ(sets.changed_inputs(0), std::nullopt);
+}
+
 }  // namespace
 }  // namespace syslab::worker

@@ -20,6 +20,8 @@ struct RungInfo {
   int minimum_sm = 0;    // 80 for sm_80; 0 where no GPU is needed
   bool is_peer = false;  // somebody else's, what users would pick instead: a library's
   bool tf32 = false;     // rounds the factors of fp32 products to TF32: no fp32 arithmetic, and judged as what it is
+  bool op_by_op =
+      false;  // rounds every operation's result as a framework does: judged with what that may add (eager.hpp)
   bool deterministic = true;  // bitwise equal results from equal inputs
   std::string language = "C++";
   std::string digest;  // of the object or source, for rungs that are not ours

@@ -157,6 +157,7 @@ def time_case(config, case, phases, arguments, tell):
                 step = Step(config, arguments.batch, case["precision"], case["variant"], arguments.compile, arguments.seed)
             for what, found in measure(step, phase, arguments.warmup, arguments.samples):
                 tell({**case, "phase": what, "status": "ok", "n": len(found), "mean_ms": statistics.mean(found),
+                      "median_ms": statistics.median(found),
                       "std_ms": statistics.stdev(found) if len(found) > 1 else None, "min_ms": min(found),
                       "max_ms": max(found), "samples_ms": found, "peak_bytes": torch.cuda.max_memory_allocated(),
                       "reserved_bytes": torch.cuda.max_memory_reserved()})

@@ -104,7 +104,7 @@ void validate(const Problem& problem, const Args& args) {
 }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {reference_rung(), naive_rung()};
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), eager_cuda_rung()};
   return rungs;
 }
 

@@ -9,6 +9,7 @@ namespace syslab::adamw {
 
 Rung reference_rung();
 Rung naive_rung();
+Rung eager_cuda_rung();
 
 // One element's step. `g_scale` is grad_scale · clip. Compiled for GPUs too (--expt-relaxed-constexpr).
 template <typename T>

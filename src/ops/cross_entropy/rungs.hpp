@@ -7,6 +7,7 @@ namespace syslab::cross_entropy {
 
 Rung reference_rung();
 Rung naive_rung();
+Rung eager_cuda_rung();
 
 std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info);
 

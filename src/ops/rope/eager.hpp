@@ -1,0 +1,28 @@
+// The rotation as a framework runs it, an operation a kernel; `eager_cuda` is this on a GPU, and on the CPU it is
+// proved. Kernels, as PyTorch's autograd launches them for x₁, x₂ = the pairs' elements; stack(c·x₁ − s·x₂, s·x₁ +
+// c·x₂):
+//
+//   forward    c·x₁, s·x₂, their difference; s·x₁, c·x₂, their sum; stacked                    7
+//   backward   c·dy₁, −dy₁, s·(−dy₁); s·dy₂, c·dy₂; two sums; stacked                          8
+//
+// The tables are fp32, so everything is, whatever x is: x in half precision is promoted as it is read, its gradient
+// cast back product by product (4 more kernels); y in half precision is a cast more, each way.
+#pragma once
+
+#include "ops/framework/framework.hpp"
+#include "ops/rope/oracle.hpp"
+
+namespace syslab::rope {
+
+std::size_t eager_workspace_bytes(const Problem& problem, Direction direction);
+void eager_forward(const Problem& problem, const Args& args, ops::Workspace workspace, device::Stream stream);
+void eager_backward(const Problem& problem, const Args& args, ops::Workspace workspace, device::Stream stream);
+
+std::int64_t eager_kernels(const Problem& problem, Direction direction);  // nothing is extra
+
+// Widens the oracle's bounds by what roundings between operations may add: backward, each product is rounded to x's
+// dtype before the sum.
+void eager_allow(const Problem& problem, Direction direction, const ConstTensorView& x, const ConstTensorView& cos,
+                 const ConstTensorView& sin, Expected& expected);
+
+}  // namespace syslab::rope

@@ -6,10 +6,12 @@ from lab import Lab, attempts
 TINY = ("-a", "model=tiny", "-a", "batch=2", "-a", "context=16", "--impl", "host", "--device", "cpu")
 
 
-class BenchmarkingScript(Lab):
+class ModelLab(Lab):
     def table(self, experiment, name):
         return next(table for table in self.json("report", experiment) if table["id"] == name)
 
+
+class BenchmarkingScript(ModelLab):
     def test_smoke_times_the_step_and_its_phases(self):
         lines = self.lines("run", "benchmarking_script", "--preset", "smoke", "--device", "cpu")
         self.assertEqual([(line["impl"], line["status"]) for line in attempts(lines)], [("host", "ok")])
@@ -78,6 +80,37 @@ class BenchmarkingScript(Lab):
         (ended,) = attempts(lines)
         self.assertEqual(ended["status"], "unsupported")
         self.assertIn("host runs in fp32 on the CPU; bf16_fused needs a GPU", ended["detail"])
+
+
+class MixedPrecision(ModelLab):
+    def test_dtypes_are_read_from_the_running_model(self):
+        lines = self.lines("run", "benchmarking_mixed_precision", "--preset", "smoke", "--device", "cpu")
+        self.assertEqual(sorted((line["params"]["precision"], line["status"]) for line in attempts(lines)),
+                         [("bf16_amp", "unsupported"), ("bf16_fused", "unsupported"), ("fp16_amp", "unsupported"), ("fp32", "ok"),
+                          ("tf32", "unsupported")])
+        self.syslab("run", "benchmarking_mixed_precision", "-a", "model=tiny", "-a", "batch=1", "-a", "context=8", "-a", "precision=fp64",
+                    "--impl", "reference", "--protocol", "quick")
+        rows = {(row["implementation"], row["tensor"]): row for row in self.table("benchmarking_mixed_precision", "dtypes")["rows"]}
+        for tensor in ("parameters", "gradients of parameters", "layers.*.ffn.gate_up", "layers.*.ln1.normalized", "logits", "loss"):
+            self.assertEqual((rows["host", tensor]["fp32"], rows["host", tensor]["bf16_amp"]), ("fp32", None))
+            self.assertEqual(rows["reference", tensor]["fp64"], "fp64")
+            self.assertNotEqual(rows["host", tensor]["toy"], "–")
+
+    def test_norms_in_half_precision_overflow_where_the_sum_of_squares_does(self):
+        lines = self.lines("run", "norm_precision", "--preset", "smoke")
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})
+        rows = {(row["norm"], row["dtype"], row["statistics"], row["implementation"], row["offset"]): row
+                for row in self.table("norm_precision", "norm_precision")["rows"]}
+        half = rows["rms_norm", "fp16", "fp16", "pairwise", 0]
+        # 256 squares of deviation 2^3 are 16384, of 2^6 a million; 65504 is the largest number.
+        self.assertLess(float(half["e3"]), 2e-3)
+        self.assertEqual((half["e6"], half["e8"]), ("overflow", "overflow"))
+        for dtype in ("fp16", "bf16"):
+            self.assertLess(float(rows["rms_norm", dtype, "fp32", "pairwise", 0]["e8"]), 1e-6)
+        self.assertLess(1e-3, float(rows["rms_norm", "bf16", "bf16", "pairwise", 0]["e8"]))
+        text = self.syslab("report", "benchmarking_mixed_precision", "--no-figures").stdout
+        self.assertIn("with statistics in fp16 overflows in every row from data of standard deviation 64", text)
+        self.assertIn("bf16 overflows nowhere here", text)
 
 
 if __name__ == "__main__":

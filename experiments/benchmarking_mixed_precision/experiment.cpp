@@ -1,0 +1,98 @@
+// benchmarking_mixed_precision: forward and backward of the transformer in every precision, and the dtype of each of
+// its tensors; the question is in README.md beside this file. Norms in half precision: norm_precision.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "train/dtypes_seen.hpp"
+#include "train/measured_step.hpp"
+#include "worker/measured_step_case.hpp"
+
+namespace syslab {
+namespace {
+
+// Reads the dtypes from the model that was timed, over a short sequence: they do not depend on its length, and beside a
+// step that fills the memory there is room for it.
+void tell_dtypes(worker::CaseContext& context, train::Workload& workload) {
+  model::Tokens tokens = workload.training().tokens(0);
+  const std::int64_t* targets = tokens.ids + tokens.count();
+  tokens.seq = std::min<std::int64_t>(tokens.seq, 32);
+  tokens.batch = 1;
+  Json rows = Json::array();
+  for (const train::DtypeSeen& one :
+       train::dtypes_seen(workload.model(), tokens, targets, workload.training().optimizer().loss_scale())) {
+    rows.push_back({{"tensor", one.tensor}, {"dtype", std::string(to_string(one.dtype))}});
+  }
+  context.emit(worker::FactRecord{Json{{"dtypes", rows}}.dump()});
+}
+
+void run_case(worker::CaseContext& context) {
+  const train::Rung& rung = train::find_rung(context.request().implementation);
+  const train::MeasuredStep step = train::measured_step(context.params(), rung, context.request().seed);
+  worker::StepCase step_case = worker::step_case_of(step);
+  step_case.start = [step](device::Stream stream) {
+    const auto workload = step.start(stream);
+    worker::RunningStep running = worker::running_step_of(workload, step.in_phases, step.trains, step.parameters);
+    running.tell = [workload, usual = running.tell](worker::CaseContext& told) {
+      usual(told);
+      tell_dtypes(told, *workload);
+    };
+    return running;
+  };
+  worker::run_step_case(context, step_case);
+}
+
+Value text(const char* value) { return std::string(value); }
+Value number(std::int64_t value) { return value; }
+
+registry::Experiment describe() {
+  const registry::Values precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"), text("bf16_fused")};
+  return registry::experiment("benchmarking_mixed_precision")
+      .title("Mixed precision: which dtype where, and what it buys")
+      .question(
+          "Which dtype has every tensor of the transformer in each precision, and how much faster are forward and "
+          "backward pass of each model in half precision?")
+      .problem("2025", "benchmarking_mixed_precision", 2)
+      .problem("2026", "benchmarking_mixed_precision", 2)
+      .tags({"model", "precision"})
+      .protocol("cs336")
+      .axes(registry::axes_of(train::param_list(), {{"context", {number(512)}},
+                                                    {"precision", {text("fp32"), text("bf16_amp")}},
+                                                    {"mode", {text("forward_backward")}}}))
+      .preset("smoke", {{"model", {text("tiny")}},
+                        {"batch", {number(2)}},
+                        {"context", {number(32)}},
+                        {"precision", precisions},
+                        {"device", {text("cpu"), text("cuda")}},
+                        {"impl", {text("host"), text("eager"), text("fused")}}})
+      .preset("laptop", {{"model", {text("cpu10m")}},
+                         {"context", {number(64)}},
+                         {"precision", {text("fp32")}},
+                         {"device", {text("cpu")}},
+                         {"impl", {text("host")}}})
+      .preset("paper", {{"context", {number(128), number(512)}},
+                        {"precision", precisions},
+                        {"impl", {text("eager"), text("fused")}}})
+      .implementations(registry::implementations_of(train::ladder()))
+      .metric("time", "s", "median of the measured steps, each as a whole")
+      .metric("time_mean", "s", "mean of the measured steps, as the hand-out asks")
+      .metric("time_stddev", "s", "their standard deviation (n − 1)")
+      .metric("forward", "s", "median of the forward pass and the loss; forward_mean, forward_stddev alike")
+      .metric("backward", "s", "the same for the backward pass")
+      .metric("tflops", "TFLOP/s", "matrix products as the baseline computes them, over the median")
+      .metric("peak_bytes", "B", "most in use during a step, parameters and all")
+      .metric("loss", "1", "of the last step")
+      .oom_is_an_answer()
+      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
+      .memory([](const Params& params, std::string_view implementation) {
+        return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
+      })
+      .runs(run_case);
+}
+
+const registry::Experiment kBenchmarkingMixedPrecision = describe();
+SYSLAB_EXPERIMENT(kBenchmarkingMixedPrecision);
+
+}  // namespace
+}  // namespace syslab

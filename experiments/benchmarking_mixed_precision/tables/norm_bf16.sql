@@ -1,0 +1,25 @@
+-- sentence: bf16 overflows nowhere here, for it has the exponents of fp32, but it has 8 significant bits: {norm} of bf16 data
+--   (standard deviation 1, mean {offset}, {dim} elements) is {low} off, relatively, with {implementation} sums in bf16 and {high} with all statistics in
+--   fp32, before the result is rounded. Statistics in fp32 are worth having in bf16, too.
+-- experiment: benchmarking_mixed_precision
+-- command: syslab run norm_precision
+-- fills: b
+-- columns: norm|1|code|left; offset|1|d|right; dim|1|d|right; low|1|.1e|right; implementation|1|code|left; high|1|.1e|right
+WITH t AS (
+  SELECT v.params, v.implementation, m.value AS error, v.run_uid
+    FROM v_newest v
+    JOIN metric m ON m.attempt_id = v.attempt_id AND m.name = 'error_out' AND m.value IS NOT NULL
+   WHERE v.experiment = 'norm_precision' AND v.task = 'measure' AND v.status = 'ok' AND v.params ->> '$.dtype' = 'bf16'
+     AND v.params ->> '$.exponent' = 0
+)
+SELECT l.params ->> '$.norm' AS norm, l.params ->> '$.offset' AS offset, l.params ->> '$.dim' AS dim, l.error AS low, l.implementation,
+       h.error AS high, max(l.run_uid, h.run_uid) AS run_uid
+  FROM t l
+  JOIN t h ON json_remove(h.params, '$.statistics') = json_remove(l.params, '$.statistics') AND h.implementation = l.implementation
+          AND h.params ->> '$.statistics' = 'fp32'
+ -- A tree is the milder way to sum; a mean far from 0 matters to layer norm alone.
+ WHERE l.params ->> '$.statistics' = 'data' AND l.implementation = 'pairwise'
+   AND (l.params ->> '$.norm' = 'layer_norm' OR l.params ->> '$.offset' = 0) AND NOT EXISTS (
+         SELECT 1 FROM v_newest v JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'finite_rows' AND f.value < 16
+          WHERE v.experiment = 'norm_precision' AND v.task = 'measure' AND v.params ->> '$.dtype' = 'bf16')
+ ORDER BY norm, dim, offset, l.implementation DESC;

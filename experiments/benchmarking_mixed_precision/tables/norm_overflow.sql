@@ -1,0 +1,22 @@
+-- sentence: {norm} with statistics in {format} overflows in every row from data of standard deviation {scale} on, and in fp32 in
+--   none of them: the sum of {dim} squares passes {largest} at √({largest} / {dim}) = {limit} already, a single square at {alone}.
+-- experiment: benchmarking_mixed_precision
+-- command: syslab run norm_precision
+-- fills: b
+-- columns: norm|1|code|left; format|1|s|left; scale|1|.4g|right; dim|1|d|right; largest|1|d|right; limit|1|.3g|right; alone|1|d|right
+WITH t AS (
+  SELECT v.params ->> '$.norm' AS norm, v.params ->> '$.dtype' AS format, v.params ->> '$.dim' AS dim,
+         v.params ->> '$.exponent' AS exponent, m.value AS finite, v.run_uid
+    FROM v_newest v
+    JOIN metric m ON m.attempt_id = v.attempt_id AND m.name = 'finite_rows'
+   WHERE v.experiment = 'norm_precision' AND v.task = 'measure' AND v.status = 'ok' AND v.params ->> '$.statistics' = 'data'
+     AND v.params ->> '$.offset' = 0 AND v.implementation = 'pairwise'
+)
+SELECT norm, format, pow(2, min(exponent)) AS scale, dim, 65504 AS largest, sqrt(65504.0 / dim) AS "limit",
+       256 AS alone, max(run_uid) AS run_uid
+  FROM t
+ WHERE finite = 0 AND format = 'fp16'
+   AND NOT EXISTS (SELECT 1 FROM v_newest w JOIN metric f ON f.attempt_id = w.attempt_id AND f.name = 'finite_rows' AND f.value < 16
+                    WHERE w.experiment = 'norm_precision' AND w.params ->> '$.statistics' = 'fp32' AND w.params ->> '$.offset' = 0)
+ GROUP BY norm, format, dim
+ ORDER BY norm, dim;

@@ -1,0 +1,15 @@
+// The laws of rms_norm, each bound to one rung.
+#pragma once
+
+#include <vector>
+
+#include "check/law.hpp"
+#include "ops/rms_norm/rms_norm.hpp"
+#include "property_tests/statement.hpp"
+
+namespace syslab::rms_norm {
+
+std::vector<check::Law> laws(const Rung& rung);
+std::vector<property::Statement> law_list();  // ids and statements, in the same order
+
+}  // namespace syslab::rms_norm

@@ -1,0 +1,212 @@
+#include "property_tests/swiglu/laws.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "check/search.hpp"
+#include "ops/swiglu/oracle.hpp"
+#include "property_tests/draw.hpp"
+#include "property_tests/law_table.hpp"
+#include "property_tests/on_device.hpp"
+#include "property_tests/tensors.hpp"
+#include "property_tests/verdict.hpp"
+
+namespace syslab::swiglu {
+namespace {
+
+using check::Contract;
+using check::GuardedTensor;
+using check::Observation;
+using property::demand_within;
+using property::Layout;
+
+constexpr int kRows = 0;
+constexpr std::int64_t kMostElements = 30'000;
+
+struct Subject {
+  const Rung& rung;
+  Contract contract;
+
+  std::vector<double> allowed(const Expected& expected) const {
+    std::vector<double> bound = expected.tolerance;
+    for (std::size_t i = 0; i < bound.size() && contract == Contract::handout; ++i) {
+      bound[i] = std::max(bound[i], 1e-2 * (1 + std::abs(expected.value[i])));  // of the hand-out's tests
+    }
+    return bound;
+  }
+};
+
+struct Sample {
+  Problem problem;
+  Layout layout = Layout::contiguous;
+  bool recompute = false;
+  std::vector<double> gate, up, dout;
+
+  Shape matrix() const { return {problem.rows, problem.dim}; }
+  Strides strides() const { return strides_of(matrix(), layout); }
+  ConstTensorView view(const std::vector<double>& values) const { return {values.data(), DType::f64, matrix()}; }
+};
+
+Sample draw_sample(const Subject& subject, Direction direction) {
+  const bool handout = subject.contract == Contract::handout;
+  const std::vector<std::int64_t> powers{16, 32, 64, 128, 256};
+  const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(600);
+  Sample sample;
+  Problem& p = sample.problem;
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
+    if (!subject.rung.supports(Problem{64, 64, dtype}, direction)) dtypes.push_back(dtype);
+  }
+  p.dtype = property::draw("dtype", dtypes);
+  p.rows = property::draw_size("rows", sizes, sizes.back());
+  p.dim = property::draw_size("dim", sizes, kMostElements / p.rows);
+  sample.layout = property::draw<Layout>(
+      "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
+  const auto scale = static_cast<float>(property::draw<double>("scale_of_gate", {1, 4, 32}));
+  sample.recompute = property::draw<bool>("recompute", {false, true});
+  const std::uint64_t seed = property::draw_seed();
+  sample.gate = property::random_values(seed, "gate", p.rows * p.dim, p.dtype, scale);
+  sample.up = property::random_values(seed, "up", p.rows * p.dim, p.dtype);
+  sample.dout = property::random_values(seed, "dout", p.rows * p.dim, p.dtype);
+  return sample;
+}
+
+struct ForwardCall {
+  GuardedTensor gate, up, out;
+};
+
+ForwardCall call_forward(const Rung& rung, const Sample& s) {
+  const DType dtype = s.problem.dtype;
+  ForwardCall call{property::input("gate", dtype, s.matrix(), s.strides(), s.gate),
+                   property::input("up", dtype, s.matrix(), s.strides(), s.up),
+                   property::output("out", dtype, s.matrix(), s.strides())};
+  property::OnDevice there(rung.device);
+  const ForwardArgs args{there.view(call.gate), there.view(call.up), there.view(call.out)};
+  validate(s.problem, args);
+  rung.forward(s.problem, args, {}, there.stream());
+  there.finish();
+  return call;
+}
+
+struct BackwardCall {
+  GuardedTensor gate, up, dout, dgate, dup, out;
+};
+
+BackwardCall call_backward(const Rung& rung, const Sample& s) {
+  const DType dtype = s.problem.dtype;
+  BackwardCall call{property::input("gate", dtype, s.matrix(), s.strides(), s.gate),
+                    property::input("up", dtype, s.matrix(), s.strides(), s.up),
+                    property::input("dout", dtype, s.matrix(), s.strides(), s.dout),
+                    property::output("dgate", dtype, s.matrix(), s.strides()),
+                    property::output("dup", dtype, s.matrix(), s.strides()),
+                    property::output("out", dtype, s.matrix(), s.strides())};
+  property::OnDevice there(rung.device);
+  BackwardArgs args{there.view(call.gate),  there.view(call.up),  there.view(call.dout),
+                    there.view(call.dgate), there.view(call.dup), {}};
+  if (s.recompute) args.out = there.view(call.out);
+  validate(s.problem, args);
+  rung.backward(s.problem, args, {}, there.stream());
+  there.finish();
+  return call;
+}
+
+void equals_oracle(const Subject& subject, Observation& observation) {
+  const Sample s = draw_sample(subject, Direction::forward);
+  const Expected out = forward_oracle(s.problem, s.view(s.gate), s.view(s.up));
+  demand_within("out", call_forward(subject.rung, s).out.view(), out.value, subject.allowed(out), observation, kRows);
+}
+
+void gradients_equal_oracle(const Subject& subject, Observation& observation) {
+  const Sample s = draw_sample(subject, Direction::backward);
+  const BackwardCall call = call_backward(subject.rung, s);
+  const BackwardOracle e = backward_oracle(s.problem, s.view(s.gate), s.view(s.up), s.view(s.dout));
+  demand_within("dgate", call.dgate.view(), e.dgate.value, subject.allowed(e.dgate), observation, kRows);
+  demand_within("dup", call.dup.view(), e.dup.value, subject.allowed(e.dup), observation, kRows);
+  if (!s.recompute) return;
+  const Expected out = forward_oracle(s.problem, s.view(s.gate), s.view(s.up));
+  demand_within("out, made again", call.out.view(), out.value, subject.allowed(out), observation, kRows);
+}
+
+// silu(t) − silu(−t) = t.
+void odd_part(const Subject& subject, Observation& observation) {
+  Sample s = draw_sample(subject, Direction::forward), mirrored;
+  std::fill(s.up.begin(), s.up.end(), 1.0);
+  mirrored = s;
+  for (double& t : mirrored.gate) t = -t;
+  std::vector<double> found = to_doubles(call_forward(subject.rung, s).out.view());
+  const std::vector<double> other = to_doubles(call_forward(subject.rung, mirrored).out.view());
+  const std::vector<double> one = subject.allowed(forward_oracle(s.problem, s.view(s.gate), s.view(s.up))),
+                            two = subject.allowed(forward_oracle(s.problem, s.view(mirrored.gate), s.view(s.up)));
+  std::vector<double> bound(one.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    found[i] -= other[i];
+    bound[i] = one[i] + two[i];
+  }
+  demand_within("silu(t) − silu(−t)", found, s.matrix(), s.gate, bound, observation, kRows);
+}
+
+// Twice the values of `up` give twice the result, to the bit: powers of two round to nothing.
+void linear_in_up(const Subject& subject, Observation& observation) {
+  const Sample s = draw_sample(subject, Direction::forward);
+  Sample doubled = s;
+  for (double& u : doubled.up) u *= 2;
+  std::vector<double> expected = to_doubles(call_forward(subject.rung, s).out.view());
+  for (double& out : expected) out *= 2;
+  std::vector<double> bound = subject.allowed(forward_oracle(s.problem, s.view(s.gate), s.view(doubled.up)));
+  for (double& width : bound) width *= 2;
+  demand_within("of 2·up: out", call_forward(subject.rung, doubled).out.view(), expected, bound, observation, kRows);
+}
+
+void writes_nothing_outside(const Subject& subject, Observation&) {
+  const Sample s = draw_sample(subject, Direction::forward);
+  const auto demand_read_only = [](const GuardedTensor& tensor, const std::vector<double>& values) {
+    property::demand_unharmed(tensor);
+    Observation ignored;
+    property::demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()),
+                           tensor.spec().shape, values, ignored, kRows);
+  };
+  const ForwardCall forward = call_forward(subject.rung, s);
+  demand_read_only(forward.gate, s.gate);
+  demand_read_only(forward.up, s.up);
+  property::demand_written(forward.out);
+  const BackwardCall backward = call_backward(subject.rung, s);
+  demand_read_only(backward.gate, s.gate);
+  demand_read_only(backward.up, s.up);
+  demand_read_only(backward.dout, s.dout);
+  property::demand_written(backward.dgate);
+  property::demand_written(backward.dup);
+  if (s.recompute) return property::demand_written(backward.out);
+  property::demand_unharmed(backward.out);
+  if (backward.out.unwritten() != s.matrix().elements()) property::fail("out was written, which was not asked for");
+}
+
+struct Entry {
+  const char* id;
+  const char* statement;
+  void (*body)(const Subject&, Observation&);
+  bool against_oracle = false;
+};
+
+constexpr Entry kEntries[] = {
+    {"swiglu.equals_oracle", "out is within its derived bound", equals_oracle, true},
+    {"swiglu.gradients_equal_oracle", "dgate, dup and out made again are within their derived bounds",
+     gradients_equal_oracle, true},
+    {"swiglu.odd_part", "silu(t) − silu(−t) = t", odd_part},
+    {"swiglu.linear_in_up", "out(gate, 2·up) = 2·out(gate, up)", linear_in_up},
+    {"swiglu.writes_nothing_outside", "only the outputs are written, and all of them", writes_nothing_outside},
+};
+
+check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
+  if (!rung.unavailable.empty()) return property::not_run(rung.name + " " + rung.unavailable);
+  if (const auto reason = property::OnDevice::refusal(rung.device)) return property::not_run(rung.name + " " + *reason);
+  const Subject subject{rung, request.contract};
+  return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
+}
+
+}  // namespace
+
+std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+
+std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+
+}  // namespace syslab::swiglu

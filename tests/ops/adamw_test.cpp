@@ -102,6 +102,29 @@ TEST(AdamW, WithoutAClipFactorTheGradientIsTakenAsItIs) {
   }
 }
 
+TEST(AdamW, AStepMayWriteElsewhereThanItReads) {
+  for (const Rung& rung : ops::host_rungs(ladder())) {
+    Instance in_place({.elements = 10'000, .dtype = rung.dtypes.front(), .copy_dtype = DType::f16}), old = in_place,
+                                                                                                     apart = in_place;
+    rung.step(in_place.problem, in_place.args(), {});
+    for (ops::Tensor* output : {&apart.p, &apart.m, &apart.v}) {
+      std::fill(output->bytes.begin(), output->bytes.end(), std::byte{0xff});
+    }
+    Args args = apart.args();
+    args.old_p = old.p.view();
+    args.old_m = old.m.view();
+    args.old_v = old.v.view();
+    validate(apart.problem, args);
+    rung.step(apart.problem, args, {});
+    EXPECT_EQ((std::vector{apart.p.bytes, apart.m.bytes, apart.v.bytes, apart.copy.bytes}),
+              (std::vector{in_place.p.bytes, in_place.m.bytes, in_place.v.bytes, in_place.copy.bytes}))
+        << rung.name;
+    args.old_m = {};
+    EXPECT_EQ(usage_error([&] { validate(apart.problem, args); }),
+              "AdamW takes old_p, old_m and old_v together, or none of them");
+  }
+}
+
 TEST(AdamW, TheFirstStepOfTinyBetasLosesNoBits) {
   // 1 − β₂ by subtraction would have 1e-4 of relative error here.
   const Scalars scalars = scalars_of({.lr = 1, .beta1 = 0, .beta2 = 1 - 0x1p-40, .eps_mode = EpsMode::corrected}, 1);

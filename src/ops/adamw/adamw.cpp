@@ -97,6 +97,15 @@ void validate(const Problem& problem, const Args& args) {
   ops::expect_tensor("v", args.v, problem.dtype, shape);
   ops::expect_tensor("g", args.g, problem.dtype, shape);
   if (problem.copy_dtype) ops::expect_tensor("copy", args.copy, *problem.copy_dtype, shape);
+  const bool in_place = args.old_p.data == nullptr;
+  if ((args.old_m.data == nullptr) != in_place || (args.old_v.data == nullptr) != in_place) {
+    throw Error(ErrorKind::usage, "AdamW takes old_p, old_m and old_v together, or none of them");
+  }
+  if (!in_place) {
+    ops::expect_tensor("old_p", args.old_p, problem.dtype, shape);
+    ops::expect_tensor("old_m", args.old_m, problem.dtype, shape);
+    ops::expect_tensor("old_v", args.old_v, problem.dtype, shape);
+  }
   if (args.scalars == nullptr) throw Error(ErrorKind::usage, "AdamW's scalars have no memory");
   if (reinterpret_cast<std::uintptr_t>(args.scalars) % 16 != 0) {
     throw Error(ErrorKind::usage, "AdamW's scalars must begin at a multiple of 16 bytes");
@@ -104,7 +113,7 @@ void validate(const Problem& problem, const Args& args) {
 }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), eager_cuda_rung()};
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), eager_cuda_rung(), fused_cuda_rung()};
   return rungs;
 }
 

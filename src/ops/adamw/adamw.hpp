@@ -69,7 +69,9 @@ std::string to_string(const Problem& problem);
 double bytes(const Problem& problem);  // 28 an element, and 2 with a copy
 double flops(const Problem& problem);
 
-// All contiguous, of `elements` elements, overlapping nothing.
+// All contiguous, of `elements` elements, overlapping nothing. A step works in place, as training does; given old_p,
+// old_m and old_v (all three), it reads those and writes p, m and v, the same bytes. A skipped step writes nothing then
+// either.
 struct Args {
   TensorView p, m, v;
   ConstTensorView g;
@@ -77,6 +79,7 @@ struct Args {
   const Scalars* scalars = nullptr;          // device memory, aligned to 16 bytes
   const float* clip = nullptr;               // device memory; the gradient is multiplied with it; null: 1
   const std::int64_t* non_finite = nullptr;  // device memory; not 0 skips the step (global_norm counts); null: 0
+  ConstTensorView old_p, old_m, old_v;       // no memory: p, m, v hold the old state
 };
 
 // Throws Error(usage) naming the field or tensor, what it holds and what it must hold.

@@ -84,6 +84,10 @@ void step_piece(const Args& args, const TensorView& g, const TensorView& a, cons
 }  // namespace
 
 void eager_step(const Problem& p, const Args& args, device::Stream stream) {
+  if (args.old_p.data != nullptr) {
+    throw Error(ErrorKind::usage,
+                "eager_cuda steps in place, as the hand-out's optimizer does: copy the old state first");
+  }
   const Lent t(p, {}, stream);
   for (std::int64_t first = 0; first < p.elements; first += kEagerPiece) {
     const std::int64_t count = std::min(kEagerPiece, p.elements - first);

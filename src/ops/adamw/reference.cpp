@@ -10,9 +10,13 @@ void step(const Problem& problem, const Args& args, device::Stream) {
   if (args.scalars->skip != 0 || (args.non_finite != nullptr && *args.non_finite != 0)) return;
   const StepNumbers<double>& numbers = args.scalars->in_f64;
   const double g_scale = numbers.grad_scale * (args.clip == nullptr ? 1.0 : static_cast<double>(*args.clip));
-  double* p = args.p.as<double>();
+  const OldState old = old_state(args);
+  double *p = args.p.as<double>(), *m = args.m.as<double>(), *v = args.v.as<double>();
   for (std::int64_t i = 0; i < problem.elements; ++i) {
-    step_element(numbers, g_scale, p[i], args.m.as<double>()[i], args.v.as<double>()[i], args.g.as<double>()[i]);
+    p[i] = old.p.as<double>()[i];
+    m[i] = old.m.as<double>()[i];
+    v[i] = old.v.as<double>()[i];
+    step_element(numbers, g_scale, p[i], m[i], v[i], args.g.as<double>()[i]);
   }
   if (!problem.copy_dtype) return;
   ops::with_storage(*problem.copy_dtype, [&]<typename Copy>() {

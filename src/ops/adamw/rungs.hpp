@@ -10,6 +10,16 @@ namespace syslab::adamw {
 Rung reference_rung();
 Rung naive_rung();
 Rung eager_cuda_rung();
+Rung fused_cuda_rung();
+
+// The state that a step begins with.
+struct OldState {
+  ConstTensorView p, m, v;
+};
+inline OldState old_state(const Args& args) {
+  if (args.old_p.data == nullptr) return {args.p, args.m, args.v};
+  return {args.old_p, args.old_m, args.old_v};
+}
 
 // One element's step. `g_scale` is grad_scale · clip. Compiled for GPUs too (--expt-relaxed-constexpr).
 template <typename T>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include "core/rounding.hpp"
 
@@ -11,7 +12,19 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-double carrier_unit(const Problem& problem) { return unit_roundoff(problem.statistics()); }
+ops::Expected nothing_expected(std::size_t elements) {
+  return {std::vector<double>(elements, kNaN), std::vector<double>(elements, kNaN)};
+}
+
+std::vector<double> row_of(const ConstTensorView& matrix, std::int64_t row) {
+  const std::int64_t bytes = row * matrix.stride(0) * static_cast<std::int64_t>(size_of(matrix.dtype));
+  return to_doubles({static_cast<const std::byte*>(matrix.data) + bytes, matrix.dtype, Shape{matrix.size(1)}});
+}
+
+// Twice the roundoff in fp64: there the oracle's own differences, exponentials and results round as the kernel's do.
+double carrier_unit(const Problem& problem) {
+  return (problem.dtype == DType::f64 ? 2 : 1) * unit_roundoff(problem.statistics());
+}
 
 // What rounds to nothing: an exponential below the smallest normal number.
 double vanishing(const Problem& problem) { return 2 * smallest_normal(problem.statistics()); }
@@ -74,21 +87,17 @@ void expect_row(const Problem& problem, const double* row, std::int64_t target, 
 }  // namespace
 
 Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
-              double scale) {
-  const std::vector<double> z = to_doubles(logits);
+              double scale, std::int64_t every) {
   const double u = carrier_unit(problem), share = scale / static_cast<double>(problem.rows);
   const auto rows = static_cast<std::size_t>(problem.rows);
   Oracle found;
-  for (ops::Expected* column : {&found.row_loss, &found.lse}) {
-    column->value.resize(rows);
-    column->tolerance.resize(rows);
-  }
-  found.dlogits.value.resize(z.size());
-  found.dlogits.tolerance.resize(z.size());
+  for (ops::Expected* column : {&found.row_loss, &found.lse}) *column = nothing_expected(rows);
+  found.dlogits = nothing_expected(rows * static_cast<std::size_t>(problem.classes));
   double total = 0, bounds = 0, sizes = 0;
-  for (std::size_t i = 0; i < rows; ++i) {
+  for (std::size_t i = 0; i < rows; i += static_cast<std::size_t>(every)) {
     const auto at = static_cast<std::ptrdiff_t>(i) * problem.classes;
-    const double* row = z.data() + at;
+    const std::vector<double> values = row_of(logits, static_cast<std::int64_t>(i));
+    const double* row = values.data();
     const RowSum sum = sum_of(problem, row);
     const double of_lse = lse_bound(problem, sum);
     found.lse.value[i] = sum.lse();
@@ -108,20 +117,21 @@ Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<c
     expect_row(problem, row, targets[i], sum.lse(), of_lse, share, found.dlogits.value.data() + at,
                found.dlogits.tolerance.data() + at);
   }
-  const double count = static_cast<double>(problem.rows), mean = total / count;
+  const double count = static_cast<double>(problem.rows), mean = every == 1 ? total / count : kNaN;
   const double order = std::min(gamma(problem.rows, u), gamma_probable(problem.rows, u));
   found.loss = {{mean}, {bounds / count * (1 + order) + order * sizes / count + 2 * u * std::abs(mean)}};
   return found;
 }
 
 ops::Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits,
-                              std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale) {
-  const std::vector<double> z = to_doubles(logits), given = to_doubles(lse);
-  ops::Expected found{std::vector<double>(z.size()), std::vector<double>(z.size())};
-  for (std::size_t i = 0; i < given.size(); ++i) {
+                              std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale,
+                              std::int64_t every) {
+  const std::vector<double> given = to_doubles(lse);
+  ops::Expected found = nothing_expected(given.size() * static_cast<std::size_t>(problem.classes));
+  for (std::size_t i = 0; i < given.size(); i += static_cast<std::size_t>(every)) {
     const auto at = static_cast<std::ptrdiff_t>(i) * problem.classes;
-    expect_row(problem, z.data() + at, targets[i], given[i], 0, scale / static_cast<double>(problem.rows),
-               found.value.data() + at, found.tolerance.data() + at);
+    expect_row(problem, row_of(logits, static_cast<std::int64_t>(i)).data(), targets[i], given[i], 0,
+               scale / static_cast<double>(problem.rows), found.value.data() + at, found.tolerance.data() + at);
   }
   return found;
 }

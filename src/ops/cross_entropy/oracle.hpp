@@ -1,8 +1,8 @@
 // The exact loss and gradient, as far as double precision is exact (extended precision for fp64), beside the error that
 // a correct kernel may make.
 //
-// With u the unit roundoff of the carrier (fp32, fp64 for fp64), ε = 4u for an exponential, t = z − largest and
-// S = Σ eᵗ ≥ 1:
+// With u the unit roundoff of the carrier (fp32; twice that of fp64 for fp64, since the oracle rounds as well), ε = 4u
+// for an exponential, t = z − largest and S = Σ eᵗ ≥ 1:
 //
 //   S       each term errs by 3u|t| (difference, product with log₂e, that constant) + ε, the sum by γ(classes); a sum
 //           whose largest element is found on the way is rescaled, by one more exponential each time
@@ -25,11 +25,13 @@ struct Oracle {
 };
 
 // Tensors and targets in the host's memory. Rows whose loss is NaN (cross_entropy.hpp) are not asked about: their
-// expected values are NaN, and so is the mean's.
+// expected values are NaN, and so is the mean's. With every > 1, only each row that is a multiple of it is computed;
+// the others' values, and the mean's, are NaN.
 Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
-              double scale = 1);
+              double scale = 1, std::int64_t every = 1);
 // The gradient of a given lse, which may be rounded.
 ops::Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits,
-                              std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale = 1);
+                              std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale = 1,
+                              std::int64_t every = 1);
 
 }  // namespace syslab::cross_entropy

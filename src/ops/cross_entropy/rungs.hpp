@@ -8,6 +8,7 @@ namespace syslab::cross_entropy {
 Rung reference_rung();
 Rung naive_rung();
 Rung eager_cuda_rung();
+Rung fused_cuda_rung();
 
 std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info);
 

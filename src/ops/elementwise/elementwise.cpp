@@ -52,7 +52,7 @@ void validate(const Problem& problem, const FillArgs& args) {
 }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {reference_rung(), naive_rung()};
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), fused_cuda_rung()};
   return rungs;
 }
 

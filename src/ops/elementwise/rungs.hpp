@@ -7,5 +7,6 @@ namespace syslab::elementwise {
 
 Rung reference_rung();
 Rung naive_rung();
+Rung fused_cuda_rung();
 
 }  // namespace syslab::elementwise

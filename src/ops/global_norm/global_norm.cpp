@@ -52,7 +52,7 @@ std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const 
 }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {reference_rung(), naive_rung()};
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), fused_cuda_rung()};
   return rungs;
 }
 

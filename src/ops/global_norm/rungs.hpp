@@ -9,6 +9,7 @@ namespace syslab::global_norm {
 
 Rung reference_rung();
 Rung naive_rung();
+Rung fused_cuda_rung();
 
 std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info);
 

@@ -1,0 +1,15 @@
+// The laws of AdamW, each bound to one rung.
+#pragma once
+
+#include <vector>
+
+#include "check/law.hpp"
+#include "ops/adamw/adamw.hpp"
+#include "property_tests/statement.hpp"
+
+namespace syslab::adamw {
+
+std::vector<check::Law> laws(const Rung& rung);
+std::vector<property::Statement> law_list();  // ids and statements, in the same order
+
+}  // namespace syslab::adamw

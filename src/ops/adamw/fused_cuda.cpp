@@ -1,0 +1,31 @@
+// `fused_cuda`: the rung in front of cuda_kernels.cu.
+#include "device/launch.hpp"
+#include "ops/adamw/cuda_kernels.hpp"
+#include "ops/adamw/rungs.hpp"
+#include "ops/cuda_rung.hpp"
+
+namespace syslab::adamw {
+
+Rung fused_cuda_rung() {
+  Rung rung;
+  rung.name = "fused_cuda";
+  rung.teaches = "one kernel over the whole arena: 28 bytes a parameter, its numbers read from device memory";
+  rung.dtypes = {DType::f32};
+  rung.device = device::Kind::cuda;
+  rung.minimum_sm = 80;
+  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
+    if (problem.dtype == DType::f32) return std::nullopt;
+    return "fused_cuda takes fp32";
+  };
+  if constexpr (ops::kBuiltWithCuda) {
+    rung.step = [](const Problem& problem, const Args& args, device::Stream stream) {
+      const device::CurrentDevice current(stream);
+      cuda_step(problem, args, stream);
+    };
+    return rung;
+  } else {
+    return ops::without_cuda(rung);
+  }
+}
+
+}  // namespace syslab::adamw

@@ -1,0 +1,17 @@
+// The passes of the cross-entropy as operations (ops/operation.hpp).
+#pragma once
+
+#include <cstdint>
+
+#include "ops/cross_entropy/cross_entropy.hpp"
+#include "ops/operation.hpp"
+
+namespace syslab::cross_entropy {
+
+// Inputs logits and targets (prepared, drawn from the seed); of the backward pass also lse, which the rung's forward
+// pass prepares. Outputs row_loss, lse, loss; dlogits; or all four. The oracle computes about as many rows as
+// `oracle_budget` logits are.
+ops::Operation operation(const Problem& problem, Pass pass, const Rung& rung, std::uint64_t seed,
+                         std::int64_t oracle_budget = 20'000'000);
+
+}  // namespace syslab::cross_entropy

@@ -1,0 +1,93 @@
+// The operations of a training step (everything but products, norms and attention) as data: each, called on the inputs
+// that it asks for, gives what its oracle expects.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ops/adamw/operation.hpp"
+#include "ops/cross_entropy/operation.hpp"
+#include "ops/elementwise/operation.hpp"
+#include "ops/embedding/operation.hpp"
+#include "ops/global_norm/operation.hpp"
+#include "tests/ops/model_tensors.hpp"
+
+namespace syslab::ops {
+namespace {
+
+struct Named {
+  std::string name;
+  Operation operation;
+};
+
+std::vector<Named> all() {
+  std::vector<Named> operations;
+  for (const auto pass : {cross_entropy::Pass::forward, cross_entropy::Pass::backward, cross_entropy::Pass::both}) {
+    operations.push_back({"cross_entropy " + std::string(to_string(pass)),
+                          cross_entropy::operation({.rows = 20, .classes = 300, .dtype = DType::bf16}, pass,
+                                                   cross_entropy::find_rung("naive"), 3)});
+  }
+  for (const auto direction : {Direction::forward, Direction::backward}) {
+    operations.push_back({"embedding " + std::string(to_string(direction)),
+                          embedding::operation({.rows = 50, .vocab = 20, .dim = 8, .x_dtype = DType::bf16}, direction,
+                                               embedding::find_rung("naive"), 3)});
+  }
+  for (const auto copy : {std::optional<DType>{}, std::optional{DType::bf16}}) {
+    operations.push_back(
+        {"adamw", adamw::operation({.elements = 700, .copy_dtype = copy}, {}, 4, adamw::find_rung("naive"))});
+  }
+  operations.push_back({"global_norm", global_norm::operation({.elements = 900}, 1, global_norm::find_rung("naive"))});
+  const auto& rung = elementwise::find_rung("naive");
+  operations.push_back({"cast", elementwise::cast_operation({4, 33}, DType::f32, DType::f16, rung)});
+  operations.push_back({"add", elementwise::add_operation({4, 33}, DType::f32, DType::bf16, rung)});
+  return operations;
+}
+
+TEST(StepOperations, GiveWhatTheirOraclesExpect) {
+  for (const Named& one : all()) {
+    const Operation& operation = one.operation;
+    std::mt19937 random(6);
+    std::vector<Tensor> inputs, outputs;
+    std::vector<TensorView> writable;
+    for (const TensorSpec& spec : operation.inputs) inputs.emplace_back(spec.dtype, spec.shape).fill_normal(random);
+    for (const TensorSpec& spec : operation.outputs) outputs.emplace_back(spec.dtype, spec.shape);
+    for (Tensor& input : inputs) writable.push_back(input.view());
+    if (operation.prepare) operation.prepare(writable, {});
+    const Inputs in(writable.begin(), writable.end());
+    Outputs out;
+    for (Tensor& output : outputs) out.push_back(output.view());
+    operation.call(in, out, {});
+    const std::vector<Expected> expected = operation.expect(in);
+    ASSERT_EQ(expected.size(), outputs.size()) << one.name;
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const std::vector<double> found = outputs[i].values();
+      for (std::size_t at = 0; at < found.size(); ++at) {
+        const double tolerance = expected[i].tolerance[expected[i].tolerance.size() == 1 ? 0 : at];
+        ASSERT_LE(std::abs(found[at] - expected[i].value[at]), tolerance)
+            << one.name << " " << operation.outputs[i].name << " " << at;
+      }
+    }
+    EXPECT_GT(operation.bytes, 0);
+  }
+}
+
+TEST(StepOperations, LargeOnesAreCheckedInPart) {
+  const Operation operation = cross_entropy::operation({.rows = 5, .classes = 10}, cross_entropy::Pass::both,
+                                                       cross_entropy::find_rung("naive"), 3, 20);  // every third row
+  Tensor logits(DType::f32, {5, 10}), targets(DType::f64, {5});
+  std::mt19937 random(6);
+  logits.fill_normal(random);
+  std::vector<TensorView> in{logits.view(), targets.view()};
+  operation.prepare(in, {});
+  for (const Expected& one : operation.expect({in[0], in[1]})) {
+    EXPECT_EQ(one.fraction, 0.4);
+    if (one.value.size() == 1) {
+      EXPECT_TRUE(std::isnan(one.value[0]));
+    }
+    for (std::size_t i = 0; i < one.value.size() && one.value.size() > 1; ++i) {
+      EXPECT_EQ(std::isnan(one.value[i]), i * 5 / one.value.size() % 3 != 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syslab::ops

@@ -132,8 +132,9 @@ class TorchTensors:
     LONGEST_GATE_CYCLES = 64 * GATE_CYCLES
     # Work that goes on for longer than this, and than a fifth of the call, after the call's end runs on a stream of its own.
     STRAGGLER_NS = 200_000
-    # So many calls in a row that left the current stream empty: no chance of the clock's.
-    EMPTY_CALLS = 3
+    # So many calls in a row that did that, or left the current stream empty: no chance of the clock's, nor of another process
+    # that had the GPU meanwhile.
+    CALLS_TO_BLAME = 3
 
     def __init__(self, memory, device):
         import torch
@@ -141,7 +142,7 @@ class TorchTensors:
         self.torch, self.memory, self.device, self.gate_cycles = torch, memory, device, self.GATE_CYCLES
         if device != "cpu" and not torch.cuda.is_available():
             raise Unsupported(f"torch {torch.__version__} sees no GPU; run with --device cpu")
-        self.empty_ms, self.empty_calls = 0, 0
+        self.empty_ms, self.empty_calls, self.late_calls = 0, 0, 0
         if device != "cpu":
             self.empty_ms = 1.5 * self.empty_window()
 
@@ -192,12 +193,13 @@ class TorchTensors:
         end.synchronize()
         _, late = host_time(cuda.synchronize)
         elapsed = int(1e6 * begin.elapsed_time(end))
-        if late > max(self.STRAGGLER_NS, elapsed // 5):
+        self.late_calls = self.late_calls + 1 if late > max(self.STRAGGLER_NS, elapsed // 5) else 0
+        if self.late_calls == self.CALLS_TO_BLAME:
             raise RuntimeError(f"work went on for {1e-3 * late:.0f} us after the call had ended on the current stream, so its "
                                "time is not known: queue it there, or let that stream wait for it")
         empty = begin.elapsed_time(end) <= self.empty_ms and any(tensor.numel() > 0 for tensor in reads)
         self.empty_calls = self.empty_calls + 1 if empty else 0
-        if self.empty_calls == self.EMPTY_CALLS:
+        if self.empty_calls == self.CALLS_TO_BLAME:
             raise RuntimeError("the call queued nothing on torch's current stream, so its time is not known: queue it there, or let "
                                "that stream wait for it")
         return value, elapsed

@@ -22,23 +22,7 @@ namespace {
 
 void check(CaseContext& context, const StepCase& step_case, device::Stream stream) {
   const device::NvtxRange range("check");
-  std::string failure;
-  for (const StepCheck& one : step_case.check(stream)) {
-    const bool passed = one.error <= one.tolerance;  // false for a NaN
-    CheckRecord record;
-    record.name = "reference:" + one.name;
-    record.outcome = passed ? "passed" : "falsified";
-    record.cases_run = 1;
-    record.seed = std::to_string(context.request().seed);
-    record.message =
-        fmt::format("{}: {:.3g} off, at most {:.3g} is allowed; {}", one.name, one.error, one.tolerance, one.message);
-    if (std::isfinite(one.error)) record.worst_error = one.error;
-    record.tolerance = one.tolerance;
-    record.fraction_checked = one.fraction;
-    context.emit(record);
-    if (!passed && failure.empty()) failure = record.message;
-  }
-  if (!failure.empty()) throw CheckFailed(failure);
+  emit_checks(context, step_case.check(stream));
 }
 
 // Each phase between two waits for the device, by the host's clock, as the hand-out has it: what a phase takes when
@@ -83,6 +67,26 @@ void time_in_bursts(CaseContext& context, const StepCase& step_case, const measu
 }
 
 }  // namespace
+
+void emit_checks(CaseContext& context, const std::vector<StepCheck>& checks) {
+  std::string failure;
+  for (const StepCheck& one : checks) {
+    const bool passed = one.error <= one.tolerance;  // false for a NaN
+    CheckRecord record;
+    record.name = "reference:" + one.name;
+    record.outcome = passed ? "passed" : "falsified";
+    record.cases_run = 1;
+    record.seed = std::to_string(context.request().seed);
+    record.message =
+        fmt::format("{}: {:.3g} off, at most {:.3g} is allowed; {}", one.name, one.error, one.tolerance, one.message);
+    if (std::isfinite(one.error)) record.worst_error = one.error;
+    record.tolerance = one.tolerance;
+    record.fraction_checked = one.fraction;
+    context.emit(record);
+    if (!passed && failure.empty()) failure = record.message;
+  }
+  if (!failure.empty()) throw CheckFailed(failure);
+}
 
 void run_step_case(CaseContext& context, const StepCase& step_case) {
   measure::Protocol protocol = measure::find_protocol(context.request().protocol);

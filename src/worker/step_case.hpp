@@ -57,6 +57,9 @@ struct StepCase {
   bool check_last = false;
 };
 
+// Emits a check record "reference:<name>" for each. Throws CheckFailed with the first that is off by too much.
+void emit_checks(CaseContext& context, const std::vector<StepCheck>& checks);
+
 // Emits check records "reference:<name>", samples and metrics "time" (as an operator's), "<phase>" and, where the
 // device tells, the memory that a step takes; facts. Throws CheckFailed, Unsupported, Error.
 void run_step_case(CaseContext& context, const StepCase& step_case);

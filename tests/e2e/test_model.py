@@ -1,4 +1,8 @@
 """Experiments on the transformer: what they measure, what they make of it, and what they refuse."""
+import os
+import signal
+import subprocess
+import time
 import unittest
 
 from lab import Lab, attempts
@@ -111,6 +115,75 @@ class MixedPrecision(ModelLab):
         text = self.syslab("report", "benchmarking_mixed_precision", "--no-figures").stdout
         self.assertIn("with statistics in fp16 overflows in every row from data of standard deviation 64", text)
         self.assertIn("bf16 overflows nowhere here", text)
+
+
+LEARN = ("-a", "model=tiny", "-a", "batch=2", "-a", "context=32", "-a", "lr_warmup=3", "--impl", "host", "--device", "cpu")
+
+
+class TrainLm(ModelLab):
+    def test_smoke_learns_and_draws_its_curve(self):
+        lines = self.lines("run", "train_lm", "--preset", "smoke", "--device", "cpu")
+        self.assertEqual([line["status"] for line in attempts(lines)], ["ok"])
+        losses = [value for (value,) in self.sql(
+            "SELECT x.value FROM series s JOIN sample x ON x.series_id = s.id WHERE s.name = 'loss' ORDER BY x.idx")]
+        self.assertEqual(len(losses), 30)
+        self.assertAlmostEqual(losses[0], 5.55, delta=1)
+        self.assertLess(losses[-1], 0.8 * losses[0])
+        (row,) = self.table("train_lm", "train_lm")["rows"]
+        self.assertAlmostEqual(row["loss"], sum(losses[-3:]) / 3)
+        self.assertEqual((row["vs_fp32"], row["from_step"], row["status"]), (0, 0, "ok"))
+        checks = {name for (name,) in self.sql("SELECT name FROM check_result WHERE outcome = 'passed'")}
+        self.assertLessEqual({"learned", "reference:gradients"}, checks)
+
+    def test_a_killed_run_goes_on_bit_for_bit(self):
+        def command(path):
+            return ("run", "train_lm", *LEARN, "-a", "steps=400", "-a", f"checkpoint={path}", "-a", "checkpoint_every=25")
+        whole, killed = self.folder / "whole.safetensors", self.folder / "killed.safetensors"
+        self.syslab(*command(whole))
+        # In a session of its own, so that the worker goes with it.
+        running = subprocess.Popen(self.command(*command(killed)), cwd=self.folder, env=self.environment(), start_new_session=True,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while not killed.exists() and time.monotonic() < deadline:
+            time.sleep(0.002)
+        os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+        self.assertTrue(killed.exists())
+        self.assertNotEqual(killed.read_bytes(), whole.read_bytes(), "it was killed before its end")
+        self.syslab(*command(killed))
+        self.assertEqual(killed.read_bytes(), whole.read_bytes())
+        resumed = self.sql("SELECT m.value FROM v_attempt t JOIN metric m ON m.attempt_id = t.attempt_id WHERE m.name = 'first_step'"
+                           " AND t.params ->> '$.checkpoint' = ?", str(killed))
+        self.assertTrue(len(resumed) == 1 and 25 <= resumed[0][0] < 400, resumed)
+        # No piece of a file is left beside them, and what would go on otherwise is refused.
+        self.assertEqual(sorted(path.name for path in self.folder.glob("*safetensors*")), [killed.name, whole.name])
+        before = killed.read_bytes()
+        lines = self.lines(*command(killed), "-a", "max_norm=0.5", expect=None)
+        self.assertIn("run.max_norm was 1 and is 0.5 now", attempts(lines)[0]["detail"])
+        self.assertEqual(killed.read_bytes(), before)
+
+    def test_a_nan_names_its_tensor_and_leaves_no_file(self):
+        kept = self.folder / "kept.safetensors"
+        lines = self.lines("run", "train_lm", *LEARN, "-a", "steps=20", "-a", "lr=1e30", "-a", f"checkpoint={kept}", expect=1)
+        (ended,) = attempts(lines)
+        self.assertEqual(ended["status"], "check_failed")
+        self.assertRegex(ended["detail"], r"step \d+: the loss is -?(nan|inf).*the first tensor that holds no number: \S+\[\d+, \d+\] of")
+        self.assertFalse(kept.exists())
+
+    def test_bad_texts_are_refused(self):
+        short = self.folder / "short.txt"
+        short.write_text("too short")
+        foreign = self.folder / "foreign.safetensors"
+        foreign.write_text("no weights")
+        for arguments, says in ((("-a", f"text={short}"), "short.txt"), (("-a", "text=nowhere.txt"), "nowhere.txt"),
+                                (("-a", "vocab=100"), "100"), (("-a", f"checkpoint={foreign}"), "foreign.safetensors")):
+            lines = self.lines("run", "train_lm", *LEARN, "-a", "steps=5", *arguments, expect=None)
+            (ended,) = attempts(lines)
+            self.assertEqual(ended["status"], "error")
+            self.assertIn(says, ended["detail"])
+        for wrong, says in (("lr=-1", "learning rates from"), ("lr_warmup=9", "a warm-up of 9 steps in a cycle of 5"), ("context=0", "context is 0")):
+            done = self.syslab("run", "train_lm", "-a", "model=tiny", "-a", "steps=5", "-a", wrong, expect=2)
+            self.assertIn(says, done.stderr)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,267 @@
+// train_lm: a small model learns a text, in every precision; the question is in README.md beside this file.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numbers>
+#include <numeric>
+#include <vector>
+
+#include "core/resources.hpp"
+#include "measure/clock.hpp"
+#include "model/against_reference.hpp"
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "stats/summary.hpp"
+#include "train/params.hpp"
+#include "train/training_run.hpp"
+#include "worker/bench.hpp"
+#include "worker/step_case.hpp"
+
+namespace syslab {
+namespace {
+
+constexpr std::int64_t kValidationBatches = 16;
+
+train::RunOptions options_from(const Params& params, const train::Rung& rung) {
+  const train::WorkloadOptions workload = train::workload_from(params, rung);
+  train::RunOptions options;
+  options.config = workload.config;
+  options.model = workload.model;
+  options.batch = workload.batch;
+  options.seq = workload.seq;
+  options.steps = params.integer("steps");
+  options.schedule = {.largest = params.number("lr"),
+                      .smallest = params.number("lr") / 10,
+                      .warmup = params.integer("lr_warmup"),
+                      .cycle = options.steps};
+  options.max_norm = params.number("max_norm");
+  options.seed = static_cast<std::uint64_t>(params.integer("seed"));
+  validate(options.schedule);
+  return options;
+}
+
+// The pages that this program carries, as a file that is gone once it is mapped.
+train::TokenFile own_pages() {
+  const std::filesystem::path path =
+      std::filesystem::temp_directory_path() / fmt::format("syslab-pages-{}.txt", ::getpid());
+  {
+    std::ofstream file(path, std::ios::binary);
+    for (const Resource& page : resources("docs/")) file << page.text;
+    if (!file.flush()) throw Error(ErrorKind::usage, "cannot write '" + path.string() + "' to learn from; set TMPDIR");
+  }
+  const auto removed = [&path] {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  };
+  try {
+    train::TokenFile text(path, train::TokenFormat::bytes);
+    removed();
+    return text;
+  } catch (...) {
+    removed();
+    throw;
+  }
+}
+
+train::TokenFile text_of(const Params& params) {
+  const std::string& name = params.text("text");
+  return name == "pages" ? own_pages() : train::TokenFile(name);
+}
+
+std::vector<worker::StepCheck> against_reference(const train::RunOptions& options, device::Stream stream) {
+  std::vector<worker::StepCheck> checks;
+  for (const model::Distance& one : model::against_reference(options.config, options.model, stream, options.seed)) {
+    checks.push_back({one.name, one.error, one.tolerance, one.message});
+  }
+  return checks;
+}
+
+// The last tenth of the losses: one batch's is noisy.
+double late_loss(const std::vector<double>& losses) {
+  const std::size_t n = std::max<std::size_t>(1, losses.size() / 10);
+  return std::accumulate(losses.end() - static_cast<std::ptrdiff_t>(n), losses.end(), 0.0) / static_cast<double>(n);
+}
+
+// A run that learned nothing ends where it began. Of a resumed run, too: its beginning was behind it.
+void check_learned(worker::CaseContext& context, double loss, double uniform) {
+  worker::CheckRecord check;
+  check.name = "learned";
+  check.cases_run = 1;
+  check.worst_error = loss;
+  check.tolerance = uniform;
+  check.outcome = loss < uniform ? "passed" : "falsified";
+  check.message = fmt::format("a loss of {:.4g} over the last tenth of the steps; knowing nothing costs ln V = {:.4g}",
+                              loss, uniform);
+  context.emit(check);
+  if (check.outcome != "passed") throw worker::CheckFailed(check.message);
+}
+
+class Curves {
+ public:
+  explicit Curves(std::int64_t first) : first_(first) {}
+  void add(const train::RunStep& step, double seconds) {
+    if (step.skipped) {
+      ++skipped_;
+      return;
+    }
+    losses_.push_back(step.loss);
+    norms_.push_back(step.gradient_norm);
+    seconds_.push_back(seconds);
+  }
+  const std::vector<double>& losses() const { return losses_; }
+
+  void tell(worker::CaseContext& context, double tokens) const {
+    for (const auto& [name, unit, values] :
+         {std::tuple{"loss", "1", &losses_}, {"gradient_norm", "1", &norms_}, {"step", "s", &seconds_}}) {
+      worker::SampleRecord record{.series = name, .unit = unit};
+      record.first_index = first_;
+      record.values = *values;
+      context.emit(record);
+    }
+    const stats::Summary times = stats::summarize(seconds_);
+    context.emit(worker::MetricRecord{.name = "time",
+                                      .unit = "s",
+                                      .value = times.median,
+                                      .n = times.n,
+                                      .note = "steps of a run are no samples of one quantity: no interval"});
+    context.metric("tokens_per_second", "1/s", tokens / times.median);
+    context.metric("first_loss", "1", losses_.front());
+    context.metric("loss", "1", late_loss(losses_));
+    context.metric("skipped_steps", "1", static_cast<double>(skipped_));
+    context.metric("first_step", "1", static_cast<double>(first_));
+  }
+
+ private:
+  std::int64_t first_, skipped_ = 0;
+  std::vector<double> losses_, norms_, seconds_;
+};
+
+void learn(worker::CaseContext& context, train::TrainingRun& run, Curves& curves) {
+  const std::string& path = context.params().text("checkpoint");
+  const std::int64_t every = context.params().integer("checkpoint_every");
+  while (!run.is_done()) {
+    const Nanoseconds began = measure::steady_clock().now();
+    const train::RunStep step = run.next();
+    curves.add(step, Seconds(measure::steady_clock().now() - began).count());
+    if (step.step % 10 == 0) {
+      context.progress(static_cast<double>(step.step) / static_cast<double>(run.options().steps),
+                       fmt::format("step {}, loss {:.3f}", step.step, step.loss));
+    }
+    const bool due = every > 0 && run.state().step % every == 0 && !step.skipped;
+    if (!path.empty() && (due || run.is_done())) run.save(path);
+  }
+}
+
+void run_case(worker::CaseContext& context) {
+  const train::Rung& rung = train::find_rung(context.request().implementation);
+  if (context.is_paired()) throw Unsupported("a run ends somewhere; it is no call that can be repeated in bursts");
+  const train::RunOptions options = options_from(context.params(), rung);
+  if (const auto why = train::refusal(rung, options.model.precision)) throw Unsupported(*why);
+  const worker::Bench bench(context.request(), rung.device);
+  worker::emit_checks(context, against_reference(options, bench.stream()));
+
+  const train::TokenFile text = text_of(context.params());
+  train::TrainingRun run(options, text, bench.stream());
+  const std::string& path = context.params().text("checkpoint");
+  if (!path.empty() && std::filesystem::exists(path)) run.resume(path);
+  if (run.is_done()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' holds all {} steps already; name another file, or remove it to begin anew", path,
+                            options.steps));
+  }
+  Curves curves(run.state().step);
+  const double before = run.validation_loss(kValidationBatches);
+  try {
+    learn(context, run, curves);
+  } catch (const Error& error) {
+    if (error.kind() == ErrorKind::check) throw worker::CheckFailed(error.what());
+    throw;
+  }
+  curves.tell(context, static_cast<double>(options.batch * options.seq));
+  const double after = run.validation_loss(kValidationBatches);
+  context.metric("validation_before", "1", before);
+  context.metric("validation_loss", "1", after);
+  context.metric("bits_per_token", "bit", after / std::numbers::ln2);
+  context.metric("unigram_entropy", "1", train::unigram_entropy(text, options.config.vocab));
+  context.metric("parameters", "1", static_cast<double>(model::parameter_count(options.config)));
+  Json facts{{"text_tokens", text.size()}, {"text_fingerprint", text.fingerprint()}};
+  if (run.state().scaler) facts["loss_scale"] = run.state().scaler->scale;
+  facts.update(bench.facts());
+  context.emit(worker::FactRecord{facts.dump()});
+  check_learned(context, late_loss(curves.losses()), std::log(static_cast<double>(options.config.vocab)));
+}
+
+Value text(const char* value) { return std::string(value); }
+Value number(std::int64_t value) { return value; }
+
+registry::Experiment describe() {
+  const registry::Values half_precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"),
+                                         text("bf16_fused")};
+  return registry::experiment("train_lm")
+      .title("A small model learns a text")
+      .question(
+          "Does a model trained by our forward, backward and optimizer learn a text, does each precision learn it as "
+          "well as fp32, and does a run that was killed go on as if nothing had been?")
+      .tags({"model", "training"})
+      .axes(registry::axes_of(train::param_list(), {{"model", {text("cpu10m")}},
+                                                    {"batch", {number(8)}},
+                                                    {"context", {number(128)}},
+                                                    {"vocab", {number(256)}},
+                                                    {"precision", {text("fp32")}}}))
+      .axis("text", {text("pages")},
+            "file to learn: text (a byte is a token), .bin of uint16, .npy; `pages`: this program's own")
+      .axis("steps", {number(1000)}, "of the optimizer")
+      .axis("lr", {1e-3}, "largest learning rate: linear warm-up, then a cosine down to a tenth")
+      .axis("lr_warmup", {number(20)}, "steps of its warm-up")
+      .axis("max_norm", {1.0}, "gradients are scaled down to this global norm")
+      .axis("seed", {number(0)}, "of weights and batches")
+      .axis("checkpoint", {text("")},
+            "safetensors file: written at the end, gone on from where it is there; empty: none")
+      .axis("checkpoint_every", {number(0)}, "steps between two writings of it; 0: at the end alone")
+      .preset("smoke", {{"model", {text("tiny")}},
+                        {"batch", {number(4)}},
+                        {"context", {number(32)}},
+                        {"steps", {number(30)}},
+                        {"lr", {1e-2}},
+                        {"lr_warmup", {number(3)}},
+                        {"device", {text("cpu"), text("cuda")}},
+                        {"impl", registry::names_of(train::ladder())}})
+      .preset("laptop", {{"d_model", {number(128)}},
+                         {"d_ff", {number(384)}},
+                         {"layers", {number(2)}},
+                         {"context", {number(64)}},
+                         {"steps", {number(400)}},
+                         {"lr", {3e-3}},
+                         {"device", {text("cpu")}},
+                         {"impl", {text("host")}}})
+      .preset("paper", {{"precision", half_precisions}, {"impl", {text("fused"), text("graph")}}})
+      .implementations(registry::implementations_of(train::ladder()))
+      .metric("loss", "1", "mean over the last tenth of the steps, in nats a token")
+      .metric("first_loss", "1", "of the first step")
+      .metric("validation_loss", "1", "over tokens that were kept back (the last tenth of the text), at the end")
+      .metric("validation_before", "1", "the same before the first step")
+      .metric("bits_per_token", "bit", "the validation loss over ln 2")
+      .metric("unigram_entropy", "1", "the loss of a model that knows only how often each token occurs")
+      .metric("time", "s", "median step, drawing and loading its batch and reading its loss included")
+      .metric("tokens_per_second", "1/s", "tokens of a step over that")
+      .metric("skipped_steps", "1", "fp16: whose gradients overflowed under the loss scale")
+      .metric("first_step", "1", "0, or where a resumed run went on")
+      .metric("parameters", "1", "of the model")
+      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
+      .memory([](const Params& params, std::string_view implementation) {
+        const train::Rung& rung = train::find_rung(implementation);
+        static_cast<void>(options_from(params, rung));  // what cannot be is told before anything runs
+        return train::predicted_bytes(train::workload_from(params, rung));
+      })
+      .runs(run_case);
+}
+
+const registry::Experiment kTrainLm = describe();
+SYSLAB_EXPERIMENT(kTrainLm);
+
+}  // namespace
+}  // namespace syslab

@@ -74,7 +74,7 @@ void apply(WithNumber operation, const ConstTensorView& x, float number, const T
 void combine(Binary operation, const ConstTensorView& a, const ConstTensorView& b, const TensorView& y,
              device::Stream stream, const Unless& unless = {});
 void fill(float value, const TensorView& y, device::Stream stream);
-// Both copied at once: a stack or a concatenation of two tensors, into the two parts of a third.
+// Both copied at once: a concatenation of two tensors, whose two parts of the result are given.
 void join(const ConstTensorView& a, const ConstTensorView& b, const TensorView& y_of_a, const TensorView& y_of_b,
           device::Stream stream);
 

@@ -6,7 +6,7 @@
 //   backward   dw: dy ∘ n, down the columns      dn = dy ∘ w                                              3
 //              n = h · rstd: dh₁ = dn · rstd; dn ∘ h, along the row                                       3
 //              rsqrt: rstd³, −½ ·, ·              mean: / dim, spread over the row                        4
-//              h²: h¹, 2 ·, ·                     dh₁ + dh₂                                               4
+//              h²: h¹ (a copy), 2 ·, ·            dh₁ + dh₂                                               4
 //              + the gradient that arrives, dw + what was there (where asked)
 //
 // and a cast for each of x and y that is half precision: autocast keeps the operator in fp32. Extra, backward: n, which

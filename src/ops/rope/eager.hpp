@@ -1,9 +1,10 @@
 // The rotation as a framework runs it, an operation a kernel; `eager_cuda` is this on a GPU, and on the CPU it is
-// proved. Kernels, as PyTorch's autograd launches them for x₁, x₂ = the pairs' elements; stack(c·x₁ − s·x₂, s·x₁ +
-// c·x₂):
+// proved. Kernels, as PyTorch's autograd launches them for x₁, x₂ = the pairs' elements; c·x₁ − s·x₂ and s·x₁ + c·x₂
+// put together:
 //
-//   forward    c·x₁, s·x₂, their difference; s·x₁, c·x₂, their sum; stacked                    7
-//   backward   c·dy₁, −dy₁, s·(−dy₁); s·dy₂, c·dy₂; two sums; stacked                          8
+//   forward    c·x₁, s·x₂, their difference; s·x₁, c·x₂, their sum                                         6
+//              stacked, by a copy each (interleaved)          or concatenated at once (halves)           2 / 1
+//   backward   c·dy₁, −dy₁, s·(−dy₁); s·dy₂, c·dy₂; two sums; stacked into the pairs again                 9
 //
 // The tables are fp32, so everything is, whatever x is: x in half precision is promoted as it is read, its gradient
 // cast back product by product (4 more kernels); y in half precision is a cast more, each way.

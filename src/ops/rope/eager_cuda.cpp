@@ -29,6 +29,12 @@ View part(const View& x, Layout layout, std::int64_t which) {
               {x.stride(0), x.stride(1), x.stride(2), last});
 }
 
+// First and second elements side by side: a framework copies each to its place.
+void stack(const TensorView& first, const TensorView& second, const TensorView& pairs, device::Stream stream) {
+  apply(Unary::copy, first, part(pairs, Layout::interleaved, 0), stream);
+  apply(Unary::copy, second, part(pairs, Layout::interleaved, 1), stream);
+}
+
 ConstTensorView table(const Problem& p, const ConstTensorView& of_position) {
   return {of_position.data, of_position.dtype, halved(p), {0, 0, of_position.stride(0), 1}};
 }
@@ -65,7 +71,11 @@ void eager_forward(const Problem& p, const Args& args, ops::Workspace workspace,
   combine(Binary::multiply, cos, second, t->b, stream);
   combine(Binary::add, t->a, t->b, t->d, stream);
   const TensorView y = half(p.y_dtype) ? t->wide : args.y;
-  framework::join(t->c, t->d, part(y, p.layout, 0), part(y, p.layout, 1), stream);
+  if (p.layout == Layout::halves) {
+    framework::join(t->c, t->d, part(y, p.layout, 0), part(y, p.layout, 1), stream);
+  } else {
+    stack(t->c, t->d, y, stream);
+  }
   if (half(p.y_dtype)) apply(Unary::copy, y, args.y, stream);
 }
 
@@ -93,12 +103,13 @@ void eager_backward(const Problem& p, const Args& args, ops::Workspace workspace
   }
   combine(Binary::add, a, c, a, stream);
   combine(Binary::add, b, d, b, stream);
-  framework::join(a, b, part(args.y, Layout::interleaved, 0), part(args.y, Layout::interleaved, 1), stream);
+  stack(a, b, args.y, stream);
 }
 
 std::int64_t eager_kernels(const Problem& p, Direction direction) {
   const int cast_of_y = half(p.y_dtype) ? 1 : 0;
-  return direction == Direction::forward ? 7 + cast_of_y : 8 + cast_of_y + (half(p.x_dtype) ? 4 : 0);
+  if (direction == Direction::forward) return (p.layout == Layout::halves ? 7 : 8) + cast_of_y;
+  return 9 + cast_of_y + (half(p.x_dtype) ? 4 : 0);
 }
 
 Rung eager_cuda_rung() {

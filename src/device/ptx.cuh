@@ -100,6 +100,11 @@ __device__ __forceinline__ void copy_async_16(std::uint32_t to, const void* from
                : "memory");
 }
 
+// 8 bytes, likewise, through L1.
+__device__ __forceinline__ void copy_async_8(std::uint32_t to, const void* from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
+}
+
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 // Waits until at most `Pending` groups of this thread's copies are under way.

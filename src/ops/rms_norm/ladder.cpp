@@ -19,7 +19,7 @@ std::function<std::optional<std::string>(const Problem&, Direction)> supports_dt
 }
 
 std::span<const Rung> ladder() {
-  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), eager_cuda_rung()};
+  static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), eager_cuda_rung(), fused_cuda_rung()};
   return rungs;
 }
 

@@ -8,6 +8,7 @@ namespace syslab::rms_norm {
 Rung reference_rung();
 Rung naive_rung();
 Rung eager_cuda_rung();
+Rung fused_cuda_rung();
 
 // A rung that takes every problem of the given dtype of x, fp64 apart from the rest.
 std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info);

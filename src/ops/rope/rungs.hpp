@@ -10,6 +10,7 @@ namespace syslab::rope {
 Rung reference_rung();
 Rung naive_rung();
 Rung eager_cuda_rung();
+Rung fused_cuda_rung();
 
 // Of rungs that hold a whole head at a time.
 inline constexpr std::int64_t kMostHeadDim = 1024;

@@ -1,0 +1,417 @@
+// The normalisation on a GPU, backward: dx a row at a time, dw without atomics, in one of two ways.
+//
+// Few rows (dy and h fit half of L2): one kernel, whose blocks have two roles.
+//   rows      a row group (cuda_rows.cuh) asks for dy, h and dh whole, makes the row's sum and writes dx
+//   columns   a block reads dy and h of 32 bytes' worth of columns down all rows, which the other role has brought to
+//   L2
+//             or is about to, and writes their dw: a sum in one order, no parts in memory, no second kernel
+//   A second kernel would wait for the first to end and the next for it: about 3 µs, as long as the work itself.
+//
+// Many rows: two kernels, for what is read twice is no longer in L2.
+//   block     512 threads and a chunk of rows, about one block a multiprocessor: each leaves a row of dw's parts behind
+//   a lane    keeps its columns' part of dw in registers down all its rows; the next row is on its way to shared
+//   memory,
+//             by asynchronous copies into the lane's own slots, while this one's sum is made
+//   w         is read anew for every row, from L1: registers are dearer
+//   dw        the groups' parts meet in shared memory, in order; the second kernel adds up the blocks' rows, in order
+//
+// How rows and columns are cut depends on the shape alone, so the bits are the same every time and on every GPU.
+//
+// Napkin, rows 2,048, dim 768, bf16: dy, h, dh and dx are 12.6 MB, 4.2 µs at 3.0 TB/s; the columns' role reads 6.3 MB
+// again, from L2.
+//
+// Rows beyond the registers (8,192 columns of fp32), and those that no 16 bytes divide, are walked twice by a block, an
+// element a lane, dw's parts in the block's row of global memory, which stays in L1 and L2.
+#include "ops/rms_norm/cuda_rows.cuh"
+
+namespace syslab::rms_norm {
+namespace {
+
+constexpr int kThreads = 512;
+// Of a thread, so that beside a block there is room for one of the second kernel; fp32 rows need more.
+template <typename Y>
+constexpr int kMostRegisters = sizeof(Y) == 4 ? 120 : 112;
+constexpr std::int64_t kBlocks = 132;  // at most: an H100's multiprocessors; other GPUs take what comes
+// Vectors of a lane: what fits 128 registers with the sums beside them.
+template <typename X>
+constexpr int kMostVectors = sizeof(X) == 2 ? 3 : 4;
+constexpr int kLanesOfSum = 8, kSlicesOfSum = 32;
+constexpr int kThreadsOfBoth = 256, kVectorsOfBoth = 4, kLanesOfColumns = 2;
+constexpr std::int64_t kMostBytesOfBoth = 26'000'000;  // of dy and h, which must stay in L2: half an H100's
+
+template <typename X, typename Y>
+struct Params {
+  Rows<const Y> dy;
+  Rows<const X> h;
+  const float* w;
+  const float* rstd;
+  Rows<const X> dh;  // null: nothing arrives
+  Rows<X> dx;
+  float* partial;  // (blocks, dim)
+  std::int64_t rows;
+  int rows_of_block, dim, lanes;
+};
+
+struct Cut {
+  std::int64_t rows_of_block, blocks;
+};
+
+Cut cut_of(const Problem& p) {
+  const std::int64_t rows_of_block = (p.rows + kBlocks - 1) / kBlocks;
+  return {rows_of_block, (p.rows + rows_of_block - 1) / rows_of_block};
+}
+
+// The sum over a row group of whole warps; all its lanes get it. Groups do not wait for each other. Two calls use
+// different halves of `parts`, so that one barrier each is enough.
+__device__ __forceinline__ float group_sum(float value, int lanes, int half) {
+  __shared__ float parts[2][kThreads / 32];
+  value = ops::warp_sum(value);
+  if (lanes == 32) return value;
+  const int warp = static_cast<int>(threadIdx.x) / 32, warps = lanes / 32, group = warp / warps;
+  if (threadIdx.x % 32 == 0) parts[half][warp] = value;
+  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(lanes) : "memory");
+  float sum = 0;
+  for (int i = 0; i < warps; ++i) sum += parts[half][group * warps + i];
+  return sum;
+}
+
+// A thread's own bytes of one row, on their way from memory: nobody else reads them, so no barrier guards them.
+template <typename X, typename Y, int kVectors>
+struct Slots {
+  static constexpr int kWidth = kWidest<X>;
+  Pack<X, kWidth> h[kVectors][kThreads], dh[kVectors][kThreads];
+  Pack<Y, kWidth> dy[kVectors][kThreads];
+};
+
+template <typename T, int kWidth>
+__device__ __forceinline__ void fetch_pack(Pack<T, kWidth>& to, const T* from) {
+  if constexpr (sizeof(to) == ops::kVectorBytes) {
+    ptx::copy_async_16(ptx::shared_address(&to), from);
+  } else {
+    static_assert(sizeof(to) == 8);
+    ptx::copy_async_8(ptx::shared_address(&to), from);
+  }
+}
+
+template <typename X, typename Y, int kVectors, int kRegisters>
+__global__ void __maxnreg__(kRegisters) backward_kernel(const Params<X, Y> p) {
+  constexpr int kWidth = kWidest<X>;
+  extern __shared__ float4 shared[];
+  auto& slots = *reinterpret_cast<Slots<X, Y, kVectors>*>(shared);
+  float* const gathered = reinterpret_cast<float*>(shared);  // (groups, dim), when all rows are done
+  ptx::let_next_kernel_come();
+  ptx::wait_for_kernels_before();
+  const int thread = static_cast<int>(threadIdx.x), lane = thread & (p.lanes - 1), group = thread / p.lanes;
+  const int groups = kThreads / p.lanes;
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * p.rows_of_block;
+  const int rows = static_cast<int>(min(static_cast<std::int64_t>(p.rows_of_block), p.rows - first));
+  const auto column = [&](int n) { return (lane + n * p.lanes) * kWidth; };
+  const float share = 1.0F / static_cast<float>(p.dim);
+
+  const auto fetch = [&](int i) {
+    if (i >= rows) return;
+#pragma unroll
+    for (int n = 0; n < kVectors; ++n) {
+      if (column(n) >= p.dim) continue;
+      fetch_pack(slots.dy[n][thread], p.dy.at(first + i) + column(n));
+      fetch_pack(slots.h[n][thread], p.h.at(first + i) + column(n));
+      if (p.dh.data != nullptr) fetch_pack(slots.dh[n][thread], p.dh.at(first + i) + column(n));
+    }
+    ptx::commit_copies();
+  };
+  fetch(group);
+  float next_rstd = group < rows ? p.rstd[first + group] : 0;
+
+  Pack<float, kWidth> sums[kVectors] = {};
+  int half = 0;
+  for (int i = group; i < rows; i += groups, half ^= 1) {
+    Pack<Y, kWidth> dy[kVectors];
+    Pack<X, kWidth> h[kVectors], dh[kVectors];
+    const float rstd = next_rstd;
+    ptx::wait_copies<0>();
+    float products = 0;
+#pragma unroll
+    for (int n = 0; n < kVectors; ++n) {
+      if (column(n) >= p.dim) continue;
+      dy[n] = slots.dy[n][thread];
+      h[n] = slots.h[n][thread];
+      if (p.dh.data != nullptr) dh[n] = slots.dh[n][thread];
+      const Pack<float, kWidth> w = load_pack<kWidth>(p.w + column(n));
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e) {
+        products += w.at[e] * static_cast<float>(dy[n].at[e]) * static_cast<float>(h[n].at[e]);
+      }
+    }
+    // The next row sets out before this one's sum is waited for.
+    fetch(i + groups);
+    if (i + groups < rows) next_rstd = p.rstd[first + i + groups];
+    const float c = group_sum(products, p.lanes, half) * rstd * share;
+#pragma unroll
+    for (int n = 0; n < kVectors; ++n) {
+      if (column(n) >= p.dim) continue;
+      const Pack<float, kWidth> w = load_pack<kWidth>(p.w + column(n));
+      ops::forget_conversions(dy[n]);
+      ops::forget_conversions(h[n]);
+      ops::forget_conversions(dh[n]);
+      Pack<X, kWidth> dx;
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e) {
+        const float g = static_cast<float>(dy[n].at[e]), normed = static_cast<float>(h[n].at[e]) * rstd;
+        sums[n].at[e] += g * normed;
+        const float of_norm = rstd * (w.at[e] * g - normed * c);
+        dx.at[e] = static_cast<X>(p.dh.data != nullptr ? static_cast<float>(dh[n].at[e]) + of_norm : of_norm);
+      }
+      store_pack(p.dx.at(first + i) + column(n), dx);
+    }
+  }
+
+  __syncthreads();  // the slots are free
+#pragma unroll
+  for (int n = 0; n < kVectors; ++n) {
+    if (column(n) < p.dim) store_pack(gathered + group * p.dim + column(n), sums[n]);
+  }
+  __syncthreads();
+  for (int d = static_cast<int>(threadIdx.x) * 4; d < p.dim; d += kThreads * 4) {
+    float4 sum = *reinterpret_cast<const float4*>(gathered + d);
+    for (int g = 1; g < groups; ++g) {
+      const float4 part = *reinterpret_cast<const float4*>(gathered + g * p.dim + d);
+      sum = {sum.x + part.x, sum.y + part.y, sum.z + part.z, sum.w + part.w};
+    }
+    *reinterpret_cast<float4*>(p.partial + static_cast<std::int64_t>(blockIdx.x) * p.dim + d) = sum;
+  }
+}
+
+// A block a row at a time, twice. Each thread adds to its own columns of the block's parts.
+template <typename X, typename Y>
+__global__ void __launch_bounds__(kThreads) backward_loop_kernel(const Params<X, Y> p) {
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * p.rows_of_block;
+  const std::int64_t end = min(first + p.rows_of_block, p.rows);
+  float* const sums = p.partial + static_cast<std::int64_t>(blockIdx.x) * p.dim;
+  for (std::int64_t row = first; row < end; ++row) {
+    const Y* dy = p.dy.at(row);
+    const X* h = p.h.at(row);
+    const float rstd = p.rstd[row];
+    float products = 0;
+    for (int d = static_cast<int>(threadIdx.x); d < p.dim; d += kThreads) {
+      products += p.w[d] * static_cast<float>(dy[d]) * static_cast<float>(h[d]);
+    }
+    const float c =
+        group_sum(products, kThreads, static_cast<int>((row - first) & 1)) * rstd / static_cast<float>(p.dim);
+    for (int d = static_cast<int>(threadIdx.x); d < p.dim; d += kThreads) {
+      const float g = static_cast<float>(dy[d]), normed = static_cast<float>(h[d]) * rstd;
+      sums[d] = (row == first ? 0 : sums[d]) + g * normed;
+      const float of_norm = rstd * (p.w[d] * g - normed * c);
+      p.dx.at(row)[d] = static_cast<X>(p.dh.data != nullptr ? static_cast<float>(p.dh.at(row)[d]) + of_norm : of_norm);
+    }
+  }
+}
+
+// --- few rows: one kernel ---
+
+// The columns' role: dw of 32 bytes' worth of columns from all rows, in an order that the shape alone decides.
+template <typename X, typename Y>
+__device__ __forceinline__ void column_sums(const Params<X, Y>& p, float* dw, bool accumulate) {
+  constexpr int kWidth = kWidest<X>, kLanes = kLanesOfColumns, kColumns = kLanes * kWidth;
+  constexpr int kSlots = kThreadsOfBoth / kLanes, kWarps = kThreadsOfBoth / 32;
+  __shared__ float parts[kWarps][kColumns];
+  const int thread = static_cast<int>(threadIdx.x), lane = thread % kLanes;
+  const int column = (static_cast<int>(blockIdx.x) * kLanes + lane) * kWidth, rows = static_cast<int>(p.rows);
+  Pack<float, kWidth> sum{};
+  if (column < p.dim) {
+#pragma unroll 8
+    for (int row = thread / kLanes; row < rows; row += kSlots) {
+      const Pack<Y, kWidth> dy = load_pack<kWidth>(p.dy.at(row) + column);
+      const Pack<X, kWidth> h = load_pack<kWidth>(p.h.at(row) + column);
+      const float rstd = p.rstd[row];
+#pragma unroll
+      for (int e = 0; e < kWidth; ++e) sum.at[e] += static_cast<float>(dy.at[e]) * (static_cast<float>(h.at[e]) * rstd);
+    }
+  }
+#pragma unroll
+  for (int e = 0; e < kWidth; ++e) {
+#pragma unroll
+    for (int apart = 16; apart >= kLanes; apart /= 2) sum.at[e] += __shfl_xor_sync(~0U, sum.at[e], apart);
+  }
+  if (thread % 32 < kLanes) {
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) parts[thread / 32][lane * kWidth + e] = sum.at[e];
+  }
+  __syncthreads();
+  const int to = static_cast<int>(blockIdx.x) * kColumns + thread;
+  if (thread >= kColumns || to >= p.dim) return;
+  float total = 0;
+#pragma unroll
+  for (int warp = 0; warp < kWarps; ++warp) total += parts[warp][thread];
+  dw[to] = accumulate ? dw[to] + total : total;
+}
+
+template <typename X, typename Y, int kVectors>
+__global__ void __launch_bounds__(kThreadsOfBoth, 2)
+    both_roles_kernel(const Params<X, Y> p, float* dw, bool accumulate, int column_blocks) {
+  constexpr int kWidth = kWidest<X>;
+  ptx::let_next_kernel_come();
+  ptx::wait_for_kernels_before();
+  if (static_cast<int>(blockIdx.x) < column_blocks) return column_sums(p, dw, accumulate);
+  const int thread = static_cast<int>(threadIdx.x), lane = thread & (p.lanes - 1);
+  const std::int64_t row =
+      static_cast<std::int64_t>(static_cast<int>(blockIdx.x) - column_blocks) * (kThreadsOfBoth / p.lanes) +
+      thread / p.lanes;
+  if (row >= p.rows) return;  // with its whole group
+  const auto column = [&](int n) { return (lane + n * p.lanes) * kWidth; };
+
+  Pack<Y, kWidth> dy[kVectors];
+  Pack<X, kWidth> h[kVectors], dh[kVectors];
+#pragma unroll
+  for (int n = 0; n < kVectors; ++n) {
+    if (column(n) >= p.dim) continue;
+    dy[n] = load_pack<kWidth>(p.dy.at(row) + column(n));
+    h[n] = load_pack<kWidth>(p.h.at(row) + column(n));
+    if (p.dh.data != nullptr) dh[n] = load_pack<kWidth>(p.dh.at(row) + column(n));
+  }
+  const float rstd = p.rstd[row];
+  float products = 0;
+#pragma unroll
+  for (int n = 0; n < kVectors; ++n) {
+    if (column(n) >= p.dim) continue;
+    const Pack<float, kWidth> w = load_pack<kWidth>(p.w + column(n));
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      products += w.at[e] * static_cast<float>(dy[n].at[e]) * static_cast<float>(h[n].at[e]);
+    }
+  }
+  const float c = group_sum(products, p.lanes, 0) * rstd / static_cast<float>(p.dim);
+#pragma unroll
+  for (int n = 0; n < kVectors; ++n) {
+    if (column(n) >= p.dim) continue;
+    const Pack<float, kWidth> w = load_pack<kWidth>(p.w + column(n));
+    ops::forget_conversions(dy[n]);
+    ops::forget_conversions(h[n]);
+    ops::forget_conversions(dh[n]);
+    Pack<X, kWidth> dx;
+#pragma unroll
+    for (int e = 0; e < kWidth; ++e) {
+      const float of_norm =
+          rstd * (w.at[e] * static_cast<float>(dy[n].at[e]) - static_cast<float>(h[n].at[e]) * rstd * c);
+      dx.at[e] = static_cast<X>(p.dh.data != nullptr ? static_cast<float>(dh[n].at[e]) + of_norm : of_norm);
+    }
+    store_pack(p.dx.at(row) + column(n), dx);
+  }
+}
+
+template <typename X, typename Y, int kVectors>
+void launch_both(const Params<X, Y>& params, float* dw, bool accumulate, device::Stream stream) {
+  static device::OverlappedKernel kernel(both_roles_kernel<X, Y, kVectors>, 0, "rms_norm backward of few rows");
+  constexpr int kColumns = kLanesOfColumns * kWidest<X>;
+  const int column_blocks = (params.dim + kColumns - 1) / kColumns, groups = kThreadsOfBoth / params.lanes;
+  kernel.launch(static_cast<unsigned>(column_blocks + (params.rows + groups - 1) / groups), kThreadsOfBoth, stream,
+                params, dw, accumulate, column_blocks);
+}
+
+// --- many rows: two kernels ---
+
+// dw[d] (+)= Σ over blocks: slice s of a block adds the rows s, s + kSlicesOfSum, … of the parts; then the slices in
+// order. kWidth columns a lane.
+template <int kWidth>
+__global__ void __launch_bounds__(kLanesOfSum* kSlicesOfSum)
+    sum_kernel(const float* partial, std::int64_t blocks, int dim, float* dw, bool accumulate) {
+  __shared__ float parts[kSlicesOfSum][kLanesOfSum * kWidth];
+  ptx::let_next_kernel_come();
+  ptx::wait_for_kernels_before();
+  const int lane = static_cast<int>(threadIdx.x) % kLanesOfSum, slice = static_cast<int>(threadIdx.x) / kLanesOfSum;
+  const int column = (static_cast<int>(blockIdx.x) * kLanesOfSum + lane) * kWidth;
+  Pack<float, kWidth> sum{};
+  if (column < dim) {
+#pragma unroll 5
+    for (std::int64_t block = slice; block < blocks; block += kSlicesOfSum) {
+      const Pack<float, kWidth> part = load_pack<kWidth>(partial + block * dim + column);
+#pragma unroll
+      for (int i = 0; i < kWidth; ++i) sum.at[i] += part.at[i];
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < kWidth; ++i) parts[slice][lane * kWidth + i] = sum.at[i];
+  __syncthreads();
+  const int mine = static_cast<int>(threadIdx.x), to = static_cast<int>(blockIdx.x) * kLanesOfSum * kWidth + mine;
+  if (mine >= kLanesOfSum * kWidth || to >= dim) return;
+  float total = 0;
+#pragma unroll
+  for (int s = 0; s < kSlicesOfSum; ++s) total += parts[s][mine];
+  dw[to] = accumulate ? dw[to] + total : total;
+}
+
+template <int kWidth>
+void launch_sum(const float* partial, std::int64_t blocks, int dim, float* dw, bool accumulate, device::Stream stream) {
+  static device::OverlappedKernel kernel(sum_kernel<kWidth>, 0, "rms_norm sum of dw");
+  constexpr int kColumns = kLanesOfSum * kWidth;
+  kernel.launch(static_cast<unsigned>((dim + kColumns - 1) / kColumns), kLanesOfSum * kSlicesOfSum, stream, partial,
+                blocks, dim, dw, accumulate);
+}
+
+template <typename X, typename Y, int kVectors>
+void launch(const Params<X, Y>& params, std::int64_t blocks, device::Stream stream) {
+  constexpr int kShared = static_cast<int>(sizeof(Slots<X, Y, kVectors>));
+  static_assert(kShared >= kThreads * kVectors * kWidest<X> * static_cast<int>(sizeof(float)) && kShared <= 98 * 1024);
+  static device::OverlappedKernel kernel(backward_kernel<X, Y, kVectors, kMostRegisters<Y>>, kShared,
+                                         "rms_norm backward");
+  kernel.launch(static_cast<unsigned>(blocks), kThreads, stream, params);
+}
+
+}  // namespace
+
+std::size_t cuda_partial_bytes(const Problem& p) {
+  return static_cast<std::size_t>(cut_of(p).blocks * p.dim) * sizeof(float);
+}
+
+void cuda_backward(const Problem& p, const BackwardArgs& a, float* partial, device::Stream stream) {
+  const bool arrives = a.dh.data != nullptr;
+  if (arrives && a.dh.dtype != p.x_dtype) {
+    throw Error(ErrorKind::usage, "dh of an rms_norm on a GPU has x's dtype; found another: cast it");
+  }
+  const Cut cut = cut_of(p);
+  const int dim = static_cast<int>(p.dim);
+  with_dtypes(p, [&]<typename X, typename Y>() {
+    constexpr int kWidth = kWidest<X>;
+    const Params<X, Y> params{rows_of<const Y>(a.dy),
+                              rows_of<const X>(a.h),
+                              static_cast<const float*>(a.w.data),
+                              static_cast<const float*>(a.rstd.data),
+                              arrives ? rows_of<const X>(a.dh) : Rows<const X>{},
+                              rows_of<X>(a.dx),
+                              partial,
+                              p.rows,
+                              static_cast<int>(cut.rows_of_block),
+                              dim,
+                              lanes_of(p.dim, kWidth, kMostVectors<X>)};
+    const auto packs = [&](const auto& view) { return ops::takes_packs(view, kWidth); };
+    const bool aligned = reinterpret_cast<std::uintptr_t>(partial) % ops::kVectorBytes == 0;
+    const bool registers = packs(a.dy) && packs(a.h) && packs(a.w) && (!arrives || packs(a.dh)) && packs(a.dx) &&
+                           params.lanes <= kThreads && aligned;
+    auto* dw = static_cast<float*>(a.dw.data);
+    const bool few = p.rows * p.dim * static_cast<std::int64_t>(sizeof(X) + sizeof(Y)) <= kMostBytesOfBoth;
+    if (few && registers) {
+      Params<X, Y> of_few = params;
+      of_few.lanes = lanes_of(p.dim, kWidth, kVectorsOfBoth);
+      if (of_few.lanes <= kThreadsOfBoth) {
+        if (p.dim <= 2 * kWidth * of_few.lanes) return launch_both<X, Y, 2>(of_few, dw, a.accumulate, stream);
+        return launch_both<X, Y, kVectorsOfBoth>(of_few, dw, a.accumulate, stream);
+      }
+    }
+    if (!registers) {
+      static device::OverlappedKernel loop(backward_loop_kernel<X, Y>, 0, "rms_norm backward in two passes");
+      loop.launch(static_cast<unsigned>(cut.blocks), kThreads, stream, params);
+    } else if (p.dim <= 2 * kWidth * params.lanes) {
+      launch<X, Y, 2>(params, cut.blocks, stream);
+    } else {
+      launch<X, Y, kMostVectors<X>>(params, cut.blocks, stream);
+    }
+    if (dim % 4 == 0 && aligned) {
+      launch_sum<4>(partial, cut.blocks, dim, dw, a.accumulate, stream);
+    } else {
+      launch_sum<1>(partial, cut.blocks, dim, dw, a.accumulate, stream);
+    }
+  });
+}
+
+}  // namespace syslab::rms_norm

@@ -1,0 +1,54 @@
+// `fused_cuda`: the rung in front of cuda_forward.cu and cuda_backward.cu.
+#include <fmt/format.h>
+
+#include "device/launch.hpp"
+#include "ops/call_memory.hpp"
+#include "ops/cuda_rung.hpp"
+#include "ops/rms_norm/cuda_kernels.hpp"
+#include "ops/rms_norm/rungs.hpp"
+
+namespace syslab::rms_norm {
+namespace {
+
+std::size_t workspace_bytes(const Problem& problem, Direction direction) {
+  return direction == Direction::forward ? 0 : cuda_partial_bytes(problem);
+}
+
+void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
+  const device::CurrentDevice current(stream);
+  cuda_forward(problem, args, stream);
+}
+
+void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
+  const device::CurrentDevice current(stream);
+  const ops::CallMemory memory(workspace, cuda_partial_bytes(problem), "dw_partials", stream);
+  cuda_backward(problem, args, static_cast<float*>(memory.data()), stream);
+}
+
+}  // namespace
+
+Rung fused_cuda_rung() {
+  Rung rung;
+  rung.name = "fused_cuda";
+  rung.teaches =
+      "a row in the registers of a group of lanes, read once; partial dw a block, summed in order: no atomics";
+  rung.dtypes = {DType::f32, DType::f16, DType::bf16};
+  rung.device = device::Kind::cuda;
+  rung.minimum_sm = 80;
+  rung.supports = [of_x = supports_dtypes(rung)](const Problem& p, Direction direction) -> std::optional<std::string> {
+    if (auto reason = of_x(p, direction)) return reason;
+    if (p.x_dtype == p.y_dtype || p.x_dtype == DType::f32) return std::nullopt;
+    return fmt::format("fused_cuda takes y in x's dtype, or x in fp32; not x in {} and y in {}", to_string(p.x_dtype),
+                       to_string(p.y_dtype));
+  };
+  if constexpr (ops::kBuiltWithCuda) {
+    rung.workspace_bytes = workspace_bytes;
+    rung.forward = forward;
+    rung.backward = backward;
+    return rung;
+  } else {
+    return ops::without_cuda(rung);
+  }
+}
+
+}  // namespace syslab::rms_norm

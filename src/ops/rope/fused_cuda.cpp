@@ -1,0 +1,41 @@
+// `fused_cuda`: the rung in front of cuda_kernels.cu.
+#include "device/launch.hpp"
+#include "ops/cuda_rung.hpp"
+#include "ops/rope/cuda_kernels.hpp"
+#include "ops/rope/rungs.hpp"
+
+namespace syslab::rope {
+namespace {
+
+void forward(const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
+  const device::CurrentDevice current(stream);
+  cuda_forward(problem, args, stream);
+}
+
+void backward(const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
+  const device::CurrentDevice current(stream);
+  cuda_backward(problem, args, stream);
+}
+
+}  // namespace
+
+Rung fused_cuda_rung() {
+  Rung rung;
+  rung.name = "fused_cuda";
+  rung.teaches =
+      "a thread turns the same pairs of several heads: the tables are read once a position, in place if asked";
+  rung.dtypes = {DType::f32, DType::f16, DType::bf16};
+  rung.device = device::Kind::cuda;
+  rung.minimum_sm = 80;
+  rung.supports = supports_dtypes(rung, kMostHeadDim);
+  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
+  if constexpr (ops::kBuiltWithCuda) {
+    rung.forward = forward;
+    rung.backward = backward;
+    return rung;
+  } else {
+    return ops::without_cuda(rung);
+  }
+}
+
+}  // namespace syslab::rope

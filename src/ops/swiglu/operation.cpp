@@ -1,0 +1,63 @@
+#include "ops/swiglu/operation.hpp"
+
+#include <utility>
+
+#include "ops/kept_workspace.hpp"
+#include "ops/swiglu/oracle.hpp"
+
+namespace syslab::swiglu {
+namespace {
+
+ops::Expected taken(Expected expected) { return {std::move(expected.value), std::move(expected.tolerance)}; }
+
+ops::Operation forward(const Problem& p, const Rung& rung) {
+  const Shape matrix{p.rows, p.dim};
+  ops::Operation made;
+  made.inputs = {{"gate", p.dtype, matrix}, {"up", p.dtype, matrix}};
+  made.outputs = {{"out", p.dtype, matrix}};
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::forward));
+  made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+    rung.forward(p, {in[0], in[1], out[0]}, workspace.lend(stream), stream);
+  };
+  made.expect = [p](const ops::Inputs& in) { return std::vector{taken(forward_oracle(p, in[0], in[1]))}; };
+  made.flops = forward_flops(p);
+  made.bytes = forward_bytes(p);
+  return made;
+}
+
+ops::Operation backward(const Problem& p, const Rung& rung) {
+  const Shape matrix{p.rows, p.dim};
+  ops::Operation made;
+  made.inputs = {{"gate", p.dtype, matrix}, {"up", p.dtype, matrix}, {"dout", p.dtype, matrix}};
+  made.outputs = {{"dgate", p.dtype, matrix}, {"dup", p.dtype, matrix}};
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::backward));
+  made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+    rung.backward(p, {in[0], in[1], in[2], out[0], out[1], {}}, workspace.lend(stream), stream);
+  };
+  made.expect = [p](const ops::Inputs& in) {
+    BackwardOracle oracle = backward_oracle(p, in[0], in[1], in[2]);
+    std::vector<ops::Expected> expected;
+    expected.push_back(taken(std::move(oracle.dgate)));
+    expected.push_back(taken(std::move(oracle.dup)));
+    return expected;
+  };
+  made.flops = backward_flops(p);
+  made.bytes = backward_bytes(p, false);
+  return made;
+}
+
+ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
+  return direction == Direction::forward ? forward(p, rung) : backward(p, rung);
+}
+
+}  // namespace
+
+ops::Operation operation(const Problem& p, Direction direction, const Rung& rung) {
+  ops::Operation made = pass(p, direction, rung);
+  made.device = rung.device;
+  const bool half = size_of(p.dtype) == 2, on_host = rung.device == device::Kind::cpu;
+  if (half && on_host && rung.name != "naive") made.naive = pass(p, direction, find_rung("naive")).call;
+  return made;
+}
+
+}  // namespace syslab::swiglu

@@ -68,12 +68,14 @@ double flops(const WorkloadOptions& options) {
                                        : forward + model::backward_flops(options.config, options.batch, options.seq);
 }
 
-double predicted_bytes(const WorkloadOptions& options) {
+StepBytes predicted_parts(const WorkloadOptions& options) {
   const model::ModelConfig& config = options.config;
   const model::DTypes dtypes = dtypes_of(options.model.precision, options.model.variant);
   const double parameters = static_cast<double>(model::parameter_count(config));
-  const double copy = dtypes.weights_copy ? bytes_of(*dtypes.weights_copy) : 0;
-  const double arena = parameters * (4 * bytes_of(dtypes.weights) + copy);
+  StepBytes made;
+  made.weights = made.gradients = parameters * bytes_of(dtypes.weights);
+  made.moments = 2 * made.weights;
+  made.copy = parameters * (dtypes.weights_copy ? bytes_of(*dtypes.weights_copy) : 0);
 
   const double rows = static_cast<double>(options.batch * options.seq);
   const double d = static_cast<double>(config.d_model), f = static_cast<double>(config.d_ff);
@@ -86,8 +88,11 @@ double predicted_bytes(const WorkloadOptions& options) {
                           static_cast<double>(options.seq);
     block += 2 * scores * bytes_of(dtypes.weights);
   }
-  const double head = rows * (static_cast<double>(config.vocab) * product + d * 3 * bytes_of(dtypes.residual));
-  return arena + static_cast<double>(config.layers) * block + head;
+  made.kept = static_cast<double>(config.layers) * block;
+  made.head = rows * (static_cast<double>(config.vocab) * product + d * 3 * bytes_of(dtypes.residual));
+  return made;
 }
+
+double predicted_bytes(const WorkloadOptions& options) { return predicted_parts(options).total(); }
 
 }  // namespace syslab::train

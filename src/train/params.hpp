@@ -19,7 +19,14 @@ WorkloadOptions workload_from(const Params& params, const Rung& rung);
 
 // Of matrix products, as the baseline computes them (no credit for what a causal mask spares).
 double flops(const WorkloadOptions& options);
-// Weights, gradients and moments, what the forward pass keeps, logits: of one step.
+// What a step holds at once, in bytes.
+struct StepBytes {
+  double weights = 0, copy = 0, gradients = 0, moments = 0;
+  double kept = 0;  // by the forward pass for the backward pass
+  double head = 0;  // logits, and what lies beside them
+  double total() const { return weights + copy + gradients + moments + kept + head; }
+};
+StepBytes predicted_parts(const WorkloadOptions& options);
 double predicted_bytes(const WorkloadOptions& options);
 
 }  // namespace syslab::train

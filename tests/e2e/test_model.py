@@ -1,7 +1,10 @@
 """Experiments on the transformer: what they measure, what they make of it, and what they refuse."""
+import json
 import os
+import pathlib
 import signal
 import subprocess
+import sys
 import time
 import unittest
 
@@ -184,6 +187,62 @@ class TrainLm(ModelLab):
         for wrong, says in (("lr=-1", "learning rates from"), ("lr_warmup=9", "a warm-up of 9 steps in a cycle of 5"), ("context=0", "context is 0")):
             done = self.syslab("run", "train_lm", "-a", "model=tiny", "-a", "steps=5", "-a", wrong, expect=2)
             self.assertIn(says, done.stderr)
+
+
+class TorchCompile(ModelLab):
+    def test_smoke_and_a_graph_is_of_a_whole_step(self):
+        lines = self.lines("run", "torch_compile", "--preset", "smoke", "--device", "cpu")
+        self.assertEqual({(line["params"]["mode"], line["impl"], line["status"]) for line in attempts(lines)},
+                         {("forward", "host", "ok"), ("train", "host", "ok")})
+        rows = self.table("torch_compile", "model")["rows"]
+        self.assertEqual([row["what"] for row in rows], ["forward", "step"])
+        self.assertLess(0, rows[0]["time"])
+        self.assertIn("Our analogue", self.syslab("report", "torch_compile", "--no-figures").stdout)
+        plan = self.syslab("plan", "torch_compile", "--preset", "paper", "--impl", "graph", "--device", "cuda").stdout
+        self.assertRegex(plan, "the graph is of a whole training step|graph needs CUDA, which this build has not")
+
+    def test_pytorch_stands_beside_ours_and_is_marked_as_not_checked(self):
+        line = {"model": "small", "batch": 4, "context": 512, "precision": "fp32", "variant": "compiled", "torch": "2.11", "cuda": "13.0",
+                "gpu": "NVIDIA H100", "phase": "step", "status": "ok", "n": 3, "mean_ms": 66.0, "median_ms": 65.5, "std_ms": 0.5,
+                "samples_ms": [65.5, 65.5, 67.0], "peak_bytes": 2**31}
+        oom = {**line, "model": "xl26", "status": "oom", "note": "CUDA out of memory"}
+        peer, log = self.folder / "peer.jsonl", self.folder / "peer.log"
+        peer.write_text("".join(json.dumps(one) + "\n" for one in (line, {**line, "phase": "pipelined"}, oom)))
+        tool = pathlib.Path(__file__).resolve().parents[2] / "tools/peers/transformer_log.py"
+        log.write_text(subprocess.run([sys.executable, tool, peer], text=True, capture_output=True, check=True).stdout)
+        self.syslab("import", log)
+        rows = {row["model"]: row for row in self.table("torch_compile", "model")["rows"]}
+        self.assertEqual(set(rows), {"small", "xl26"})
+        self.assertAlmostEqual(rows["small"]["time"], 66.0)
+        self.assertEqual((rows["small"]["checked"], rows["small"]["what"]), ("no", "step"))
+        self.assertIn("pytorch_compiled", rows["small"]["implementation"])
+        self.assertEqual(rows["xl26"]["status"], "oom")
+        peer.write_text("no JSON\n")
+        done = subprocess.run([sys.executable, tool, peer], text=True, capture_output=True)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("peer.jsonl:1", done.stderr)
+
+
+class Leaderboard2026(ModelLab):
+    def test_arithmetic_of_the_8b_model_on_any_machine(self):
+        lines = self.lines("run", "leaderboard_2026", "--preset", "laptop")
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})
+        rows = {(row["batch"], row["precision"], row["variant"]): row for row in self.table("leaderboard_2026", "memory")["rows"]}
+        self.assertEqual(len(rows), 12)
+        row = rows[2, "bf16_fused", "fused"]
+        self.assertAlmostEqual(rows[2, "fp32", "eager"]["kept"] - rows[2, "fp32", "fused"]["kept"],
+                               2 * 34 * 2 * 32 * 32768**2 * 4 / 2**30)  # two matrices, 34 layers, batch 2, 32 heads
+        self.assertEqual(row["parameters"], 8125698048)
+        self.assertAlmostEqual((row["weights"] + row["gradients"] + row["moments"]) * 2**30, 16 * 8125698048)
+        self.assertAlmostEqual(row["petaflop"], 3 * (0.902 + 0.0816 + 0.598), delta=0.01)
+        self.assertEqual((row["fits_80"], row["fits_141"]), ("no", "no"))
+        self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
+
+    def test_the_whole_model_is_an_oom_that_says_what_it_needs(self):
+        lines = self.lines("run", "leaderboard_2026", "-a", "precision=fp32", "--impl", "host", "--device", "cpu", "--memory-limit", "8Gi")
+        (ended,) = attempts(lines)
+        self.assertEqual(ended["status"], "oom")
+        self.assertIn("needs", ended["detail"])
 
 
 if __name__ == "__main__":

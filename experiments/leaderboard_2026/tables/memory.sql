@@ -1,0 +1,28 @@
+-- title: What a step of the 8B model holds
+-- caption: Predicted by arithmetic, not measured: GiB (2^30 bytes) that a training step holds at once, by what they are. `sharded` is a rank's
+--   share on two GPUs when weights, gradients and moments are split and each has half of the batch.
+-- experiment: leaderboard_2026
+-- command: syslab run leaderboard_2026 --preset laptop
+-- columns: model?|1|s|left; layers?|1|d|right; batch|1|d|right; context?|1|d|right; precision|1|s|left; variant|1|code|left; parameters|1|d|right;
+--   weights|GiB|.4g|right; copy|GiB|.4g|right; gradients|GiB|.4g|right; moments|GiB|.4g|right; kept|GiB|.4g|right;
+--   head|GiB|.4g|right; total|GiB|.4g|right; fits_80 as fits 80 GB|1|s|left; fits_141 as fits 141 GB|1|s|left;
+--   sharded|GiB|.4g|right; petaflop|PFLOP|.3g|right; status|1|status|left
+-- note: GB are 10^9 bytes, as makers of GPUs count. No activation checkpointing: `kept` is what the forward pass keeps: two matrices of scores a head
+--   and layer in `eager`, none in `fused` and `graph`. With a batch of 1 there is no half: `sharded` keeps the sequence whole.
+WITH t AS (
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
+    FROM v_newest v
+   WHERE v.experiment = ?1 AND v.task = 'measure' AND v.implementation IN ('predicted', 'predicted_eager')
+)
+SELECT params ->> '$.model' AS model, params ->> '$.layers' AS layers, params ->> '$.batch' AS batch, params ->> '$.context' AS context,
+       params ->> '$.precision' AS precision, iif(implementation = 'predicted', 'fused', 'eager') AS variant, found ->> '$.parameters' AS parameters,
+       (found ->> '$.weights_bytes') / 1073741824 AS weights, (found ->> '$.copy_bytes') / 1073741824 AS copy,
+       (found ->> '$.gradient_bytes') / 1073741824 AS gradients, (found ->> '$.moment_bytes') / 1073741824 AS moments,
+       (found ->> '$.kept_bytes') / 1073741824 AS kept, (found ->> '$.head_bytes') / 1073741824 AS head,
+       (found ->> '$.total_bytes') / 1073741824 AS total, iif((found ->> '$.total_bytes') <= 80e9, 'yes', 'no') AS fits_80,
+       iif((found ->> '$.total_bytes') <= 141e9, 'yes', 'no') AS fits_141,
+       (((found ->> '$.weights_bytes') + (found ->> '$.gradient_bytes') + (found ->> '$.moment_bytes')) / 2 + (found ->> '$.copy_bytes')
+         + ((found ->> '$.kept_bytes') + (found ->> '$.head_bytes')) / iif(params ->> '$.batch' > 1, 2, 1)) / 1073741824 AS sharded,
+       1e-15 * (found ->> '$.step_flops') AS petaflop, status, message, run_uid
+  FROM t
+ ORDER BY model, layers, batch, precision, variant DESC;

@@ -1,0 +1,32 @@
+-- title: The whole model, fused beside unfused
+-- caption: Our analogue of a compiler. Mean ± standard deviation (n − 1) of a forward pass with its loss, or of a whole training step (forward,
+--   backward, AdamW), and how many times as fast as `eager`.
+-- experiment: torch_compile
+-- fills: b
+-- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision?|1|s|left; what|1|s|left; implementation|1|code|left;
+--   time|ms|ci(low, high)|right; vs_eager as vs eager|×|.3g|right; vs_pytorch as vs PyTorch eager|×|.3g|right; peak|GiB|.4g|right;
+--   nodes?|1|d|right; n|1|d|right; protocol?|1|s|left; device?|1|s|left; checked|1|s|left; status|1|status|left
+-- note: Rows `pytorch …` come from tools/peers/transformer.py by `syslab import`: timed by CUDA's events in another program, their
+--   outputs not compared in that run. PyTorch's eager step has the hand-out's unfused AdamW, its compiled one PyTorch's fused AdamW.
+WITH t AS MATERIALIZED (
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+         v.implementation GLOB 'pytorch_*' AS is_pytorch
+    FROM v_measured v
+   WHERE experiment = ?1 AND v.status <> 'skipped'
+),
+s AS (
+  SELECT *, 1e3 * coalesce(found ->> '$.time_mean', found ->> '$.time') AS ms, 1e3 * (found ->> '$.time_stddev') AS sd FROM t
+)
+SELECT s.params ->> '$.model' AS model, s.params ->> '$.batch' AS batch, s.params ->> '$.context' AS context,
+       s.params ->> '$.precision' AS precision,
+       CASE s.params ->> '$.mode' WHEN 'train' THEN 'step' WHEN 'forward' THEN 'forward' ELSE 'forward and backward' END AS what,
+       s.implementation, s.ms AS time, s.ms - s.sd AS low, s.ms + s.sd AS high, e.ms / s.ms AS vs_eager, p.ms / s.ms AS vs_pytorch,
+       (s.found ->> '$.peak_bytes') / 1073741824 AS peak, s.found ->> '$.graph_nodes' AS nodes, s.n, s.protocol, s.device,
+       iif(s.checked, 'yes', 'no') AS checked, iif(s.is_pytorch AND s.ms > 0, 'ok', s.status) AS status, s.message, s.run_uid
+  FROM s
+  LEFT JOIN s e ON e.params = s.params AND e.implementation = 'eager' AND e.is_good AND e.gpu_name = s.gpu_name
+  LEFT JOIN s p ON p.params = s.params AND p.implementation GLOB 'pytorch_eager*' AND p.gpu_name = s.gpu_name
+ GROUP BY s.attempt_id
+ ORDER BY CASE model WHEN 'tiny' THEN 0 WHEN 'cpu10m' THEN 1 WHEN 'small' THEN 2 WHEN 'medium' THEN 3 WHEN 'large' THEN 4
+            WHEN 'xl25' THEN 5 ELSE 6 END, model, s.params ->> '$.context', precision <> 'fp32', precision, what, s.device,
+          CASE s.implementation WHEN 'eager' THEN 1 WHEN 'fused' THEN 2 WHEN 'graph' THEN 3 ELSE 4 END, s.implementation;

@@ -88,7 +88,11 @@ double distance(const std::vector<double>& found, const std::vector<double>& exp
 
 }  // namespace
 
-Tolerance tolerance_of(Precision precision) {
+Tolerance tolerance_of(Precision precision, std::int64_t layers) {
+  const auto rounded = [layers](DType dtype) {
+    const double once = 12 * static_cast<double>(layers) + 2, u = unit_roundoff(dtype);
+    return Tolerance{std::sqrt(once) * u, std::sqrt(2 * once) * u};
+  };
   switch (precision) {
     case Precision::fp64:
       return {1e-13, 1e-12};
@@ -97,10 +101,10 @@ Tolerance tolerance_of(Precision precision) {
     case Precision::tf32:
       return {1e-2, 1e-2};
     case Precision::fp16_amp:
-      return {2e-2 / 8, 2e-2 / 8};  // 2^-11 against bf16's 2^-8
+      return rounded(DType::f16);
     case Precision::bf16_amp:
     case Precision::bf16_fused:
-      return {2e-2, 2e-2};
+      return rounded(DType::bf16);
   }
   return {};
 }
@@ -121,7 +125,7 @@ std::vector<Distance> against_reference(const ModelConfig& config, const Transfo
   const ModelConfig small = reduced(config);
   const Outcome expected = run(small, {.precision = Precision::fp64}, {}, seed);
   const Outcome found = run(small, options, stream, seed);
-  const Tolerance allowed = tolerance_of(options.precision);
+  const Tolerance allowed = tolerance_of(options.precision, small.layers);
   const std::string on =
       fmt::format("{} in {}, {}", to_string(small), to_string(options.precision), to_string(options.variant));
   const ParameterLayout layout(small);

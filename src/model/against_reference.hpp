@@ -16,12 +16,16 @@ struct Distance {
   std::string message;  // the model it was found on, and where
 };
 
-// What a precision may be off: its unit roundoff many times over, more for gradients, which pass through more products.
-// The hand-out page's figures for fp32 (1e-5, 1e-4), TF32 (1e-2) and bf16 (2e-2); fp16 in proportion to its roundoff.
+// What a precision may be off on a model of so many layers. fp32 and TF32: the figures of the hand-out page (1e-5 and
+// 1e-4; 1e-2). Where activations are stored in half precision, √n·u: a value is rounded n times on its way, each time
+// by at most its unit roundoff u, independently. A block rounds twelve times forward (two norms, Q, K and V, RoPE,
+// weights of attention, its result, the projection, two residual sums, gate and up, their product, the last
+// projection), a backward pass as often again, the head and the embedding twice. (On average a rounding is a third of u
+// in square: the rest is room for what a layer magnifies.)
 struct Tolerance {
   double logits = 0, gradients = 0;
 };
-Tolerance tolerance_of(Precision precision);
+Tolerance tolerance_of(Precision precision, std::int64_t layers);
 
 // The model that stands for `config`: its head dimension, positions and layout, two layers, two heads.
 ModelConfig reduced(const ModelConfig& config);

@@ -307,7 +307,9 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
         }
       }
     };
-    const auto raise = [&] {
+    // After the first tile: of the rows in `which`, bit 2·i + h, and of no others of the warp, so that what a row comes
+    // to depends on what it sees alone.
+    const auto raise = [&](std::uint32_t which) {
 #pragma unroll
       for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
@@ -320,7 +322,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
           most = ptx::quad_max(most);
           if (step == begin) {
             m[i][h] = most == -INFINITY ? 0.0F : most;
-          } else if (most > m[i][h]) {
+          } else if ((which >> (2 * i + h) & 1) != 0 && most > m[i][h]) {
             const float factor = ptx::exp2_approx(m[i][h] - most);
             m[i][h] = most;
             l[i][h] *= factor;
@@ -336,15 +338,23 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
 
     float sum[kRowTiles][2];
     bool look = step == begin;
+    std::uint32_t too_large = 0;
     while (true) {
       score();
-      if (look) raise();
+      if (look) raise(too_large);
       weigh(sum);
       float most = 0.0F;
 #pragma unroll
       for (int i = 0; i < kRowTiles; ++i) most = fmaxf(most, fmaxf(sum[i][0], sum[i][1]));
       if (look || !__any_sync(~0U, most > kSlack)) break;
       look = true;
+#pragma unroll
+      for (int i = 0; i < kRowTiles; ++i) {
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          if (ptx::quad_max(sum[i][h]) > kSlack) too_large |= 1U << (2 * i + h);
+        }
+      }
     }
 #pragma unroll
     for (int i = 0; i < kRowTiles; ++i) {

@@ -48,6 +48,27 @@ TEST_F(GpuAdamW, StaysWithinItsBoundStepAfterStep) {
   }
 }
 
+TEST_F(GpuAdamW, AStepMayWriteElsewhereThanItReads) {
+  for (const std::int64_t shift : {0, 1}) {
+    adamw::Instance in_place({.elements = 10'003, .copy_dtype = DType::bf16}), apart = in_place;
+    const There old_p(apart.p, stream), old_m(apart.m, stream), old_v(apart.v, stream), p(apart.g, stream, shift),
+        m(apart.g, stream), v(apart.g, stream), g(apart.g, stream), copy(apart.copy, stream);
+    const device::Buffer scalars = to_gpu(std::vector{apart.scalars}), clip = to_gpu(std::vector{apart.clip});
+    adamw::find_rung("fused_cuda")
+        .step(apart.problem,
+              {p.view, m.view, v.view, g.view, copy.view, scalars.as<adamw::Scalars>(), clip.as<float>(), nullptr,
+               old_p.view, old_m.view, old_v.view},
+              stream);
+    p.bring_back(apart.p);
+    m.bring_back(apart.m);
+    v.bring_back(apart.v);
+    copy.bring_back(apart.copy);
+    run(in_place, shift);
+    EXPECT_EQ(apart.p.bytes == in_place.p.bytes && apart.m.bytes == in_place.m.bytes, true);
+    EXPECT_EQ(apart.v.bytes == in_place.v.bytes && apart.copy.bytes == in_place.copy.bytes, true);
+  }
+}
+
 TEST_F(GpuAdamW, ASkippedStepTouchesNothing) {
   for (const bool by_flag : {true, false}) {
     adamw::Instance i({.elements = 1003, .copy_dtype = DType::bf16});

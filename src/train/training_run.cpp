@@ -68,6 +68,9 @@ RunStep TrainingRun::next() {
   if (scales_loss()) {
     scaler_.update(result.skipped);
     state_.scaler = scaler_.state();
+    // No scale mends gradients that overflow under this one, nor is there an end to trying.
+    constexpr float kHopeless = 0x1p-20F;
+    if (result.skipped && scaler_.scale() < kHopeless) report_non_finite(result.loss);
   }
   if (!made.skipped) ++state_.step;
   return made;

@@ -22,7 +22,8 @@ std::optional<std::string_view> predicted_rung(std::string_view implementation) 
 // The arithmetic is checked where it can be: parameters by the formula against those that the arena lays out.
 void check_count(worker::CaseContext& context, const model::ModelConfig& config) {
   std::int64_t laid_out = 0;
-  for (const model::ParameterInfo& one : model::ParameterLayout(config).infos()) laid_out += one.shape.elements();
+  const model::ParameterLayout layout(config);
+  for (const model::ParameterInfo& one : layout.infos()) laid_out += one.shape.elements();
   worker::CheckRecord check;
   check.name = "reference:parameters";
   check.cases_run = 1;

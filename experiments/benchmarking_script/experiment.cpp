@@ -9,12 +9,18 @@ namespace syslab {
 namespace {
 
 constexpr int kSteady = 5;  // steps of warm-up that the hand-out thinks enough; fewer are a study of the first steps
+constexpr std::int64_t kMostWarmup = 10000;
 
 void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   worker::StepCase step_case =
       worker::step_case_of(train::measured_step(context.params(), rung, context.request().seed));
-  step_case.warmup = static_cast<int>(context.params().integer("warmup"));
+  const std::int64_t warmup = context.params().integer("warmup");
+  if (warmup < 0 || warmup > kMostWarmup) {
+    throw Error(ErrorKind::usage,
+                "warmup is " + std::to_string(warmup) + "; 0 to " + std::to_string(kMostWarmup) + " steps are wanted");
+  }
+  step_case.warmup = static_cast<int>(warmup);
   step_case.check_last = *step_case.warmup < kSteady;
   worker::run_step_case(context, step_case);
 }

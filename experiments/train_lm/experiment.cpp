@@ -38,6 +38,7 @@ train::RunOptions options_from(const Params& params, const train::Rung& rung) {
                       .smallest = params.number("lr") / 10,
                       .warmup = params.integer("lr_warmup"),
                       .cycle = options.steps};
+  options.adamw = workload.optimizer.adamw;
   options.max_norm = params.number("max_norm");
   options.seed = static_cast<std::uint64_t>(params.integer("seed"));
   validate(options.schedule);

@@ -41,8 +41,6 @@ struct DTypes {
   DType rotated = DType::f32;         // Q and K as RoPE gives them, before attention reads them as `product`
   DType statistics = DType::f32;      // 1/rms, log-sum-exp, loss
   device::GemmMath math = device::GemmMath::exact;
-
-  DType read_weights() const { return weights_copy.value_or(weights); }
 };
 
 // `eager` follows autocast to the letter: norms give fp32 and RoPE turns bf16 into fp32, both cast again before the

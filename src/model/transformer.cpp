@@ -122,7 +122,6 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
 
   Tensor delta;                    // what the layer before gave, not yet on the stream
   const Tensor* stream = nullptr;  // the stream at the norm before
-  NormSaved passed;                // that norm's, when nothing is kept
   const auto norm = [&](const std::string& name, int weight, NormSaved& saved) {
     if (stream == nullptr) {
       residual_norm(pass, name, norm_weight(weight), std::move(embedded), saved);
@@ -190,12 +189,16 @@ void Transformer::loss_and_gradient(Activations& activations, const std::int64_t
       {activations.logits, targets, scale, activations.row_loss, activations.lse, activations.loss, activations.logits},
       scratch, stream_);
   pass.made("loss", activations.loss);
+  activations.has_gradient = true;
   pass.made("dlogits", activations.logits);
 }
 
 void Transformer::backward(Activations activations, const BackwardOptions& options) {
   if (activations.blocks.size() != static_cast<std::size_t>(config_.layers)) {
     throw Error(ErrorKind::usage, "a backward pass needs the activations of a forward pass that kept them");
+  }
+  if (!activations.has_gradient) {
+    throw Error(ErrorKind::usage, "a backward pass needs the gradient of the logits: call loss_and_gradient() before");
   }
   const Pass pass = this->pass(activations.tokens);
   const ParameterLayout& layout = parameters_.layout();

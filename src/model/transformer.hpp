@@ -2,10 +2,10 @@
 //
 //   tokens ─▶ embedding ─▶ (norm ─▶ attention ─▶ +, norm ─▶ feed-forward ─▶ +) × layers ─▶ norm ─▶ LM head ─▶ logits
 //
-//   Transformer model(model_config("small"), {.precision = Precision::bf16_fused}, stream);
+//   Transformer model(find_model("small"), {.precision = Precision::bf16_fused}, stream);
 //   initialise(model.parameters(), seed);
 //   Activations kept = model.forward(tokens);
-//   model.loss(kept, targets);
+//   model.loss_and_gradient(kept, targets, {});
 //   model.backward(std::move(kept), {});       // gradients are in model.parameters()
 //
 // Everything is queued on one stream, nothing waits. Pre-norm blocks, no biases, no dropout, LM head untied.
@@ -43,10 +43,11 @@ struct Activations {
   Tokens tokens;
   std::vector<Block> blocks;
   NormSaved final_norm;
-  Tensor logits;    // (rows, vocab); after loss() with a gradient, that gradient
-  Tensor row_loss;  // (rows)
-  Tensor lse;       // (rows)
-  Tensor loss;      // (1)
+  Tensor logits;              // (rows, vocab); after loss() with a gradient, that gradient
+  Tensor row_loss;            // (rows)
+  Tensor lse;                 // (rows)
+  Tensor loss;                // (1)
+  bool has_gradient = false;  // loss_and_gradient() was called: `logits` holds the gradient
 };
 
 enum class Keep { nothing, activations };  // of a forward pass
@@ -82,15 +83,16 @@ class Transformer {
   const ParameterArena& parameters() const { return parameters_; }
 
   // Copies the weights to the dtype that products read; nothing where that is theirs. Wherever weights were changed by
-  // anyone but the optimizer's kernel, which writes the copy itself.
+  // anyone but the optimizer's kernel, which writes the copy itself unless each tensor is updated alone
+  // (Variant::eager: there the next step's forward pass begins with this).
   void refresh_weights_copy();
 
   // Logits, and what backward needs (or nothing of it). Error(usage) when `seq` is beyond the context; ids must be in
   // the vocabulary (train/batches.hpp checks them where they come in): another gives NaN.
   Activations forward(const Tokens& tokens, Keep keep = Keep::activations) const;
 
-  // The mean cross-entropy over all positions, in `activations.loss`. With `scale` (1 element, on the device; the
-  // loss's scale), the gradient of scale·loss takes the place of the logits. `targets` as many as tokens.
+  // The mean cross-entropy over all positions, in `activations.loss`. With its gradient: that of scale·loss takes the
+  // place of the logits (`scale`: 1 element on the device; no memory: 1). `targets` as many as tokens.
   void loss(Activations& activations, const std::int64_t* targets) const;
   void loss_and_gradient(Activations& activations, const std::int64_t* targets, const ConstTensorView& scale) const;
 
@@ -116,6 +118,18 @@ class Transformer {
   ParameterArena parameters_;
   Tensor cos_, sin_;  // (context, head_dim / 2)
   Observer observer_;
+};
+
+// Watches a model's passes while it lives; also an exception ends it.
+class Watching {
+ public:
+  Watching(Transformer& model, Observer observer) : model_(model) { model_.observe(std::move(observer)); }
+  Watching(const Watching&) = delete;
+  Watching& operator=(const Watching&) = delete;
+  ~Watching() { model_.observe({}); }
+
+ private:
+  Transformer& model_;
 };
 
 }  // namespace syslab::model

@@ -26,7 +26,7 @@ inline float exp_of_negative(float x) {
   const float power = (q * r * r + r) + 1.0F;
   const auto exponent = static_cast<std::uint32_t>(std::bit_cast<std::int32_t>(shifted)) << 23;
   const float value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(power) + exponent);
-  return x < kLowest ? 0.0F : value;
+  return x < kLowest ? 0.0F : x == x ? value : x;  // a NaN's bits would have become an exponent
 }
 
 }  // namespace syslab::ops

@@ -20,7 +20,7 @@
 namespace syslab::train {
 
 struct TrainingState {
-  std::int64_t step = 0;                    // optimizer steps begun; a skipped one is one, too
+  std::int64_t step = 0;                    // optimizer steps taken; what was skipped is none
   std::uint64_t next_batch = 0;             // number of the next batch to draw
   std::optional<LossScaler::State> scaler;  // where losses are scaled
   bool operator==(const TrainingState&) const = default;

@@ -35,11 +35,11 @@ std::vector<DtypeSeen> dtypes_seen(model::Transformer& model, const model::Token
                                     {Plane::first_moment, "moments of the optimizer"}}) {
     if (arena.has(plane)) see(name, arena.dtype(plane));
   }
-  model.observe([&](const std::string& name, const ConstTensorView& tensor) { see(of_any_layer(name), tensor.dtype); });
+  const model::Watching watching(
+      model, [&](const std::string& name, const ConstTensorView& tensor) { see(of_any_layer(name), tensor.dtype); });
   model::Activations made = model.forward(tokens);
   model.loss_and_gradient(made, targets, scale);
   model.backward(std::move(made), {});
-  model.observe({});
   return seen;
 }
 

@@ -1,13 +1,21 @@
 #include "train/measured_step.hpp"
 
+#include "train/steps_against_reference.hpp"
+
 namespace syslab::train {
 
 MeasuredStep measured_step(const WorkloadOptions& options, const Rung& rung, std::uint64_t seed) {
   MeasuredStep made;
   made.device = rung.device;
   made.refusal = refusal(rung, options.model.precision);
+  const bool records = options.model.variant == model::Variant::graph;
+  if (!made.refusal && records && options.mode != Mode::train) {
+    made.refusal = "the graph is of a whole training step: mode=train";
+  }
   made.check = [options, seed](device::Stream stream) {
-    return model::against_reference(options.config, options.model, stream, seed);
+    std::vector<model::Distance> all = model::against_reference(options.config, options.model, stream, seed);
+    if (options.mode == Mode::train) all.push_back(steps_against_reference(options, stream, seed));
+    return all;
   };
   made.start = [options, seed](device::Stream stream) { return std::make_shared<Workload>(options, stream, seed); };
   made.trains = options.mode == Mode::train;

@@ -46,12 +46,12 @@ std::optional<NonFinite> first_non_finite(model::Transformer& model, const model
     }
   }
   std::optional<NonFinite> found;
-  model.observe([&](const std::string& name, const ConstTensorView& tensor) {
+  const model::Watching watching(model, [&](const std::string& name, const ConstTensorView& tensor) {
     if (!found) found = look(name, tensor, stream);
   });
+  if (!model.kernels().joined) model.refresh_weights_copy();
   model::Activations made = model.forward(tokens, model::Keep::nothing);
   model.loss(made, targets);
-  model.observe({});
   return found;
 }
 

@@ -14,6 +14,12 @@ using model::Plane;
 
 }  // namespace
 
+adamw::Options adamw_options_of(const model::ModelConfig& config) {
+  adamw::Options options;
+  options.decay_order = config.handout == model::Handout::y2025 ? adamw::DecayOrder::after : adamw::DecayOrder::before;
+  return options;
+}
+
 Optimizer::Optimizer(model::Transformer& model, const OptimizerOptions& options)
     : model_(model),
       options_(options),

@@ -17,6 +17,9 @@ struct OptimizerOptions {
   bool skip_non_finite = false;    // a step whose gradients hold an infinity or a NaN changes nothing: loss scaling
 };
 
+// The hand-outs' defaults, with decay after the update (2025) or before it (2026).
+adamw::Options adamw_options_of(const model::ModelConfig& config);
+
 class Optimizer {
  public:
   // `model` must outlive it and have gradients and moments.

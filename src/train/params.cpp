@@ -54,7 +54,7 @@ WorkloadOptions workload_from(const Params& params, const Rung& rung) {
   options.model.precision = model::parse_precision(params.text("precision"));
   options.model.variant = rung.variant;
   options.mode = parse_mode(params.text("mode"));
-  options.model.with_gradients = true;
+  options.optimizer.adamw = adamw_options_of(options.config);
   validate(options.config);
   if (options.batch < 1) {
     throw Error(ErrorKind::usage, "batch is " + std::to_string(options.batch) + "; at least 1 is wanted");

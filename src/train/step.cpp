@@ -49,6 +49,11 @@ TrainingStep::TrainingStep(model::Transformer& model, const StepOptions& options
                             "model's context is {}",
                             options.parts, batch, seq, model.config().context));
   }
+  if (options.grad_final && model.options().variant == model::Variant::graph) {
+    throw Error(ErrorKind::usage,
+                "a recorded step tells nobody when a gradient is final: nothing of the host runs in a replay; take "
+                "Variant::fused with grad_final");
+  }
   const std::size_t bytes = static_cast<std::size_t>(options.parts * 2 * batch * seq) * sizeof(std::int64_t);
   tokens_ = device::Buffer(bytes, "tokens", model.stream(), MemoryCategory::input);
   staged_ = device::Buffer::pinned(bytes, "tokens", device::place_of(model.stream()));
@@ -78,6 +83,7 @@ void TrainingStep::begin(double learning_rate, double loss_scale) {
 }
 
 void TrainingStep::forward(int part) {
+  activations_.reset();  // where no backward pass took them: not two sets at once
   if (!model_.kernels().joined && part == 0) model_.refresh_weights_copy();  // as autocast does, at first use
   activations_ = model_.forward(tokens(part));
   model_.loss_and_gradient(*activations_, tokens(part).ids + batch_ * seq_, optimizer_.loss_scale());

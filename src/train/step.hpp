@@ -27,7 +27,7 @@ namespace syslab::train {
 struct StepOptions {
   OptimizerOptions optimizer;
   int parts = 1;                // gradients of so many batches are averaged before the update
-  model::GradFinal grad_final;  // of the last part
+  model::GradFinal grad_final;  // of the last part; not with Variant::graph
 };
 
 struct StepResult {

@@ -90,6 +90,7 @@ double TrainingRun::validation_loss(std::int64_t batches) {
   const device::Stream stream = model_.stream();
   const device::Buffer ids(2 * count * sizeof(std::int64_t), "validation", stream, device::MemoryCategory::input);
   auto* x = static_cast<std::int64_t*>(ids.data());
+  if (!model_.kernels().joined) model_.refresh_weights_copy();
   double sum = 0;
   for (std::int64_t number = 0; number < batches; ++number) {
     Batch batch;
@@ -115,6 +116,7 @@ Settings TrainingRun::settings() const {
   set("run.seed", options_.seed);
   set("run.precision", to_string(options_.model.precision));
   set("run.variant", to_string(options_.model.variant));
+  set("run.device", model_.stream().kind == device::Kind::cuda ? "cuda" : "cpu");
   set("run.attention", options_.model.attention);
   set("run.max_norm", options_.max_norm);
   set("run.lr.largest", options_.schedule.largest);
@@ -124,6 +126,8 @@ Settings TrainingRun::settings() const {
   set("run.adamw.beta1", options_.adamw.beta1);
   set("run.adamw.beta2", options_.adamw.beta2);
   set("run.adamw.eps", options_.adamw.eps);
+  set("run.adamw.eps_mode", options_.adamw.eps_mode == adamw::EpsMode::corrected ? "corrected" : "uncorrected");
+  set("run.adamw.decay", options_.adamw.decay_order == adamw::DecayOrder::before ? "before" : "after");
   set("run.adamw.weight_decay", options_.adamw.weight_decay);
   set("run.text", text_->fingerprint());
   return all;

@@ -58,7 +58,8 @@ Workload::Workload(const WorkloadOptions& options, device::Stream stream, std::u
     : options_(options),
       model_(options.config, options.model, stream),
       step_(model_, {.optimizer = options.optimizer}, options.batch, options.seq),
-      source_({.rows = options.batch, .context = options.seq, .vocab = options.config.vocab, .seed = seed}) {
+      source_({.rows = options.batch, .context = options.seq, .vocab = options.config.vocab, .seed = seed}),
+      seed_(seed) {
   draw_weights(model_, seed);
 }
 
@@ -85,11 +86,14 @@ double Workload::loss() { return step_.result().loss; }
 std::optional<std::string> Workload::what_is_wrong() {
   const double loss = this->loss();
   if (std::isfinite(loss)) return std::nullopt;
+  // An update may have spread it to every weight: it is looked for with those that the run began with.
+  draw_weights(model_, seed_);
   const model::Tokens tokens = step_.tokens(0);
   const auto first = first_non_finite(model_, tokens, tokens.ids + tokens.count());
   return fmt::format("the loss is {}; {}", loss,
                      first ? "the first tensor that holds such a number: " + first->text()
-                           : "a forward pass over the same tokens and the weights as they are now is finite");
+                           : "with the weights that it began with the same tokens give finite tensors, so that steps "
+                             "before this one led there");
 }
 
 }  // namespace syslab::train

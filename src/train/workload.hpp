@@ -55,6 +55,7 @@ class Workload {
   model::Transformer model_;
   TrainingStep step_;
   RandomBatches source_;
+  std::uint64_t seed_;
   Batch drawn_;  // memory of the last batch
   std::uint64_t number_ = 0;
 };

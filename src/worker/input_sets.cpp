@@ -85,8 +85,8 @@ void InputSets::draw(const TensorView& whole, const InputSpec& input, int number
   const auto most = static_cast<std::int64_t>(kMostRedrawnBytes / size_of(whole.dtype));
   if (generation == 1 || elements <= most) return draw_part(0, elements);
   const std::int64_t stripe = most / kStripes, every = elements / kStripes;  // every > stripe
-  const auto shift = static_cast<std::int64_t>(generation * static_cast<std::uint64_t>(stripe) %
-                                               static_cast<std::uint64_t>(every - stripe + 1));
+  const auto shift =
+      static_cast<std::int64_t>(stream.bits(~generation) % static_cast<std::uint64_t>(every - stripe + 1));
   for (std::int64_t i = 0; i < kStripes; ++i) draw_part(i * every + shift, stripe);
 }
 

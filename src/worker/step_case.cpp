@@ -131,6 +131,7 @@ void run_step_case(CaseContext& context, const StepCase& step_case) {
   }
   const double peak = static_cast<double>(log.peak_bytes() - before);
   if (running.verify) running.verify();
+  if (check_last) check(context, step_case, bench.stream());  // before the first time is told: a wrong step gets none
   emit_times(context, samples, {.flops = step_case.flops});
   if (step_case.tokens > 0) {
     context.metric("tokens_per_second", "1/s", step_case.tokens / stats::summarize(samples.seconds).median);
@@ -138,7 +139,6 @@ void run_step_case(CaseContext& context, const StepCase& step_case) {
   context.metric("peak_bytes", "B", peak);
   if (!running.phases.empty()) time_phases(context, running, place, static_cast<int>(samples.seconds.size()));
   if (running.tell) running.tell(context);
-  if (check_last) check(context, step_case, bench.stream());
   Json facts = timing_facts(protocol, samples, watch.finish());
   facts.update(bench.facts());
   context.emit(FactRecord{facts.dump()});

@@ -197,6 +197,15 @@ TEST(Transformer, AForwardPassThatKeepsNothingGivesTheSameLogits) {
   EXPECT_TRUE(refuses([&] { model.backward(model.forward(batch.tokens(), Keep::nothing), {}); }, "kept"));
 }
 
+TEST(Transformer, TakesNoLogitsForTheirGradient) {
+  Transformer model = tiny(Precision::fp32);
+  const Sequences sequences = random_sequences(tiny_config(), 2, 32);
+  const Uploaded batch(sequences, {});
+  Activations kept = model.forward(batch.tokens());
+  model.loss(kept, batch.targets());
+  EXPECT_TRUE(refuses([&] { model.backward(std::move(kept), {}); }, "loss_and_gradient()"));
+}
+
 TEST(Transformer, GivesAllMemoryBackAfterAStep) {
   Transformer model = tiny(Precision::fp32);
   const Sequences sequences = random_sequences(tiny_config(), 2, 32);

@@ -1,7 +1,9 @@
+#include <bit>
 #include <cmath>
 #include <numeric>
 
 #include "ops/cross_entropy/oracle.hpp"
+#include "ops/exp_of_negative.hpp"
 #include "tests/ops/cross_entropy_fixture.hpp"
 #include "tests/ops/host_rungs.hpp"
 
@@ -102,6 +104,13 @@ TEST(CrossEntropy, ATargetOutOfRangeIsNaNInItsRowAlone) {
       i.backward(rung);
       EXPECT_TRUE(std::isnan(i.dlogits.values()[8]) && !std::isnan(i.dlogits.values()[0])) << rung.name;
     }
+  }
+}
+
+// Of any payload: its low bits must not become an exponent.
+TEST(CrossEntropy, TheExponentialOfANaNIsOne) {
+  for (const std::uint32_t bits : {0x7fc00000U, 0x7fc00001U, 0x7fd3594cU, 0x7fffffffU, 0xffc00003U}) {
+    EXPECT_TRUE(std::isnan(ops::exp_of_negative(std::bit_cast<float>(bits)))) << bits;
   }
 }
 

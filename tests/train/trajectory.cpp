@@ -61,8 +61,7 @@ int run(const std::vector<std::string>& words) {
   model.refresh_weights_copy();
 
   train::StepOptions options;
-  options.optimizer.adamw.decay_order =
-      config.handout == model::Handout::y2025 ? adamw::DecayOrder::after : adamw::DecayOrder::before;
+  options.optimizer.adamw = train::adamw_options_of(config);
   options.optimizer.max_norm = std::stod(words[6]);
   train::TrainingStep step(model, options, shape[1], shape[2]);
   const auto count = static_cast<std::size_t>(shape[1] * shape[2]);

@@ -3,6 +3,7 @@
 #include "ops/adamw/cuda_kernels.hpp"
 #include "ops/adamw/rungs.hpp"
 #include "ops/cuda_rung.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::adamw {
 
@@ -12,14 +13,14 @@ Rung fused_cuda_rung() {
   rung.teaches = "one kernel over the whole arena: 28 bytes a parameter, its numbers read from device memory";
   rung.dtypes = {DType::f32};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = [](const Problem& problem) -> std::optional<std::string> {
     if (problem.dtype == DType::f32) return std::nullopt;
     return "fused_cuda takes fp32";
   };
   if constexpr (ops::kBuiltWithCuda) {
     rung.step = [](const Problem& problem, const Args& args, device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("adamw by fused_cuda", stream).place);
       cuda_step(problem, args, stream);
     };
     return rung;

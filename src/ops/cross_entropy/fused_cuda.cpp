@@ -5,6 +5,7 @@
 #include "ops/cross_entropy/cuda_kernels.hpp"
 #include "ops/cross_entropy/rungs.hpp"
 #include "ops/cuda_rung.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::cross_entropy {
 namespace {
@@ -28,21 +29,21 @@ Rung fused_cuda_rung() {
   rung.teaches = "a row kept on chip from the largest logit to the gradient: one read, one write";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = refusal;
   if constexpr (ops::kBuiltWithCuda) {
     rung.workspace_bytes = [](const Problem&, Pass) -> std::size_t { return 0; };
     rung.forward = [](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("cross_entropy by fused_cuda", stream).place);
       cuda_forward(problem, args, stream);
     };
     rung.backward = [](const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("cross_entropy by fused_cuda", stream).place);
       cuda_backward(problem, args, stream);
     };
     rung.forward_backward = [](const Problem& problem, const ForwardBackwardArgs& args, ops::Workspace,
                                device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("cross_entropy by fused_cuda", stream).place);
       cuda_forward_backward(problem, args, stream);
     };
     return rung;

@@ -3,6 +3,7 @@
 #include "ops/cuda_rung.hpp"
 #include "ops/elementwise/cuda_kernels.hpp"
 #include "ops/elementwise/rungs.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::elementwise {
 
@@ -12,18 +13,18 @@ Rung fused_cuda_rung() {
   rung.teaches = "packs of four elements a thread, one kernel an operator";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   if constexpr (ops::kBuiltWithCuda) {
     rung.cast = [](const Problem& problem, const CastArgs& args, device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("elementwise by fused_cuda", stream).place);
       cuda_cast(problem, args, stream);
     };
     rung.add = [](const Problem& problem, const AddArgs& args, device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("elementwise by fused_cuda", stream).place);
       cuda_add(problem, args, stream);
     };
     rung.fill = [](const Problem& problem, const FillArgs& args, device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("elementwise by fused_cuda", stream).place);
       cuda_fill(problem, args, stream);
     };
     return rung;

@@ -5,6 +5,7 @@
 #include "ops/cuda_rung.hpp"
 #include "ops/embedding/cuda_kernels.hpp"
 #include "ops/embedding/rungs.hpp"
+#include "ops/require_gpu.hpp"
 
 namespace syslab::embedding {
 namespace {
@@ -27,19 +28,19 @@ Rung fused_cuda_rung() {
   rung.teaches = "tokens listed by id in order, long lists cut into pieces: the same sums every time, without atomics";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = refusal;
   if constexpr (ops::kBuiltWithCuda) {
     rung.workspace_bytes = [](const Problem& problem, Direction direction) -> std::size_t {
       return direction == Direction::forward ? 0 : cuda_backward_bytes(problem);
     };
     rung.forward = [](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("embedding by fused_cuda", stream).place);
       cuda_forward(problem, args, stream);
     };
     rung.backward = [](const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
                        device::Stream stream) {
-      const device::CurrentDevice current(stream);
+      const device::CurrentDevice current(ops::require_gpu("embedding by fused_cuda", stream).place);
       cuda_backward(problem, args, workspace, stream);
     };
     return rung;

@@ -4,6 +4,7 @@
 #include "device/launch.hpp"
 #include "ops/call_memory.hpp"
 #include "ops/cuda_rung.hpp"
+#include "ops/require_gpu.hpp"
 #include "ops/rms_norm/cuda_kernels.hpp"
 #include "ops/rms_norm/rungs.hpp"
 
@@ -15,12 +16,12 @@ std::size_t workspace_bytes(const Problem& problem, Direction direction) {
 }
 
 void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
-  const device::CurrentDevice current(stream);
+  const device::CurrentDevice current(ops::require_gpu("rms_norm by fused_cuda", stream).place);
   cuda_forward(problem, args, stream);
 }
 
 void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
-  const device::CurrentDevice current(stream);
+  const device::CurrentDevice current(ops::require_gpu("rms_norm by fused_cuda", stream).place);
   const ops::CallMemory memory(workspace, cuda_partial_bytes(problem), "dw_partials", stream);
   cuda_backward(problem, args, static_cast<float*>(memory.data()), stream);
 }
@@ -34,7 +35,7 @@ Rung fused_cuda_rung() {
       "a row in the registers of a group of lanes, read once; partial dw a block, summed in order: no atomics";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = [of_x = supports_dtypes(rung)](const Problem& p, Direction direction) -> std::optional<std::string> {
     if (auto reason = of_x(p, direction)) return reason;
     if (p.x_dtype == p.y_dtype || p.x_dtype == DType::f32) return std::nullopt;

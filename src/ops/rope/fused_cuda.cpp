@@ -1,6 +1,7 @@
 // `fused_cuda`: the rung in front of cuda_kernels.cu.
 #include "device/launch.hpp"
 #include "ops/cuda_rung.hpp"
+#include "ops/require_gpu.hpp"
 #include "ops/rope/cuda_kernels.hpp"
 #include "ops/rope/rungs.hpp"
 
@@ -8,12 +9,12 @@ namespace syslab::rope {
 namespace {
 
 void forward(const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
-  const device::CurrentDevice current(stream);
+  const device::CurrentDevice current(ops::require_gpu("rope by fused_cuda", stream).place);
   cuda_forward(problem, args, stream);
 }
 
 void backward(const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
-  const device::CurrentDevice current(stream);
+  const device::CurrentDevice current(ops::require_gpu("rope by fused_cuda", stream).place);
   cuda_backward(problem, args, stream);
 }
 
@@ -26,7 +27,7 @@ Rung fused_cuda_rung() {
       "a thread turns the same pairs of several heads: the tables are read once a position, in place if asked";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
+  rung.minimum_sm = ops::kMinimumSm;
   rung.supports = supports_dtypes(rung, kMostHeadDim);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   if constexpr (ops::kBuiltWithCuda) {

@@ -1,0 +1,18 @@
+// Whole training steps of a precision and variant beside those of the float64 reference, on the reduced model: the
+// optimizer and, of Variant::graph, recording and replay too.
+#pragma once
+
+#include <cstdint>
+
+#include "model/against_reference.hpp"
+#include "train/workload.hpp"
+
+namespace syslab::train {
+
+inline constexpr int kCheckedSteps = 3;  // one by one, recorded, replayed
+
+// The relative distance of all weights after kCheckedSteps steps from the same weights over the same tokens. Tolerance:
+// that of the gradients (model/against_reference.hpp). Waits.
+model::Distance steps_against_reference(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed);
+
+}  // namespace syslab::train

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "device/memory.hpp"
@@ -50,8 +51,17 @@ std::optional<NonFinite> first_non_finite(model::Transformer& model, const model
     if (!found) found = look(name, tensor, stream);
   });
   if (!model.kernels().joined) model.refresh_weights_copy();
-  model::Activations made = model.forward(tokens, model::Keep::nothing);
-  model.loss(made, targets);
+  if (!arena.has(model::Plane::gradient)) {
+    model::Activations made = model.forward(tokens, model::Keep::nothing);
+    model.loss(made, targets);
+    return found;
+  }
+  model::Activations made = model.forward(tokens);
+  model.loss_and_gradient(made, targets, {});
+  model.backward(std::move(made), {});
+  for (int i = 0; !found && i < arena.layout().size(); ++i) {
+    found = look("gradient of " + arena.layout().info(i).name, arena.view(model::Plane::gradient, i), stream);
+  }
   return found;
 }
 

@@ -19,8 +19,9 @@ struct NonFinite {
   DType dtype = DType::f32;
 };
 
-// Looks through the weights, then through every tensor of a forward pass over `tokens`, in the order they are made.
-// Slow: reads all of them on the host. Nothing: all are finite.
+// Looks through the weights, then through every tensor of a forward pass over `tokens` and, where the model has
+// gradients (which are written over), of a backward pass, in the order they are made. Slow: reads all of them on the
+// host. Nothing: all are finite.
 std::optional<NonFinite> first_non_finite(model::Transformer& model, const model::Tokens& tokens,
                                           const std::int64_t* targets);
 

@@ -82,7 +82,7 @@ void TrainingRun::report_non_finite(double loss) {
   throw Error(ErrorKind::check, fmt::format("step {}: the loss is {}{}; {}", state_.step, loss,
                                             std::isfinite(loss) ? " and a gradient is no number" : "",
                                             first ? "the first tensor that holds no number: " + first->text()
-                                                  : "all tensors of its forward pass are finite"));
+                                                  : "all tensors of its forward and backward pass are finite"));
 }
 
 double TrainingRun::validation_loss(std::int64_t batches) {

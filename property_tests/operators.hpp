@@ -41,14 +41,6 @@ class Scratch {
   device::Buffer buffer_;
 };
 
-// An input is as it was, and so is what lies around it.
-inline void demand_untouched(const check::GuardedTensor& tensor, std::span<const double> values) {
-  demand_unharmed(tensor);
-  check::Observation ignored;
-  demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()), tensor.spec().shape, values,
-               ignored, 0);
-}
-
 template <typename Entry, typename Rung>
 check::LawResult search_rung(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
   if (const auto reason = OnDevice::refusal(rung.device)) return not_run(rung.name + " " + *reason);

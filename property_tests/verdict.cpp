@@ -51,6 +51,13 @@ void demand_unharmed(const check::GuardedTensor& tensor) {
   if (const auto violation = tensor.violation()) fail(*violation);
 }
 
+void demand_untouched(const check::GuardedTensor& tensor, std::span<const double> values, int row_dim) {
+  demand_unharmed(tensor);
+  check::Observation ignored;
+  demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()), tensor.spec().shape, values,
+               ignored, row_dim);
+}
+
 void demand_written(const check::GuardedTensor& tensor) {
   demand_unharmed(tensor);
   if (tensor.unwritten() == 0) return;

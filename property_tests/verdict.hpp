@@ -29,6 +29,8 @@ void demand_equal(std::string_view what, std::span<const double> found, const Sh
 
 // Fails unless the tensor's guards are whole.
 void demand_unharmed(const check::GuardedTensor& tensor);
+// … and, an input, it still holds `values`, row-major.
+void demand_untouched(const check::GuardedTensor& tensor, std::span<const double> values, int row_dim = 0);
 // … and, an output, every element of it was written.
 void demand_written(const check::GuardedTensor& tensor);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "property_tests/mutants/planted.hpp"
 #include "property_tests/tensors.hpp"
 
 namespace syslab::swiglu {
@@ -49,20 +50,6 @@ std::vector<Mutant> mutants() {
   };
 }
 
-Rung naive_with(Fault fault) {
-  Rung rung = find_rung("naive");
-  rung.name = "twin";
-  for (const Mutant& mutant : mutants()) {
-    if (mutant.fault == fault) rung.name = mutant.name;
-  }
-  const Rung sound = rung;
-  rung.forward = [fault, sound](const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
-    forward(fault, sound, p, args);
-  };
-  rung.backward = [fault, sound](const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream) {
-    backward(fault, sound, p, args);
-  };
-  return rung;
-}
+Rung naive_with(Fault fault) { return property::planted(mutants(), fault, find_rung("naive"), forward, backward); }
 
 }  // namespace syslab::swiglu

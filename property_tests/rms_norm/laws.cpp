@@ -5,8 +5,8 @@
 
 #include "check/search.hpp"
 #include "ops/rms_norm/oracle.hpp"
+#include "property_tests/contracted.hpp"
 #include "property_tests/draw.hpp"
-#include "property_tests/law_table.hpp"
 #include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
@@ -23,19 +23,7 @@ using property::Layout;
 constexpr int kRows = 0;
 constexpr std::int64_t kMostElements = 30'000;
 
-struct Subject {
-  const Rung& rung;
-  Contract contract;
-
-  bool exact() const { return contract == Contract::full && rung.deterministic; }
-  std::vector<double> allowed(std::vector<double> derived, const std::vector<double>& expected) const {
-    if (contract == Contract::full) return derived;
-    for (std::size_t i = 0; i < derived.size(); ++i) {
-      derived[i] = std::max(derived[i], 1e-2 * (1 + std::abs(expected[i])));  // rtol and atol of the hand-out's tests
-    }
-    return derived;
-  }
-};
+using Subject = property::Contracted<Rung>;
 
 struct Sample {
   Problem problem;
@@ -254,40 +242,27 @@ void no_gradient_along_h(const Subject& subject, Observation& observation) {
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
   const Sample s = draw_sample(subject, Direction::forward);
-  const auto demand_read_only = [](const GuardedTensor& tensor, const std::vector<double>& values) {
-    property::demand_unharmed(tensor);
-    Observation ignored;
-    property::demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()),
-                           tensor.spec().shape, values, ignored, kRows);
-  };
   const ForwardCall forward = call_forward(subject.rung, s);
-  demand_read_only(forward.x, s.x);
-  demand_read_only(forward.w, s.w);
+  property::demand_untouched(forward.x, s.x, kRows);
+  property::demand_untouched(forward.w, s.w, kRows);
   property::demand_written(forward.y);
   property::demand_written(forward.rstd);
   if (s.problem.add) {
-    demand_read_only(forward.delta, s.delta);
+    property::demand_untouched(forward.delta, s.delta, kRows);
     property::demand_written(forward.h);
   }
   if (subject.rung.supports(s.problem, Direction::backward)) return;
   const BackwardCall backward = call_backward(subject.rung, s);
-  demand_read_only(backward.dy, s.dy);
-  demand_read_only(backward.h, s.x);
-  demand_read_only(backward.w, s.w);
-  demand_read_only(backward.dh, s.dh);
+  property::demand_untouched(backward.dy, s.dy, kRows);
+  property::demand_untouched(backward.h, s.x, kRows);
+  property::demand_untouched(backward.w, s.w, kRows);
+  property::demand_untouched(backward.dh, s.dh, kRows);
   property::demand_unharmed(backward.rstd);
   property::demand_written(backward.dx);
   property::demand_written(backward.dw);
 }
 
-struct Entry {
-  const char* id;
-  const char* statement;
-  void (*body)(const Subject&, Observation&);
-  bool against_oracle = false;
-};
-
-constexpr Entry kEntries[] = {
+constexpr property::ContractedLaw<Rung> kEntries[] = {
     {"rms_norm.equals_oracle", "y, rstd and h are within their derived bounds", equals_oracle, true},
     {"rms_norm.gradients_equal_oracle", "dx and dw are within their derived bounds", gradients_equal_oracle, true},
     {"rms_norm.scale_invariance", "y(c·x) = y(x), eps scaled by c²", scale_invariance},
@@ -296,16 +271,11 @@ constexpr Entry kEntries[] = {
     {"rms_norm.writes_nothing_outside", "only the outputs are written, and all of them", writes_nothing_outside},
 };
 
-check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (!rung.unavailable.empty()) return property::not_run(rung.name + " " + rung.unavailable);
-  if (const auto reason = property::OnDevice::refusal(rung.device)) return property::not_run(rung.name + " " + *reason);
-  const Subject subject{rung, request.contract};
-  return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
-}
-
 }  // namespace
 
-std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+std::vector<check::Law> laws(const Rung& rung) {
+  return property::bound(kEntries, rung, property::search_contracted<Rung>);
+}
 
 std::vector<property::Statement> law_list() { return property::statements(kEntries); }
 

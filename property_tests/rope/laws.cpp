@@ -5,8 +5,8 @@
 
 #include "check/search.hpp"
 #include "ops/rope/oracle.hpp"
+#include "property_tests/contracted.hpp"
 #include "property_tests/draw.hpp"
-#include "property_tests/law_table.hpp"
 #include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
@@ -25,18 +25,7 @@ using property::demand_within;
 constexpr int kPositions = 2;
 constexpr std::int64_t kMostElements = 20'000;
 
-struct Subject {
-  const Rung& rung;
-  Contract contract;
-
-  std::vector<double> allowed(const Expected& expected) const {
-    std::vector<double> bound = expected.tolerance;
-    for (std::size_t i = 0; i < bound.size() && contract == Contract::handout; ++i) {
-      bound[i] = std::max(bound[i], 1e-2 * (1 + std::abs(expected.value[i])));  // of the hand-out's tests
-    }
-    return bound;
-  }
-};
+using Subject = property::Contracted<Rung>;
 
 struct Sample {
   Problem problem;
@@ -242,31 +231,18 @@ void layouts_agree(const Subject& subject, Observation& observation) {
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
   const Sample s = draw_sample(subject, Direction::forward);
-  const auto demand_read_only = [](const GuardedTensor& tensor, const std::vector<double>& values) {
-    property::demand_unharmed(tensor);
-    Observation ignored;
-    property::demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()),
-                           tensor.spec().shape, values, ignored, 0);
-  };
   for (const Direction direction : {Direction::forward, Direction::backward}) {
     if (subject.rung.supports(s.problem, direction)) continue;
     const std::vector<double>& x = direction == Direction::forward ? s.x : s.dy;
     const Call made = call(subject.rung, s, direction, x);
-    demand_read_only(made.x, x);
-    demand_read_only(made.cos, s.cos);
-    demand_read_only(made.sin, s.sin);
+    property::demand_untouched(made.x, x, kPositions);
+    property::demand_untouched(made.cos, s.cos, kPositions);
+    property::demand_untouched(made.sin, s.sin, kPositions);
     property::demand_written(made.y);
   }
 }
 
-struct Entry {
-  const char* id;
-  const char* statement;
-  void (*body)(const Subject&, Observation&);
-  bool against_oracle = false;
-};
-
-constexpr Entry kEntries[] = {
+constexpr property::ContractedLaw<Rung> kEntries[] = {
     {"rope.equals_oracle", "y is within its derived bound", equals_oracle, true},
     {"rope.gradient_equals_oracle", "dx is within its derived bound", gradient_equals_oracle, true},
     {"rope.keeps_norms", "a pair is as long after its turn as before", keeps_norms},
@@ -276,16 +252,11 @@ constexpr Entry kEntries[] = {
     {"rope.writes_nothing_outside", "only the output is written, and all of it", writes_nothing_outside},
 };
 
-check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (!rung.unavailable.empty()) return property::not_run(rung.name + " " + rung.unavailable);
-  if (const auto reason = property::OnDevice::refusal(rung.device)) return property::not_run(rung.name + " " + *reason);
-  const Subject subject{rung, request.contract};
-  return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
-}
-
 }  // namespace
 
-std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+std::vector<check::Law> laws(const Rung& rung) {
+  return property::bound(kEntries, rung, property::search_contracted<Rung>);
+}
 
 std::vector<property::Statement> law_list() { return property::statements(kEntries); }
 

@@ -5,8 +5,8 @@
 
 #include "check/search.hpp"
 #include "ops/swiglu/oracle.hpp"
+#include "property_tests/contracted.hpp"
 #include "property_tests/draw.hpp"
-#include "property_tests/law_table.hpp"
 #include "property_tests/on_device.hpp"
 #include "property_tests/tensors.hpp"
 #include "property_tests/verdict.hpp"
@@ -23,18 +23,7 @@ using property::Layout;
 constexpr int kRows = 0;
 constexpr std::int64_t kMostElements = 30'000;
 
-struct Subject {
-  const Rung& rung;
-  Contract contract;
-
-  std::vector<double> allowed(const Expected& expected) const {
-    std::vector<double> bound = expected.tolerance;
-    for (std::size_t i = 0; i < bound.size() && contract == Contract::handout; ++i) {
-      bound[i] = std::max(bound[i], 1e-2 * (1 + std::abs(expected.value[i])));  // of the hand-out's tests
-    }
-    return bound;
-  }
-};
+using Subject = property::Contracted<Rung>;
 
 struct Sample {
   Problem problem;
@@ -159,20 +148,14 @@ void linear_in_up(const Subject& subject, Observation& observation) {
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
   const Sample s = draw_sample(subject, Direction::forward);
-  const auto demand_read_only = [](const GuardedTensor& tensor, const std::vector<double>& values) {
-    property::demand_unharmed(tensor);
-    Observation ignored;
-    property::demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()),
-                           tensor.spec().shape, values, ignored, kRows);
-  };
   const ForwardCall forward = call_forward(subject.rung, s);
-  demand_read_only(forward.gate, s.gate);
-  demand_read_only(forward.up, s.up);
+  property::demand_untouched(forward.gate, s.gate, kRows);
+  property::demand_untouched(forward.up, s.up, kRows);
   property::demand_written(forward.out);
   const BackwardCall backward = call_backward(subject.rung, s);
-  demand_read_only(backward.gate, s.gate);
-  demand_read_only(backward.up, s.up);
-  demand_read_only(backward.dout, s.dout);
+  property::demand_untouched(backward.gate, s.gate, kRows);
+  property::demand_untouched(backward.up, s.up, kRows);
+  property::demand_untouched(backward.dout, s.dout, kRows);
   property::demand_written(backward.dgate);
   property::demand_written(backward.dup);
   if (s.recompute) return property::demand_written(backward.out);
@@ -180,14 +163,7 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
   if (backward.out.unwritten() != s.matrix().elements()) property::fail("out was written, which was not asked for");
 }
 
-struct Entry {
-  const char* id;
-  const char* statement;
-  void (*body)(const Subject&, Observation&);
-  bool against_oracle = false;
-};
-
-constexpr Entry kEntries[] = {
+constexpr property::ContractedLaw<Rung> kEntries[] = {
     {"swiglu.equals_oracle", "out is within its derived bound", equals_oracle, true},
     {"swiglu.gradients_equal_oracle", "dgate, dup and out made again are within their derived bounds",
      gradients_equal_oracle, true},
@@ -196,16 +172,11 @@ constexpr Entry kEntries[] = {
     {"swiglu.writes_nothing_outside", "only the outputs are written, and all of them", writes_nothing_outside},
 };
 
-check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (!rung.unavailable.empty()) return property::not_run(rung.name + " " + rung.unavailable);
-  if (const auto reason = property::OnDevice::refusal(rung.device)) return property::not_run(rung.name + " " + *reason);
-  const Subject subject{rung, request.contract};
-  return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
-}
-
 }  // namespace
 
-std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+std::vector<check::Law> laws(const Rung& rung) {
+  return property::bound(kEntries, rung, property::search_contracted<Rung>);
+}
 
 std::vector<property::Statement> law_list() { return property::statements(kEntries); }
 

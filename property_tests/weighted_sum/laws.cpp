@@ -199,21 +199,15 @@ void row_permutation(const Subject& subject, Observation& observation) {
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
   const Sample sample = draw_sample(subject, Direction::forward);
-  const auto demand_read_only = [](const GuardedTensor& tensor, const std::vector<double>& values) {
-    property::demand_unharmed(tensor);
-    Observation ignored;
-    property::demand_equal("after the call: input " + tensor.spec().name, to_doubles(tensor.view()),
-                           tensor.spec().shape, values, ignored, kRows);
-  };
   const ForwardCall forward = call_forward(subject.rung, sample);
-  demand_read_only(forward.x, sample.x);
-  demand_read_only(forward.w, sample.w);
+  property::demand_untouched(forward.x, sample.x, kRows);
+  property::demand_untouched(forward.w, sample.w, kRows);
   property::demand_written(forward.y);
   if (!subject.rung.backward || subject.rung.supports(sample.problem, Direction::backward)) return;
   const BackwardCall backward = call_backward(subject.rung, sample);
-  demand_read_only(backward.x, sample.x);
-  demand_read_only(backward.w, sample.w);
-  demand_read_only(backward.dy, sample.dy);
+  property::demand_untouched(backward.x, sample.x, kRows);
+  property::demand_untouched(backward.w, sample.w, kRows);
+  property::demand_untouched(backward.dy, sample.dy, kRows);
   property::demand_written(backward.dx);
   property::demand_written(backward.dw);
 }

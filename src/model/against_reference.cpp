@@ -40,12 +40,6 @@ Batch batch_for(const ModelConfig& config, std::uint64_t seed) {
   return made;
 }
 
-std::vector<double> values_of(const ConstTensorView& tensor, device::Stream stream) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.elements()) * size_of(tensor.dtype));
-  device::copy_now(bytes.data(), tensor.data, bytes.size(), stream);
-  return to_doubles(ConstTensorView(bytes.data(), tensor.dtype, tensor.shape));
-}
-
 struct Outcome {
   std::vector<double> logits, loss;
   std::vector<std::vector<double>> gradients;  // by registration order

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <type_traits>
+#include <vector>
 
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
@@ -26,6 +27,9 @@ class Tensor {
   device::Buffer buffer_;
   TensorView view_;
 };
+
+// A tensor of any device and any strides, read whole: row-major, on the host. Waits for the stream.
+std::vector<double> values_of(const ConstTensorView& tensor, device::Stream stream);
 
 // What lies `elements` further in memory.
 template <typename View>

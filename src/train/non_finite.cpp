@@ -6,17 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "device/memory.hpp"
-
 namespace syslab::train {
 namespace {
 
-// Reads the tensor whole, wherever it lies: rows may be any stride apart.
 std::optional<NonFinite> look(const std::string& name, const ConstTensorView& tensor, device::Stream stream) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(extent_elements(tensor.shape, tensor.strides)) *
-                               size_of(tensor.dtype));
-  device::copy_now(bytes.data(), tensor.data, bytes.size(), stream);
-  const std::vector<double> values = to_doubles({bytes.data(), tensor.dtype, tensor.shape, tensor.strides});
+  const std::vector<double> values = model::values_of(tensor, stream);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) {
       return NonFinite{name, static_cast<std::int64_t>(i), values[i], tensor.shape, tensor.dtype};

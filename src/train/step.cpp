@@ -26,14 +26,6 @@ void require_ids(std::span<const std::int64_t> ids, std::size_t count, std::int6
                                             wrong - ids.begin(), *wrong, vocab, vocab - 1));
 }
 
-double value_of(const ConstTensorView& on_device, std::int64_t index, device::Stream stream) {
-  std::byte bytes[sizeof(double)] = {};
-  const std::size_t size = size_of(on_device.dtype);
-  device::copy_now(bytes, static_cast<const std::byte*>(on_device.data) + static_cast<std::size_t>(index) * size, size,
-                   stream);
-  return to_doubles(ConstTensorView(bytes, on_device.dtype, {1})).front();
-}
-
 }  // namespace
 
 TrainingStep::TrainingStep(model::Transformer& model, const StepOptions& options, std::int64_t batch, std::int64_t seq)
@@ -129,10 +121,10 @@ void TrainingStep::run(double learning_rate, double loss_scale) {
 StepResult TrainingStep::result() {
   device::synchronize(model_.stream());
   StepResult result;
-  for (int part = 0; part < options_.parts; ++part) result.loss += value_of(losses_, part, model_.stream());
+  for (const double loss : model::values_of(losses_, model_.stream())) result.loss += loss;
   result.loss /= options_.parts;
   if (optimizer_.has_norm()) {
-    result.gradient_norm = value_of(optimizer_.norm(), 0, model_.stream());
+    result.gradient_norm = model::values_of(optimizer_.norm(), model_.stream()).front();
     std::int64_t count = 0;
     device::copy_now(&count, optimizer_.non_finite(), sizeof(count), model_.stream());
     result.skipped = optimizer_.options().skip_non_finite && count > 0;

@@ -99,10 +99,7 @@ double TrainingRun::validation_loss(std::int64_t batches) {
     device::copy_now(x + count, batch.y.data(), count * sizeof(std::int64_t), stream);
     model::Activations made = model_.forward({x, options_.batch, options_.seq}, model::Keep::nothing);
     model_.loss(made, x + count);
-    const ConstTensorView on_device = made.loss.view();
-    double bytes = 0;
-    device::copy_now(&bytes, on_device.data, size_of(on_device.dtype), stream);
-    sum += to_doubles(ConstTensorView(&bytes, on_device.dtype, {1})).front();
+    sum += model::values_of(made.loss, stream).front();
   }
   return sum / static_cast<double>(batches);
 }

@@ -78,12 +78,6 @@ class Uploaded {
   Tokens tokens_;
 };
 
-inline std::vector<double> values_of(const ConstTensorView& tensor, device::Stream stream) {
-  std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.elements()) * size_of(tensor.dtype));
-  device::copy_now(bytes.data(), tensor.data, bytes.size(), stream);
-  return to_doubles(ConstTensorView(bytes.data(), tensor.dtype, tensor.shape));
-}
-
 // A scalar of 1 in the memory of the model's device.
 inline Tensor one(const Transformer& model) {
   Tensor scale({"scale", model.dtypes().statistics, {1}}, model.stream(), device::MemoryCategory::other);

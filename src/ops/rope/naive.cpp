@@ -5,6 +5,7 @@
 #include "core/dtype.hpp"
 #include "device/parallel.hpp"
 #include "ops/rope/rungs.hpp"
+#include "ops/storage.hpp"
 
 namespace syslab::rope {
 namespace {
@@ -94,24 +95,9 @@ void turn(const Problem& p, const Args& args, Layout from, Layout to, float sens
       static_cast<int>(std::clamp<std::int64_t>(threads, 1, device::thread_count())));
 }
 
-template <typename Body>
-void with_storage(DType dtype, Body&& body) {
-  switch (dtype) {
-    case DType::f32:
-      return body(float{});
-    case DType::f16:
-      return body(f16{});
-    case DType::bf16:
-      return body(bf16{});
-    case DType::f64:
-      break;
-  }
-  throw Error(ErrorKind::internal, "a rotation in fp64 reached a rung that computes in fp32");
-}
-
 void run(const Problem& p, const Args& args, Layout from, Layout to, float sense) {
-  with_storage(args.x.dtype, [&](auto x) {
-    with_storage(args.y.dtype, [&](auto y) { turn<decltype(x), decltype(y)>(p, args, from, to, sense); });
+  ops::with_storage(args.x.dtype, [&]<typename X>() {
+    ops::with_storage(args.y.dtype, [&]<typename Y>() { turn<X, Y>(p, args, from, to, sense); });
   });
 }
 

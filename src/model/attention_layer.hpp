@@ -1,7 +1,7 @@
 // Causal self-attention of one block: projections, rotary positions, attention, output projection.
 //
-//   normalized (rows, d) ──Wqkv──▶ qkv (rows, 3·d) ──RoPE on Q, K──▶ attention ──▶ merged (rows, d) ──Wo──▶ out (rows,
-//   d)
+//   normalized (rows, d) ──Wqkv──▶ qkv (rows, 3·d) ──RoPE on Q, K──▶ attention ──▶ merged (rows, d)
+//   merged (rows, d) ──Wo──▶ out (rows, d)
 //
 // A row of qkv holds Q, K and V of all heads, (3, heads, head_dim): attention reads it by strides and writes heads
 // side by side, so nothing is transposed.

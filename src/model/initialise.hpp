@@ -12,10 +12,9 @@ namespace syslab::model {
 double initial_sigma(const ParameterInfo& info);
 
 // Fills the weights (and their copy): linear ones and the embedding with normal numbers of mean 0 cut at ±3σ, norms
-// with
-// 1. A number is a function of the seed, the parameter's name and the element's place in it: it depends neither on the
-// arena's order nor on the device, nor on how many threads draw, and an fp64 arena holds the same numbers as an fp32
-// one. Drawn on the host; waits for the arena's stream.
+// with ones. A number is a function of the seed, the parameter's name and the element's place in it: it depends neither
+// on the arena's order nor on the device, nor on how many threads draw, and an fp64 arena holds the same numbers as an
+// fp32 one. Drawn on the host; waits for the arena's stream.
 //
 // The cut normal has the standard deviation 0.98658 σ: 1 − 6·φ(3) / (2Φ(3) − 1) = 0.97334 is its variance.
 void initialise(ParameterArena& arena, std::uint64_t seed);

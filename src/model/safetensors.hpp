@@ -1,8 +1,9 @@
 // Tensors in a file that other frameworks read and write: the safetensors format.
 //
 //   8 bytes   length N of the header, little-endian
-//   N bytes   JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …, "__metadata__": {text:
-//   text}} the rest  row-major data; offsets count from here, leave no holes, do not overlap, and end with the file
+//   N bytes   JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, …,
+//             "__metadata__": {text: text}}
+//   the rest  row-major data; offsets count from here, leave no holes, do not overlap, and end with the file
 //
 // Written under another name, synced and renamed, so that under its own name a file is whole or what was there before.
 // Read with every rule checked before the first number is looked at.

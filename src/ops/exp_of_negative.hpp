@@ -6,7 +6,8 @@
 
 namespace syslab::ops {
 
-// Within 2 units in the last place of fp32; 0 where e^x is below the normal numbers; NaN stays NaN. Above 0: anything.
+// Within 2 units in the last place of fp32; 0 where e^x is below the normal numbers; NaN stays NaN. Above 0 the
+// formula holds to 88, where its users stay: slightly above 0, for a sum that was rounded.
 //
 // x = n·ln 2 + r with |r| ≤ ln(2)/2 and n the nearest integer, found by an addition that rounds the fraction away and
 // leaves n in the sum's low bits. e^r = 1 + r + r²·q(r), q of degree 4 and minimax for the relative error of e^r

@@ -2,9 +2,10 @@
 //
 //   norm = grad_scale · √(Σ g²)            factor = min(1, max_norm / (norm + 1e-6))
 //
-// Squares are taken and summed in double in an order that depends on the length alone: equal inputs give equal bits,
-// and integers an exact sum. Results stay in device memory. A gradient with an infinity has norm ∞ and factor 0, one
-// with a NaN has both NaN; `non_finite` counts such elements, for loss scaling and for who looks for the first of them.
+// Squares are taken and summed in double in an order that depends on the length and the alignment alone: equal inputs
+// at equally aligned addresses give equal bits, and integers an exact sum. Results stay in device memory. A gradient
+// with an infinity has norm ∞ and factor 0 (1 where nothing is clipped), one with a NaN has both NaN; `non_finite`
+// counts such elements, for loss scaling and for who looks for the first of them.
 //
 // Source: CS336 assignment 1, gradient clipping.
 #pragma once

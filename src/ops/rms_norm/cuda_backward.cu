@@ -2,16 +2,14 @@
 //
 // Few rows (dy and h fit half of L2): one kernel, whose blocks have two roles.
 //   rows      a row group (cuda_rows.cuh) asks for dy, h and dh whole, makes the row's sum and writes dx
-//   columns   a block reads dy and h of 32 bytes' worth of columns down all rows, which the other role has brought to
-//   L2
-//             or is about to, and writes their dw: a sum in one order, no parts in memory, no second kernel
+//   columns   a block reads dy and h of 32 bytes' worth of columns down all rows, which the other role has brought
+//             to L2 or is about to, and writes their dw: a sum in one order, no parts in memory, no second kernel
 //   A second kernel would wait for the first to end and the next for it: about 3 µs, as long as the work itself.
 //
 // Many rows: two kernels, for what is read twice is no longer in L2.
 //   block     512 threads and a chunk of rows, about one block a multiprocessor: each leaves a row of dw's parts behind
 //   a lane    keeps its columns' part of dw in registers down all its rows; the next row is on its way to shared
-//   memory,
-//             by asynchronous copies into the lane's own slots, while this one's sum is made
+//             memory, by asynchronous copies into the lane's own slots, while this one's sum is made
 //   w         is read anew for every row, from L1: registers are dearer
 //   dw        the groups' parts meet in shared memory, in order; the second kernel adds up the blocks' rows, in order
 //

@@ -1,10 +1,9 @@
 // The normalisation on a GPU, forward: a row is read once, kept in registers while its squares are summed, and written.
 //
-//   lanes of a row   32 to 512 (cuda_rows.cuh). Where rows are many, few lanes with up to ten vectors each: a warp
-//   holds
-//                    2,560 columns of bf16 and needs no barrier. Where they are few, all would be under way at once
-//                    and read, wait and write in step: more lanes a row make waves of them, in which one's reads meet
-//                    another's writes
+//   lanes of a row   32 to 512 (cuda_rows.cuh). Where rows are many, few lanes with up to ten vectors each: a
+//                    warp holds 2,560 columns of bf16 and needs no barrier. Where they are few, all would be under
+//                    way at once and read, wait and write in step: more lanes a row make waves of them, in which
+//                    one's reads meet another's writes
 //   block            128 threads or one row group
 //   added up         squares in fp32 a lane, a butterfly over the warp, the warps' sums in shared memory in order
 //   w                beside bf16, which takes twice as many registers of it a vector, only when the sum is made; beside
@@ -20,8 +19,7 @@ namespace syslab::rms_norm {
 namespace {
 
 constexpr int kThreads = 128, kMostThreads = 512, kThreadsOfLoop = 512;
-// Vectors of a lane. Where rows are few all of them are under way at once and read, wait and write in step; more lanes
-// a row make several waves of them, in which one's reads meet another's writes.
+// Vectors of a lane (above: lanes of a row).
 constexpr int kMostVectors = 10;
 constexpr std::int64_t kFewRows = 8192;
 template <typename X>

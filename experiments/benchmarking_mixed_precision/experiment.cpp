@@ -1,6 +1,5 @@
 // benchmarking_mixed_precision: forward and backward of the transformer in every precision, and the dtype of each of
 // its tensors; the question is in README.md beside this file. Norms in half precision: norm_precision.
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "registry/ladder.hpp"
@@ -12,13 +11,19 @@
 namespace syslab {
 namespace {
 
-// Reads the dtypes from the model that was timed, over a short sequence: they do not depend on its length, and beside a
-// step that fills the memory there is room for it.
-void tell_dtypes(worker::CaseContext& context, train::Workload& workload) {
-  model::Tokens tokens = workload.training().tokens(0);
+// Reads the dtypes from a training step of the same implementation and precision on a reduced model: they do not
+// depend on its sizes, the timed model is without moments where it does not train, and beside one that fills the memory
+// there is room for it.
+void tell_dtypes(worker::CaseContext& context, train::WorkloadOptions options, device::Stream stream) {
+  options.config = model::reduced(options.config);
+  options.mode = train::Mode::train;
+  options.batch = 1;
+  options.seq = options.config.context;
+  train::Workload workload(options, stream, context.request().seed);
+  workload.refresh();
+  workload.training().begin(options.optimizer.adamw.lr);
+  const model::Tokens tokens = workload.training().tokens(0);
   const std::int64_t* targets = tokens.ids + tokens.count();
-  tokens.seq = std::min<std::int64_t>(tokens.seq, 32);
-  tokens.batch = 1;
   Json rows = Json::array();
   for (const train::DtypeSeen& one :
        train::dtypes_seen(workload.model(), tokens, targets, workload.training().optimizer().loss_scale())) {
@@ -31,12 +36,13 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   const train::MeasuredStep step = train::measured_step(context.params(), rung, context.request().seed);
   worker::StepCase step_case = worker::step_case_of(step);
-  step_case.start = [step](device::Stream stream) {
+  const train::WorkloadOptions options = train::workload_from(context.params(), rung);
+  step_case.start = [step, options](device::Stream stream) {
     const auto workload = step.start(stream);
     worker::RunningStep running = worker::running_step_of(workload, step.in_phases, step.trains, step.parameters);
-    running.tell = [workload, usual = running.tell](worker::CaseContext& told) {
+    running.tell = [options, stream, usual = running.tell](worker::CaseContext& told) {
       usual(told);
-      tell_dtypes(told, *workload);
+      tell_dtypes(told, options, stream);
     };
     return running;
   };

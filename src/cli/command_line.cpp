@@ -122,7 +122,8 @@ class Grammar {
         ->type_name("ALIAS");
     app.add_option("--preset", options.preset, "smoke, laptop, paper: a named choice of axis values")
         ->type_name("NAME");
-    app.add_option("--handout", options.handout, "Only experiments that this hand-out poses: 2025 or 2026")
+    app.add_option("--handout", options.handout,
+                   "Only experiments that this hand-out poses, and its words (model=xl): 2025 or 2026")
         ->type_name("YEAR");
     app.add_option("--seed", options.seed, "Root of all random inputs (default 0)")
         ->type_name("NUMBER")

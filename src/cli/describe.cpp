@@ -45,6 +45,11 @@ std::string describe_axis(const registry::Axis& axis) {
   std::string says = axis.help.empty() ? "" : axis.help + ": ";
   says += values_text(axis.values);
   if (!axis.also.empty()) says += "; also " + values_text(axis.also);
+  for (const auto& [word, meanings] : axis.by_handout) {
+    for (const auto& [handout, value] : meanings) {
+      says += fmt::format("; with --handout {} {} is {}", handout, word, to_string(value));
+    }
+  }
   if (!axis.closed) says += "; or any other";
   return says;
 }

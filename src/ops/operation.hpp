@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -60,6 +61,8 @@ struct ParamInfo {
   std::string help;
   bool closed = false;  // takes no others than these and `also`
   std::vector<Value> also;
+  // Words for another value in each hand-out, by its year: model=xl is xl25 or xl26.
+  std::map<std::string, std::map<std::string, Value>> by_handout = {};
 };
 
 }  // namespace syslab::ops

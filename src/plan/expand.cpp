@@ -35,7 +35,20 @@ std::string where(const Experiments& experiments) {
                                  : fmt::format("of the {} selected experiments", experiments.size());
 }
 
-Value axis_value(const Experiment& experiment, const Axis& axis, const std::string& text) {
+// What a word of the hand-outs stands for in that of `year`.
+Value by_handout(const Experiment& experiment, const Axis& axis, const std::string& word, const std::string& year) {
+  const std::map<std::string, Value>& meanings = axis.by_handout.at(word);
+  if (const auto found = meanings.find(year); found != meanings.end()) return found->second;
+  std::string say;
+  for (const auto& [handout, value] : meanings) {
+    say += fmt::format("{}--handout {} ({})", say.empty() ? "" : " or ", handout, to_string(value));
+  }
+  throw Error(ErrorKind::usage, fmt::format("value '{}' of axis '{}' of {} is another one in each hand-out; say {}",
+                                            word, axis.name, experiment.id, say));
+}
+
+Value axis_value(const Experiment& experiment, const Axis& axis, const std::string& text, const std::string& year) {
+  if (axis.by_handout.contains(text)) return by_handout(experiment, axis, text, year);
   const std::optional<Value> value = typed(text, axis.values.front());
   if (!value) {
     throw Error(ErrorKind::usage, fmt::format("axis '{}' of {} takes {}, not '{}' (declared: {})", axis.name,
@@ -50,6 +63,7 @@ Value axis_value(const Experiment& experiment, const Axis& axis, const std::stri
   for (const Values* values : {&axis.values, &axis.also}) {
     for (const Value& one : *values) known.push_back(to_string(one));
   }
+  for (const auto& [word, meanings] : axis.by_handout) known.push_back(word);
   throw Error(ErrorKind::usage,
               unknown_name(fmt::format("value of axis '{}' of {}", axis.name, experiment.id), text, known));
 }
@@ -60,7 +74,9 @@ Values axis_values(const Experiment& experiment, const Axis& axis, const Selecti
   for (const AxisAssignment& assignment : selection.assignments) {
     if (assignment.name != axis.name) continue;
     assigned = true;
-    for (const std::string& text : assignment.values) values.push_back(axis_value(experiment, axis, text));
+    for (const std::string& text : assignment.values) {
+      values.push_back(axis_value(experiment, axis, text, selection.handout));
+    }
   }
   if (!assigned) {
     values = axis.values;

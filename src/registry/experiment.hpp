@@ -35,6 +35,9 @@ struct Axis {
   // When closed, only the declared values (and those in `also`) are accepted: dtype=fp8 is an error, seq=1000 is not.
   bool closed = false;
   Values also;
+  // Words for another value in each hand-out: {"xl", {{"2025", "xl25"}, {"2026", "xl26"}}}. A case holds the value,
+  // never the word.
+  std::map<std::string, std::map<std::string, Value>> by_handout = {};
 
   bool accepts(const Value& value) const;  // of its type; closed: one of its values; negative only where one of them is
 };

@@ -47,13 +47,13 @@ Values names_of(const Ladder& ladder, const std::vector<std::string>& without = 
   return names;
 }
 
-// `list`: parameters with name, values, help, closed and also (ops::ParamInfo). `instead`: other values by default; a
-// closed axis goes on taking those that they stand for. Error(internal) if it names what is not in the list.
+// `list`: parameters with name, values, help, closed, also and by_handout (ops::ParamInfo). `instead`: other values by
+// default; a closed axis goes on taking those that they stand for. Error(internal) if it names what is not in the list.
 template <typename List>
 std::vector<Axis> axes_of(const List& list, std::map<std::string, Values> instead = {}) {
   std::vector<Axis> axes;
   for (const auto& one : list) {
-    axes.push_back({one.name, one.values, one.help, one.closed, one.also});
+    axes.push_back({one.name, one.values, one.help, one.closed, one.also, one.by_handout});
     auto other = instead.extract(one.name);
     if (!other) continue;
     Axis& axis = axes.back();

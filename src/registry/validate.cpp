@@ -50,6 +50,14 @@ void check_axis(const Experiment& experiment, const Axis& axis) {
       }
     }
   }
+  for (const auto& [word, meanings] : axis.by_handout) {
+    for (const auto& [handout, value] : meanings) {
+      if (!axis.accepts(value)) {
+        fault(experiment, fmt::format("axis '{}' does not take '{}', which '{}' is to be in {}", axis.name,
+                                      to_string(value), word, handout));
+      }
+    }
+  }
 }
 
 void check_preset(const Experiment& experiment, const std::string& preset_name, const Preset& preset) {

@@ -22,7 +22,7 @@ adamw::Options adamw_options_of(const model::ModelConfig& config);
 
 class Optimizer {
  public:
-  // `model` must outlive it and have gradients and moments.
+  // `model` must outlive it, and have gradients and moments by the time that queue() is called.
   Optimizer(model::Transformer& model, const OptimizerOptions& options);
 
   const OptimizerOptions& options() const { return options_; }

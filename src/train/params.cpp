@@ -26,7 +26,12 @@ std::vector<ops::ParamInfo> param_list() {
     precisions.push_back(text(to_string(one)));
   }
   return {
-      {"model", models, "sizes by name; `syslab describe` and docs/the-model.md tell them", true, more},
+      {"model",
+       models,
+       "sizes by name; `syslab describe` and docs/the-model.md tell them",
+       true,
+       more,
+       {{"xl", {{"2025", text("xl25")}, {"2026", text("xl26")}}}}},
       {"batch", {number(4)}, "sequences of a step", false, {}},
       {"context", {number(128), number(256), number(512), number(1024)}, "tokens of a sequence", false, {}},
       {"precision", precisions, "dtypes of weights, activations and products", true, {text("fp16_amp"), text("fp64")}},
@@ -73,8 +78,9 @@ StepBytes predicted_parts(const WorkloadOptions& options) {
   const model::DTypes dtypes = dtypes_of(options.model.precision, options.model.variant);
   const double parameters = static_cast<double>(model::parameter_count(config));
   StepBytes made;
-  made.weights = made.gradients = parameters * bytes_of(dtypes.weights);
-  made.moments = 2 * made.weights;
+  made.weights = parameters * bytes_of(dtypes.weights);
+  made.gradients = options.mode == Mode::forward ? 0 : made.weights;
+  made.moments = options.mode == Mode::train ? 2 * made.weights : 0;
   made.copy = parameters * (dtypes.weights_copy ? bytes_of(*dtypes.weights_copy) : 0);
 
   const double rows = static_cast<double>(options.batch * options.seq);

@@ -19,7 +19,7 @@ WorkloadOptions workload_from(const Params& params, const Rung& rung);
 
 // Of matrix products, as the baseline computes them (no credit for what a causal mask spares).
 double flops(const WorkloadOptions& options);
-// What a step holds at once, in bytes.
+// What a step holds at once, in bytes, as far as its mode goes.
 struct StepBytes {
   double weights = 0, copy = 0, gradients = 0, moments = 0;
   double kept = 0;  // by the forward pass for the backward pass

@@ -31,6 +31,14 @@ void draw_weights(model::Transformer& model, std::uint64_t seed) {
   model.refresh_weights_copy();
 }
 
+// What the mode needs of the arena: no gradients without a backward pass, no moments without an update.
+model::TransformerOptions needed(const WorkloadOptions& options) {
+  model::TransformerOptions made = options.model;
+  made.with_gradients = options.mode != Mode::forward;
+  made.with_moments = options.mode == Mode::train;
+  return made;
+}
+
 }  // namespace
 
 std::string_view to_string(Mode mode) {
@@ -56,7 +64,7 @@ Mode parse_mode(std::string_view text) {
 
 Workload::Workload(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed)
     : options_(options),
-      model_(options.config, options.model, stream),
+      model_(options.config, needed(options), stream),
       step_(model_, {.optimizer = options.optimizer}, options.batch, options.seq),
       source_({.rows = options.batch, .context = options.seq, .vocab = options.config.vocab, .seed = seed}),
       seed_(seed) {

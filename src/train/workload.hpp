@@ -25,7 +25,8 @@ struct WorkloadOptions {
 
 class Workload {
  public:
-  // Tokens and weights come from `seed`. Weights have the deviations of model/initialise.hpp and are drawn where they
+  // Holds gradients and moments where the mode needs them, whatever the options of the model say. Tokens and weights
+  // come from `seed`. Weights have the deviations of model/initialise.hpp and are drawn where they
   // lie, uncut: a benchmark does not wait for the host to draw three billion.
   Workload(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed);
 
@@ -34,7 +35,7 @@ class Workload {
 
   void refresh();  // another batch
   void run();      // the step as far as the mode goes, queued
-  // Its phases, in this order.
+  // Its phases, in this order, as far as the mode goes.
   void forward();
   void backward();
   void update();

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -82,6 +83,29 @@ class BenchmarkingScript(ModelLab):
             done = self.syslab("run", "benchmarking_script", *model, "-a", wrong, expect=2)
             self.assertIn(says, done.stderr)
             self.assertFalse(self.db.exists() and self.sql("SELECT count(*) FROM run") != [(0,)], wrong)
+
+    def test_xl_is_the_models_of_its_handout(self):
+        def planned(*arguments):
+            return [case["params"]["model"] for case in
+                    self.json("plan", "benchmarking_script", "-a", "model=xl,small", "--impl", "host", "--device", "cpu", *arguments)["cases"]]
+        self.assertEqual(planned("--handout", "2025"), ["xl25", "small"])
+        self.assertEqual(planned("--handout", "2026"), ["xl26", "small"])
+        refused = self.syslab("run", "benchmarking_script", "-a", "model=xl", expect=2).stderr
+        self.assertIn("say --handout 2025 (xl25) or --handout 2026 (xl26)", refused)
+        self.assertIn("with --handout 2025 xl is xl25", self.syslab("describe", "benchmarking_script").stdout.replace("\n", " "))
+
+    def test_a_mode_takes_and_predicts_only_what_it_needs(self):
+        cases = {mode: self.json("plan", "torch_compile", "-a", "model=small", "-a", f"mode={mode}", "--impl", "host", "--device",
+                                 "cpu")["cases"][0]["predicted_bytes"] for mode in ("forward", "forward_backward", "train")}
+        plane = 4 * 128_625_408
+        self.assertEqual((cases["forward_backward"] - cases["forward"], cases["train"] - cases["forward_backward"]), (plane, 2 * plane))
+        self.lines("run", "torch_compile", "-a", "model=tiny", "-a", "batch=1", "-a", "context=8", "-a",
+                   "mode=forward,forward_backward,train", "--impl", "host", "--device", "cpu", "--protocol", "quick")
+        peak = dict(self.sql("SELECT t.params ->> '$.mode', m.value FROM v_attempt t JOIN metric m USING (attempt_id)"
+                             " WHERE m.name = 'peak_bytes'"))
+        parameters = 4 * (2 * 101 * 64 + 2 * (4 * 64**2 + 3 * 64 * 128 + 2 * 64) + 64)
+        self.assertGreaterEqual(peak["train"] - peak["forward_backward"], 2 * parameters)
+        self.assertGreaterEqual(peak["forward_backward"] - peak["forward"], parameters)
 
     def test_a_precision_that_the_cpu_has_not_is_told(self):
         lines = self.lines("run", "benchmarking_script", *TINY, "-a", "precision=bf16_fused", expect=None)
@@ -202,6 +226,18 @@ class TorchCompile(ModelLab):
         self.assertIn("Our analogue", self.syslab("report", "torch_compile", "--no-figures").stdout)
         plan = self.syslab("plan", "torch_compile", "--preset", "paper", "--impl", "graph", "--device", "cuda").stdout
         self.assertRegex(plan, "the graph is of a whole training step|graph needs CUDA, which this build has not")
+
+    def test_speedups_stay_within_a_protocol(self):
+        for protocol in ("quick", "hot"):
+            self.lines("run", "torch_compile", "-a", "model=tiny", "-a", "batch=1", "-a", "context=8", "-a", "mode=forward",
+                       "--impl", "host", "--device", "cpu", "--protocol", protocol)
+        # There is no `eager` without a GPU: what was measured is called so.
+        with sqlite3.connect(self.db) as connection:
+            connection.execute("DROP TRIGGER IF EXISTS implementation_no_update")
+            connection.execute("UPDATE implementation SET name = 'eager' WHERE name = 'host'")
+        connection.close()
+        rows = self.table("torch_compile", "model")["rows"]
+        self.assertEqual(sorted((row["protocol"], row["vs_eager"]) for row in rows), [("hot", 1), ("quick", 1)])
 
     def test_pytorch_stands_beside_ours_and_is_marked_as_not_checked(self):
         line = {"model": "small", "batch": 4, "context": 512, "precision": "fp32", "variant": "compiled", "torch": "2.11", "cuda": "13.0",

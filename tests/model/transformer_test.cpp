@@ -120,6 +120,48 @@ TEST(Transformer, HandoutsDifferInRawQueriesOnly) {
   }
 }
 
+// Q and K of the first block as attention reads them, (rows, 3·d).
+std::vector<double> raw_queries(ModelConfig config, std::optional<Handout> handout) {
+  if (handout) {
+    config.handout = *handout;
+  } else {
+    config.rope_theta.reset();
+  }
+  Transformer model = tiny(Precision::fp64, Variant::fused, config);
+  std::vector<double> found;
+  const Watching watching(model, [&](const std::string& name, const ConstTensorView& tensor) {
+    if (name == "layers.0.attn.qkv") found = values_of(tensor, {});
+  });
+  const Uploaded batch(random_sequences(config, 1, 8), {});
+  static_cast<void>(model.forward(batch.tokens()));
+  return found;
+}
+
+// What no score, logit or gradient shows: 2025 leaves the elements of a pair side by side, 2026 puts all first ones
+// before all second ones. The first position is turned by nothing.
+TEST(Transformer, HandoutsLayOutRotatedQueriesAsTheySay) {
+  const ModelConfig config = tiny_config();
+  const std::vector<double> none = raw_queries(config, {}), interleaved = raw_queries(config, Handout::y2025),
+                            halves = raw_queries(config, Handout::y2026);
+  const auto d = static_cast<std::size_t>(config.d_model), dim = static_cast<std::size_t>(config.head_dim());
+  ASSERT_EQ(none.size(), 8 * 3 * d);
+  for (std::size_t row = 0; row < 8; ++row) {
+    for (std::size_t head = 0; head < 2 * d; head += dim) {
+      for (std::size_t pair = 0; pair < dim / 2; ++pair) {
+        const std::size_t base = row * 3 * d + head;
+        for (const std::size_t second : {0U, 1U}) {
+          const double there = interleaved[base + 2 * pair + second];
+          EXPECT_EQ(halves[base + second * dim / 2 + pair], there) << row << ", " << head << ", " << pair;
+          EXPECT_EQ(there == none[base + 2 * pair + second], row == 0) << row << ", " << head << ", " << pair;
+        }
+      }
+    }
+    for (std::size_t value = 2 * d; value < 3 * d; ++value) {
+      EXPECT_EQ(interleaved[row * 3 * d + value], none[row * 3 * d + value]);
+    }
+  }
+}
+
 TEST(Transformer, WithoutPositionsAgreesWithPlainLoopsToo) {
   ModelConfig config = tiny_config();
   config.rope_theta.reset();

@@ -75,6 +75,29 @@ std::string plan_error(const Selection& selection) {
 
 using Texts = std::vector<std::string>;
 
+// A word of the hand-outs becomes the value that it stands for: no case holds the word.
+TEST(MakePlan, TakesAWordByItsHandout) {
+  Registry registry;
+  registry::Axis axis{"model", {"xl25", "xl26"}, "size", true, {}, {{"xl", {{"2025", "xl25"}, {"2026", "xl26"}}}}};
+  registry.add(registry::experiment("train")
+                   .title("t")
+                   .problem("2025", "train", 1)
+                   .problem("2026", "train", 1)
+                   .axes({axis})
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  Selection selection = select({"train"}, {"model=xl"});
+  for (const char* year : {"25", "26"}) {
+    selection.handout = std::string("20") + year;
+    const Plan plan = make_plan(registry, selection);
+    ASSERT_EQ(plan.cases.size(), 1U);
+    EXPECT_EQ(plan.cases[0].params.text("model"), std::string("xl") + year);
+  }
+  selection.handout.clear();
+  const std::string said = usage_error([&] { make_plan(registry, selection); });
+  EXPECT_NE(said.find("--handout 2025 (xl25) or --handout 2026 (xl26)"), std::string::npos) << said;
+}
+
 // An implementation that this build is without is planned, and says so, in cases and in laws.
 TEST(MakePlan, ShowsWhatIsUnavailableAndSkipsIt) {
   Registry registry;

@@ -27,6 +27,7 @@ struct Param {
   std::string help;
   bool closed = false;
   Values also;
+  std::map<std::string, std::map<std::string, Value>> by_handout = {};
 };
 
 TEST(Ladder, AnAxisGoesOnTakingTheValuesThatOthersStandFor) {

@@ -1,5 +1,5 @@
 -- title: The dtype of every tensor
--- caption: Read from the model as it ran, forward, loss and backward pass; `layers.*` is what all layers share. `toy` says which part
+-- caption: Read from a training step as it runs, forward, loss and backward pass, on a model reduced to two layers; `layers.*` is what all layers share. `toy` says which part
 --   of the hand-out's small network (linear, ReLU, layer norm, linear) a tensor stands for.
 -- experiment: benchmarking_mixed_precision
 -- fills: a

@@ -16,17 +16,25 @@ WITH t AS MATERIALIZED (
 ),
 s AS (
   SELECT *, 1e3 * coalesce(found ->> '$.time_mean', found ->> '$.time') AS ms, 1e3 * (found ->> '$.time_stddev') AS sd FROM t
+),
+-- Of several people's imports the newest.
+peer AS (
+  SELECT *, row_number() OVER (PARTITION BY params, protocol, comparability_key ORDER BY run_started_at DESC, attempt_uid DESC) AS place
+    FROM s
+   WHERE implementation GLOB 'pytorch_eager*' AND ms > 0
 )
 SELECT s.params ->> '$.model' AS model, s.params ->> '$.batch' AS batch, s.params ->> '$.context' AS context,
        s.params ->> '$.precision' AS precision,
        CASE s.params ->> '$.mode' WHEN 'train' THEN 'step' WHEN 'forward' THEN 'forward' ELSE 'forward and backward' END AS what,
-       s.implementation, s.ms AS time, s.ms - s.sd AS low, s.ms + s.sd AS high, e.ms / s.ms AS vs_eager, p.ms / s.ms AS vs_pytorch,
+       s.implementation, s.ms AS time, s.ms - s.sd AS low, s.ms + s.sd AS high, iif(s.is_good OR s.is_pytorch, e.ms / s.ms, NULL) AS vs_eager,
+       iif(s.is_good OR s.is_pytorch, p.ms / s.ms, NULL) AS vs_pytorch,
        (s.found ->> '$.peak_bytes') / 1073741824 AS peak, s.found ->> '$.graph_nodes' AS nodes, s.n, s.protocol, s.device,
        iif(s.checked, 'yes', 'no') AS checked, iif(s.is_pytorch AND s.ms > 0, 'ok', s.status) AS status, s.message, s.run_uid
   FROM s
-  LEFT JOIN s e ON e.params = s.params AND e.implementation = 'eager' AND e.is_good AND e.gpu_name = s.gpu_name
-  LEFT JOIN s p ON p.params = s.params AND p.implementation GLOB 'pytorch_eager*' AND p.gpu_name = s.gpu_name
- GROUP BY s.attempt_id
+  LEFT JOIN s e ON e.params = s.params AND e.implementation = 'eager' AND e.is_good
+               AND e.comparability_key = s.comparability_key AND e.protocol = s.protocol
+  LEFT JOIN peer p ON p.params = s.params AND p.protocol = s.protocol AND p.comparability_key = s.comparability_key
+                  AND p.place = 1
  ORDER BY CASE model WHEN 'tiny' THEN 0 WHEN 'cpu10m' THEN 1 WHEN 'small' THEN 2 WHEN 'medium' THEN 3 WHEN 'large' THEN 4
             WHEN 'xl25' THEN 5 ELSE 6 END, model, s.params ->> '$.context', precision <> 'fp32', precision, what, s.device,
           CASE s.implementation WHEN 'eager' THEN 1 WHEN 'fused' THEN 2 WHEN 'graph' THEN 3 ELSE 4 END, s.implementation;

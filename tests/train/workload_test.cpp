@@ -1,0 +1,67 @@
+// What a benchmark's step holds in each mode, and what it says of a loss that is no number.
+#include "train/workload.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/model/model_fixture.hpp"
+#include "train/params.hpp"
+
+namespace syslab::train {
+namespace {
+
+using model::Plane;
+
+WorkloadOptions tiny(Mode mode) {
+  WorkloadOptions options;
+  options.config = model::tiny_config();
+  options.mode = mode;
+  options.batch = 2;
+  options.seq = 32;
+  return options;
+}
+
+TEST(Workload, HoldsGradientsAndMomentsOnlyWhereItsModeNeedsThem) {
+  for (const Mode mode : {Mode::forward, Mode::forward_backward, Mode::train}) {
+    Workload workload(tiny(mode), {}, 1);
+    const model::ParameterArena& arena = workload.model().parameters();
+    EXPECT_EQ(arena.has(Plane::gradient), mode != Mode::forward) << to_string(mode);
+    EXPECT_EQ(arena.has(Plane::first_moment), mode == Mode::train) << to_string(mode);
+    workload.refresh();
+    workload.run();
+    EXPECT_GT(workload.loss(), 1.0) << to_string(mode);
+    EXPECT_EQ(workload.what_is_wrong(), std::nullopt);
+
+    // Padding aside, what is predicted is what is there.
+    const StepBytes bytes = predicted_parts(tiny(mode));
+    const double predicted = bytes.weights + bytes.copy + bytes.gradients + bytes.moments;
+    EXPECT_NEAR(predicted, static_cast<double>(arena.bytes()), 0.01 * predicted) << to_string(mode);
+  }
+}
+
+TEST(Workload, GivesTheSameLossInEveryMode) {
+  const auto first_loss = [](Mode mode) {
+    Workload workload(tiny(mode), {}, 1);
+    workload.refresh();
+    workload.run();
+    return workload.loss();
+  };
+  EXPECT_EQ(first_loss(Mode::forward), first_loss(Mode::train));
+  EXPECT_EQ(first_loss(Mode::forward_backward), first_loss(Mode::train));
+}
+
+TEST(Workload, SaysThatStepsBeforeLedToALossThatIsNoNumber) {
+  WorkloadOptions options = tiny(Mode::train);
+  options.optimizer.adamw.lr = 1e30;
+  Workload workload(options, {}, 1);
+  for (int i = 0; i < 3; ++i) {
+    workload.refresh();
+    workload.run();
+  }
+  const std::optional<std::string> wrong = workload.what_is_wrong();
+  ASSERT_TRUE(wrong.has_value());
+  EXPECT_NE(wrong->find("the loss is "), std::string::npos) << *wrong;
+  EXPECT_NE(wrong->find("steps before this one led there"), std::string::npos) << *wrong;
+}
+
+}  // namespace
+}  // namespace syslab::train

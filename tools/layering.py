@@ -20,6 +20,7 @@ ALLOWED = {
     "ops": GROUND,
     "model": GROUND | {"ops"},
     "train": GROUND | {"ops", "model"},
+    "parallel": GROUND | {"ops", "model", "comm", "train"},
     "capi": GROUND | {"ops"},
     # the lab: only check, measure and worker touch a device
     "registry": {"core"},
@@ -36,6 +37,8 @@ ALLOWED = {
     "property_tests": GROUND | {"ops", "model", "train", "capi", "check"},
     # laws of whole models, on the fixture of their tests; no part of the program
     "property_tests/model": GROUND | {"ops", "model", "check", "property_tests", "tests"},
+    # laws of data parallelism, likewise
+    "property_tests/parallel": GROUND | {"ops", "model", "comm", "train", "parallel", "check", "property_tests", "tests"},
     # laws of the lab itself, on the stores that its tests make; no part of the program
     "property_tests/store": {"core", "check", "worker", "store", "property_tests", "tests"},
 }

@@ -20,7 +20,8 @@ ALLOWED = {
     "ops": GROUND,
     "model": GROUND | {"ops"},
     "train": GROUND | {"ops", "model"},
-    "parallel": GROUND | {"ops", "model", "comm", "train"},
+    "comm": GROUND,
+    "parallel": GROUND | {"ops", "model", "train", "comm"},
     "capi": GROUND | {"ops"},
     # the lab: only check, measure and worker touch a device
     "registry": {"core"},

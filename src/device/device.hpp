@@ -16,9 +16,15 @@ struct Place {
 
 std::string to_string(Place place);  // "the CPU", "GPU 0"
 
-// An order of work; a view, which owns nothing (device/stream.hpp has the owner). On the CPU work is done when the call
-// returns and a Stream is only a token; on CUDA it holds a cudaStream_t as void*, which no header outside this room
-// needs to know. A null handle on CUDA is the default stream of the current GPU.
+// An order of work; a view, which owns nothing (device/stream.hpp has the owners).
+//
+// On CUDA it holds a cudaStream_t as void*, which no header outside this room needs to know; a null handle is the
+// default stream of the current GPU.
+//
+// On the CPU a null handle is the plain stream: work is done when the call returns. Any other handle is a queue with a
+// thread of its own, where enqueue() (device/queue.hpp) puts work, and copies and fills (device/memory.hpp) go by
+// themselves. Kernels of the host know no queue: they run at once in the thread that calls them, whatever stream of the
+// CPU they are given, so a call that belongs in a queue's order is enqueued whole.
 struct Stream {
   Kind kind = Kind::cpu;
   void* handle = nullptr;

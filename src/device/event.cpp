@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/host_queue.hpp"
 #include "device/launch.hpp"
 #include "device/runtime.hpp"
 
@@ -20,7 +21,8 @@ Event::Event(Event&& other) noexcept
       handle_(std::exchange(other.handle_, nullptr)),
       timed_(other.timed_),
       recorded_(other.recorded_),
-      at_(other.at_) {}
+      at_(other.at_),
+      mark_(std::move(other.mark_)) {}
 
 Event& Event::operator=(Event&& other) noexcept {
   std::swap(place_, other.place_);
@@ -28,6 +30,7 @@ Event& Event::operator=(Event&& other) noexcept {
   std::swap(timed_, other.timed_);
   std::swap(recorded_, other.recorded_);
   std::swap(at_, other.at_);
+  std::swap(mark_, other.mark_);
   return *this;
 }
 
@@ -39,31 +42,49 @@ void Event::record(Stream stream) {
   if (stream.kind != place_.kind) {
     throw Error(ErrorKind::usage, "an event of " + to_string(place_) + " cannot mark a stream of another device");
   }
-  if (place_.kind == Kind::cpu) {
-    at_ = std::chrono::steady_clock::now().time_since_epoch();
-  } else {
+  if (place_.kind == Kind::cuda) {
     runtime::record_event(handle_, stream.handle);
+  } else if (HostQueue* queue = host_queue(stream)) {
+    mark_ = std::make_shared<HostMark>();
+    queue->push_mark(mark_);
+  } else {
+    mark_ = nullptr;
+    at_ = std::chrono::steady_clock::now().time_since_epoch();
   }
   recorded_ = true;
 }
 
-bool Event::done() const { return place_.kind == Kind::cpu || !recorded_ || runtime::event_done(handle_); }
+bool Event::done() const {
+  if (place_.kind == Kind::cpu) return mark_ == nullptr || mark_->done();
+  return !recorded_ || runtime::event_done(handle_);
+}
 
 void Event::synchronize() const {
+  if (mark_ != nullptr) return mark_->wait();
   if (place_.kind == Kind::cuda && recorded_) runtime::synchronize_event(handle_);
 }
 
 void Event::before(Stream later) const {
-  if (place_.kind == Kind::cpu || !recorded_) return;
-  if (later.kind == Kind::cpu) return synchronize();
-  runtime::stream_wait(later.handle, handle_);
+  if (!recorded_) return;
+  if (later.kind != place_.kind) return synchronize();
+  if (place_.kind == Kind::cuda) return runtime::stream_wait(later.handle, handle_);
+  if (mark_ == nullptr) return;
+  if (HostQueue* queue = host_queue(later)) return queue->push_wait(mark_);
+  mark_->wait();
 }
+
+Nanoseconds Event::time() const { return mark_ == nullptr ? at_ : mark_->at(); }
 
 Nanoseconds elapsed(const Event& begin, const Event& end) {
   if (!begin.timed_ || !end.timed_ || !begin.recorded_ || !end.recorded_) {
     throw Error(ErrorKind::usage, "no time between two events unless both were made for timing and recorded");
   }
-  if (begin.place_.kind == Kind::cpu) return end.at_ - begin.at_;
+  if (begin.place_.kind == Kind::cpu) {
+    if (!begin.done() || !end.done()) {
+      throw Error(ErrorKind::usage, "no time between two events of which one is not done: synchronize with both first");
+    }
+    return end.time() - begin.time();
+  }
   constexpr double kNanosecondsPerMillisecond = 1e6;
   return Nanoseconds(
       std::llround(runtime::milliseconds_between(begin.handle_, end.handle_) * kNanosecondsPerMillisecond));

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "device/launch.hpp"
+#include "device/queue.hpp"
 #include "device/runtime.hpp"
 #include "device/stream.hpp"
 
@@ -12,8 +13,10 @@ namespace syslab::device {
 
 void copy(void* to, const void* from, std::size_t bytes, Stream stream) {
   if (bytes == 0) return;
-  if (stream.kind == Kind::cpu) {
+  if (stream.kind == Kind::cpu && stream.handle == nullptr) {
     std::memcpy(to, from, bytes);
+  } else if (stream.kind == Kind::cpu) {
+    enqueue(stream, [=] { std::memcpy(to, from, bytes); });
   } else {
     runtime::copy(to, from, bytes, stream.handle);
   }
@@ -26,8 +29,10 @@ void copy_now(void* to, const void* from, std::size_t bytes, Stream stream) {
 
 void fill_bytes(void* at, int value, std::size_t bytes, Stream stream) {
   if (bytes == 0) return;
-  if (stream.kind == Kind::cpu) {
+  if (stream.kind == Kind::cpu && stream.handle == nullptr) {
     std::memset(at, value, bytes);
+  } else if (stream.kind == Kind::cpu) {
+    enqueue(stream, [=] { std::memset(at, value, bytes); });
   } else {
     const CurrentDevice current(stream);
     runtime::fill_bytes(at, value, bytes, stream.handle);

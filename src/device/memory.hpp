@@ -1,5 +1,5 @@
 // Bytes from here to there: copies between host and GPUs, filling, and who owns a pointer. Everything takes a stream
-// and is done in its order; on the CPU's stream it is done when the call returns.
+// and is done in its order; on the CPU's plain stream it is done when the call returns.
 #pragma once
 
 #include <cstddef>

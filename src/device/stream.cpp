@@ -6,7 +6,9 @@
 
 #include "core/error.hpp"
 #include "device/cublas_engine.hpp"
+#include "device/host_queue.hpp"
 #include "device/launch.hpp"
+#include "device/queue.hpp"
 #include "device/runtime.hpp"
 
 namespace syslab::device {
@@ -43,6 +45,12 @@ OwnedStream::OwnedStream(Place place) : place_(place) {
   stream_ = {Kind::cuda, runtime::create_stream()};
 }
 
+OwnedStream OwnedStream::queue() {
+  OwnedStream made;
+  made.stream_ = {Kind::cpu, create_host_queue()};
+  return made;
+}
+
 OwnedStream::OwnedStream(OwnedStream&& other) noexcept
     : stream_(std::exchange(other.stream_, {})), place_(std::exchange(other.place_, {})) {}
 
@@ -54,8 +62,12 @@ OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
 
 OwnedStream::~OwnedStream() {
   if (stream_.handle == nullptr) return;
-  forget_engines(place_, stream_);
-  runtime::destroy_stream(stream_.handle);
+  if (HostQueue* queue = host_queue(stream_)) {
+    destroy_host_queue(queue);
+  } else {
+    forget_engines(place_, stream_);
+    runtime::destroy_stream(stream_.handle);
+  }
 }
 
 Place place_of(Stream stream) {
@@ -65,16 +77,29 @@ Place place_of(Stream stream) {
 
 bool is_capturing(Stream stream) { return stream.kind == Kind::cuda && runtime::stream_capturing(stream.handle); }
 
-bool is_idle(Stream stream) { return stream.kind == Kind::cpu || runtime::stream_done(stream.handle); }
+bool is_idle(Stream stream) {
+  if (stream.kind == Kind::cuda) return runtime::stream_done(stream.handle);
+  const HostQueue* queue = host_queue(stream);
+  return queue == nullptr || queue->idle();
+}
 
 void synchronize(Stream stream) {
-  if (stream.kind == Kind::cuda) runtime::synchronize_stream(stream.handle);
+  if (stream.kind == Kind::cuda) return runtime::synchronize_stream(stream.handle);
+  if (HostQueue* queue = host_queue(stream)) queue->synchronize();
 }
 
 void synchronize(Place place) {
-  if (place.kind == Kind::cpu) return;
+  if (place.kind == Kind::cpu) return synchronize_host_queues();
   const CurrentDevice current(place);
   runtime::synchronize_device();
+}
+
+void enqueue(Stream stream, std::function<void()> work) {
+  if (stream.kind == Kind::cuda) {
+    throw Error(ErrorKind::internal, "work of the host cannot be put on a stream of a GPU");
+  }
+  if (HostQueue* queue = host_queue(stream)) return queue->push(std::move(work));
+  work();
 }
 
 }  // namespace syslab::device

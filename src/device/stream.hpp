@@ -15,6 +15,9 @@ class OwnedStream {
  public:
   OwnedStream() = default;  // the CPU's
   explicit OwnedStream(Place place);
+  // A stream of the CPU with a thread of its own (device/queue.hpp). Its owner, when destroyed, waits for its work;
+  // what failed then and was not asked for by synchronize() is lost.
+  static OwnedStream queue();
   OwnedStream(OwnedStream&& other) noexcept;
   OwnedStream& operator=(OwnedStream&& other) noexcept;
   ~OwnedStream();
@@ -34,7 +37,8 @@ Place place_of(Stream stream);
 bool is_capturing(Stream stream);  // its work is being recorded into a graph
 bool is_idle(Stream stream);       // all its work is done
 
-// Waits for the stream's work. What failed in it is thrown here.
+// Waits for the stream's work. What failed in it is thrown here. In a queue of the CPU the work behind a failure was
+// dropped, and after this call the queue works again.
 void synchronize(Stream stream);
 // Waits for all streams of the device, also those that nobody told of: no side stream escapes.
 void synchronize(Place place);

@@ -1,0 +1,148 @@
+#include "comm/host_communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "device/queue.hpp"
+
+namespace syslab::comm {
+
+namespace {
+// A failure that another thread meets is seen after this at the latest.
+constexpr std::chrono::milliseconds kLook{5};
+}  // namespace
+
+// Outlives the communicator where work of it is left in a queue.
+struct HostCommunicator::Line {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::uint64_t queued = 0, done = 0;   // works
+  std::uint64_t turns = 0, served = 0;  // one for a call or a group
+  bool running = false, closed = false;
+};
+
+std::shared_ptr<HostCommunicator::Line> HostCommunicator::make_line() { return std::make_shared<Line>(); }
+
+HostCommunicator::~HostCommunicator() = default;
+
+// A place in the line. Should its stream drop it, because work before it failed, the other ranks would wait for
+// nothing: they are told.
+class HostCommunicator::Turn {
+ public:
+  Turn(HostCommunicator& owner, std::span<const Call> calls, bool alone)
+      : owner_(owner), line_(owner.line_), calls_(calls.begin(), calls.end()), alone_(alone) {
+    const std::lock_guard lock(line_->mutex);
+    number_ = line_->turns++;
+    line_->queued = std::max(line_->queued, calls.back().work);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+  ~Turn() {
+    if (ran_) return;
+    const std::lock_guard lock(line_->mutex);
+    if (line_->closed) return;
+    for (const Call& call : calls_) owner_.recorded().end(call.record, false);
+    try {
+      owner_.fail(fmt::format("rank {}: {} was dropped, because work before it on its stream failed", owner_.rank(),
+                              name_of(calls_[0].signature)));
+    } catch (...) {  // no memory for the text
+      owner_.fail("work before an operation failed");
+    }
+  }
+
+  void run() {
+    ran_ = true;
+    {
+      std::unique_lock lock(line_->mutex);
+      while (!line_->closed && !owner_.failed() && line_->served < number_) {
+        line_->changed.wait_for(lock, kLook);
+      }
+      if (line_->closed) {
+        throw Error(ErrorKind::comm, fmt::format("{} was still in its stream when its communicator was destroyed: wait "
+                                                 "for the work first",
+                                                 name_of(calls_[0].signature)));
+      }
+      line_->running = true;
+    }
+    try {
+      owner_.failure_state().throw_if_failed();
+      owner_.run(calls_, alone_);
+    } catch (...) {
+      leave(0);
+      throw;
+    }
+    leave(calls_.back().work);
+  }
+
+ private:
+  void leave(std::uint64_t done) {
+    const std::lock_guard lock(line_->mutex);
+    line_->running = false;
+    line_->done = std::max(line_->done, done);
+    ++line_->served;
+    line_->changed.notify_all();
+  }
+
+  HostCommunicator& owner_;  // gone once the line is closed
+  std::shared_ptr<Line> line_;
+  std::vector<Call> calls_;
+  std::uint64_t number_ = 0;
+  bool alone_, ran_ = false;
+};
+
+void HostCommunicator::run(std::span<const Call> calls, bool alone) {
+  for (const Call& call : calls) recorded().start(call.record);
+  try {
+    if (alone) {
+      Call here = calls[0];
+      here.stream = {};
+      copy_alone(here);
+    } else {
+      perform(calls);
+    }
+  } catch (const std::exception& error) {
+    for (const Call& call : calls) recorded().end(call.record, false);
+    fail(fmt::format("rank {}: {}: {}", rank(), name_of(calls[0].signature), error.what()));
+    failure_state().throw_if_failed();
+    throw;
+  }
+  for (const Call& call : calls) recorded().end(call.record, true);
+}
+
+void HostCommunicator::queue(std::span<const Call> calls) {
+  device::enqueue(calls[0].stream, [turn = std::make_shared<Turn>(*this, calls, false)] { turn->run(); });
+}
+
+void HostCommunicator::queue_alone(const Call& call) {
+  device::enqueue(call.stream, [turn = std::make_shared<Turn>(*this, std::span(&call, 1), true)] { turn->run(); });
+}
+
+void HostCommunicator::wait_until_done(std::uint64_t work) {
+  const auto deadline = std::chrono::steady_clock::now() + options().limit;
+  {
+    std::unique_lock lock(line_->mutex);
+    while (line_->done < work && !failed() && std::chrono::steady_clock::now() < deadline) {
+      line_->changed.wait_for(lock, kLook);
+    }
+    if (line_->done >= work) return;
+  }
+  fail(fmt::format("rank {} waited {} for its operation {} of {} in vain", rank(), format_duration(options().limit),
+                   work, line_->queued));
+  failure_state().throw_if_failed();
+}
+
+void HostCommunicator::finish() noexcept {
+  const auto deadline = std::chrono::steady_clock::now() + options().limit;
+  std::unique_lock lock(line_->mutex);
+  while (line_->done < line_->queued && !failed() && std::chrono::steady_clock::now() < deadline) {
+    line_->changed.wait_for(lock, kLook);
+  }
+  line_->closed = true;
+  line_->changed.wait(lock, [this] { return !line_->running; });
+}
+
+}  // namespace syslab::comm

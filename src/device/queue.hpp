@@ -1,0 +1,19 @@
+// Work of the host in the order of a stream of the CPU.
+//
+//   const OwnedStream communication = OwnedStream::queue();
+//   ready.before(communication);
+//   enqueue(communication, [=] { sum(gradients); });
+//   done.record(communication);
+#pragma once
+
+#include <functional>
+
+#include "device/device.hpp"
+
+namespace syslab::device {
+
+// On a queue: `work` runs in the queue's thread after all that was put there before. On the CPU's plain stream: now, in
+// this thread, and what it throws is thrown here. Error(internal) on a GPU's stream.
+void enqueue(Stream stream, std::function<void()> work);
+
+}  // namespace syslab::device

@@ -1,0 +1,231 @@
+// Streams of the CPU with a thread of their own: order, events across them, and what a failure in one does.
+#include "device/queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "core/error.hpp"
+#include "device/event.hpp"
+#include "device/memory.hpp"
+#include "device/stream.hpp"
+
+namespace syslab::device {
+namespace {
+
+// Holds a queue until the test lets go: order is shown without clocks.
+class Hold {
+ public:
+  explicit Hold(Stream stream) {
+    enqueue(stream, [until = released_.get_future().share()] { until.wait(); });
+  }
+  void release() { released_.set_value(); }
+
+ private:
+  std::promise<void> released_;
+};
+
+TEST(Queue, WorkRunsInItsOrderInAnotherThread) {
+  const OwnedStream queue = OwnedStream::queue();
+  std::vector<int> order;
+  std::thread::id where;
+  for (int i = 0; i < 100; ++i) enqueue(queue, [&order, i] { order.push_back(i); });
+  enqueue(queue, [&where] { where = std::this_thread::get_id(); });
+  synchronize(queue);
+  ASSERT_EQ(order.size(), 100U);
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+  EXPECT_NE(where, std::this_thread::get_id());
+}
+
+TEST(Queue, ThePlainStreamRunsWorkNow) {
+  bool ran = false;
+  enqueue({}, [&ran] { ran = true; });
+  EXPECT_TRUE(ran);
+  EXPECT_THROW(enqueue({}, [] { throw std::runtime_error("here"); }), std::runtime_error);
+}
+
+TEST(Queue, IsTheCpusAndIdleWhenItsWorkIsDone) {
+  const OwnedStream queue = OwnedStream::queue();
+  EXPECT_NE(queue.view().handle, nullptr);
+  EXPECT_EQ(place_of(queue), (Place{}));
+  EXPECT_FALSE(is_capturing(queue));
+  EXPECT_TRUE(is_idle(queue));
+  Hold hold(queue);
+  EXPECT_FALSE(is_idle(queue));
+  hold.release();
+  synchronize(queue);
+  EXPECT_TRUE(is_idle(queue));
+}
+
+TEST(Queue, SynchronizingWithTheCpuLeavesNoQueueOut) {
+  const OwnedStream one = OwnedStream::queue(), other = OwnedStream::queue();
+  std::atomic<int> done = 0;
+  for (const Stream stream : {one.view(), other.view()}) {
+    enqueue(stream, [&done] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      ++done;
+    });
+  }
+  synchronize(Place{});
+  EXPECT_EQ(done, 2);
+}
+
+TEST(Queue, AnEventOfOneIsWaitedForByTheOther) {
+  const OwnedStream first = OwnedStream::queue(), second = OwnedStream::queue();
+  Hold hold(first);
+  int value = 0, seen = -1;
+  Event ready({});
+  EXPECT_TRUE(ready.done());
+  enqueue(first, [&value] { value = 7; });
+  ready.record(first);
+  ready.before(second);
+  enqueue(second, [&] { seen = value; });
+  EXPECT_FALSE(ready.done());
+  EXPECT_FALSE(is_idle(second));
+  hold.release();
+  synchronize(second);
+  EXPECT_EQ(seen, 7);
+  EXPECT_TRUE(ready.done());
+}
+
+TEST(Queue, AWaitHoldsTheMarkThatItWasQueuedFor) {
+  const OwnedStream first = OwnedStream::queue(), second = OwnedStream::queue();
+  Event event({});
+  event.record(first);
+  Hold hold(first);
+  event.before(second);
+  event.record(first);  // behind what is held: the wait above is not for this one
+  synchronize(second);
+  EXPECT_FALSE(event.done());
+  hold.release();
+  event.synchronize();
+  EXPECT_TRUE(event.done());
+}
+
+TEST(Queue, ThePlainStreamWaitsForAnEventOnTheHost) {
+  const OwnedStream queue = OwnedStream::queue();
+  int value = 0;
+  enqueue(queue, [&value] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    value = 3;
+  });
+  Event event({});
+  event.record(queue);
+  event.before({});
+  EXPECT_EQ(value, 3);
+}
+
+TEST(Queue, EventsTellTheTimeBetweenThem) {
+  const OwnedStream queue = OwnedStream::queue();
+  Event begin({}, Timing::yes), end({}, Timing::yes);
+  begin.record(queue);
+  Hold hold(queue);
+  end.record(queue);
+  begin.synchronize();
+  EXPECT_THROW(elapsed(begin, end), Error) << "the end has not come";
+  std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  hold.release();
+  synchronize(queue);
+  EXPECT_GE(elapsed(begin, end), std::chrono::milliseconds(2));
+  end.record({});  // across streams, and back on the plain one
+  EXPECT_GE(elapsed(begin, end), std::chrono::milliseconds(2));
+}
+
+TEST(Queue, AFailureIsToldOnceAndDropsWhatIsBehindIt) {
+  const OwnedStream queue = OwnedStream::queue(), other = OwnedStream::queue();
+  bool behind = false, after = false, elsewhere = false;
+  Hold hold(queue);
+  enqueue(queue, [] { throw std::runtime_error("the third layer"); });
+  enqueue(queue, [&behind] { behind = true; });
+  Event event({});
+  event.record(queue);
+  event.before(other);
+  enqueue(other, [&elsewhere] { elsewhere = true; });
+  hold.release();
+  synchronize(other);  // the event was set: nobody hangs
+  EXPECT_TRUE(elsewhere);
+  EXPECT_TRUE(event.done());
+  try {
+    synchronize(queue);
+    ADD_FAILURE() << "the failure was swallowed";
+  } catch (const std::runtime_error& error) {
+    EXPECT_STREQ(error.what(), "the third layer");
+  }
+  EXPECT_FALSE(behind);
+  enqueue(queue, [&after] { after = true; });
+  EXPECT_NO_THROW(synchronize(Place{}));
+  EXPECT_TRUE(after);
+}
+
+TEST(Queue, SynchronizingWithTheCpuTellsAFailureToo) {
+  const OwnedStream queue = OwnedStream::queue();
+  enqueue(queue, [] { throw std::runtime_error("lost"); });
+  EXPECT_THROW(synchronize(Place{}), std::runtime_error);
+  EXPECT_NO_THROW(synchronize(queue));
+}
+
+TEST(Queue, DroppedWorkGivesBackWhatItHeldAtOnce) {
+  const OwnedStream queue = OwnedStream::queue();
+  enqueue(queue, [] { throw std::runtime_error("first"); });
+  auto held = std::make_shared<int>(1);
+  enqueue(queue, [held] { ADD_FAILURE() << "dropped work ran"; });
+  EXPECT_THROW(synchronize(queue), std::runtime_error);
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Queue, ItsOwnerWaitsForItsWork) {
+  std::atomic<bool> done = false;
+  {
+    const OwnedStream queue = OwnedStream::queue();
+    enqueue(queue, [&done] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      done = true;
+    });
+  }
+  EXPECT_TRUE(done);
+}
+
+TEST(Queue, WorkThatWaitsForItsOwnStreamIsToldSo) {
+  const OwnedStream queue = OwnedStream::queue();
+  enqueue(queue, [stream = queue.view()] { synchronize(stream); });
+  EXPECT_THROW(synchronize(queue), Error);
+}
+
+TEST(Queue, CopiesAndFillsGoInItsOrder) {
+  const OwnedStream queue = OwnedStream::queue();
+  Hold hold(queue);
+  std::vector<unsigned char> from(8, 1), to(8, 2);
+  fill_bytes(from.data(), 9, 8, queue);
+  copy(to.data(), from.data(), 8, queue);
+  EXPECT_EQ(to[7], 2);
+  hold.release();
+  synchronize(queue);
+  EXPECT_EQ(to, std::vector<unsigned char>(8, 9));
+}
+
+TEST(Queue, ManyQueuesPassAValueRound) {
+  constexpr int kQueues = 5, kRounds = 40;
+  std::vector<OwnedStream> queues;
+  for (int i = 0; i < kQueues; ++i) queues.push_back(OwnedStream::queue());
+  int value = 0;  // guarded by the events alone
+  for (int step = 0; step < kQueues * kRounds; ++step) {
+    const Stream here = queues[static_cast<std::size_t>(step % kQueues)];
+    enqueue(here, [&value, step] {
+      EXPECT_EQ(value, step);
+      ++value;
+    });
+    Event event({});
+    event.record(here);
+    event.before(queues[static_cast<std::size_t>((step + 1) % kQueues)]);
+  }
+  synchronize(Place{});
+  EXPECT_EQ(value, kQueues * kRounds);
+}
+
+}  // namespace
+}  // namespace syslab::device

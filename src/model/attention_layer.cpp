@@ -73,7 +73,8 @@ void rotate(const Pass& pass, const RopeTables& tables, const TensorView& qkv, r
 }  // namespace
 
 Tensor attention_forward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
-                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved) {
+                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved,
+                         Output output) {
   const std::int64_t rows = pass.rows(), d = pass.config.d_model;
   const attention::AutogradRung& rung = pass.kernels.attention;
   const attention::Problem problem = problem_of(pass);
@@ -94,6 +95,7 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const Attent
                  {saved.kept.view().data, kept}, scratch, pass.stream);
   }
   pass.made(name + ".merged", saved.merged);
+  if (output == Output::unwanted) return {};
 
   Tensor out = pass.tensor(name + ".out", pass.dtypes.product, {rows, d});
   linear(pass, saved.merged, weights.output, out);

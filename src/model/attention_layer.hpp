@@ -32,9 +32,10 @@ struct RopeTables {
   ConstTensorView cos, sin;  // (context, head_dim / 2); no data where the model has no positions
 };
 
-// out (rows, d) in the dtype of products. `name`: "layers.3.attn".
+// out (rows, d) in the dtype of products, or nothing where it is unwanted. `name`: "layers.3.attn".
 Tensor attention_forward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
-                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved);
+                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved,
+                         Output output = Output::wanted);
 
 // The gradient of `normalized` from that of `out`, (rows, d) in the dtype of products, and the weights'. Memory of
 // `saved` is given back as soon as it is not needed. `add`: to gradients that are there.

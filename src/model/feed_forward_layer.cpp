@@ -20,7 +20,7 @@ void run(const Pass& pass, swiglu::Direction direction, const Call& call) {
 }  // namespace
 
 Tensor feed_forward(const Pass& pass, const std::string& name, const FeedForwardMatrices<ConstTensorView>& weights,
-                    const ConstTensorView& normalized, FeedForwardSaved& saved) {
+                    const ConstTensorView& normalized, FeedForwardSaved& saved, Output output) {
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
   saved.gate_up = pass.tensor(name + ".gate_up", pass.dtypes.product, {rows, 2 * f});
   const TensorView gate = columns(saved.gate_up.view(), 0, f), up = columns(saved.gate_up.view(), f, f);
@@ -32,6 +32,7 @@ Tensor feed_forward(const Pass& pass, const std::string& name, const FeedForward
     pass.kernels.swiglu->forward(problem, {gate, up, saved.gated}, workspace, pass.stream);
   });
   pass.made(name + ".gated", saved.gated);
+  if (output == Output::unwanted) return {};
 
   Tensor out = pass.tensor(name + ".out", pass.dtypes.product, {rows, pass.config.d_model});
   linear(pass, saved.gated, weights.w2, out);

@@ -21,9 +21,9 @@ struct FeedForwardSaved {
   Tensor gated;    // (rows, f)
 };
 
-// out (rows, d) in the dtype of products. `name`: "layers.3.ffn".
+// out (rows, d) in the dtype of products, or nothing where it is unwanted. `name`: "layers.3.ffn".
 Tensor feed_forward(const Pass& pass, const std::string& name, const FeedForwardMatrices<ConstTensorView>& weights,
-                    const ConstTensorView& normalized, FeedForwardSaved& saved);
+                    const ConstTensorView& normalized, FeedForwardSaved& saved, Output output = Output::wanted);
 
 // As attention_backward().
 Tensor feed_forward_backward(const Pass& pass, const std::string& name,

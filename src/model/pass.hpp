@@ -38,6 +38,10 @@ struct Pass {
   }
 };
 
+// Whether a layer's forward pass ends with its output, or with what is kept of it (which is all that a backward pass
+// wants).
+enum class Output { wanted, unwanted };
+
 // Memory for one call of a rung: gone, in the stream's order, when this is.
 class Scratch {
  public:

@@ -28,17 +28,19 @@ void run(const Pass& pass, const std::string& name, const rms_norm::Problem& pro
 
 }  // namespace
 
-void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, Tensor x, NormSaved& saved) {
-  saved.residual = std::move(x);
-  run(pass, name, problem_of(pass, w), saved.residual, {}, w, saved);
-}
-
-void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, const ConstTensorView& x,
-                   const ConstTensorView& delta, NormSaved& saved) {
+void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, ResidualStream& stream,
+                   NormSaved& saved) {
   rms_norm::Problem problem = problem_of(pass, w);
-  problem.add = true;
-  saved.residual = pass.tensor(name + ".residual", pass.dtypes.residual, {pass.rows(), pass.config.d_model});
-  run(pass, name, problem, x, delta, w, saved);
+  if (stream.at == nullptr) {
+    saved.residual = std::move(stream.begins);
+    run(pass, name, problem, saved.residual, {}, w, saved);
+  } else {
+    problem.add = true;
+    saved.residual = pass.tensor(name + ".residual", pass.dtypes.residual, {pass.rows(), pass.config.d_model});
+    run(pass, name, problem, *stream.at, stream.delta, w, saved);
+    stream.delta = {};
+  }
+  stream.at = &saved.residual;
 }
 
 void residual_norm_backward(const Pass& pass, const std::string& name, const ConstTensorView& w, NormSaved saved,

@@ -16,11 +16,17 @@ struct NormSaved {
   Tensor normalized;  // (rows, d)
 };
 
-// The first of a model: takes the stream over as it is.
-void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, Tensor x, NormSaved& saved);
-// Any other: `x` is the stream at the place before.
-void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, const ConstTensorView& x,
-                   const ConstTensorView& delta, NormSaved& saved);
+// The stream on its way from place to place.
+struct ResidualStream {
+  Tensor begins;               // where it starts: the embedding, or h of a place that was kept
+  const Tensor* at = nullptr;  // h of the place before; none: it starts
+  Tensor delta;                // what the layer since then gave
+};
+
+// The next place. The first takes the stream over as it is; from the second on the delta is added and given back.
+// `saved` stays where it is until the place after it was reached.
+void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, ResidualStream& stream,
+                   NormSaved& saved);
 
 // Adds the norm's part to the gradient of the stream, `dresidual` (rows, d), in its place; `dw` (d) is set or added to.
 // `dresidual` empty: the stream ends here, and its gradient is made.

@@ -24,7 +24,19 @@ ParameterArena arena_of(const ModelConfig& config, const TransformerOptions& opt
 // A contiguous tensor as one row.
 TensorView flat(const TensorView& tensor) { return {tensor.data, tensor.dtype, {1, tensor.elements()}}; }
 
-std::string block_name(std::size_t layer) { return fmt::format("layers.{}", layer); }
+std::string block_name(std::int64_t layer) { return fmt::format("layers.{}", layer); }
+
+// Gives back all of a half-block that was run but the stream.
+void give_back(Activations::Block& block, bool is_attention) {
+  NormSaved& norm = is_attention ? block.norm1 : block.norm2;
+  norm.rstd = {};
+  norm.normalized = {};
+  if (is_attention) {
+    block.attention = {};
+  } else {
+    block.feed_forward = {};
+  }
+}
 
 // The gradient of what a layer gave, in the dtype its products read: a cast under autocast, else the stream's own.
 class Arriving {
@@ -108,9 +120,6 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
   }
   const Pass pass = this->pass(tokens);
   const ParameterLayout& layout = parameters_.layout();
-  const auto norm_weight = [&](int index) { return ConstTensorView(parameters_.view(Plane::weight, index)); };
-  const RopeTables tables{cos_, sin_};
-
   Activations made;
   made.tokens = tokens;
   Tensor embedded = pass.tensor("embedding", dtypes_.residual, {pass.rows(), config_.d_model});
@@ -120,36 +129,22 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
   kernels_.embedding->forward(lookup, {tokens.ids, table, embedded}, scratch, stream_);
   pass.made("embedding", embedded);
 
-  Tensor delta;                    // what the layer before gave, not yet on the stream
-  const Tensor* stream = nullptr;  // the stream at the norm before
-  const auto norm = [&](const std::string& name, int weight, NormSaved& saved) {
-    if (stream == nullptr) {
-      residual_norm(pass, name, norm_weight(weight), std::move(embedded), saved);
-    } else {
-      residual_norm(pass, name, norm_weight(weight), *stream, delta, saved);
-      delta = {};
-    }
-    stream = &saved.residual;
-  };
-
-  // Blocks that are not kept live until the next one has read their stream.
+  ResidualStream stream;
+  stream.begins = std::move(embedded);
   std::vector<Activations::Block> blocks(static_cast<std::size_t>(config_.layers));
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    Activations::Block& block = blocks[i];
-    const std::string name = block_name(i);
-    const LayerIndices index = layout.layer(static_cast<std::int64_t>(i));
-    norm(name + ".ln1", index.ln1, block.norm1);
-    if (keep == Keep::nothing && i > 0) blocks[i - 1] = {};
-    delta = attention_forward(pass, name + ".attn", attention_weights(static_cast<std::int64_t>(i)), tables,
-                              block.norm1.normalized, block.attention);
-    if (keep == Keep::nothing) block.attention = {};
-    norm(name + ".ln2", index.ln2, block.norm2);
-    if (keep == Keep::nothing) block.norm1 = {};
-    delta = feed_forward(pass, name + ".ffn", feed_forward_weights(static_cast<std::int64_t>(i)),
-                         block.norm2.normalized, block.feed_forward);
-    if (keep == Keep::nothing) block.feed_forward = {};
+  const auto kept = [&](std::int64_t half) {
+    return keep == Keep::nothing ? Kept::nothing : kept_of(options_.recompute, config_.layers, half);
+  };
+  const auto leave = [&](std::int64_t half) {  // the stream has gone on from there
+    if (half >= 0 && kept(half) == Kept::nothing) norm_of(blocks, half).residual = {};
+  };
+  for (std::int64_t half = 0; half < 2 * config_.layers; ++half) {
+    forward_half(pass, half, stream, blocks, Output::wanted);
+    leave(half - 1);
+    if (kept(half) != Kept::everything) give_back(blocks[static_cast<std::size_t>(half / 2)], half % 2 == 0);
   }
-  norm("ln_final", layout.ln_final(), made.final_norm);
+  residual_norm(pass, "ln_final", parameters_.view(Plane::weight, layout.ln_final()), stream, made.final_norm);
+  leave(2 * config_.layers - 1);
   if (keep == Keep::activations) made.blocks = std::move(blocks);
 
   made.logits = pass.tensor("logits", dtypes_.product, {pass.rows(), config_.vocab});
@@ -158,6 +153,25 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
   pass.made("logits", made.logits);
   if (keep == Keep::nothing) made.final_norm = {};
   return made;
+}
+
+// A norm and the layer after it: the next delta, unless it is unwanted, and all that a backward pass reads.
+void Transformer::forward_half(const Pass& pass, std::int64_t half, ResidualStream& stream,
+                               std::vector<Activations::Block>& blocks, Output output) const {
+  const std::int64_t layer = half / 2;
+  const std::string name = block_name(layer);
+  const LayerIndices index = parameters_.layout().layer(layer);
+  Activations::Block& block = blocks[static_cast<std::size_t>(layer)];
+  if (half % 2 == 0) {
+    residual_norm(pass, name + ".ln1", parameters_.view(Plane::weight, index.ln1), stream, block.norm1);
+    stream.delta = attention_forward(pass, name + ".attn", attention_weights(layer), {cos_, sin_},
+                                     block.norm1.normalized, block.attention, output);
+  } else {
+    residual_norm(pass, name + ".ln2", parameters_.view(Plane::weight, index.ln2), stream, block.norm2);
+    stream.delta = feed_forward(pass, name + ".ffn", feed_forward_weights(layer), block.norm2.normalized,
+                                block.feed_forward, output);
+  }
+  ++half_blocks_forward_;
 }
 
 void Transformer::prepare_loss(Activations& activations) const {
@@ -203,53 +217,67 @@ void Transformer::backward(Activations activations, const BackwardOptions& optio
   const Pass pass = this->pass(activations.tokens);
   const ParameterLayout& layout = parameters_.layout();
   const bool add = options.add;
-  const auto weight = [&](int index) { return ConstTensorView(parameters_.view(Plane::weight, index)); };
   const auto gradient = [&](int index) { return parameters_.view(Plane::gradient, index); };
-  const auto final = [&](std::initializer_list<int> parameters) {
-    if (!options.grad_final) return;
-    for (const int index : parameters) options.grad_final(index, stream_);
-  };
 
   Tensor dnormalized = pass.tensor("ln_final.dnormalized", dtypes_.product, {pass.rows(), config_.d_model});
   linear_weight_gradient(pass, activations.logits, activations.final_norm.normalized, gradient(layout.lm_head()), add);
   linear_input_gradient(pass, activations.logits, parameters_.view(parameters_.compute_plane(), layout.lm_head()),
                         dnormalized);
   activations.logits = {};
-  final({layout.lm_head()});
+  tell_final(options, {layout.lm_head()});
 
   Tensor dresidual;
-  residual_norm_backward(pass, "ln_final", weight(layout.ln_final()), std::move(activations.final_norm), dnormalized,
-                         dresidual, gradient(layout.ln_final()), add);
-  final({layout.ln_final()});
-
-  for (std::int64_t layer = config_.layers - 1; layer >= 0; --layer) {
-    Activations::Block block = std::move(activations.blocks[static_cast<std::size_t>(layer)]);
-    const std::string name = block_name(static_cast<std::size_t>(layer));
-    const LayerIndices index = layout.layer(layer);
-
-    dnormalized = feed_forward_backward(pass, name + ".ffn", feed_forward_weights(layer), block.norm2.normalized,
-                                        std::move(block.feed_forward), Arriving(pass, dresidual),
-                                        feed_forward_gradients(layer), add);
-    final({index.w2, index.w1, index.w3});
-    residual_norm_backward(pass, name + ".ln2", weight(index.ln2), std::move(block.norm2), dnormalized, dresidual,
-                           gradient(index.ln2), add);
-    final({index.ln2});
-
-    dnormalized =
-        attention_backward(pass, name + ".attn", attention_weights(layer), {cos_, sin_}, block.norm1.normalized,
-                           std::move(block.attention), Arriving(pass, dresidual), attention_gradients(layer), add);
-    final({index.output, index.q, index.k, index.v});
-    residual_norm_backward(pass, name + ".ln1", weight(index.ln1), std::move(block.norm1), dnormalized, dresidual,
-                           gradient(index.ln1), add);
-    final({index.ln1});
-  }
+  residual_norm_backward(pass, "ln_final", parameters_.view(Plane::weight, layout.ln_final()),
+                         std::move(activations.final_norm), dnormalized, dresidual, gradient(layout.ln_final()), add);
   dnormalized = {};
+  tell_final(options, {layout.ln_final()});
+
+  for (std::int64_t half = 2 * config_.layers - 1; half >= 0; --half) {
+    if (kept_of(options_.recompute, config_.layers, half) != Kept::everything) {
+      const Segment segment = segment_of(options_.recompute, config_.layers, half);
+      if (half + 1 == segment.end) recompute(pass, segment, activations.blocks);
+    }
+    backward_half(pass, half, activations.blocks[static_cast<std::size_t>(half / 2)], dresidual, options);
+  }
 
   const embedding::Problem problem{pass.rows(), config_.vocab, config_.d_model, dtypes_.weights, dtypes_.residual};
   const Scratch scratch(kernels_.embedding->workspace_bytes(problem, embedding::Direction::backward), stream_);
   kernels_.embedding->backward(problem, {activations.tokens.ids, dresidual, gradient(layout.embedding()), add}, scratch,
                                stream_);
-  final({layout.embedding()});
+  tell_final(options, {layout.embedding()});
+}
+
+// From the stream's gradient after a layer to that before its norm.
+void Transformer::backward_half(const Pass& pass, std::int64_t half, Activations::Block& block, Tensor& dresidual,
+                                const BackwardOptions& options) {
+  const std::int64_t layer = half / 2;
+  const std::string name = block_name(layer);
+  const LayerIndices index = parameters_.layout().layer(layer);
+  const auto weight = [&](int parameter) { return ConstTensorView(parameters_.view(Plane::weight, parameter)); };
+  const auto gradient = [&](int parameter) { return parameters_.view(Plane::gradient, parameter); };
+  const bool add = options.add;
+  if (half % 2 == 0) {
+    const Tensor dnormalized =
+        attention_backward(pass, name + ".attn", attention_weights(layer), {cos_, sin_}, block.norm1.normalized,
+                           std::move(block.attention), Arriving(pass, dresidual), attention_gradients(layer), add);
+    tell_final(options, {index.output, index.q, index.k, index.v});
+    residual_norm_backward(pass, name + ".ln1", weight(index.ln1), std::move(block.norm1), dnormalized, dresidual,
+                           gradient(index.ln1), add);
+    tell_final(options, {index.ln1});
+  } else {
+    const Tensor dnormalized = feed_forward_backward(pass, name + ".ffn", feed_forward_weights(layer),
+                                                     block.norm2.normalized, std::move(block.feed_forward),
+                                                     Arriving(pass, dresidual), feed_forward_gradients(layer), add);
+    tell_final(options, {index.w2, index.w1, index.w3});
+    residual_norm_backward(pass, name + ".ln2", weight(index.ln2), std::move(block.norm2), dnormalized, dresidual,
+                           gradient(index.ln2), add);
+    tell_final(options, {index.ln2});
+  }
+}
+
+void Transformer::tell_final(const BackwardOptions& options, std::initializer_list<int> parameters) const {
+  if (!options.grad_final) return;
+  for (const int index : parameters) options.grad_final(index, stream_);
 }
 
 }  // namespace syslab::model

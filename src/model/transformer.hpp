@@ -14,41 +14,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
+#include "model/activations.hpp"
 #include "model/arena.hpp"
-#include "model/attention_layer.hpp"
-#include "model/feed_forward_layer.hpp"
 #include "model/pass.hpp"
-#include "model/residual_norm.hpp"
+#include "model/recompute.hpp"
 
 namespace syslab::model {
-
-// Token ids in the memory of the model's device, row-major (batch, seq). A view.
-struct Tokens {
-  const std::int64_t* ids = nullptr;
-  std::int64_t batch = 0, seq = 0;
-
-  std::int64_t count() const { return batch * seq; }
-};
-
-// What a forward pass leaves for the backward pass, explicit and whole.
-struct Activations {
-  struct Block {
-    NormSaved norm1, norm2;
-    AttentionSaved attention;
-    FeedForwardSaved feed_forward;
-  };
-  Tokens tokens;
-  std::vector<Block> blocks;
-  NormSaved final_norm;
-  Tensor logits;              // (rows, vocab); after loss() with a gradient, that gradient
-  Tensor row_loss;            // (rows)
-  Tensor lse;                 // (rows)
-  Tensor loss;                // (1)
-  bool has_gradient = false;  // loss_and_gradient() was called: `logits` holds the gradient
-};
 
 enum class Keep { nothing, activations };  // of a forward pass
 
@@ -65,6 +40,7 @@ struct TransformerOptions {
   Precision precision = Precision::fp32;
   Variant variant = Variant::fused;
   std::string attention;  // a rung by name; empty: the variant's own choice
+  Recompute recompute;    // which activations are made again in the backward pass instead of being kept
   bool with_gradients = true, with_moments = true;
 };
 
@@ -99,12 +75,22 @@ class Transformer {
   // From the logits' gradient to every parameter's.
   void backward(Activations activations, const BackwardOptions& options);
 
-  // Told of every tensor of later passes; empty: nobody.
+  // Half-blocks (model/recompute.hpp) that passes of this model have run forward so far. What a graph replays was
+  // counted when it was recorded.
+  std::int64_t half_blocks_forward() const { return half_blocks_forward_; }
+
+  // Told of every tensor of later passes, of one that is made again once more; empty: nobody.
   void observe(Observer observer) { observer_ = std::move(observer); }
 
  private:
   Pass pass(const Tokens& tokens) const;
   void prepare_loss(Activations& activations) const;
+  void forward_half(const Pass& pass, std::int64_t half, ResidualStream& stream,
+                    std::vector<Activations::Block>& blocks, Output output) const;
+  void recompute(const Pass& pass, Segment segment, std::vector<Activations::Block>& blocks) const;
+  void backward_half(const Pass& pass, std::int64_t half, Activations::Block& block, Tensor& dresidual,
+                     const BackwardOptions& options);
+  void tell_final(const BackwardOptions& options, std::initializer_list<int> parameters) const;
   AttentionMatrices<ConstTensorView> attention_weights(std::int64_t layer) const;
   FeedForwardMatrices<ConstTensorView> feed_forward_weights(std::int64_t layer) const;
   AttentionMatrices<TensorView> attention_gradients(std::int64_t layer);
@@ -118,6 +104,7 @@ class Transformer {
   ParameterArena parameters_;
   Tensor cos_, sin_;  // (context, head_dim / 2)
   Observer observer_;
+  mutable std::int64_t half_blocks_forward_ = 0;
 };
 
 // Watches a model's passes while it lives; also an exception ends it.

@@ -1,5 +1,7 @@
 #include "train/params.hpp"
 
+#include <algorithm>
+
 namespace syslab::train {
 namespace {
 
@@ -10,6 +12,34 @@ Value text(std::string_view value) { return std::string(value); }
 Value number(std::int64_t value) { return value; }
 
 double bytes_of(DType dtype) { return static_cast<double>(size_of(dtype)); }
+
+// What blocks hold at most while the backward pass goes through them: all of one segment, of the ones before it the
+// stream where each begins.
+double kept_by_blocks(const WorkloadOptions& options, const model::DTypes& dtypes) {
+  const model::ModelConfig& config = options.config;
+  const double rows = static_cast<double>(options.batch * options.seq);
+  const double d = static_cast<double>(config.d_model), f = static_cast<double>(config.d_ff);
+  const double product = bytes_of(dtypes.product), stream = rows * d * bytes_of(dtypes.residual);
+  // A half-block keeps the stream and its normalised rows; attention Q, K, V and the merged heads, the feed-forward
+  // gate, up and their product.
+  const double norm = stream + rows * d * bytes_of(dtypes.normalized);
+  double attention = norm + rows * d * 4 * product;
+  const double feed_forward = norm + rows * f * 3 * product;
+  if (options.model.variant == Variant::eager) {
+    const double scores = static_cast<double>(options.batch * config.heads) * static_cast<double>(options.seq) *
+                          static_cast<double>(options.seq);
+    attention += 2 * scores * bytes_of(dtypes.weights);
+  }
+  double most = 0, streams = 0;
+  for (std::int64_t half = 0; half < 2 * config.layers;) {
+    const model::Segment segment = model::segment_of(options.model.recompute, config.layers, half);
+    double whole = 0;
+    for (; half < segment.end; ++half) whole += half % 2 == 0 ? attention : feed_forward;
+    most = std::max(most, streams + whole);
+    streams += stream;
+  }
+  return most;
+}
 
 }  // namespace
 
@@ -84,17 +114,8 @@ StepBytes predicted_parts(const WorkloadOptions& options) {
   made.copy = parameters * (dtypes.weights_copy ? bytes_of(*dtypes.weights_copy) : 0);
 
   const double rows = static_cast<double>(options.batch * options.seq);
-  const double d = static_cast<double>(config.d_model), f = static_cast<double>(config.d_ff);
-  const double product = bytes_of(dtypes.product);
-  // A block keeps two residuals and two normalised rows, Q, K, V and the merged heads, gate, up and their product.
-  double block = rows * d * (2 * bytes_of(dtypes.residual) + 2 * bytes_of(dtypes.normalized) + 4 * product) +
-                 rows * f * 3 * product;
-  if (options.model.variant == Variant::eager) {
-    const double scores = static_cast<double>(options.batch * config.heads) * static_cast<double>(options.seq) *
-                          static_cast<double>(options.seq);
-    block += 2 * scores * bytes_of(dtypes.weights);
-  }
-  made.kept = static_cast<double>(config.layers) * block;
+  const double d = static_cast<double>(config.d_model), product = bytes_of(dtypes.product);
+  made.kept = kept_by_blocks(options, dtypes);
   made.head = rows * (static_cast<double>(config.vocab) * product + d * 3 * bytes_of(dtypes.residual));
   return made;
 }

@@ -22,7 +22,7 @@ double flops(const WorkloadOptions& options);
 // What a step holds at once, in bytes, as far as its mode goes.
 struct StepBytes {
   double weights = 0, copy = 0, gradients = 0, moments = 0;
-  double kept = 0;  // by the forward pass for the backward pass
+  double kept = 0;  // by the forward pass for the backward pass, and what that makes again of it
   double head = 0;  // logits, and what lies beside them
   double total() const { return weights + copy + gradients + moments + kept + head; }
 };

@@ -57,6 +57,9 @@ class TrainingStep {
   void backward(int part);
   void update();
 
+  // What forward() left for backward(): between the two, else nothing.
+  const model::Activations* kept() const { return activations_ ? &*activations_ : nullptr; }
+
   // Of the last step. Waits for it.
   StepResult result();
   // Why Variant::graph runs without one; empty: it does not.

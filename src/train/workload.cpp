@@ -77,9 +77,15 @@ void Workload::refresh() {
 }
 
 void Workload::run() {
-  if (options_.mode == Mode::train) return step_.run(options_.optimizer.adamw.lr);
-  forward();
-  if (options_.mode == Mode::forward_backward) backward();
+  const std::int64_t before = model_.half_blocks_forward();
+  if (options_.mode == Mode::train) {
+    step_.run(options_.optimizer.adamw.lr);
+  } else {
+    forward();
+    if (options_.mode == Mode::forward_backward) backward();
+  }
+  const std::int64_t ran = model_.half_blocks_forward() - before;
+  if (ran > 0) block_forwards_ = static_cast<double>(ran) / 2;  // a replay runs none on the host
 }
 
 void Workload::forward() {

@@ -48,6 +48,10 @@ class Workload {
   // one.
   std::optional<std::string> what_is_wrong();
 
+  // Forward passes of a block in a step, those of recomputation (model/recompute.hpp) among them; 0 before the first
+  // step. Of a graph: what was recorded.
+  double block_forwards() const { return block_forwards_; }
+
   std::size_t graph_nodes() const { return step_.graph_nodes(); }  // of Variant::graph, once recorded
   const std::string& why_no_graph() const { return step_.why_no_graph(); }
 
@@ -59,6 +63,7 @@ class Workload {
   std::uint64_t seed_;
   Batch drawn_;  // memory of the last batch
   std::uint64_t number_ = 0;
+  double block_forwards_ = 0;
 };
 
 }  // namespace syslab::train

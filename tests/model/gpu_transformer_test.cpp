@@ -46,6 +46,26 @@ TEST_F(GpuTransformer, EqualInputsGiveEqualBits) {
   }
 }
 
+TEST_F(GpuTransformer, RecomputedActivationsGiveTheBitsOfKeptOnes) {
+  ModelConfig config = tiny_config();
+  config.layers = 3;
+  const Sequences sequences = random_sequences(config, 2, 32);
+  for (const Precision precision : kPrecisions) {
+    for (const Variant variant : {Variant::eager, Variant::fused}) {
+      Outcome kept;
+      for (const double blocks : {0.0, 0.5, 1.0, 2.0}) {
+        Transformer model(config, {.precision = precision, .variant = variant, .recompute = segments_of(blocks)},
+                          stream);
+        set_weights(model);
+        const Outcome found = outcome_of(model, sequences);
+        if (blocks == 0) kept = found;
+        EXPECT_EQ(found.logits, kept.logits) << to_string(precision) << ", segments of " << blocks;
+        EXPECT_EQ(found.gradients, kept.gradients) << to_string(precision) << ", segments of " << blocks;
+      }
+    }
+  }
+}
+
 TEST_F(GpuTransformer, TensorsHaveTheDtypesOfAutocast) {
   Transformer model = model_in(Precision::bf16_amp, Variant::eager);
   std::map<std::string, DType> dtypes;

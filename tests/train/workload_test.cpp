@@ -49,6 +49,39 @@ TEST(Workload, GivesTheSameLossInEveryMode) {
   EXPECT_EQ(first_loss(Mode::forward_backward), first_loss(Mode::train));
 }
 
+// What a step holds, measured: arena and activations are predicted to the byte but for statistics of rows and padding.
+TEST(Workload, RecomputesActivationsAsPredicted) {
+  const auto last_weights = [](const WorkloadOptions& options, double& block_forwards) {
+    Workload workload(options, {}, 1);
+    for (int i = 0; i < 3; ++i) {
+      workload.refresh();
+      workload.run();
+    }
+    block_forwards = workload.block_forwards();
+    workload.forward();
+    double kept = 0;
+    for (const model::KeptTensor& one : model::listed(*workload.training().kept())) {
+      kept += one.name.starts_with("layers.") ? static_cast<double>(one.bytes()) : 0;
+    }
+    const double predicted = predicted_parts(options).kept;
+    EXPECT_NEAR(kept, predicted, 0.05 * predicted) << to_string(options.model.recompute);
+    workload.backward();
+    EXPECT_EQ(workload.training().kept(), nullptr);
+    return workload.model().parameters().read(Plane::weight, 3);
+  };
+  WorkloadOptions options = tiny(Mode::train);
+  options.config.layers = 4;
+  double forwards = 0;
+  const std::vector<double> expected = last_weights(options, forwards);
+  EXPECT_EQ(forwards, 4);
+  for (const model::Variant variant : {model::Variant::fused, model::Variant::graph}) {
+    options.model.variant = variant;
+    options.model.recompute = model::segments_of(1);
+    EXPECT_EQ(last_weights(options, forwards), expected);
+    EXPECT_EQ(forwards, 7);
+  }
+}
+
 TEST(Workload, SaysThatStepsBeforeLedToALossThatIsNoNumber) {
   WorkloadOptions options = tiny(Mode::train);
   options.optimizer.adamw.lr = 1e30;

@@ -1,0 +1,54 @@
+// Laws of activation checkpointing over random shapes: gradients have the bits of those without.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "check/search.hpp"
+#include "property_tests/search_test.hpp"
+#include "tests/model/model_fixture.hpp"
+
+namespace syslab::model {
+namespace {
+
+void expect_law(const char* id, int cases, const std::function<void(check::Observation&)>& property) {
+  const check::LawRequest request = property::ci_request(check::Contract::full, cases);
+  const check::LawResult result = check::search(id, request, property);
+  EXPECT_EQ(result.outcome, check::Outcome::passed)
+      << property::story({.id = id, .statement = "", .search = {}}, result);
+}
+
+TEST(RecomputeLaws, GradientsHaveTheBitsOfKeptActivations) {
+  expect_law("model.recompute", 60, [](check::Observation&) {
+    const auto size = [](const char* name, int last) {
+      return static_cast<std::int64_t>(*rc::gen::inRange(1, last + 1).as(name));
+    };
+    ModelConfig config;
+    config.layers = size("layers", 5);
+    config.heads = size("heads", 3);
+    config.d_model = config.heads * 2 * size("half of the head dimension", 9);
+    config.d_ff = size("d_ff", 40);
+    config.vocab = size("vocab", 50);
+    config.context = size("context", 20);
+    const Sequences sequences =
+        random_sequences(config, size("batch", 3), std::min(config.context, size("sequence", 20)));
+    TransformerOptions options;
+    options.precision = *rc::gen::element(Precision::fp64, Precision::fp32).as("precision");
+    options.variant = *rc::gen::element(Variant::eager, Variant::fused).as("variant");
+    const auto outcome = [&](Recompute recompute) {
+      options.recompute = recompute;
+      Transformer model(config, options, {});
+      set_weights(model);
+      const Outcome found = outcome_of(model, sequences);
+      RC_ASSERT(model.half_blocks_forward() == half_blocks_forward(recompute, config.layers));
+      return found;
+    };
+    const Outcome kept = outcome({}), again = outcome({size("half-blocks of a segment", 11)});
+    RC_ASSERT(again.loss == kept.loss);
+    RC_ASSERT(again.gradients == kept.gradients);
+  });
+}
+
+}  // namespace
+}  // namespace syslab::model

@@ -1,0 +1,88 @@
+// Where the ranks of one job find each other and leave each other notes: a few texts under names.
+//
+//   const auto store = open_store({.rendezvous = "tcp://node7:29501/job", .rank = 1, .size = 4});
+//   store->set("address", "…");
+//   const std::string other = store->get("address of 0", 5s);
+//
+// Two kinds, told apart by the address:
+//   tcp://HOST:PORT/TOKEN   rank 0 serves on HOST, on the first free port from PORT on, of kPorts. Others try these
+//                           ports until a server of their job answers; what else answers is passed over.
+//   file:DIRECTORY[#TOKEN]  files in DIRECTORY, or in DIRECTORY/TOKEN; made when missing, emptied by who leaves last.
+//                           What an earlier run left there is refused.
+//
+// Ranks are let in by protocol version, token, world size, rank and build. Who is of another job is sent away and the
+// job goes on; who is of this job and contradicts it (its world size, its build, a rank that is there twice) ends the
+// rendezvous of all, and every side says why. A rank that ends without leaving ends all others' waits, as does the
+// limit.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace syslab::comm {
+
+inline constexpr int kPorts = 16;
+
+struct StoreOptions {
+  std::string rendezvous;
+  int rank = 0, size = 1;
+  std::chrono::milliseconds limit{60'000};      // until all are there
+  std::chrono::milliseconds notice{5'000};      // of waiting until the missing are named
+  std::string build;                            // must be the same everywhere; empty: this program's
+  std::function<void(const std::string&)> say;  // where notices go; empty: standard error
+};
+
+class Store {
+ public:
+  virtual ~Store() = default;
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+
+  virtual void set(std::string_view key, std::string_view value) = 0;
+  // As soon as somebody has set it; nothing at the limit. Error(comm) when the job has ended meanwhile.
+  virtual std::optional<std::string> find(std::string_view key, std::chrono::milliseconds limit) = 0;
+  // Adds to a number that begins as 0; the sum.
+  virtual std::int64_t add(std::string_view key, std::int64_t amount) = 0;
+  // Ends the job for everybody: whoever waits, and whoever asks from now on, gets this as Error(comm).
+  virtual void fail(std::string_view reason) noexcept = 0;
+
+  std::string get(std::string_view key, std::chrono::milliseconds limit);  // find(), or Error(comm)
+  // Every rank's text, by rank: all call it with the same name, once. Who is missing is named after the notice time,
+  // and at the limit in an Error(comm) on every rank that is there.
+  std::vector<std::string> gather(std::string_view name, std::string_view text, std::chrono::milliseconds limit);
+  void wait_all(std::string_view name, std::chrono::milliseconds limit) { gather(name, {}, limit); }
+
+  // Where further sockets of this job may listen: a host's name, or a directory (then the other is empty).
+  virtual std::string host() const = 0;
+  virtual std::filesystem::path directory() const = 0;
+
+ protected:
+  explicit Store(const StoreOptions& options);
+  const StoreOptions& options() const { return options_; }
+  void say(const std::string& text) const;
+
+ private:
+  StoreOptions options_;
+  int rank_, size_;
+};
+
+// Returns when all ranks have joined. Error(usage) for an address that is none, Error(comm) for all else.
+std::unique_ptr<Store> open_store(const StoreOptions& options);
+
+std::unique_ptr<Store> open_tcp_store(const StoreOptions& options);
+std::unique_ptr<Store> open_file_store(const StoreOptions& options);
+
+// "0, 2–5 and 7"
+std::string rank_list(const std::vector<int>& ranks);
+
+}  // namespace syslab::comm

@@ -1,0 +1,279 @@
+#include "comm/store.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <thread>
+
+#include "comm/messages.hpp"
+#include "comm/socket.hpp"
+#include "core/error.hpp"
+#include "tests/comm/ranks_fixture.hpp"
+
+namespace syslab::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Both kinds, each with a meeting place of its own.
+class EveryStore : public testing::TestWithParam<const char*> {
+ protected:
+  StoreOptions options(int rank, int size, std::chrono::milliseconds limit = 20s) const {
+    StoreOptions made;
+    made.rendezvous =
+        std::string(GetParam()) == "tcp" ? port_.address("job") : "file:" + (folder_.path() / "meeting").string();
+    made.rank = rank;
+    made.size = size;
+    made.limit = limit;
+    made.say = [](const std::string&) {};
+    return made;
+  }
+  TestFolder folder_;
+  FreePort port_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, EveryStore, testing::Values("tcp", "file"),
+                         [](const auto& info) { return info.param; });
+
+TEST_P(EveryStore, KeepsValuesForAll) {
+  const auto errors = as_threads(3, [&](int rank) {
+    const auto store = open_store(options(rank, 3));
+    const std::string awkward("a/b \0c", 6);
+    if (rank == 0) {
+      store->set("key / with = signs", awkward);
+      store->set("again", "first");
+      store->set("again", "second");
+    }
+    EXPECT_EQ(store->get("key / with = signs", 10s), awkward);
+    store->wait_all("written", 10s);
+    EXPECT_EQ(store->get("again", 10s), "second");
+    EXPECT_EQ(store->find("nobody sets this", 0ms), std::nullopt);
+    EXPECT_EQ(store->find("nor this", 30ms), std::nullopt);
+    store->wait_all("end", 10s);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
+}
+
+TEST_P(EveryStore, AddsWithoutLosingAny) {
+  std::atomic<std::int64_t> last{0};
+  const auto errors = as_threads(3, [&](int rank) {
+    const auto store = open_store(options(rank, 3));
+    for (int i = 0; i < 20; ++i) store->add("sum", rank + 1);
+    store->wait_all("added", 10s);
+    last = store->add("sum", 0);
+    store->wait_all("end", 10s);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
+  EXPECT_EQ(last, 120);
+}
+
+TEST_P(EveryStore, GathersTextsByRank) {
+  const auto errors = as_threads(3, [&](int rank) {
+    const auto store = open_store(options(rank, 3));
+    EXPECT_EQ(store->gather("names", "rank " + std::to_string(rank), 10s),
+              (std::vector<std::string>{"rank 0", "rank 1", "rank 2"}));
+    store->wait_all("end", 10s);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
+}
+
+TEST_P(EveryStore, OneRankNeedsNobody) {
+  const auto store = open_store(options(0, 1));
+  EXPECT_EQ(store->gather("alone", "me", 1s), std::vector<std::string>{"me"});
+}
+
+TEST_P(EveryStore, NamesTheMissingAfterAWhileAndAtTheLimit) {
+  std::mutex mutex;
+  std::string said;
+  const auto errors = as_threads(2, [&](int rank) {
+    StoreOptions given = options(rank * 2, 4, 1500ms);  // ranks 0 and 2 come, 1 and 3 do not
+    given.notice = 300ms;
+    given.say = [&](const std::string& text) {
+      const std::lock_guard lock(mutex);
+      said += text + "\n";
+    };
+    open_store(given);
+  });
+  EXPECT_TRUE(has(said, "1 and 3 of 4")) << said;
+  for (const std::string& error : errors) EXPECT_TRUE(has(error, "1 and 3 of 4") && has(error, "1.5 s")) << error;
+}
+
+TEST_P(EveryStore, AMissingRankZeroIsMissedByTheOthers) {
+  const auto errors = as_threads(1, [&](int) { open_store(options(1, 2, 500ms)); });
+  EXPECT_TRUE(has(errors[0], "rank") && has(errors[0], "0") && has(errors[0], "0.5 s")) << errors[0];
+}
+
+TEST_P(EveryStore, AnotherWorldSizeIsRefusedOnBothSides) {
+  const auto errors = as_threads(3, [&](int rank) {
+    if (rank == 2) std::this_thread::sleep_for(1s);  // the others are there
+    open_store(options(rank, rank == 2 ? 8 : 4, 10s));
+  });
+  for (const std::string& error : errors) {
+    EXPECT_TRUE(has(error, "world size") && has(error, "4") && has(error, "8") && has(error, "rank 2")) << error;
+  }
+}
+
+TEST_P(EveryStore, ARankThatIsThereTwiceIsRefusedOnAllSides) {
+  // The third of four ranks is missing, so that nobody is done before the second "rank 1" comes. It is a process of its
+  // own: two ranks of one process are one coming again.
+  const auto errors = as_threads(3, [&](int thread) {
+    if (thread < 2) {
+      open_store(options(thread, 4, 10s));
+    } else {
+      std::this_thread::sleep_for(1s);
+      throw Error(ErrorKind::comm, in_a_process([&] { open_store(options(1, 4, 10s)); }));
+    }
+  });
+  for (const std::string& error : errors) EXPECT_TRUE(has(error, "rank 1 joined twice")) << error;
+}
+
+TEST_P(EveryStore, AnotherBuildIsRefusedWithBothNames) {
+  const auto errors = as_threads(2, [&](int rank) {
+    StoreOptions given = options(rank, 2, 10s);
+    given.build = rank == 0 ? "monday" : "tuesday";
+    open_store(given);
+  });
+  for (const std::string& error : errors) EXPECT_TRUE(has(error, "monday") && has(error, "tuesday")) << error;
+}
+
+TEST_P(EveryStore, AFailureEndsEverybodysWaits) {
+  const auto errors = as_threads(3, [&](int rank) {
+    const auto store = open_store(options(rank, 3));
+    if (rank == 1) {
+      store->fail("rank 1 ran out of memory");
+      throw Error(ErrorKind::comm, "rank 1 ran out of memory");
+    }
+    store->get("never set", 10s);
+  });
+  for (const std::string& error : errors) EXPECT_TRUE(has(error, "rank 1 ran out of memory")) << error;
+}
+
+TEST_P(EveryStore, NothingIsLeft) {
+  const auto errors = as_threads(2, [&](int rank) {
+    const auto store = open_store(options(rank, 2));
+    store->set("key" + std::to_string(rank), "value");
+    store->wait_all("end", 10s);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", ""}));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  EXPECT_TRUE(listen_tcp("127.0.0.1", port_.number()));
+}
+
+TEST(TcpStore, PassesOverPortsThatOthersHold) {
+  const FreePort port;
+  const FileDescriptor silent = listen_tcp("127.0.0.1", port.number());  // never answers
+  ASSERT_TRUE(silent);
+  const auto errors = as_threads(2, [&](int rank) {
+    const auto store = open_store({.rendezvous = port.address("job"), .rank = rank, .size = 2, .limit = 20s});
+    store->wait_all("end", 10s);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", ""}));
+}
+
+TEST(TcpStore, SaysSoWhenAllItsPortsAreHeld) {
+  const FreePort port;
+  std::vector<FileDescriptor> held;
+  for (int i = 0; i < kPorts; ++i) held.push_back(listen_tcp("127.0.0.1", port.number() + i));
+  const auto errors =
+      as_threads(1, [&](int) { open_store({.rendezvous = port.address("job"), .rank = 0, .size = 2, .limit = 1s}); });
+  EXPECT_TRUE(has(errors[0], std::to_string(port.number())) && has(errors[0], "in use")) << errors[0];
+}
+
+TEST(TcpStore, TwoJobsBesideEachOtherDoNotMeet) {
+  const FreePort port;
+  const auto errors = as_threads(4, [&](int thread) {
+    const std::string job = thread < 2 ? "one" : "two";
+    const auto store = open_store({.rendezvous = port.address(job), .rank = thread % 2, .size = 2, .limit = 20s});
+    store->set("job " + std::to_string(store->rank()), job);
+    EXPECT_EQ(store->get("job " + std::to_string(1 - store->rank()), 10s), job);
+    store->wait_all("end", 10s);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", "", "", ""}));
+}
+
+TEST(TcpStore, GarbageAndStrangersDoNotDisturb) {
+  const FreePort port;
+  const auto errors = as_threads(3, [&](int thread) {
+    if (thread < 2) {
+      if (thread == 1) std::this_thread::sleep_for(500ms);
+      const auto store = open_store({.rendezvous = port.address("job"), .rank = thread, .size = 2, .limit = 20s});
+      return store->wait_all("end", 10s);
+    }
+    Connected line;
+    while (!line.socket) line = connect_tcp("127.0.0.1", port.number(), Clock::now() + 1s);
+    send_all(line.socket.get(), "GET / HTTP/1.1\r\n\r\n", Clock::now() + 1s);
+    std::string answer;
+    EXPECT_EQ(receive_some(line.socket.get(), answer, Clock::now() + 5s), Received::end);
+    EXPECT_EQ(answer, "");
+    // The right greeting, then a message that is none, and one of a gigabyte.
+    for (const std::string& junk : {framed("junk"), std::string("\xff\xff\xff\x7f")}) {
+      Connected again = connect_tcp("127.0.0.1", port.number(), Clock::now() + 1s);
+      send_all(again.socket.get(), std::string(greeting()) + junk, Clock::now() + 1s);
+      while (receive_some(again.socket.get(), answer, Clock::now() + 5s) == Received::bytes) {
+      }
+    }
+    // Another job's rank: sent away, with the reason at its limit.
+    try {
+      open_store({.rendezvous = port.address("other"), .rank = 1, .size = 2, .limit = 300ms});
+      ADD_FAILURE() << "let in";
+    } catch (const Error& error) {
+      EXPECT_TRUE(has(error.what(), "another job's token")) << error.what();
+    }
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
+}
+
+TEST(FileStore, RefusesWhatAnEarlierRunLeft) {
+  const TestFolder folder;
+  const std::string place = "file:" + folder.path().string();
+  // A process that dies in the middle leaves its files.
+  in_a_process([&] {
+    const auto store = open_store({.rendezvous = place, .rank = 0, .size = 1});
+    ::_exit(0);
+  });
+  ASSERT_FALSE(std::filesystem::is_empty(folder.path()));
+  const auto errors =
+      as_threads(2, [&](int rank) { open_store({.rendezvous = place, .rank = rank, .size = 2, .limit = 5s}); });
+  for (const std::string& error : errors) {
+    EXPECT_TRUE(has(error, "earlier run") && has(error, folder.path().string())) << error;
+  }
+}
+
+TEST(FileStore, ATokenKeepsRunsApartInOneDirectory) {
+  const TestFolder folder;
+  const std::string place = "file:" + folder.path().string();
+  in_a_process([&] {
+    const auto store = open_store({.rendezvous = place + "#monday", .rank = 0, .size = 1});
+    ::_exit(0);
+  });
+  const auto errors = as_threads(2, [&](int rank) {
+    const auto store = open_store({.rendezvous = place + "#tuesday", .rank = rank, .size = 2, .limit = 10s});
+    store->wait_all("end", 10s);
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", ""}));
+}
+
+TEST(Store, AnAddressThatIsNoneIsAUsageError) {
+  for (const char* address :
+       {"", "tcp://", "tcp://host/token", "tcp://host:0/t", "tcp://host:70000/t", "file:", "udp://h:1"}) {
+    try {
+      open_store({.rendezvous = address});
+      ADD_FAILURE() << address;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::usage) << address;
+    }
+  }
+}
+
+TEST(Store, RanksAreListedAsPeopleWriteThem) {
+  EXPECT_EQ(rank_list({}), "");
+  EXPECT_EQ(rank_list({3}), "3");
+  EXPECT_EQ(rank_list({0, 1}), "0 and 1");
+  EXPECT_EQ(rank_list({0, 2, 3, 4, 5, 7}), "0, 2–5 and 7");
+}
+
+}  // namespace
+}  // namespace syslab::comm

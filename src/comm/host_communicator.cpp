@@ -130,8 +130,12 @@ void HostCommunicator::wait_until_done(std::uint64_t work) {
     }
     if (line_->done >= work) return;
   }
-  fail(fmt::format("rank {} waited {} for its operation {} of {} in vain", rank(), format_duration(options().limit),
-                   work, line_->queued));
+  std::string name = fmt::format("its operation {}", work);
+  for (const FlightRecorder::Entry& entry : recorder().entries()) {
+    if (entry.work == work) name = name_of(entry.signature);
+  }
+  fail(fmt::format("rank {} waited {} for {}, which did not end: work before it in its stream may hang", rank(),
+                   format_duration(options().limit), name));
   failure_state().throw_if_failed();
 }
 

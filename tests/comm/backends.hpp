@@ -1,0 +1,42 @@
+// The backends that tests and laws run over. A new one is a line in backends.cpp.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "core/error.hpp"
+
+namespace syslab::comm {
+
+// How one rank ended: what its body returned, or what it threw. Bytes and texts alone, so that ranks may be processes.
+struct RankEnd {
+  std::string result;
+  std::optional<ErrorKind> kind;  // of an Error
+  std::string error;              // empty: it ended well
+
+  bool well() const { return error.empty(); }
+};
+
+using RankBody = std::function<std::string(Communicator&)>;
+
+struct Backend {
+  std::string name;
+  // Runs `body` as every rank of `size` and returns how each ended, by rank. A body that throws leaves the communicator
+  // as an exception would: aborted with its text.
+  std::function<std::vector<RankEnd>(int size, CommunicatorOptions options, const RankBody& body)> run;
+  bool in_rank_order = true;        // sums in the order of ranks: the same bits however a buffer is cut
+  bool compares_signatures = true;  // without being asked to
+  int most_ranks = 6;
+};
+
+std::span<const Backend> backends();
+
+// How tests print and name one.
+inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }  // NOLINT: GoogleTest's name
+
+}  // namespace syslab::comm

@@ -40,6 +40,8 @@ ALLOWED = {
     "property_tests/model": GROUND | {"ops", "model", "check", "property_tests", "tests"},
     # laws of data parallelism, likewise
     "property_tests/parallel": GROUND | {"ops", "model", "comm", "train", "parallel", "check", "property_tests", "tests"},
+    # laws of communicators, over the backends that their tests list; no part of the program
+    "property_tests/comm": GROUND | {"comm", "check", "property_tests", "tests"},
     # laws of the lab itself, on the stores that its tests make; no part of the program
     "property_tests/store": {"core", "check", "worker", "store", "property_tests", "tests"},
 }

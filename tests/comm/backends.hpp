@@ -31,6 +31,7 @@ struct Backend {
   std::function<std::vector<RankEnd>(int size, CommunicatorOptions options, const RankBody& body)> run;
   bool in_rank_order = true;        // sums in the order of ranks: the same bits however a buffer is cut
   bool compares_signatures = true;  // without being asked to
+  bool counts_moved = true;         // Counters::Row::moved_bytes
   int most_ranks = 6;
 };
 

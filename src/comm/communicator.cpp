@@ -225,8 +225,10 @@ std::vector<std::string> Communicator::of_host(Operation operation, std::string_
   std::vector<std::string> texts{std::string(text)};
   try {
     if (size_ > 1) texts = exchange_now(call, text);
-  } catch (...) {
+  } catch (const std::exception& error) {
     recorder_.end(call.record, false);
+    fail(error.what());
+    failure_->throw_if_failed();
     throw;
   }
   recorder_.end(call.record, true);

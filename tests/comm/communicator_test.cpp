@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -152,6 +153,54 @@ TEST(Communicator, CountsBytesByOperationAndPurpose) {
   EXPECT_EQ(counters.total("control").wire_bytes, 40) << "a message counts where it is sent";
   EXPECT_EQ(counters.total(Operation::barrier).calls, 1U);
   EXPECT_NE(counters.text().find("all_reduce gradient: 2 calls, 240 B"), std::string::npos) << counters.text();
+}
+
+// Rank 0 of two on a backend that compares nothing by itself. Its peer calls what it is told to.
+class Unchecked final : public HostCommunicator {
+ public:
+  Unchecked(bool check, std::function<void(Signature&)> peer_calls)
+      : HostCommunicator(0, 2, {.limit = std::chrono::seconds(2), .check_signatures = check}),
+        peer_calls_(std::move(peer_calls)) {}
+  ~Unchecked() override { finish(); }
+  std::string_view backend() const override { return "unchecked"; }
+
+  int performed = 0, exchanged = 0, spreads = 0;
+
+ protected:
+  void perform(std::span<const Call>) override { ++performed; }
+  std::vector<std::string> exchange_now(const Call&, std::string_view text) override {
+    ++exchanged;
+    Signature of_peer;
+    text.copy(reinterpret_cast<char*>(&of_peer), sizeof of_peer);
+    if (peer_calls_) peer_calls_(of_peer);
+    return {std::string(text), std::string(reinterpret_cast<const char*>(&of_peer), sizeof of_peer)};
+  }
+  void spread(std::string_view) noexcept override { ++spreads; }
+
+ private:
+  std::function<void(Signature&)> peer_calls_;
+};
+
+TEST(CheckSignatures, ComparesBeforeABackendThatDoesNot) {
+  Floats buffer(4);
+  Unchecked same(true, {});
+  same.all_reduce(view(buffer), Reduction::sum, {}, {});
+  same.send(view(buffer), 1, {}, {});  // between two: not everybody's to compare
+  EXPECT_EQ(same.performed, 2);
+  EXPECT_EQ(same.exchanged, 1);
+
+  Unchecked other(true, [](Signature& of_peer) { of_peer.count = 5; });
+  expect_error(ErrorKind::comm, {"rank 0 calls all_reduce #1 (gradient) of 4", "rank 1 calls", "of 5"},
+               [&] { other.all_reduce(view(buffer), Reduction::sum, {}, {}); });
+  EXPECT_EQ(other.performed, 0) << "nothing has moved";
+  EXPECT_EQ(other.spreads, 1);
+  EXPECT_TRUE(other.failed());
+  expect_error(ErrorKind::comm, {"of 5"}, [&] { other.barrier(); });
+
+  Unchecked not_asked(false, [](Signature& of_peer) { of_peer.count = 5; });
+  not_asked.all_reduce(view(buffer), Reduction::sum, {}, {});
+  EXPECT_EQ(not_asked.performed, 1);
+  EXPECT_EQ(not_asked.exchanged, 0);
 }
 
 TEST(FlightRecorder, TellsHowFarEachOperationHasCome) {

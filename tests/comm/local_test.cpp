@@ -130,6 +130,29 @@ TEST(Local, OnAQueueTheHostGoesOnAndEventsOrder) {
   });
 }
 
+TEST(Local, CommunicatorsOfTheSameRanksNeverMix) {
+  constexpr int kRanks = 3;
+  auto gradients = make_local(kRanks, kShort), controls = make_local(kRanks, kShort);
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto queue = device::OwnedStream::queue(), other = device::OwnedStream::queue();
+      std::vector<float> gradient(100, static_cast<float>(rank)), control(100, static_cast<float>(10 * rank));
+      for (int step = 0; step < 10; ++step) {  // each rank begins with another of the two
+        for (const bool first : {rank % 2 == 0, rank % 2 != 0}) {
+          auto& ranks = first ? gradients[rank] : controls[rank];
+          ranks->all_reduce(view(first ? gradient : control), Reduction::max, kPurpose, first ? queue : other);
+        }
+      }
+      device::synchronize(queue);
+      device::synchronize(other);
+      EXPECT_EQ(gradient, std::vector<float>(100, 2));
+      EXPECT_EQ(control, std::vector<float>(100, 20));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST(Local, OneRankAloneCopiesAndWaitsForNobody) {
   run_local(1, kShort, [](Communicator& ranks) {
     std::vector<float> all{1, 2}, part(2);

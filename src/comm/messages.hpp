@@ -26,7 +26,8 @@ class Packet {
 
 class PacketReader {
  public:
-  explicit PacketReader(std::string_view bytes) : left_(bytes) {}
+  explicit PacketReader(std::string_view bytes) : left_(bytes) {}  // read where they are
+  PacketReader(std::string&&) = delete;
   // Error(comm) when the packet is shorter than its reader expects: another version's, or nobody's.
   std::uint64_t number();
   std::string text();

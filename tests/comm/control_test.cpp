@@ -1,0 +1,261 @@
+#include "comm/control.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "comm/agree.hpp"
+#include "comm/local.hpp"
+#include "core/error.hpp"
+#include "tests/comm/ranks_fixture.hpp"
+
+namespace syslab::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Ranks as threads, each with a store, a control plane and what it was told.
+class ControlPlane : public testing::TestWithParam<const char*> {
+ protected:
+  struct Rank {
+    std::unique_ptr<Store> store;
+    std::unique_ptr<Control> control;
+    std::mutex mutex;
+    Progress progress;
+    std::string said;
+    std::atomic<int> exit_code{0};
+
+    void at(const Progress& now) {
+      const std::lock_guard lock(mutex);
+      progress = now;
+    }
+    Ending wait_for_ending() const {
+      for (int i = 0; i < 1000 && !control->ending(); ++i) std::this_thread::sleep_for(10ms);
+      return control->ending().value_or(Ending{.reason = "no ending came"});
+    }
+  };
+
+  void run(int size, std::chrono::milliseconds limit, const std::function<void(Rank&)>& body,
+           const std::function<void(Rank&, ControlOptions&)>& change = {}) {
+    const bool tcp = std::string(GetParam()) == "tcp";
+    const TestFolder folder;
+    const FreePort port;
+    const auto errors = as_threads(size, [&](int number) {
+      Rank rank;
+      rank.store = open_store({.rendezvous = tcp ? port.address("job") : "file:" + (folder.path() / "meeting").string(),
+                               .rank = number,
+                               .size = size,
+                               .limit = 20s});
+      ControlOptions options;
+      options.limit = limit;
+      options.progress = [&rank] {
+        const std::lock_guard lock(rank.mutex);
+        return rank.progress;
+      };
+      options.say = [&rank](const std::string& text) {
+        const std::lock_guard lock(rank.mutex);
+        rank.said += text + "\n";
+      };
+      options.exit = [&rank](WorkerExit code) { rank.exit_code = static_cast<int>(code); };
+      if (change) change(rank, options);
+      rank.control = std::make_unique<Control>(*rank.store, options);
+      body(rank);
+      rank.control->leave();
+      rank.store->wait_all("end of the test", 20s);
+    });
+    EXPECT_EQ(errors, std::vector<std::string>(static_cast<std::size_t>(size)));
+    EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
+  }
+
+  static Progress in(const std::string& operation, std::uint64_t number) {
+    Progress progress;
+    progress.queued = progress.started = number;
+    progress.done = number - 1;
+    progress.waiting = operation;
+    progress.waiting_number = number;
+    return progress;
+  }
+  static Progress behind(std::uint64_t number) {
+    Progress progress;
+    progress.queued = progress.started = progress.done = number;
+    return progress;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Kinds, ControlPlane, testing::Values("tcp", "file"),
+                         [](const auto& info) { return info.param; });
+
+// What takes its limit and does not depend on the kind of socket.
+class ControlPlaneOverTcp : public ControlPlane {};
+INSTANTIATE_TEST_SUITE_P(Kinds, ControlPlaneOverTcp, testing::Values("tcp"));
+
+TEST_P(ControlPlane, AnEndInPeaceTellsNobodyAnything) {
+  run(3, 10s, [](Rank& rank) {
+    rank.control->set_phase("forward", 1);
+    std::this_thread::sleep_for(300ms);
+    rank.control->leave();
+    EXPECT_FALSE(rank.control->ending());
+    EXPECT_EQ(rank.said, "");
+  });
+}
+
+TEST_P(ControlPlane, WhatFailsOneRankIsReadOnAll) {
+  run(3, 10s, [](Rank& rank) {
+    if (rank.store->rank() == 1) rank.control->fail("out of memory allocating 3.2 GB (fc1 activations)");
+    const Ending ending = rank.wait_for_ending();
+    EXPECT_EQ(ending.culprit, 1);
+    EXPECT_EQ(ending.kind, EndingKind::failure);
+    EXPECT_EQ(ending.reason, "rank 1 failed: out of memory allocating 3.2 GB (fc1 activations)");
+    EXPECT_EQ(static_cast<int>(exit_code(ending, rank.store->rank())), rank.store->rank() == 1 ? 70 : 71);
+  });
+}
+
+TEST_P(ControlPlane, TheWatchdogNamesWhoHasNotComeAndWhereItIs) {
+  run(3, 2s, [](Rank& rank) {
+    if (rank.store->rank() == 2) {
+      rank.control->set_phase("forward", 118);
+      rank.at(behind(1740));
+    } else {
+      rank.at(in("all_reduce #1741 (gradient, bucket 12)", 1741));
+    }
+    const Ending ending = rank.wait_for_ending();
+    EXPECT_EQ(ending.kind, EndingKind::time_out);
+    EXPECT_EQ(ending.culprit, 2);
+    EXPECT_EQ(ending.number, 1741U);
+    EXPECT_TRUE(has(ending.reason, "rank 2 has not entered all_reduce #1741 (gradient, bucket 12)")) << ending.reason;
+    EXPECT_TRUE(has(ending.reason, "in phase forward, step 118")) << ending.reason;
+    EXPECT_EQ(static_cast<int>(exit_code(ending, 0)), 72);
+    rank.control->leave();
+    // The warning came before the end.
+    if (rank.store->rank() != 2) {
+      EXPECT_TRUE(has(rank.said, "waits for")) << rank.said;
+    }
+  });
+}
+
+TEST_P(ControlPlaneOverTcp, AnOperationThatAllEnteredAndNobodyEndsIsSaidToBeThat) {
+  run(2, 2s, [](Rank& rank) {
+    Progress progress = in("all_reduce #5 (gradient)", 5);
+    rank.at(progress);
+    const Ending ending = rank.wait_for_ending();
+    EXPECT_TRUE(has(ending.reason, "all ranks have entered all_reduce #5")) << ending.reason;
+  });
+}
+
+TEST_P(ControlPlaneOverTcp, WorkThatDoesNotBeginIsNobodysTimeOut) {
+  run(2, 2s, [](Rank& rank) {
+    // Rank 1 has queued the collective behind a kernel that never ends.
+    Progress progress = in("all_reduce #5 (gradient)", 5);
+    if (rank.store->rank() == 1) {
+      progress.started = 4;
+      progress.waiting.clear();
+    }
+    rank.at(progress);
+    const Ending ending = rank.wait_for_ending();
+    EXPECT_EQ(ending.culprit, 1);
+    EXPECT_TRUE(has(ending.reason, "rank 1 has queued all_reduce #5") && has(ending.reason, "not begun"))
+        << ending.reason;
+  });
+}
+
+TEST_P(ControlPlane, ALeaverWhoIsStillNeededIsNamedAtOnce) {
+  run(3, 20s, [](Rank& rank) {
+    const auto begin = Clock::now();
+    if (rank.store->rank() == 1) {
+      rank.at(behind(4));
+      rank.control->leave();
+      return;
+    }
+    rank.at(in("all_gather #5 (parameter)", 5));
+    const Ending ending = rank.wait_for_ending();
+    EXPECT_EQ(ending.culprit, 1);
+    EXPECT_TRUE(has(ending.reason, "rank 1 has left behind operation #4") && has(ending.reason, "all_gather #5"))
+        << ending.reason;
+    EXPECT_LT(Clock::now() - begin, 9s);
+  });
+}
+
+TEST_P(ControlPlane, AnEndThatDoesNotReturnEndsTheProcessWithinItsBudget) {
+  std::atomic<bool> release = false;
+  std::atomic<int> exits = 0;
+  run(
+      2, 10s,
+      [&](Rank& rank) {
+        const auto begin = Clock::now();
+        if (rank.store->rank() == 0) rank.control->fail("it is broken");
+        rank.wait_for_ending();
+        while (rank.exit_code == 0 && Clock::now() - begin < 9s) std::this_thread::sleep_for(10ms);
+        EXPECT_EQ(rank.exit_code, rank.store->rank() == 0 ? 70 : 71);
+        if (++exits == 2) release = true;
+      },
+      [&](Rank&, ControlOptions& options) {
+        options.budget = 300ms;
+        options.end = [&](const Ending&) {
+          while (!release) std::this_thread::sleep_for(10ms);
+        };
+      });
+}
+
+TEST_P(ControlPlane, AFailureThatNobodyToldOfIsToldBeforeTheFarewell) {
+  run(
+      2, 10s,
+      [](Rank& rank) {
+        if (rank.store->rank() != 0) return;
+        EXPECT_EQ(rank.wait_for_ending().reason, "rank 1: all_reduce #3: the disk is full");
+      },
+      [](Rank& rank, ControlOptions& options) {
+        if (rank.store->rank() == 1) options.failure = [] { return "rank 1: all_reduce #3: the disk is full"; };
+      });
+}
+
+TEST(Progress, IsReadFromARecorder) {
+  FlightRecorder recorder(0, 2);
+  Call call;
+  call.signature.operation = Operation::all_reduce;
+  call.signature.number = 1;
+  const auto first = recorder.add(call);
+  call.signature.number = 2;
+  call.signature.kind = FixedText<16>("gradient");
+  const auto second = recorder.add(call);
+  call.signature.number = 3;
+  recorder.add(call);
+  recorder.start(first);
+  recorder.end(first, true);
+  Progress progress = progress_of(recorder);
+  EXPECT_EQ(progress.queued, 3U);
+  EXPECT_EQ(progress.done, 1U);
+  EXPECT_EQ(progress.waiting, "");
+  recorder.start(second);
+  progress = progress_of(recorder);
+  EXPECT_EQ(progress.started, 2U);
+  EXPECT_EQ(progress.waiting, "all_reduce #2 (gradient)");
+  EXPECT_EQ(progress.waiting_number, 2U);
+}
+
+TEST(Agree, TheFirstDifferenceIsNamedWithBothValues) {
+  EXPECT_EQ(first_difference({{{"a", "1"}, {"b", "2"}}, {{"a", "1"}, {"b", "2"}}}), "");
+  EXPECT_EQ(first_difference({{{"a", "1"}, {"b", "2"}, {"c", "4"}}, {{"a", "1"}, {"b", "3"}, {"c", "5"}}}),
+            "rank 1 differs in 'b': '3' there, '2' on rank 0");
+  EXPECT_TRUE(has(first_difference({{{"a", "1"}}, {{"a", "1"}, {"b", "3"}}}), "'b'"));
+  EXPECT_TRUE(has(first_difference({{{"a", "1"}}, {{"b", "1"}}}), "'b' there, 'a' on rank 0"));
+}
+
+TEST(Agree, EveryRankHearsTheSame) {
+  const auto thrown = try_local(3, {}, [](Communicator& ranks) {
+    agree(ranks, {{"build", "x"}, {"model", "xl26"}});
+    agree(ranks, {{"build", "x"}, {"plan", ranks.rank() == 2 ? "a1" : "b2"}});
+  });
+  for (const std::exception_ptr& one : thrown) {
+    ASSERT_NE(one, nullptr);
+    try {
+      std::rethrow_exception(one);
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()), "rank 2 differs in 'plan': 'a1' there, 'b2' on rank 0");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace syslab::comm

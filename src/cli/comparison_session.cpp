@@ -60,6 +60,26 @@ std::string_view to_string(stats::PairedStop stop) {
   return stop == stats::PairedStop::precision ? "precision" : "max_launches";
 }
 
+// Why a side cannot be measured in turns with another.
+struct Obstacle {
+  worker::Status status = worker::Status::skipped;
+  std::string reason;
+};
+
+std::optional<Obstacle> obstacle_of(const plan::PlannedCase& planned) {
+  if (planned.skip_reason) {
+    return Obstacle{planned.beyond_machine ? worker::Status::unsupported : worker::Status::skipped,
+                    *planned.skip_reason};
+  }
+  if (planned.world_size > 1) {
+    return Obstacle{worker::Status::unsupported,
+                    fmt::format("the two sides of a comparison take turns in one process each, and this case has {} "
+                                "ranks; run both sides and `syslab diff` the runs",
+                                planned.world_size)};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Json to_json(const ComparisonConditions& conditions) {
@@ -141,15 +161,16 @@ std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint
   Judgement judgement;
   for (const char side : {'A', 'B'}) {
     const plan::PlannedCase& planned = case_of(point, side);
-    if (!planned.skip_reason) continue;
+    const std::optional<Obstacle> obstacle = obstacle_of(planned);
+    if (!obstacle) continue;
     store::AttemptRow row;
     row.plan_seq = planned.index;
-    row.status = worker::Status::skipped;
-    row.detail = *planned.skip_reason;
+    row.status = obstacle->status;
+    row.detail = obstacle->reason;
     store_.finish_attempt(runs_[index_of(side)], row);
-    (side == 'A' ? judgement.failed_a : judgement.failed_b) = worker::Status::skipped;
-    judgement.reason +=
-        fmt::format("{}side {} is skipped: {}", judgement.reason.empty() ? "" : "; ", side, *planned.skip_reason);
+    (side == 'A' ? judgement.failed_a : judgement.failed_b) = obstacle->status;
+    judgement.reason += fmt::format("{}side {} is {}: {}", judgement.reason.empty() ? "" : "; ", side,
+                                    worker::to_string(obstacle->status), obstacle->reason);
   }
   if (judgement.reason.empty()) return std::nullopt;
   judgement.verdict = stats::Verdict::incomparable;
@@ -295,6 +316,7 @@ std::string ComparisonSession::title(const plan::ComparisonPoint& point) const {
   plan::PlannedCase shared = point.a;
   shared.params = point.shared;
   shared.implementation = point.shared_impl;
+  if (point.b.world_size != point.a.world_size) shared.world_size = 1;  // the sides' labels have theirs
   return label_of(shared);
 }
 
@@ -303,6 +325,7 @@ Json ComparisonSession::side_json(const plan::ComparisonPoint& point, char side)
   Json json{{"label", label(side)},
             {"impl", planned.implementation},
             {"params", planned.params.to_json()},
+            {"world_size", planned.world_size},
             {"run", run_uids_[index_of(side)]}};
   const SideBuild& build = builds_[index_of(side)];
   if (build.is_other())

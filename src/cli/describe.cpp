@@ -90,9 +90,13 @@ Exit execute(const Context& context, const DescribeOptions& options) {
   text +=
       fmt::format("measured by: protocol {} unless --protocol says otherwise; smoke by quick\n", experiment.protocol);
   if (!experiment.question.empty()) text += "\n" + wrapped(experiment.question, kWidth, 0);
-  if (!experiment.axes.empty()) {
+  if (!experiment.axes.empty() || experiment.takes_ranks()) {
     Section section(text, console, "Axes");
     for (const registry::Axis& axis : experiment.axes) section.row(axis.name, describe_axis(axis));
+    if (experiment.takes_ranks()) {
+      section.row(experiment.ranks.name, fmt::format("{}: {}; or any other up to {}", experiment.ranks.help,
+                                                     values_text(experiment.ranks.values), registry::kMostRanks));
+    }
   }
   if (!experiment.presets.empty()) {
     Section section(text, console, "Presets");

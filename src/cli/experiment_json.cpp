@@ -54,6 +54,8 @@ Json experiment_json(const registry::Experiment& experiment) {
           {"tags", experiment.tags},
           {"problems", problems},
           {"axes", axes},
+          {"world_sizes", values_json(experiment.ranks.values)},
+          {"takes_ranks", experiment.takes_ranks()},
           {"presets", presets},
           {"implementations", implementations},
           {"metrics", metrics},

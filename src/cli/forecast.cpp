@@ -44,7 +44,8 @@ void take_durations(const store::Store& store, const Conditions& conditions, con
                   "       julianday('now') - julianday(e.at),"
                   "       p.task = 'law',"
                   "       CASE p.task WHEN 'law' THEN coalesce(r.protocol ->> '$.law_cases', 0)"
-                  "                   ELSE coalesce(r.protocol ->> '$.launches', 1) END"
+                  "                   ELSE coalesce(r.protocol ->> '$.launches', 1) END,"
+                  "       p.world_size"
                   "  FROM {} a"
                   "  JOIN run r ON r.id = a.run_id AND r.verb <> 'import'"
                   "  JOIN environment v ON v.id = r.environment_id AND v.comparability_key = ?2"
@@ -61,8 +62,8 @@ void take_durations(const store::Store& store, const Conditions& conditions, con
     if (row[3].type != store::Cell::Type::real) continue;
     const int wanted = row[5].integer != 0 ? conditions.law_cases : conditions.launches;
     const double times = row[6].integer <= 0 ? 1 : double(wanted) / double(row[6].integer);
-    basis.measured[plan::duration_key(row[0].text, row[1].text, row[2].text)] = {Seconds(row[3].real * times),
-                                                                                 age_of(row[4].real)};
+    basis.measured[plan::duration_key(row[0].text, row[1].text, row[7].integer, row[2].text)] = {
+        Seconds(row[3].real * times), age_of(row[4].real)};
   }
 }
 

@@ -30,7 +30,7 @@ std::string line_of(const Console& console, const plan::PlannedCase& planned) {
   const auto aside = [&](const std::string& text) { line += "  " + console.styled(text, Style::dim); };
   if (planned.predicted_bytes > 0) aside(format_bytes(static_cast<std::uint64_t>(planned.predicted_bytes)));
   if (planned.skip_reason) {
-    aside("skipped: " + *planned.skip_reason);
+    aside((planned.beyond_machine ? "unsupported: " : "skipped: ") + *planned.skip_reason);
   } else if (!planned.predicted_oom.empty()) {
     aside("out of memory: " + planned.predicted_oom);
   } else if (!planned.predicted_from.empty()) {
@@ -70,6 +70,7 @@ Exit execute(const Context& context, const PlanOptions& options) {
   const std::optional<store::Store> store = stored(context);
   forecast(plan, store ? &*store : nullptr, conditions);
   const Console& console = context.console;
+  note_crowded_ranks(console, plan);
   const Counts counts = counts_of(plan);
   const plan::Total total = plan::predicted_total(plan);
   if (console.json()) {

@@ -94,7 +94,7 @@ void Progress::said(const plan::PlannedCase& planned, const std::string& text) {
 void Progress::heartbeat(const plan::PlannedCase& planned) { draw(planned); }
 
 void Progress::finished(const runner::AttemptResult& result) {
-  const bool skipped = result.status == worker::Status::skipped;
+  const bool skipped = result.planned->skip_reason.has_value();
   if (skipped || !result.planned->predicted_oom.empty()) ++number_;
   eta_.finished(*result.planned, result.wall);
   clear();

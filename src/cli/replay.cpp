@@ -37,6 +37,7 @@ plan::Plan plan_of(const Context& context, const store::StoredCheck& check) {
   const Conditions conditions = conditions_from_json(check.protocol_json);
   planned.device = device_of(*planned.experiment, planned.implementation, conditions.mine_device);
   planned.seed = parse_seed(check.seed);
+  planned.world_size = check.world_size;
   planned.case_uid = case_uid(planned.experiment->id, planned.experiment->version, planned.params);
   if (is_law(*planned.experiment, check.law)) {
     planned.task = plan::Task::law;

@@ -37,6 +37,7 @@ Exit execute(const Context& context, const RunOptions& options) {
                                               "many cases; leave one of them out",
                                               conditions.launches, conditions.launches));
   }
+  note_crowded_ranks(context.console, plan);
   // All that can be wrong with the command is known by now; from here on there is a run.
   store::Store store = open_for_writing(context);
   const store::RowId run = begin_run(context, store, "run", options.label, plan, conditions);

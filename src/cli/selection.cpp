@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <fstream>
+#include <thread>
 
 #include "cli/this_machine.hpp"
 #include "core/error.hpp"
@@ -145,6 +146,17 @@ void check_mine(const std::vector<plan::MineSpec>& mine) {
       throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}", one.name, path_of(one), problem));
     }
   }
+}
+
+void note_crowded_ranks(const Console& console, const plan::Plan& plan) {
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  int most = 0;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    if (!planned.skip_reason && planned.device == plan::kCpu) most = std::max(most, planned.world_size);
+  }
+  if (most <= cores) return;
+  console.note(fmt::format("up to {} ranks on {}: ranks take turns there, and their times say so", most,
+                           counted(cores, "processor")));
 }
 
 std::string path_of(const plan::MineSpec& mine) {

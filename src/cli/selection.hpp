@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "cli/console.hpp"
 #include "cli/options.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
@@ -32,6 +33,9 @@ std::uint64_t bytes_option(const std::string& name, const std::string& text);   
 // NumPy, torch or Triton that it imports, the file does not parse or has no such class, a library is none. Better once
 // here than in every case.
 void check_mine(const std::vector<plan::MineSpec>& mine);
+
+// Says so where a case has more ranks on the CPU than there are processors: then their times are of taking turns.
+void note_crowded_ranks(const Console& console, const plan::Plan& plan);
 
 std::string path_of(const plan::MineSpec& mine);  // "/home/me/kernel.so", "/home/me/flash.py:Flash"
 

@@ -96,8 +96,9 @@ Json attempt_json(const std::string& uid, const std::string& run_uid, const runn
   json["seconds"] = Seconds(result.wall).count();
   Json metrics = Json::object();
   for (const worker::Record& record : result.records) {
+    // Of several ranks the figure of all together, which comes last, or else the first one's.
     if (const auto* metric = std::get_if<worker::MetricRecord>(&record); metric != nullptr && metric->value) {
-      metrics[metric->name] = *metric->value;
+      if (metric->rank <= 0) metrics[metric->name] = *metric->value;
     }
   }
   json["metrics"] = metrics;

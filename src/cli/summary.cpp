@@ -31,6 +31,7 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
     return command + rerun_.check_flags;
   }
   for (const auto& [name, value] : planned.params) command += " -a " + shell_word(name + "=" + to_string(value));
+  if (planned.experiment->takes_ranks()) command += fmt::format(" -a world_size={}", planned.world_size);
   if (!rerun_.protocol.empty() && rerun_.protocol != planned.experiment->protocol) {
     command += " --protocol " + rerun_.protocol;
   }
@@ -46,7 +47,7 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
   if (std::find(experiments_.begin(), experiments_.end(), planned.experiment->id) == experiments_.end()) {
     experiments_.push_back(planned.experiment->id);
   }
-  if (status == worker::Status::skipped) ++skips_[detail];
+  if (planned.skip_reason) ++skips_[detail];
   if (exit == Exit::well) return;
   std::string command = failed_check.empty() ? command_for(planned) : "syslab replay " + failed_check;
   concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command), exit});

@@ -47,6 +47,7 @@ plan::Machine machine_from(const std::string& probe_json, double gpu_bytes_per_s
   plan::Machine machine;
   machine.gpu = first.value("name", std::string("an unnamed GPU"));
   machine.sm = first.value("sm", 0);
+  machine.gpus = static_cast<int>(gpus.size());
   machine.gpu_memory_bytes = first.value("memory_bytes", std::uint64_t{0});
   machine.gpu_bytes_per_s = gpu_bytes_per_s;
   machine.why_no_gpu.clear();

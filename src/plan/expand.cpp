@@ -110,14 +110,31 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view name
                      [name](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
+// What an experiment that takes several ranks is asked for must be ranks that one host can have; the others are left at
+// one, as they are by any axis that they lack.
+void check_world_sizes(const Experiments& experiments, const AxisAssignment& assignment) {
+  const bool taken =
+      std::any_of(experiments.begin(), experiments.end(), [](const Experiment* it) { return it->takes_ranks(); });
+  for (const std::string& text : assignment.values) {
+    const std::optional<std::int64_t> size = parse_integer(text);
+    if (!size || *size < 1 || *size > registry::kMostRanks) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("axis 'world_size' takes 1 to {} ranks, each a process of this host, not '{}'",
+                              registry::kMostRanks, text));
+    }
+    if (*size > 1 && !taken) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("{}: axis 'world_size' takes 1, not '{}': a case is one process's work there",
+                              experiments.size() == 1 ? experiments[0]->id : "the selected experiments", text));
+    }
+  }
+}
+
 void check_axes(const Experiments& experiments, const Selection& selection) {
   for (const AxisAssignment& assignment : selection.assignments) {
     if (assignment.name == "impl" || assignment.name == "device") continue;
     if (assignment.name == "world_size") {
-      if (assignment.values != std::vector<std::string>{"1"}) {
-        throw Error(ErrorKind::usage,
-                    fmt::format("axis 'world_size' takes 1 in this version, not '{}'", assignment.values.front()));
-      }
+      check_world_sizes(experiments, assignment);
       continue;
     }
     if (std::any_of(experiments.begin(), experiments.end(),
@@ -288,6 +305,15 @@ std::vector<Params> grid(const Experiment& experiment, const Selection& selectio
     points = std::move(extended);
   }
   return points;
+}
+
+std::vector<int> world_sizes(const Experiment& experiment, const Selection& selection) {
+  if (!experiment.takes_ranks()) return {1};
+  std::vector<int> sizes;
+  for (const Value& value : axis_values(experiment, experiment.ranks, selection)) {
+    sizes.push_back(static_cast<int>(std::get<std::int64_t>(value)));
+  }
+  return sizes;
 }
 
 std::vector<Chosen> implementations(const Experiment& experiment, const Selection& selection, bool mine_alone) {

@@ -20,6 +20,10 @@ void check_names(const std::vector<const registry::Experiment*>& experiments, co
 // declared later vary faster. Empty when the selection asks for a preset that this experiment lacks.
 std::vector<Params> grid(const registry::Experiment& experiment, const Selection& selection);
 
+// How many ranks its cases have: declared, replaced by the preset's, replaced by the assignments'. 1 for an experiment
+// that takes no more.
+std::vector<int> world_sizes(const registry::Experiment& experiment, const Selection& selection);
+
 // One implementation of a case, and where it runs.
 struct Chosen {
   std::string name;

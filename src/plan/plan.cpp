@@ -55,19 +55,26 @@ std::uint64_t case_seed(std::uint64_t root_seed, const Experiment& experiment, c
   return RandomStream::derive(root_seed, experiment.id, params.to_json().dump(), law).key();
 }
 
-void append(Plan& plan, const Experiment& experiment, const Params& params, const Chosen& chosen,
-            const Machine& machine, const std::string& law) {
+void append(Plan& plan, const Experiment& experiment, const Params& params, const Chosen& chosen, int world_size,
+            const std::string& law) {
+  const Machine& machine = plan.machine;
   PlannedCase planned;
   planned.index = static_cast<int>(plan.cases.size());
   planned.experiment = &experiment;
   planned.params = params;
   planned.implementation = chosen.name;
   planned.device = chosen.device;
+  planned.world_size = world_size;
   planned.seed = case_seed(plan.root_seed, experiment, params, law);
   planned.case_uid = case_uid(experiment.id, experiment.version, params);
   if (law.empty()) {
     planned.skip_reason = skip_reason(experiment, params, chosen, machine);
+    if (!planned.skip_reason && chosen.device == kCuda && world_size > 1 && world_size > machine.gpus) {
+      planned.skip_reason = needs_gpus(world_size);
+      planned.beyond_machine = true;
+    }
     if (experiment.memory_bytes) planned.predicted_bytes = experiment.memory_bytes(params, chosen.name);
+    if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // of the GPUs each rank has its own
   } else {
     planned.task = Task::law;
     planned.law = law;
@@ -125,8 +132,11 @@ Plan make_plan(const registry::Registry& registry, const Selection& selection) {
     const std::vector<Params> points = grid(*experiment, selection);
     if (points.empty()) continue;
     const std::vector<Chosen> chosen = implementations(*experiment, selection, false);
+    const std::vector<int> sizes = world_sizes(*experiment, selection);
     for (const Params& params : points) {
-      for (const Chosen& one : chosen) append(plan, *experiment, params, one, selection.machine, {});
+      for (const int size : sizes) {
+        for (const Chosen& one : chosen) append(plan, *experiment, params, one, size, {});
+      }
     }
   }
   require_something_on(experiments, selection, plan);
@@ -146,7 +156,7 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
     for (const Chosen& one : implementations(*experiment, selection, true)) {
       for (const registry::LawInfo& law : experiment->laws) {
         if (would_compare_with_itself(*experiment, one.name, law)) continue;
-        append(plan, *experiment, params, one, selection.machine, law.id);
+        append(plan, *experiment, params, one, 1, law.id);
       }
     }
   }
@@ -165,6 +175,8 @@ void leave_out_unmeasured(Plan& laws, const Plan& measured) {
   });
   for (std::size_t i = 0; i < laws.cases.size(); ++i) laws.cases[i].index = static_cast<int>(i);
 }
+
+std::string needs_gpus(int ranks) { return fmt::format("needs {} GPUs", ranks); }
 
 Json to_json(const PlannedCase& planned) {
   Json json{{"index", planned.index},

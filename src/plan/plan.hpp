@@ -57,7 +57,8 @@ struct PlannedCase {
   Task task = Task::measure;
   std::string law;  // when task == law
   std::optional<std::string> skip_reason;
-  double predicted_bytes = 0;      // 0: not predicted
+  bool beyond_machine = false;  // skip_reason is what this machine lacks ("needs 6 GPUs"): `unsupported`, not `skipped`
+  double predicted_bytes = 0;   // 0: not predicted
   Nanoseconds predicted_time{};    // of one attempt, all its launches; 0: not predicted (plan/predict.hpp)
   bool time_was_measured = false;  // of the same case, not estimated
   std::string predicted_from;      // "measured 2 days ago", "estimated at 12 GFLOP/s …"
@@ -87,6 +88,9 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
 // Takes from `laws` those of implementations of which `measured` skips every case: what cannot be measured as asked
 // needs no search first.
 void leave_out_unmeasured(Plan& laws, const Plan& measured);
+
+// Why so many ranks cannot have a GPU each: "needs 6 GPUs".
+std::string needs_gpus(int ranks);
 
 Json to_json(const PlannedCase& planned);
 

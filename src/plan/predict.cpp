@@ -76,14 +76,13 @@ void estimate(PlannedCase& planned, const Basis& basis) {
 
 }  // namespace
 
-std::string duration_key(std::string_view case_uid, std::string_view implementation, std::string_view law) {
-  std::string key(case_uid);
-  for (const std::string_view part : {implementation, law}) key.append("|").append(part);
-  return key;
+std::string duration_key(std::string_view case_uid, std::string_view implementation, std::int64_t world_size,
+                         std::string_view law) {
+  return fmt::format("{}|{}|{}|{}", case_uid, implementation, world_size, law);
 }
 
 std::string duration_key(const PlannedCase& planned) {
-  return duration_key(planned.case_uid, planned.implementation, planned.law);
+  return duration_key(planned.case_uid, planned.implementation, planned.world_size, planned.law);
 }
 
 std::string rate_key(std::string_view experiment, std::string_view implementation) {

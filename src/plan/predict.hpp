@@ -9,8 +9,9 @@
 
 namespace syslab::plan {
 
-// What makes two attempts take alike long: case, implementation, and law.
-std::string duration_key(std::string_view case_uid, std::string_view implementation, std::string_view law);
+// What makes two attempts take alike long: case, implementation, number of ranks, and law.
+std::string duration_key(std::string_view case_uid, std::string_view implementation, std::int64_t world_size,
+                         std::string_view law);
 std::string duration_key(const PlannedCase& planned);
 
 struct MeasuredDuration {

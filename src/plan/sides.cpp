@@ -89,7 +89,8 @@ std::string key_of(const PlannedCase& planned, const std::set<std::string>& side
     if (!side_axes.contains(axis)) shared.set(axis, value);
   }
   const bool by_side = side_axes.contains(std::string(kImpl));
-  return planned.experiment->id + "\n" + shared.label() + "\n" + (by_side ? "" : planned.implementation);
+  const std::string ranks = side_axes.contains("world_size") ? "" : std::to_string(planned.world_size);
+  return planned.experiment->id + "\n" + shared.label() + "\n" + (by_side ? "" : planned.implementation) + "\n" + ranks;
 }
 
 using Groups = std::map<std::string, std::vector<PlannedCase>>;
@@ -110,6 +111,7 @@ std::string ambiguity(char name, const std::vector<PlannedCase>& group, const Si
     std::vector<std::string> values;
     for (const PlannedCase& planned : group) {
       const std::string value = axis == kImpl              ? planned.implementation
+                                : axis == "world_size"     ? std::to_string(planned.world_size)
                                 : planned.params.has(axis) ? to_string(planned.params.at(axis))
                                                            : "";
       if (std::find(values.begin(), values.end(), value) == values.end()) values.push_back(value);
@@ -197,7 +199,8 @@ ComparisonPlan make_comparison_plan(const registry::Registry& registry, const Se
     point.b = only('B', other->second, sides);
     point.shared = common(point.a, point.b);
     if (!side_axes.contains(std::string(kImpl))) point.shared_impl = point.a.implementation;
-    const bool same = point.a.params == point.b.params && point.a.implementation == point.b.implementation;
+    const bool same = point.a.params == point.b.params && point.a.implementation == point.b.implementation &&
+                      point.a.world_size == point.b.world_size;
     if (same && sides.a.build == sides.b.build && !same_on_purpose) {
       refuse(
           fmt::format("both sides are {} {}: there is nothing to compare; --same-on-purpose measures it all the same, "

@@ -98,6 +98,12 @@ Builder& Builder::closed_axis(std::string name, Values values, std::string help,
   return *this;
 }
 
+Builder& Builder::world_sizes(Values values) {
+  experiment_.ranks.values = std::move(values);
+  experiment_.ranks.closed = false;
+  return *this;
+}
+
 Builder& Builder::preset(std::string name, Preset preset) {
   if (!experiment_.presets.emplace(name, std::move(preset)).second) {
     throw Error(ErrorKind::internal,

@@ -42,6 +42,9 @@ struct Axis {
   bool accepts(const Value& value) const;  // of its type; closed: one of its values; negative only where one of them is
 };
 
+// Ranks of a case on one host, at most: each is a process of its own.
+inline constexpr int kMostRanks = 64;
+
 // One implementation as the registry shows it. `name` is the value of the reserved axis `impl`.
 struct Implementation {
   std::string name;
@@ -73,8 +76,8 @@ struct SkipRule {
   std::function<bool(const Params&, std::string_view implementation)> applies;
 };
 
-// A named choice of axis values (and of implementations, under "impl", and of devices, under "device"): `smoke`,
-// `laptop`, `paper`.
+// A named choice of axis values (and of implementations, under "impl", of devices, under "device", and of numbers of
+// ranks, under "world_size"): `smoke`, `laptop`, `paper`.
 using Preset = std::map<std::string, Values>;
 
 // Where the hand-outs pose it.
@@ -96,6 +99,9 @@ struct Experiment {
   std::vector<std::string> tags;
   std::vector<HandoutProblem> problems;
   std::vector<Axis> axes;
+  // The reserved axis `world_size`: how many ranks, each a worker process, do a case together. Closed at 1 unless the
+  // experiment says otherwise; then any number up to kMostRanks can be asked for.
+  Axis ranks{"world_size", {std::int64_t{1}}, "ranks: processes that do a case together", true, {}};
   std::map<std::string, Preset> presets;
   std::vector<Implementation> implementations;
   std::vector<Metric> metrics;
@@ -109,6 +115,7 @@ struct Experiment {
   // Measures one case, or searches one law (request().law), in a worker process.
   std::function<void(worker::CaseContext&)> run;
 
+  bool takes_ranks() const { return !ranks.closed; }
   const Axis* find_axis(std::string_view name) const;
   const Implementation* find_implementation(std::string_view name) const;
 };
@@ -128,6 +135,7 @@ class Builder {
   Builder& axes(std::vector<Axis> list);  // registry/ladder.hpp makes them
   Builder& axis(std::string name, Values values, std::string help);
   Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
+  Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank
   Builder& preset(std::string name, Preset preset);
   Builder& implementation(Implementation implementation);
   Builder& implementations(std::vector<Implementation> implementations);  // registry/ladder.hpp makes them

@@ -27,6 +27,20 @@ bool is_name(std::string_view text) {
 
 bool is_device(std::string_view text) { return text == "cpu" || text == "cuda"; }
 
+void check_world_sizes(const Experiment& experiment, std::string_view where, const Values& values) {
+  if (values.empty()) fault(experiment, fmt::format("{} gives no values for 'world_size'", where));
+  for (const Value& value : values) {
+    const auto* size = std::get_if<std::int64_t>(&value);
+    if (size == nullptr || *size < 1 || *size > kMostRanks) {
+      fault(experiment, fmt::format("{}: a world size is a whole number from 1 to {}, not '{}'", where, kMostRanks,
+                                    to_string(value)));
+    }
+    if (*size > 1 && !experiment.takes_ranks()) {
+      fault(experiment, fmt::format("{} asks for {} ranks, and the experiment declares no world_sizes", where, *size));
+    }
+  }
+}
+
 template <typename Range, typename Name>
 void check_names(const Experiment& experiment, std::string_view what, const Range& range, Name name_of) {
   std::set<std::string> seen;
@@ -80,6 +94,10 @@ void check_preset(const Experiment& experiment, const std::string& preset_name, 
       }
       continue;
     }
+    if (name == "world_size") {
+      check_world_sizes(experiment, fmt::format("preset '{}'", preset_name), values);
+      continue;
+    }
     const Axis* axis = experiment.find_axis(name);
     if (axis == nullptr) {
       fault(experiment, fmt::format("preset '{}' names the axis '{}', which there is not", preset_name, name));
@@ -117,6 +135,7 @@ void validate(const Experiment& experiment) {
                                         [](const Implementation& it) { return it.is_reference; });
   if (references > 1) fault(experiment, "has more than one reference");
   for (const Axis& axis : experiment.axes) check_axis(experiment, axis);
+  check_world_sizes(experiment, "the declaration", experiment.ranks.values);
   for (const auto& [name, preset] : experiment.presets) check_preset(experiment, name, preset);
   for (const SkipRule& rule : experiment.skips) {
     if (rule.reason.empty() || !rule.applies) fault(experiment, "a skip rule lacks its reason or its condition");

@@ -6,6 +6,7 @@
 
 #include "runner/combine.hpp"
 #include "runner/launch.hpp"
+#include "runner/ranks.hpp"
 
 namespace syslab::runner {
 
@@ -22,7 +23,8 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
   std::vector<Launch> launches;
   do {
     if (wanted > 1) order.progress_of = fmt::format("launch {} of {}", launches.size() + 1, wanted);
-    launches.push_back(run_launch(order, options, workers, observer, interruption));
+    launches.push_back(planned.world_size > 1 ? run_ranks(order, options, workers, observer, interruption)
+                                              : run_launch(order, options, workers, observer, interruption));
   } while (launches.back().status == worker::Status::ok && static_cast<int>(launches.size()) < wanted);
   result.wall = Clock::now() - begin;
   result.ended_at = utc_now();

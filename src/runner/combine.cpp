@@ -6,9 +6,10 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <tuple>
 
+#include "runner/slowest.hpp"
+#include "runner/united_facts.hpp"
 #include "stats/launches.hpp"
 
 namespace syslab::runner {
@@ -46,7 +47,10 @@ class Metrics {
         if (found.empty()) order_.push_back(key);
         found.push_back(metric);
       }
-      for (const SampleRecord* sample : all_of<SampleRecord>(launches[i])) {
+      std::vector<const SampleRecord*> samples = all_of<SampleRecord>(launches[i]);
+      const std::vector<SampleRecord> slowest = slowest_of_ranks(launches[i].records);
+      for (const SampleRecord& sample : slowest) samples.push_back(&sample);
+      for (const SampleRecord* sample : samples) {
         auto& values = series_[{sample->series, sample->unit, sample->rank}];
         values.resize(launches.size());
         values[i].insert(values[i].end(), sample->values.begin(), sample->values.end());
@@ -180,54 +184,13 @@ std::vector<CheckRecord> combined_checks(const std::vector<Launch>& launches) {
 
 // --- facts ----------------------------------------------------------------------------------------------------------
 
-// Facts that launches add to.
-bool adds_up(const std::string& name) {
-  static const std::set<std::string> names{"samples", "verified", "warmup_calls", "cpu_time_s"};
-  return names.contains(name);
-}
-
-// One fact of all launches; null: they disagree in a way that only their own facts can tell.
-Json united(const std::string& name, const std::vector<Json>& values) {
-  if (name == "exit" || name == "stderr_tail") return values.back();
-  const auto all = [&](auto holds) { return std::all_of(values.begin(), values.end(), holds); };
-  if (all([](const Json& it) { return it.is_number(); })) {
-    if (name == "max_rss_bytes") return *std::max_element(values.begin(), values.end());
-    if (adds_up(name)) {
-      const bool whole = all([](const Json& it) { return it.is_number_integer(); });
-      double sum = 0;
-      for (const Json& value : values) sum += value.get<double>();
-      return whole ? Json(static_cast<std::int64_t>(sum)) : Json(sum);
-    }
-  }
-  if (all([&](const Json& it) { return it == values.front(); })) return values.front();
-  Json list = Json::array();
-  const auto add = [&list](const Json& one) {
-    if (std::find(list.begin(), list.end(), one) == list.end()) list.push_back(one);
-  };
-  if (all([](const Json& it) { return it.is_array(); })) {
-    for (const Json& value : values) std::for_each(value.begin(), value.end(), add);
-    return list;
-  }
-  if (!all([](const Json& it) { return it.is_string(); })) return nullptr;
-  std::for_each(values.begin(), values.end(), add);
-  std::string text;
-  for (const Json& one : list) text += (text.empty() ? "" : ", ") + one.get<std::string>();
-  return text;
-}
-
 std::string combined_facts(const std::vector<Launch>& launches) {
-  Json each = Json::array(), facts = Json::object();
-  std::map<std::string, std::vector<Json>> values;
+  std::vector<Json> each;
   for (const Launch& launch : launches) {
     each.push_back(Json::parse(launch.facts_json));
     each.back()["status"] = worker::to_string(launch.status);
-    for (const auto& [name, value] : each.back().items()) values[name].push_back(value);
   }
-  values.erase("status");
-  for (const auto& [name, found] : values) {
-    Json fact = united(name, found);
-    if (!fact.is_null()) facts[name] = std::move(fact);
-  }
+  Json facts = united_facts(each);
   facts["launches"] = std::move(each);
   return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -63,9 +63,10 @@ struct Observer {
   std::function<void(const plan::PlannedCase&, const std::string& why)> left_out;
 };
 
-// Runs the cases in order. A skipped case is `finished` with Status::skipped without a worker, one with a predicted
-// out-of-memory with Status::oom. SIGINT, SIGTERM and SIGHUP end the running attempt as `aborted`, and run_plan returns
-// false; true when every case was finished. One call at a time in a process, from a thread that outlives it.
+// Runs the cases in order. A skipped case is `finished` with Status::skipped without a worker, one that asks for more
+// than the machine has with Status::unsupported, one with a predicted out-of-memory with Status::oom. SIGINT, SIGTERM
+// and SIGHUP end the running attempt as `aborted`, and run_plan returns false; true when every case was finished. One
+// call at a time in a process, from a thread that outlives it.
 //
 // Under a budget no case starts whose predicted time does not fit into what is left, nor any once nothing is left;
 // shorter ones behind it may. A case that has begun is not cut short.

@@ -77,6 +77,7 @@ Verdict decide(const Ending& ending, const RunOptions& options, const OomWitness
   }
   if (!ending.protocol_error.empty()) return {Status::error, ending.protocol_error};
   if (!ending.end) return without_end(ending, witness);
+  if (ending.one_of_ranks) return {ending.end->status, ending.end->detail};
   const worker::EndRecord end = believed(*ending.end, ending.records);
   return {end.status, end.detail};
 }

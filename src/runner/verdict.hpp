@@ -24,7 +24,8 @@ struct Ending {
   std::string protocol_error;            // it did not speak the protocol; it was killed for it
   std::size_t pending_bytes = 0;         // of a frame that never became whole
   bool timed_out = false;
-  int interrupted = 0;  // the signal that ended the run
+  int interrupted = 0;        // the signal that ended the run
+  bool one_of_ranks = false;  // what it checked is judged with what the others checked
   std::string last_progress, last_lines, stderr_tail;
 };
 

@@ -64,6 +64,25 @@ void WorkerProcess::send(const Json& message) {
   }
 }
 
+std::optional<Heard> WorkerProcess::heard() {
+  using State = Heard::State;
+  try {
+    while (true) {
+      FrameReader::Result result = reader_.read(0ms);
+      if (result.state == FrameReader::State::end) return Heard{State::gone, {}};
+      if (result.state == FrameReader::State::timeout) break;
+      if (greeted_) return Heard{State::message, std::move(result.text)};
+      accept_greeting(result.text);
+    }
+  } catch (const Error& error) {
+    return Heard{State::broken, error.what()};
+  }
+  if (errors_open_) errors_open_ = errors_.drain();
+  // What it said between the two looks is found when it is buried.
+  if (process_.poll()) return Heard{State::gone, {}};
+  return std::nullopt;
+}
+
 Heard WorkerProcess::next(Clock::time_point deadline, Watch& watch) {
   using State = Heard::State;
   while (true) {
@@ -71,26 +90,12 @@ Heard WorkerProcess::next(Clock::time_point deadline, Watch& watch) {
     const auto now = Clock::now();
     watch.tick(now);
     if (now >= deadline) return {State::late, {}};  // before reading: a worker that never stops talking is late, too
-    try {
-      FrameReader::Result result = reader_.read(0ms);
-      if (result.state == FrameReader::State::end) return {State::gone, {}};
-      if (result.state == FrameReader::State::frame) {
-        if (greeted_) return {State::message, std::move(result.text)};
-        accept_greeting(result.text);
-        continue;
-      }
-    } catch (const Error& error) {
-      return {State::broken, error.what()};
-    }
+    if (std::optional<Heard> something = heard()) return std::move(*something);
     const auto wake = std::min({deadline, watch.next_heartbeat(), now + kTick});
     const auto wait_ms = std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(wake - now).count(), 0);
-    std::array<struct pollfd, 3> wait{{{process_.from_child(), POLLIN, 0},
-                                       {watch.interruption().fd(), POLLIN, 0},
-                                       {process_.error_output(), POLLIN, 0}}};
-    const int ready = ::poll(wait.data(), errors_open_ ? 3 : 2, static_cast<int>(wait_ms));
-    if (ready > 0 && errors_open_ && wait[2].revents != 0) errors_open_ = errors_.drain();
-    if (ready > 0 && wait[0].revents != 0) continue;  // its last words come before its end
-    if (process_.poll()) return {State::gone, {}};
+    std::array<struct pollfd, 3> wait{
+        {{output(), POLLIN, 0}, {watch.interruption().fd(), POLLIN, 0}, {error_output(), POLLIN, 0}}};
+    ::poll(wait.data(), wait.size(), static_cast<int>(wait_ms));
   }
 }
 

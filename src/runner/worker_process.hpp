@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -92,6 +93,12 @@ class WorkerProcess {
 
   // It lives and has said nothing that was not heard. Not before its greeting was heard.
   bool is_idle();
+
+  // What there is to hear now, without waiting; nothing: no more for the moment. For whoever waits for several workers
+  // at once, on these descriptors (error_output: -1 once it is closed).
+  std::optional<Heard> heard();
+  int output() const { return process_.from_child(); }
+  int error_output() const { return errors_open_ ? process_.error_output() : -1; }
 
   // The last lines that it printed to standard error since the last call of forget_output().
   std::string last_lines(std::size_t count);

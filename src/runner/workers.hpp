@@ -29,10 +29,10 @@ class Workers {
   Lease take(const worker::CaseRequest& request, bool fresh);
   // After a case: whether the worker may take another. One that is not shared has ended by then.
   void give_back(bool reusable);
+  // Ends the worker that waits for its next case, if there is one: it says bye and waits for its end.
+  void retire();
 
  private:
-  void retire();  // says bye, waits for its end
-
   const RunOptions& options_;
   std::optional<WorkerProcess> worker_;
   std::map<std::string, std::string> environment_;  // of worker_

@@ -127,7 +127,7 @@ std::optional<StoredCheck> Store::find_check(const std::string& uid_or_part) con
   if (!uid) return std::nullopt;
   Statement found(db, R"(
 SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.reproduce, k.counterexample, k.message,
-       c.params, p.mine_path, i.digest, r.protocol
+       c.params, p.mine_path, i.digest, r.protocol, p.world_size
   FROM check_result k
   JOIN attempt a        ON a.id = k.attempt_id
   JOIN run r            ON r.id = a.run_id
@@ -151,6 +151,7 @@ SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.rep
   check.mine_path = found.text(11);
   check.implementation_digest = found.text(12);
   check.protocol_json = found.text(13);
+  check.world_size = static_cast<int>(found.integer(14));
   return check;
 }
 

@@ -79,6 +79,7 @@ struct StoredRun {
 struct StoredCheck {
   std::string uid, experiment, implementation, law, contract, outcome, seed, reproduce, counterexample_json, message;
   Params params;
+  int world_size = 1;
   std::string mine_path, implementation_digest;
   std::string protocol_json;  // of its run
 };

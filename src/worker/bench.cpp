@@ -16,8 +16,6 @@
 namespace syslab::worker {
 namespace {
 
-constexpr device::Place kGpu{device::Kind::cuda, 0};  // CUDA_VISIBLE_DEVICES says which that is
-
 const char* word_of(device::Kind kind) { return kind == device::Kind::cpu ? "cpu" : "cuda"; }
 
 void require_device(const CaseRequest& request, device::Kind kind) {
@@ -29,19 +27,23 @@ void require_device(const CaseRequest& request, device::Kind kind) {
     throw Error(ErrorKind::device,
                 fmt::format("'{}' needs a GPU: {}", request.implementation, device::probe_gpus().why_none));
   }
+  if (kind == device::Kind::cuda && request.device_index >= device::gpu_count()) {
+    throw Unsupported(fmt::format("needs {} GPUs", request.device_index + 1));
+  }
 }
 
 }  // namespace
 
-Bench::Bench(const CaseRequest& request, device::Kind device, bool in_another_process) : computes_on_(request.device) {
+Bench::Bench(const CaseRequest& request, device::Kind device, bool in_another_process)
+    : computes_on_(request.device), gpu_{device::Kind::cuda, request.device_index} {
   if (!in_another_process) require_device(request, device);
   if (device == device::Kind::cpu) {
     device_ = measure::make_host_device();
     return;
   }
   // What earlier cases of this process left cached belongs to their streams: this one begins as a fresh process would.
-  device::allocator_of(kGpu).release_cached();
-  auto gpu = std::make_unique<measure::CudaDevice>(kGpu);
+  device::allocator_of(gpu_).release_cached();
+  auto gpu = std::make_unique<measure::CudaDevice>(gpu_);
   stream_ = gpu->stream();
   device_ = std::move(gpu);
 }
@@ -50,9 +52,9 @@ Json Bench::facts() const {
   if (stream().kind == device::Kind::cpu) {
     return {{"device", computes_on_}, {"threads", device::thread_count()}, {"blas", device::blas_name()}};
   }
-  const device::DeviceProperties gpu = device::properties(kGpu);
+  const device::DeviceProperties gpu = device::properties(gpu_);
   const device::GpuProbe probe = device::probe_gpus();
-  const device::CachingAllocator& allocator = device::allocator_of(kGpu);
+  const device::CachingAllocator& allocator = device::allocator_of(gpu_);
   const device::CachingAllocator::Use use = allocator.use();
   Json facts{{"device", "cuda"},
              {"gpu",

@@ -21,8 +21,8 @@ Kept& kept() {
 // Which Python process a case needs; empty: none.
 std::string process_for(const CaseRequest& request) {
   if (!request.mine || request.mine->python_class.empty()) return {};
-  return fmt::format("{}\n{}\n{}\n{}", request.mine->path, request.mine->python_class, request.device,
-                     request.memory_limit_bytes);
+  return fmt::format("{}\n{}\n{}\n{}\n{}", request.mine->path, request.mine->python_class, request.device,
+                     request.memory_limit_bytes, request.world_size);
 }
 
 }  // namespace
@@ -72,6 +72,8 @@ std::shared_ptr<CallChannel> CaseContext::channel() {
   ForeignOptions options;
   options.command = python_worker_command(*request_.mine);
   options.device = request_.device;
+  options.rank = request_.rank;
+  options.world_size = request_.world_size;
   // On a GPU the limit is of another memory, and CUDA reserves more addresses than any limit of ours allows.
   options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started

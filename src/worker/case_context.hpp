@@ -22,6 +22,8 @@ class CaseContext {
 
   const CaseRequest& request() const { return request_; }
   const Params& params() const { return request_.params; }
+  int rank() const { return request_.rank; }
+  int world_size() const { return request_.world_size; }
   bool is_law() const { return request_.task == "law"; }
   bool is_paired() const { return request_.task == "paired"; }
   BurstLine& bursts();  // of task `paired`

@@ -60,13 +60,14 @@ ForeignWorker::ForeignWorker(ForeignOptions options)
 }
 
 void ForeignWorker::greet() {
-  const Json reply = exchange({{"type", "hello"},
-                               {"protocol", kProtocolVersion},
-                               {"host", "syslab " + build_info().version},
-                               {"memory_fd", segment_.fd()},
-                               {"device", options_.device},
-                               {"memory_limit_bytes", options_.memory_limit_bytes}},
-                              options_.start_timeout, "starting");
+  Json hello{{"type", "hello"},
+             {"protocol", kProtocolVersion},
+             {"host", "syslab " + build_info().version},
+             {"memory_fd", segment_.fd()},
+             {"device", options_.device},
+             {"memory_limit_bytes", options_.memory_limit_bytes}};
+  if (options_.world_size > 1) hello.update({{"rank", options_.rank}, {"world_size", options_.world_size}});
+  const Json reply = exchange(hello, options_.start_timeout, "starting");
   const Fields fields(reply, "the worker's greeting");
   if (fields.text("type") == "failed") raise(std::get<Failed>(call_reply_from_json(reply)), "hello");
   if (fields.text("type") != "hello") fields.fail("field 'type' must be \"hello\"");

@@ -20,6 +20,7 @@ struct ForeignOptions {
   std::map<std::string, std::string> environment;    // added to ours
   std::uint64_t memory_limit_bytes = 0;              // told to the worker, which limits itself; 0: none
   std::string device = "cpu";                        // where the implementation is to compute: "cpu", "cuda"
+  int rank = 0, world_size = 1;                      // of the case that it is called by
   bool own_group = true;                             // core/process.hpp
   std::chrono::milliseconds start_timeout{180'000};  // until its hello: importing a framework from a cold disk is slow
   std::chrono::milliseconds call_timeout{10 * 60'000};  // of one call

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -94,7 +95,9 @@ Json body(const ProgressRecord& record) {
 Json body(const FactRecord& record) { return {{"type", "fact"}, {"facts", parse_object(record.json, "facts")}}; }
 
 Json body(const EndRecord& record) {
-  return {{"type", "end"}, {"status", to_string(record.status)}, {"detail", record.detail}};
+  Json json{{"type", "end"}, {"status", to_string(record.status)}, {"detail", record.detail}};
+  if (record.fault) json["fault"] = to_string(*record.fault);
+  return json;
 }
 
 MetricRecord metric_from(const Fields& fields) {
@@ -248,6 +251,8 @@ Json to_json(const CaseRequest& request) {
             {"memory_limit_bytes", request.memory_limit_bytes}};
   if (request.task == "paired") json["burst_ns"] = request.burst.count();
   if (request.device != "cpu") json["device"] = request.device;
+  if (request.device_index != 0) json["device_index"] = request.device_index;
+  if (!request.rendezvous.empty()) json["rendezvous"] = request.rendezvous;
   if (request.mine) {
     json["mine"] = {{"name", request.mine->name},
                     {"path", request.mine->path},
@@ -267,6 +272,11 @@ CaseRequest case_request_from_json(const Json& json) {
   request.case_uid = fields.text_or("case_uid", "");
   request.world_size = fields.count_or("world_size", 1);
   request.rank = fields.count_or("rank", 0);
+  request.device_index = fields.count_or("device_index", 0);
+  request.rendezvous = fields.text_or("rendezvous", "");
+  if (request.rank >= std::max(request.world_size, 1)) {
+    fields.fail(fmt::format("field 'rank' must be below 'world_size' {}, found {}", request.world_size, request.rank));
+  }
   request.task = fields.text_or("task", "measure");
   request.law = fields.text_or("law", "");
   request.reproduce = fields.text_or("reproduce", "");
@@ -303,7 +313,10 @@ Record record_from_json(const Json& json) {
   if (type == "memory") return memory_from(fields);
   if (type == "progress") return ProgressRecord{fields.text("text"), fields.optional_number("fraction").value_or(0.0)};
   if (type == "fact") return FactRecord{fields.object("facts").dump()};
-  if (type == "end") return EndRecord{parse_status(fields.text("status")), fields.text_or("detail", "")};
+  if (type == "end") {
+    return EndRecord{parse_status(fields.text("status")), fields.text_or("detail", ""),
+                     fault_of_word(fields.text_or("fault", ""))};
+  }
   throw Error(ErrorKind::comm, fmt::format("unknown record type '{}' (known: metric, sample, check, artifact, memory, "
                                            "progress, fact, end)",
                                            type));

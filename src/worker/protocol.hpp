@@ -17,6 +17,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/rank_error.hpp"
 #include "core/units.hpp"
 #include "core/value.hpp"
 
@@ -43,8 +44,10 @@ struct CaseRequest {
   std::string device = "cpu";  // where it runs: "cpu", "cuda"
   std::uint64_t seed = 0;
   std::string case_uid;
-  int world_size = 1;
-  int rank = 0;
+  int world_size = 1;                    // ranks that do the case together, each a worker
+  int rank = 0;                          // which of them this one is
+  int device_index = 0;                  // which GPU of those that the process sees is this rank's, on "cuda"
+  std::string rendezvous;                // how the ranks find each other ("file:DIR"); empty: one alone
   std::string task = "measure";          // or "law", or "paired": timed in bursts that the host orders
   std::string law;                       // task "law": its id
   std::string reproduce;                 // task "law": replay exactly this counterexample (RapidCheck's string)
@@ -56,6 +59,9 @@ struct CaseRequest {
 };
 
 // --- records, worker → host -----------------------------------------------------------------------------------------
+
+// In place of a rank: of all ranks of an attempt together. The host's alone; no worker says it.
+inline constexpr int kAllRanks = -1;
 
 struct MetricRecord {
   std::string name, unit;
@@ -111,6 +117,8 @@ struct FactRecord {
 struct EndRecord {
   Status status = Status::ok;
   std::string detail;  // one line for people; empty when ok
+  // Of a rank among several, where it did not end well: whose fault that is. The worker then exits with its number.
+  std::optional<Fault> fault{};
 };
 
 using Record = std::variant<MetricRecord, SampleRecord, CheckRecord, ArtifactRecord, MemoryEventRecord, ProgressRecord,

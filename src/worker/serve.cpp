@@ -79,16 +79,27 @@ EndRecord run_body(CaseContext& context) {
   } catch (const Error& error) {
     if (error.kind() == ErrorKind::oom) return {Status::oom, error.what()};
     const std::string call = error.call().empty() ? "" : fmt::format(" (in {})", error.call());
-    return {Status::error, fmt::format("{}: {}{}", to_string(error.kind()), error.what(), call)};
+    EndRecord end{Status::error, fmt::format("{}: {}{}", to_string(error.kind()), error.what(), call)};
+    if (error.kind() == ErrorKind::comm) end.fault = Fault::peer;
+    if (const auto* of_rank = dynamic_cast<const RankError*>(&error)) end.fault = of_rank->fault();
+    return end;
   } catch (const std::exception& error) {
     return {Status::error, error.what()};
   }
 }
 
-// True when the body ran to its end record; exceptions out of here mean that the host cannot be told.
-void run_case(const Json& message, FrameReader& in, int out) {
+// Whose fault it is that a rank among several did not end well; nothing of a case that is one process's alone.
+std::optional<Fault> fault_of(const CaseRequest& request, const EndRecord& end) {
+  if (request.world_size <= 1 || end.status == Status::ok || end.status == Status::unsupported) return std::nullopt;
+  return end.fault ? end.fault : Fault::own;
+}
+
+// The exit code that the case leaves the worker with; 0: it takes the next. Exceptions out of here mean that the host
+// cannot be told.
+int run_case(const Json& message, FrameReader& in, int out) {
   bool host_gone = false;
   EndRecord end;
+  std::optional<Fault> fault;
   const double cpu_before = cpu_seconds();
   reset_memory_peak();  // this case's even in a process that had others
   try {
@@ -106,6 +117,7 @@ void run_case(const Json& message, FrameReader& in, int out) {
     if (context.is_paired() && end.status == Status::ok && !bursts.was_ready()) {
       end = {Status::unsupported, fmt::format("'{}' is measured as a whole, not in bursts", request.experiment)};
     }
+    fault = end.fault = fault_of(request, end);
   } catch (const Error& error) {
     end = {Status::error, fmt::format("{}: {}", to_string(error.kind()), error.what())};
   }
@@ -115,6 +127,7 @@ void run_case(const Json& message, FrameReader& in, int out) {
                    {"case_cpu_time_s", cpu_seconds() - cpu_before}};
   write_frame(out, to_json(Record(FactRecord{facts.dump()})));
   write_frame(out, to_json(Record(end)));
+  return fault ? static_cast<int>(*fault) : 0;
 }
 
 void greet(const Json& message, int out) {
@@ -131,23 +144,24 @@ void greet(const Json& message, int out) {
   }
 }
 
-void serve_frames(int in, int out) {
+// The exit code.
+int serve_frames(int in, int out) {
   FrameReader reader(in);
   bool greeted = false;
   while (true) {
     const FrameReader::Result result = reader.read(std::nullopt);
-    if (result.state != FrameReader::State::frame) return;
+    if (result.state != FrameReader::State::frame) return 0;
     const Json message = Json::parse(result.text, nullptr, false);
     if (message.is_discarded()) throw Error(ErrorKind::comm, "a frame of the host is no JSON");
     const std::string type = Fields(message, "a message of the host").text("type");
-    if (type == "bye") return;
+    if (type == "bye") return 0;
     if (type == "hello") {
       greet(message, out);
       greeted = true;
     } else if (!greeted) {
       throw Error(ErrorKind::comm, fmt::format("the host must say hello before '{}'", type));
     } else if (type == "case") {
-      run_case(message, reader, out);
+      if (const int code = run_case(message, reader, out); code != 0) return code;
     } else {
       write_frame(out, {{"type", "failed"},
                         {"kind", "protocol"},
@@ -171,8 +185,7 @@ int serve(int in, int out) {
       moved_out = move_away(out, STDERR_FILENO);
       out = moved_out.get();
     }
-    serve_frames(in, out);
-    return 0;
+    return serve_frames(in, out);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "syslab worker: %s\n", error.what());
     return kToolFailed;

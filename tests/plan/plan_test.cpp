@@ -230,7 +230,8 @@ TEST(MakePlan, NamesTheNearestOfWhatIsUnknown) {
   EXPECT_NE(plan_error(select({"flash_forward"}, {"sek=1"})).find("'seq'"), std::string::npos);
   EXPECT_NE(plan_error(select({"flash_forward"}, {"dtype=bf61"})).find("'bf16'"), std::string::npos);
   EXPECT_NE(plan_error(select({"flash_forward"}, {"seq=many"})).find("whole numbers"), std::string::npos);
-  EXPECT_NE(plan_error(select({"flash_forward"}, {"world_size=4"})).find("world_size"), std::string::npos);
+  EXPECT_NE(plan_error(select({"flash_forward"}, {"world_size=4"})).find("'world_size' takes 1, not '4'"),
+            std::string::npos);
   EXPECT_NE(plan_error(select({"flash_forward"}, {"impl=tyled"})).find("'tiled'"), std::string::npos);
   Selection selection = select({"flash_forward"});
   selection.preset = "smoek";

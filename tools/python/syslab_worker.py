@@ -12,7 +12,8 @@ syslab starts this by itself for `--mine me=flash.py:Flash`. Flash is one of
 on tensors of shape (batch * heads, sequence, head_dim). For the weighted sum: Flash.apply(x, w), or forward(x, w) -> y
 and backward(x, w, dy) -> (dx, dw). A plain class gets NumPy arrays, or torch tensors if its file imports torch and not
 NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise. Under `--device cuda` torch tensors are on the
-GPU; a class with an attribute `device = "cuda"` runs only there.
+GPU; a class with an attribute `device = "cuda"` runs only there. In a case of several ranks each has a process of this class;
+only one with an attribute `ranks = True` is called there, because the others may rely on being alone.
 
 A call is timed by the monotonic clock; on a GPU by two events on the current stream, behind work that keeps the GPU waiting
 until the call is launched, so that Python's part in launching does not count. Until then its inputs hold NaN: work on a
@@ -365,7 +366,7 @@ def load_class(path, class_name):
 
 
 class Implementation:
-    def __init__(self, path, class_name, memory_fd, device):
+    def __init__(self, path, class_name, memory_fd, device, world_size):
         cls, module = load_class(path, class_name)
         torch = sys.modules.get("torch")
         imported = [value.__name__ for value in vars(module).values() if inspect.ismodule(value)]
@@ -376,6 +377,9 @@ class Implementation:
         if getattr(cls, "device", device) != device:
             raise Unsupported(f"{class_name} computes on '{cls.device}' and was asked for on '{device}'; run it with "
                               f"--device {cls.device}")
+        if world_size > 1 and not getattr(cls, "ranks", False):
+            raise Unsupported(f"{class_name} computes alone, and the case has {world_size} ranks; run it with "
+                              "-a world_size=1, or set its attribute `ranks = True` if each rank's call stands for itself")
         if kind == "numpy" and self.device != "cpu":
             raise Unsupported(f"{class_name} computes on NumPy arrays, which are the CPU's; run it with --device cpu")
         self.tensors = (TorchTensors if kind == "torch" else NumpyTensors)(Memory(memory_fd), self.device)
@@ -465,7 +469,8 @@ def main():
     while (message := pipe.read()) is not None and message["type"] != "bye":
         if message["type"] == "hello":
             try:
-                implementation = Implementation(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"))
+                implementation = Implementation(path, class_name, message.get("memory_fd", -1), message.get("device", "cpu"),
+                                                message.get("world_size", 1))
                 limit_memory(message.get("memory_limit_bytes", 0))
             except BaseException as error:  # a sys.exit() in the user's file, too
                 pipe.write(failed(error, path))

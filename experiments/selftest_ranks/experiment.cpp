@@ -1,0 +1,196 @@
+// A case of several ranks, and every way in which one of them can spoil it: the tests of the runner ask for them by
+// name. The ranks meet through files in the folder of their launch and know nothing of communicators.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "core/rank_error.hpp"
+#include "registry/registry.hpp"
+#include "stats/summary.hpp"
+#include "worker/case_context.hpp"
+
+namespace syslab {
+namespace {
+
+using worker::CaseContext;
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr std::int64_t kFaultyStep = 2;
+
+// One number of each rank at each step, a file each.
+class Meeting {
+ public:
+  explicit Meeting(CaseContext& context) : context_(context), limit_(context.params().integer("limit_ms")) {
+    const std::string& rendezvous = context.request().rendezvous;
+    if (context.world_size() == 1) return;  // nobody to meet
+    if (!rendezvous.starts_with("file:")) {
+      throw RankError(Fault::rendezvous, fmt::format("cannot meet at '{}': a folder is wanted", rendezvous));
+    }
+    folder_ = rendezvous.substr(5);
+  }
+
+  // Everybody's number, by rank.
+  std::vector<double> exchange(std::int64_t step, double own) {
+    if (context_.world_size() == 1) return {own};
+    // Whoever sees the file sees all of it.
+    const std::filesystem::path unfinished = folder_ / fmt::format("unfinished-{}", context_.rank());
+    std::ofstream(unfinished) << own << '\n';
+    std::filesystem::rename(unfinished, file(step, context_.rank()));
+    std::vector<double> all;
+    for (int rank = 0; rank < context_.world_size(); ++rank) {
+      all.push_back(rank == context_.rank() ? own : received(step, rank));
+    }
+    return all;
+  }
+
+ private:
+  std::filesystem::path file(std::int64_t step, int rank) const { return folder_ / fmt::format("{}-{}", step, rank); }
+
+  double received(std::int64_t step, int rank) const {
+    const auto until = Clock::now() + limit_;
+    std::string text;
+    while (!(std::ifstream(file(step, rank)) >> text)) {
+      if (Clock::now() >= until) {
+        throw RankError(Fault::late,
+                        fmt::format("rank {} did not come to step {} within {} ms", rank, step, limit_.count()));
+      }
+      std::this_thread::sleep_for(200us);
+    }
+    return std::strtod(text.c_str(), nullptr);  // streams read no NaN
+  }
+
+  CaseContext& context_;
+  std::chrono::milliseconds limit_;
+  std::filesystem::path folder_;
+};
+
+using FaultBody = std::function<void(CaseContext&)>;
+
+// What the faulty rank does before it exchanges its number. Those that are not here change the number, or the check.
+const std::map<std::string, FaultBody, std::less<>>& faults() {
+  static const std::map<std::string, FaultBody, std::less<>> table{
+      {"none", [](CaseContext&) {}},
+      {"crash",
+       [](CaseContext&) {
+         ::signal(SIGSEGV, SIG_DFL);
+         ::raise(SIGSEGV);
+       }},
+      {"exit", [](CaseContext&) { std::fputs("leaving the others\n", stderr), ::_exit(71); }},
+      {"hang", [](CaseContext&) { std::this_thread::sleep_for(1h); }},
+      {"throw", [](CaseContext&) { throw Error(ErrorKind::device, "the fault 'throw' was asked for", "cudaMalloc"); }},
+      {"oom", [](CaseContext&) { throw std::bad_alloc(); }},
+      {"unsupported", [](CaseContext&) { throw worker::Unsupported("needs 6 GPUs"); }},
+      {"late", [](CaseContext&) { std::this_thread::sleep_for(100ms); }},
+      {"nan", [](CaseContext&) {}},
+      {"wrong", [](CaseContext&) {}},
+      {"all_hang", [](CaseContext&) {}},
+      {"leaves_early", [](CaseContext&) {}},
+  };
+  return table;
+}
+
+void check_sum(CaseContext& context, const std::vector<double>& numbers, bool wrong) {
+  const int ranks = context.world_size();
+  double sum = wrong ? 1 : 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    if (std::isnan(numbers[static_cast<std::size_t>(rank)])) {
+      worker::CheckRecord check{.name = "selftest:sum", .outcome = "falsified", .cases_run = 1};
+      check.seed = std::to_string(context.request().seed);
+      check.message = fmt::format("the number of rank {} is NaN", rank);
+      context.emit(check);
+      throw worker::CheckFailed(check.message);
+    }
+    sum += numbers[static_cast<std::size_t>(rank)];
+  }
+  const double expected = 0.5 * ranks * (ranks + 1);
+  worker::CheckRecord check{
+      .name = "selftest:sum", .outcome = sum == expected ? "passed" : "falsified", .cases_run = 1};
+  check.worst_error = std::abs(sum - expected);
+  check.tolerance = 0;
+  check.seed = std::to_string(context.request().seed);
+  check.message = fmt::format("the sum over {} is {}, expected {}",
+                              ranks == 1 ? "1 rank" : fmt::format("{} ranks", ranks), sum, expected);
+  context.emit(check);
+}
+
+void emit_times(CaseContext& context, const std::vector<double>& seconds) {
+  context.emit(worker::SampleRecord{.series = "time", .unit = "s", .values = seconds});
+  const stats::Summary summary = stats::summarize(seconds);
+  context.emit(worker::MetricRecord{.name = "time",
+                                    .unit = "s",
+                                    .value = summary.median,
+                                    .low = summary.median_95.low,
+                                    .high = summary.median_95.high,
+                                    .n = summary.n});
+}
+
+void run_case(CaseContext& context) {
+  const std::string fault = context.params().text("fault");
+  const bool is_faulty = context.rank() == context.world_size() - 1;
+  const std::int64_t steps = context.params().integer("steps");
+  Meeting meeting(context);
+  std::vector<double> seconds, numbers;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    const auto began = Clock::now();
+    std::this_thread::sleep_for(500us * (context.rank() + 1));  // a rank's share; they differ
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - began).count());
+    double own = context.rank() + 1;
+    if (step == kFaultyStep) {
+      context.progress(0.5, fmt::format("step {} with the fault '{}'", step, fault));
+      if (fault == "all_hang") faults().at("hang")(context);
+      if (is_faulty) faults().at(fault)(context);
+      if (is_faulty && fault == "nan") own = std::numeric_limits<double>::quiet_NaN();
+    }
+    numbers = meeting.exchange(step, own);
+    if (step == kFaultyStep && is_faulty && fault == "leaves_early") return check_sum(context, numbers, false);
+    if (step == kFaultyStep || step + 1 == steps) {
+      check_sum(context, numbers, is_faulty && fault == "wrong" && step == kFaultyStep);
+    }
+  }
+  emit_times(context, seconds);
+  const char* threads = std::getenv("OMP_NUM_THREADS");
+  context.emit(worker::FactRecord{fmt::format("{{\"threads\": \"{}\"}}", threads == nullptr ? "" : threads)});
+  context.metric("answer", "1", context.rank() + 1);
+  context.emit(worker::MemoryEventRecord{
+      .t_ns = 1, .delta_bytes = 64 * (context.rank() + 1), .tag = "share", .category = "other"});
+  context.emit(worker::ArtifactRecord{"note", "text/plain",
+                                      fmt::format("I was rank {} of {}", context.rank(), context.world_size())});
+}
+
+const registry::Experiment kSelftestRanks =
+    registry::experiment("selftest_ranks")
+        .title("Ranks that work together")
+        .question("Does a case of several processes end as one, in its status, with the rank that is to blame?")
+        .tags({"selftest"})
+        .closed_axis("fault", {std::string("none")}, "what goes wrong in the last rank",
+                     [] {
+                       registry::Values names;
+                       for (const auto& [name, body] : faults()) names.emplace_back(name);
+                       return names;
+                     }())
+        .axis("steps", {std::int64_t{8}}, "how often the ranks meet")
+        .axis("limit_ms", {std::int64_t{10'000}}, "how long a rank waits for another, in milliseconds")
+        .world_sizes({std::int64_t{2}, std::int64_t{3}})
+        .preset("smoke", {{"world_size", {std::int64_t{2}}}})
+        .implementation({.name = "selftest", .teaches = "how ranks begin and end together"})
+        .metric("answer", "1", "the rank's number, to find again in the store")
+        .runs(run_case);
+SYSLAB_EXPERIMENT(kSelftestRanks);
+
+}  // namespace
+}  // namespace syslab

@@ -1,0 +1,21 @@
+// The time of several ranks that work together: a step is over when its last rank is done, so a sample is the longest
+// of all ranks' samples of that step (harness: never an average, which hides the one that is late).
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "worker/protocol.hpp"
+
+namespace syslab::runner {
+
+// Of every series of seconds that all ranks have, equally long, in the order of rank 0: at each position the longest,
+// as rank worker::kAllRanks. Empty for records of one rank, and for series whose ranks did not keep step.
+std::vector<worker::SampleRecord> slowest_of_ranks(std::span<const worker::Record> records);
+
+// A metric of rank worker::kAllRanks for each of these series of which every rank's metric of that name is the median:
+// the median of the slowest, with its interval. Where ranks took different numbers of samples, a metric that says so.
+std::vector<worker::MetricRecord> metrics_of_all_ranks(std::span<const worker::Record> records);
+
+}  // namespace syslab::runner

@@ -118,6 +118,10 @@ void check_record(const worker::Record& record, const registry::Experiment& expe
     check_times(sample->series, sample->unit, sample->values);
   } else if (const auto* memory = std::get_if<worker::MemoryEventRecord>(&record)) {
     check_rank(memory->rank, world_size);
+  } else if (const auto* kernel = std::get_if<worker::KernelStatRecord>(&record)) {
+    check_rank(kernel->rank, world_size);
+  } else if (const auto* span = std::get_if<worker::SpanRecord>(&record)) {
+    check_rank(span->rank, world_size);
   }
 }
 

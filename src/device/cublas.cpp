@@ -13,6 +13,7 @@
 #include "device/blas.hpp"
 #include "device/cublas_engine.hpp"
 #include "device/launch.hpp"
+#include "device/nvtx.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::device {
@@ -96,6 +97,7 @@ void forget_engines(Place place, Stream stream) noexcept {
 void gemm(const Gemm& g, Stream stream) {
   validate(g);
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
+  const NvtxRange range("gemm", RangeKind::kernel, stream, stream.kind == Kind::cuda ? "cuBLAS" : "host BLAS");
   if (stream.kind == Kind::cuda) {
     const CurrentDevice current(stream);
     return engine_of<CublasEngine>(stream, make_cublas_engine).gemm(g);
@@ -114,6 +116,7 @@ void gemm_with_epilogue(const Gemm& g, const Epilogue& epilogue, Stream stream) 
   validate(g);
   if (g.m == 0 || g.n == 0 || g.batch == 0) return;
   if (stream.kind == Kind::cuda) {
+    const NvtxRange range("gemm", RangeKind::kernel, stream, "cuBLASLt");
     const CurrentDevice current(stream);
     return engine_of<CublasLtEngine>(stream, make_cublaslt_engine).gemm(g, epilogue);
   }

@@ -56,6 +56,8 @@ void MemoryLog::record_reserved(std::int64_t delta) {
   peak_reserved_ = std::max(peak_reserved_, reserved_);
 }
 
+Nanoseconds MemoryLog::now() const { return monotonic_now() - origin_; }
+
 std::int64_t MemoryLog::live_bytes() const {
   const std::lock_guard lock(mutex_);
   return live_;

@@ -36,6 +36,7 @@ class MemoryLog {
   // Memory that an allocator took from the system (or gave back) to serve such requests from: no events, only sums.
   void record_reserved(std::int64_t delta);
 
+  Nanoseconds now() const;  // the time that an event would have: since the log began
   std::int64_t live_bytes() const;
   std::int64_t library_bytes() const;   // live, too, and no part of the sum above
   std::int64_t peak_bytes() const;      // since construction or the last reset_peak

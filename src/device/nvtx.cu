@@ -1,11 +1,11 @@
-#include "device/nvtx.hpp"
-
 #include <nvtx3/nvToolsExt.h>
+
+#include "device/nvtx_push.hpp"
 
 namespace syslab::device {
 
-NvtxRange::NvtxRange(const char* name) { nvtxRangePushA(name); }
+void nvtx_push(const char* name) noexcept { nvtxRangePushA(name); }
 
-NvtxRange::~NvtxRange() { nvtxRangePop(); }
+void nvtx_pop() noexcept { nvtxRangePop(); }
 
 }  // namespace syslab::device

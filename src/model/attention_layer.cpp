@@ -61,12 +61,16 @@ void rotate(const Pass& pass, const RopeTables& tables, const TensorView& qkv, r
   }
   const rope::Rung& rung = *pass.kernels.rope;
   const Scratch scratch(rung.workspace_bytes(problem, direction), pass.stream);
+  const auto turn = [&](const auto& entry, const ConstTensorView& from, const TensorView& to) {
+    const device::NvtxRange range = pass.call("rope", rung);
+    entry(problem, {from, tables.cos, tables.sin, to}, scratch, pass.stream);
+  };
   if (direction == rope::Direction::forward) {
-    rung.forward(problem, {both, tables.cos, tables.sin, rotated}, scratch, pass.stream);
+    turn(rung.forward, both, rotated);
     if (!cast.empty()) pass.cast(cast, flat);
   } else {
     if (!cast.empty()) pass.cast(flat, cast);
-    rung.backward(problem, {rotated, tables.cos, tables.sin, both}, scratch, pass.stream);
+    turn(rung.backward, rotated, both);
   }
 }
 
@@ -75,6 +79,7 @@ void rotate(const Pass& pass, const RopeTables& tables, const TensorView& qkv, r
 Tensor attention_forward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
                          const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved,
                          Output output) {
+  const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), d = pass.config.d_model;
   const attention::AutogradRung& rung = pass.kernels.attention;
   const attention::Problem problem = problem_of(pass);
@@ -91,6 +96,7 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const Attent
   if (kept > 0) saved.kept = pass.tensor(name + ".kept", DType::f32, {static_cast<std::int64_t>((kept + 3) / 4)});
   {
     const Scratch scratch(rung.workspace_bytes(problem, attention::Direction::forward), pass.stream);
+    const device::NvtxRange range = pass.call("attention", rung);
     rung.forward(problem, {q, k, v, heads_of(pass, saved.merged.view(), 0, pass.config.heads), saved.lse},
                  {saved.kept.view().data, kept}, scratch, pass.stream);
   }
@@ -106,6 +112,7 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const Attent
 Tensor attention_backward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
                           const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved saved,
                           const ConstTensorView& dout, const AttentionMatrices<TensorView>& gradients, bool add) {
+  const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), d = pass.config.d_model;
   const attention::AutogradRung& rung = pass.kernels.attention;
   const attention::Problem problem = problem_of(pass);
@@ -122,6 +129,7 @@ Tensor attention_backward(const Pass& pass, const std::string& name, const Atten
       return heads_of(pass, matrix, 0, pass.config.heads);
     };
     const Scratch scratch(rung.workspace_bytes(problem, attention::Direction::backward), pass.stream);
+    const device::NvtxRange range = pass.call("attention", rung);
     rung.backward(problem, {q, k, v, side_by_side(saved.merged), saved.lse, side_by_side(dmerged), dq, dk, dv},
                   {saved.kept.view().data, rung.saved_bytes(problem)}, scratch, pass.stream);
   }

@@ -14,6 +14,7 @@ void run(const Pass& pass, swiglu::Direction direction, const Call& call) {
   problem.dim = pass.config.d_ff;
   problem.dtype = pass.dtypes.product;
   const Scratch scratch(pass.kernels.swiglu->workspace_bytes(problem, direction), pass.stream);
+  const device::NvtxRange range = pass.call("swiglu", *pass.kernels.swiglu);
   call(problem, scratch);
 }
 
@@ -21,6 +22,7 @@ void run(const Pass& pass, swiglu::Direction direction, const Call& call) {
 
 Tensor feed_forward(const Pass& pass, const std::string& name, const FeedForwardMatrices<ConstTensorView>& weights,
                     const ConstTensorView& normalized, FeedForwardSaved& saved, Output output) {
+  const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
   saved.gate_up = pass.tensor(name + ".gate_up", pass.dtypes.product, {rows, 2 * f});
   const TensorView gate = columns(saved.gate_up.view(), 0, f), up = columns(saved.gate_up.view(), f, f);
@@ -44,6 +46,7 @@ Tensor feed_forward_backward(const Pass& pass, const std::string& name,
                              const FeedForwardMatrices<ConstTensorView>& weights, const ConstTensorView& normalized,
                              FeedForwardSaved saved, const ConstTensorView& dout,
                              const FeedForwardMatrices<TensorView>& gradients, bool add) {
+  const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
   linear_weight_gradient(pass, dout, saved.gated, gradients.w2, add);
   // The gradient of `gated` may lie where `gated` was: its weights' gradient is made.

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "device/nvtx.hpp"
 #include "model/config.hpp"
 #include "model/kernels.hpp"
 #include "model/precision.hpp"
@@ -29,8 +30,18 @@ struct Pass {
   Tensor tensor(std::string name, DType dtype, const Shape& shape) const {
     return Tensor({std::move(name), dtype, shape}, stream, device::MemoryCategory::activation);
   }
+  // The range of a part of the model, from the last word of its name: of "layers.3.attn", "attn".
+  device::NvtxRange part(const std::string& name) const {
+    const std::size_t dot = name.rfind('.');
+    return device::NvtxRange(name.c_str() + (dot == std::string::npos ? 0 : dot + 1), device::RangeKind::part);
+  }
+  // The range of one call of an operator, for profilers and timelines; it ends with its scope.
+  device::NvtxRange call(const char* operation, const ops::RungInfo& rung) const {
+    return device::NvtxRange(operation, device::RangeKind::kernel, stream, rung.name);
+  }
   // y = x, rounded to y's dtype. Matrices.
   void cast(const ConstTensorView& x, const TensorView& y) const {
+    const device::NvtxRange range = call("cast", *kernels.elementwise);
     kernels.elementwise->cast({x.size(0), x.size(1)}, {x, y}, stream);
   }
   void made(const std::string& name, const ConstTensorView& tensor) const {

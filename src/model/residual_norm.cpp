@@ -17,10 +17,12 @@ rms_norm::Problem problem_of(const Pass& pass, const ConstTensorView& w) {
 
 void run(const Pass& pass, const std::string& name, const rms_norm::Problem& problem, const ConstTensorView& x,
          const ConstTensorView& delta, const ConstTensorView& w, NormSaved& saved) {
+  const device::NvtxRange part = pass.part(name);
   saved.rstd = pass.tensor(name + ".rstd", pass.dtypes.statistics, {pass.rows()});
   saved.normalized = pass.tensor(name + ".normalized", pass.dtypes.normalized, {pass.rows(), pass.config.d_model});
   const rms_norm::Rung& rung = *pass.kernels.rms_norm;
   const Scratch scratch(rung.workspace_bytes(problem, rms_norm::Direction::forward), pass.stream);
+  const device::NvtxRange range = pass.call("rms_norm", rung);
   rung.forward(problem, {x, delta, w, saved.residual, saved.normalized, saved.rstd}, scratch, pass.stream);
   pass.made(name + ".residual", saved.residual);
   pass.made(name + ".normalized", saved.normalized);
@@ -45,6 +47,7 @@ void residual_norm(const Pass& pass, const std::string& name, const ConstTensorV
 
 void residual_norm_backward(const Pass& pass, const std::string& name, const ConstTensorView& w, NormSaved saved,
                             const ConstTensorView& dnormalized, Tensor& dresidual, const TensorView& dw, bool add) {
+  const device::NvtxRange part = pass.part(name);
   rms_norm::Problem problem = problem_of(pass, w);
   problem.y_dtype = dnormalized.dtype;
   const rms_norm::Rung& rung = *pass.kernels.rms_norm;
@@ -55,6 +58,7 @@ void residual_norm_backward(const Pass& pass, const std::string& name, const Con
     arriving = dresidual;
   }
   const Scratch scratch(rung.workspace_bytes(problem, rms_norm::Direction::backward), pass.stream);
+  const device::NvtxRange range = pass.call("rms_norm", rung);
   rung.backward(problem, {dnormalized, saved.residual, w, saved.rstd, arriving, dresidual, dw, add}, scratch,
                 pass.stream);
   pass.made(name + ".dresidual", dresidual);

@@ -102,6 +102,7 @@ FeedForwardMatrices<TensorView> Transformer::feed_forward_gradients(std::int64_t
 void Transformer::refresh_weights_copy() {
   if (!parameters_.has(Plane::copy)) return;
   const auto cast = [this](const TensorView& from, const TensorView& to) {
+    const device::NvtxRange range("cast", device::RangeKind::kernel, stream_, kernels_.elementwise->name);
     kernels_.elementwise->cast({1, from.elements()}, {flat(from), flat(to)}, stream_);
   };
   if (kernels_.joined) return cast(parameters_.whole(Plane::weight), parameters_.whole(Plane::copy));
@@ -126,7 +127,10 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
   const TensorView table = parameters_.view(Plane::weight, layout.embedding());
   const embedding::Problem lookup{pass.rows(), config_.vocab, config_.d_model, table.dtype, dtypes_.residual};
   const Scratch scratch(kernels_.embedding->workspace_bytes(lookup, embedding::Direction::forward), stream_);
-  kernels_.embedding->forward(lookup, {tokens.ids, table, embedded}, scratch, stream_);
+  {
+    const device::NvtxRange range = pass.call("embedding", *kernels_.embedding);
+    kernels_.embedding->forward(lookup, {tokens.ids, table, embedded}, scratch, stream_);
+  }
   pass.made("embedding", embedded);
 
   ResidualStream stream;
@@ -147,6 +151,7 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
   leave(2 * config_.layers - 1);
   if (keep == Keep::activations) made.blocks = std::move(blocks);
 
+  const device::NvtxRange range = pass.part("lm_head");
   made.logits = pass.tensor("logits", dtypes_.product, {pass.rows(), config_.vocab});
   linear(pass, made.final_norm.normalized, parameters_.view(parameters_.compute_plane(), layout.lm_head()),
          made.logits);
@@ -160,6 +165,7 @@ void Transformer::forward_half(const Pass& pass, std::int64_t half, ResidualStre
                                std::vector<Activations::Block>& blocks, Output output) const {
   const std::int64_t layer = half / 2;
   const std::string name = block_name(layer);
+  const device::NvtxRange range(name, device::RangeKind::layer);
   const LayerIndices index = parameters_.layout().layer(layer);
   Activations::Block& block = blocks[static_cast<std::size_t>(layer)];
   if (half % 2 == 0) {
@@ -186,6 +192,7 @@ void Transformer::loss(Activations& activations, const std::int64_t* targets) co
   const Pass pass = this->pass(activations.tokens);
   const cross_entropy::Problem problem{pass.rows(), config_.vocab, dtypes_.product};
   const Scratch scratch(kernels_.cross_entropy->workspace_bytes(problem, cross_entropy::Pass::forward), stream_);
+  const device::NvtxRange range = pass.call("cross_entropy", *kernels_.cross_entropy);
   kernels_.cross_entropy->forward(
       problem, {activations.logits, targets, activations.row_loss, activations.lse, activations.loss}, scratch,
       stream_);
@@ -198,6 +205,7 @@ void Transformer::loss_and_gradient(Activations& activations, const std::int64_t
   const Pass pass = this->pass(activations.tokens);
   const cross_entropy::Problem problem{pass.rows(), config_.vocab, dtypes_.product};
   const Scratch scratch(kernels_.cross_entropy->workspace_bytes(problem, cross_entropy::Pass::both), stream_);
+  const device::NvtxRange range = pass.call("cross_entropy", *kernels_.cross_entropy);
   kernels_.cross_entropy->forward_backward(
       problem,
       {activations.logits, targets, scale, activations.row_loss, activations.lse, activations.loss, activations.logits},
@@ -220,9 +228,13 @@ void Transformer::backward(Activations activations, const BackwardOptions& optio
   const auto gradient = [&](int index) { return parameters_.view(Plane::gradient, index); };
 
   Tensor dnormalized = pass.tensor("ln_final.dnormalized", dtypes_.product, {pass.rows(), config_.d_model});
-  linear_weight_gradient(pass, activations.logits, activations.final_norm.normalized, gradient(layout.lm_head()), add);
-  linear_input_gradient(pass, activations.logits, parameters_.view(parameters_.compute_plane(), layout.lm_head()),
-                        dnormalized);
+  {
+    const device::NvtxRange range = pass.part("lm_head");
+    linear_weight_gradient(pass, activations.logits, activations.final_norm.normalized, gradient(layout.lm_head()),
+                           add);
+    linear_input_gradient(pass, activations.logits, parameters_.view(parameters_.compute_plane(), layout.lm_head()),
+                          dnormalized);
+  }
   activations.logits = {};
   tell_final(options, {layout.lm_head()});
 
@@ -242,6 +254,7 @@ void Transformer::backward(Activations activations, const BackwardOptions& optio
 
   const embedding::Problem problem{pass.rows(), config_.vocab, config_.d_model, dtypes_.weights, dtypes_.residual};
   const Scratch scratch(kernels_.embedding->workspace_bytes(problem, embedding::Direction::backward), stream_);
+  const device::NvtxRange range = pass.call("embedding", *kernels_.embedding);
   kernels_.embedding->backward(problem, {activations.tokens.ids, dresidual, gradient(layout.embedding()), add}, scratch,
                                stream_);
   tell_final(options, {layout.embedding()});
@@ -252,6 +265,7 @@ void Transformer::backward_half(const Pass& pass, std::int64_t half, Activations
                                 const BackwardOptions& options) {
   const std::int64_t layer = half / 2;
   const std::string name = block_name(layer);
+  const device::NvtxRange range(name, device::RangeKind::layer);
   const LayerIndices index = parameters_.layout().layer(layer);
   const auto weight = [&](int parameter) { return ConstTensorView(parameters_.view(Plane::weight, parameter)); };
   const auto gradient = [&](int parameter) { return parameters_.view(Plane::gradient, parameter); };

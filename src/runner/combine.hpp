@@ -15,7 +15,7 @@ namespace syslab::runner {
 //             "time" (a unit that ends in "/s", the same work in each launch) follow it. All others: the median of the
 //             launches' values. Each one's note says so.
 //   checks    one of each name: tries added up, the worst error with its message, the smallest fraction
-//   memory events and artifacts of the first launch
+//   memory events, kernels, spans and artifacts of the first launch
 //   facts     what all agree on (of numbers that add up, the sum; lists united), and each launch's in "launches"
 //
 // The last launch's status and detail are the attempt's; a bad one says which launch it was.

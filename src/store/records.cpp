@@ -151,12 +151,27 @@ void write_memory_event(Connection& db, RowId attempt, const worker::MemoryEvent
       .run(attempt, event.rank, seq, event.t_ns, event.delta_bytes, event.tag, event.category);
 }
 
+// A kernel that is told of twice keeps what was said first, as samples do.
+void write_kernel_stat(Connection& db, RowId attempt, const worker::KernelStatRecord& stat) {
+  db.cached(
+        "INSERT INTO kernel_stat (attempt_id, rank, phase, kernel, calls, total_ns, min_ns, max_ns) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING")
+      .run(attempt, stat.rank, stat.phase, stat.kernel, stat.calls, stat.total_ns, stat.min_ns, stat.max_ns);
+}
+
+void write_span(Connection& db, RowId attempt, const worker::SpanRecord& span, std::int64_t seq) {
+  db.cached(
+        "INSERT INTO span (attempt_id, rank, seq, track, name, category, start_ns, end_ns) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?)")
+      .run(attempt, span.rank, seq, span.track, span.name, span.category, span.start_ns, span.end_ns);
+}
+
 }  // namespace
 
 void write_records(Connection& db, RowId attempt, const std::string& attempt_uid,
                    std::span<const worker::Record> records, Json& facts) {
   SeriesMap samples;
-  std::map<int, std::int64_t> memory_events;  // so far, by rank
+  std::map<int, std::int64_t> memory_events, spans;  // so far, by rank
   for (const worker::Record& record : records) {
     if (const auto* part = std::get_if<worker::SampleRecord>(&record)) {
       Series& series = samples[{part->series, part->unit}];
@@ -168,6 +183,10 @@ void write_records(Connection& db, RowId attempt, const std::string& attempt_uid
       write_artifact(db, attempt, *artifact);
     } else if (const auto* event = std::get_if<worker::MemoryEventRecord>(&record)) {
       write_memory_event(db, attempt, *event, memory_events[event->rank]++);
+    } else if (const auto* stat = std::get_if<worker::KernelStatRecord>(&record)) {
+      write_kernel_stat(db, attempt, *stat);
+    } else if (const auto* span = std::get_if<worker::SpanRecord>(&record)) {
+      write_span(db, attempt, *span, spans[span->rank]++);
     }
   }
   write_metrics(db, attempt, records, facts);

@@ -40,6 +40,8 @@ std::span<const Rung> ladder() {
       reference(),
       rung("host", "the model on the CPU: OpenBLAS's products and vectorised loops between them", device::Kind::cpu,
            Variant::fused),
+      rung("host_eager", "the same one operation at a time, its attention with matrices of scores: to be taken apart",
+           device::Kind::cpu, Variant::eager),
       rung("eager", "one kernel an operation of a framework, each tensor by itself", device::Kind::cuda,
            Variant::eager),
       rung("fused", "what a compiler fuses, by hand: norm with residual, RoPE in place, SwiGLU, loss; one AdamW",

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "device/memory.hpp"
+#include "device/nvtx.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::train {
@@ -67,11 +68,16 @@ void Optimizer::queue() {
                                .non_finite = static_cast<std::int64_t*>(non_finite_.data()),
                                .grad_scale = number(offsetof(Numbers, unscale_f64), offsetof(Numbers, unscale_f32))};
     if (options_.max_norm) args.max_norm = *options_.max_norm;
-    kernels.global_norm->norm(problem, args, scratch, model_.stream());
+    {
+      const device::NvtxRange range("global_norm", device::RangeKind::kernel, model_.stream(),
+                                    kernels.global_norm->name);
+      kernels.global_norm->norm(problem, args, scratch, model_.stream());
+    }
     // In one pass with the update where that can read the factor; as an operation of its own elsewhere.
     if (options_.max_norm && kernels.joined && factor_.view().dtype == DType::f32) {
       clip = factor_.view().as<float>();
     } else if (options_.max_norm) {
+      const device::NvtxRange range("clip", device::RangeKind::kernel, model_.stream(), kernels.global_norm->name);
       kernels.global_norm->scale(problem, {gradients, factor_}, model_.stream());
     }
   }
@@ -93,6 +99,7 @@ void Optimizer::update(const TensorView& p, const TensorView& g, const TensorVie
   if (copy.data != nullptr) problem.copy_dtype = copy.dtype;
   const auto flat = [](const TensorView& tensor) { return TensorView(tensor.data, tensor.dtype, {tensor.elements()}); };
   const bool skips = options_.skip_non_finite;
+  const device::NvtxRange range("adamw", device::RangeKind::kernel, model_.stream(), model_.kernels().adamw->name);
   model_.kernels().adamw->step(problem,
                                {.p = flat(p),
                                 .m = flat(m),

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "device/graph_memory.hpp"
 #include "device/memory.hpp"
+#include "device/nvtx.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::train {
@@ -75,6 +76,7 @@ void TrainingStep::begin(double learning_rate, double loss_scale) {
 }
 
 void TrainingStep::forward(int part) {
+  const device::NvtxRange phase("forward", device::RangeKind::phase);
   activations_.reset();  // where no backward pass took them: not two sets at once
   if (!model_.kernels().joined && part == 0) model_.refresh_weights_copy();  // as autocast does, at first use
   activations_ = model_.forward(tokens(part));
@@ -85,13 +87,17 @@ void TrainingStep::forward(int part) {
 }
 
 void TrainingStep::backward(int part) {
+  const device::NvtxRange phase("backward", device::RangeKind::phase);
   model::Activations kept = std::move(activations_).value();
   activations_.reset();
   const bool last = part == options_.parts - 1;
   model_.backward(std::move(kept), {.add = part > 0, .grad_final = last ? options_.grad_final : model::GradFinal{}});
 }
 
-void TrainingStep::update() { optimizer_.queue(); }
+void TrainingStep::update() {
+  const device::NvtxRange phase("optimizer", device::RangeKind::phase);
+  optimizer_.queue();
+}
 
 void TrainingStep::queue() {
   for (int part = 0; part < options_.parts; ++part) {
@@ -112,10 +118,17 @@ void TrainingStep::run(double learning_rate, double loss_scale) {
     why_no_graph_ = std::move(captured.why);
   }
   if (graph_) {
+    const device::NvtxRange range("graph", device::RangeKind::kernel, model_.stream(), "replay");
     graph_->replay(model_.stream());
   } else {
     queue();
   }
+}
+
+void TrainingStep::record_again() {
+  device::synchronize(model_.stream());  // before a graph goes that may be running
+  graph_.reset();
+  runs_ = std::min<std::int64_t>(runs_, 1);
 }
 
 StepResult TrainingStep::result() {

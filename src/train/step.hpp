@@ -62,6 +62,8 @@ class TrainingStep {
 
   // Of the last step. Waits for it.
   StepResult result();
+  // The next run() records the graph anew: for who wants to see it being captured. Of other variants: nothing.
+  void record_again();
   // Why Variant::graph runs without one; empty: it does not.
   const std::string& why_no_graph() const { return why_no_graph_; }
   std::size_t graph_nodes() const { return graph_ ? graph_->nodes() : 0; }

@@ -88,6 +88,22 @@ Json body(const MemoryEventRecord& record) {
           {"tag", record.tag}, {"category", record.category}, {"rank", record.rank}};
 }
 
+Json body(const KernelStatRecord& record) {
+  return {{"type", "kernel"},        {"phase", record.phase},       {"kernel", record.kernel},
+          {"calls", record.calls},   {"total_ns", record.total_ns}, {"min_ns", record.min_ns},
+          {"max_ns", record.max_ns}, {"rank", record.rank}};
+}
+
+Json body(const SpanRecord& record) {
+  return {{"type", "span"},
+          {"track", record.track},
+          {"name", record.name},
+          {"category", record.category},
+          {"start_ns", record.start_ns},
+          {"end_ns", record.end_ns},
+          {"rank", record.rank}};
+}
+
 Json body(const ProgressRecord& record) {
   return {{"type", "progress"}, {"text", record.text}, {"fraction", number_to_json(record.fraction)}};
 }
@@ -165,6 +181,39 @@ MemoryEventRecord memory_from(const Fields& fields) {
   record.tag = fields.text_or("tag", "");
   record.category = fields.text_or("category", "");
   record.rank = fields.count_or("rank", 0);
+  return record;
+}
+
+KernelStatRecord kernel_from(const Fields& fields) {
+  KernelStatRecord record;
+  record.phase = fields.text_or("phase", "");
+  record.kernel = fields.text("kernel");
+  record.calls = fields.integer("calls");
+  record.total_ns = fields.integer("total_ns");
+  record.min_ns = fields.integer("min_ns");
+  record.max_ns = fields.integer("max_ns");
+  record.rank = fields.count_or("rank", 0);
+  if (record.calls < 1 || record.min_ns < 0 || record.max_ns < record.min_ns || record.total_ns < record.max_ns) {
+    fields.fail(
+        fmt::format("'{}' has {} calls of {} to {} ns and {} ns in all; wanted: at least one call, min ≤ max ≤ "
+                    "total",
+                    record.kernel, record.calls, record.min_ns, record.max_ns, record.total_ns));
+  }
+  return record;
+}
+
+SpanRecord span_from(const Fields& fields) {
+  SpanRecord record;
+  record.track = fields.text_or("track", "");
+  record.name = fields.text("name");
+  record.category = fields.text_or("category", "");
+  record.start_ns = fields.integer("start_ns");
+  record.end_ns = fields.integer("end_ns");
+  record.rank = fields.count_or("rank", 0);
+  if (record.end_ns < record.start_ns) {
+    fields.fail(
+        fmt::format("'{}' ends at {} ns, before it begins at {} ns", record.name, record.end_ns, record.start_ns));
+  }
   return record;
 }
 
@@ -311,6 +360,8 @@ Record record_from_json(const Json& json) {
     return ArtifactRecord{fields.text("kind"), fields.text("media_type"), fields.text("content")};
   }
   if (type == "memory") return memory_from(fields);
+  if (type == "kernel") return kernel_from(fields);
+  if (type == "span") return span_from(fields);
   if (type == "progress") return ProgressRecord{fields.text("text"), fields.optional_number("fraction").value_or(0.0)};
   if (type == "fact") return FactRecord{fields.object("facts").dump()};
   if (type == "end") {
@@ -318,7 +369,7 @@ Record record_from_json(const Json& json) {
                      fault_of_word(fields.text_or("fault", ""))};
   }
   throw Error(ErrorKind::comm, fmt::format("unknown record type '{}' (known: metric, sample, check, artifact, memory, "
-                                           "progress, fact, end)",
+                                           "kernel, span, progress, fact, end)",
                                            type));
 }
 

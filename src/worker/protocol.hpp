@@ -104,6 +104,20 @@ struct MemoryEventRecord {
   int rank = 0;
 };
 
+// Kernels of one name in one phase, summed over what was recorded; no phase: over all phases.
+struct KernelStatRecord {
+  std::string phase, kernel;
+  std::int64_t calls = 0, total_ns = 0, min_ns = 0, max_ns = 0;
+  int rank = 0;
+};
+
+// An interval of a timeline, on a clock that begins with the recording.
+struct SpanRecord {
+  std::string track, name, category;  // "host", "forward", "phase"
+  std::int64_t start_ns = 0, end_ns = 0;
+  int rank = 0;
+};
+
 struct ProgressRecord {
   std::string text;     // "0.42 % of 0.50 % wanted"
   double fraction = 0;  // of this case, 0…1
@@ -121,8 +135,8 @@ struct EndRecord {
   std::optional<Fault> fault{};
 };
 
-using Record = std::variant<MetricRecord, SampleRecord, CheckRecord, ArtifactRecord, MemoryEventRecord, ProgressRecord,
-                            FactRecord, EndRecord>;
+using Record = std::variant<MetricRecord, SampleRecord, CheckRecord, ArtifactRecord, MemoryEventRecord,
+                            KernelStatRecord, SpanRecord, ProgressRecord, FactRecord, EndRecord>;
 
 // --- a case of task `paired`, worker → host; no records, nothing to store -------------------------------------------
 

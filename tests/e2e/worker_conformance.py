@@ -23,7 +23,7 @@ import sys
 import time
 
 VERSION = 1
-RECORDS = {"metric", "sample", "check", "artifact", "memory", "progress", "fact", "end"}
+RECORDS = {"metric", "sample", "check", "artifact", "memory", "kernel", "span", "progress", "fact", "end"}
 STATUSES = {"ok", "check_failed", "unsupported", "oom", "error"}  # those a worker itself may end in
 GUARD, PATIENCE_S = 0xA5, 120.0
 

@@ -71,6 +71,26 @@ TEST(StoreWrite, AMetricWithoutAValueSaysWhy) {
   EXPECT_EQ(store.query("SELECT value FROM metric WHERE name = 'huge'").rows[0][0].real, HUGE_VAL);
 }
 
+TEST(StoreWrite, KernelsAndSpansOfATraceAreKeptInTheirOrder) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(1));
+  AttemptRow attempt = an_attempt(0);
+  attempt.records = {worker::KernelStatRecord{"forward", "gemm/sgemm", 3, 90, 20, 40, 0},
+                     worker::KernelStatRecord{"forward", "gemm/sgemm", 1, 7, 7, 7, 0},  // told twice: the first counts
+                     worker::KernelStatRecord{"forward", "gemm/sgemm", 1, 8, 8, 8, 1},
+                     worker::SpanRecord{"host", "forward", "phase", 5, 50, 0},
+                     worker::SpanRecord{"host", "gemm", "kernel", 5, 20, 0},
+                     worker::SpanRecord{"host", "forward", "phase", 6, 60, 1}};
+  store.finish_attempt(run, attempt);
+  EXPECT_EQ(count(store, "SELECT sum(total_ns) FROM kernel_stat WHERE rank = 0"), 90);
+  EXPECT_EQ(count(store, "SELECT total_ns FROM kernel_stat WHERE rank = 1"), 8);
+  EXPECT_EQ(
+      text(store, "SELECT group_concat(name || ' ' || seq) FROM (SELECT * FROM span WHERE rank = 0 ORDER BY seq)"),
+      "forward 0,gemm 1");
+  EXPECT_EQ(count(store, "SELECT seq FROM span WHERE rank = 1"), 0);
+}
+
 TEST(StoreWrite, RanksKeepTheirOwnMetrics) {
   const Folder folder;
   Store store = Store::open(folder / "a.db", Mode::create);

@@ -123,6 +123,9 @@ TEST(Protocol, SamplesChecksArtifactsEventsFactsAndEndsSurvive) {
 
   EXPECT_EQ(round_trip(ArtifactRecord{"timeline", "text/csv", "a,b\n1,2\n"}).content, "a,b\n1,2\n");
   EXPECT_EQ(round_trip(MemoryEventRecord{12, -4096, "S", "activation", 1}).delta_bytes, -4096);
+  EXPECT_EQ(round_trip(KernelStatRecord{"forward", "gemm/sgemm", 3, 90, 20, 40, 1}).max_ns, 40);
+  EXPECT_EQ(round_trip(KernelStatRecord{"", "gemm/sgemm", 1, 0, 0, 0, 0}).phase, "");
+  EXPECT_EQ(round_trip(SpanRecord{"stream 7", "forward", "phase", -5, 5, 1}).start_ns, -5);
   EXPECT_EQ(round_trip(ProgressRecord{"half", 0.5}).fraction, 0.5);
   EXPECT_EQ(round_trip(FactRecord{R"({"k":4})"}).json, R"({"k":4})");
   EXPECT_EQ(round_trip(EndRecord{Status::oom, "needs 242 GiB"}).status, Status::oom);
@@ -135,6 +138,9 @@ TEST(Protocol, ValuesThatTheStoreCannotTakeAreTheWorkersFault) {
                            R"({"type": "check", "name": "a", "outcome": "passed", "fraction_checked": "NaN"})",
                            R"({"type": "check", "name": "a", "outcome": "passed", "cases_run": -1})",
                            R"({"type": "sample", "series": "a", "unit": "s", "values": [1], "first_index": -1})",
+                           R"({"type": "span", "name": "a", "start_ns": 5, "end_ns": 4})",
+                           R"({"type": "kernel", "kernel": "a", "calls": 0, "total_ns": 0, "min_ns": 0, "max_ns": 0})",
+                           R"({"type": "kernel", "kernel": "a", "calls": 2, "total_ns": 5, "min_ns": 1, "max_ns": 6})",
                            R"({"type": "sample", "series": "a", "unit": "s", "values": [1],
                                "first_index": 9223372036854775807})"}) {
     EXPECT_THROW(record_from_json(Json::parse(text)), Error) << text;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "device/blas.hpp"
+#include "device/nvtx.hpp"
 #include "device/parallel.hpp"
 #include "ops/attention/heads.hpp"
 #include "ops/attention/rungs.hpp"
@@ -44,9 +46,14 @@ std::size_t fused_workspace(const Problem& p, Direction direction) {
   return bytes_of((direction == Direction::forward ? 0 : 1) * matrix(p) + head_floats(p, direction));
 }
 
-// body(row, visible) for every row of scores, on threads where there is enough to do.
+using device::NvtxRange;
+using device::RangeKind;
+
+// body(row, visible) for every row of scores, on threads where there is enough to do. A profiler is told of it by the
+// name of the operation: what would be a kernel on a GPU.
 template <typename Body>
-void for_rows(const Problem& p, const Body& body) {
+void for_rows(const Problem& p, const char* operation, const Body& body) {
+  const NvtxRange range(operation, RangeKind::kernel, {}, "host loops");
   constexpr std::int64_t kElementsOfAThread = std::int64_t{1} << 18, kBlock = 16;
   const std::int64_t threads = std::clamp<std::int64_t>(matrix(p) / kElementsOfAThread, 1, device::thread_count());
   device::parallel_for((rows(p) + kBlock - 1) / kBlock,
@@ -94,6 +101,7 @@ void multiply(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n
 // scores = factor·left·rightᵀ, head by head; left has rows of queries, right of keys.
 void products(const Problem& p, const ConstTensorView& left, const ConstTensorView& right, float factor, Floats scratch,
               float* scores) {
+  const NvtxRange range("gemm", RangeKind::kernel, {}, "host BLAS");
   float *queries = scratch.take(query_floats(p)), *keys = scratch.take(key_floats(p));
   for_heads(p, [&](const Place& at) {
     load_floats(left, at.batch, at.head, queries);
@@ -106,6 +114,7 @@ void products(const Problem& p, const ConstTensorView& left, const ConstTensorVi
 // to = factor·weights·other, head by head: O = P·V, dQ = dS·K.
 void times_keys(const Problem& p, const float* weights, const ConstTensorView& other, float factor, Floats scratch,
                 const TensorView& to) {
+  const NvtxRange range("gemm", RangeKind::kernel, {}, "host BLAS");
   float *keys = scratch.take(key_floats(p)), *sum = scratch.take(query_floats(p));
   for_heads(p, [&](const Place& at) {
     load_floats(other, at.batch, at.group, keys);
@@ -118,6 +127,7 @@ void times_keys(const Problem& p, const float* weights, const ConstTensorView& o
 // to = Σ over the heads of a group of factor·weightsᵀ·other: dV = Pᵀ·dO, dK = dSᵀ·Q.
 void turned_times_queries(const Problem& p, const float* weights, const ConstTensorView& other, float factor,
                           Floats scratch, const TensorView& to) {
+  const NvtxRange range("gemm", RangeKind::kernel, {}, "host BLAS");
   float *queries = scratch.take(query_floats(p)), *sum = scratch.take(key_floats(p));
   const std::int64_t per_group = p.heads_q / p.heads_kv;
   for_heads(p, [&](const Place& at) {
@@ -149,6 +159,32 @@ LiteralSaved literal_saved(const Problem& p, ops::Workspace saved) {
   return {floats.take(matrix(p)), floats.take(matrix(p)), floats.take(rows(p))};
 }
 
+// weights = softmax(scaled) over the keys that a row sees, an operation at a time; `shifted` is memory for one of them.
+void literal_softmax(const Problem& p, const TensorView& lse, const float* scaled, float* shifted,
+                     const LiteralSaved& kept) {
+  const NvtxRange part("softmax", RangeKind::part);
+  const std::int64_t n = p.seq_k;
+  for_rows(p, "shift", [&](std::int64_t row, std::int64_t visible) {
+    const float* from = scaled + row * n;
+    const float largest = visible == 0 ? kNothingSeen : *std::max_element(from, from + visible);
+    for (std::int64_t j = 0; j < visible; ++j) shifted[row * n + j] = from[j] - largest;
+    std::fill(shifted + row * n + visible, shifted + (row + 1) * n, kNothingSeen);
+    lse_at(p, lse, row) = largest;  // the logarithm of the sum comes on top
+  });
+  for_rows(p, "exp", [&](std::int64_t row, std::int64_t) {
+    for (std::int64_t j = 0; j < n; ++j) kept.exp[row * n + j] = std::exp(shifted[row * n + j]);
+  });
+  for_rows(p, "row_sum", [&](std::int64_t row, std::int64_t visible) {
+    float sum = 0;
+    for (std::int64_t j = 0; j < visible; ++j) sum += kept.exp[row * n + j];
+    kept.sum[row] = visible == 0 ? 1.0F : sum;  // 0/1, not 0/0
+    lse_at(p, lse, row) += std::log(kept.sum[row]);
+  });
+  for_rows(p, "divide", [&](std::int64_t row, std::int64_t) {
+    for (std::int64_t j = 0; j < n; ++j) kept.weights[row * n + j] = kept.exp[row * n + j] / kept.sum[row];
+  });
+}
+
 void literal_forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
                      device::Stream) {
   const LiteralSaved kept = literal_saved(p, saved);
@@ -157,30 +193,16 @@ void literal_forward(const Problem& p, const ForwardArgs& args, ops::Workspace s
   float *one = floats.take(matrix(p)), *other = floats.take(matrix(p));
   float *scores = one, *scaled = other, *shifted = one;  // scores are done with once they are scaled
   const std::int64_t n = p.seq_k;
-  products(p, args.q, args.k, 1.0F, floats, scores);
-  const float scale = p.effective_scale();
-  for_rows(p, [&](std::int64_t row, std::int64_t) {
-    for (std::int64_t j = 0; j < n; ++j) scaled[row * n + j] = scores[row * n + j] * scale;
-  });
-  for_rows(p, [&](std::int64_t row, std::int64_t visible) {
-    const float* from = scaled + row * n;
-    const float largest = visible == 0 ? kNothingSeen : *std::max_element(from, from + visible);
-    for (std::int64_t j = 0; j < visible; ++j) shifted[row * n + j] = from[j] - largest;
-    std::fill(shifted + row * n + visible, shifted + (row + 1) * n, kNothingSeen);
-    lse_at(p, args.lse, row) = largest;  // the logarithm of the sum comes on top
-  });
-  for_rows(p, [&](std::int64_t row, std::int64_t) {
-    for (std::int64_t j = 0; j < n; ++j) kept.exp[row * n + j] = std::exp(shifted[row * n + j]);
-  });
-  for_rows(p, [&](std::int64_t row, std::int64_t visible) {
-    float sum = 0;
-    for (std::int64_t j = 0; j < visible; ++j) sum += kept.exp[row * n + j];
-    kept.sum[row] = visible == 0 ? 1.0F : sum;  // 0/1, not 0/0
-    lse_at(p, args.lse, row) += std::log(kept.sum[row]);
-  });
-  for_rows(p, [&](std::int64_t row, std::int64_t) {
-    for (std::int64_t j = 0; j < n; ++j) kept.weights[row * n + j] = kept.exp[row * n + j] / kept.sum[row];
-  });
+  {
+    const NvtxRange part("scores", RangeKind::part);
+    products(p, args.q, args.k, 1.0F, floats, scores);
+    const float scale = p.effective_scale();
+    for_rows(p, "scale", [&](std::int64_t row, std::int64_t) {
+      for (std::int64_t j = 0; j < n; ++j) scaled[row * n + j] = scores[row * n + j] * scale;
+    });
+  }
+  literal_softmax(p, args.lse, scaled, shifted, kept);
+  const NvtxRange part("values", RangeKind::part);
   times_keys(p, kept.weights, args.v, 1.0F, floats, args.out);
 }
 
@@ -194,25 +216,31 @@ void literal_backward(const Problem& p, const BackwardArgs& args, ops::Workspace
         *d_exp = floats.take(matrix(p));
   float *d_shifted = product, *d_scores = quotient;  // those are done with by then
   const std::int64_t n = p.seq_k;
-  products(p, args.dout, args.v, 1.0F, floats, d_weights);
-  turned_times_queries(p, kept.weights, args.dout, 1.0F, floats, args.dv);
-  for_rows(p, [&](std::int64_t row, std::int64_t) {
+  {
+    const NvtxRange part("values", RangeKind::part);
+    products(p, args.dout, args.v, 1.0F, floats, d_weights);
+    turned_times_queries(p, kept.weights, args.dout, 1.0F, floats, args.dv);
+  }
+  std::optional<NvtxRange> part;
+  part.emplace("softmax", RangeKind::part);
+  for_rows(p, "divide", [&](std::int64_t row, std::int64_t) {
     for (std::int64_t j = 0; j < n; ++j) quotient[row * n + j] = d_weights[row * n + j] / kept.sum[row];
   });
-  for_rows(p, [&](std::int64_t row, std::int64_t) {
+  for_rows(p, "multiply", [&](std::int64_t row, std::int64_t) {
     for (std::int64_t j = 0; j < n; ++j) product[row * n + j] = d_weights[row * n + j] * kept.weights[row * n + j];
   });
-  for_rows(p, [&](std::int64_t row, std::int64_t visible) {
+  for_rows(p, "row_sum", [&](std::int64_t row, std::int64_t visible) {
     float sum = 0;
     for (std::int64_t j = 0; j < visible; ++j) sum += product[row * n + j];
     const float d_sum = -sum / kept.sum[row];
     for (std::int64_t j = 0; j < n; ++j) d_exp[row * n + j] = quotient[row * n + j] + d_sum;
   });
-  for_rows(p, [&](std::int64_t row, std::int64_t) {
+  for_rows(p, "multiply", [&](std::int64_t row, std::int64_t) {
     for (std::int64_t j = 0; j < n; ++j) d_shifted[row * n + j] = d_exp[row * n + j] * kept.exp[row * n + j];
   });
+  part.emplace("scores", RangeKind::part);
   const float scale = p.effective_scale();
-  for_rows(p, [&](std::int64_t row, std::int64_t) {
+  for_rows(p, "scale", [&](std::int64_t row, std::int64_t) {
     for (std::int64_t j = 0; j < n; ++j) d_scores[row * n + j] = d_shifted[row * n + j] * scale;
   });
   times_keys(p, d_scores, args.k, 1.0F, floats, args.dq);
@@ -226,8 +254,11 @@ void fused_forward(const Problem& p, const ForwardArgs& args, ops::Workspace sav
   require_saved("fused_softmax", saved, bytes_of(matrix(p)));
   const ops::CallMemory memory(workspace, fused_workspace(p, Direction::forward), "attention scores");
   float* weights = static_cast<float*>(saved.data);
-  products(p, args.q, args.k, p.effective_scale(), Floats(memory.data()), weights);
-  for_rows(p, [&](std::int64_t row, std::int64_t visible) {
+  {
+    const NvtxRange part("scores", RangeKind::part);
+    products(p, args.q, args.k, p.effective_scale(), Floats(memory.data()), weights);
+  }
+  for_rows(p, "softmax", [&](std::int64_t row, std::int64_t visible) {
     float* scores = weights + row * p.seq_k;
     std::fill(scores + visible, scores + p.seq_k, 0.0F);
     lse_at(p, args.lse, row) = kNothingSeen;
@@ -239,6 +270,7 @@ void fused_forward(const Problem& p, const ForwardArgs& args, ops::Workspace sav
     for (std::int64_t j = 0; j < visible; ++j) scores[j] *= inverse;
     lse_at(p, args.lse, row) = largest + std::log(sum);
   });
+  const NvtxRange part("values", RangeKind::part);
   times_keys(p, weights, args.v, 1.0F, Floats(memory.data()), args.out);
 }
 
@@ -249,15 +281,19 @@ void fused_backward(const Problem& p, const BackwardArgs& args, ops::Workspace s
   const float* weights = static_cast<const float*>(saved.data);
   Floats floats(memory.data());
   float* ds = floats.take(matrix(p));  // dP until the softmax is turned round in place
-  products(p, args.dout, args.v, 1.0F, floats, ds);
-  turned_times_queries(p, weights, args.dout, 1.0F, floats, args.dv);
-  for_rows(p, [&](std::int64_t row, std::int64_t visible) {
+  {
+    const NvtxRange part("values", RangeKind::part);
+    products(p, args.dout, args.v, 1.0F, floats, ds);
+    turned_times_queries(p, weights, args.dout, 1.0F, floats, args.dv);
+  }
+  for_rows(p, "softmax", [&](std::int64_t row, std::int64_t visible) {
     const float* weight = weights + row * p.seq_k;
     float* to = ds + row * p.seq_k;
     float dot = 0;  // Σ P·dP, which is Σ O·dO
     for (std::int64_t j = 0; j < visible; ++j) dot += weight[j] * to[j];
     for (std::int64_t j = 0; j < p.seq_k; ++j) to[j] = weight[j] * (to[j] - dot);
   });
+  const NvtxRange part("scores", RangeKind::part);
   times_keys(p, ds, args.k, p.effective_scale(), floats, args.dq);
   turned_times_queries(p, ds, args.q, p.effective_scale(), floats, args.dk);
 }

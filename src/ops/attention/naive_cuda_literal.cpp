@@ -5,7 +5,10 @@
 //
 // Napkin maths, one head of 16,384 tokens, D = 64, fp32: a matrix is 1 GiB, 0.7 ms to read and write at 3 TB/s;
 // products 4·S²·D = 69 GFLOP, 1.3 ms on FFMA units: forward 6 ms.
+#include <optional>
+
 #include "device/launch.hpp"
+#include "device/nvtx.hpp"
 #include "ops/attention/group_products.hpp"
 #include "ops/attention/materialised.hpp"
 #include "ops/attention/materialised_cuda.hpp"
@@ -16,6 +19,9 @@
 
 namespace syslab::attention {
 namespace {
+
+using device::NvtxRange;
+using device::RangeKind;
 
 constexpr const char* kName = "naive_cuda_literal";
 
@@ -51,15 +57,19 @@ void forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, op
   const Saved kept = saved_in(saved, p);
   ops::CallMemory memory(workspace, workspace_bytes(p, Direction::forward), "workspace", stream);
   float *one = take_floats(memory, p), *other = take_floats(memory, p), *largest = take_rows(memory, p);
+  std::optional<NvtxRange> part;
+  part.emplace("scores", RangeKind::part);
   queries_times_keys(block, 1, {q.data(), p.dtype}, {k.data(), p.dtype}, {one, DType::f32}, stream);
   scores::scale(rows, one, p.effective_scale(), DType::f32, other, stream);
   if (p.mask != Mask::none) scores::mask(rows, other, stream);
+  part.emplace("softmax", RangeKind::part);
   scores::row_max(rows, other, largest, stream);
   scores::subtract(rows, other, largest, one, stream);
   scores::exponential(rows, one, kept.exp, stream);
   scores::row_sum(rows, kept.exp, kept.sum, stream);
   scores::log_sum(rows, largest, kept.sum, scores::Lse(args.lse), stream);
   scores::divide(rows, kept.exp, kept.sum, p.dtype, kept.weights.data, stream);
+  part.emplace("values", RangeKind::part);
   weights_times_keys(block, 1, kept.weights, {v.data(), p.dtype}, {out.data(), p.dtype}, stream);
   out.finish();
 }
@@ -78,13 +88,17 @@ void backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, 
         *d_exp = take_floats(memory, p), *dot = take_rows(memory, p);
   float* d_shifted = product;  // those are done with by then
   const Matrix d_scores{quotient, p.dtype};
+  std::optional<NvtxRange> part;
+  part.emplace("values", RangeKind::part);
   queries_times_keys(block, 1, {dout.data(), p.dtype}, {v.data(), p.dtype}, {d_weights, DType::f32}, stream);
   turned_times_queries(block, 1, kept.weights, {dout.data(), p.dtype}, 0, {dv.data(), p.dtype}, stream);
+  part.emplace("softmax", RangeKind::part);
   scores::divide(rows, d_weights, kept.sum, DType::f32, quotient, stream);
   scores::multiply(rows, d_weights, p.dtype, kept.weights.data, product, stream);
   scores::row_sum(rows, product, dot, stream);
   scores::add_quotient(rows, quotient, dot, kept.sum, d_exp, stream);
   scores::multiply(rows, d_exp, DType::f32, kept.exp, d_shifted, stream);
+  part.emplace("scores", RangeKind::part);
   scores::scale(rows, d_shifted, p.effective_scale(), p.dtype, d_scores.data, stream);
   weights_times_keys(block, 1, d_scores, {k.data(), p.dtype}, {dq.data(), p.dtype}, stream);
   turned_times_queries(block, 1, d_scores, {q.data(), p.dtype}, 0, {dk.data(), p.dtype}, stream);

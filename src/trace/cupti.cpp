@@ -1,0 +1,303 @@
+#include "trace/cupti.hpp"
+
+#include <cupti.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "device/cuda_library.hpp"
+#include "trace/cupti_records.hpp"
+
+namespace syslab::trace {
+namespace {
+
+constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
+constexpr std::size_t kMostRecords = std::size_t{1} << 20;
+
+struct Library {
+  decltype(cuptiGetVersion)* version = nullptr;
+  decltype(cuptiGetResultString)* result_string = nullptr;
+  decltype(cuptiSubscribe)* subscribe = nullptr;
+  decltype(cuptiUnsubscribe)* unsubscribe = nullptr;
+  decltype(cuptiEnableCallback)* enable_callback = nullptr;
+  decltype(cuptiGetGraphNodeId)* graph_node_id = nullptr;
+  decltype(cuptiActivityRegisterCallbacks)* register_buffers = nullptr;
+  decltype(cuptiActivityRegisterTimestampCallback)* register_clock = nullptr;
+  decltype(cuptiActivityEnable)* enable = nullptr;
+  decltype(cuptiActivityDisable)* disable = nullptr;
+  decltype(cuptiActivityFlushAll)* flush = nullptr;
+  decltype(cuptiActivityGetNextRecord)* next_record = nullptr;
+  decltype(cuptiActivityGetNumDroppedRecords)* dropped_records = nullptr;
+  decltype(cuptiActivityPushExternalCorrelationId)* push_id = nullptr;
+  decltype(cuptiActivityPopExternalCorrelationId)* pop_id = nullptr;
+  std::string why;  // it cannot be used; empty: it can
+
+  Library() {
+    static constexpr std::array kFiles{"libcupti.so.13", "libcupti.so.12", "libcupti.so"};
+    const device::CudaLibrary file(kFiles, "cuda-cupti", "kernels of a trace");
+    why = file.why();
+    if (!file.found()) return;
+    file.look_up("cuptiGetVersion", version);
+    file.look_up("cuptiGetResultString", result_string);
+    file.look_up("cuptiSubscribe", subscribe);
+    file.look_up("cuptiUnsubscribe", unsubscribe);
+    file.look_up("cuptiEnableCallback", enable_callback);
+    file.look_up("cuptiGetGraphNodeId", graph_node_id);
+    file.look_up("cuptiActivityRegisterCallbacks", register_buffers);
+    file.look_up("cuptiActivityRegisterTimestampCallback", register_clock);
+    file.look_up("cuptiActivityEnable", enable);
+    file.look_up("cuptiActivityDisable", disable);
+    file.look_up("cuptiActivityFlushAll", flush);
+    file.look_up("cuptiActivityGetNextRecord", next_record);
+    file.look_up("cuptiActivityGetNumDroppedRecords", dropped_records);
+    file.look_up("cuptiActivityPushExternalCorrelationId", push_id);
+    file.look_up("cuptiActivityPopExternalCorrelationId", pop_id);
+    if (!version || !result_string || !subscribe || !unsubscribe || !enable_callback || !graph_node_id ||
+        !register_buffers || !register_clock || !enable || !disable || !flush || !next_record || !dropped_records ||
+        !push_id || !pop_id) {
+      why = fmt::format("{} lacks a function that a trace needs: it is older than CUDA 12", file.file());
+      return;
+    }
+    // Records are laid out as in the toolkit of the build; a newer library keeps what was there.
+    std::uint32_t found = 0;
+    version(&found);
+    if (found < CUPTI_API_VERSION) {
+      why = fmt::format("{} has version {}, and this program was built with {}", file.file(), found, CUPTI_API_VERSION);
+    }
+  }
+};
+
+const Library& library() {
+  static const Library one;
+  return one;
+}
+
+const char* copy_name(std::uint8_t kind) {
+  switch (kind) {
+    case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
+      return "host to device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOH:
+      return "device to host";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_DTOD:
+      return "device to device";
+    case CUPTI_ACTIVITY_MEMCPY_KIND_PTOP:
+      return "device to another device";
+    default:
+      return "other";
+  }
+}
+
+class Session;
+
+// CUPTI's functions for buffers know no user: there is one session at a time, and this is it.
+std::mutex active_mutex;
+Session* active = nullptr;
+
+class Session final : public CuptiSession {
+ public:
+  ~Session() override { stop(); }
+
+  std::string begin() {
+    const Library& cupti = library();
+    if (!cupti.why.empty()) return cupti.why;
+    {
+      const std::lock_guard lock(active_mutex);
+      if (active != nullptr) return "another recording of this process is going on";
+      active = this;
+    }
+    const CUptiResult subscribed = cupti.subscribe(&subscriber_, on_resource, this);
+    if (subscribed != CUPTI_SUCCESS) {
+      forget();
+      if (subscribed == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
+        return "another profiler or debugger is attached, and CUPTI serves one at a time";
+      }
+      return told("cuptiSubscribe", subscribed);
+    }
+    subscribed_ = true;
+    std::string why;
+    const auto attempt = [&](const char* call, CUptiResult result) {
+      if (why.empty() && result != CUPTI_SUCCESS) why = told(call, result);
+    };
+    for (const CUpti_CallbackId id : {CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED, CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED}) {
+      attempt("cuptiEnableCallback", cupti.enable_callback(1, subscriber_, CUPTI_CB_DOMAIN_RESOURCE, id));
+    }
+    // The spans' clock, before anything is timed.
+    attempt("cuptiActivityRegisterTimestampCallback", cupti.register_clock(clock));
+    attempt("cuptiActivityRegisterCallbacks", cupti.register_buffers(on_buffer_wanted, on_buffer_full));
+    for (const CUpti_ActivityKind kind : kKinds) attempt("cuptiActivityEnable", cupti.enable(kind));
+    if (!why.empty()) stop();
+    return why;
+  }
+
+  void opened(std::size_t span, device::RangeKind, device::Stream) noexcept override {
+    library().push_id(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, span + 1);
+    try {
+      open_.push_back(span);
+    } catch (...) {
+      lost_open_ = true;  // nodes that are captured from now on have no span
+    }
+  }
+  void closed(std::size_t) noexcept override {
+    std::uint64_t last = 0;
+    library().pop_id(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0, &last);
+    if (!open_.empty()) open_.pop_back();
+  }
+
+  void finish(Trace& trace) override {
+    library().flush(0);
+    stop();
+    const std::lock_guard lock(mutex_);
+    trace.activities = join(records_, calls_);
+    trace.graph_nodes = nodes_.spans();
+    trace.source = "CUPTI";
+    trace.lost += lost_;
+  }
+
+ private:
+  static constexpr std::array kKinds{
+      CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET,
+      // External ids are written down with calls: those must be recorded, too.
+      CUPTI_ACTIVITY_KIND_RUNTIME, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION};
+
+  static std::string told(const char* call, CUptiResult result) {
+    const char* text = "unknown error";
+    library().result_string(result, &text);
+    return fmt::format("{}: {}", call, text);
+  }
+
+  static std::uint64_t CUPTIAPI clock() { return static_cast<std::uint64_t>(host_now().count()); }
+
+  static void CUPTIAPI on_buffer_wanted(std::uint8_t** buffer, std::size_t* size, std::size_t* most_records) {
+    *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, kBufferBytes));
+    *size = *buffer == nullptr ? 0 : kBufferBytes;
+    *most_records = 0;  // as many as fit
+  }
+
+  static void CUPTIAPI on_buffer_full(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
+                                      std::size_t valid) {
+    const std::lock_guard lock(active_mutex);
+    if (active != nullptr) active->take(context, stream, buffer, valid);
+    std::free(buffer);
+  }
+
+  void take(CUcontext context, std::uint32_t stream, std::uint8_t* buffer, std::size_t valid) noexcept {
+    const Library& cupti = library();
+    const std::lock_guard lock(mutex_);
+    CUpti_Activity* record = nullptr;
+    while (cupti.next_record(buffer, valid, &record) == CUPTI_SUCCESS) {
+      try {
+        if (records_.size() + calls_.size() >= kMostRecords) {
+          ++lost_;
+        } else {
+          take(*record);
+        }
+      } catch (...) {
+        ++lost_;
+      }
+    }
+    std::size_t dropped = 0;
+    if (cupti.dropped_records(context, stream, &dropped) == CUPTI_SUCCESS) {
+      lost_ += static_cast<std::int64_t>(dropped);
+    }
+  }
+
+  template <typename Record>
+  void take(const Record& record, ActivityKind kind, std::string name, std::uint64_t bytes) {
+    records_.push_back({.kind = kind,
+                        .name = std::move(name),
+                        .begin_ns = static_cast<std::int64_t>(record.start),
+                        .end_ns = static_cast<std::int64_t>(record.end),
+                        .stream = record.streamId,
+                        .correlation = record.correlationId,
+                        .graph_node = record.graphNodeId,
+                        .bytes = static_cast<std::int64_t>(bytes)});
+  }
+
+  void take(const CUpti_Activity& record) {
+    switch (record.kind) {
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+        const auto& kernel = reinterpret_cast<const CUpti_ActivityKernel10&>(record);
+        return take(kernel, ActivityKind::kernel, readable_kernel_name(kernel.name), 0);
+      }
+      case CUPTI_ACTIVITY_KIND_MEMCPY: {
+        const auto& copy = reinterpret_cast<const CUpti_ActivityMemcpy6&>(record);
+        return take(copy, ActivityKind::copy, copy_name(copy.copyKind), copy.bytes);
+      }
+      case CUPTI_ACTIVITY_KIND_MEMSET: {
+        const auto& fill = reinterpret_cast<const CUpti_ActivityMemset4&>(record);
+        return take(fill, ActivityKind::fill, "memset", fill.bytes);
+      }
+      case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
+        const auto& call = reinterpret_cast<const CUpti_ActivityExternalCorrelation&>(record);
+        calls_.push_back({call.correlationId, call.externalId});
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  static void CUPTIAPI on_resource(void* user, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
+    if (domain != CUPTI_CB_DOMAIN_RESOURCE) return;
+    const auto* graph =
+        static_cast<const CUpti_GraphData*>(static_cast<const CUpti_ResourceData*>(data)->resourceDescriptor);
+    static_cast<Session*>(user)->node(id, *graph);
+  }
+
+  void node(CUpti_CallbackId id, const CUpti_GraphData& graph) noexcept {
+    const Library& cupti = library();
+    std::uint64_t node = 0, original = 0;
+    if (cupti.graph_node_id(graph.node, &node) != CUPTI_SUCCESS) return;
+    const std::lock_guard lock(mutex_);
+    try {
+      if (id == CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED) {
+        const bool known = std::this_thread::get_id() == thread_ && !open_.empty() && !lost_open_;
+        nodes_.created(node, known ? std::optional(open_.back()) : std::nullopt);
+      } else if (cupti.graph_node_id(graph.originalNode, &original) == CUPTI_SUCCESS) {
+        nodes_.cloned(original, node);
+      }
+    } catch (...) {
+      ++lost_;
+    }
+  }
+
+  void stop() noexcept {
+    const Library& cupti = library();
+    if (subscribed_) {
+      for (const CUpti_ActivityKind kind : kKinds) cupti.disable(kind);
+      cupti.unsubscribe(subscriber_);
+      subscribed_ = false;
+    }
+    forget();
+  }
+
+  void forget() noexcept {
+    const std::lock_guard lock(active_mutex);
+    if (active == this) active = nullptr;
+  }
+
+  const std::thread::id thread_ = std::this_thread::get_id();
+  CUpti_SubscriberHandle subscriber_ = nullptr;
+  bool subscribed_ = false, lost_open_ = false;
+  std::vector<std::size_t> open_;  // spans, of this thread alone
+  std::mutex mutex_;               // of what follows: buffers come from a thread of CUPTI's
+  std::vector<DeviceRecord> records_;
+  std::vector<CorrelationRecord> calls_;
+  GraphNodes nodes_;
+  std::int64_t lost_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<CuptiSession> CuptiSession::start(std::string& why) {
+  auto session = std::make_unique<Session>();
+  why = session->begin();
+  if (!why.empty()) return nullptr;
+  return session;
+}
+
+}  // namespace syslab::trace

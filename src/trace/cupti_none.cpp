@@ -1,0 +1,11 @@
+// Stands in for cupti.cpp where the build has no CUDA toolkit.
+#include "trace/cupti.hpp"
+
+namespace syslab::trace {
+
+std::unique_ptr<CuptiSession> CuptiSession::start(std::string& why) {
+  why = "this build has no CUDA";
+  return nullptr;
+}
+
+}  // namespace syslab::trace

@@ -14,6 +14,7 @@
 #include "device/cublas_engine.hpp"
 #include "device/launch.hpp"
 #include "device/nvtx.hpp"
+#include "device/queue.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::device {
@@ -102,6 +103,7 @@ void gemm(const Gemm& g, Stream stream) {
     const CurrentDevice current(stream);
     return engine_of<CublasEngine>(stream, make_cublas_engine).gemm(g);
   }
+  expect_plain(stream, "a matrix product");
   if (g.c.dtype == DType::f64) {
     on_host<double>(g, [](auto... arguments) { dgemm(arguments...); });
   } else if (g.a.dtype == DType::f32) {

@@ -23,8 +23,9 @@ std::string to_string(Place place);  // "the CPU", "GPU 0"
 //
 // On the CPU a null handle is the plain stream: work is done when the call returns. Any other handle is a queue with a
 // thread of its own, where enqueue() (device/queue.hpp) puts work, and copies and fills (device/memory.hpp) go by
-// themselves. Kernels of the host know no queue: they run at once in the thread that calls them, whatever stream of the
-// CPU they are given, so a call that belongs in a queue's order is enqueued whole.
+// themselves. Kernels of the host know no queue: they run at once in the thread that calls them, so a call that belongs
+// in a queue's order is enqueued whole. This room's own, frameworks' operations and models refuse a queue by
+// expect_plain() with an Error(usage); rungs of `ops` leave the CPU's stream unread.
 struct Stream {
   Kind kind = Kind::cpu;
   void* handle = nullptr;

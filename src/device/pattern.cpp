@@ -8,6 +8,7 @@
 #include "device/kernels.hpp"
 #include "device/launch.hpp"
 #include "device/memory.hpp"
+#include "device/queue.hpp"
 
 namespace syslab::device {
 namespace {
@@ -52,6 +53,7 @@ std::array<std::uint64_t, kCounters> counted_on_gpu(Stream stream, const Count& 
 void fill_pattern(void* at, const Pattern& pattern, std::size_t width, std::int64_t first_position, std::int64_t count,
                   Stream stream) {
   require_width(width);
+  expect_plain(stream, "fill_pattern");
   if (stream.kind == Kind::cuda) {
     const CurrentDevice current(stream);
     return kernels::fill_pattern(at, pattern, width, first_position, count, stream);
@@ -71,6 +73,7 @@ void fill_pattern(void* at, const Pattern& pattern, std::size_t width, std::int6
 Differences count_differences(const void* at, const Pattern& pattern, std::size_t width, std::int64_t first_position,
                               std::int64_t count, Stream stream) {
   require_width(width);
+  expect_plain(stream, "count_differences");
   Differences differences;
   if (stream.kind == Kind::cuda) {
     const CurrentDevice current(stream);
@@ -97,6 +100,7 @@ Differences count_differences(const void* at, const Pattern& pattern, std::size_
 std::int64_t count_nans(const void* at, DType dtype, std::int64_t count, Stream stream) {
   const std::size_t width = size_of(dtype);
   const std::uint64_t exponent = exponent_bits(dtype);
+  expect_plain(stream, "count_nans");
   if (stream.kind == Kind::cuda) {
     const CurrentDevice current(stream);
     const auto found = counted_on_gpu<1>(

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 
 #include "device/device.hpp"
 
@@ -15,5 +16,9 @@ namespace syslab::device {
 // On a queue: `work` runs in the queue's thread after all that was put there before. On the CPU's plain stream: now, in
 // this thread, and what it throws is thrown here. Error(internal) on a GPU's stream.
 void enqueue(Stream stream, std::function<void()> work);
+
+// For what the host does at once in the thread that calls it, out of every queue's order: Error(usage) on a queue,
+// which says so of `work` and names the remedy. A GPU's stream passes.
+void expect_plain(Stream stream, std::string_view work);
 
 }  // namespace syslab::device

@@ -102,4 +102,12 @@ void enqueue(Stream stream, std::function<void()> work) {
   work();
 }
 
+void expect_plain(Stream stream, std::string_view work) {
+  if (host_queue(stream) == nullptr) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("{} runs at once on the CPU and was given a queue of it, whose order it would "
+                          "not keep: give it the plain stream, inside enqueue()",
+                          work));
+}
+
 }  // namespace syslab::device

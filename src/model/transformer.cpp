@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "device/memory.hpp"
+#include "device/queue.hpp"
 #include "model/linear.hpp"
 
 namespace syslab::model {
@@ -63,6 +64,7 @@ Transformer::Transformer(const ModelConfig& config, const TransformerOptions& op
       kernels_(kernels_of(config, options.precision, options.variant, stream.kind, options.attention)),
       stream_(stream),
       parameters_(arena_of(config, options, dtypes_, stream)) {
+  device::expect_plain(stream, "a model");
   if (!config.rope_theta) return;
   const Shape shape{config.context, config.head_dim() / 2};
   const TensorSpec cos{"rope.cos", dtypes_.statistics, shape}, sin{"rope.sin", dtypes_.statistics, shape};

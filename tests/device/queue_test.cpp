@@ -4,15 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <future>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "core/error.hpp"
+#include "device/cublas.hpp"
 #include "device/event.hpp"
+#include "device/fill_random.hpp"
 #include "device/memory.hpp"
+#include "device/pattern.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::device {
@@ -206,6 +211,37 @@ TEST(Queue, CopiesAndFillsGoInItsOrder) {
   hold.release();
   synchronize(queue);
   EXPECT_EQ(to, std::vector<unsigned char>(8, 9));
+}
+
+TEST(Queue, IsRefusedByWhatRunsAtOnce) {
+  const OwnedStream queue = OwnedStream::queue();
+  std::vector<float> data(4);
+  const Gemm product{.m = 2,
+                     .n = 2,
+                     .k = 1,
+                     .a = {data.data(), DType::f32, 1, 0},
+                     .b = {data.data(), DType::f32, 2, 0},
+                     .c = {data.data(), DType::f32, 2, 0}};
+  const std::vector<std::function<void()>> works = {
+      [&] {
+        fill_random({data.data(), DType::f32, {4}}, RandomStream(1), Distribution::normal, 1, 0, queue);
+      },
+      [&] { fill_pattern(data.data(), {}, 4, 0, 4, queue); },
+      [&] { static_cast<void>(count_differences(data.data(), {}, 4, 0, 4, queue)); },
+      [&] { static_cast<void>(count_nans(data.data(), DType::f32, 4, queue)); },
+      [&] { gemm(product, queue); },
+      [&] { gemm_with_epilogue(product, {}, queue); },
+  };
+  for (const auto& work : works) {
+    try {
+      work();
+      ADD_FAILURE() << "ran out of the queue's order";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::usage);
+      EXPECT_NE(std::string(error.what()).find("inside enqueue()"), std::string::npos) << error.what();
+    }
+    EXPECT_NO_THROW(enqueue(queue, [] {}));
+  }
 }
 
 TEST(Queue, ManyQueuesPassAValueRound) {

@@ -6,6 +6,7 @@
 
 #include "core/error.hpp"
 #include "device/launch.hpp"
+#include "device/queue.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/framework/host.hpp"
 #include "ops/framework/operations.hpp"
@@ -28,6 +29,7 @@ void count_one() {
 template <typename OnGpu, typename OnHost>
 void on_device(device::Stream stream, const OnGpu& on_gpu, const OnHost& on_host) {
   count_one();
+  device::expect_plain(stream, "an operation of a framework");
   if (stream.kind == device::Kind::cpu) return on_host();
   if constexpr (ops::kBuiltWithCuda) {
     const device::CurrentDevice current(stream);

@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "check/search.hpp"
+#include "model/toy_stack.hpp"
 #include "property_tests/search_test.hpp"
 #include "tests/model/model_fixture.hpp"
 
@@ -47,6 +48,23 @@ TEST(RecomputeLaws, GradientsHaveTheBitsOfKeptActivations) {
     const Outcome kept = outcome({}), again = outcome({size("half-blocks of a segment", 11)});
     RC_ASSERT(again.loss == kept.loss);
     RC_ASSERT(again.gradients == kept.gradients);
+  });
+}
+
+TEST(RecomputeLaws, SchemesOfAStackCostWhatTheirFormulasSay) {
+  expect_law("model.toy_stack", 60, [](check::Observation&) {
+    const std::int64_t blocks = *rc::gen::inRange<std::int64_t>(1, 400).as("blocks");
+    const auto seed = static_cast<std::uint64_t>(*rc::gen::inRange(0, 1000).as("seed"));
+    const std::vector<double> expected = run_toy_stack(Scheme::none, blocks, seed).gradients;
+    for (const Scheme scheme : kSchemes) {
+      const ToyRun run = run_toy_stack(scheme, blocks, seed);
+      const SchemeCost formula = cost_of(scheme, blocks);
+      RC_ASSERT(run.gradients == expected);
+      RC_ASSERT(run.cost.forwards == formula.forwards);
+      RC_ASSERT(run.cost.residuals == formula.residuals);
+      RC_ASSERT(run.cost.streams == formula.streams ||
+                (scheme == Scheme::binomial && run.cost.streams < formula.streams));
+    }
   });
 }
 

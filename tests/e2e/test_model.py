@@ -261,6 +261,38 @@ class TorchCompile(ModelLab):
         self.assertIn("peer.jsonl:1", done.stderr)
 
 
+class GradientCheckpointing(ModelLab):
+    def test_smoke_has_the_bits_the_counts_and_the_memory(self):
+        lines = self.lines("run", "gradient_checkpointing", "--preset", "smoke", "--device", "cpu")
+        self.assertEqual([line["status"] for line in attempts(lines)], ["ok"] * 4)
+        passed = dict(self.sql("SELECT name, count(*) FROM check_result WHERE outcome = 'passed' GROUP BY name"))
+        self.assertEqual((passed["reference:recomputed"], passed["reference:block_forwards"]), (4, 4))
+        rows = {row["segment"]: row for row in self.table("gradient_checkpointing", "gradient_checkpointing")["rows"]}
+        self.assertEqual({k: row["forwards"] for k, row in rows.items()}, {"all kept": "4", "½": "7.5", "1": "7", "2": "6"})
+        self.assertLess(rows["1"]["peak"], rows["2"]["peak"])
+        self.assertLess(rows["2"]["peak"], rows["all kept"]["peak"])
+        for k, row in rows.items():
+            self.assertAlmostEqual(row["predicted"], row["peak"], delta=0.03 * row["peak"], msg=k)
+        # Streams of 2 × 32 rows of 64 in fp32; a block of the last segment beside them.
+        block = rows["all kept"]["kept"] / 4
+        self.assertAlmostEqual(rows["1"]["kept"], block + 3 * 2 * 32 * 64 * 4 / 2**20)
+        self.assertAlmostEqual(rows["2"]["kept"], 2 * block + 2 * 32 * 64 * 4 / 2**20)
+        self.assertIn("segments of 1 blocks hold least", self.syslab("report", "gradient_checkpointing", "--no-figures").stdout)
+
+    def test_segments_that_cannot_be_are_refused_before_any_work(self):
+        for wrong in ("0.3", "-1"):
+            self.syslab("run", "gradient_checkpointing", "-a", "model=tiny", "-a", f"segment={wrong}", expect=2)
+
+    def test_schemes_are_counted_on_a_toy_stack(self):
+        lines = self.lines("run", "checkpoint_schemes", "-a", "blocks=32")
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})
+        rows = {row["scheme"]: (row["forwards"], row["streams"], row["residuals"])
+                for row in self.table("gradient_checkpointing", "schemes")["rows"]}
+        self.assertEqual(rows, {"none": (32, 1, 32), "every": (63, 32, 1), "sqrt": (62, 6, 6), "halving": (112, 6, 1),
+                                "binomial": (92, 6, 1), "left_deep": (528, 1, 1)})
+        self.assertEqual(len(self.table("checkpoint_schemes", "checkpoint_schemes")["rows"]), 6)
+
+
 class Leaderboard2026(ModelLab):
     def test_arithmetic_of_the_8b_model_on_any_machine(self):
         lines = self.lines("run", "leaderboard_2026", "--preset", "laptop")

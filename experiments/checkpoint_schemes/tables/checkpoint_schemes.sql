@@ -1,0 +1,14 @@
+-- title: Arrangements of checkpoints over equal blocks
+-- caption: Counted on a stack of blocks that runs forward and backward; gradients have the bits of those without checkpoints, counts are
+--   those of the formulas (src/model/toy_stack.hpp).
+-- experiment: checkpoint_schemes
+-- columns: blocks|1|d|right; scheme|1|code|left; forwards as block forwards|1|d|right; per_block as a block|1|.3g|right; streams|1|d|right;
+--   residuals|1|d|right; status|1|status|left
+SELECT v.params ->> '$.blocks' AS blocks, v.params ->> '$.scheme' AS scheme, f.value AS forwards,
+       f.value / (v.params ->> '$.blocks') AS per_block, s.value AS streams, r.value AS residuals, v.status, v.message, v.run_uid
+  FROM v_newest v
+  LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_forwards'
+  LEFT JOIN metric s ON s.attempt_id = v.attempt_id AND s.name = 'streams'
+  LEFT JOIN metric r ON r.attempt_id = v.attempt_id AND r.name = 'residuals'
+ WHERE v.experiment = ?1 AND v.task = 'measure'
+ ORDER BY blocks, f.value, scheme;

@@ -1,0 +1,22 @@
+-- sentence: Of {blocks} equal blocks and any nesting, `left_deep` holds the least, one stream and one block's residuals whatever N is, for
+--   {deep} forward passes of a block, N(N + 1)/2; nesting by halves holds {streams} streams, 1 + ⌈log₂ N⌉, beside one block's residuals for {halving} passes,
+--   and splits where they cost least (`binomial`) for {binomial}; one level of single blocks holds {blocks} streams for {every}.
+-- experiment: gradient_checkpointing
+-- command: syslab run checkpoint_schemes
+-- fills: a
+-- columns: blocks|1|d|right; deep|1|d|right; streams|1|d|right; halving|1|d|right; binomial|1|d|right; every|1|d|right
+WITH t AS (
+  SELECT v.params ->> '$.blocks' AS blocks, v.params ->> '$.scheme' AS scheme, f.value AS forwards, s.value AS streams, v.run_uid
+    FROM v_newest v
+    JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_forwards'
+    JOIN metric s ON s.attempt_id = v.attempt_id AND s.name = 'streams'
+   WHERE v.experiment = 'checkpoint_schemes' AND v.task = 'measure' AND v.status = 'ok'
+)
+SELECT d.blocks, d.forwards AS deep, h.streams, h.forwards AS halving, b.forwards AS binomial, e.forwards AS every, d.run_uid
+  FROM t d
+  JOIN t h ON h.blocks = d.blocks AND h.scheme = 'halving'
+  JOIN t b ON b.blocks = d.blocks AND b.scheme = 'binomial'
+  JOIN t e ON e.blocks = d.blocks AND e.scheme = 'every'
+ WHERE d.scheme = 'left_deep'
+ ORDER BY d.blocks = 32 DESC, d.blocks DESC
+ LIMIT 1;

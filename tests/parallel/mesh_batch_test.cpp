@@ -1,0 +1,115 @@
+// communication_accounting (c) and (d): from which batch on a mesh of 16 × 4 devices is bound by compute.
+#include "parallel/mesh_batch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/error.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+constexpr Mesh kMesh{.x = 16, .y = 4, .x_links = 2, .y_links = 1};
+constexpr Machine kMachine{.flops_per_second = 4.6e14, .link_bytes_per_second = 1.8e11};
+constexpr std::int64_t kD = 16384, kF = 53248;
+
+TEST(MeshBatch, BothReadingsOfTheHandOut) {
+  EXPECT_NEAR(kMachine.flops_per_second / kMachine.link_bytes_per_second, 2555.6, 0.05);  // α
+  const double overlapped = least_tokens(kMesh, kF, kMachine, Axes::overlapped).value();
+  EXPECT_NEAR(overlapped, 20444.4, 0.05);
+  EXPECT_NEAR(overlapped / 64, 319.4, 0.05);
+  EXPECT_EQ(least_whole_tokens(kMesh, kF, kMachine, Axes::overlapped), 20445);
+  const double serial = least_tokens(kMesh, kF, kMachine, Axes::serial).value();
+  EXPECT_NEAR(serial / 64, 395.3, 0.05);
+  EXPECT_NEAR(serial / 16, 1581, 0.5);
+  EXPECT_EQ(least_whole_tokens(kMesh, kF, kMachine, Axes::serial), 25302);
+}
+
+TEST(MeshBatch, FreeChoiceOfBothAxes) {
+  const FreeSplit overlapped = best_free_split(kMesh, kF, kMachine, Axes::overlapped);
+  EXPECT_NEAR(overlapped.tokens / 64, 61.3, 0.05);
+  const FreeSplit serial = best_free_split(kMesh, kF, kMachine, Axes::serial);
+  EXPECT_NEAR(serial.tokens / 64, 245.3, 0.05);
+  EXPECT_NEAR(serial.tokens, 15699, 1);
+  EXPECT_DOUBLE_EQ(serial.x, std::sqrt(serial.tokens / kF * 2 / 1 * 64));
+  EXPECT_DOUBLE_EQ(serial.x * serial.y, 64);
+}
+
+TEST(MeshBatch, WholeSplitsOfSixtyFourDevices) {
+  const std::vector<WholeSplit> splits = whole_splits(kMesh, kF, kMachine);
+  ASSERT_EQ(splits.size(), 7U);  // 1, 2, 4, …, 64
+  EXPECT_EQ(splits[3].x, 8);
+  EXPECT_EQ(splits[3].serial, 16594);
+  EXPECT_EQ(splits[2].overlapped, 5112);
+  // 32 devices on the tensor axis would want F ≥ 81,778.
+  EXPECT_EQ(splits[1].overlapped, std::nullopt);
+  EXPECT_EQ(splits[1].serial, std::nullopt);
+  for (const WholeSplit& one : splits) {
+    EXPECT_EQ(one.x * one.y, 64);
+    EXPECT_GE(one.serial.value_or(1 << 30), 16594);
+    EXPECT_GE(one.overlapped.value_or(1 << 30), 5112);
+  }
+}
+
+TEST(MeshBatch, TheLeastBatchMakesTimesEqual) {
+  const double serial = least_tokens(kMesh, kF, kMachine, Axes::serial).value();
+  const MeshTimes times = mesh_times(kMesh, serial, kD, kF, kMachine);
+  EXPECT_NEAR(times.compute / (times.fsdp + times.tensor), 1, 1e-12);
+  const double overlapped = least_tokens(kMesh, kF, kMachine, Axes::overlapped).value();
+  const MeshTimes alike = mesh_times(kMesh, overlapped, kD, kF, kMachine);
+  EXPECT_NEAR(alike.compute / alike.fsdp, 1, 1e-12);
+  EXPECT_LT(alike.tensor, alike.fsdp);
+}
+
+TEST(MeshBatch, TimesAreThoseOfTheHeader) {
+  const MeshTimes times = mesh_times(kMesh, 20480, kD, kF, kMachine);
+  EXPECT_DOUBLE_EQ(times.compute.count(), 4.0 * 20480 * kD * kF / (64 * 4.6e14));
+  EXPECT_DOUBLE_EQ(times.fsdp.count(), 4.0 * kD * kF / (4 * 1.8e11 * 2));
+  EXPECT_DOUBLE_EQ(times.tensor.count(), 4.0 * 20480 * kD / (16 * 1.8e11));
+}
+
+TEST(MeshBatch, TheSearchFindsWhatTheFormulaSays) {
+  for (const Axes axes : {Axes::overlapped, Axes::serial}) {
+    for (const std::int64_t y : {1, 2, 4, 16, 20, 21, 32}) {
+      Mesh mesh = kMesh;
+      mesh.y = y;
+      EXPECT_EQ(least_tokens_by_search(mesh, kF, kMachine, axes), least_whole_tokens(mesh, kF, kMachine, axes)) << y;
+      EXPECT_EQ(tokens_of_rounding(mesh, kF, kMachine, axes), 0) << y;
+    }
+  }
+}
+
+// Where the bound is a whole number, that number is the answer, and not the next.
+TEST(MeshBatch, ABoundThatIsWholeCounts) {
+  const Machine machine{.flops_per_second = 3e14, .link_bytes_per_second = 3e11};  // α = 1000
+  const Mesh mesh{.x = 7, .y = 1};
+  EXPECT_EQ(least_whole_tokens(mesh, 4000, machine, Axes::overlapped), 7000);
+  EXPECT_EQ(least_tokens_by_search(mesh, 4000, machine, Axes::overlapped), 7000);
+  EXPECT_EQ(least_whole_tokens({.x = 7, .y = 4}, 4000, machine, Axes::overlapped), 7000);  // F = Y·α
+  EXPECT_EQ(least_tokens_by_search({.x = 7, .y = 4}, 4000, machine, Axes::overlapped), 7000);
+  EXPECT_EQ(least_whole_tokens({.x = 7, .y = 4}, 4000, machine, Axes::serial), std::nullopt);
+}
+
+// What part (d) proposes: halves of bytes, more links, a gather that serves more tokens.
+TEST(MeshBatch, LeversLowerTheBatchAsTheyShould) {
+  const double before = least_tokens(kMesh, kF, kMachine, Axes::overlapped).value();
+  Mesh fp8 = kMesh, links = kMesh, reused = kMesh;
+  fp8.weight_bytes = 1;
+  links.x_links = 4;
+  reused.micro_batches_per_gather = 8;
+  EXPECT_DOUBLE_EQ(least_tokens(fp8, kF, kMachine, Axes::overlapped).value(), before / 2);
+  EXPECT_DOUBLE_EQ(least_tokens(links, kF, kMachine, Axes::overlapped).value(), before / 2);
+  EXPECT_DOUBLE_EQ(least_tokens(reused, kF, kMachine, Axes::overlapped).value(), before / 8);
+  EXPECT_EQ(least_tokens_by_search(fp8, kF, kMachine, Axes::serial),
+            least_whole_tokens(fp8, kF, kMachine, Axes::serial));
+}
+
+TEST(MeshBatch, RefusesAMeshOfNothing) {
+  EXPECT_THROW(validate(Mesh{.x = 0}), Error);
+  EXPECT_THROW(validate(Mesh{.weight_bytes = 0}), Error);
+  EXPECT_NO_THROW(validate(kMesh));
+}
+
+}  // namespace
+}  // namespace syslab::parallel

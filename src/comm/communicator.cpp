@@ -259,6 +259,14 @@ void Communicator::abort(std::string_view reason) noexcept {
   }
 }
 
+void Communicator::set_phase(std::string_view phase, std::uint64_t step) {
+  if (companion_ != nullptr) companion_->set_phase(phase, step);
+}
+
+void Communicator::part() noexcept {
+  if (companion_ != nullptr) companion_->leave();
+}
+
 void Communicator::fail(std::string_view text) noexcept {
   try {
     if (failure_->set(text)) spread(text);

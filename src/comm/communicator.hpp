@@ -54,6 +54,14 @@ struct CommunicatorOptions {
   bool check_signatures = false;            // where the backend does not anyway
 };
 
+// Who watches over a communicator from beside it (the control plane), and is done before it is destroyed.
+class Companion {
+ public:
+  virtual ~Companion() = default;
+  virtual void set_phase(std::string_view phase, std::uint64_t step) = 0;
+  virtual void leave() noexcept = 0;  // after this it does not touch the communicator
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -95,8 +103,18 @@ class Communicator {
 
   // Ends the communication of all ranks for `reason`: whoever waits, here or elsewhere, throws. Does not throw itself.
   void abort(std::string_view reason) noexcept;
+  // The same in the words of who found out, as they are: they name the rank themselves.
+  void fail(std::string_view text) noexcept;
   bool failed() const { return failure_->failed(); }
   std::string failure() const { return failure_->text(); }
+
+  // Where this rank is, for messages about who keeps others waiting: "forward", 118.
+  void set_phase(std::string_view phase, std::uint64_t step);
+  // Keeps `companion` until this communicator ends.
+  void accompany(std::shared_ptr<Companion> companion) { companion_ = std::move(companion); }
+
+  // Brings the recorder up to date, and finds failures that nobody waits for, where that takes asking. For any thread.
+  virtual void look() noexcept {}
 
   const Counters& counters() const { return counters_; }
   const FlightRecorder& recorder() const { return recorder_; }
@@ -120,8 +138,8 @@ class Communicator {
   // Whether queue() compares signatures itself; otherwise they are exchanged before it where the options ask for it.
   virtual bool compares_signatures() const { return false; }
 
-  // Sets the failure, unless there is one, and spreads it. Throws nothing.
-  void fail(std::string_view text) noexcept;
+  // In a backend's destructor, while all of it still stands and its own works are done: the companion leaves.
+  void part() noexcept;
   Failure& failure_state() { return *failure_; }
   Counters& counted() { return counters_; }
   FlightRecorder& recorded() { return recorder_; }
@@ -143,6 +161,7 @@ class Communicator {
   std::vector<std::uint64_t> sent_, received_;  // by rank
   bool grouped_ = false;
   std::vector<Call> group_;
+  std::shared_ptr<Companion> companion_;
 };
 
 // What queue_alone() has to do on any device: the copy, where there is one, queued on the call's stream.

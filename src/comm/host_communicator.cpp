@@ -145,6 +145,10 @@ void HostCommunicator::finish() noexcept {
   while (line_->done < line_->queued && !failed() && std::chrono::steady_clock::now() < deadline) {
     line_->changed.wait_for(lock, kLook);
   }
+  // What watches over the works may have to end them: it stays until none is under way.
+  lock.unlock();
+  part();
+  lock.lock();
   line_->closed = true;
   line_->changed.wait(lock, [this] { return !line_->running; });
 }

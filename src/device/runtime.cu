@@ -135,9 +135,17 @@ void make_current(int index) {
 
 void synchronize_device() { check(cudaDeviceSynchronize(), "wait for all streams of a GPU", "cudaDeviceSynchronize"); }
 
-void* create_stream() {
+void* create_stream(bool urgent) {
   cudaStream_t stream = nullptr;
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream", "cudaStreamCreateWithFlags");
+  if (urgent) {
+    int least = 0, greatest = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "ask for the priorities of streams",
+          "cudaDeviceGetStreamPriorityRange");
+    check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, greatest), "create a stream",
+          "cudaStreamCreateWithPriority");
+  } else {
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream", "cudaStreamCreateWithFlags");
+  }
   own_streams().add(stream, current());
   return stream;
 }

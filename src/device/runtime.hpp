@@ -19,7 +19,8 @@ void make_current(int index);
 DeviceProperties properties(int index);
 void synchronize_device();  // the current one, all streams
 
-void* create_stream();  // of the current GPU; does not wait for the default stream
+// Of the current GPU; does not wait for the default stream. `urgent`: its work goes before others' that wait for room.
+void* create_stream(bool urgent = false);
 void destroy_stream(void* stream) noexcept;
 void synchronize_stream(void* stream);
 bool stream_done(void* stream);

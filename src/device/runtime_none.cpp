@@ -17,7 +17,7 @@ void make_current(int) { throw_no_cuda("choose a GPU"); }
 DeviceProperties properties(int) { throw_no_cuda("ask what a GPU is"); }
 void synchronize_device() { throw_no_cuda("wait for a GPU"); }
 
-void* create_stream() { throw_no_cuda("create a CUDA stream"); }
+void* create_stream(bool) { throw_no_cuda("create a CUDA stream"); }
 void destroy_stream(void*) noexcept {}
 void synchronize_stream(void*) { throw_no_cuda("wait for a CUDA stream"); }
 bool stream_done(void*) { throw_no_cuda("ask for the state of a CUDA stream"); }

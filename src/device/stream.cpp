@@ -45,6 +45,15 @@ OwnedStream::OwnedStream(Place place) : place_(place) {
   stream_ = {Kind::cuda, runtime::create_stream()};
 }
 
+OwnedStream OwnedStream::urgent(Place place) {
+  OwnedStream made;
+  made.place_ = place;
+  if (place.kind == Kind::cpu) return made;
+  const CurrentDevice current(place);
+  made.stream_ = {Kind::cuda, runtime::create_stream(true)};
+  return made;
+}
+
 OwnedStream OwnedStream::queue() {
   OwnedStream made;
   made.stream_ = {Kind::cpu, create_host_queue()};

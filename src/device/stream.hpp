@@ -15,6 +15,9 @@ class OwnedStream {
  public:
   OwnedStream() = default;  // the CPU's
   explicit OwnedStream(Place place);
+  // Its work goes before that of other streams wherever both wait for room on the device: for communication, which
+  // others wait for. On the CPU the plain stream.
+  static OwnedStream urgent(Place place);
   // A stream of the CPU with a thread of its own (device/queue.hpp). Its owner, when destroyed, waits for its work;
   // what failed then and was not asked for by synchronize() is lost.
   static OwnedStream queue();

@@ -1,0 +1,413 @@
+#include "comm/nccl_communicator.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "comm/agree.hpp"
+#include "comm/ending.hpp"
+#include "comm/nccl_library.hpp"
+#include "comm/process_name.hpp"
+#include "comm/socket.hpp"
+#include "core/error.hpp"
+#include "device/event.hpp"
+#include "device/launch.hpp"
+#include "device/properties.hpp"
+#include "device/stream.hpp"
+
+namespace syslab::comm {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+constexpr auto kNap = 50us;             // between questions while something takes time
+constexpr milliseconds kStoreNap{100};  // of one question to the store, between looks at whether all have failed
+constexpr std::size_t kManyPending = 64;
+
+nccl::Type type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return nccl::kFloat64;
+    case DType::f32:
+      return nccl::kFloat32;
+    case DType::f16:
+      return nccl::kFloat16;
+    case DType::bf16:
+      return nccl::kBfloat16;
+  }
+  return nccl::kFloat32;
+}
+
+nccl::Op op_of(Reduction reduction) {
+  switch (reduction) {
+    case Reduction::sum:
+      return nccl::kSum;
+    case Reduction::max:
+      return nccl::kMax;
+    case Reduction::min:
+      return nccl::kMin;
+  }
+  return nccl::kSum;
+}
+
+class NcclCommunicator final : public Communicator {
+ public:
+  NcclCommunicator(std::shared_ptr<Store> store, const CommunicatorOptions& options, NcclOptions nccl)
+      : Communicator(store == nullptr ? 0 : store->rank(), store == nullptr ? 1 : store->size(), options),
+        store_(std::move(store)),
+        nccl_(std::move(nccl)) {
+    if (!nccl_.exit) nccl_.exit = [] { ::_exit(static_cast<int>(WorkerExit::peer_failure)); };
+    if (size() == 1) return;
+    library_ = std::make_unique<NcclLibrary>(nccl_.library);
+    agree(*store_, "nccl", {{"NCCL version", library_->version()}, {"multicast", library_->nvls()}}, options.limit);
+    expect_a_gpu_a_rank();
+    if (rank() == 0) {
+      fmt::print(stderr, "syslab: rank 0 of {}: NCCL {} from {}; {}\n", size(), library_->version(), library_->file(),
+                 library_->nvls());
+    }
+    try {
+      initialise();
+    } catch (...) {
+      give_up();
+      if (aborting_.joinable()) aborting_.join();
+      throw;
+    }
+  }
+
+  ~NcclCommunicator() override {
+    finish();
+    part();
+    if (aborting_.joinable()) aborting_.join();
+  }
+
+  std::string_view backend() const override { return "nccl"; }
+  device::Kind kind() const override { return nccl_.place.kind; }
+
+  void look() noexcept override {
+    try {
+      if (failed()) return;
+      poll();
+      expect_no_async_error();
+    } catch (const std::exception& error) {
+      fail(fmt::format("rank {}: {}", rank(), error.what()));
+    }
+  }
+
+ protected:
+  void queue(std::span<const Call> calls) override {
+    try {
+      Pending& pending = begin(calls);
+      give_to_nccl(calls);
+      settle(to_string(calls[0].signature.operation).data(), Clock::now() + options().limit);
+      end(pending);
+    } catch (const std::exception& error) {
+      // The lock is free again: failing ends in ncclCommAbort, which takes it.
+      for (const Call& call : calls) recorded().end(call.record, false);
+      fail(fmt::format("rank {}: {}: {}", rank(), name_of(calls[0].signature), error.what()));
+      failure_state().throw_if_failed();
+    }
+  }
+
+  void queue_alone(const Call& call) override {
+    Pending& pending = begin({&call, 1});
+    copy_alone(call);
+    end(pending);
+  }
+
+  void wait_until_done(std::uint64_t work) override {
+    const Deadline deadline = Clock::now() + options().limit;
+    Deadline ask_at = Clock::now();
+    while (true) {
+      poll();
+      if (done() >= work) return;
+      failure_state().throw_if_failed();
+      if (Clock::now() >= ask_at) {
+        ask_at = Clock::now() + 1ms;
+        look();
+      }
+      if (Clock::now() >= deadline) {
+        fail(fmt::format("rank {} waited {:.1f} s for its operation {} in vain", rank(),
+                         std::chrono::duration<double>(options().limit).count(), work));
+      }
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+
+  std::vector<std::string> exchange_now(const Call& call, std::string_view text) override {
+    const Deadline deadline = Clock::now() + options().limit;
+    const auto key = [&](int rank) { return fmt::format("nccl/{}/{}", call.signature.number, rank); };
+    store_->set(key(rank()), text);
+    std::vector<std::string> texts;
+    for (int other = 0; other < size(); ++other) {
+      std::optional<std::string> found;
+      while (!found) {
+        failure_state().throw_if_failed();
+        found = store_->find(key(other), kStoreNap);
+        if (!found && Clock::now() >= deadline) {
+          fail(fmt::format("rank {} has not entered {}, in which rank {} waits for {:.1f} s", other,
+                           name_of(call.signature), rank(), std::chrono::duration<double>(options().limit).count()));
+        }
+      }
+      texts.push_back(std::move(*found));
+    }
+    return texts;
+  }
+
+  // The other ranks are told by the control plane, which looks at failure(); here the kernels that wait for them end.
+  void spread(std::string_view) noexcept override { give_up(); }
+
+ private:
+  // Work of NCCL's in a stream, between two marks.
+  struct Pending {
+    std::vector<Call> calls;
+    device::Event start, end;
+    bool begun = false;
+    explicit Pending(device::Place place) : start(place), end(place) {}
+  };
+
+  void expect_a_gpu_a_rank() {
+    if (kind() != device::Kind::cuda) return;
+    const device::DeviceProperties gpu = device::properties(nccl_.place);
+    const std::string mine = this_process().system + " " + gpu.uuid;
+    const std::vector<std::string> all = store_->gather("nccl/gpu", mine, options().limit);
+    for (std::size_t other = 0; other < all.size(); ++other) {
+      if (static_cast<int>(other) == rank() || all[other] != mine) continue;
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("ranks {} and {} are both on {} ({}): NCCL needs a GPU a rank; start fewer ranks, show this "
+                      "process more GPUs, or ask for the backend shm",
+                      std::min(rank(), static_cast<int>(other)), std::max(rank(), static_cast<int>(other)),
+                      device::to_string(nccl_.place), gpu.uuid));
+    }
+  }
+
+  void initialise() {
+    const Deadline deadline = Clock::now() + options().limit;
+    const nccl::Api& api = library_->api();
+    const device::CurrentDevice current(nccl_.place);
+    nccl::UniqueId id{};
+    if (rank() == 0) {
+      library_->expect(api.ncclGetUniqueId(&id), "ncclGetUniqueId");
+      store_->set("nccl/id", std::string_view(id.internal, sizeof id.internal));
+    }
+    const std::string text = store_->get("nccl/id", options().limit);
+    std::copy_n(text.data(), std::min(text.size(), sizeof id.internal), id.internal);
+    nccl::Config config;
+    config.blocking = 0;
+    config.min_ctas = nccl_.min_ctas;
+    config.max_ctas = nccl_.max_ctas;
+    config.cga_cluster_size = nccl_.cga_cluster_size;
+    {
+      const std::lock_guard lock(mutex_);
+      library_->expect(api.ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig");
+    }
+    settle("ncclCommInitRankConfig", deadline);
+    store_->wait_all("nccl/ready", options().limit);
+  }
+
+  // Non-blocking communicators answer "in progress": asks until that is over. The lock is free between questions.
+  void settle(const char* call, Deadline deadline) {
+    while (true) {
+      {
+        const std::lock_guard lock(mutex_);
+        if (comm_ == nullptr) failure_state().throw_if_failed();
+        nccl::Result state = nccl::kSuccess;
+        library_->expect(library_->api().ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
+        library_->expect(state, call, comm_);
+        if (state == nccl::kSuccess) return;
+      }
+      failure_state().throw_if_failed();
+      if (Clock::now() >= deadline) {
+        throw Error(
+            ErrorKind::comm,
+            fmt::format("{} is still in progress after {:.1f} s: another rank does not take part, or NCCL cannot "
+                        "connect (NCCL_DEBUG=INFO says more)",
+                        call, std::chrono::duration<double>(options().limit).count()),
+            call);
+      }
+      std::this_thread::sleep_for(kNap);
+    }
+  }
+
+  void expect_no_async_error() {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) return;
+    nccl::Result state = nccl::kSuccess;
+    library_->expect(library_->api().ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
+    library_->expect(state, "an operation under way", comm_);
+  }
+
+  void give_to_nccl(std::span<const Call> calls) {
+    const nccl::Api& api = library_->api();
+    const device::CurrentDevice current(nccl_.place);
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) failure_state().throw_if_failed();
+    if (calls.size() > 1) library_->expect(api.ncclGroupStart(), "ncclGroupStart", comm_);
+    for (const Call& call : calls) give_one(api, call);
+    if (calls.size() > 1) library_->expect(api.ncclGroupEnd(), "ncclGroupEnd", comm_);
+  }
+
+  void give_one(const nccl::Api& api, const Call& call) {
+    const Signature& what = call.signature;
+    const auto count = static_cast<std::size_t>(what.count);
+    const nccl::Type type = type_of(what.dtype);
+    void* stream = call.stream.handle;
+    switch (what.operation) {
+      case Operation::all_reduce:
+        return library_->expect(api.ncclAllReduce(call.in, call.out, count, type, op_of(what.reduction), comm_, stream),
+                                "ncclAllReduce", comm_);
+      case Operation::reduce_scatter:
+        return library_->expect(
+            api.ncclReduceScatter(call.in, call.out, count, type, op_of(what.reduction), comm_, stream),
+            "ncclReduceScatter", comm_);
+      case Operation::all_gather:
+        return library_->expect(api.ncclAllGather(call.in, call.out, count, type, comm_, stream), "ncclAllGather",
+                                comm_);
+      case Operation::broadcast:
+        return library_->expect(api.ncclBroadcast(call.in, call.out, count, type, what.peer, comm_, stream),
+                                "ncclBroadcast", comm_);
+      case Operation::send:
+        return library_->expect(api.ncclSend(call.in, count, type, what.peer, comm_, stream), "ncclSend", comm_);
+      case Operation::receive:
+        return library_->expect(api.ncclRecv(call.out, count, type, what.peer, comm_, stream), "ncclRecv", comm_);
+      case Operation::barrier:
+      case Operation::exchange:
+        break;
+    }
+    throw Error(ErrorKind::internal, fmt::format("{} is no operation of a stream", name_of(what)));
+  }
+
+  // The mark before an operation; it waits for the one before it, should that be in another stream.
+  Pending& begin(std::span<const Call> calls) {
+    if (pending_count() > kManyPending) poll();
+    const std::lock_guard lock(pending_mutex_);
+    const device::Stream stream = calls[0].stream;
+    if (!pending_.empty() && pending_.back()->calls[0].stream.handle != stream.handle)
+      pending_.back()->end.before(stream);
+    std::unique_ptr<Pending> pending;
+    if (spare_.empty()) {
+      pending = std::make_unique<Pending>(nccl_.place);
+    } else {
+      pending = std::move(spare_.back());
+      spare_.pop_back();
+    }
+    pending->calls.assign(calls.begin(), calls.end());
+    pending->begun = false;
+    pending->start.record(stream);
+    opened_ = std::move(pending);
+    return *opened_;
+  }
+
+  void end(Pending& pending) {
+    const std::lock_guard lock(pending_mutex_);
+    pending.end.record(pending.calls[0].stream);
+    pending_.push_back(std::move(opened_));
+  }
+
+  void poll() {
+    const std::lock_guard lock(pending_mutex_);
+    while (!pending_.empty()) {
+      Pending& first = *pending_.front();
+      if (!first.begun && first.start.done()) {
+        first.begun = true;
+        for (const Call& call : first.calls) recorded().start(call.record);
+      }
+      // What was aborted comes to its end as well, and is not done.
+      if (!first.begun || !first.end.done() || failed()) return;
+      for (const Call& call : first.calls) recorded().end(call.record, true);
+      done_ = std::max(done_, first.calls.back().work);
+      spare_.push_back(std::move(pending_.front()));
+      pending_.pop_front();
+    }
+  }
+
+  std::size_t pending_count() const {
+    const std::lock_guard lock(pending_mutex_);
+    return pending_.size();
+  }
+  std::uint64_t done() const {
+    const std::lock_guard lock(pending_mutex_);
+    return done_;
+  }
+
+  // ncclCommAbort, on a thread of its own: it may hang (a wedged GPU, a peer that is gone at the wrong moment), and so
+  // may whoever holds the lock inside NCCL.
+  void give_up() noexcept {
+    if (library_ == nullptr) return;
+    try {
+      aborting_ = std::thread([this] {
+        {
+          const std::lock_guard lock(mutex_);
+          if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) library_->api().ncclCommAbort(comm);
+        }
+        aborted_ = true;
+      });
+    } catch (...) {  // no thread to be had: nothing but the end of the process frees who waits inside NCCL
+      return nccl_.exit();
+    }
+    const Deadline deadline = Clock::now() + nccl_.budget;
+    while (!aborted_ && Clock::now() < deadline) std::this_thread::sleep_for(1ms);
+    if (aborted_) return;
+    fmt::print(stderr, "syslab: rank {} of {}: ncclCommAbort has not returned within {:.1f} s: the process ends\n",
+               rank(), size(), std::chrono::duration<double>(nccl_.budget).count());
+    nccl_.exit();
+  }
+
+  // In peace: what was queued is done, then all ranks finalise, then each destroys its own.
+  void finish() noexcept {
+    try {
+      const Deadline deadline = Clock::now() + options().limit;
+      while (pending_count() > 0 && !failed() && Clock::now() < deadline) {
+        poll();
+        std::this_thread::sleep_for(kNap);
+      }
+      if (library_ == nullptr || failed()) return;
+      {
+        const std::lock_guard lock(mutex_);
+        if (comm_ == nullptr) return;
+        library_->expect(library_->api().ncclCommFinalize(comm_), "ncclCommFinalize", comm_);
+      }
+      settle("ncclCommFinalize", deadline);
+      const std::lock_guard lock(mutex_);
+      if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) library_->api().ncclCommDestroy(comm);
+    } catch (const std::exception& error) {
+      fail(error.what());
+    }
+  }
+
+  std::shared_ptr<Store> store_;
+  NcclOptions nccl_;
+  std::unique_ptr<NcclLibrary> library_;
+  std::mutex mutex_;  // of every call that takes comm_: an abort must find nobody inside
+  nccl::Comm comm_ = nullptr;
+  mutable std::mutex pending_mutex_;
+  std::deque<std::unique_ptr<Pending>> pending_;
+  std::vector<std::unique_ptr<Pending>> spare_;
+  std::unique_ptr<Pending> opened_;
+  std::uint64_t done_ = 0;
+  std::atomic<bool> aborted_ = false;
+  std::thread aborting_;
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> make_nccl(std::shared_ptr<Store> store, const CommunicatorOptions& options,
+                                        const NcclOptions& nccl) {
+  return std::make_unique<NcclCommunicator>(std::move(store), options, nccl);
+}
+
+std::unique_ptr<Communicator> make_alone(device::Place place, const CommunicatorOptions& options) {
+  NcclOptions nccl;
+  nccl.place = place;
+  return std::make_unique<NcclCommunicator>(nullptr, options, nccl);
+}
+
+}  // namespace syslab::comm

@@ -1,0 +1,37 @@
+// The backend "nccl": ranks that are processes with a GPU each. NCCL is reached through a table of functions
+// (comm/nccl_library.hpp), streams and memory through the device room; over the CPU's streams, another library behind
+// the same table runs all of this without a GPU, which is how it is tested.
+//
+// NCCL's communicators are made non-blocking: no call of NCCL's waits for another rank inside, everything that takes
+// time is polled here with a deadline. What fails, here or on another rank, ends in ncclCommAbort on a thread of its
+// own; as that, too, may hang, the process ends by `exit` when it has not returned within `budget`.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "comm/communicator.hpp"
+#include "comm/nccl_api.hpp"
+#include "comm/store.hpp"
+
+namespace syslab::comm {
+
+struct NcclOptions {
+  std::string library;  // empty: as NcclLibrary looks for it
+  device::Place place{device::Kind::cuda, 0};
+  int min_ctas = nccl::kUndefined, max_ctas = nccl::kUndefined;  // blocks of a kernel, which is SMs it takes: 1–64
+  int cga_cluster_size = nccl::kUndefined;                       // 0–8
+  std::chrono::milliseconds budget{2'000};
+  std::function<void()> exit;  // empty: _exit() with WorkerExit::peer_failure
+};
+
+// One rank of `store.size()`. The store must outlive it; texts that ranks exchange go through it. Alone, no NCCL is
+// opened. Error(comm) at the limit, or where the ranks' NCCL, their settings or their GPUs do not fit together.
+std::unique_ptr<Communicator> make_nccl(std::shared_ptr<Store> store, const CommunicatorOptions& options,
+                                        const NcclOptions& nccl);
+// One rank alone on a device: operations are copies, and nobody is asked.
+std::unique_ptr<Communicator> make_alone(device::Place place, const CommunicatorOptions& options);
+
+}  // namespace syslab::comm

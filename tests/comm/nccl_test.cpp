@@ -1,0 +1,206 @@
+// The backend nccl over a fake library: its own code, without a GPU.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <numeric>
+#include <thread>
+
+#include "comm/nccl_communicator.hpp"
+#include "comm/nccl_library.hpp"
+#include "core/error.hpp"
+#include "device/event.hpp"
+#include "device/stream.hpp"
+#include "tests/comm/ranks_fixture.hpp"
+
+namespace syslab::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+class FakeNccl : public testing::Test {
+ protected:
+  void SetUp() override { ::unsetenv("SYSLAB_FAKE_NCCL"); }
+  void TearDown() override { ::unsetenv("SYSLAB_FAKE_NCCL"); }
+
+  static NcclOptions fake() {
+    NcclOptions options;
+    options.library = std::getenv("SYSLAB_TEST_FAKE_NCCL");
+    options.place = {};
+    options.budget = 500ms;
+    options.exit = [] { ADD_FAILURE() << "a process would have ended"; };
+    return options;
+  }
+
+  // What each rank threw. A rank that throws ends the others, as the control plane would.
+  std::vector<std::string> run(int size, const CommunicatorOptions& options,
+                               const std::function<void(Communicator&, device::Stream)>& body,
+                               const NcclOptions& nccl = fake()) {
+    const FreePort port;
+    return as_threads(size, [&](int rank) {
+      const std::shared_ptr<Store> store =
+          open_store({.rendezvous = port.address("job"), .rank = rank, .size = size, .limit = 20s});
+      const device::OwnedStream stream = device::OwnedStream::queue();
+      const auto ranks = make_nccl(store, options, nccl);
+      body(*ranks, stream);
+    });
+  }
+};
+
+TensorView floats(std::vector<float>& values) {
+  return {values.data(), DType::f32, {static_cast<std::int64_t>(values.size())}};
+}
+
+const std::vector<std::string> kTwoWell{"", ""};
+
+TEST_F(FakeNccl, DoesEveryOperationOnAQueue) {
+  const auto errors = run(3, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
+    const auto rank = static_cast<float>(ranks.rank());
+    std::vector<float> sum{rank, 1}, largest{rank}, part{rank}, all(3), pieces{1, 2, 3}, piece(1), told{rank}, got(1);
+    ranks.all_reduce(floats(sum), Reduction::sum, {}, stream);
+    ranks.all_reduce(floats(largest), Reduction::max, {}, stream);
+    ranks.all_gather(floats(part), floats(all), {}, stream);
+    ranks.reduce_scatter(floats(pieces), floats(piece), Reduction::sum, {}, stream);
+    ranks.broadcast(floats(told), 2, {}, stream);
+    const int next = (ranks.rank() + 1) % 3, before = (ranks.rank() + 2) % 3;
+    ranks.begin_group();
+    ranks.send(floats(part), next, {}, stream);
+    const Work last = ranks.receive(floats(got), before, {}, stream);
+    ranks.end_group();
+    ranks.wait(last);
+    EXPECT_EQ(sum, (std::vector<float>{3, 3}));
+    EXPECT_EQ(largest, std::vector<float>{2});
+    EXPECT_EQ(all, (std::vector<float>{0, 1, 2}));
+    EXPECT_EQ(piece, std::vector<float>{3 * (rank + 1)});
+    EXPECT_EQ(told, std::vector<float>{2});
+    EXPECT_EQ(got, std::vector<float>{static_cast<float>(before)});
+    ranks.barrier();
+    EXPECT_EQ(ranks.exchange("rank " + std::to_string(ranks.rank())),
+              (std::vector<std::string>{"rank 0", "rank 1", "rank 2"}));
+    for (const FlightRecorder::Entry& entry : ranks.recorder().entries()) {
+      EXPECT_EQ(entry.state, FlightRecorder::State::done) << name_of(entry.signature);
+    }
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
+}
+
+TEST_F(FakeNccl, OperationsOnTwoStreamsKeepTheOrderOfTheirCalls) {
+  const auto errors = run(2, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
+    const device::OwnedStream other = device::OwnedStream::queue();
+    std::vector<float> values(1000, 1);
+    Work last;
+    for (int i = 0; i < 20; ++i) {
+      last = ranks.all_reduce(floats(values), Reduction::sum, {}, i % 2 == 0 ? stream : other.view());
+    }
+    ranks.wait(last);
+    EXPECT_EQ(values[999], 1 << 20);
+  });
+  EXPECT_EQ(errors, kTwoWell);
+}
+
+TEST_F(FakeNccl, ASlowStartIsWaitedFor) {
+  ::setenv("SYSLAB_FAKE_NCCL", "slow_init", 1);
+  const auto errors = run(2, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
+    std::vector<float> value{1};
+    ranks.wait(ranks.all_reduce(floats(value), Reduction::sum, {}, stream));
+    EXPECT_EQ(value[0], 2);
+  });
+  EXPECT_EQ(errors, kTwoWell);
+}
+
+TEST_F(FakeNccl, AStartThatIsNeverReadyEndsAtTheLimit) {
+  ::setenv("SYSLAB_FAKE_NCCL", "never_ready", 1);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto errors = run(2, {.limit = 2s}, [](Communicator&, device::Stream) { ADD_FAILURE() << "made"; });
+  for (const std::string& error : errors) {
+    EXPECT_TRUE(has(error, "ncclCommInitRankConfig is still in progress after 2.0 s")) << error;
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST_F(FakeNccl, AnAsynchronousErrorIsFoundByWhoWaits) {
+  ::setenv("SYSLAB_FAKE_NCCL", "async_error", 1);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto errors = run(2, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
+    std::vector<float> value{1};
+    for (int i = 0; i < 4; ++i) ranks.wait(ranks.all_reduce(floats(value), Reduction::sum, {}, stream));
+    ADD_FAILURE() << "all went well";
+  });
+  for (const std::string& error : errors) EXPECT_TRUE(has(error, "remote process exited")) << error;
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 9s);
+}
+
+TEST_F(FakeNccl, WhatDoesNotEndIsAbortedAtTheLimit) {
+  ::setenv("SYSLAB_FAKE_NCCL", "swallow", 1);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto errors = run(2, {.limit = 2s}, [](Communicator& ranks, device::Stream stream) {
+    std::vector<float> value{1};
+    Work last;
+    for (int i = 0; i < 3; ++i) last = ranks.all_reduce(floats(value), Reduction::sum, {"gradient"}, stream);
+    // Rank 1's own does not even wait for the others; rank 0 is left alone with it.
+    if (ranks.rank() == 0) ranks.wait(last);
+  });
+  EXPECT_TRUE(has(errors[0], "rank 0 waited 2.0 s for its operation 3 in vain")) << errors[0];
+  EXPECT_EQ(errors[1], "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST_F(FakeNccl, AnAbortThatHangsEndsTheProcessWithinItsBudget) {
+  ::setenv("SYSLAB_FAKE_NCCL", "async_error abort_hangs", 1);
+  const auto begin = std::chrono::steady_clock::now();
+  // Its own process: there is no way back.
+  NcclOptions options = fake();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    options.exit = {};
+    static_cast<void>(run(
+        2, {.limit = 10s},
+        [](Communicator& ranks, device::Stream stream) {
+          std::vector<float> value{1};
+          for (int i = 0; i < 4; ++i) ranks.wait(ranks.all_reduce(floats(value), Reduction::sum, {}, stream));
+        },
+        options));
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 71);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
+}
+
+TEST_F(FakeNccl, OneRankNeedsNoLibrary) {
+  const auto ranks = make_alone({}, {});
+  std::vector<float> value{7}, copy(1);
+  ranks->all_reduce(floats(value), Reduction::sum, {}, {});
+  ranks->wait(ranks->all_gather(floats(value), floats(copy), {}, {}));
+  EXPECT_EQ(value[0], 7);
+  EXPECT_EQ(copy[0], 7);
+  EXPECT_EQ(ranks->backend(), "nccl");
+}
+
+TEST_F(FakeNccl, MulticastIsOffUnlessTheUserSaysOtherwise) {
+  const NcclLibrary library(std::getenv("SYSLAB_TEST_FAKE_NCCL"));
+  EXPECT_EQ(library.nvls(), "NCCL_NVLS_ENABLE=0, set by syslab");
+  EXPECT_STREQ(std::getenv("NCCL_NVLS_ENABLE"), "0");
+  EXPECT_EQ(library.version(), "2.28.3");
+}
+
+TEST(NcclLibrary, SaysWhatIsMissingAndWhatToDo) {
+  try {
+    const NcclLibrary library("/no/such/libnccl.so");
+    ADD_FAILURE() << "found";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::comm);
+    EXPECT_TRUE(has(error.what(), "/no/such/libnccl.so") && has(error.what(), "SYSLAB_NCCL_LIB")) << error.what();
+  }
+  try {
+    const NcclLibrary library("libm.so.6");
+    ADD_FAILURE() << "taken";
+  } catch (const Error& error) {
+    EXPECT_TRUE(has(error.what(), "libm.so.6") && has(error.what(), "ncclAllReduce")) << error.what();
+  }
+}
+
+}  // namespace
+}  // namespace syslab::comm

@@ -44,14 +44,14 @@ registry::Experiment describe() {
                         {"batch", {number(2)}},
                         {"context", {number(32)}},
                         {"device", {text("cpu"), text("cuda")}},
-                        {"impl", registry::names_of(train::ladder())}})
+                        {"impl", registry::names_of(train::ladder(), {"host_eager"})}})
       .preset("laptop", {{"model", {text("cpu10m")}},
                          {"context", {number(64), number(128)}},
                          {"device", {text("cpu")}},
                          {"impl", {text("host")}}})
       .preset("paper", {{"context", {number(128), number(256), number(512), number(1024)}},
                         {"precision", {text("fp32"), text("tf32"), text("bf16_amp"), text("bf16_fused")}},
-                        {"impl", registry::names_of(train::ladder())}})
+                        {"impl", registry::names_of(train::ladder(), {"host_eager"})}})
       .preset("warmup", {{"model", {text("small"), text("medium"), text("large")}},
                          {"warmup", {number(0), number(1), number(2), number(kSteady)}},
                          {"impl", {text("eager"), text("fused"), text("graph")}}})

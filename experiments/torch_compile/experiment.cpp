@@ -22,7 +22,7 @@ Value text(const char* value) { return std::string(value); }
 Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
-  const registry::Values rungs = registry::names_of(train::ladder());
+  const registry::Values rungs = registry::names_of(train::ladder(), {"host_eager"});
   return registry::experiment("torch_compile")
       .title("Fused against unfused")
       .question(

@@ -230,7 +230,7 @@ registry::Experiment describe() {
                         {"lr", {1e-2}},
                         {"lr_warmup", {number(3)}},
                         {"device", {text("cpu"), text("cuda")}},
-                        {"impl", registry::names_of(train::ladder())}})
+                        {"impl", registry::names_of(train::ladder(), {"host_eager"})}})
       .preset("laptop", {{"d_model", {number(128)}},
                          {"d_ff", {number(384)}},
                          {"layers", {number(2)}},

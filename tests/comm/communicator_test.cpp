@@ -165,11 +165,13 @@ class Unchecked final : public HostCommunicator {
   std::string_view backend() const override { return "unchecked"; }
 
   int performed = 0, exchanged = 0, spreads = 0;
+  bool exchange_fails = false;
 
  protected:
   void perform(std::span<const Call>) override { ++performed; }
   std::vector<std::string> exchange_now(const Call&, std::string_view text) override {
     ++exchanged;
+    if (exchange_fails) throw Error(ErrorKind::comm, "rank 1 did not answer");
     Signature of_peer;
     text.copy(reinterpret_cast<char*>(&of_peer), sizeof of_peer);
     if (peer_calls_) peer_calls_(of_peer);
@@ -201,6 +203,17 @@ TEST(CheckSignatures, ComparesBeforeABackendThatDoesNot) {
   not_asked.all_reduce(view(buffer), Reduction::sum, {}, {});
   EXPECT_EQ(not_asked.performed, 1);
   EXPECT_EQ(not_asked.exchanged, 0);
+}
+
+TEST(HostOperation, ThatFailsEndsTheCommunication) {
+  Unchecked ranks(false, {});
+  ranks.exchange_fails = true;
+  expect_error(ErrorKind::comm, {"rank 1 did not answer"}, [&] { ranks.barrier(); });
+  EXPECT_EQ(ranks.spreads, 1);
+  EXPECT_EQ(ranks.recorder().entries().back().state, FlightRecorder::State::failed);
+  ranks.exchange_fails = false;
+  expect_error(ErrorKind::comm, {"rank 1 did not answer"}, [&] { static_cast<void>(ranks.exchange("x")); });
+  EXPECT_EQ(ranks.exchanged, 1);
 }
 
 TEST(FlightRecorder, TellsHowFarEachOperationHasCome) {

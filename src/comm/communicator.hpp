@@ -105,7 +105,10 @@ class Communicator {
   void abort(std::string_view reason) noexcept;
   // The same in the words of who found out, as they are: they name the rank themselves.
   void fail(std::string_view text) noexcept;
-  bool failed() const { return failure_->failed(); }
+  bool failed() const {
+    if (!failure_->failed()) hear();
+    return failure_->failed();
+  }
   std::string failure() const { return failure_->text(); }
 
   // Where this rank is, for messages about who keeps others waiting: "forward", 118.
@@ -135,12 +138,15 @@ class Communicator {
   virtual std::vector<std::string> exchange_now(const Call& call, std::string_view text) = 0;
   // Lets the other ranks know, and wakes who waits here. Called once, when the failure has been set.
   virtual void spread(std::string_view failure) noexcept = 0;
+  // Sets the failure where another process has left one: whoever asks failed() need not call an operation to learn of
+  // it. Any thread, at any time.
+  virtual void hear() const {}
   // Whether queue() compares signatures itself; otherwise they are exchanged before it where the options ask for it.
   virtual bool compares_signatures() const { return false; }
 
   // In a backend's destructor, while all of it still stands and its own works are done: the companion leaves.
   void part() noexcept;
-  Failure& failure_state() { return *failure_; }
+  Failure& failure_state() const { return *failure_; }
   Counters& counted() { return counters_; }
   FlightRecorder& recorded() { return recorder_; }
 

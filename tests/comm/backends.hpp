@@ -32,6 +32,7 @@ struct Backend {
   bool in_rank_order = true;        // sums in the order of ranks: the same bits however a buffer is cut
   bool compares_signatures = true;  // without being asked to
   bool counts_moved = true;         // Counters::Row::moved_bytes
+  bool forks = false;               // a process a rank and a run: too slow for laws, which run hundreds of times
   int most_ranks = 6;
 };
 

@@ -1,0 +1,29 @@
+// Ranks that are processes of one host, joined by shared memory. The backend "shm".
+//
+//   auto ranks = comm::connect_shm(directory, rank, size, {.limit = 10s});
+//
+// Sums are taken in the order of ranks, so that the bits of a result depend neither on how a buffer is cut nor on the
+// run. Signatures are always compared. What ranks share is memory without a name: nothing is left, however they end.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/shm_segment.hpp"
+
+namespace syslab::comm {
+
+// Returns when all ranks have come. `directory` is private to this launch, and seen by all its ranks; several groups
+// may meet in one under several names (ShmOptions::name). `memory.limit` is taken from `options`. Error(comm) at the
+// limit, naming whom the rank waited for, and where the ranks disagree on their number; Error(oom) where the memory
+// cannot be had.
+std::unique_ptr<Communicator> connect_shm(const std::filesystem::path& directory, int rank, int size,
+                                          const CommunicatorOptions& options, ShmOptions memory = {});
+
+// The same over memory of one process, for threads: one communicator a rank.
+std::vector<std::unique_ptr<Communicator>> make_shm_for_threads(int size, const CommunicatorOptions& options,
+                                                                ShmOptions memory = {});
+
+}  // namespace syslab::comm

@@ -42,7 +42,7 @@ TrainingStep::TrainingStep(model::Transformer& model, const StepOptions& options
                             "model's context is {}",
                             options.parts, batch, seq, model.config().context));
   }
-  if (options.grad_final && model.options().variant == model::Variant::graph) {
+  if ((options.grad_final || options.before_update) && model.options().variant == model::Variant::graph) {
     throw Error(ErrorKind::usage,
                 "a recorded step tells nobody when a gradient is final: nothing of the host runs in a replay; take "
                 "Variant::fused with grad_final");
@@ -72,7 +72,7 @@ void TrainingStep::load(int part, std::span<const std::int64_t> ids, std::span<c
 }
 
 void TrainingStep::begin(double learning_rate, double loss_scale) {
-  optimizer_.begin_step(learning_rate, loss_scale / options_.parts, 1.0 / loss_scale);
+  optimizer_.begin_step(learning_rate, loss_scale * options_.loss_weight / options_.parts, 1.0 / loss_scale);
 }
 
 void TrainingStep::forward(int part) {
@@ -95,6 +95,7 @@ void TrainingStep::backward(int part) {
 }
 
 void TrainingStep::update() {
+  if (options_.before_update) options_.before_update(model_.stream());
   const device::NvtxRange phase("optimizer", device::RangeKind::phase);
   optimizer_.queue();
 }

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,10 @@ struct StepOptions {
   OptimizerOptions optimizer;
   int parts = 1;                // gradients of so many batches are averaged before the update
   model::GradFinal grad_final;  // of the last part; not with Variant::graph
+  // For steps that many ranks take together: this rank's share of the samples, by which its gradients are weighted, and
+  // who makes the model's stream wait for the sum over all ranks before the norm and the update (with grad_final).
+  double loss_weight = 1;
+  std::function<void(device::Stream)> before_update;
 };
 
 struct StepResult {

@@ -1,0 +1,75 @@
+// A training step of many ranks: each computes on its own part of the batch, all take the same update.
+//
+//   DataParallelStep step(model, ranks, {.sync = {.strategy = Strategy::bucketed}}, rows, seq, communication);
+//   step.load(0, ids, targets);                 // this rank's rows
+//   step.run(learning_rate);
+//   step.result().loss;                         // over the rows of all ranks; waits
+//
+// The gradient of the loss is scaled by this rank's share of the rows before it goes backward, and sums travel: the
+// mean over the whole batch, however unevenly it is divided, with no kernel of its own.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "parallel/gradient_sync.hpp"
+#include "train/step.hpp"
+
+namespace syslab::parallel {
+
+struct DataParallelOptions {
+  train::OptimizerOptions optimizer;
+  SyncOptions sync;
+  int parts = 1;  // batches a step, whose gradients are summed before they travel
+};
+
+struct DataParallelResult {
+  double loss = 0;                      // mean over all rows of all ranks
+  std::vector<double> losses;           // by rank
+  std::optional<double> gradient_norm;  // of the mean gradient: the same on all ranks
+  bool skipped = false;                 // likewise: what is no number on one rank is none in the sum
+};
+
+class DataParallelStep {
+ public:
+  // Steps on `batch` sequences of `seq` tokens on this rank; other ranks may have more or fewer. Collective: holds the
+  // models against each other, gives all ranks rank 0's weights and waits. `model` and `ranks` outlive it;
+  // communication is queued on `communication`. Error(usage) for Variant::graph with more than one rank, and where
+  // ranks differ in anything but their rows.
+  DataParallelStep(model::Transformer& model, comm::Communicator& ranks, const DataParallelOptions& options,
+                   std::int64_t batch, std::int64_t seq, device::Stream communication);
+
+  GradientSync& sync() { return sync_; }
+  train::TrainingStep& training() { return step_; }
+  double share() const { return share_; }  // of the rows of all ranks
+
+  // As of train::TrainingStep.
+  void load(int part, std::span<const std::int64_t> ids, std::span<const std::int64_t> targets);
+  void run(double learning_rate, double loss_scale = 1.0);
+  void begin(double learning_rate, double loss_scale = 1.0);
+  void forward(int part) { step_.forward(part); }
+  void backward(int part) { step_.backward(part); }
+  void update() { step_.update(); }
+
+  // Of the last step, the same on all ranks. Collective; waits for it.
+  DataParallelResult result();
+
+  // What the end of a run holds: all ranks have the same weights, bit for bit, and moved as many bytes as the plan and
+  // the formula say. Collective; waits. Error(check).
+  void check();
+
+ private:
+  train::StepOptions step_options(const DataParallelOptions& options);
+
+  model::Transformer& model_;
+  comm::Communicator& ranks_;
+  std::vector<int> piece_of_parameter_;
+  GradientSync sync_;
+  std::vector<double> shares_;  // by rank
+  double share_;
+  train::TrainingStep step_;
+};
+
+}  // namespace syslab::parallel

@@ -1,0 +1,102 @@
+// Gradients summed over all ranks while the backward pass still makes them.
+//
+//   GradientSync sync(ranks, pieces, arena, {.strategy = Strategy::bucketed, .bucket_mb = {25}}, communication);
+//   sync.begin(compute);
+//   … the last kernel that writes a gradient is queued on `compute`:  sync.grad_final(piece, compute);
+//   sync.finish(compute);        // what is queued on `compute` from now on finds the sums
+//
+// NOTE: the order of a step. Two streams, and an event for each arrow; the host waits for neither:
+//
+//   compute        ─ g0 ─ g1 ─┐ ─ g2 ─ g3 ─┐ ─ … ─────────────────┬▶ optimizer
+//                        ready 0      ready 1                 reduced
+//   communication             └▶ all-reduce 0 ─▶ all-reduce 1 ─ … ┘
+//
+// Communication is one stream, so that waiting for its last bucket is waiting for all. The optimizer's stream carries
+// the next step's backward pass: no gradient is written before its reduction is done.
+//
+// NOTE: one order on all ranks. Pieces become final in the order in which they lie, on every rank and in every step;
+// buckets are queued in the plan's order. A piece out of turn, twice or never is an Error on the same step, which names
+// it, and ends the communication of the other ranks, which would wait for it in vain.
+//
+// The mean over ranks is the caller's: who scales the gradient of the loss by this rank's share of the samples needs no
+// kernel for it, and sums here (train::StepOptions::loss_weight).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "device/event.hpp"
+#include "parallel/planner.hpp"
+#include "parallel/strategy.hpp"
+#include "parallel/wire_buffer.hpp"
+
+namespace syslab::parallel {
+
+class GradientSync {
+ public:
+  // `arena`: contiguous, of the pieces' dtype, all of them inside; the communicator and the arena's memory outlive
+  // this. All ranks give the same pieces and options. All memory and events are made here, none in a step.
+  // Error(usage).
+  GradientSync(comm::Communicator& ranks, GradientPieces pieces, const TensorView& arena, const SyncOptions& options,
+               device::Stream communication);
+  GradientSync(const GradientSync&) = delete;
+  GradientSync& operator=(const GradientSync&) = delete;
+
+  const GradientPieces& pieces() const { return pieces_; }
+  const BucketPlan& plan() const { return plan_; }
+  const SyncOptions& options() const { return options_; }
+  device::Stream stream() const { return communication_; }
+
+  // Before the first gradient of a step that communicates: of an accumulated step, the backward pass of its last part.
+  void begin(device::Stream compute);
+
+  // No kernel of this step writes this gradient: it is zeroed and counts as final in its turn. After begin(), before
+  // its turn has passed. (One that an earlier part of an accumulated step has written is final as it is: grad_final().)
+  void unused(int piece, device::Stream compute);
+
+  // Everything that writes the gradient is queued on `compute`. Each once, in the order of the pieces.
+  void grad_final(int piece, device::Stream compute);
+
+  // After all of them. Error(usage) naming those that never came; Error(comm) where the communication is known to have
+  // failed.
+  void finish(device::Stream compute);
+
+  std::uint64_t steps() const { return steps_; }  // finished
+  // What all steps so far had to send: the payload of their all-reduces. Error(check) with both numbers where the
+  // communicator counted anything else under "gradient" since this was made. One rank alone sends nothing.
+  std::uint64_t expected_bytes() const;
+  void check_bytes() const;
+
+  // Of the last step, from begin(). With options().timing, more than one rank, and both streams done; Error(usage).
+  Schedule timeline() const;
+
+ private:
+  void take(device::Stream compute);
+  void reduce(int bucket, device::Stream compute);
+  void wait(const device::Event& event, device::Stream later);
+  TensorView sent(int bucket) const;
+  std::string description() const;
+  std::string names(int begin, int end) const;
+  [[noreturn]] void refuse(const std::string& why);
+
+  comm::Communicator& ranks_;
+  GradientPieces pieces_;
+  TensorView arena_;
+  SyncOptions options_;
+  BucketPlan plan_;
+  device::Stream communication_;
+  bool overlaps_;
+  std::optional<WireBuffer> wire_;
+  device::Event begun_, reduced_;
+  std::vector<device::Event> ready_, started_, ended_;  // by bucket; the latter two with timing
+  std::vector<std::string> labels_;                     // "bucket 3"
+  std::vector<char> unused_;                            // by piece, of this step
+  int next_ = 0, waits_ = 0;
+  bool open_ = false;
+  std::uint64_t steps_ = 0, counted_before_ = 0;
+};
+
+}  // namespace syslab::parallel

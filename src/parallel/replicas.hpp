@@ -1,0 +1,33 @@
+// Ranks that hold the same model: made so once, and shown to be so.
+//
+//   require_agreement(ranks, "the model", description);     // before anything moves
+//   make_replicas(ranks, weights, stream);                  // rank 0's, on all
+//   … after some steps …
+//   require_replicas(ranks, weights, stream);
+//
+// All of these are collective and wait. What they throw they throw on every rank; a rank that is slower than another
+// which is ended by it may meet the end of the communication instead, whose reason is the same text.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "comm/communicator.hpp"
+#include "core/tensor.hpp"
+
+namespace syslab::parallel {
+
+// Error(usage) on every rank unless all give the same text, with the first line that differs and whose it is.
+void require_agreement(comm::Communicator& ranks, std::string_view what, const std::string& text);
+
+// SHA-256 over the bytes of a contiguous tensor, in hexadecimal. Waits for the stream.
+std::string digest_of(const ConstTensorView& tensor, device::Stream stream);
+
+// Every rank's weights become rank 0's: trained ones and frozen ones alike, which is why a whole plane is given. Waits,
+// and holds their digests against each other.
+void make_replicas(comm::Communicator& ranks, const TensorView& weights, device::Stream stream);
+
+// Error(check) on every rank unless all hold the same bits, with the ranks that differ from rank 0.
+void require_replicas(comm::Communicator& ranks, const ConstTensorView& weights, device::Stream stream);
+
+}  // namespace syslab::parallel

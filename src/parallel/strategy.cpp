@@ -1,0 +1,84 @@
+#include "parallel/strategy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace syslab::parallel {
+
+std::span<const StrategyInfo> strategies() {
+  static constexpr std::array all{
+      StrategyInfo{Strategy::naive, "behind the backward pass, one all-reduce a tensor"},
+      StrategyInfo{Strategy::flat_copy, "behind it, one all-reduce of all gradients copied into one buffer and back",
+                   false, true},
+      StrategyInfo{Strategy::flat_view, "behind it, one all-reduce of the arena that the gradients are views of"},
+      StrategyInfo{Strategy::overlap, "during the backward pass, one all-reduce a tensor as soon as it is final", true},
+      StrategyInfo{Strategy::bucketed, "during it, one all-reduce for as many tensors as a limit in bytes holds", true},
+      StrategyInfo{Strategy::planned,
+                   "during it, buckets computed from measured ready times and the measured speed of the link", true}};
+  return all;
+}
+
+const StrategyInfo& info_of(Strategy strategy) {
+  return *std::ranges::find(strategies(), strategy, &StrategyInfo::strategy);
+}
+
+std::string_view to_string(Strategy strategy) {
+  switch (strategy) {
+    case Strategy::naive:
+      return "naive";
+    case Strategy::flat_copy:
+      return "flat_copy";
+    case Strategy::flat_view:
+      return "flat_view";
+    case Strategy::overlap:
+      return "overlap";
+    case Strategy::bucketed:
+      return "bucketed";
+    case Strategy::planned:
+      return "planned";
+  }
+  return "?";
+}
+
+Strategy parse_strategy(std::string_view text) {
+  std::vector<std::string> names;
+  for (const StrategyInfo& info : strategies()) {
+    if (text == to_string(info.strategy)) return info.strategy;
+    names.emplace_back(to_string(info.strategy));
+  }
+  throw Error(ErrorKind::usage, unknown_name("strategy", text, names));
+}
+
+BucketPlan plan_of(const SyncOptions& options, const GradientPieces& pieces) {
+  switch (options.strategy) {
+    case Strategy::naive:
+    case Strategy::overlap:
+      return plan_one_each(pieces);
+    case Strategy::flat_copy:
+    case Strategy::flat_view:
+      return plan_flat(pieces);
+    case Strategy::bucketed: {
+      std::vector<std::int64_t> caps;
+      for (const double mb : options.bucket_mb) caps.push_back(bucket_mb_bytes(mb));
+      return plan_by_caps(pieces, caps);
+    }
+    case Strategy::planned:
+      break;
+  }
+  if (!options.plan || options.plan->pieces() != pieces.size()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("the strategy 'planned' needs a plan of the model's {} gradients and was given {}; "
+                            "plan_buckets() makes one from measured times",
+                            pieces.size(),
+                            options.plan ? fmt::format("one of {}", options.plan->pieces()) : std::string("none")));
+  }
+  return *options.plan;
+}
+
+}  // namespace syslab::parallel

@@ -1,0 +1,69 @@
+#include "parallel/wire_buffer.hpp"
+
+#include "device/memory.hpp"
+#include "parallel/in_order.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+std::vector<std::int64_t> places(const GradientPieces& pieces, WireBuffer::Layout layout) {
+  const bool dense = layout == WireBuffer::Layout::dense;
+  std::vector<std::int64_t> at{0};
+  for (int i = 0; i < pieces.size(); ++i) {
+    if (!dense) at.back() = pieces.first(i) - pieces.first(0);
+    at.push_back(at.back() + pieces[i].elements);
+  }
+  return at;
+}
+
+}  // namespace
+
+TensorView stretch(const TensorView& tensor, std::int64_t first, std::int64_t count) {
+  auto* bytes = static_cast<std::byte*>(tensor.data) + first * static_cast<std::int64_t>(size_of(tensor.dtype));
+  return {bytes, tensor.dtype, {1, count}};
+}
+
+WireBuffer::WireBuffer(const GradientPieces& pieces, const TensorView& arena, DType wire, Layout layout,
+                       device::Stream stream)
+    : pieces_(pieces),
+      arena_(arena),
+      wire_(wire),
+      stream_(stream),
+      at_(places(pieces, layout)),
+      layout_(layout),
+      elementwise_(&elementwise::find_rung(stream.kind == device::Kind::cuda ? "fused_cuda" : "naive")),
+      buffer_(static_cast<std::size_t>(at_.back()) * size_of(wire), "gradients_on_the_wire", stream,
+              device::MemoryCategory::gradient) {}
+
+TensorView WireBuffer::view(int begin, int end) const {
+  const TensorView all(buffer_.data(), wire_, {1, at_.back()});
+  const std::int64_t first = at_[static_cast<std::size_t>(begin)];
+  // Behind the last piece of a bucket there may be padding, which is the next one's.
+  const std::int64_t past = at_[static_cast<std::size_t>(end) - 1] + pieces_[end - 1].elements;
+  return stretch(all, first, past - first);
+}
+
+void WireBuffer::move(int begin, int end, bool to_wire) const {
+  const TensorView wire = view(begin, end);
+  const TensorView lies = stretch(arena_, pieces_.first(begin), wire.elements());
+  const ConstTensorView from = to_wire ? lies : wire;
+  const TensorView to = to_wire ? wire : lies;
+  if (wire_ == arena_.dtype) {
+    return device::copy(to.data, from.data, static_cast<std::size_t>(to.elements()) * size_of(wire_), stream_);
+  }
+  in_order(stream_, [rung = elementwise_, from, to](device::Stream stream) {
+    rung->cast({1, to.elements()}, {from, to}, stream);
+  });
+}
+
+void WireBuffer::pack(int begin, int end) const {
+  if (layout_ == Layout::as_in_arena) return move(begin, end, true);
+  for (int piece = begin; piece < end; ++piece) move(piece, piece + 1, true);
+}
+
+void WireBuffer::unpack(int begin, int end) const {
+  if (layout_ == Layout::as_in_arena) return move(begin, end, false);
+  for (int piece = begin; piece < end; ++piece) move(piece, piece + 1, false);
+}
+
+}  // namespace syslab::parallel

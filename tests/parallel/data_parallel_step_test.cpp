@@ -1,0 +1,207 @@
+// The transformer on many ranks: the weights of one process on the whole batch, the same NaN everywhere, and the same
+// bytes as the formula.
+#include "parallel/data_parallel_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+#include "model/initialise.hpp"
+#include "parallel/replicas.hpp"
+#include "tests/model/model_fixture.hpp"
+#include "tests/model/refusal.hpp"
+#include "tests/parallel/ranks_fixture.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+using device::Stream;
+using model::Plane;
+using model::Transformer;
+using test::with_ranks;
+
+constexpr std::int64_t kSeq = 8, kRows = 6;
+constexpr double kRate = 1e-2;
+
+model::ModelConfig small_config() {
+  model::ModelConfig config = model::tiny_config();
+  config.d_model = 32;
+  config.d_ff = 64;
+  return config;
+}
+
+model::Sequences batch_of(int step) {
+  return model::random_sequences(small_config(), kRows, kSeq, static_cast<std::uint64_t>(100 + step));
+}
+
+// Rows [first, first + count) of a batch into a part of a step.
+template <typename Step>
+void load(Step& step, int part, const model::Sequences& batch, std::int64_t first, std::int64_t count) {
+  const auto at = static_cast<std::size_t>(first * kSeq), size = static_cast<std::size_t>(count * kSeq);
+  step.load(part, std::span(batch.ids).subspan(at, size), std::span(batch.targets).subspan(at, size));
+}
+
+std::vector<double> weights_of(const Transformer& model) {
+  return model::values_of(model.parameters().whole(Plane::weight), model.stream());
+}
+
+struct Alone {
+  std::vector<double> weights, losses;
+};
+
+Alone train_alone(const train::OptimizerOptions& optimizer, int steps) {
+  Transformer model(small_config(), {}, {});
+  model::set_weights(model, 1);
+  train::TrainingStep step(model, {.optimizer = optimizer}, kRows, kSeq);
+  Alone made;
+  for (int i = 0; i < steps; ++i) {
+    load(step, 0, batch_of(i), 0, kRows);
+    step.run(kRate);
+    made.losses.push_back(step.result().loss);
+  }
+  made.weights = weights_of(model);
+  return made;
+}
+
+TEST(DataParallelStep, StaysWithOneProcessForTenSteps) {
+  const train::OptimizerOptions optimizer{.max_norm = 0.5};
+  const Alone alone = train_alone(optimizer, 10);
+  for (const StrategyInfo& info : strategies()) {
+    with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+      Transformer model(small_config(), {}, {});
+      model::set_weights(model, 1 + static_cast<std::uint64_t>(ranks.rank()));  // ranks begin differently
+      DataParallelOptions options{.optimizer = optimizer, .sync = {.strategy = info.strategy, .bucket_mb = {0.01}}};
+      options.sync.plan = BucketPlan({5, 12, model.parameters().layout().size()});
+      DataParallelStep step(model, ranks, options, kRows / 2, kSeq, communication);
+      EXPECT_EQ(step.share(), 0.5);
+      for (int i = 0; i < 10; ++i) {
+        load(step, 0, batch_of(i), ranks.rank() * kRows / 2, kRows / 2);
+        step.run(kRate);
+        EXPECT_NEAR(step.result().loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+      }
+      step.check();
+      EXPECT_LT(model::relative_distance(weights_of(model), alone.weights), 1e-5) << to_string(info.strategy);
+    });
+  }
+}
+
+TEST(DataParallelStep, WeighsUnevenRowsByTheirNumberAndPartsAlike) {
+  const Alone alone = train_alone({}, 4);
+  with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    Transformer model(small_config(), {}, {});
+    model::set_weights(model, 1);
+    const int rank = ranks.rank();
+    const std::int64_t rows = rank == 0 ? 1 : rank == 1 ? 2 : 3, first = rank == 0 ? 0 : rank == 1 ? 1 : 3;
+    DataParallelStep uneven(model, ranks, {}, rows, kSeq, communication);
+    EXPECT_DOUBLE_EQ(uneven.share(), static_cast<double>(rows) / kRows);
+    for (int i = 0; i < 2; ++i) {
+      load(uneven, 0, batch_of(i), first, rows);
+      uneven.run(kRate);
+      EXPECT_NEAR(uneven.result().loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+    }
+    uneven.check();
+    const std::uint64_t sent = ranks.counters().total(comm::Operation::all_reduce, "gradient").payload_bytes;
+    DataParallelStep parts(model, ranks, {.parts = 2}, 1, kSeq, communication);
+    parts.training().optimizer().set_steps(2);
+    for (int i = 2; i < 4; ++i) {
+      for (int part = 0; part < 2; ++part) load(parts, part, batch_of(i), 2 * rank + part, 1);
+      parts.run(kRate);
+      EXPECT_NEAR(parts.result().loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+    }
+    parts.check();  // parts before the last communicate nothing
+    EXPECT_EQ(ranks.counters().total(comm::Operation::all_reduce, "gradient").payload_bytes, 2 * sent);
+    EXPECT_LT(model::relative_distance(weights_of(model), alone.weights), 1e-5);
+  });
+}
+
+TEST(DataParallelStep, InBf16OnTheWireStaysNearAndEqualOnAllRanks) {
+  const Alone alone = train_alone({}, 4);
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    Transformer model(small_config(), {}, {});
+    model::set_weights(model, 1);
+    DataParallelStep step(model, ranks, {.sync = {.bucket_mb = {0.01}, .wire = DType::bf16}}, kRows / 2, kSeq,
+                          communication);
+    for (int i = 0; i < 4; ++i) {
+      load(step, 0, batch_of(i), ranks.rank() * kRows / 2, kRows / 2);
+      step.run(kRate);
+      static_cast<void>(step.result());
+    }
+    step.check();
+    const double off = model::relative_distance(weights_of(model), alone.weights);
+    EXPECT_GT(off, 0);
+    // Four steps of Adam move a weight of size 1/√32 by 4 · rate at most; rounding to 2^-9 may turn a few of them
+    // around.
+    EXPECT_LT(off, 0.05);
+  });
+}
+
+TEST(DataParallelStep, OfOneRankIsThePlainStep) {
+  const Alone alone = train_alone({}, 2);
+  with_ranks(1, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    Transformer model(small_config(), {}, {});
+    model::set_weights(model, 1);
+    DataParallelStep step(model, ranks, {}, kRows, kSeq, communication);
+    for (int i = 0; i < 2; ++i) {
+      load(step, 0, batch_of(i), 0, kRows);
+      step.run(kRate);
+      EXPECT_EQ(step.result().loss, alone.losses[static_cast<std::size_t>(i)]);
+    }
+    step.check();
+    EXPECT_EQ(weights_of(model), alone.weights);
+    EXPECT_EQ(ranks.counters().total(comm::Operation::all_reduce).calls, 0);
+  });
+}
+
+TEST(DataParallelStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
+  with_ranks(3, [](comm::Communicator& ranks, Stream, Stream communication) {
+    Transformer model(small_config(), {}, {});
+    model::set_weights(model, 1);
+    DataParallelStep step(model, ranks, {.optimizer = {.skip_non_finite = true}, .sync = {.bucket_mb = {0.01}}}, 2,
+                          kSeq, communication);
+    const auto run = [&](int number) {
+      load(step, 0, batch_of(number), 2 * ranks.rank(), 2);
+      step.run(kRate);
+      return step.result();
+    };
+    EXPECT_FALSE(run(0).skipped);
+    const std::vector<double> before = weights_of(model);
+    float& weight = *model.parameters().view(Plane::weight, model.parameters().layout().ln_final()).as<float>();
+    const float kept = weight;
+    if (ranks.rank() == 1) weight = std::numeric_limits<float>::quiet_NaN();
+    const DataParallelResult wrong = run(1);
+    EXPECT_TRUE(wrong.skipped);
+    EXPECT_TRUE(std::isnan(wrong.loss) && std::isnan(wrong.losses[1]));
+    EXPECT_TRUE(std::isfinite(wrong.losses[0]) && std::isfinite(wrong.losses[2]));
+    weight = kept;
+    EXPECT_EQ(weights_of(model), before);
+    EXPECT_FALSE(run(2).skipped);
+    step.check();
+  });
+}
+
+TEST(DataParallelStep, FindsReplicasThatDrifted) {
+  const auto thrown = comm::try_local(3, {.limit = std::chrono::seconds(20)}, [](comm::Communicator& ranks) {
+    std::vector<float> weights(100, 1);
+    make_replicas(ranks, {weights.data(), DType::f32, {100}}, {});
+    if (ranks.rank() == 2) weights[99] = std::nextafter(1.0F, 2.0F);
+    require_replicas(ranks, {weights.data(), DType::f32, {100}}, {});
+  });
+  for (const std::exception_ptr& error : thrown) EXPECT_TRUE(test::threw(error, "rank 0", "unlike rank 2"));
+}
+
+TEST(DataParallelStep, RefusesARecordedStepAndRanksThatTakeOtherSteps) {
+  const auto thrown = comm::try_local(2, {.limit = std::chrono::seconds(20)}, [](comm::Communicator& ranks) {
+    Transformer model(small_config(), {}, {});
+    const DataParallelStep step(model, ranks, {.parts = 1 + ranks.rank()}, 1, kSeq, {});
+  });
+  for (const std::exception_ptr& error : thrown) EXPECT_TRUE(test::threw(error, "\"1 parts\"", "\"2 parts\""));
+  with_ranks(2, [](comm::Communicator& ranks, Stream, Stream) {
+    Transformer model(small_config(), {.variant = model::Variant::graph}, {});
+    EXPECT_TRUE(test::refuses([&] { DataParallelStep(model, ranks, {}, 1, kSeq, {}); }, "recorded step"));
+  });
+}
+
+}  // namespace
+}  // namespace syslab::parallel

@@ -77,8 +77,12 @@ std::string ControlCoordinator::whereabouts(const Rank& rank) const {
   } else {
     text += fmt::format("{}behind operation #{}", text.empty() ? "" : ", ", rank.progress.queued);
   }
-  if (const double silent = silent_seconds(rank); silent > kSilence && !rank.left) {
+  // Beats are a quarter of a second apart: what is known may be older than what happened.
+  const double silent = silent_seconds(rank);
+  if (silent > kSilence && !rank.left) {
     text += fmt::format(", and has not beaten for {:.1f} s", silent);
+  } else if (rank.gone) {
+    text += fmt::format(" when it was last heard, {:.2f} s before", silent);
   }
   return text;
 }

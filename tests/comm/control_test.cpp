@@ -1,6 +1,7 @@
 #include "comm/control.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <atomic>
 #include <mutex>
@@ -112,7 +113,7 @@ TEST_P(ControlPlane, WhatFailsOneRankIsReadOnAll) {
   });
 }
 
-TEST_P(ControlPlane, TheWatchdogNamesWhoHasNotComeAndWhereItIs) {
+TEST_P(ControlPlaneOverTcp, TheWatchdogNamesWhoHasNotComeAndWhereItIs) {
   run(3, 2s, [](Rank& rank) {
     if (rank.store->rank() == 2) {
       rank.control->set_phase("forward", 118);
@@ -208,6 +209,61 @@ TEST_P(ControlPlane, AFailureThatNobodyToldOfIsToldBeforeTheFarewell) {
       [](Rank& rank, ControlOptions& options) {
         if (rank.store->rank() == 1) options.failure = [] { return "rank 1: all_reduce #3: the disk is full"; };
       });
+}
+
+// One rank is a process of its own, which does `fault` half a second after all are connected; the other sees it end.
+Ending seen_from(int rank, std::chrono::milliseconds limit, const std::function<void()>& fault) {
+  const FreePort port;
+  const auto join = [&](int number) {
+    auto store = open_store({.rendezvous = port.address("job"), .rank = number, .size = 2, .limit = 20s});
+    auto control = std::make_unique<Control>(*store, ControlOptions{.limit = limit, .say = [](const std::string&) {}});
+    return std::pair(std::move(store), std::move(control));
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const auto [store, control] = join(1 - rank);
+    control->set_phase("backward", 3);
+    std::this_thread::sleep_for(500ms);
+    fault();
+    ::_exit(0);
+  }
+  Ending ending{.reason = "no ending came"};
+  {
+    const auto [store, control] = join(rank);
+    for (int i = 0; i < 1000 && !control->ending(); ++i) std::this_thread::sleep_for(10ms);
+    ending = control->ending().value_or(ending);
+    ::kill(child, SIGKILL);  // what was stopped goes on to nothing
+    ::waitpid(child, nullptr, 0);
+    control->leave();
+  }
+  return ending;
+}
+
+TEST(ControlOfProcesses, ARankThatDiesIsToldWithWhereItWas) {
+  const Ending ending = seen_from(0, 20s, [] { ::raise(SIGKILL); });
+  EXPECT_EQ(ending.kind, EndingKind::death);
+  EXPECT_EQ(ending.culprit, 1);
+  EXPECT_TRUE(has(ending.reason, "rank 1 (pid ") && has(ending.reason, "in phase backward, step 3")) << ending.reason;
+}
+
+TEST(ControlOfProcesses, TheDeathOfTheCoordinatorIsSeenByAll) {
+  const Ending ending = seen_from(1, 20s, [] { ::raise(SIGKILL); });
+  EXPECT_EQ(ending.kind, EndingKind::death);
+  EXPECT_EQ(ending.culprit, 0);
+}
+
+TEST(ControlOfProcesses, ARankThatIsStoppedFallsSilent) {
+  const Ending ending = seen_from(0, 2s, [] { ::raise(SIGSTOP); });
+  EXPECT_EQ(ending.kind, EndingKind::silence);
+  EXPECT_EQ(ending.culprit, 1);
+  EXPECT_TRUE(has(ending.reason, "has stopped beating for 2.") && has(ending.reason, "in phase backward, step 3"))
+      << ending.reason;
+}
+
+TEST(ControlOfProcesses, AStoppedCoordinatorFallsSilentToo) {
+  const Ending ending = seen_from(1, 2s, [] { ::raise(SIGSTOP); });
+  EXPECT_EQ(ending.kind, EndingKind::silence);
+  EXPECT_EQ(ending.culprit, 0);
 }
 
 TEST(Progress, IsReadFromARecorder) {

@@ -9,7 +9,7 @@
 #include "comm/nccl_communicator.hpp"
 #include "comm/nccl_library.hpp"
 #include "core/error.hpp"
-#include "device/event.hpp"
+#include "device/queue.hpp"
 #include "device/stream.hpp"
 #include "tests/comm/ranks_fixture.hpp"
 
@@ -87,13 +87,12 @@ TEST_F(FakeNccl, DoesEveryOperationOnAQueue) {
 TEST_F(FakeNccl, OperationsOnTwoStreamsKeepTheOrderOfTheirCalls) {
   const auto errors = run(2, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
     const device::OwnedStream other = device::OwnedStream::queue();
-    std::vector<float> values(1000, 1);
-    Work last;
-    for (int i = 0; i < 20; ++i) {
-      last = ranks.all_reduce(floats(values), Reduction::sum, {}, i % 2 == 0 ? stream : other.view());
-    }
-    ranks.wait(last);
-    EXPECT_EQ(values[999], 1 << 20);
+    std::vector<float> values(1000, static_cast<float>(ranks.rank() + 1));
+    // The sum stands behind work that takes its time: 1 + 2, then the maximum of 3 and 3. The other way round: 2 + 2.
+    device::enqueue(stream, [] { std::this_thread::sleep_for(200ms); });
+    ranks.all_reduce(floats(values), Reduction::sum, {}, stream);
+    ranks.wait(ranks.all_reduce(floats(values), Reduction::max, {}, other));
+    EXPECT_EQ(values[999], 3);
   });
   EXPECT_EQ(errors, kTwoWell);
 }

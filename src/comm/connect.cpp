@@ -1,0 +1,206 @@
+#include "comm/connect.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <exception>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "comm/control.hpp"
+#include "comm/local.hpp"
+#include "comm/process_name.hpp"
+#include "comm/shm.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "device/launch.hpp"
+
+namespace syslab::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The store and the control plane beside a communicator.
+class Connection final : public Companion {
+ public:
+  Connection(std::shared_ptr<Store> store, Communicator& ranks, const ConnectOptions& options)
+      : store_(std::move(store)), ranks_(ranks), dump_(options.dump), control_(*store_, watching(options)) {}
+
+  void set_phase(std::string_view phase, std::uint64_t step) override { control_.set_phase(phase, step); }
+
+  void leave() noexcept override {
+    // Left by an exception, this rank will not come to what the others wait for.
+    if (std::uncaught_exceptions() > exceptions_ && !ranks_.failed()) control_.fail("it was ended by an error");
+    control_.leave();
+    // Rank 0 keeps the store until all have left it: not for those who will not.
+    if (ranks_.failed()) store_->fail(ranks_.failure());
+  }
+
+ private:
+  ControlOptions watching(const ConnectOptions& options) {
+    ControlOptions control;
+    control.limit = options.limit;
+    // The backend's own end has that budget; beyond it nothing is waited for.
+    control.budget = options.nccl.budget + 500ms;
+    control.progress = [this] {
+      ranks_.look();
+      return progress_of(ranks_.recorder());
+    };
+    control.failure = [this] { return ranks_.failed() ? ranks_.failure() : std::string(); };
+    control.end = [this](const Ending& ending) { ranks_.fail(ending.reason); };
+    control.last_words = [this] { return last_words(); };
+    return control;
+  }
+
+  std::string last_words() const {
+    constexpr std::size_t kShown = 8;
+    std::string text = "its last operations:\n" + ranks_.recorder().text(kShown);
+    if (dump_.empty()) return text;
+    const std::filesystem::path file = dump_ / fmt::format("recorder-{}.json", ranks_.rank());
+    std::ofstream out(file);
+    out << ranks_.recorder().json().dump(1) << '\n';
+    return text + fmt::format("{}: '{}'", out ? "all of them are in" : "they could not be written to", file.string());
+  }
+
+  std::shared_ptr<Store> store_;
+  Communicator& ranks_;
+  const std::filesystem::path dump_;
+  const int exceptions_ = std::uncaught_exceptions();
+  Control control_;
+};
+
+// A folder of this launch for the files by which a backend's ranks find each other; gone with the object of rank 0.
+class MeetingFolder {
+ public:
+  MeetingFolder(Store& store, std::chrono::milliseconds limit) : owner_(store.rank() == 0) {
+    const std::string system = this_process().system;
+    const std::vector<std::string> all = store.gather("shm/host", system, limit);
+    for (std::size_t other = 0; other < all.size(); ++other) {
+      if (all[other] == system) continue;
+      throw Error(
+          ErrorKind::usage,
+          fmt::format("ranks {} and {} are on two hosts, and shm joins ranks of one: ask for the backend nccl, or "
+                      "start all ranks on one host",
+                      store.rank(), other));
+    }
+    if (owner_) {
+      std::string name = (std::filesystem::temp_directory_path() / "syslab-ranks-XXXXXX").string();
+      if (::mkdtemp(name.data()) == nullptr)
+        throw_errno(ErrorKind::comm, "make a folder '" + name + "'", errno, "mkdtemp");
+      path_ = name;
+      store.set("shm/folder", name);
+    } else {
+      path_ = store.get("shm/folder", limit);
+    }
+  }
+  MeetingFolder(const MeetingFolder&) = delete;
+  ~MeetingFolder() {
+    std::error_code ignored;
+    if (owner_) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  bool owner_;
+  std::filesystem::path path_;
+};
+
+CommunicatorOptions communicator_options(const ConnectOptions& options) {
+  return {.limit = options.limit, .check_signatures = options.check_signatures};
+}
+
+using Make = std::unique_ptr<Communicator> (*)(const std::shared_ptr<Store>& store, const ConnectOptions& options);
+
+std::unique_ptr<Communicator> shm(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
+  const MeetingFolder folder(*store, options.limit);
+  auto made = connect_shm(folder.path(), store->rank(), store->size(), communicator_options(options));
+  store->wait_all("shm/met", options.limit);
+  return made;
+}
+
+std::unique_ptr<Communicator> nccl(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
+  return make_nccl(store, communicator_options(options), options.nccl);
+}
+
+std::unique_ptr<Communicator> local(const std::shared_ptr<Store>& store, const ConnectOptions&) {
+  throw Error(ErrorKind::usage,
+              fmt::format("the ranks of the backend local are threads of one process, and this process is "
+                          "one of {}: ask for shm",
+                          store->size()));
+}
+
+struct Backend {
+  std::string_view name;
+  Make make;
+  device::Kind kind;
+};
+constexpr std::array kBackends{
+    Backend{"local", local, device::Kind::cpu},
+    Backend{"shm", shm, device::Kind::cpu},
+    Backend{"nccl", nccl, device::Kind::cuda},
+};
+
+const Backend& find_backend(const std::string& name) {
+  for (const Backend& backend : kBackends) {
+    if (backend.name == name) return backend;
+  }
+  if (name == "gloo") {
+    throw Error(ErrorKind::usage,
+                "this build has no backend gloo: it needs Gloo's library (libgloo-dev) when it is built; "
+                "shm joins ranks of the CPU without it");
+  }
+  std::vector<std::string> names;
+  for (const Backend& backend : kBackends) names.emplace_back(backend.name);
+  throw Error(ErrorKind::usage, unknown_name("backend", name, names));
+}
+
+device::Place local_gpu(const LaunchEnvironment& launch) {
+  const int gpus = device::gpu_count();
+  if (gpus == 0) {
+    throw Error(ErrorKind::device,
+                "the backend nccl needs a GPU a rank, and this process sees none: ask for the backend shm");
+  }
+  return {device::Kind::cuda, launch.local_rank % gpus};
+}
+
+}  // namespace
+
+std::vector<std::string_view> backend_names() {
+  std::vector<std::string_view> names;
+  for (const Backend& backend : kBackends) names.push_back(backend.name);
+  return names;
+}
+
+std::unique_ptr<Communicator> connect(const ConnectOptions& given) {
+  const Backend& backend = find_backend(given.backend);
+  LaunchOptions said;
+  said.rank = given.rank;
+  said.size = given.size;
+  said.rendezvous = given.rendezvous;
+  const LaunchEnvironment launch = launch_environment(process_variables(), said);
+  ConnectOptions options = given;
+  if (backend.kind == device::Kind::cuda && options.local_gpu) options.nccl.place = local_gpu(launch);
+  if (launch.size == 1) {
+    return make_alone(backend.kind == device::Kind::cuda ? options.nccl.place : device::Place{},
+                      communicator_options(options));
+  }
+  if (launch.rendezvous.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("rank {} of {} ({}) does not know where the others are: set SYSLAB_RENDEZVOUS on all ranks to "
+                    "tcp://HOST:PORT/TOKEN with rank 0's host, or to file:DIRECTORY, which all see",
+                    launch.rank, launch.size, launch.source));
+  }
+  const std::shared_ptr<Store> store =
+      open_store({.rendezvous = launch.rendezvous, .rank = launch.rank, .size = launch.size, .limit = options.limit});
+  Fields fields{{"backend", options.backend}, {"limit of waits", fmt::format("{} ms", options.limit.count())}};
+  fields.insert(fields.end(), options.agree.begin(), options.agree.end());
+  agree(*store, "connect", fields, options.limit);
+  std::unique_ptr<Communicator> ranks = backend.make(store, options);
+  ranks->accompany(std::make_shared<Connection>(store, *ranks, options));
+  return ranks;
+}
+
+}  // namespace syslab::comm

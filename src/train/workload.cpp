@@ -15,6 +15,16 @@
 namespace syslab::train {
 namespace {
 
+// What the mode needs of the arena: no gradients without a backward pass, no moments without an update.
+model::TransformerOptions needed(const WorkloadOptions& options) {
+  model::TransformerOptions made = options.model;
+  made.with_gradients = options.mode != Mode::forward;
+  made.with_moments = options.mode == Mode::train;
+  return made;
+}
+
+}  // namespace
+
 void draw_weights(model::Transformer& model, std::uint64_t seed) {
   model::ParameterArena& arena = model.parameters();
   for (int i = 0; i < arena.layout().size(); ++i) {
@@ -30,16 +40,6 @@ void draw_weights(model::Transformer& model, std::uint64_t seed) {
   }
   model.refresh_weights_copy();
 }
-
-// What the mode needs of the arena: no gradients without a backward pass, no moments without an update.
-model::TransformerOptions needed(const WorkloadOptions& options) {
-  model::TransformerOptions made = options.model;
-  made.with_gradients = options.mode != Mode::forward;
-  made.with_moments = options.mode == Mode::train;
-  return made;
-}
-
-}  // namespace
 
 std::string_view to_string(Mode mode) {
   switch (mode) {

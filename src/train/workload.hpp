@@ -15,6 +15,10 @@ enum class Mode { forward, forward_backward, train };
 std::string_view to_string(Mode mode);   // "forward", "forward_backward", "train"
 Mode parse_mode(std::string_view text);  // Error(usage) with the nearest name
 
+// Weights of a benchmark: with the deviations of model/initialise.hpp, drawn where they lie, uncut, so that nobody
+// waits for the host to draw three billion.
+void draw_weights(model::Transformer& model, std::uint64_t seed);
+
 struct WorkloadOptions {
   model::ModelConfig config;
   model::TransformerOptions model;
@@ -26,8 +30,7 @@ struct WorkloadOptions {
 class Workload {
  public:
   // Holds gradients and moments where the mode needs them, whatever the options of the model say. Tokens and weights
-  // come from `seed`. Weights have the deviations of model/initialise.hpp and are drawn where they
-  // lie, uncut: a benchmark does not wait for the host to draw three billion.
+  // come from `seed`, weights as draw_weights() says.
   Workload(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed);
 
   model::Transformer& model() { return model_; }

@@ -48,7 +48,7 @@ std::vector<double> weights_of(const Transformer& model) {
 }
 
 struct Alone {
-  std::vector<double> weights, losses;
+  std::vector<double> weights, losses, norms;  // Adam forgives a gradient that is too large: its norm tells
 };
 
 Alone train_alone(const train::OptimizerOptions& optimizer, int steps) {
@@ -60,6 +60,7 @@ Alone train_alone(const train::OptimizerOptions& optimizer, int steps) {
     load(step, 0, batch_of(i), 0, kRows);
     step.run(kRate);
     made.losses.push_back(step.result().loss);
+    made.norms.push_back(step.result().gradient_norm.value_or(0));
   }
   made.weights = weights_of(model);
   return made;
@@ -79,7 +80,11 @@ TEST(DataParallelStep, StaysWithOneProcessForTenSteps) {
       for (int i = 0; i < 10; ++i) {
         load(step, 0, batch_of(i), ranks.rank() * kRows / 2, kRows / 2);
         step.run(kRate);
-        EXPECT_NEAR(step.result().loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+        const DataParallelResult result = step.result();
+        const double norm = alone.norms[static_cast<std::size_t>(i)];
+        EXPECT_NEAR(result.loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+        // Of the same weights in the first step; later ones differ by what fp32 rounded on the way.
+        EXPECT_NEAR(result.gradient_norm.value(), norm, (i == 0 ? 1e-6 : 1e-4) * norm);
       }
       step.check();
       EXPECT_LT(model::relative_distance(weights_of(model), alone.weights), 1e-5) << to_string(info.strategy);
@@ -88,27 +93,30 @@ TEST(DataParallelStep, StaysWithOneProcessForTenSteps) {
 }
 
 TEST(DataParallelStep, WeighsUnevenRowsByTheirNumberAndPartsAlike) {
-  const Alone alone = train_alone({}, 4);
+  const train::OptimizerOptions optimizer{.max_norm = 100};  // never reached: for the norm
+  const Alone alone = train_alone(optimizer, 4);
   with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
     Transformer model(small_config(), {}, {});
     model::set_weights(model, 1);
     const int rank = ranks.rank();
     const std::int64_t rows = rank == 0 ? 1 : rank == 1 ? 2 : 3, first = rank == 0 ? 0 : rank == 1 ? 1 : 3;
-    DataParallelStep uneven(model, ranks, {}, rows, kSeq, communication);
+    DataParallelStep uneven(model, ranks, {.optimizer = optimizer}, rows, kSeq, communication);
     EXPECT_DOUBLE_EQ(uneven.share(), static_cast<double>(rows) / kRows);
     for (int i = 0; i < 2; ++i) {
       load(uneven, 0, batch_of(i), first, rows);
       uneven.run(kRate);
       EXPECT_NEAR(uneven.result().loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+      EXPECT_NEAR(uneven.result().gradient_norm.value(), alone.norms[static_cast<std::size_t>(i)], 1e-4);
     }
     uneven.check();
     const std::uint64_t sent = ranks.counters().total(comm::Operation::all_reduce, "gradient").payload_bytes;
-    DataParallelStep parts(model, ranks, {.parts = 2}, 1, kSeq, communication);
+    DataParallelStep parts(model, ranks, {.optimizer = optimizer, .parts = 2}, 1, kSeq, communication);
     parts.training().optimizer().set_steps(2);
     for (int i = 2; i < 4; ++i) {
       for (int part = 0; part < 2; ++part) load(parts, part, batch_of(i), 2 * rank + part, 1);
       parts.run(kRate);
       EXPECT_NEAR(parts.result().loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+      EXPECT_NEAR(parts.result().gradient_norm.value(), alone.norms[static_cast<std::size_t>(i)], 1e-4);
     }
     parts.check();  // parts before the last communicate nothing
     EXPECT_EQ(ranks.counters().total(comm::Operation::all_reduce, "gradient").payload_bytes, 2 * sent);

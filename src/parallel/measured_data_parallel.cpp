@@ -1,0 +1,86 @@
+#include "parallel/measured_data_parallel.hpp"
+
+#include "comm/local.hpp"
+#include "parallel/certificate.hpp"
+#include "parallel/measured_times.hpp"
+#include "parallel/model_pieces.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+Forecast forecast_of(const DataParallelWorkloadOptions& options, comm::Communicator& ranks, model::Transformer& model,
+                     device::Stream communication) {
+  const GradientPieces pieces = pieces_of(model.parameters());
+  const GradientPieces sent = pieces.as(options.sync.wire.value_or(pieces.dtype()));
+  const TransferCurve curve = measure_curve(ranks, sent.dtype(), curve_sizes(sent.bytes()), communication);
+  ranks.barrier();
+  const std::vector<Seconds> ready = agree_on_ready(ranks, measure_ready(model, options.step.batch, options.step.seq));
+  return plan_buckets(sent, ready, curve);
+}
+
+}  // namespace
+
+device::OwnedStream communication_stream(device::Place place) {
+  return place.kind == device::Kind::cpu ? device::OwnedStream::queue() : device::OwnedStream(place);
+}
+
+DataParallelWorkload::DataParallelWorkload(const DataParallelWorkloadOptions& options, comm::Communicator& ranks,
+                                           device::Stream compute, std::uint64_t seed)
+    : options_(options),
+      communication_(communication_stream(device::place_of(compute))),
+      alone_(comm::make_local(1)),
+      model_(options.step.config, options.step.model, compute),
+      source_({.rows = options.step.batch,
+               .context = options.step.seq,
+               .vocab = options.step.config.vocab,
+               .seed = seed,
+               .first_row = ranks.rank() * options.step.batch,
+               .all_rows = ranks.size() * options.step.batch}) {
+  train::draw_weights(model_, seed);
+  SyncOptions sync = options.sync;
+  if (sync.strategy == Strategy::planned && !sync.plan && options.communicates && ranks.size() > 1) {
+    forecast_ = forecast_of(options, ranks, model_, communication_);
+    sync.plan = forecast_->plan;
+  }
+  if (!options.communicates || ranks.size() == 1) sync.strategy = Strategy::flat_view;  // of nothing
+  step_.emplace(model_, options.communicates ? ranks : *alone_[0],
+                DataParallelOptions{.optimizer = options.step.optimizer, .sync = sync}, options.step.batch,
+                options.step.seq, communication_);
+}
+
+void DataParallelWorkload::refresh() {
+  source_.draw(number_++, drawn_);
+  step_->load(0, drawn_.x, drawn_.y);
+}
+
+void DataParallelWorkload::run() { step_->run(options_.step.optimizer.adamw.lr); }
+
+void DataParallelWorkload::forward() {
+  step_->begin(options_.step.optimizer.adamw.lr);
+  step_->forward(0);
+}
+
+MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& options, const train::Rung& rung,
+                                            std::uint64_t seed) {
+  const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
+  MeasuredDataParallel made{.device = alone.device, .refusal = alone.refusal};
+  if (!made.refusal && options.step.mode != train::Mode::train) {
+    made.refusal = "gradients are reduced for an update: mode=train";
+  }
+  made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
+    const device::OwnedStream communication = communication_stream(device::place_of(compute));
+    certify(ranks, options.sync, seed, compute, communication);
+    return check(compute);
+  };
+  made.start = [options, seed](comm::Communicator& ranks, device::Stream compute) {
+    return std::make_shared<DataParallelWorkload>(options, ranks, compute, seed);
+  };
+  made.flops = alone.flops;
+  made.tokens = alone.tokens;
+  made.parameters = alone.parameters;
+  const model::DTypes dtypes = model::dtypes_of(options.step.model.precision, options.step.model.variant);
+  made.gradient_bytes = alone.parameters * static_cast<double>(size_of(options.sync.wire.value_or(dtypes.weights)));
+  return made;
+}
+
+}  // namespace syslab::parallel

@@ -1,0 +1,105 @@
+// What experiments are given: measured times that all ranks share, a plan computed from them, a step that is checked.
+#include "parallel/measured_data_parallel.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <mutex>
+
+#include "parallel/measured_times.hpp"
+#include "tests/model/model_fixture.hpp"
+#include "tests/model/refusal.hpp"
+#include "tests/parallel/ranks_fixture.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+using device::Stream;
+using test::with_ranks;
+
+DataParallelWorkloadOptions small_workload(Strategy strategy) {
+  DataParallelWorkloadOptions options;
+  options.step.config = model::tiny_config();
+  options.step.config.d_model = 32;
+  options.step.batch = 2;
+  options.step.seq = 8;
+  options.sync.strategy = strategy;
+  return options;
+}
+
+TEST(MeasuredTimes, AreTheSlowestRanksOnAllRanks) {
+  std::mutex mutex;
+  std::vector<std::vector<TransferPoint>> curves;
+  std::vector<std::vector<Seconds>> ready;
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    const TransferCurve curve = measure_curve(ranks, DType::f32, curve_sizes(100'000), communication);
+    model::Transformer model(small_workload(Strategy::naive).step.config, {}, {});
+    model::set_weights(model);
+    const std::vector<Seconds> agreed = agree_on_ready(ranks, measure_ready(model, 2, 8, 3));
+    const std::lock_guard lock(mutex);
+    curves.push_back(curve.points());
+    ready.push_back(agreed);
+  });
+  EXPECT_EQ(ready[0], ready[1]);
+  EXPECT_EQ(ready[0].size(), 21);  // two layers of nine, and three
+  EXPECT_TRUE(std::ranges::is_sorted(ready[0]));
+  EXPECT_GT(ready[0].front(), Seconds(0));
+  ASSERT_EQ(curves[0].size(), 5);  // 1, 4, 16 and 64 KiB, and the whole
+  for (std::size_t i = 0; i < curves[0].size(); ++i) {
+    EXPECT_EQ(curves[0][i].bytes, curves[1][i].bytes);
+    EXPECT_EQ(curves[0][i].time, curves[1][i].time);
+  }
+  EXPECT_EQ(curves[0].back().bytes, 100'000);
+}
+
+TEST(MeasuredDataParallel, PlansFromWhatItMeasuresAndIsCheckedAtTheEnd) {
+  const DataParallelWorkloadOptions options = small_workload(Strategy::planned);
+  const MeasuredDataParallel measured = measured_data_parallel(options, train::find_rung("host"), 3);
+  EXPECT_EQ(measured.refusal, std::nullopt);
+  EXPECT_EQ(measured.gradient_bytes, 4 * measured.parameters);
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream) {
+    for (const model::Distance& distance : measured.check(ranks, {})) {
+      EXPECT_LE(distance.error, distance.tolerance) << distance.message;
+    }
+    const auto run = measured.start(ranks, {});
+    ASSERT_TRUE(run->forecast());
+    EXPECT_EQ(run->forecast()->plan, run->step().sync().plan());
+    EXPECT_GE(run->forecast()->best_end, run->forecast()->bound);
+    std::vector<double> losses;
+    for (int i = 0; i < 2; ++i) {
+      run->refresh();
+      run->forward();
+      run->backward();
+      run->update();
+      losses.push_back(run->loss());
+    }
+    EXPECT_EQ(ranks.exchange(std::to_string(losses[1]))[0], ranks.exchange(std::to_string(losses[1]))[1]);
+    run->step().check();
+  });
+}
+
+TEST(MeasuredDataParallel, WithoutCommunicationIsTheSameStepOfEachRankAlone) {
+  DataParallelWorkloadOptions options = small_workload(Strategy::overlap);
+  options.communicates = false;
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream) {
+    DataParallelWorkload run(options, ranks, {}, 3);
+    run.refresh();
+    run.run();
+    EXPECT_GT(run.loss(), 0);
+    EXPECT_EQ(ranks.counters().total().calls, 0);
+    // Ranks learn from rows of their own.
+    const std::vector<std::string> losses = ranks.exchange(std::to_string(run.loss()));
+    EXPECT_NE(losses[0], losses[1]);
+  });
+}
+
+TEST(MeasuredDataParallel, NeedsAnUpdateToReduceFor) {
+  DataParallelWorkloadOptions options = small_workload(Strategy::naive);
+  options.step.mode = train::Mode::forward;
+  const auto refusal = measured_data_parallel(options, train::find_rung("host"), 3).refusal;
+  ASSERT_TRUE(refusal);
+  EXPECT_NE(refusal->find("mode=train"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace syslab::parallel

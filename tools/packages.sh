@@ -9,6 +9,8 @@ build_packages=(
 # Tests prove the ways in from Python and what tools/bundle makes (patchelf); benchmarks of host-side costs are built where
 # their library is.
 test_packages=(gnuplot-nox libbenchmark-dev patchelf python3-numpy python3-torch)
+# A peer of the communicators, built in where it is found.
+optional_packages=(libgloo-dev)
 # LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.
 check_packages=(clang-format ccache texlive-latex-base texlive-latex-recommended texlive-science)
 # For tools/sanitize: clang, its OpenMP (with Archer) and what turns addresses into lines.

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/control.hpp"
+#include "comm/gloo.hpp"
 #include "comm/local.hpp"
 #include "comm/process_name.hpp"
 #include "comm/shm.hpp"
@@ -120,6 +121,13 @@ std::unique_ptr<Communicator> shm(const std::shared_ptr<Store>& store, const Con
   return made;
 }
 
+std::unique_ptr<Communicator> gloo(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
+  const MeetingFolder folder(*store, options.limit);
+  auto made = connect_gloo(folder.path(), store->rank(), store->size(), communicator_options(options));
+  store->wait_all("gloo/met", options.limit);
+  return made;
+}
+
 std::unique_ptr<Communicator> nccl(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
   return make_nccl(store, communicator_options(options), options.nccl);
 }
@@ -139,17 +147,18 @@ struct Backend {
 constexpr std::array kBackends{
     Backend{"local", local, device::Kind::cpu},
     Backend{"shm", shm, device::Kind::cpu},
+    Backend{"gloo", gloo, device::Kind::cpu},
     Backend{"nccl", nccl, device::Kind::cuda},
 };
 
 const Backend& find_backend(const std::string& name) {
+  if (name == "gloo" && !gloo_is_built()) {
+    throw Unsupported(
+        "Gloo is not in this build: it needs Gloo's library (libgloo-dev) when it is built; shm joins ranks of the CPU "
+        "without it");
+  }
   for (const Backend& backend : kBackends) {
     if (backend.name == name) return backend;
-  }
-  if (name == "gloo") {
-    throw Error(ErrorKind::usage,
-                "this build has no backend gloo: it needs Gloo's library (libgloo-dev) when it is built; "
-                "shm joins ranks of the CPU without it");
   }
   std::vector<std::string> names;
   for (const Backend& backend : kBackends) names.emplace_back(backend.name);
@@ -169,7 +178,9 @@ device::Place local_gpu(const LaunchEnvironment& launch) {
 
 std::vector<std::string_view> backend_names() {
   std::vector<std::string_view> names;
-  for (const Backend& backend : kBackends) names.push_back(backend.name);
+  for (const Backend& backend : kBackends) {
+    if (backend.name != "gloo" || gloo_is_built()) names.push_back(backend.name);
+  }
   return names;
 }
 

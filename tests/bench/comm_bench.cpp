@@ -1,7 +1,7 @@
 // All-reduce of fp32 among processes of this host, by size: the time of a call and the bus bandwidth, 2(n−1)/n · bytes
 // over time, as nccl-tests counts it.
 //
-//   comm_bench [RANKS [LARGEST-BYTES]]
+//   comm_bench [BACKEND [RANKS [LARGEST-BYTES]]]      shm or gloo, without signature checks
 //
 // Ranks are forked before anything else is. Each size is called in rounds, a barrier before each; a round's time is its
 // slowest rank's. Best and median round are told: on a machine that others use, too, the best is nearer to what the
@@ -19,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "comm/gloo.hpp"
 #include "comm/shm.hpp"
 #include "core/error.hpp"
 
@@ -56,9 +57,11 @@ void measure(comm::Communicator& ranks, std::int64_t largest) {
   }
 }
 
-int run_rank(const std::filesystem::path& directory, int rank, int size, std::int64_t largest) {
+int run_rank(const std::filesystem::path& directory, const std::string& backend, int rank, int size,
+             std::int64_t largest) {
   try {
-    const auto ranks = comm::connect_shm(directory, rank, size, {});
+    const auto ranks = backend == "gloo" ? comm::connect_gloo(directory, rank, size, {}, comm::GlooChecks::none)
+                                         : comm::connect_shm(directory, rank, size, {});
     measure(*ranks, largest);
     return 0;
   } catch (const std::exception& error) {
@@ -70,19 +73,21 @@ int run_rank(const std::filesystem::path& directory, int rank, int size, std::in
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int size = argc > 1 ? std::atoi(argv[1]) : 2;
-  const std::int64_t largest = argc > 2 ? std::atoll(argv[2]) : 64 << 20;
+  const std::string backend = argc > 1 ? argv[1] : "shm";
+  const int size = argc > 2 ? std::atoi(argv[2]) : 2;
+  const std::int64_t largest = argc > 3 ? std::atoll(argv[3]) : 64 << 20;
   std::string directory = (std::filesystem::temp_directory_path() / "comm_bench-XXXXXX").string();
   if (::mkdtemp(directory.data()) == nullptr) return 1;
-  fmt::print("all_reduce fp32, shm, {} processes: bytes, best and median time, best and median bus bandwidth\n", size);
+  fmt::print("all_reduce fp32, {}, {} processes: bytes, best and median time, best and median bus bandwidth\n", backend,
+             size);
   std::fflush(stdout);
   std::vector<pid_t> others;
   for (int rank = 1; rank < size; ++rank) {
     const pid_t pid = ::fork();
-    if (pid == 0) ::_exit(run_rank(directory, rank, size, largest));
+    if (pid == 0) ::_exit(run_rank(directory, backend, rank, size, largest));
     others.push_back(pid);
   }
-  int result = run_rank(directory, 0, size, largest);
+  int result = run_rank(directory, backend, 0, size, largest);
   for (const pid_t pid : others) {
     int status = 0;
     if (::waitpid(pid, &status, 0) < 0 || status != 0) result = 1;

@@ -132,7 +132,8 @@ class Grammar {
 
   static void axes(CLI::App& app, SelectionOptions& options) {
     many(app, "-a,--axis", "AXIS=VALUES", options.assignments,
-         "axis=v1,v2 | axis=lo:hi:step | axis=pow2:lo:hi (exponents)");
+         "axis=v1,v2 | axis=lo:hi:step | axis=pow2:lo:hi (exponents); impl, device and world_size (ranks) are axes, "
+         "too");
   }
 
   template <typename Options>

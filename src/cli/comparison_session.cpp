@@ -60,26 +60,6 @@ std::string_view to_string(stats::PairedStop stop) {
   return stop == stats::PairedStop::precision ? "precision" : "max_launches";
 }
 
-// Why a side cannot be measured in turns with another.
-struct Obstacle {
-  worker::Status status = worker::Status::skipped;
-  std::string reason;
-};
-
-std::optional<Obstacle> obstacle_of(const plan::PlannedCase& planned) {
-  if (planned.skip_reason) {
-    return Obstacle{planned.beyond_machine ? worker::Status::unsupported : worker::Status::skipped,
-                    *planned.skip_reason};
-  }
-  if (planned.world_size > 1) {
-    return Obstacle{worker::Status::unsupported,
-                    fmt::format("the two sides of a comparison take turns in one process each, and this case has {} "
-                                "ranks; run both sides and `syslab diff` the runs",
-                                planned.world_size)};
-  }
-  return std::nullopt;
-}
-
 }  // namespace
 
 Json to_json(const ComparisonConditions& conditions) {
@@ -161,16 +141,15 @@ std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint
   Judgement judgement;
   for (const char side : {'A', 'B'}) {
     const plan::PlannedCase& planned = case_of(point, side);
-    const std::optional<Obstacle> obstacle = obstacle_of(planned);
-    if (!obstacle) continue;
+    if (!planned.skip_reason) continue;
     store::AttemptRow row;
     row.plan_seq = planned.index;
-    row.status = obstacle->status;
-    row.detail = obstacle->reason;
+    row.status = planned.beyond_machine ? worker::Status::unsupported : worker::Status::skipped;
+    row.detail = *planned.skip_reason;
     store_.finish_attempt(runs_[index_of(side)], row);
-    (side == 'A' ? judgement.failed_a : judgement.failed_b) = obstacle->status;
+    (side == 'A' ? judgement.failed_a : judgement.failed_b) = row.status;
     judgement.reason += fmt::format("{}side {} is {}: {}", judgement.reason.empty() ? "" : "; ", side,
-                                    worker::to_string(obstacle->status), obstacle->reason);
+                                    worker::to_string(row.status), row.detail);
   }
   if (judgement.reason.empty()) return std::nullopt;
   judgement.verdict = stats::Verdict::incomparable;

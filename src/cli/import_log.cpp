@@ -15,6 +15,7 @@
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "runner/environment.hpp"
+#include "runner/slowest.hpp"
 #include "runner/verdict.hpp"
 
 namespace syslab::cli {
@@ -199,6 +200,9 @@ class Reader {
                     fmt::format("the case ended at {}, before it began at {}", to_text(ended), attempt.started_at));
       }
       attempt.ended_at = to_text(ended);
+      for (worker::MetricRecord& metric : runner::metrics_of_all_ranks(attempt.records)) {
+        attempt.records.emplace_back(std::move(metric));
+      }
       facts_["imported"] = true;  // whatever the log says
       attempt.facts_json = facts_.dump();
       open_ = false;

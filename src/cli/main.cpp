@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command_line.hpp"
+#include "cli/started_once.hpp"
 #include "cli/verbs.hpp"
 #include "registry/registry.hpp"
 
@@ -40,6 +41,13 @@ Exit guarded(const Console* console, bool json, Body body) {
   }
 }
 
+// Verbs that plan cases and run them.
+bool measures(const VerbOptions& verb) {
+  return std::holds_alternative<RunOptions>(verb) || std::holds_alternative<CheckOptions>(verb) ||
+         std::holds_alternative<ResumeOptions>(verb) || std::holds_alternative<CompareOptions>(verb) ||
+         std::holds_alternative<GateOptions>(verb);
+}
+
 Exit run(const std::vector<std::string>& arguments) {
   const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   std::variant<CommandLine, Information> parsed;
@@ -59,6 +67,7 @@ Exit run(const std::vector<std::string>& arguments) {
   return guarded(&console, line.global.json, [&] {
     registry::Registry::global().seal();
     const Context context{registry::Registry::global(), line.global, console, arguments};
+    if (measures(line.verb)) require_started_once();
     return std::visit([&](const auto& options) { return execute(context, options); }, line.verb);
   });
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -54,7 +55,7 @@ class TurnTaking {
 
  private:
   bool prepare(int side) {
-    runs_[side].emplace(*sides_[side], options_, observer_, watch_, deadline_);
+    runs_[side] = start_side(*sides_[side], options_, observer_, watch_, deadline_);
     return runs_[side]->prepare();
   }
 
@@ -88,7 +89,7 @@ class TurnTaking {
 
   // One side's turn; what the other one uses of the processors meanwhile is noted.
   std::optional<double> burst(int side) {
-    const SideRun& idle = *runs_[1 - side];
+    const Side& idle = *runs_[1 - side];
     const Nanoseconds before = idle.cpu_time();
     const auto begin = Clock::now();
     const std::optional<double> seconds = runs_[side]->burst();
@@ -158,7 +159,7 @@ class TurnTaking {
   const Observer& observer_;
   Watch watch_;
   Clock::time_point deadline_;
-  std::array<std::optional<SideRun>, 2> runs_;
+  std::array<std::unique_ptr<Side>, 2> runs_;
   std::array<double, 2> idle_share_{};  // the most of one processor that a side used in the other's turn
   std::vector<PairedBlock> blocks_;
 };

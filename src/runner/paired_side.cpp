@@ -1,17 +1,16 @@
 #include "runner/paired_side.hpp"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "runner/paired_gang.hpp"
 #include "runner/request.hpp"
 
 namespace syslab::runner {
-namespace {
 
 RunOptions run_options(const PairedOptions& options) {
   RunOptions made;
@@ -22,7 +21,29 @@ RunOptions run_options(const PairedOptions& options) {
   return made;
 }
 
-}  // namespace
+worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& options) {
+  worker::CaseRequest request = request_for(side.planned, side.mine, run_options(options));
+  request.task = "paired";
+  request.burst = options.burst;
+  return request;
+}
+
+// A median: half of the calls may have taken no time at all, the other half at least as much as it.
+void require_plausible(const worker::Burst& burst, const worker::Ready& ready, Nanoseconds whole) {
+  const double told = burst.seconds_per_call * static_cast<double>(ready.calls_per_burst) / 2;
+  if (told <= Seconds(whole).count()) return;
+  throw Error(
+      ErrorKind::comm,
+      fmt::format("the worker tells of a burst of {} calls that takes {:.6g} s a call, but the whole of it took "
+                  "{:.6g} s",
+                  ready.calls_per_burst, burst.seconds_per_call, Seconds(whole).count()));
+}
+
+std::unique_ptr<Side> start_side(const PairedSide& side, const PairedOptions& options, const Observer& observer,
+                                 Watch& watch, Clock::time_point deadline) {
+  if (side.planned.world_size > 1) return std::make_unique<GangSide>(side, options, observer, watch, deadline);
+  return std::make_unique<SideRun>(side, options, observer, watch, deadline);
+}
 
 SideRun::SideRun(const PairedSide& side, const PairedOptions& options, const Observer& observer, Watch& watch,
                  Clock::time_point deadline)
@@ -35,12 +56,9 @@ SideRun::SideRun(const PairedSide& side, const PairedOptions& options, const Obs
       began_(Clock::now()),
       started_at_(utc_now()) {
   if (observer_.started) observer_.started(side_.planned);
-  worker::CaseRequest request = request_for(side_.planned, side_.mine, run_options(options));
-  request.task = "paired";
-  request.burst = options.burst;
   try {
     worker_ = std::make_unique<WorkerProcess>(WorkerProcess::Command{command_, {}});
-    worker_->send(worker::to_json(request));
+    worker_->send(worker::to_json(burst_request(side, options)));
   } catch (const Error& error) {
     if (!WorkerProcess::could_not_start(error)) throw;
     ending_.not_started = error.what();
@@ -62,15 +80,7 @@ std::optional<double> SideRun::burst() {
   worker_->send({{"type", "burst"}});
   const bool answered = hear("burst", [&](const Json& message) {
     burst = worker::burst_from_json(message);
-    const double whole = Seconds(Clock::now() - begin).count();
-    // A median: half of the calls may have taken no time at all, the other half at least as much as it.
-    const double told = burst.seconds_per_call * static_cast<double>(ready_.calls_per_burst) / 2;
-    if (told > whole) {
-      throw Error(ErrorKind::comm,
-                  fmt::format("the worker tells of a burst of {} calls that takes {:.6g} s a call, but "
-                              "the whole of it took {:.6g} s",
-                              ready_.calls_per_burst, burst.seconds_per_call, whole));
-    }
+    require_plausible(burst, ready_, Clock::now() - begin);
   });
   if (!answered) return std::nullopt;
   worker_->suspend();
@@ -128,11 +138,7 @@ bool SideRun::hear(std::string_view wanted, const std::function<void(const Json&
 }
 
 bool SideRun::take(const std::string& text, std::string_view wanted, const std::function<void(const Json&)>& use) {
-  if (!worker_->serves("bursts")) {
-    throw Error(ErrorKind::comm, fmt::format("this worker does not serve bursts, which a comparison is made of: is it "
-                                             "of an older build? ({})",
-                                             fmt::join(command_, " ")));
-  }
+  require_bursts(*worker_);
   const Json message = parse_message(text);
   if (use && message.value("type", Json()) == wanted) return use(message), true;
   if (auto taken = intake_.take(text)) progress_ = std::move(taken);

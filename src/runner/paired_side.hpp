@@ -15,27 +15,52 @@
 
 namespace syslab::runner {
 
+// What takes turns with another.
+class Side {
+ public:
+  virtual ~Side() = default;
+
+  // Each waits for the side's answer. False (nothing): the side has ended or was ended; result() says how.
+  virtual bool prepare() = 0;
+  virtual std::optional<double> burst() = 0;  // seconds per call
+  virtual bool finish() = 0;
+
+  // The other side's doing: this one is killed, `aborted` for this reason, unless it has ended.
+  virtual void abandon(const std::string& reason) = 0;
+
+  virtual bool ended() const = 0;
+  virtual const worker::Ready& ready() const = 0;
+  virtual Nanoseconds cpu_time() const = 0;  // since ready, of all its processes
+  // Once it has ended. `facts` (an object) is stored as its fact "paired".
+  virtual AttemptResult result(Json facts) = 0;
+};
+
+// One worker, or of a case of several ranks one each (runner/paired_gang.hpp). What is borrowed must outlive it.
+std::unique_ptr<Side> start_side(const PairedSide& side, const PairedOptions& options, const Observer& observer,
+                                 Watch& watch, Clock::time_point deadline);
+
+// What workers of a side are asked, and how their ends are judged.
+worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& options);
+RunOptions run_options(const PairedOptions& options);
+// Error(comm) when the calls of a burst cannot have taken as long as the worker says within `whole`.
+void require_plausible(const worker::Burst& burst, const worker::Ready& ready, Nanoseconds whole);
+
 // Between two orders every process of the side stands still (SIGSTOP): threads that would go on spinning after a burst,
 // as those of OpenMP and OpenBLAS do by default, wait for the side's next turn instead, and are found then as a loop
 // without pauses would find them. Nothing about the implementation's own settings is changed.
-class SideRun {
+class SideRun final : public Side {
  public:
   SideRun(const PairedSide& side, const PairedOptions& options, const Observer& observer, Watch& watch,
           Clock::time_point deadline);
 
-  // Each waits for the side's answer. False (nothing): the side has ended or was ended; result() says how.
-  bool prepare();
-  std::optional<double> burst();  // seconds per call
-  bool finish();
-
-  // The other side's doing: this one is killed, `aborted` for this reason, unless it has ended.
-  void abandon(const std::string& reason);
-
-  bool ended() const { return ended_; }
-  const worker::Ready& ready() const { return ready_; }
-  Nanoseconds cpu_time() const { return cpu_ ? cpu_->used() : Nanoseconds{}; }  // since ready, of all its processes
-  // Once it has ended. `facts` (an object) is stored as its fact "paired".
-  AttemptResult result(Json facts);
+  bool prepare() override;
+  std::optional<double> burst() override;
+  bool finish() override;
+  void abandon(const std::string& reason) override;
+  bool ended() const override { return ended_; }
+  const worker::Ready& ready() const override { return ready_; }
+  Nanoseconds cpu_time() const override { return cpu_ ? cpu_->used() : Nanoseconds{}; }
+  AttemptResult result(Json facts) override;
 
  private:
   bool hear(std::string_view wanted, const std::function<void(const Json&)>& use);

@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/units.hpp"
-#include "runner/ranks.hpp"
 #include "runner/slowest.hpp"
 #include "runner/united_facts.hpp"
 

@@ -1,6 +1,7 @@
 #include "runner/worker_process.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -47,10 +48,18 @@ Json parse_message(const std::string& text) {
 }
 
 WorkerProcess::WorkerProcess(const Command& command)
-    : process_(Process::spawn({command.argv, command.environment})),
+    : argv_(command.argv),
+      process_(Process::spawn({command.argv, command.environment})),
       reader_(process_.from_child()),
       errors_(process_.error_output(), kTailBytes) {
   send({{"type", "hello"}, {"protocol", worker::kProtocolVersion}, {"host", "syslab " + build_info().version}});
+}
+
+void require_bursts(const WorkerProcess& worker) {
+  if (worker.serves("bursts")) return;
+  throw Error(ErrorKind::comm, fmt::format("this worker does not serve bursts, which a comparison is made of: is it "
+                                           "of an older build? ({})",
+                                           fmt::join(worker.command(), " ")));
 }
 
 bool WorkerProcess::could_not_start(const Error& error) {

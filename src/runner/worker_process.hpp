@@ -72,6 +72,11 @@ struct Remains {
 // A frame's text as a message; Error(comm) when it is no JSON object.
 Json parse_message(const std::string& text);
 
+class WorkerProcess;
+
+// Error(comm) when the worker, which has been heard, says that it does not serve what a comparison is made of.
+void require_bursts(const WorkerProcess& worker);
+
 class WorkerProcess {
  public:
   struct Command {
@@ -112,6 +117,7 @@ class WorkerProcess {
   void suspend();
   void resume();
 
+  const std::vector<std::string>& command() const { return argv_; }
   pid_t pid() const { return process_.pid(); }
   void kill();  // its whole process group; no error when it is gone
   // Gives it a moment to exit (it closed its pipe, was killed or was sent `bye`), kills it after that, reaps it.
@@ -120,6 +126,7 @@ class WorkerProcess {
  private:
   void accept_greeting(const std::string& text);
 
+  std::vector<std::string> argv_;
   Process process_;
   FrameReader reader_;
   TailReader errors_;

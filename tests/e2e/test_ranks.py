@@ -1,4 +1,5 @@
 """Cases that several processes do together: statuses, reasons that name the rank, what is stored, and nothing left."""
+import json
 import os
 import pathlib
 import statistics
@@ -63,7 +64,6 @@ class Ranks(Lab):
     def test_a_fault_of_one_rank_ends_all_and_names_it(self):
         expected = {"crash": ("crashed", "rank 1: killed by signal 11", 3), "throw": ("error", "rank 1: device: the fault", 3),
                     "hang": ("timeout", "rank 1 said nothing while others waited", 3), "late": ("ok", "", 0),
-                    "unsupported": ("unsupported", "rank 1: needs 6 GPUs", 0),
                     "nan": ("check_failed", "the number of rank 1 is NaN", 1)}
         for fault, (status, reason, exit_code) in expected.items():
             with self.subTest(fault=fault):
@@ -94,7 +94,7 @@ class Ranks(Lab):
 
     def start_hanging(self):
         return subprocess.Popen(self.command("run", "selftest_ranks", "-a", "fault=all_hang", "-a", "world_size=2",
-                                             "--timeout", "3s"), cwd=self.folder, env=self.environment(),
+                                             "--timeout", "2s"), cwd=self.folder, env=self.environment(),
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def newest_run(self):
@@ -150,11 +150,40 @@ class Ranks(Lab):
         self.assertEqual([size for size, _, _ in self.sql(wanted)], [2, 2, 2, 3, 3, 3, 3])
         self.assertEqual(self.sql("SELECT world_size FROM v_newest ORDER BY 1"), [(2,), (3,)])
 
-    def test_a_comparison_of_ranks_says_that_it_cannot(self):
-        done = self.syslab("compare", "selftest_ranks", "A:steps=8", "B:steps=9", "-a", "world_size=2", "--launches", "3",
-                           expect=None)
-        self.assertIn("this case has 2 ranks", done.stdout)
-        self.assertEqual(self.sql("SELECT DISTINCT status FROM v_attempt"), [("unsupported",)])
+    def test_one_of_several_that_a_launcher_started_measures_nothing(self):
+        for variables in ({"OMPI_COMM_WORLD_SIZE": "2"}, {"WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"},
+                          {"SLURM_STEP_NUM_TASKS": "2"}):
+            done = subprocess.run(self.command("run", "selftest_ranks"), cwd=self.folder, text=True, capture_output=True,
+                                  env={**self.environment(), **variables})
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("this is one of 2 processes", done.stderr)
+            self.assertFalse(self.db.exists())
+        # A script that was given many tasks and starts one thing; a shell that names a size for others.
+        self.run_ranks_with({"SLURM_NTASKS": "2", "WORLD_SIZE": "2", "SLURM_STEP_NUM_TASKS": "1"})
+
+    def run_ranks_with(self, variables):
+        done = subprocess.run(self.command("run", "selftest_ranks", "-a", "world_size=2"), cwd=self.folder, text=True,
+                              capture_output=True, env={**self.environment(), **variables})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_an_imported_log_of_ranks_gets_their_time_together(self):
+        records = [{"type": "case", "experiment": "selftest_ranks", "implementation": "theirs", "language": "Rust",
+                    "params": {}, "world_size": 2}, {"type": "check", "name": "reference:sum", "outcome": "passed"}]
+        for rank, values in enumerate([[1.0, 5.0, 3.0], [4.0, 2.0, 6.0]]):
+            records += [{"type": "sample", "series": "time", "unit": "s", "values": values, "rank": rank},
+                        {"type": "metric", "name": "time", "unit": "s", "value": statistics.median(values), "rank": rank}]
+        log = self.folder / "log.jsonl"
+        log.write_text("".join(json.dumps(record) + "\n" for record in [*records, {"type": "end", "status": "ok"}]))
+        self.syslab("import", log)
+        self.assertEqual(self.sql("SELECT rank, value FROM metric WHERE name = 'time' ORDER BY 1"), [(-1, 5.0), (0, 3.0), (1, 4.0)])
+        self.assertEqual(self.sql("SELECT world_size, time_ms FROM v_measured"), [(2, 5000.0)])
+
+    def test_sides_of_several_ranks_are_compared_in_turns(self):
+        self.syslab("compare", "selftest_ranks", "A:share_us=500", "B:share_us=5000", "-a", "world_size=2", "--launches", "3",
+                    expect=6)
+        self.assertEqual(self.sql("SELECT verdict FROM comparison"), [("slower",)])
+        self.assertEqual(self.sql("SELECT DISTINCT status, world_size FROM v_attempt"), [("ok", 2)])
+        self.assertEqual(self.sql("SELECT DISTINCT rank FROM sample ORDER BY 1"), [(0,), (1,)])
 
 
 if __name__ == "__main__":

@@ -40,7 +40,8 @@ struct RanksLab : Lab {
     plan.cases.clear();
     plan::PlannedCase planned;
     planned.experiment = &ranks;
-    planned.params = {{"fault", fault}, {"steps", std::int64_t{6}}, {"limit_ms", limit_ms}};
+    planned.params = {
+        {"fault", fault}, {"steps", std::int64_t{6}}, {"share_us", std::int64_t{500}}, {"limit_ms", limit_ms}};
     planned.implementation = "selftest";
     planned.case_uid = fault;
     planned.world_size = world_size;

@@ -45,6 +45,9 @@ TEST(Protocol, ACaseArrivesAsItWasAsked) {
   request.case_uid = "c0ffee";
   request.world_size = 4;
   request.rank = 3;
+  request.device = "cuda";
+  request.device_index = 3;
+  request.rendezvous = "file:/tmp/somewhere";
   request.task = "law";
   request.law = "attention.causal_prefix";
   request.reproduce = "BcAFAgAJ";
@@ -57,6 +60,36 @@ TEST(Protocol, ACaseArrivesAsItWasAsked) {
   EXPECT_EQ(back.params, request.params);
   EXPECT_EQ(back.seed, request.seed);
   EXPECT_EQ(back.mine->python_class, "Flash");
+  EXPECT_EQ(back.rank, 3);
+  EXPECT_EQ(back.device_index, 3);
+  EXPECT_EQ(back.rendezvous, "file:/tmp/somewhere");
+}
+
+TEST(Protocol, ARankIsBelowTheNumberOfRanks) {
+  const auto asked = [](const char* ranks) {
+    return std::string(R"({"type":"case","experiment":"e","params":{},"implementation":"x","seed":"1")") + ranks + "}";
+  };
+  EXPECT_EQ(case_request_from_json(Json::parse(asked(""))).world_size, 1);
+  EXPECT_EQ(case_request_from_json(Json::parse(asked(R"(,"world_size":2,"rank":1)"))).rank, 1);
+  for (const char* ranks : {R"(,"rank":1)", R"(,"world_size":2,"rank":2)", R"(,"world_size":0,"rank":1)"}) {
+    EXPECT_THROW(case_request_from_json(Json::parse(asked(ranks))), Error) << ranks;
+  }
+}
+
+TEST(Protocol, AnEndSaysWhoseFaultItIsOnlyWhereThatIsKnown) {
+  EXPECT_EQ(round_trip(EndRecord{Status::error, "it", Fault::late}).fault, Fault::late);
+  EXPECT_FALSE(round_trip(EndRecord{Status::error, "it"}).fault);
+  EXPECT_FALSE(to_json(Record(EndRecord{Status::ok, ""})).contains("fault"));
+  for (int code = 70; code <= 76; ++code) {
+    const std::optional<Fault> fault = fault_of_exit_code(code);
+    ASSERT_TRUE(fault);
+    EXPECT_EQ(fault_of_word(to_string(*fault)), fault);
+  }
+  EXPECT_FALSE(fault_of_exit_code(69));
+}
+
+TEST(Protocol, NoWorkerSpeaksForAllRanks) {
+  EXPECT_NE(failure(R"({"type": "metric", "name": "time", "unit": "s", "value": 1.0, "rank": -1})"), "accepted");
 }
 
 TEST(Protocol, ACaseWithoutAnExperimentIsNamedAsSuch) {

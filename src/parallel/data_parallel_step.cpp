@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "core/error.hpp"
+#include "comm/accounting.hpp"
 #include "device/stream.hpp"
 #include "parallel/model_pieces.hpp"
 #include "parallel/replicas.hpp"
@@ -85,7 +85,9 @@ DataParallelResult DataParallelStep::result() {
 }
 
 void DataParallelStep::check() {
+  device::synchronize(sync_.stream());
   sync_.check_bytes();
+  comm::check_accounting(ranks_);
   require_replicas(ranks_, model_.parameters().whole(Plane::weight), model_.stream());
 }
 

@@ -56,8 +56,8 @@ class DataParallelStep {
   // Of the last step, the same on all ranks. Collective; waits for it.
   DataParallelResult result();
 
-  // What the end of a run holds: all ranks have the same weights, bit for bit, and moved as many bytes as the plan and
-  // the formula say. Collective; waits. Error(check).
+  // What the end of a run holds: all ranks have the same weights, bit for bit, reduced as many bytes as the plan says,
+  // and took from one another what the formula makes of them. Collective; waits. Error(check).
   void check();
 
  private:

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "tests/comm/backends.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 
 namespace syslab::parallel {
@@ -43,6 +46,26 @@ TEST(Certificate, IsHandedOutOverAnyCommunicator) {
     EXPECT_GT(certify(ranks, {.strategy = Strategy::bucketed}, 7, {}, {}), 0);
   });
 }
+
+class CertificateOver : public ::testing::TestWithParam<comm::Backend> {};
+
+TEST_P(CertificateOver, ABackendHoldsForEveryStrategy) {
+  const auto certified = [](comm::Communicator& ranks) {
+    const device::OwnedStream compute = device::OwnedStream::queue(), communication = device::OwnedStream::queue();
+    std::int64_t compared = 0;
+    for (const StrategyInfo& info : strategies()) {
+      compared += certify(ranks, {.strategy = info.strategy}, 11, compute, communication);
+    }
+    return std::to_string(compared);
+  };
+  for (const comm::RankEnd& end : GetParam().run(3, {.limit = std::chrono::seconds(20)}, certified)) {
+    EXPECT_TRUE(end.well()) << end.error;
+    EXPECT_GT(std::stoi("0" + end.result), 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, CertificateOver, ::testing::ValuesIn(comm::backends().begin(), comm::backends().end()),
+                         [](const auto& named) { return named.param.name; });
 
 TEST(Certificate, SaysWhenANumberWasRounded) {
   CertificateCase asked = everything(Strategy::overlap);

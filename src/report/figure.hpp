@@ -18,13 +18,17 @@
 // Kinds:
 //   lines     y over x, a line a series
 //   bars      y over the words of x, a bar a series
+//   stacks    the same with the bars of one word on top of each other: parts of a whole
+//   areas     y over x as steps, one series on top of the other: what adds up at any time. Each series keeps its value
+//             from one x to its next
+//   lanes     intervals from x to `end: column`, in a lane for each word of y, first come on top: what ran when
 //   roofline  rate over arithmetic intensity under a roof; `roof: bandwidth|peak` names the columns of its two slopes
 //   trace     y in the order of x (samples in order of time); `middle: median, low, high` draws a line and its
 //   interval,
 //             `flag: column` marks samples where it is not 0
 // Every kind:
-//   x, y      column|unit|scale; unit 1 for none; scales linear, log2, log10, text (bars: x), auto (logarithmic where
-//   the
+//   x, y      column|unit|scale; unit 1 for none; scales linear, log2, log10, text (bars, stacks: x; lanes: y), auto
+//   (logarithmic where the
 //             values span more than a factor of ten). `x_name: column` takes the axis' name from the result.
 //   interval  columns of the lower and upper end
 //   series    column whose values tell series apart; each keeps its colour, line and mark in all panels
@@ -60,7 +64,7 @@ struct FigureCeiling {
   std::string column, label, command;
 };
 
-enum class FigureKind { lines, bars, roofline, trace };
+enum class FigureKind { lines, bars, stacks, areas, lanes, roofline, trace };
 
 struct FigureSource {
   std::string id;  // file name without .sql: "time"
@@ -69,6 +73,7 @@ struct FigureSource {
   FigureAxis x, y;
   std::vector<std::string> panel;               // columns
   std::string x_name, low, high, series, flag;  // columns; empty: none
+  std::string end;                              // of lanes: where an interval ends
   std::string middle, middle_low, middle_high;  // of a trace
   std::string bandwidth, peak;                  // of a roofline, GB/s and TFLOP/s
   std::vector<FigureCeiling> ceilings;

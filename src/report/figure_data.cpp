@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -24,6 +25,7 @@ constexpr std::size_t kMostNamed = 4;
 // Of a trace longer than kMostSamples, ranges are drawn: the picture is some 300 points wide.
 constexpr std::size_t kMostSamples = 600;
 constexpr std::size_t kRanges = 300;
+constexpr double kLaneSteps = 1500;  // intervals of a lane closer than so many parts of the picture are drawn as one
 
 double number_in(const store::Cell& cell) {
   if (cell.type == Type::integer) return static_cast<double>(cell.integer);
@@ -90,9 +92,10 @@ class Reader {
 
  private:
   std::vector<std::string> wanted() const {
-    std::vector<std::string> columns{source_.x.column,   source_.y.column,    source_.x_name,    source_.low,
-                                     source_.high,       source_.series,      source_.flag,      source_.middle,
-                                     source_.middle_low, source_.middle_high, source_.bandwidth, source_.peak};
+    std::vector<std::string> columns{source_.x.column, source_.y.column,   source_.x_name,      source_.low,
+                                     source_.high,     source_.series,     source_.flag,        source_.middle,
+                                     source_.end,      source_.middle_low, source_.middle_high, source_.bandwidth,
+                                     source_.peak};
     columns.insert(columns.end(), source_.panel.begin(), source_.panel.end());
     for (const FigureCeiling& ceiling : source_.ceilings) columns.push_back(ceiling.column);
     return columns;
@@ -124,7 +127,14 @@ class Reader {
   void read_row(std::size_t row) {
     const std::string panel_name = panel_of(row), series_name = text(row, source_.series);
     FigurePoint point;
-    point.y = number(row, source_.y.column);
+    if (lanes()) {
+      const auto lane = place_of(data_.categories, text(row, source_.y.column), kMostCategories);
+      if (!lane) return static_cast<void>(other_categories_.insert(text(row, source_.y.column)));
+      point.y = static_cast<double>(*lane);
+      point.end = number(row, source_.end);
+    } else {
+      point.y = number(row, source_.y.column);
+    }
     const std::string status = text(row, "status");
     if (std::isnan(point.y) && !status.empty() && status != "ok") {
       std::string where = fmt::format("{}{}{} {}", series_name, series_name.empty() ? "" : " at ", source_.x.column,
@@ -132,7 +142,7 @@ class Reader {
       if (!panel_name.empty()) where += fmt::format(" ({})", panel_name);
       return add_once(failed_, fmt::format("{}: {}", where, status_word(status)));
     }
-    if (source_.kind == FigureKind::bars) {
+    if (source_.x.scale == "text") {
       const auto category = place_of(data_.categories, text(row, source_.x.column), kMostCategories);
       if (!category) return static_cast<void>(other_categories_.insert(text(row, source_.x.column)));
       point.x = static_cast<double>(*category);
@@ -140,6 +150,7 @@ class Reader {
       point.x = number(row, source_.x.column);
     }
     if (!drawable(point.x, source_.x) || !drawable(point.y, source_.y)) return static_cast<void>(++not_numbers_);
+    if (lanes() && !(point.end >= point.x)) return static_cast<void>(++not_numbers_);
     set_interval(point, number(row, source_.low), number(row, source_.high));
     if (!source_.flag.empty()) {
       const double flag = number(row, source_.flag);
@@ -154,6 +165,8 @@ class Reader {
     series_in(panel, *style).points.push_back(point);
     add_lines(panel, row);
   }
+
+  bool lanes() const { return source_.kind == FigureKind::lanes; }
 
   static bool drawable(double value, const FigureAxis& axis) {
     return std::isfinite(value) && (!logarithmic(axis) || value > 0);
@@ -206,6 +219,69 @@ class Reader {
                        [](const FigurePoint& a, const FigurePoint& b) { return a.x < b.x; });
       if (source_.kind == FigureKind::trace && series.points.size() > kMostSamples) thin(series);
     }
+    if (source_.kind == FigureKind::areas) align_steps(panel);
+    if (lanes()) join_intervals(panel);
+  }
+
+  // The value of every series wherever one of them changes; of more moments than can be seen, that with the largest sum
+  // in each of kRanges ranges, so that peaks stay.
+  void align_steps(FigurePanel& panel) {
+    std::set<double> moments;
+    for (const FigureSeries& series : panel.series) {
+      for (const FigurePoint& point : series.points) moments.insert(point.x);
+    }
+    std::vector<std::vector<double>> values(panel.series.size());
+    std::vector<double> sums(moments.size(), 0.0);
+    for (std::size_t s = 0; s < panel.series.size(); ++s) {
+      const std::vector<FigurePoint>& points = panel.series[s].points;
+      std::size_t next = 0, at = 0;
+      double value = 0;
+      for (const double moment : moments) {
+        while (next < points.size() && points[next].x <= moment) value = points[next++].y;
+        values[s].push_back(value);
+        sums[at++] += value;
+      }
+    }
+    const std::vector<double> xs(moments.begin(), moments.end());
+    const std::size_t n = xs.size(), ranges = std::min(n, kRanges);
+    for (FigureSeries& series : panel.series) series.points.clear();
+    for (std::size_t range = 0; range < ranges; ++range) {
+      const auto begin = sums.begin() + static_cast<std::ptrdiff_t>(range * n / ranges),
+                 end = sums.begin() + static_cast<std::ptrdiff_t>((range + 1) * n / ranges);
+      const auto top = static_cast<std::size_t>(std::max_element(begin, end) - sums.begin());
+      for (std::size_t s = 0; s < panel.series.size(); ++s) {
+        panel.series[s].points.push_back({.x = xs[top], .y = values[s][top]});
+      }
+    }
+    if (n > kRanges) {
+      add_once(data_.notes, fmt::format("Of {} moments, {} are drawn: the highest of each stretch.", n, kRanges));
+    }
+  }
+
+  // Intervals of a lane and series that no eye could tell apart become one.
+  void join_intervals(FigurePanel& panel) {
+    double first = kNone, last = kNone;
+    for (const FigureSeries& series : panel.series) {
+      for (const FigurePoint& point : series.points) {
+        first = std::fmin(first, point.x);
+        last = std::fmax(last, point.end);
+      }
+    }
+    const double least = (last - first) / kLaneSteps;
+    for (FigureSeries& series : panel.series) {
+      std::vector<FigurePoint> kept;
+      std::map<double, std::size_t> newest;  // of a lane, in `kept`
+      for (const FigurePoint& point : series.points) {
+        const auto before = newest.find(point.y);
+        if (before != newest.end() && point.x - kept[before->second].end < least) {
+          kept[before->second].end = std::max(kept[before->second].end, point.end);
+        } else {
+          newest[point.y] = kept.size();
+          kept.push_back(point);
+        }
+      }
+      series.points = std::move(kept);
+    }
   }
 
   // Ranges of as many samples each; what is flagged stays a sample of its own.
@@ -246,7 +322,7 @@ class Reader {
     };
     left_out(other_series_, "series");
     left_out(other_panels_, "panels");
-    left_out(other_categories_, "groups of bars");
+    left_out(other_categories_, lanes() ? "lanes" : "groups of bars");
     for (const FigureCeiling& ceiling : source_.ceilings) {
       const bool known = std::any_of(data_.panels.begin(), data_.panels.end(), [&](const FigurePanel& panel) {
         return std::any_of(panel.ceilings.begin(), panel.ceilings.end(),

@@ -15,6 +15,7 @@ inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 struct FigurePoint {
   double x = 0, y = 0;
   double low = kNone, high = kNone;  // both numbers or neither
+  double end = kNone;                // of an interval in a lane, whose beginning is x
   bool flagged = false;
 };
 
@@ -46,14 +47,14 @@ struct FigureData {
   std::string x_label, y_label;  // "seq (tokens)"
   std::string x_scale, y_scale;
   std::vector<std::string> names;       // of the series, in order of appearance
-  std::vector<std::string> categories;  // of bars: the texts at x = 0, 1, …
+  std::vector<std::string> categories;  // of bars and stacks: the texts at x = 0, 1, …; of lanes, at y
   std::vector<FigurePanel> panels;      // none: nothing can be drawn
   std::vector<std::string> notes;       // what is not in the picture, and why
 
   // Names are told beside the picture: not where there is but one, of samples or bars that nothing else is confused
   // with.
   bool has_names() const {
-    const bool alone = kind == FigureKind::trace || kind == FigureKind::bars;
+    const bool alone = kind == FigureKind::trace || kind == FigureKind::bars || kind == FigureKind::lanes;
     return names.size() > 1 || (!alone && names.size() == 1 && !names.front().empty());
   }
 };

@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 
 #include "core/text.hpp"
 #include "report/figure_axis.hpp"
+#include "report/figure_text.hpp"
 #include "report/gnuplot.hpp"
 
 namespace syslab::report {
@@ -20,6 +22,10 @@ constexpr std::array<const char*, 6> kColours{"#0072b2", "#d55e00", "#009e73", "
 constexpr std::array<const char*, 6> kDashes{"solid", "(9,4)", "(3,3)", "(12,4,3,4)", "(6,3)", "(2,4)"};
 constexpr std::array<int, 6> kFullMarks{7, 5, 9, 13, 11, 15};
 constexpr std::array<int, 6> kHollowMarks{6, 4, 8, 12, 10, 14};
+
+// Of what is filled (stacks, areas, lanes): each brighter than the one before, so that they are told apart in greys,
+// too, with a line in ink around each.
+constexpr std::array<const char*, 6> kFills{"#23395b", "#8a3b4a", "#2a8c6e", "#c98a3a", "#9cc3e6", "#f4e3b2"};
 
 // In pixels of the SVG; the PDF has the same proportions.
 constexpr double kWidth = 720, kSoloHeight = 360, kPanelHeight = 250;
@@ -40,40 +46,6 @@ Style style_of(std::size_t series) {
   const bool second_round = series >= n;
   return {kColours[series % n], kDashes[(series + (second_round ? 1 : 0)) % n],
           (second_round ? kHollowMarks : kFullMarks)[series % n]};
-}
-
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
-// At most so many characters, the last of them an ellipsis where some are missing.
-std::string fitted(const std::string& text, std::size_t most) {
-  if (characters(text) <= most) return text;
-  std::string kept;
-  std::size_t count = 0;
-  for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xC0U) != 0x80U && ++count >= std::max<std::size_t>(most, 1)) break;
-    kept += c;
-  }
-  return kept + "…";
-}
-
-// A text of parts between commas in lines of at most so many characters, and of lines so many.
-std::vector<std::string> in_lines(const std::string& text, std::size_t most, std::size_t most_lines) {
-  std::vector<std::string> lines;
-  for (const std::string& part : split(text, ',')) {
-    const std::string word = trim(part);
-    const bool joins = !lines.empty() && characters(lines.back()) + characters(word) + 3 <= most;
-    if (joins || (!lines.empty() && lines.size() == most_lines)) {
-      lines.back() += ", " + word;
-    } else {
-      if (!lines.empty()) lines.back() += ",";
-      lines.push_back(word);
-    }
-  }
-  for (std::string& line : lines) line = fitted(line, most);
-  return lines;
 }
 
 // What stands to the right of a panel: a line's name beside where the line ends.
@@ -140,11 +112,15 @@ class Script {
   }
 
   const char* ink() const { return terminal_ == Terminal::svg ? kInk : "#000000"; }
-  bool bars() const { return data_.kind == FigureKind::bars; }
+  bool stacks() const { return data_.kind == FigureKind::stacks; }
+  bool bars() const { return data_.kind == FigureKind::bars || stacks(); }
+  bool areas() const { return data_.kind == FigureKind::areas; }
+  bool lanes() const { return data_.kind == FigureKind::lanes; }
+  bool filled() const { return stacks() || areas() || lanes(); }
 
   // --- scales: the same for all panels, but for the times of a trace, which differ from case to case ---
 
-  static void collect(const FigurePanel& panel, std::vector<double>& xs, std::vector<double>& ys) {
+  void collect(const FigurePanel& panel, std::vector<double>& xs, std::vector<double>& ys) const {
     const auto add = [&](double y, double low, double high) {
       for (const double value : {y, low, high}) {
         if (std::isfinite(value)) ys.push_back(value);
@@ -153,7 +129,14 @@ class Script {
     for (const FigureSeries& series : panel.series) {
       for (const FigurePoint& point : series.points) {
         xs.push_back(point.x);
+        if (lanes()) xs.push_back(point.end);
         add(point.y, point.low, point.high);
+      }
+    }
+    if (stacks() || areas()) {
+      std::map<double, double> sums;
+      for (const FigureSeries& series : panel.series) {
+        for (const FigurePoint& point : series.points) ys.push_back(sums[point.x] += point.y);
       }
     }
     for (const auto* lines : {&panel.ceilings, &panel.middles}) {
@@ -177,6 +160,7 @@ class Script {
       y_axes_.push_back(make_axis(data_.y_scale, values, !trace(), static_cast<int>(plot_height / 28)));
       for (const Tic& tic : y_axes_.back().tics) widest = std::max(widest, characters(tic.label));
     }
+    if (lanes()) widest = make_axis_of_lanes();
     right_ = right_margin();
     left_ = static_cast<double>(widest) * kCharacter + kTicRoom;
     const double plot_width = panel_width_ - left_ - right_;
@@ -186,6 +170,21 @@ class Script {
       x_axis_ = make_axis(data_.x_scale, xs, false, static_cast<int>(plot_width / kTicWidth));
     }
   }
+
+  // The first lane on top. Gives the length of the longest name.
+  std::size_t make_axis_of_lanes() {
+    std::size_t longest = 1;
+    Axis& axis = y_axes_.front();
+    axis = {};
+    axis.low = -0.5;
+    axis.high = static_cast<double>(data_.categories.size()) - 0.5;
+    for (std::size_t i = data_.categories.size(); i-- > 0;) {
+      axis.tics.push_back({lane_at(static_cast<double>(i)), fitted(data_.categories[i], kLongestName)});
+      longest = std::max(longest, characters(axis.tics.back().label));
+    }
+    return longest;
+  }
+  double lane_at(double category) const { return static_cast<double>(data_.categories.size() - 1) - category; }
 
   void make_axis_of_categories(double plot_width) {
     x_axis_.low = -0.5;
@@ -236,7 +235,7 @@ class Script {
       const auto below = static_cast<double>(title.size() - 1 - i);
       place_text(x + 4, box_.y - 12 - kLine * (1 + below), title[i], "left");
     }
-    place_text(x + 4, box_.y - 12, fitted(data_.y_label + roof_text(panel), most_characters()), "left");
+    if (!lanes()) place_text(x + 4, box_.y - 12, fitted(data_.y_label + roof_text(panel), most_characters()), "left");
     place_text(box_.x + box_.w / 2, box_.y + box_.h + kLine + 16 + slant_room_,
                fitted(data_.x_label, most_characters()), "center");
     lines_across(panel);
@@ -304,7 +303,9 @@ class Script {
     for (const FigureSeries& series : panel.series) {
       if (!data_.has_names()) break;
       const std::string& name = data_.names[series.style];
-      const double at = bars() ? box_.y : pixel_of(series.points.back().y);
+      const double at = bars() || lanes() ? box_.y
+                        : areas()         ? middle_of_end(panel, series)
+                                          : pixel_of(series.points.back().y);
       labels.push_back({at, name, series.style, false});
     }
     for (const FigureLine& ceiling : panel.ceilings) labels.push_back({pixel_of(ceiling.y), ceiling.label, {}, true});
@@ -317,10 +318,10 @@ class Script {
                                            (left + kSwatch) / kWidth, y);
       if (!label.series) {
         line("set arrow {} nohead lw 1.2 dt {} lc rgb '{}'", ends, label.broken ? "(5,3)" : "solid", ink());
-      } else if (bars()) {
+      } else if (bars() || filled()) {
         const double half = 5 / height_;
         line("set object rectangle from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} fillcolor rgb '{}' {}",
-             (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, style_of(*label.series).colour,
+             (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, colour_of(*label.series),
              fill(*label.series));
       } else {
         const Style style = style_of(*label.series);
@@ -336,7 +337,15 @@ class Script {
 
   bool trace() const { return data_.kind == FigureKind::trace; }
 
-  static std::string fill(std::size_t series) {
+  const char* colour_of(std::size_t series) const {
+    return filled() ? kFills[series % kFills.size()] : style_of(series).colour;
+  }
+
+  std::string fill(std::size_t series) const {
+    // A second round of the same fills is thinner.
+    if (filled()) {
+      return fmt::format("fillstyle solid {} border lc rgb '{}'", series < kFills.size() ? "1.0" : "0.5", ink());
+    }
     return fmt::format("fillstyle solid {} border lc rgb '{}'", series % 2 == 0 ? "0.85" : "0.4",
                        style_of(series).colour);
   }
@@ -353,12 +362,62 @@ class Script {
   void plot(const FigurePanel& panel) {
     std::vector<std::string> drawn;
     for (const FigureRoof& roof : panel.roofs) drawn.push_back(roof_line(roof));
+    if (filled()) {
+      std::map<double, double> below;  // by x: what is stacked so far
+      for (const FigureSeries& series : panel.series) {
+        drawn.push_back(areas() ? area(series, below) : boxes(series, below));
+      }
+      line("plot {}", fmt::join(drawn, ", \\\n     "));
+      return;
+    }
     for (std::size_t i = 0; i < panel.series.size(); ++i) {
       const double offset =
           (static_cast<double>(panel.series[i].style) + 0.5) / static_cast<double>(data_.names.size()) - 0.5;
       add_series(panel.series[i], 0.8 * offset, drawn);
     }
     line("plot {}", fmt::join(drawn, ", \\\n     "));
+  }
+
+  // Where the name of an area stands: in the middle of its right end.
+  double middle_of_end(const FigurePanel& panel, const FigureSeries& series) const {
+    double below = 0;
+    for (const FigureSeries& other : panel.series) {
+      if (&other == &series) break;
+      below += other.points.back().y;
+    }
+    return pixel_of(below + series.points.back().y / 2);
+  }
+
+  // Steps from below to below + y; each holds until the next moment.
+  std::string area(const FigureSeries& series, std::map<double, double>& below) {
+    std::vector<std::string> rows;
+    double low = 0, high = 0;
+    for (const FigurePoint& point : series.points) {
+      if (!rows.empty()) rows.push_back(fmt::format("{:.9g} {:.9g} {:.9g}", point.x, low, high));
+      low = below[point.x];
+      high = below[point.x] += point.y;
+      rows.push_back(fmt::format("{:.9g} {:.9g} {:.9g}", point.x, low, high));
+    }
+    return fmt::format("{} using 1:2:3 with filledcurves lw 0.5 fillcolor rgb '{}' {}", block(rows),
+                       colour_of(series.style), fill(series.style));
+  }
+
+  std::string boxes(const FigureSeries& series, std::map<double, double>& below) {
+    constexpr double kHalf = 0.36;  // of the room that a stack or a lane has
+    std::vector<std::string> rows;
+    for (const FigurePoint& point : series.points) {
+      if (lanes()) {
+        const double y = lane_at(point.y);
+        rows.push_back(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g}", point.x, y, point.x, point.end,
+                                   y - kHalf, y + kHalf));
+      } else {
+        const double low = below[point.x], high = below[point.x] += point.y;
+        rows.push_back(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g} {:.9g} {:.9g}", point.x, low, point.x - kHalf,
+                                   point.x + kHalf, low, high));
+      }
+    }
+    return fmt::format("{} using 1:2:3:4:5:6 with boxxyerror lw 0.5 fillcolor rgb '{}' {}", block(rows),
+                       colour_of(series.style), fill(series.style));
   }
 
   std::string roof_line(const FigureRoof& roof) {

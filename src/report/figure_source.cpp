@@ -16,8 +16,11 @@
 namespace syslab::report {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FigureKind>, 4> kKinds{{{"lines", FigureKind::lines},
+constexpr std::array<std::pair<std::string_view, FigureKind>, 7> kKinds{{{"lines", FigureKind::lines},
                                                                          {"bars", FigureKind::bars},
+                                                                         {"stacks", FigureKind::stacks},
+                                                                         {"areas", FigureKind::areas},
+                                                                         {"lanes", FigureKind::lanes},
                                                                          {"roofline", FigureKind::roofline},
                                                                          {"trace", FigureKind::trace}}};
 const std::vector<std::string> kScales{"linear", "log2", "log10", "text", "auto"};
@@ -45,7 +48,8 @@ FigureKind kind_of(const std::string& value) {
   for (const auto& [name, kind] : kKinds) {
     if (name == value) return kind;
   }
-  refuse(fmt::format("unknown kind of figure '{}'; there are lines, bars, roofline, trace", value));
+  refuse(
+      fmt::format("unknown kind of figure '{}'; there are lines, bars, stacks, areas, lanes, roofline, trace", value));
 }
 
 FigureAxis axis_of(const std::string& value) {
@@ -82,6 +86,7 @@ const std::map<std::string, Setter>& setters() {
          for (const std::string& column : split(v, ',')) s.panel.push_back(trim(column));
        }},
       {"flag", [](S& s, const std::string& v) { s.flag = v; }},
+      {"end", [](S& s, const std::string& v) { s.end = v; }},
       {"interval",
        [](S& s, const std::string& v) {
          const auto found = parts(v, ',', 2, 2, "low, high");
@@ -120,8 +125,17 @@ std::string fault_of(const FigureSource& source, bool has_kind) {
   if (!has_kind) return "the header has no 'figure' (its kind)";
   if (source.title.empty()) return "the header has no 'title'";
   if (source.x.column.empty() || source.y.column.empty()) return "the header needs 'x' and 'y'";
-  if (source.y.scale == "text") return "y has numbers, not text";
-  const bool bars = source.kind == FigureKind::bars;
+  const bool lanes = source.kind == FigureKind::lanes;
+  if (lanes != (source.y.scale == "text"))
+    return "lanes stand for texts: y of lanes has the scale text, and no other's";
+  if (lanes != !source.end.empty()) return "lanes, and nothing else, have an 'end'";
+  const bool stacked = source.kind == FigureKind::stacks || source.kind == FigureKind::areas;
+  if (stacked && (source.series.empty() || source.y.scale != "linear")) {
+    return "what is stacked has 'series', and the scale linear for y";
+  }
+  if ((lanes || source.kind == FigureKind::areas) && source.x.scale != "linear")
+    return "x of lanes and areas is linear";
+  const bool bars = source.kind == FigureKind::bars || source.kind == FigureKind::stacks;
   if (bars != (source.x.scale == "text")) return "bars stand over texts: x of bars has the scale text, and no other's";
   // A bar's length is its value: on a logarithmic scale it would be a matter of where the axis begins.
   if (bars && source.y.scale != "linear") return "y of bars has the scale linear";

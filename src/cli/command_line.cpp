@@ -312,7 +312,11 @@ class Grammar {
 
     CLI::App& query = verb("query", "SQL on the database, read-only", kMore);
     query.add_option("SQL", query_.sql, "A SELECT, or a file that ends in .sql")->required()->type_name("");
-    output(query, query_.format, query_.output);
+    one_of(query.add_option("--to", query_.format,
+                            "md, tex, html, csv or json (default: as FILE ends, else md); raw: the one value that the "
+                            "SELECT gives, as it is, an artifact's content perhaps"),
+           "FORMAT", {"md", "tex", "html", "csv", "json", "raw"});
+    query.add_option("-o,--output", query_.output, "File to write (default: standard output)")->type_name("FILE");
 
     CLI::App& merge = verb("merge", "Add what other databases hold", kMore);
     merge.add_option("DB", merge_.databases, "Database files")->required()->type_name("");

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -20,12 +22,37 @@ std::string statement(const std::string& argument) {
   return text.str();
 }
 
+// The only value of a result, without a table around it.
+std::string only_value(const store::ResultSet& result) {
+  if (result.rows.size() != 1 || result.columns.size() != 1) {
+    throw Error(ErrorKind::usage,
+                fmt::format("query --to raw wants a SELECT of one row and one column; this one gives {} × {}",
+                            result.rows.size(), result.columns.size()));
+  }
+  const store::Cell& cell = result.rows.front().front();
+  switch (cell.type) {
+    case store::Cell::Type::null:
+      throw Error(ErrorKind::usage, "query --to raw wants a value, and this SELECT gives NULL");
+    case store::Cell::Type::integer:
+      return std::to_string(cell.integer);
+    case store::Cell::Type::real:
+      return fmt::format("{}", cell.real);
+    case store::Cell::Type::text:
+      return cell.text;
+  }
+  return {};
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const QueryOptions& options) {
   const std::string sql = statement(options.sql);
   require_database(context);
   const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  if (options.format == "raw") {
+    write_output(context, options.output, only_value(store.query(sql)));
+    return Exit::well;
+  }
   write_output(context, options.output,
                report::write(store.query(sql), format_of(context, options.format, options.output)));
   return Exit::well;

@@ -1,0 +1,28 @@
+-- title: Peaks of memory
+-- caption: The most that a pass holds by the allocator's account, what it is made of at that moment, what arithmetic on this model's
+--   tensors predicts, and what the hand-outs' baseline needs by its formula.
+-- experiment: memory_profiling
+-- fills: b, c
+-- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision|1|s|left; pass|1|s|left; implementation|1|code|left;
+--   peak|MiB|.5g|right; parameters|MiB|.4g|right; gradients|MiB|.4g|right; optimizer as moments|MiB|.4g|right; saved|MiB|.4g|right;
+--   temporaries|MiB|.3g|right; others?|MiB|.2g|right; predicted|MiB|.5g|right; off as predicted − peak|%|.2g|right;
+--   moment as predicted moment|1|s|left; framework as baseline|MiB|.5g|right; device?|1|s|left; status|1|status|left
+-- note: `forward` keeps nothing and holds neither gradients nor moments; `forward_kept` keeps what a backward pass needs; `step` is a
+--   training step. `saved` is what the forward pass leaves for the backward pass, `temporaries` what is gone before a pass ends.
+-- note: The baseline frees its gradients between steps and makes a tensor of every operation; here gradients stay, and several
+--   operations share one.
+WITH t AS MATERIALIZED (
+  SELECT v.*, (SELECT json_group_object(k.name, k.value / 1048576) FROM metric k WHERE k.attempt_id = v.attempt_id) AS mib
+    FROM v_measured v
+   WHERE v.experiment = ?1
+)
+SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.precision' AS precision,
+       params ->> '$.pass' AS pass, implementation, mib ->> '$.peak_bytes' AS peak, mib ->> '$.at_peak_parameters' AS parameters,
+       mib ->> '$.at_peak_gradients' AS gradients, mib ->> '$.at_peak_optimizer_state' AS optimizer,
+       mib ->> '$.at_peak_saved_activations' AS saved, mib ->> '$.at_peak_temporaries' AS temporaries,
+       mib ->> '$.at_peak_inputs_and_others' AS others, mib ->> '$.predicted_peak' AS predicted,
+       100 * ((mib ->> '$.predicted_peak') / (mib ->> '$.peak_bytes') - 1) AS off, facts ->> '$.predicted_moment' AS moment,
+       mib ->> '$.framework_peak' AS framework, device, status, message, run_uid
+  FROM t
+ ORDER BY mib ->> '$.parameters', model, context, precision, CASE pass WHEN 'forward' THEN 0 WHEN 'forward_kept' THEN 1 ELSE 2 END, device,
+          protocol, implementation;

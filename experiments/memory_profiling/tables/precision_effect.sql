@@ -1,0 +1,27 @@
+-- sentence: With {precision} a training step of {model} (context {context}, {implementation}, {device}) peaks at {half} MiB instead of {full}
+--   MiB, {change} %, and inference at {half_forward} MiB instead of {full_forward} MiB, {change_forward} %: parameters, gradients and moments
+--   stay fp32, a copy of the weights comes on top, and activations that are kept shrink.
+-- experiment: memory_profiling
+-- fills: c
+-- command: syslab run memory_profiling --preset paper
+-- columns: precision|1|s|left; model|1|s|left; context|1|d|right; implementation|1|code|left; device|1|s|left; half|MiB|.5g|right;
+--   full|MiB|.5g|right; change|%|.2g|right; half_forward|MiB|.5g|right; full_forward|MiB|.5g|right; change_forward|%|.2g|right
+WITH t AS (
+  SELECT v.params ->> '$.model' AS model, v.params ->> '$.context' AS context, v.params ->> '$.batch' AS batch, v.params ->> '$.precision' AS precision,
+         v.params ->> '$.pass' AS pass, v.implementation, v.device, v.comparability_key, v.run_uid, p.value / 1048576 AS peak, n.value AS parameters
+    FROM v_measured v
+    JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'peak_bytes'
+    JOIN metric n ON n.attempt_id = v.attempt_id AND n.name = 'parameters'
+   WHERE v.experiment = ?1 AND v.is_good
+)
+SELECT h.precision, h.model, h.context, h.implementation, h.device, h.peak AS half, f.peak AS full, 100 * (h.peak / f.peak - 1) AS change,
+       hf.peak AS half_forward, ff.peak AS full_forward, 100 * (hf.peak / ff.peak - 1) AS change_forward, h.run_uid
+  FROM t h
+  JOIN t f  ON f.precision = 'fp32' AND f.pass = 'step' AND (f.model, f.context, f.batch, f.implementation, f.comparability_key) =
+                (h.model, h.context, h.batch, h.implementation, h.comparability_key)
+  JOIN t hf ON hf.precision = h.precision AND hf.pass = 'forward' AND (hf.model, hf.context, hf.batch, hf.implementation, hf.comparability_key) =
+                (h.model, h.context, h.batch, h.implementation, h.comparability_key)
+  JOIN t ff ON ff.precision = 'fp32' AND ff.pass = 'forward' AND (ff.model, ff.context, ff.batch, ff.implementation, ff.comparability_key) =
+                (h.model, h.context, h.batch, h.implementation, h.comparability_key)
+ WHERE h.precision LIKE '%16%' AND h.pass = 'step'
+ ORDER BY h.device, h.parameters, h.context, h.implementation;

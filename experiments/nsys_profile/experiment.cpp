@@ -1,0 +1,233 @@
+// nsys_profile: which kernels a training step is made of, by phase, and where its time goes; the question is in
+// README.md beside this file.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "device/stream.hpp"
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "stats/summary.hpp"
+#include "trace/recording.hpp"
+#include "trace/timeline.hpp"
+#include "train/measured_step.hpp"
+#include "worker/measured_step_case.hpp"
+
+namespace syslab {
+namespace {
+
+constexpr int kSteps = 5;                  // that are recorded, and as many without, for what recording costs
+constexpr std::size_t kMostSpans = 50000;  // of the one step that is stored span by span
+
+double seconds(Nanoseconds time) { return Seconds(time).count(); }
+
+// One step with a batch of its own, waited for.
+double timed_step(train::Workload& workload, device::Place place) {
+  workload.refresh();
+  device::synchronize(place);
+  const Nanoseconds began = trace::host_now();
+  workload.run();
+  device::synchronize(place);
+  return seconds(trace::host_now() - began);
+}
+
+struct Profile {
+  trace::Trace trace;
+  std::size_t first = 0, last_step = 0;  // spans from which on steps count; and of the last step alone
+  std::vector<double> plain, recorded;   // seconds a step, without and with somebody listening
+};
+
+// Without, with, without: what drifts meanwhile falls on both.
+Profile record(train::Workload& workload, device::Place place) {
+  Profile made;
+  const auto plain = [&](int steps) {
+    for (int i = 0; i < steps; ++i) made.plain.push_back(timed_step(workload, place));
+  };
+  plain(kSteps / 2 + 1);
+  {
+    trace::Recording recording(place);
+    // A graph's kernels belong where they were captured: that is seen once more. Any other step is warm-up here.
+    workload.training().record_again();
+    for (int i = 0; i < 2; ++i) static_cast<void>(timed_step(workload, place));
+    made.first = recording.spans();
+    for (int i = 0; i < kSteps; ++i) {
+      made.last_step = recording.spans();
+      made.recorded.push_back(timed_step(workload, place));
+    }
+    made.trace = recording.finish();
+  }
+  plain(kSteps / 2);
+  return made;
+}
+
+void tell_phase(worker::CaseContext& context, const std::string& phase,
+                const std::vector<trace::Attributed>& activities, const Profile& profile) {
+  Nanoseconds busy{};
+  std::int64_t launches = 0;
+  for (const trace::Attributed& one : activities) {
+    if (!phase.empty() && one.belongs.phase != phase) continue;
+    busy += one.activity->end - one.activity->begin;
+    if (one.activity->kind == trace::ActivityKind::kernel) ++launches;
+  }
+  const std::string prefix = phase.empty() ? "step" : phase;
+  context.metric(prefix + "_busy", "s", seconds(busy) / kSteps);
+  context.metric(prefix + "_launches", "1", static_cast<double>(launches) / kSteps);
+  const bool replayed = !profile.trace.graph_nodes.empty();
+  if (replayed) return;  // nothing of the host runs in a replay
+  context.metric(prefix + "_products", "1",
+                 static_cast<double>(trace::count_calls(profile.trace.spans, "gemm", phase, profile.first)) / kSteps);
+}
+
+void tell_kernels(worker::CaseContext& context, const std::vector<trace::Attributed>& activities) {
+  for (const trace::KernelStat& stat : trace::kernel_stats(activities)) {
+    context.emit(worker::KernelStatRecord{.phase = stat.phase,
+                                          .kernel = stat.kernel,
+                                          .calls = stat.calls,
+                                          .total_ns = stat.total.count(),
+                                          .min_ns = stat.least.count(),
+                                          .max_ns = stat.most.count()});
+  }
+}
+
+// The last step: ranges of the host and what the device did, on a clock that begins with it.
+void tell_spans(worker::CaseContext& context, const Profile& profile) {
+  const std::vector<trace::Span>& spans = profile.trace.spans;
+  if (profile.last_step >= spans.size()) return;
+  const Nanoseconds origin = spans[profile.last_step].begin;
+  std::size_t told = 0;
+  const auto emit = [&](const std::string& track, const std::string& name, std::string_view category, Nanoseconds begin,
+                        Nanoseconds end) {
+    if (++told > kMostSpans) return;
+    context.emit(worker::SpanRecord{.track = track,
+                                    .name = name,
+                                    .category = std::string(category),
+                                    .start_ns = (begin - origin).count(),
+                                    .end_ns = (end - origin).count()});
+  };
+  for (std::size_t i = profile.last_step; i < spans.size(); ++i) {
+    const trace::Span& span = spans[i];
+    const bool call = span.kind == device::RangeKind::kernel;
+    emit(trace::kHostTrack, call ? trace::belonging_of(spans, i).operation : span.name, to_string(span.kind),
+         span.begin, span.end);
+  }
+  for (const trace::Attributed& one : trace::attribute(profile.trace, profile.last_step)) {
+    if (one.activity->track == trace::kHostTrack) continue;  // those are spans already
+    const std::string& operation = one.belongs.operation;
+    emit(one.activity->track, operation.empty() ? one.activity->name : operation, to_string(one.activity->kind),
+         one.activity->begin, one.activity->end);
+  }
+  if (told > kMostSpans) context.emit(worker::FactRecord{Json{{"spans_left_out", told - kMostSpans}}.dump()});
+}
+
+void tell_attention(worker::CaseContext& context, const train::WorkloadOptions& options) {
+  const model::ModelConfig& config = options.config;
+  // Of a forward pass, all layers. Softmax counts five operations an element: maximum, subtraction, exponential, sum,
+  // division.
+  const double elements = static_cast<double>(options.batch * config.heads * config.layers) *
+                          static_cast<double>(options.seq) * static_cast<double>(options.seq);
+  context.metric("attention_product_flops", "FLOP", 4 * elements * static_cast<double>(config.head_dim()));
+  context.metric("softmax_flops", "FLOP", 5 * elements);
+}
+
+void profile_step(worker::CaseContext& context, train::Workload& workload, const train::WorkloadOptions& options) {
+  const device::Place place = device::place_of(workload.model().stream());
+  const Profile profile = record(workload, place);
+  const std::vector<trace::Attributed> activities = trace::attribute(profile.trace, profile.first);
+
+  context.metric("profiled_steps", "1", kSteps);
+  for (const char* phase : {"", "forward", "backward", "optimizer"}) tell_phase(context, phase, activities, profile);
+  const double products = static_cast<double>(model::forward_product_count(options.config));
+  context.metric("forward_products_expected", "1", products);
+  context.metric("step_products_expected", "1", options.mode == train::Mode::forward ? products : 3 * products);
+  tell_attention(context, options);
+  const double plain = stats::summarize(profile.plain).median, recorded = stats::summarize(profile.recorded).median;
+  context.metric("step_plain", "s", plain);
+  context.metric("step_recorded", "s", recorded);
+  context.metric("recording_overhead", "1", recorded / plain - 1);
+
+  tell_kernels(context, activities);
+  tell_spans(context, profile);
+  const std::string title = context.params().text("model") + ", context " + std::to_string(options.seq) + ", " +
+                            context.params().text("precision") + ", " + context.request().implementation;
+  context.emit(
+      worker::ArtifactRecord{"timeline", "application/json",
+                             trace::timeline_json(profile.trace, {.title = title, .first = profile.last_step})});
+  Json facts{{"trace", {{"source", profile.trace.source}, {"lost", profile.trace.lost}}}};
+  if (!profile.trace.why.empty()) facts["trace"]["why"] = profile.trace.why;
+  context.emit(worker::FactRecord{facts.dump()});
+}
+
+void run_case(worker::CaseContext& context) {
+  const train::Rung& rung = train::find_rung(context.request().implementation);
+  const train::WorkloadOptions options = train::workload_from(context.params(), rung);
+  const train::MeasuredStep step = train::measured_step(options, rung, context.request().seed);
+  worker::StepCase step_case = worker::step_case_of(step);
+  step_case.start = [step, options](device::Stream stream) {
+    const auto workload = step.start(stream);
+    worker::RunningStep running = worker::running_step_of(workload, step.in_phases, step.trains, step.parameters);
+    running.tell = [workload, options, usual = running.tell](worker::CaseContext& told) {
+      usual(told);
+      profile_step(told, *workload, options);
+    };
+    return running;
+  };
+  worker::run_step_case(context, step_case);
+}
+
+Value text(const char* value) { return std::string(value); }
+Value number(std::int64_t value) { return value; }
+
+registry::Experiment describe() {
+  return registry::experiment("nsys_profile")
+      .title("Which kernels the time goes to")
+      .question(
+          "Which kernels take the time of a forward pass, a backward pass and an optimizer step, how often is each "
+          "launched, what is the share of matrix products, and how does softmax compare with them inside attention?")
+      .analogue(
+          "kernels are recorded by CUPTI inside the program and attributed to its own ranges; the same ranges are "
+          "NVTX, "
+          "so that Nsight Systems shows them too, where it is installed. On the CPU a call of an operator is the "
+          "kernel")
+      .problem("2025", "nsys_profile", 5)
+      .problem("2026", "nsys_profile", 5)
+      .tags({"model", "profile"})
+      .protocol("cs336")
+      .axes(registry::axes_of(train::param_list(), {{"context", {number(512)}}, {"precision", {text("fp32")}}}))
+      .preset("smoke", {{"model", {text("tiny")}},
+                        {"batch", {number(2)}},
+                        {"context", {number(32)}},
+                        {"device", {text("cpu"), text("cuda")}},
+                        {"impl", {text("host"), text("host_eager"), text("eager"), text("fused"), text("graph")}}})
+      .preset("laptop", {{"model", {text("cpu10m")}},
+                         {"context", {number(64), number(128)}},
+                         {"device", {text("cpu")}},
+                         {"impl", {text("host"), text("host_eager")}}})
+      .preset("paper", {{"context", {number(128), number(256), number(512), number(1024)}},
+                        {"precision", {text("fp32"), text("bf16_amp")}},
+                        {"impl", {text("eager"), text("fused"), text("graph")}}})
+      .implementations(registry::implementations_of(train::ladder()))
+      .metric("time", "s", "median of the measured steps, each as a whole, nobody recording")
+      .metric("forward", "s",
+              "median of the forward pass and the loss, waited for before and after; backward and "
+              "optimizer alike")
+      .metric("profiled_steps", "1", "steps that were recorded, and kernels summed over")
+      .metric("step_busy", "s",
+              "kernels and copies of a step, added up; forward_busy, backward_busy, optimizer_busy alike")
+      .metric("step_launches", "1", "kernels of a step; forward_launches and so on alike")
+      .metric("step_products", "1", "matrix products that a step asked for; forward_products and so on alike")
+      .metric("step_products_expected", "1", "27L + 3 (a forward pass: 9L + 1), one a product of the baseline")
+      .metric("attention_product_flops", "FLOP", "scores and values of a forward pass, all layers: 4·B·H·T²·d")
+      .metric("softmax_flops", "FLOP", "softmax of a forward pass, all layers: 5·B·H·T²")
+      .metric("recording_overhead", "1", "how much longer a recorded step takes, as a part of one that is not")
+      .oom_is_an_answer()
+      .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
+      .memory([](const Params& params, std::string_view implementation) {
+        return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
+      })
+      .runs(run_case);
+}
+
+const registry::Experiment kNsysProfile = describe();
+SYSLAB_EXPERIMENT(kNsysProfile);
+
+}  // namespace
+}  // namespace syslab

@@ -1,0 +1,227 @@
+#include "train/peak_memory.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace syslab::train {
+namespace {
+
+double bytes_of(DType dtype) { return static_cast<double>(size_of(dtype)); }
+
+// Sizes of the tensors of a pass, in bytes.
+class Sizes {
+ public:
+  explicit Sizes(const WorkloadOptions& options)
+      : options_(options), dtypes_(dtypes_of(options.model.precision, options.model.variant)) {
+    const model::ModelConfig& config = options.config;
+    const double rows = static_cast<double>(options.batch * options.seq), d = static_cast<double>(config.d_model);
+    residual = rows * d * bytes_of(dtypes_.residual);
+    normalized = rows * d * bytes_of(dtypes_.normalized);
+    hidden = rows * d * bytes_of(dtypes_.product);
+    inner = rows * static_cast<double>(config.d_ff) * bytes_of(dtypes_.product);
+    statistic = rows * bytes_of(dtypes_.statistics);
+    lse = statistic * static_cast<double>(config.heads);
+    logits = rows * static_cast<double>(config.vocab) * bytes_of(dtypes_.product);
+    tokens = 2 * rows * 8;
+    scores = static_cast<double>(options.batch * config.heads) * static_cast<double>(options.seq * options.seq);
+    cast_residual = dtypes_.residual == dtypes_.product ? 0 : hidden;
+    cast_normalized = dtypes_.normalized == dtypes_.product ? 0 : hidden;
+    parameters = static_cast<double>(model::parameter_count(config));
+    ask_rungs();
+  }
+
+  double weights() const { return parameters * bytes_of(dtypes_.weights); }
+  double copy() const { return parameters * (dtypes_.weights_copy ? bytes_of(*dtypes_.weights_copy) : 0); }
+  double rope_tables() const {
+    if (!options_.config.rope_theta) return 0;
+    return static_cast<double>(options_.config.context * options_.config.head_dim()) * bytes_of(dtypes_.statistics);
+  }
+  double norm() const { return residual + normalized + statistic; }
+  double attention() const { return 4 * hidden + lse + kept; }
+  // What attention holds besides: while it works its workspace, then what its last product gives.
+  double attention_output() const { return std::max(attention_forward, hidden); }
+  double feed_forward() const { return 3 * inner; }
+  double block() const { return 2 * norm() + attention() + feed_forward(); }
+  double losses() const { return 2 * statistic + 2 * bytes_of(dtypes_.statistics); }
+
+  double residual, normalized, hidden, inner, statistic, lse, logits, tokens, scores, cast_residual, cast_normalized,
+      parameters;
+  double kept = 0;  // by the attention rung itself
+  double attention_forward = 0, attention_backward = 0, swiglu_backward = 0, norm_backward = 0, loss_both = 0,
+         loss_forward = 0;  // workspaces
+
+ private:
+  void ask_rungs() {
+    attention::Problem problem;
+    problem.batch = options_.batch;
+    problem.heads_q = problem.heads_kv = options_.config.heads;
+    problem.seq_q = problem.seq_k = options_.seq;
+    problem.head_dim = options_.config.head_dim();
+    problem.mask = attention::Mask::top_left;
+    problem.dtype = dtypes_.product;
+    const std::int64_t rows = options_.batch * options_.seq;
+    try {
+      const model::Kernels kernels = model::kernels_of(options_.config, options_.model.precision,
+                                                       options_.model.variant, device_of(), options_.model.attention);
+      const auto bytes = [](std::size_t count) { return static_cast<double>(count); };
+      const attention::AutogradRung& rung = kernels.attention;
+      problem.tf32 = rung.tf32;
+      kept = bytes(rung.saved_bytes(problem));
+      attention_forward = bytes(rung.workspace_bytes(problem, attention::Direction::forward));
+      attention_backward = bytes(rung.workspace_bytes(problem, attention::Direction::backward));
+      swiglu::Problem gate;
+      gate.rows = rows;
+      gate.dim = options_.config.d_ff;
+      gate.dtype = dtypes_.product;
+      swiglu_backward = bytes(kernels.swiglu->workspace_bytes(gate, swiglu::Direction::backward));
+      rms_norm::Problem one;
+      one.rows = rows;
+      one.dim = options_.config.d_model;
+      one.x_dtype = dtypes_.residual;
+      one.w_dtype = dtypes_.weights;
+      one.y_dtype = dtypes_.product;
+      norm_backward = bytes(kernels.rms_norm->workspace_bytes(one, rms_norm::Direction::backward));
+      const cross_entropy::Problem loss{rows, options_.config.vocab, dtypes_.product};
+      loss_both = bytes(kernels.cross_entropy->workspace_bytes(loss, cross_entropy::Pass::both));
+      loss_forward = bytes(kernels.cross_entropy->workspace_bytes(loss, cross_entropy::Pass::forward));
+    } catch (const Error&) {  // rungs of a GPU in a build without CUDA
+      if (options_.model.variant != model::Variant::eager) return;
+      kept = scores * (4 + bytes_of(dtypes_.product));
+      attention_forward = 2 * scores * 4;
+      attention_backward = 4 * scores * 4;
+    }
+  }
+
+  // Half precision and TF32 are a GPU's; fp32 with joined products may be either, where no workspace is large.
+  device::Kind device_of() const {
+    using model::Precision;
+    return options_.model.precision == Precision::fp64 || options_.model.precision == Precision::fp32
+               ? device::Kind::cpu
+               : device::Kind::cuda;
+  }
+
+  const WorkloadOptions& options_;
+  model::DTypes dtypes_;
+};
+
+struct Moment {
+  const char* name;
+  double saved, temporaries;
+  double total() const { return saved + temporaries; }
+};
+
+std::vector<Moment> moments_of(const Sizes& s, double layers, MemoryPass pass) {
+  if (pass == MemoryPass::forward) {
+    // Beside the layer at work the stream at the norm before, which the next sum reads.
+    return {
+        {"attention of a block", 0, s.residual + s.norm() + s.attention() + s.attention_output() + s.cast_normalized},
+        {"feed-forward of a block", 0, s.residual + s.norm() + s.feed_forward() + s.hidden + s.cast_normalized},
+        {"LM head", 0, s.norm() + s.logits + s.cast_normalized},
+        {"loss", 0, s.logits + s.losses() + s.loss_forward}};
+  }
+  const double blocks = layers * s.block(), head = s.norm() + s.logits + s.losses();
+  std::vector<Moment> all{
+      {"attention of the last block, forward", blocks - s.norm() - s.feed_forward(), s.attention_output()},
+      {"feed-forward of the last block, forward", blocks, s.hidden + s.cast_normalized},
+      {"loss", blocks + head, s.loss_both}};
+  if (pass == MemoryPass::forward_kept) return all;
+  const double gone = s.norm() + s.logits;  // the head's, once its gradient is through
+  const double after = blocks + head - gone;
+  all.push_back({"LM head, backward", blocks + head, s.hidden + s.cast_normalized});
+  all.push_back({"last norm, backward", blocks + head - s.logits, s.hidden + s.residual + s.norm_backward});
+  all.push_back({"feed-forward of the last block, backward", after,
+                 s.residual + s.hidden + s.cast_residual + std::max(s.swiglu_backward, s.hidden + s.cast_normalized)});
+  all.push_back({"attention of the last block, backward", after - s.norm() - s.feed_forward(),
+                 s.residual + s.cast_residual + 2 * s.hidden + 3 * s.hidden + s.attention_backward});
+  return all;
+}
+
+}  // namespace
+
+std::string_view to_string(MemoryPass pass) {
+  switch (pass) {
+    case MemoryPass::forward:
+      return "forward";
+    case MemoryPass::forward_kept:
+      return "forward_kept";
+    case MemoryPass::step:
+      return "step";
+  }
+  return "?";
+}
+
+MemoryPass parse_memory_pass(std::string_view text) {
+  std::vector<std::string> names;
+  for (const MemoryPass pass : {MemoryPass::forward, MemoryPass::forward_kept, MemoryPass::step}) {
+    if (text == to_string(pass)) return pass;
+    names.emplace_back(to_string(pass));
+  }
+  throw Error(ErrorKind::usage, unknown_name("pass", text, names));
+}
+
+PeakBytes predicted_peak(const WorkloadOptions& options, MemoryPass pass) {
+  const Sizes sizes(options);
+  const std::vector<Moment> moments = moments_of(sizes, static_cast<double>(options.config.layers), pass);
+  const Moment& highest = *std::ranges::max_element(moments, {}, &Moment::total);
+  PeakBytes made;
+  made.parameters = sizes.weights() + sizes.copy() + sizes.rope_tables();
+  if (pass == MemoryPass::step) {
+    made.gradients = sizes.weights();
+    made.optimizer = 2 * sizes.weights();
+  }
+  made.saved = highest.saved;
+  made.temporaries = highest.temporaries;
+  made.others = sizes.tokens;
+  made.moment = highest.name;
+  return made;
+}
+
+std::vector<SavedTensor> saved_by_block(const WorkloadOptions& options) {
+  const Sizes s(options);
+  std::vector<SavedTensor> all{{"ln1.residual", s.residual},
+                               {"ln1.rstd", s.statistic},
+                               {"ln1.normalized", s.normalized},
+                               {"attn.qkv", 3 * s.hidden},
+                               {"attn.merged", s.hidden},
+                               {"attn.lse", s.lse},
+                               {"attn.kept", s.kept},
+                               {"ln2.residual", s.residual},
+                               {"ln2.rstd", s.statistic},
+                               {"ln2.normalized", s.normalized},
+                               {"ffn.gate_up", 2 * s.inner},
+                               {"ffn.gated", s.inner}};
+  std::erase_if(all, [](const SavedTensor& one) { return one.bytes == 0; });
+  return all;
+}
+
+double framework_block_bytes(const WorkloadOptions& options) {
+  const model::ModelConfig& config = options.config;
+  const double rows = static_cast<double>(options.batch * options.seq), t = static_cast<double>(options.seq);
+  const double btd = rows * static_cast<double>(config.d_model), btf = rows * static_cast<double>(config.d_ff),
+               bht = rows * static_cast<double>(config.heads);
+  const bool half = dtypes_of(options.model.precision, options.model.variant).weights_copy.has_value();
+  if (half) return 34 * btd + 10 * btf + 6 * bht * t;
+  // Small: 1/rms of two norms, the softmax's largest and its denominator a row, and the mask.
+  return 10 * btd * 4 + 5 * btf * 4 + 2 * bht * t * 4 + 2 * rows * 4 + bht * 12 + t * t;
+}
+
+double framework_peak(const WorkloadOptions& options, MemoryPass pass) {
+  const model::ModelConfig& config = options.config;
+  const double p = static_cast<double>(model::parameter_count(config));
+  const double rows = static_cast<double>(options.batch * options.seq);
+  const double scores = rows * static_cast<double>(config.heads * options.seq);
+  const bool half = dtypes_of(options.model.precision, options.model.variant).weights_copy.has_value();
+  const double copy = half ? 2 * p : 0;
+  if (pass == MemoryPass::forward) return 4 * p + copy + 6 * scores * 4;
+  const double head =
+      3 * rows * static_cast<double>(config.d_model) * 4 + 3 * rows * static_cast<double>(config.vocab) * 4;
+  const double kept = static_cast<double>(config.layers) * framework_block_bytes(options) + head;
+  if (pass == MemoryPass::forward_kept) return 4 * p + copy + kept;
+  constexpr double kOptimizerTemporaries = 0.6 * 1073741824;
+  return std::max(12 * p + copy + kept, 16 * p + kOptimizerTemporaries);
+}
+
+}  // namespace syslab::train

@@ -1,0 +1,92 @@
+#include "train/peak_memory.hpp"
+
+#include <gtest/gtest.h>
+
+#include <tuple>
+
+#include "core/error.hpp"
+#include "device/memory_log.hpp"
+
+namespace syslab::train {
+namespace {
+
+constexpr double kGiB = 1073741824, kMiB = 1048576;
+
+WorkloadOptions of(const char* model, std::int64_t seq, model::Precision precision = model::Precision::fp32) {
+  WorkloadOptions options;
+  options.config = model::find_model(model);
+  options.seq = options.config.context = seq;
+  options.model.precision = precision;
+  options.model.variant = model::Variant::eager;
+  return options;
+}
+
+// The published measurements that the formula was validated against (assignment 2, 2.7B, batch 4).
+TEST(FrameworkPeak, MeetsPublishedMeasurements) {
+  const auto gib = [](const WorkloadOptions& options, MemoryPass pass) { return framework_peak(options, pass) / kGiB; };
+  EXPECT_NEAR(gib(of("xl26", 128), MemoryPass::forward_kept), 18.05, 0.03 * 18.05);
+  EXPECT_NEAR(gib(of("xl26", 512), MemoryPass::forward_kept), 39.75, 0.03 * 39.75);
+  EXPECT_NEAR(gib(of("xl26", 512, model::Precision::bf16_amp), MemoryPass::forward_kept), 36.83, 0.03 * 36.83);
+  EXPECT_NEAR(gib(of("xl26", 128), MemoryPass::step), 51.44, 0.03 * 51.44);
+  EXPECT_NEAR(gib(of("xl26", 512), MemoryPass::step), 65.52, 0.03 * 65.52);
+  EXPECT_NEAR(gib(of("xl26", 512, model::Precision::bf16_amp), MemoryPass::step), 62.69, 0.03 * 62.69);
+}
+
+TEST(FrameworkPeak, ABlockKeepsWhatHooksFound) {
+  EXPECT_NEAR(framework_block_bytes(of("xl26", 512)) / kMiB, 857, 1);
+  EXPECT_NEAR(framework_block_bytes(of("xl26", 2048)) / kMiB, 6503, 1);
+  EXPECT_NEAR(framework_block_bytes(of("small", 1024)) / kMiB, 746, 1);
+}
+
+TEST(PredictedPeak, PassesAreReadBack) {
+  for (const MemoryPass pass : {MemoryPass::forward, MemoryPass::forward_kept, MemoryPass::step}) {
+    EXPECT_EQ(parse_memory_pass(to_string(pass)), pass);
+  }
+  EXPECT_THROW(parse_memory_pass("backward"), Error);
+}
+
+TEST(PredictedPeak, SavedTensorsOfABlockAreAllOfWhatItKeeps) {
+  const WorkloadOptions options = of("small", 256);
+  double sum = 0;
+  for (const SavedTensor& one : saved_by_block(options)) sum += one.bytes;
+  const double layers = static_cast<double>(options.config.layers);
+  const PeakBytes peak = predicted_peak(options, MemoryPass::forward_kept);
+  EXPECT_GE(peak.saved, (layers - 1) * sum);
+  EXPECT_LE(peak.saved, 1.1 * layers * sum + 2 * kGiB);
+}
+
+// The account of a real step: what the allocator's log says is the bar, 3 %.
+class MeasuredPeak : public ::testing::TestWithParam<std::tuple<model::Variant, MemoryPass>> {};
+
+TEST_P(MeasuredPeak, IsWhatWasPredicted) {
+  const auto [variant, pass] = GetParam();
+  WorkloadOptions options;
+  options.config = model::find_model("cpu10m");
+  options.batch = 2;
+  options.seq = options.config.context = 96;
+  options.config.vocab = 1000;
+  options.config.layers = 2;
+  options.model.variant = variant;
+  options.mode = pass == MemoryPass::step ? Mode::train : Mode::forward;
+  device::MemoryLog& log = device::MemoryLog::global();
+  const std::int64_t before = log.live_bytes();
+  Workload workload(options, {}, 7);
+  workload.refresh();
+  log.reset_peak();
+  if (pass == MemoryPass::forward) {
+    static_cast<void>(workload.model().forward(workload.training().tokens(0), model::Keep::nothing));
+  } else {
+    workload.run();
+  }
+  const double measured = static_cast<double>(log.peak_bytes() - before);
+  const PeakBytes predicted = predicted_peak(options, pass);
+  EXPECT_NEAR(predicted.total() / measured, 1.0, 0.03) << predicted.moment;
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryPass, MeasuredPeak,
+                         ::testing::Combine(::testing::Values(model::Variant::eager, model::Variant::fused),
+                                            ::testing::Values(MemoryPass::forward, MemoryPass::forward_kept,
+                                                              MemoryPass::step)));
+
+}  // namespace
+}  // namespace syslab::train

@@ -11,7 +11,6 @@
 
 #include "comm/control.hpp"
 #include "comm/gloo.hpp"
-#include "comm/local.hpp"
 #include "comm/process_name.hpp"
 #include "comm/shm.hpp"
 #include "core/error.hpp"
@@ -77,7 +76,7 @@ class MeetingFolder {
  public:
   MeetingFolder(Store& store, std::chrono::milliseconds limit) : owner_(store.rank() == 0) {
     const std::string system = this_process().system;
-    const std::vector<std::string> all = store.gather("shm/host", system, limit);
+    const std::vector<std::string> all = store.gather("meeting/host", system, limit);
     for (std::size_t other = 0; other < all.size(); ++other) {
       if (all[other] == system) continue;
       throw Error(
@@ -86,14 +85,19 @@ class MeetingFolder {
                       "start all ranks on one host",
                       store.rank(), other));
     }
-    if (owner_) {
+    if (!store.directory().empty()) {
+      // Gone with the store's own files, should rank 0 be killed meanwhile.
+      path_ = store.directory() / "meeting";
+      if (owner_) std::filesystem::create_directory(path_);
+      store.wait_all("meeting/made", limit);
+    } else if (owner_) {
       std::string name = (std::filesystem::temp_directory_path() / "syslab-ranks-XXXXXX").string();
       if (::mkdtemp(name.data()) == nullptr)
         throw_errno(ErrorKind::comm, "make a folder '" + name + "'", errno, "mkdtemp");
       path_ = name;
-      store.set("shm/folder", name);
+      store.set("meeting/folder", name);
     } else {
-      path_ = store.get("shm/folder", limit);
+      path_ = store.get("meeting/folder", limit);
     }
   }
   MeetingFolder(const MeetingFolder&) = delete;
@@ -132,20 +136,13 @@ std::unique_ptr<Communicator> nccl(const std::shared_ptr<Store>& store, const Co
   return make_nccl(store, communicator_options(options), options.nccl);
 }
 
-std::unique_ptr<Communicator> local(const std::shared_ptr<Store>& store, const ConnectOptions&) {
-  throw Error(ErrorKind::usage,
-              fmt::format("the ranks of the backend local are threads of one process, and this process is "
-                          "one of {}: ask for shm",
-                          store->size()));
-}
-
 struct Backend {
   std::string_view name;
-  Make make;
+  Make make;  // null: for one rank alone
   device::Kind kind;
 };
 constexpr std::array kBackends{
-    Backend{"local", local, device::Kind::cpu},
+    Backend{"local", nullptr, device::Kind::cpu},
     Backend{"shm", shm, device::Kind::cpu},
     Backend{"gloo", gloo, device::Kind::cpu},
     Backend{"nccl", nccl, device::Kind::cuda},
@@ -196,6 +193,13 @@ std::unique_ptr<Communicator> connect(const ConnectOptions& given) {
   if (launch.size == 1) {
     return make_alone(backend.kind == device::Kind::cuda ? options.nccl.place : device::Place{},
                       communicator_options(options));
+  }
+  if (backend.make == nullptr) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("the ranks of the backend {} are threads of one process, and this process is one of {}: ask for "
+                    "shm",
+                    backend.name, launch.size));
   }
   if (launch.rendezvous.empty()) {
     throw Error(

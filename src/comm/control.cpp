@@ -18,7 +18,7 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto kLook = 50ms;       // between looks at whether something failed here
+constexpr auto kLook = 125ms;      // between looks at whether something failed here
 constexpr auto kSendLimit = 1s;    // of a message of some hundred bytes: longer, and the other end is not reading
 constexpr auto kAnswerLimit = 1s;  // of the coordinator's decision after a time-out
 

@@ -5,9 +5,13 @@
 namespace syslab::comm {
 
 Progress progress_of(const FlightRecorder& recorder) {
+  // Operations end in the order of their calls, but for those of the host among them: behind that many that are done
+  // there is none that is not.
+  constexpr int kEnough = 64;
+  int done_in_a_row = 0;
   Progress progress;
-  bool waits = false;
-  for (const FlightRecorder::Entry& entry : recorder.entries()) {
+  Signature oldest;  // of those that have begun and are not done; number 0: none
+  recorder.visit([&](const FlightRecorder::Entry& entry) {
     const Signature& signature = entry.signature;
     const bool begun = entry.state != FlightRecorder::State::queued;
     const bool finished = begun && entry.state != FlightRecorder::State::started;
@@ -18,13 +22,15 @@ Progress progress_of(const FlightRecorder& recorder) {
       if (begun) progress.started = std::max(progress.started, signature.number);
       if (finished) progress.done = std::max(progress.done, signature.number);
     }
-    if (!begun || finished || waits) continue;
-    waits = true;
-    progress.waiting = name_of(signature);
-    progress.waiting_number = signature.number;
-    progress.waiting_of_host = is_of_host(signature.operation);
-    progress.waiting_peer = is_pairwise(signature.operation) ? signature.peer : -1;
-  }
+    if (begun && !finished) oldest = signature;
+    done_in_a_row = finished ? done_in_a_row + 1 : 0;
+    return done_in_a_row < kEnough;
+  });
+  if (oldest.number == 0) return progress;
+  progress.waiting = name_of(oldest);
+  progress.waiting_number = oldest.number;
+  progress.waiting_of_host = is_of_host(oldest.operation);
+  progress.waiting_peer = is_pairwise(oldest.operation) ? oldest.peer : -1;
   return progress;
 }
 

@@ -323,7 +323,7 @@ class FileStore final : public Store {
         if (!has_ended(read_member(read_file(entry.path()).value_or("")).process)) return;
       }
       const bool made = fs::exists(directory_ / "made");
-      for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) fs::remove(entry.path());
+      for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) fs::remove_all(entry.path());
       if (made) fs::remove(directory_);
     } catch (...) {  // another left at the same moment and was first, or the directory is gone
     }

@@ -53,6 +53,14 @@ void FlightRecorder::end(std::uint64_t place, bool well) {
   }
 }
 
+void FlightRecorder::visit(const std::function<bool(const Entry&)>& go_on) const {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t oldest = recorded_ - std::min<std::uint64_t>(recorded_, ring_.size());
+  for (std::uint64_t place = recorded_; place > oldest; --place) {
+    if (!go_on(ring_[(place - 1) % ring_.size()])) return;
+  }
+}
+
 std::uint64_t FlightRecorder::recorded() const {
   const std::lock_guard lock(mutex_);
   return recorded_;

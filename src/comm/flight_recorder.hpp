@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -37,6 +38,8 @@ class FlightRecorder {
 
   std::uint64_t recorded() const;      // ever
   std::vector<Entry> entries() const;  // those kept, oldest first
+  // Newest first, as long as `go_on` says so. It is called under the lock: short, and not back into this.
+  void visit(const std::function<bool(const Entry&)>& go_on) const;
   // A line an operation, the last `most` of them.
   std::string text(std::size_t most = 32) const;
   // {"rank", "size", "recorded", "operations": [{"operation", "number", …, "state", "queued_ns", …}]}

@@ -89,7 +89,7 @@ class MessageServer {
     virtual ~Handler() = default;
     virtual void on_message(Peer peer, std::string_view payload) = 0;
     virtual void on_gone(Peer peer) = 0;  // not for those that we closed
-    virtual void on_tick() = 0;           // each 50 ms or so
+    virtual void on_tick() = 0;           // five times a second
   };
 
   MessageServer(FileDescriptor listener, Handler& handler);

@@ -21,7 +21,7 @@ Forecast forecast_of(const DataParallelWorkloadOptions& options, comm::Communica
 }  // namespace
 
 device::OwnedStream communication_stream(device::Place place) {
-  return place.kind == device::Kind::cpu ? device::OwnedStream::queue() : device::OwnedStream(place);
+  return place.kind == device::Kind::cpu ? device::OwnedStream::queue() : device::OwnedStream::urgent(place);
 }
 
 DataParallelWorkload::DataParallelWorkload(const DataParallelWorkloadOptions& options, comm::Communicator& ranks,

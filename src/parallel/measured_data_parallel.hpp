@@ -26,7 +26,8 @@ struct DataParallelWorkloadOptions {
   bool communicates = true;     // false: the same step without its communication, each rank by itself: the ideal
 };
 
-// A stream for communication beside a stream that computes: on the CPU a queue, on a GPU a stream of its own.
+// A stream for communication beside one that computes: on the CPU a queue, on a GPU one whose work goes first, since
+// the optimizer waits for it.
 device::OwnedStream communication_stream(device::Place place);
 
 class DataParallelWorkload {

@@ -18,7 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto kLook = 125ms;      // between looks at whether something failed here
+constexpr auto kLook = 125ms;  // between looks at whether something failed here
+constexpr auto kAway = 1s;
 constexpr auto kSendLimit = 1s;    // of a message of some hundred bytes: longer, and the other end is not reading
 constexpr auto kAnswerLimit = 1s;  // of the coordinator's decision after a time-out
 
@@ -224,6 +225,8 @@ void Control::look_for_failure() {
 
 void Control::beat(bool now) {
   if (said_farewell_ || (!now && Clock::now() < next_beat_)) return;
+  // Stopped itself, or starved, it has heard nobody meanwhile and blames nobody for it.
+  if (Clock::now() - next_beat_ > kAway && next_beat_ != Deadline{}) heard_ = Clock::now();
   next_beat_ = Clock::now() + options_.beat;
   const Progress progress = sample();
   send(control_message::beat, progress);

@@ -51,6 +51,7 @@ class ControlCoordinator : MessageServer::Handler {
   const std::chrono::milliseconds limit_;
   std::map<int, Rank> ranks_;
   bool ended_ = false;
+  Deadline last_tick_ = Clock::now();
   MessageServer server_;  // last: its thread uses all of the above
 };
 

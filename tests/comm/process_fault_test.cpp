@@ -301,6 +301,23 @@ TEST(ProcessFaults, ARendezvousThatFailsSaysWhoIsMissing) {
 
 TEST(ProcessFaults, JobsGoWellBesideEachOtherAndBesideStrangers) {
   all_at_once({
+      {"stopped as a whole for longer than the limit, and continued",
+       [] {
+         const FreePort port;
+         Job job({kGood, kGood});
+         job.rendezvous = port.address("job");
+         job.meddle = [](std::vector<Process>& ranks) {
+           std::this_thread::sleep_for(250ms);
+           for (Process& rank : ranks) rank.kill_group(SIGSTOP);
+           std::this_thread::sleep_for(kLimit + 500ms);
+           for (Process& rank : ranks) rank.kill_group(SIGCONT);
+         };
+         // In an operation they may have reached its limit; between two they go on. Either way nobody blames the other
+         // for its silence.
+         for (const RankEnd& end : job.run())
+           EXPECT_FALSE(has(end.out + end.err, "stopped beating") || has(end.out + end.err, "has not been heard"))
+               << end.out << end.err;
+       }},
       {"two jobs on the same ports",
        [] {
          const FreePort port;

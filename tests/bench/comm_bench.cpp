@@ -57,11 +57,19 @@ void measure(comm::Communicator& ranks, std::int64_t largest) {
   }
 }
 
+// For trials of other slots: SLOT_BYTES and SLOT_DEPTH, on every rank alike.
+comm::ShmOptions slots() {
+  comm::ShmOptions memory;
+  if (const char* bytes = std::getenv("SLOT_BYTES")) memory.slot_bytes = static_cast<std::size_t>(std::atoll(bytes));
+  if (const char* depth = std::getenv("SLOT_DEPTH")) memory.depth = std::atoi(depth);
+  return memory;
+}
+
 int run_rank(const std::filesystem::path& directory, const std::string& backend, int rank, int size,
              std::int64_t largest) {
   try {
     const auto ranks = backend == "gloo" ? comm::connect_gloo(directory, rank, size, {}, comm::GlooChecks::none)
-                                         : comm::connect_shm(directory, rank, size, {});
+                                         : comm::connect_shm(directory, rank, size, {}, slots());
     measure(*ranks, largest);
     return 0;
   } catch (const std::exception& error) {

@@ -144,7 +144,8 @@ class ShmCollectives : public testing::TestWithParam<Case> {
 };
 
 TEST_P(ShmCollectives, AllReduceIsTheSumInTheOrderOfRanks) {
-  const auto [size, dtype] = GetParam();
+  const int size = GetParam().size;
+  const DType dtype = GetParam().dtype;
   std::vector<std::vector<std::byte>> expected;
   for (const std::int64_t count : counts()) expected.push_back(expected_sum(dtype, count, size));
   run_threads(size, [&](Communicator& ranks) {
@@ -158,7 +159,8 @@ TEST_P(ShmCollectives, AllReduceIsTheSumInTheOrderOfRanks) {
 }
 
 TEST_P(ShmCollectives, ReduceScatterGivesEachItsPartOfTheSameSum) {
-  const auto [size, dtype] = GetParam();
+  const int size = GetParam().size;
+  const DType dtype = GetParam().dtype;
   for (const bool in_place : {false, true}) {
     run_threads(size, [&](Communicator& ranks) {
       for (const std::int64_t count : counts()) {
@@ -180,7 +182,8 @@ TEST_P(ShmCollectives, ReduceScatterGivesEachItsPartOfTheSameSum) {
 }
 
 TEST_P(ShmCollectives, AllGatherPutsThePartsInTheOrderOfRanks) {
-  const auto [size, dtype] = GetParam();
+  const int size = GetParam().size;
+  const DType dtype = GetParam().dtype;
   for (const bool in_place : {false, true}) {
     run_threads(size, [&](Communicator& ranks) {
       for (const std::int64_t count : counts()) {
@@ -205,7 +208,8 @@ TEST_P(ShmCollectives, AllGatherPutsThePartsInTheOrderOfRanks) {
 }
 
 TEST_P(ShmCollectives, BroadcastGivesWhatTheRootHas) {
-  const auto [size, dtype] = GetParam();
+  const int size = GetParam().size;
+  const DType dtype = GetParam().dtype;
   run_threads(size, [&](Communicator& ranks) {
     for (const std::int64_t count : counts()) {
       for (int root = 0; root < size; ++root) {
@@ -219,7 +223,8 @@ TEST_P(ShmCollectives, BroadcastGivesWhatTheRootHas) {
 }
 
 TEST_P(ShmCollectives, ARingOfNeighboursMaySendFirstWhateverTheSize) {
-  const auto [size, dtype] = GetParam();
+  const int size = GetParam().size;
+  const DType dtype = GetParam().dtype;
   run_threads(size, [&](Communicator& ranks) {
     const int next = (ranks.rank() + 1) % size, before = (ranks.rank() + size - 1) % size;
     for (const std::int64_t count : {std::int64_t{1}, std::int64_t{37}, 200 * slot_elements() + 3}) {

@@ -1,6 +1,6 @@
 -- sentence: A forward pass of {model} (context {context}, {precision}, {implementation}, {device}) takes {clock} ms by the clock, waited for
---   before and after, and {busy} ms by the sum of its kernels, recorded by {source}: {share} % of the clock's time, the rest being launches
---   and gaps between kernels.
+--   before and after, and {busy} ms by the sum of its kernels, recorded by {source}: {share} % of the clock's time. What is left are launches
+--   and gaps between kernels; steps that were recorded are not those that were timed.
 -- experiment: nsys_profile
 -- fills: a
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; clock|ms|.4g|right;

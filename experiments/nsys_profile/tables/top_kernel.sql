@@ -1,9 +1,9 @@
--- sentence: In forward of {model} (context {context}, {precision}, {implementation}, {device}) `{name}` takes most time, {share} % in {calls}
+-- sentence: In forward of {model} (context {context}, {precision}, {implementation}, {device}) {name} takes most time, {share} % in {calls}
 --   launches a pass, for {operation}; over forward and backward together {verdict}.
 -- experiment: nsys_profile
 -- fills: b
--- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; name|1|s|left;
---   share|%|.3g|right; calls|1|.4g|right; operation|1|s|left; verdict|1|s|left
+-- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; name|1|code|left;
+--   share|%|.3g|right; calls|1|d|right; operation|1|s|left; verdict|1|s|left
 WITH chosen AS (
   SELECT v.attempt_id, row_number() OVER (PARTITION BY v.comparability_key, v.implementation
                                               ORDER BY p.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32',
@@ -33,7 +33,7 @@ both AS (
    GROUP BY attempt_id, name
 )
 SELECT f.params ->> '$.model' AS model, f.params ->> '$.context' AS context, f.params ->> '$.precision' AS precision, f.implementation, f.device,
-       f.name, f.share, f.calls, f.operation, iif(b.name = f.name, 'it leads, too', 'another leads: `' || b.name || '`') AS verdict, f.run_uid
+       f.name, f.share, f.calls, f.operation, iif(b.name = f.name, 'it leads, too', 'another leads: ' || b.name) AS verdict, f.run_uid
   FROM forward f
   JOIN both b ON b.attempt_id = f.attempt_id AND b.place = 1
  WHERE f.place = 1

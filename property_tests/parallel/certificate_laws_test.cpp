@@ -22,7 +22,7 @@ std::vector<RowBlock> dealt(std::int64_t rows, int ranks) {
   std::ranges::sort(cuts);
   std::vector<RowBlock> blocks;
   for (std::size_t i = 0; i + 1 < cuts.size(); ++i) blocks.push_back({cuts[i], cuts[i + 1] - cuts[i]});
-  std::ranges::rotate(blocks, blocks.begin() + drawn_size("rank of the first rows", 0, ranks));
+  std::rotate(blocks.begin(), blocks.begin() + drawn_size("rank of the first rows", 0, ranks), blocks.end());
   return blocks;
 }
 

@@ -141,7 +141,6 @@ LayerAnswer answer_layer(Strategy strategy, const GatedLayer& layer, const Grid&
   validate(layer);
   validate(machine);
   LayerAnswer answer;
-  recount_costs(answer.recounts, strategy, grid);
   const bool two_axes = strategy == Strategy::fsdp_tensor;
   for (const Pass pass : {Pass::forward, Pass::backward}) {
     const PassCosts costs = costs_of(strategy)(layer, grid, pass);
@@ -163,6 +162,7 @@ LayerAnswer answer_layer(Strategy strategy, const GatedLayer& layer, const Grid&
       answer_grid(answer, layer, machine, pass, axes);
     }
   }
+  recount_costs(answer.recounts, strategy, grid);
   return answer;
 }
 

@@ -1,0 +1,19 @@
+-- sentence: If the two axes communicate at once, computing takes longer than gathering weights from B = X·α/M_X tokens on (α = C/W = {alpha}; the tensor
+--   axis asks for F ≥ Y·α/M_Y, whatever the batch, and has it): {each} tokens a device, {tokens} over all {devices} (X = {x}, Y = {y}, M_X = {x_links}).
+-- experiment: communication_accounting
+-- fills: c
+-- columns: alpha|1|.5g|right; each|1|.4g|right; tokens|1|d|right; devices|1|d|right; x|1|d|right; y|1|d|right; x_links|1|d|right
+WITH t AS (
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+         row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
+    FROM v_newest v
+   WHERE v.experiment = ?1 AND v.task = 'measure'
+)
+SELECT found ->> '$.alpha' AS alpha,
+       CAST(ceil((found ->> '$.batch_overlapped') * (1 - 1e-12)) AS INTEGER) AS tokens,
+       (found ->> '$.batch_overlapped') / ((params ->> '$.fsdp_ranks') * (params ->> '$.tensor_ranks')) AS each,
+       (params ->> '$.fsdp_ranks') * (params ->> '$.tensor_ranks') AS devices, params ->> '$.fsdp_ranks' AS x, params ->> '$.tensor_ranks' AS y,
+       params ->> '$.fsdp_links' AS x_links, run_uid
+  FROM t
+ WHERE place = 1 AND status = 'ok' AND found ->> '$.batch_overlapped' IS NOT NULL
+ ORDER BY devices, tokens;

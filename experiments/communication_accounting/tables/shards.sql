@@ -1,0 +1,20 @@
+-- sentence: With state and half of the activations sharded over N devices, each holds (S + A/2)/N + A/2, where S = {state} bytes and A = {token} · n bytes of the n tokens that
+--   are its own. Below {shard} GB that is from N = {shards} on when activations do not count ({shards_gib} if a GB is 2^30 bytes); {tokens} tokens a device want N = {more}, and from
+--   {without} tokens on half of the activations alone fill it.
+-- experiment: communication_accounting
+-- fills: b
+-- columns: state|1|s|right; token|1|s|right; shard|1|d|right; shards|1|d|right; shards_gib|1|d|right; tokens|1|d|right; more|1|d|right; without|1|d|right
+WITH t AS (
+  SELECT v.*, json_remove(v.params, '$.tokens') AS point, v.params ->> '$.tokens' AS tokens,
+         (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
+    FROM v_newest v
+   WHERE v.experiment = ?1 AND v.task = 'measure' AND v.status = 'ok'
+)
+SELECT printf('%,d', z.found ->> '$.state_bytes') AS state, printf('%,d', z.found ->> '$.token_bytes') AS token, z.params ->> '$.shard_gb' AS shard,
+       z.found ->> '$.shards_decimal' AS shards, z.found ->> '$.shards_binary' AS shards_gib, max(n.tokens) AS tokens,
+       n.found ->> '$.shards_decimal' AS more, CAST(ceil(z.found ->> '$.tokens_without_room') AS INTEGER) AS without, max(z.run_uid, n.run_uid) AS run_uid
+  FROM t z
+  JOIN t n ON n.point = z.point AND n.tokens > 0 AND n.found ->> '$.shards_decimal' IS NOT NULL
+ WHERE z.tokens = 0
+ GROUP BY z.point
+ ORDER BY z.point;

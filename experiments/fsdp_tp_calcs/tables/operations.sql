@@ -1,0 +1,15 @@
+-- sentence: Of 6BDF operations in forward each of N = N_F·N_T devices does 1/N: it has B/N_F tokens and F/N_T of the hidden dimension. With B = {tokens}, D = {d_model}, F = {d_ff} on
+--   {data} × {tensor} devices: {forward} TFLOP.
+-- experiment: fsdp_tp_calcs
+-- fills: a
+-- columns: tokens|1|d|right; d_model|1|d|right; d_ff|1|d|right; data|1|d|right; tensor|1|d|right; forward|1|.4g|right
+WITH t AS (
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+         row_number() OVER (ORDER BY v.params ->> '$.tokens' <> 65536, v.params ->> '$.tensor_ranks' DESC, v.params ->> '$.data_ranks' DESC, v.attempt_id DESC) AS place
+    FROM v_newest v
+   WHERE v.experiment = ?1 AND v.task = 'measure' AND v.status = 'ok' AND v.params ->> '$.element_bytes' = 2
+)
+SELECT params ->> '$.tokens' AS tokens, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.data_ranks' AS data, params ->> '$.tensor_ranks' AS tensor,
+       1e-12 * (found ->> '$.forward_flops') AS forward, run_uid
+  FROM t
+ WHERE place = 1;

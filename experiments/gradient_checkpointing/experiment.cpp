@@ -96,7 +96,7 @@ registry::Experiment describe() {
                         {"context", {number(32)}},
                         {"segment", {0.0, 0.5, 1.0, 2.0}},
                         {"device", {text("cpu"), text("cuda")}},
-                        {"impl", registry::names_of(train::ladder())}})
+                        {"impl", registry::names_of(train::ladder(), {"host_eager"})}})
       .preset("laptop", {{"model", {text("cpu10m")}},
                          {"layers", {number(8)}},
                          {"context", {number(128)}},

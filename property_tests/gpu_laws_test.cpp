@@ -7,11 +7,19 @@
 #include <vector>
 
 #include "ops/attention/autograd.hpp"
+#include "property_tests/adamw/laws.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "property_tests/copy/laws.hpp"
+#include "property_tests/cross_entropy/laws.hpp"
+#include "property_tests/elementwise/laws.hpp"
+#include "property_tests/embedding/laws.hpp"
 #include "property_tests/gemm/laws.hpp"
+#include "property_tests/global_norm/laws.hpp"
 #include "property_tests/on_device.hpp"
+#include "property_tests/rms_norm/laws.hpp"
+#include "property_tests/rope/laws.hpp"
 #include "property_tests/search_test.hpp"
+#include "property_tests/swiglu/laws.hpp"
 #include "property_tests/weighted_sum/laws.hpp"
 
 namespace syslab::property {
@@ -35,8 +43,16 @@ std::vector<RungLaws> rungs_on_a_gpu() {
   add("attention", attention::ladder(), attention::laws);
   // The one that keeps its weights; on the ladder stands the one that makes them again.
   add("autograd", std::vector{attention::as_rung(attention::find_autograd_rung("naive_cuda"))}, attention::laws);
+  add("adamw", adamw::ladder(), adamw::laws);
   add("copy", copy::ladder(), copy::laws);
+  add("cross_entropy", cross_entropy::ladder(), cross_entropy::laws);
+  add("elementwise", elementwise::ladder(), elementwise::laws);
+  add("embedding", embedding::ladder(), embedding::laws);
   add("gemm", gemm::ladder(), gemm::laws);
+  add("global_norm", global_norm::ladder(), global_norm::laws);
+  add("rms_norm", rms_norm::ladder(), rms_norm::laws);
+  add("rope", rope::ladder(), rope::laws);
+  add("swiglu", swiglu::ladder(), swiglu::laws);
   add("weighted_sum", weighted_sum::ladder(), weighted_sum::laws);
   return found;
 }

@@ -27,20 +27,7 @@ void run_case(worker::CaseContext& context) {
   if (context.is_law()) return worker::run_law(context, copy::laws(rung));
   const Problem problem = problem_from(context.params());
   if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
-  worker::OperatorCase made;
-  made.device = rung.device;
-  made.inputs = {{{"from", problem.dtype, {problem.elements}}}};
-  made.outputs = {{{"to", problem.dtype, {problem.elements}}}};
-  made.call = [problem, rung](const worker::Tensors& t) { rung.run(problem, {t.inputs[0], t.outputs[0]}, t.stream); };
-  // A copy is right to the bit or wrong.
-  made.expect = [](const worker::Tensors& t) {
-    return std::vector<worker::Expectation>{{to_doubles(t.inputs[0]), {0.0}}};
-  };
-  if (const auto there = copy::expect_there(problem, rung)) {
-    made.expect_there = [there](const worker::Tensors& t) { return worker::expectations(there(t.inputs, t.stream)); };
-  }
-  made.bytes = copy::traffic_bytes(problem);
-  worker::run_operator_case(context, made);
+  worker::run_operator_case(context, worker::operator_case_of(copy::operation(problem, rung)));
 }
 
 // 2^low, 2^(low + 2), …, 2^high.

@@ -47,12 +47,17 @@ train::RunOptions options_from(const Params& params, const train::Rung& rung) {
 
 // The pages that this program carries, as a file that is gone once it is mapped.
 train::TokenFile own_pages() {
-  const std::filesystem::path path =
-      std::filesystem::temp_directory_path() / fmt::format("syslab-pages-{}.txt", ::getpid());
-  {
+  // A name that nobody can have taken before.
+  std::string name = (std::filesystem::temp_directory_path() / "syslab-pages-XXXXXX").string();
+  const int descriptor = ::mkstemp(name.data());
+  const std::filesystem::path path = name;
+  if (descriptor >= 0) {
+    ::close(descriptor);
     std::ofstream file(path, std::ios::binary);
     for (const Resource& page : resources("docs/")) file << page.text;
-    if (!file.flush()) throw Error(ErrorKind::usage, "cannot write '" + path.string() + "' to learn from; set TMPDIR");
+    if (!file.flush()) throw Error(ErrorKind::usage, "cannot write '" + name + "' to learn from; set TMPDIR");
+  } else {
+    throw Error(ErrorKind::usage, "cannot make '" + name + "' to learn from; set TMPDIR");
   }
   const auto removed = [&path] {
     std::error_code ignored;

@@ -1,9 +1,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <bit>
 #include <cerrno>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
@@ -49,6 +52,41 @@ std::string header_of(std::vector<FileTensor>& tensors, const FileMetadata& meta
   return text;
 }
 
+std::string temporary_of(const fs::path& path, pid_t writer) { return fmt::format("{}.{}.tmp", path.string(), writer); }
+
+// Unlocked, of a process that there is not: nobody writes it any more. Either alone would not do: a writer on another
+// host has a process id of that host, one that has only begun no lock yet.
+bool is_abandoned(const fs::path& temporary, pid_t writer) {
+  if (::kill(writer, 0) == 0 || errno != ESRCH) return false;
+  const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+  if (descriptor < 0) return false;
+  const bool is_free = ::flock(descriptor, LOCK_EX | LOCK_NB) == 0;
+  ::close(descriptor);
+  return is_free;
+}
+
+// The process that a temporary file of `name` is named after; 0 where it is none.
+pid_t writer_of(const std::string& temporary, const std::string& name) {
+  const std::string before = name + ".", after = ".tmp";
+  if (temporary.size() <= before.size() + after.size()) return 0;
+  if (!temporary.starts_with(before) || !temporary.ends_with(after)) return 0;
+  const char *first = temporary.data() + before.size(), *last = temporary.data() + temporary.size() - after.size();
+  pid_t writer = 0;
+  const auto [rest, wrong] = std::from_chars(first, last, writer);
+  return wrong == std::errc{} && rest == last && writer > 0 ? writer : 0;
+}
+
+// What writers of this file left that were killed. Where it cannot be removed the file is written all the same.
+void remove_abandoned(const fs::path& path) {
+  const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+  std::error_code failed;
+  for (fs::directory_iterator it(folder, failed), end; !failed && it != end; it.increment(failed)) {
+    const pid_t writer = writer_of(it->path().filename().string(), path.filename().string());
+    std::error_code ignored;
+    if (writer > 0 && is_abandoned(it->path(), writer)) fs::remove(it->path(), ignored);
+  }
+}
+
 // A renamed file is on the disk when its folder is. Where a folder cannot be synced, nothing better can be done.
 void sync_folder_of(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
@@ -64,9 +102,11 @@ SafetensorsWriter::SafetensorsWriter(fs::path path, std::vector<FileTensor> tens
     : path_(target_of(path)) {
   const std::string header = header_of(tensors, metadata);
   for (const FileTensor& tensor : tensors) data_bytes_ += tensor.bytes();
-  temporary_ = fmt::format("{}.{}.tmp", path_.string(), ::getpid());
+  remove_abandoned(path_);
+  temporary_ = temporary_of(path_, ::getpid());
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) refuse(errno, "open");
+  static_cast<void>(::flock(descriptor_, LOCK_EX | LOCK_NB));  // says that it is written, as long as this process lives
   try {
     const std::uint64_t length = header.size();
     const std::uint64_t total = sizeof length + length + data_bytes_;

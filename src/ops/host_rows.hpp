@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "core/tensor.hpp"
-#include "device/parallel.hpp"
+#include "ops/host_pieces.hpp"
 
 namespace syslab::ops {
 
@@ -56,11 +56,9 @@ inline RowChunks chunks_of(std::int64_t rows, std::int64_t dim) {
 // them was woken.
 template <typename Body>
 void for_each_chunk(const RowChunks& chunks, std::int64_t dim, const Body& body) {
-  constexpr std::int64_t kElementsOfAThread = 1 << 16;
-  const std::int64_t threads = chunks.rows * dim / kElementsOfAThread;
-  device::parallel_for(
-      chunks.count, [&](std::int64_t chunk, int) { body(chunk); },
-      static_cast<int>(std::clamp<std::int64_t>(threads, 1, device::thread_count())));
+  constexpr std::int64_t kWork = 8;  // an element here is worth so many that are only read and written
+  for_pieces(chunks.rows, chunks.rows_of_chunk, kWork * dim,
+             [&](std::int64_t first, std::int64_t) { body(first / chunks.rows_of_chunk); });
 }
 
 }  // namespace syslab::ops

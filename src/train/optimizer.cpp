@@ -54,12 +54,21 @@ ConstTensorView Optimizer::loss_scale() const {
   return number(offsetof(Numbers, loss_scale_f64), offsetof(Numbers, loss_scale_f32));
 }
 
-void Optimizer::queue() {
+void Optimizer::queue(const ConstTensorView& losses) {
   model::ParameterArena& arena = model_.parameters();
   const model::Kernels& kernels = model_.kernels();
   const TensorView gradients = arena.whole(Plane::gradient);
   const float* clip = nullptr;
   if (has_norm()) {
+    const bool counts_losses = options_.skip_non_finite && losses.data != nullptr;
+    if (counts_losses) {  // norm and factor are the gradients' after them
+      const global_norm::Problem of_losses{losses.elements(), losses.dtype};
+      const model::Scratch scratch(kernels.global_norm->workspace_bytes(of_losses), model_.stream());
+      kernels.global_norm->norm(
+          of_losses,
+          {.g = losses, .norm = norm_, .factor = factor_, .non_finite = static_cast<std::int64_t*>(non_finite_.data())},
+          scratch, model_.stream());
+    }
     const global_norm::Problem problem{gradients.elements(), gradients.dtype};
     const model::Scratch scratch(kernels.global_norm->workspace_bytes(problem), model_.stream());
     global_norm::NormArgs args{.g = gradients,
@@ -67,6 +76,7 @@ void Optimizer::queue() {
                                .factor = factor_,
                                .non_finite = static_cast<std::int64_t*>(non_finite_.data()),
                                .grad_scale = number(offsetof(Numbers, unscale_f64), offsetof(Numbers, unscale_f32))};
+    args.add_to_count = counts_losses;
     if (options_.max_norm) args.max_norm = *options_.max_norm;
     {
       const device::NvtxRange range("global_norm", device::RangeKind::kernel, model_.stream(),

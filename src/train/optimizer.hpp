@@ -14,7 +14,7 @@ namespace syslab::train {
 struct OptimizerOptions {
   adamw::Options adamw;
   std::optional<double> max_norm;  // gradients are scaled down to this global norm
-  bool skip_non_finite = false;    // a step whose gradients hold an infinity or a NaN changes nothing: loss scaling
+  bool skip_non_finite = false;    // a step whose gradients or loss hold an infinity or a NaN changes nothing
 };
 
 // The hand-outs' defaults, with decay after the update (2025) or before it (2026).
@@ -35,8 +35,9 @@ class Optimizer {
   void begin_step(double learning_rate, double loss_scale = 1.0, double unscale = 1.0);
   ConstTensorView loss_scale() const;  // (1), for Transformer::loss_and_gradient
 
-  // Queues the norm, where anybody needs it, and the update.
-  void queue();
+  // Queues the norm, where anybody needs it, and the update. `losses`: what must be finite besides the gradients for a
+  // step that skips (an infinite loss may have finite gradients); no memory: nothing.
+  void queue(const ConstTensorView& losses = {});
 
   // Of the last queued step; whoever reads synchronises first.
   bool has_norm() const { return options_.max_norm || options_.skip_non_finite; }

@@ -97,7 +97,7 @@ void TrainingStep::backward(int part) {
 void TrainingStep::update() {
   if (options_.before_update) options_.before_update(model_.stream());
   const device::NvtxRange phase("optimizer", device::RangeKind::phase);
-  optimizer_.queue();
+  optimizer_.queue(losses_);
 }
 
 void TrainingStep::queue() {

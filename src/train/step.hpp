@@ -38,7 +38,9 @@ struct StepOptions {
 struct StepResult {
   double loss = 0;  // mean over parts
   std::optional<double> gradient_norm;
-  bool skipped = false;  // gradients held an infinity or a NaN, and skipping was asked for
+  // Gradients or loss held an infinity or a NaN, and skipping was asked for: weights and moments are as before. Without
+  // it the step is taken, and a loss that is no number is for whoever reads it.
+  bool skipped = false;
 };
 
 class TrainingStep {

@@ -52,8 +52,7 @@ class TrainingRun {
   model::Transformer& model() { return model_; }
 
   // The next step. Waits for it. Error(check) when the loss or a gradient is no number (fp16 aside, whose overflowing
-  // gradients are what its scale is for), with the first tensor that holds one; weights stay as they were before it if
-  // a gradient was none.
+  // gradients are what its scale is for), with the first tensor that holds one; weights stay as they were before it.
   RunStep next();
 
   // The mean loss over batches of the tokens that are kept back, the same at every call.

@@ -1,6 +1,9 @@
 #include "model/safetensors.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -170,6 +173,38 @@ TEST_F(Safetensors, WhatIsNotFinishedLeavesWhatWasThere) {
   writer.finish();
   EXPECT_EQ(folder_.names(), std::vector<std::string>{"f"});
   EXPECT_NO_THROW(SafetensorsReader(folder_ / "f"));
+}
+
+// A writer in a process that is killed has no time to remove its file: the next one does. Not one of a process that
+// lives, nor any other.
+TEST_F(Safetensors, WhatAKilledWriterLeftIsRemovedByTheNext) {
+  const std::byte bytes[8]{};
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    SafetensorsWriter writer(folder_ / "f", {{"a", FileDType::f32, {2}}});
+    static_cast<void>(!::write(ready[1], "1", 1));
+    for (;;) ::pause();
+  }
+  char one = 0;
+  ASSERT_EQ(::read(ready[0], &one, 1), 1);
+  const std::string left = "f." + std::to_string(child) + ".tmp";
+  const auto save = [&] {
+    SafetensorsWriter writer(folder_ / "f", {{"a", FileDType::f32, {2}}});
+    writer.write(bytes);
+    writer.finish();
+  };
+  save();
+  EXPECT_TRUE(fs::exists(folder_ / left)) << "it may still be written";
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  for (const int end : ready) ::close(end);
+  EXPECT_TRUE(fs::exists(folder_ / left));
+  for (const char* other : {"f.1.tmp", "f.x.tmp", "g.999999999.tmp", "f.tmp"}) write_bytes(folder_ / other, "whose?");
+  save();
+  EXPECT_EQ(folder_.names(), (std::vector<std::string>{"f", "f.1.tmp", "f.tmp", "f.x.tmp", "g.999999999.tmp"}));
 }
 
 TEST_F(Safetensors, ALinkIsWrittenThrough) {

@@ -82,6 +82,23 @@ TEST(GlobalNorm, WhatIsNotFiniteIsCountedAndShows) {
   }
 }
 
+TEST(GlobalNorm, WhatIsNotFiniteIsAddedToACountWhereAsked) {
+  for (const Rung& rung : ops::host_rungs(ladder())) {
+    const DType dtype = rung.dtypes.front();
+    ops::Tensor g(dtype, {3}), norm(Problem{1, dtype}.statistics(), {1}), factor = norm;
+    g.set_all({1, INFINITY, NAN});
+    std::vector<std::byte> memory(rung.workspace_bytes({3, dtype}));
+    std::int64_t count = 40;
+    NormArgs args{
+        .g = g.view(), .norm = norm.view(), .factor = factor.view(), .non_finite = &count, .add_to_count = true};
+    rung.norm({3, dtype}, args, {memory.data(), memory.size()}, {});
+    EXPECT_EQ(count, 42) << rung.name;
+    args.add_to_count = false;
+    rung.norm({3, dtype}, args, {memory.data(), memory.size()}, {});
+    EXPECT_EQ(count, 2) << rung.name;
+  }
+}
+
 TEST(GlobalNorm, ScalingMultipliesEveryElementOnce) {
   for (const Rung& rung : ops::host_rungs(ladder())) {
     for (const DType dtype : rung.dtypes) {

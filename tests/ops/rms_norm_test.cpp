@@ -168,7 +168,22 @@ TEST(RmsNorm, ImpossibleArgumentsAreNamed) {
   BackwardArgs gradients = i.backward_args();
   gradients.dx.strides = {1, 4};
   EXPECT_NE(usage_error([&] { validate(i.problem, gradients); }).find("dx has last stride 4"), std::string::npos);
+  gradients = i.backward_args();
+  gradients.dh.dtype = DType::bf16;
+  EXPECT_EQ(usage_error([&] { validate(i.problem, gradients); }), "dh is bf16, must be fp32");
   EXPECT_NE(usage_error([] { find_rung("nave"); }).find("naive"), std::string::npos);
+}
+
+// Asked of the rung as it stands on the ladder, with or without a GPU.
+TEST(RmsNorm, OnAGpuRefusesMoreThanAGridCounts) {
+  const Rung& fused = find_rung("fused_cuda");
+  for (const Direction direction : {Direction::forward, Direction::backward}) {
+    EXPECT_EQ(fused.supports({.rows = (std::int64_t{1} << 31) - 1, .dim = 1}, direction), std::nullopt);
+    EXPECT_TRUE(fused.supports({.rows = std::int64_t{1} << 31, .dim = 1}, direction));
+    EXPECT_TRUE(fused.supports({.rows = 1, .dim = std::int64_t{1} << 31}, direction));
+  }
+  EXPECT_FALSE(fused.takes_any_delta);
+  EXPECT_TRUE(find_rung("naive").takes_any_delta);
 }
 
 }  // namespace

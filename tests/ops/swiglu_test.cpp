@@ -126,5 +126,15 @@ TEST(Swiglu, ImpossibleArgumentsAreNamed) {
   EXPECT_NE(usage_error([] { find_rung("nave"); }).find("naive"), std::string::npos);
 }
 
+TEST(Swiglu, OnAGpuRefusesMoreVectorsThanItCounts) {
+  const Rung& fused = find_rung("fused_cuda");
+  constexpr std::int64_t kMany = std::int64_t{1} << 32;
+  EXPECT_EQ(fused.supports({kMany / 2, 8, DType::bf16}, Direction::forward), std::nullopt);
+  EXPECT_TRUE(fused.supports({kMany, 8, DType::bf16}, Direction::forward));
+  EXPECT_TRUE(fused.supports({kMany / 2, 3, DType::bf16}, Direction::backward))
+      << "elements, where 16 bytes divide no row";
+  EXPECT_TRUE(fused.supports({1, std::int64_t{1} << 40, DType::f32}, Direction::forward));
+}
+
 }  // namespace
 }  // namespace syslab::swiglu

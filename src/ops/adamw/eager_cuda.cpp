@@ -109,10 +109,7 @@ Rung eager_cuda_rung() {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = 80;
   rung.op_by_op = true;
-  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
-    if (problem.dtype == DType::f32) return std::nullopt;
-    return "eager_cuda takes fp32";
-  };
+  rung.supports = ops::supports_dtypes(rung, &Problem::dtype);
   if constexpr (ops::kBuiltWithCuda) {
     rung.step = eager_step;
     return rung;

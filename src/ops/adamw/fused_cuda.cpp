@@ -14,10 +14,7 @@ Rung fused_cuda_rung() {
   rung.dtypes = {DType::f32};
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
-  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
-    if (problem.dtype == DType::f32) return std::nullopt;
-    return "fused_cuda takes fp32";
-  };
+  rung.supports = ops::supports_dtypes(rung, &Problem::dtype);
   if constexpr (ops::kBuiltWithCuda) {
     rung.step = [](const Problem& problem, const Args& args, device::Stream stream) {
       const device::CurrentDevice current(ops::require_gpu("adamw by fused_cuda", stream).place);

@@ -47,10 +47,7 @@ Rung naive_rung() {
   rung.name = "naive";
   rung.teaches = "one loop over all parameters that reads and writes everything once";
   rung.dtypes = {DType::f32};
-  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
-    if (problem.dtype == DType::f32) return std::nullopt;
-    return "naive takes fp32";
-  };
+  rung.supports = ops::supports_dtypes(rung, &Problem::dtype);
   rung.step = step;
   return rung;
 }

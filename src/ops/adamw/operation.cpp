@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "device/fill_random.hpp"
 #include "device/memory.hpp"
 #include "ops/adamw/oracle.hpp"
 
@@ -20,11 +21,12 @@ ops::Operation operation(const Problem& p, const Options& options, std::int64_t 
                  {"scalars", DType::f64, {static_cast<std::int64_t>(sizeof(Scalars) / sizeof(double))}}};
   made.outputs = {state("new_p"), state("new_m"), state("new_v")};
   if (p.copy_dtype) made.outputs.push_back({"copy", *p.copy_dtype, {p.elements}});
-  // v must not be negative, which random numbers are.
+  // Means of squares: not negative, which random numbers are, and not 0, where a wrong root would not show.
   made.prepared = {"scalars", "v"};
-  made.prepare = [p, scalars](std::vector<TensorView>& in, device::Stream stream) {
+  made.prepare = [scalars](std::vector<TensorView>& in, device::Stream stream) {
     device::copy(in[4].data, scalars.get(), sizeof(Scalars), stream);
-    device::fill_bytes(in[2].data, 0, static_cast<std::size_t>(p.elements) * size_of(p.dtype), stream);
+    device::fill_random(in[2], RandomStream::derive(0, "adamw", "v", "squares"), Distribution::uniform, 1.0F, 0,
+                        stream);
   };
   made.call = [p, rung](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
     Args args{

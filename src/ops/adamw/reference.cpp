@@ -32,10 +32,7 @@ Rung reference_rung() {
   rung.name = "reference";
   rung.teaches = "the formulas in double precision: what the others must equal";
   rung.dtypes = {DType::f64};
-  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
-    if (problem.dtype == DType::f64) return std::nullopt;
-    return "reference takes fp64";
-  };
+  rung.supports = ops::supports_dtypes(rung, &Problem::dtype);
   rung.step = step;
   return rung;
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/adamw/adamw.hpp"
+#include "ops/supports_dtypes.hpp"
 
 namespace syslab::adamw {
 

@@ -42,6 +42,20 @@ void validate(const Problem& problem, const Args& args) {
   expect_contiguous("to", args.to, problem);
 }
 
+ops::Operation operation(const Problem& problem, const Rung& rung) {
+  ops::Operation made;
+  made.device = rung.device;
+  made.inputs = {{"from", problem.dtype, {problem.elements}}};
+  made.outputs = {{"to", problem.dtype, {problem.elements}}};
+  made.call = [problem, rung](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+    rung.run(problem, {in[0], out[0]}, stream);
+  };
+  made.expect = [](const ops::Inputs& in) { return std::vector<ops::Expected>{{to_doubles(in[0]), {0.0}}}; };
+  made.expect_there = expect_there(problem, rung);
+  made.bytes = traffic_bytes(problem);
+  return made;
+}
+
 std::span<const Rung> ladder() {
   static const std::vector<Rung> rungs = {
       loop_rung(),        memcpy_rung(),      streaming_rung(), threads_rung(), threads_streaming_rung(),

@@ -51,6 +51,9 @@ struct Rung : ops::RungInfo {
 using ExpectThere = std::function<std::vector<ops::Expected>(const ops::Inputs&, device::Stream)>;
 ExpectThere expect_there(const Problem& problem, const Rung& rung);
 
+// Input from, output to: right to the bit or wrong.
+ops::Operation operation(const Problem& problem, const Rung& rung);
+
 // From clearest to fastest (beyond the caches). Names are unique.
 std::span<const Rung> ladder();
 // Error(usage) with the nearest names if there is none.

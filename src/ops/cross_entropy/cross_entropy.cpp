@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "ops/cross_entropy/rungs.hpp"
@@ -97,13 +96,6 @@ void validate(const Problem& problem, const ForwardBackwardArgs& args) {
   expect_losses(problem, args);
   expect_scale(problem, args.scale);
   expect_gradient(problem, args.logits, args.dlogits);
-}
-
-std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info) {
-  return [name = info.name, dtypes = info.dtypes](const Problem& problem) -> std::optional<std::string> {
-    if (std::find(dtypes.begin(), dtypes.end(), problem.dtype) != dtypes.end()) return std::nullopt;
-    return fmt::format("{} does not take {}", name, syslab::to_string(problem.dtype));
-  };
 }
 
 std::span<const Rung> ladder() {

@@ -21,7 +21,7 @@ struct Maker {
   Rung rung;
   WholeNumbers targets;
   ops::KeptWorkspace workspace;
-  std::int64_t every;  // row that the oracle computes
+  Rows computed;  // by the oracle
 
   void forward(const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) const {
     rung.forward(problem, {in[0], WholeNumbers::of(in[1]), out[0], out[1], out[2]}, workspace.lend(stream), stream);
@@ -45,8 +45,6 @@ struct Maker {
   }
 
   std::vector<ops::Expected> expect(const ops::Inputs& in, Pass pass) const {
-    const std::int64_t computed = (problem.rows + every - 1) / every;
-    const double fraction = static_cast<double>(computed) / static_cast<double>(problem.rows);
     std::vector<ops::Expected> expected;
     if (rung.op_by_op) {
       Oracle exact = oracle(problem, in[0], targets.values());
@@ -57,15 +55,14 @@ struct Maker {
       return all;
     }
     if (pass == Pass::backward) {
-      expected.push_back(gradient_oracle(problem, in[0], targets.values(), in[2], 1, every));
+      expected.push_back(gradient_oracle(problem, in[0], targets.values(), in[2], 1, computed));
     } else {
-      Oracle exact = oracle(problem, in[0], targets.values(), 1, every);
+      Oracle exact = oracle(problem, in[0], targets.values(), 1, computed);
       expected.push_back(std::move(exact.row_loss));
       expected.push_back(std::move(exact.lse));
       expected.push_back(std::move(exact.loss));
       if (pass == Pass::both) expected.push_back(std::move(exact.dlogits));
     }
-    for (ops::Expected& one : expected) one.fraction = fraction;
     return expected;
   }
 };
@@ -77,7 +74,8 @@ ops::Operation operation(const Problem& p, Pass pass, const Rung& rung, std::uin
   std::size_t workspace = rung.workspace_bytes(p, pass);
   if (pass == Pass::backward) workspace = std::max(workspace, rung.workspace_bytes(p, Pass::forward));
   const std::int64_t every = std::max<std::int64_t>((p.rows * p.classes + oracle_budget - 1) / oracle_budget, 1);
-  const Maker maker{p, rung, WholeNumbers("targets", p.rows, p.classes, seed), ops::KeptWorkspace(workspace), every};
+  const Maker maker{
+      p, rung, WholeNumbers("targets", p.rows, p.classes, seed), ops::KeptWorkspace(workspace), {every, seed}};
   ops::Operation made;
   made.device = rung.device;
   made.inputs = {{"logits", p.dtype, {p.rows, p.classes}}, maker.targets.spec()};

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/random.hpp"
 #include "core/rounding.hpp"
 
 namespace syslab::cross_entropy {
@@ -86,17 +87,30 @@ void expect_row(const Problem& problem, const double* row, std::int64_t target, 
 
 }  // namespace
 
+std::vector<std::int64_t> Rows::of(std::int64_t rows) const {
+  const RandomStream random = RandomStream::derive(seed, "cross_entropy", "oracle", "rows");
+  std::vector<std::int64_t> chosen;
+  for (std::int64_t first = 0; first < rows; first += every) {
+    const auto group = static_cast<std::uint64_t>(first / every);
+    chosen.push_back(first + static_cast<std::int64_t>(random.bits(group)) % std::min(every, rows - first));
+  }
+  return chosen;
+}
+
 Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
-              double scale, std::int64_t every) {
+              double scale, const Rows& computed) {
+  const std::vector<std::int64_t> chosen = computed.of(problem.rows);
+  const double fraction = static_cast<double>(chosen.size()) / static_cast<double>(problem.rows);
   const double u = carrier_unit(problem), share = scale / static_cast<double>(problem.rows);
   const auto rows = static_cast<std::size_t>(problem.rows);
   Oracle found;
   for (ops::Expected* column : {&found.row_loss, &found.lse}) *column = nothing_expected(rows);
   found.dlogits = nothing_expected(rows * static_cast<std::size_t>(problem.classes));
   double total = 0, bounds = 0, sizes = 0;
-  for (std::size_t i = 0; i < rows; i += static_cast<std::size_t>(every)) {
+  for (const std::int64_t chosen_row : chosen) {
+    const auto i = static_cast<std::size_t>(chosen_row);
     const auto at = static_cast<std::ptrdiff_t>(i) * problem.classes;
-    const std::vector<double> values = row_of(logits, static_cast<std::int64_t>(i));
+    const std::vector<double> values = row_of(logits, chosen_row);
     const double* row = values.data();
     const RowSum sum = sum_of(problem, row);
     const double of_lse = lse_bound(problem, sum);
@@ -117,21 +131,26 @@ Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<c
     expect_row(problem, row, targets[i], sum.lse(), of_lse, share, found.dlogits.value.data() + at,
                found.dlogits.tolerance.data() + at);
   }
-  const double count = static_cast<double>(problem.rows), mean = every == 1 ? total / count : kNaN;
+  const double count = static_cast<double>(problem.rows), mean = computed.every == 1 ? total / count : kNaN;
   const double order = std::min(gamma(problem.rows, u), gamma_probable(problem.rows, u));
   found.loss = {{mean}, {bounds / count * (1 + order) + order * sizes / count + 2 * u * std::abs(mean)}};
+  for (ops::Expected* one : {&found.row_loss, &found.lse, &found.dlogits}) one->fraction = fraction;
+  found.loss.fraction = computed.every == 1 ? 1 : 0;
   return found;
 }
 
 ops::Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits,
                               std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale,
-                              std::int64_t every) {
+                              const Rows& computed) {
   const std::vector<double> given = to_doubles(lse);
   ops::Expected found = nothing_expected(given.size() * static_cast<std::size_t>(problem.classes));
-  for (std::size_t i = 0; i < given.size(); i += static_cast<std::size_t>(every)) {
+  const std::vector<std::int64_t> chosen = computed.of(problem.rows);
+  found.fraction = static_cast<double>(chosen.size()) / static_cast<double>(problem.rows);
+  for (const std::int64_t row : chosen) {
+    const auto i = static_cast<std::size_t>(row);
     const auto at = static_cast<std::ptrdiff_t>(i) * problem.classes;
-    expect_row(problem, row_of(logits, static_cast<std::int64_t>(i)).data(), targets[i], given[i], 0,
-               scale / static_cast<double>(problem.rows), found.value.data() + at, found.tolerance.data() + at);
+    expect_row(problem, row_of(logits, row).data(), targets[i], given[i], 0, scale / static_cast<double>(problem.rows),
+               found.value.data() + at, found.tolerance.data() + at);
   }
   return found;
 }

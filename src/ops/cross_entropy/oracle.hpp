@@ -13,25 +13,35 @@
 //           scale/rows, of the product, and of the store
 #pragma once
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "ops/cross_entropy/cross_entropy.hpp"
 #include "ops/operation.hpp"
 
 namespace syslab::cross_entropy {
 
+// The rows that are computed: of each `every` neighbours one, drawn from the seed; 1: all.
+struct Rows {
+  std::int64_t every = 1;
+  std::uint64_t seed = 0;
+
+  std::vector<std::int64_t> of(std::int64_t rows) const;
+};
+
 struct Oracle {
   ops::Expected row_loss, lse, loss, dlogits;
 };
 
 // Tensors and targets in the host's memory. Rows whose loss is NaN (cross_entropy.hpp) are not asked about: their
-// expected values are NaN, and so is the mean's. With every > 1, only each row that is a multiple of it is computed;
-// the others' values, and the mean's, are NaN.
+// expected values are NaN, and so is the mean's. Where not all rows are computed, the others' values and the mean's are
+// NaN. Fractions say what is there to be compared: nothing of the mean then.
 Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
-              double scale = 1, std::int64_t every = 1);
+              double scale = 1, const Rows& computed = {});
 // The gradient of a given lse, which may be rounded.
 ops::Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits,
                               std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale = 1,
-                              std::int64_t every = 1);
+                              const Rows& computed = {});
 
 }  // namespace syslab::cross_entropy

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/cross_entropy/cross_entropy.hpp"
+#include "ops/supports_dtypes.hpp"
 
 namespace syslab::cross_entropy {
 
@@ -10,7 +11,8 @@ Rung naive_rung();
 Rung eager_cuda_rung();
 Rung fused_cuda_rung();
 
-std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info);
+// What a rung here answers: the dtypes that it lists.
+inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
 // Of a rung whose passes are independent: the forward pass and then the backward pass on what it made.
 inline void one_after_the_other(const Rung& rung, const Problem& problem, const ForwardBackwardArgs& args,

@@ -84,10 +84,7 @@ Rung naive_rung() {
   rung.name = "naive";
   rung.teaches = "tokens listed by id with a counting sort, then one running sum a row of the table";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
-  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
-    if (problem.table_dtype != DType::f64) return std::nullopt;
-    return "naive takes fp32, fp16, bf16, not fp64";
-  };
+  rung.supports = ops::supports_dtypes(rung, &Problem::table_dtype);
   rung.workspace_bytes = workspace_bytes;
   rung.forward = [](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
     ops::with_storage(problem.x_dtype, [&]<typename X>() {

@@ -38,10 +38,7 @@ Rung reference_rung() {
   rung.name = "reference";
   rung.teaches = "copied rows and running sums in double precision: what the others must equal";
   rung.dtypes = {DType::f64};
-  rung.supports = [](const Problem& problem) -> std::optional<std::string> {
-    if (problem.table_dtype == DType::f64) return std::nullopt;
-    return "reference takes fp64";
-  };
+  rung.supports = ops::supports_dtypes(rung, &Problem::table_dtype);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   rung.forward = forward;
   rung.backward = backward;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/embedding/embedding.hpp"
+#include "ops/supports_dtypes.hpp"
 
 namespace syslab::embedding {
 

@@ -51,17 +51,6 @@ void validate(const Problem& problem, const Args& args) {
   expect_matrix("c", args.c, problem.dtype, {problem.m, problem.n});
 }
 
-std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info) {
-  return [dtypes = info.dtypes](const Problem& problem) -> std::optional<std::string> {
-    std::string known;
-    for (const DType dtype : dtypes) {
-      if (dtype == problem.dtype) return std::nullopt;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", syslab::to_string(dtype));
-    }
-    return fmt::format("takes {}, not {}", known, syslab::to_string(problem.dtype));
-  };
-}
-
 std::span<const Rung> ladder() {
   static const std::vector<Rung> rungs = {reference_rung(), naive_rung(),       tiled_rung(),
                                           openblas_rung(),  cublas_tf32_rung(), cublas_rung()};

@@ -1,9 +1,9 @@
 // The rungs of the matrix product, and what they share: for this folder alone.
 #pragma once
 
-#include <utility>
-
 #include "ops/gemm/gemm.hpp"
+#include "ops/storage.hpp"
+#include "ops/supports_dtypes.hpp"
 
 namespace syslab::gemm {
 
@@ -14,23 +14,9 @@ Rung openblas_rung();
 Rung cublas_tf32_rung();
 Rung cublas_rung();
 
-// What a rung here answers: the dtypes it lists.
-std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info);
+// What a rung here answers: the dtypes that it lists.
+inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
-// Calls body.template operator()<T>() with the storage type of a dtype whose sums are carried in fp32.
-template <typename Body>
-void with_storage(DType dtype, Body&& body) {
-  switch (dtype) {
-    case DType::f32:
-      return std::forward<Body>(body).template operator()<float>();
-    case DType::f16:
-      return std::forward<Body>(body).template operator()<f16>();
-    case DType::bf16:
-      return std::forward<Body>(body).template operator()<bf16>();
-    case DType::f64:
-      break;
-  }
-  throw Error(ErrorKind::internal, "a matrix product in fp64 reached a rung that carries fp32");
-}
+using ops::with_storage;
 
 }  // namespace syslab::gemm

@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(kThreads) sum_kernel(const T* __restrict__ g, 
 
 __global__ void __launch_bounds__(kThreads)
     finish_kernel(const Part* parts, int count, const float* grad_scale, double max_norm, float* norm, float* factor,
-                  std::int64_t* non_finite) {
+                  std::int64_t* non_finite, bool add_to_count) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   Part mine{};
@@ -106,7 +106,7 @@ __global__ void __launch_bounds__(kThreads)
   const double found = (grad_scale == nullptr ? 1.0 : static_cast<double>(*grad_scale)) * sqrt(all.sum);
   *norm = static_cast<float>(found);
   *factor = static_cast<float>(clip_factor(found, max_norm));
-  if (non_finite != nullptr) *non_finite = all.non_finite;
+  if (non_finite != nullptr) *non_finite = all.non_finite + (add_to_count ? *non_finite : 0);
 }
 
 template <typename T, int kWidth>
@@ -163,7 +163,7 @@ void cuda_norm(const Problem& problem, const NormArgs& args, ops::Workspace work
   });
   static device::OverlappedKernel finisher(finish_kernel, 0, "finish_kernel of global_norm");
   finisher.launch(dim3(1), kThreads, stream, parts, blocks, static_cast<const float*>(args.grad_scale.data),
-                  args.max_norm, args.norm.as<float>(), args.factor.as<float>(), args.non_finite);
+                  args.max_norm, args.norm.as<float>(), args.factor.as<float>(), args.non_finite, args.add_to_count);
 }
 
 void cuda_scale(const Problem& problem, const ScaleArgs& args, device::Stream stream) {

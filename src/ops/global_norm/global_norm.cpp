@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "ops/find_rung.hpp"
@@ -42,13 +41,6 @@ void validate(const Problem& problem, const ScaleArgs& args) {
   validate(problem);
   ops::expect_tensor("g", args.g, problem.dtype, {problem.elements});
   ops::expect_tensor("factor", args.factor, problem.statistics(), {1});
-}
-
-std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info) {
-  return [name = info.name, dtypes = info.dtypes](const Problem& problem) -> std::optional<std::string> {
-    if (std::find(dtypes.begin(), dtypes.end(), problem.dtype) != dtypes.end()) return std::nullopt;
-    return fmt::format("{} does not take {}", name, syslab::to_string(problem.dtype));
-  };
 }
 
 std::span<const Rung> ladder() {

@@ -43,6 +43,7 @@ struct NormArgs {
   std::int64_t* non_finite = nullptr;                         // device memory; null: nobody asks
   ConstTensorView grad_scale;                                 // (1), 1 / loss scale; no memory: 1
   double max_norm = std::numeric_limits<double>::infinity();  // > 0; ∞ clips nothing
+  bool add_to_count = false;                                  // non_finite += instead of =
 };
 
 // g ← g · factor, in fp32 (fp64 for fp64), rounded once.

@@ -64,7 +64,7 @@ void norm_in(const Problem& problem, const NormArgs& args, ops::Workspace worksp
   const double found = scale * std::sqrt(all.sum);
   args.norm.as<float>()[0] = static_cast<float>(found);
   args.factor.as<float>()[0] = static_cast<float>(clip_factor(found, args.max_norm));
-  if (args.non_finite != nullptr) *args.non_finite = all.non_finite;
+  if (args.non_finite != nullptr) *args.non_finite = all.non_finite + (args.add_to_count ? *args.non_finite : 0);
 }
 
 template <typename T>

@@ -16,7 +16,7 @@ void norm(const Problem& problem, const NormArgs& args, ops::Workspace, device::
   const double found = scale * std::sqrt(sum);
   args.norm.as<double>()[0] = found;
   args.factor.as<double>()[0] = clip_factor(found, args.max_norm);
-  if (args.non_finite != nullptr) *args.non_finite = non_finite;
+  if (args.non_finite != nullptr) *args.non_finite = non_finite + (args.add_to_count ? *args.non_finite : 0);
 }
 
 void scale(const Problem& problem, const ScaleArgs& args, device::Stream) {

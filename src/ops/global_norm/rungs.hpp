@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/global_norm/global_norm.hpp"
+#include "ops/supports_dtypes.hpp"
 
 namespace syslab::global_norm {
 
@@ -11,7 +12,8 @@ Rung reference_rung();
 Rung naive_rung();
 Rung fused_cuda_rung();
 
-std::function<std::optional<std::string>(const Problem&)> supports_dtypes(const ops::RungInfo& info);
+// What a rung here answers: the dtypes that it lists.
+inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
 // What a gradient of this norm is multiplied with. Written so that a NaN stays one; compiled for GPUs too.
 constexpr double clip_factor(double norm, double max_norm) {

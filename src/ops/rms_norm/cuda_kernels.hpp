@@ -6,7 +6,7 @@
 
 namespace syslab::rms_norm {
 
-// Error(usage) for a delta or a dh whose dtype no kernel was made for (kernels_take).
+// Error(usage) for a delta of another dtype than y's, a dh of another than x's.
 void cuda_forward(const Problem& problem, const ForwardArgs& args, device::Stream stream);
 
 // `partial`: cuda_partial_bytes() of device memory, for the parts of dw.

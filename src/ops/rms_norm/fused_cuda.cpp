@@ -11,6 +11,9 @@
 namespace syslab::rms_norm {
 namespace {
 
+// Blocks of a grid are counted in 31 bits, columns of a row in as many.
+constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1, kMostColumns = std::int64_t{1} << 30;
+
 std::size_t workspace_bytes(const Problem& problem, Direction direction) {
   return direction == Direction::forward ? 0 : cuda_partial_bytes(problem);
 }
@@ -36,8 +39,12 @@ Rung fused_cuda_rung() {
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
+  rung.takes_any_delta = false;
   rung.supports = [of_x = supports_dtypes(rung)](const Problem& p, Direction direction) -> std::optional<std::string> {
     if (auto reason = of_x(p, direction)) return reason;
+    if (p.rows > kMostRows || p.dim > kMostColumns) {
+      return fmt::format("fused_cuda takes up to {} rows of up to {} columns", kMostRows, kMostColumns);
+    }
     if (p.x_dtype == p.y_dtype || p.x_dtype == DType::f32) return std::nullopt;
     return fmt::format("fused_cuda takes y in x's dtype, or x in fp32; not x in {} and y in {}", to_string(p.x_dtype),
                        to_string(p.y_dtype));

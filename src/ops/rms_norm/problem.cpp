@@ -86,7 +86,7 @@ void validate(const Problem& problem, const BackwardArgs& args) {
   ops::expect_tensor("rstd", args.rstd, problem.statistics(), {problem.rows});
   ops::expect_tensor("dx", args.dx, problem.x_dtype, matrix);
   ops::expect_tensor("dw", args.dw, problem.statistics(), {problem.dim});
-  if (args.dh.data != nullptr) ops::expect_tensor("dh", args.dh, matrix);
+  if (args.dh.data != nullptr) ops::expect_tensor("dh", args.dh, problem.x_dtype, matrix);
 }
 
 }  // namespace syslab::rms_norm

@@ -49,7 +49,7 @@ double backward_flops(const Problem& problem, bool with_dh);
 // Matrices are (rows, dim), rows any stride apart, elements of a row adjacent. Outputs overlap nothing but what is
 // said; what may be another tensor's memory has then its strides too.
 struct ForwardArgs {
-  ConstTensorView x, delta;  // delta: any dtype; no memory unless `add`
+  ConstTensorView x, delta;  // delta: y's dtype, or what Rung::takes_any_delta grants; no memory unless `add`
   ConstTensorView w;         // (dim)
   TensorView h;              // x_dtype; may be x's memory; no memory unless `add`
   TensorView y;
@@ -58,7 +58,7 @@ struct ForwardArgs {
 
 struct BackwardArgs {
   ConstTensorView dy, h, w, rstd;
-  ConstTensorView dh;       // any dtype; no memory: nothing arrives
+  ConstTensorView dh;       // x's dtype; no memory: nothing arrives
   TensorView dx;            // may be dh's memory
   TensorView dw;            // (dim)
   bool accumulate = false;  // dw += instead of dw =
@@ -70,6 +70,7 @@ void validate(const Problem& problem, const ForwardArgs& args);
 void validate(const Problem& problem, const BackwardArgs& args);
 
 struct Rung : ops::RungInfo {
+  bool takes_any_delta = true;  // delta in fp32, fp16 and bf16 whatever y is; else in y's dtype alone
   // Why this rung cannot take the problem in this direction; nothing when it can.
   std::function<std::optional<std::string>(const Problem&, Direction)> supports;
   std::function<std::size_t(const Problem&, Direction)> workspace_bytes;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ops/rms_norm/rms_norm.hpp"
+#include "ops/supports_dtypes.hpp"
 
 namespace syslab::rms_norm {
 
@@ -10,7 +11,7 @@ Rung naive_rung();
 Rung eager_cuda_rung();
 Rung fused_cuda_rung();
 
-// A rung that takes every problem of the given dtype of x, fp64 apart from the rest.
-std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info);
+// What a rung here answers: the dtypes that it lists.
+inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::x_dtype); }
 
 }  // namespace syslab::rms_norm

@@ -4,22 +4,17 @@
 
 #include "ops/find_rung.hpp"
 #include "ops/rope/rungs.hpp"
+#include "ops/supports_dtypes.hpp"
 
 namespace syslab::rope {
 
 std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info,
                                                                                      std::int64_t most_head_dim) {
-  return [name = info.name, dtypes = info.dtypes, most_head_dim](const Problem& problem,
-                                                                 Direction) -> std::optional<std::string> {
+  return [info, most_head_dim](const Problem& problem, Direction) -> std::optional<std::string> {
     if (problem.head_dim > most_head_dim) {
-      return fmt::format("{} takes heads up to {}, not {}", name, most_head_dim, problem.head_dim);
+      return fmt::format("{} takes heads up to {}, not {}", info.name, most_head_dim, problem.head_dim);
     }
-    std::string known;
-    for (const DType dtype : dtypes) {
-      if (dtype == problem.x_dtype) return std::nullopt;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", syslab::to_string(dtype));
-    }
-    return fmt::format("{} takes {}, not {}", name, known, syslab::to_string(problem.x_dtype));
+    return ops::refused_dtype(info, problem.x_dtype);
   };
 }
 

@@ -1,4 +1,6 @@
 // `fused_cuda`: the rung in front of cuda_kernels.cu.
+#include <fmt/format.h>
+
 #include "device/launch.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"
@@ -7,6 +9,9 @@
 
 namespace syslab::swiglu {
 namespace {
+
+// Vectors are counted in 32 bits, those of a last block that is not full among them.
+constexpr std::int64_t kMostVectors = 0xffffffffLL - 512, kVectorBytes = 16;
 
 void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("swiglu by fused_cuda", stream).place);
@@ -27,7 +32,18 @@ Rung fused_cuda_rung() {
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
-  rung.supports = supports_dtypes(rung);
+  rung.supports = [by_dtype = supports_dtypes(rung)](const Problem& p,
+                                                     Direction direction) -> std::optional<std::string> {
+    if (auto reason = by_dtype(p, direction)) return reason;
+    const std::int64_t widest = kVectorBytes / static_cast<std::int64_t>(size_of(p.dtype));
+    const std::int64_t of_row = p.dim % widest == 0 ? p.dim / widest : p.dim;
+    if (of_row > kMostVectors || p.rows > kMostVectors / of_row) {
+      return fmt::format(
+          "fused_cuda takes up to {} vectors of 16 bytes (of one element where 16 bytes do not divide a row)",
+          kMostVectors);
+    }
+    return std::nullopt;
+  };
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   if constexpr (ops::kBuiltWithCuda) {
     rung.forward = forward;

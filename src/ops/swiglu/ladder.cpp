@@ -1,22 +1,9 @@
-#include <fmt/format.h>
-
 #include <vector>
 
 #include "ops/find_rung.hpp"
 #include "ops/swiglu/rungs.hpp"
 
 namespace syslab::swiglu {
-
-std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info) {
-  return [name = info.name, dtypes = info.dtypes](const Problem& problem, Direction) -> std::optional<std::string> {
-    std::string known;
-    for (const DType dtype : dtypes) {
-      if (dtype == problem.dtype) return std::nullopt;
-      known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(dtype));
-    }
-    return fmt::format("{} takes {}, not {}", name, known, to_string(problem.dtype));
-  };
-}
 
 std::span<const Rung> ladder() {
   static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), eager_cuda_rung(), fused_cuda_rung()};

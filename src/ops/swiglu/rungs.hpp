@@ -1,6 +1,7 @@
 // The rungs of the gate: for this folder alone.
 #pragma once
 
+#include "ops/supports_dtypes.hpp"
 #include "ops/swiglu/swiglu.hpp"
 
 namespace syslab::swiglu {
@@ -10,7 +11,7 @@ Rung naive_rung();
 Rung eager_cuda_rung();
 Rung fused_cuda_rung();
 
-// What every rung here answers: the dtypes it lists, in both directions.
-std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info);
+// What a rung here answers: the dtypes that it lists.
+inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
 }  // namespace syslab::swiglu

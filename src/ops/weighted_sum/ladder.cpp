@@ -1,21 +1,11 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <vector>
 
 #include "core/text.hpp"
 #include "ops/weighted_sum/rungs.hpp"
 
 namespace syslab::weighted_sum {
-
-std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info) {
-  return [name = info.name, dtypes = info.dtypes](const Problem& problem, Direction) -> std::optional<std::string> {
-    if (std::find(dtypes.begin(), dtypes.end(), problem.dtype) != dtypes.end()) return std::nullopt;
-    std::string known;
-    for (const DType dtype : dtypes) known += fmt::format("{}{}", known.empty() ? "" : ", ", to_string(dtype));
-    return fmt::format("{} takes {}, not {}", name, known, to_string(problem.dtype));
-  };
-}
 
 std::span<const Rung> ladder() {
   static const std::vector<Rung> rungs = {reference_rung(), naive_rung(), tiled_rung(), tiled_cuda_rung()};

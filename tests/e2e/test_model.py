@@ -263,7 +263,7 @@ class TorchCompile(ModelLab):
 
 class GradientCheckpointing(ModelLab):
     def test_smoke_has_the_bits_the_counts_and_the_memory(self):
-        lines = self.lines("run", "gradient_checkpointing", "--preset", "smoke", "--device", "cpu")
+        lines = self.lines("run", "gradient_checkpointing", "--preset", "smoke", "--device", "cpu", "--impl", "host")
         self.assertEqual([line["status"] for line in attempts(lines)], ["ok"] * 4)
         passed = dict(self.sql("SELECT name, count(*) FROM check_result WHERE outcome = 'passed' GROUP BY name"))
         self.assertEqual((passed["reference:recomputed"], passed["reference:block_forwards"]), (4, 4))
@@ -291,6 +291,30 @@ class GradientCheckpointing(ModelLab):
         self.assertEqual(rows, {"none": (32, 1, 32), "every": (63, 32, 1), "sqrt": (62, 6, 6), "halving": (112, 6, 1),
                                 "binomial": (92, 6, 1), "left_deep": (528, 1, 1)})
         self.assertEqual(len(self.table("checkpoint_schemes", "checkpoint_schemes")["rows"]), 6)
+
+
+class Operators(ModelLab):
+    def test_smoke_holds_every_operator_against_a_copy_of_as_many_bytes(self):
+        lines = self.lines("run", "operators", "--preset", "smoke", "--device", "cpu")
+        ended = attempts(lines)
+        ran = {(line["params"]["operator"], line["params"]["pass"]) for line in ended if line["status"] == "ok"}
+        one = {(name, "forward") for name in ("elementwise", "adamw", "global_norm")}
+        two = {(name, way) for name in ("rms_norm", "rope", "swiglu", "embedding", "cross_entropy") for way in ("forward", "backward")}
+        self.assertEqual(ran, one | two | {("cross_entropy", "both")})
+        self.assertLessEqual({line["status"] for line in ended}, {"ok", "skipped"})
+        rows = self.table("operators", "operators")["rows"]
+        self.assertEqual(len(rows), 14)
+        for row in rows:
+            self.assertEqual((row["implementation"], row["status"]), ("naive", "ok"))
+            self.assertGreater(row["share"], 0)
+            self.assertTrue(row["peer"].startswith("copy_"), row)
+        # The copy of a case moves the operator's bytes.
+        (adamw,) = self.sql("SELECT count(*) FROM v_attempt WHERE implementation = 'copy_threads_streaming' AND status = 'ok'"
+                            " AND params ->> '$.operator' = 'adamw' AND params ->> '$.pass' = 'forward'")
+        self.assertEqual(adamw, (1,))
+
+    def test_sizes_that_cannot_be_are_refused(self):
+        self.syslab("run", "operators", "-a", "operator=swiglu", "-a", "rows=0", expect=2)
 
 
 class Leaderboard2026(ModelLab):

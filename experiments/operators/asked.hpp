@@ -1,0 +1,38 @@
+// The operators of the model by name, each of a size that a case asks for.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/value.hpp"
+#include "ops/operation.hpp"
+#include "registry/experiment.hpp"
+
+namespace syslab::operators {
+
+struct Asked {
+  std::int64_t rows = 1, dim = 1;
+  DType dtype = DType::f32;
+  std::string pass;  // "forward", "backward", "both"
+  std::uint64_t seed = 0;
+};
+
+struct Operator {
+  std::string name;
+  std::vector<std::string> passes;                        // that there are
+  std::vector<registry::Implementation> implementations;  // but for the oracle
+  // Why a rung cannot take it, or nothing; and the call.
+  std::function<std::optional<std::string>(const Asked&, const std::string& rung)> refusal;
+  std::function<ops::Operation(const Asked&, const std::string& rung)> operation;
+};
+
+const std::vector<Operator>& all();
+// Of a closed axis: it is there.
+const Operator& find(std::string_view name);
+// Error(usage) for sizes below 1.
+Asked asked_from(const Params& params);
+
+}  // namespace syslab::operators

@@ -10,9 +10,11 @@
 //   none        (keeps all)              N                           1              N
 //   every       1                        2N − 1                      N              1
 //   sqrt        k = ⌈√N⌉                 2N − (the last segment)     ⌈N/k⌉          k
-//   halving     half of what is left     N + Σ_{j<N} ones(j)         1 + ⌈log₂ N⌉   1    = N + N/2·log₂ N for powers of
-//   2 binomial    where it costs least     N + r·N − C(s+r, s+1)       s              1 left_deep   nothing is kept N(N
-//   + 1)/2                  1              1
+//   halving     half of what is left     N + Σ_{j<N} ones(j)         1 + ⌈log₂ N⌉   1
+//   binomial    where it costs least     N + r·N − C(s+r, s+1)       s              1
+//   left_deep   nothing is kept          N(N + 1)/2                  1              1
+//
+// (halving: N + N/2·log₂ N for powers of 2.)
 //
 // The first way to the end is the forward pass itself and is counted. binomial has as many streams s as halving and
 // r is the smallest number with C(s+r, s) ≥ N.

@@ -1,5 +1,7 @@
 #include "trace/activity.hpp"
 
+#include <algorithm>
+
 namespace syslab::trace {
 
 std::string_view to_string(ActivityKind kind) {
@@ -33,7 +35,7 @@ std::vector<Activity> host_activities(const std::vector<Span>& spans) {
     made.push_back({.kind = ActivityKind::kernel,
                     .name = span.kernel,
                     .track = kHostTrack,
-                    .begin = span.begin + inside[i],
+                    .begin = std::min(span.begin + inside[i], span.end),  // events' times are rounded
                     .end = span.end,
                     .span = i});
   }

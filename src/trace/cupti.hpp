@@ -1,7 +1,7 @@
 // Kernels and copies as the GPU ran them, told by CUPTI, the library that NVIDIA's profilers stand on. It is opened at
 // first use.
 //
-// How a kernel finds its span: while a span of kind kernel or phase is open, its index is the "external correlation id"
+// How a kernel finds its span: while a span is open, its index is the "external correlation id"
 // of this thread, which CUPTI writes down with every call; kernels carry the call's id. A graph is launched by one
 // call: there, each node is remembered as it is captured, with the span that is open then, and kernels name their node.
 #pragma once

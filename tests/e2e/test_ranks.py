@@ -9,7 +9,7 @@ import unittest
 
 from lab import Lab, attempts, summary
 
-LIMIT = ("-a", "limit_ms=1000")
+LIMIT = ("-a", "limit_ms=3000")
 
 
 class Ranks(Lab):
@@ -71,12 +71,12 @@ class Ranks(Lab):
                 (line,) = self.run_ranks(fault, expect=exit_code)
                 self.assertEqual(line["status"], status, line["detail"])
                 self.assertIn(reason, line["detail"])
-                self.assertLess(time.monotonic() - began, 12)  # a limit of 1 s, a grace of 3 s, a busy machine
+                self.assertLess(time.monotonic() - began, 15)  # a limit of 3 s, a grace of 3 s, a busy machine
                 self.assertEqual(self.workers(), [])
         self.assertEqual(self.sql("SELECT count(*) FROM v_failures")[0][0], 4)
 
     def test_the_limit_of_the_case_ends_every_rank(self):
-        (line,) = self.run_ranks("all_hang", "--timeout", "2s", expect=3)
+        (line,) = self.run_ranks("all_hang", "--timeout", "6s", expect=3)
         self.assertEqual(line["status"], "timeout")
         for rank in (0, 1):
             self.assertIn(f"rank {rank} was killed; last seen: step 2", line["detail"])
@@ -94,7 +94,7 @@ class Ranks(Lab):
 
     def start_hanging(self):
         return subprocess.Popen(self.command("run", "selftest_ranks", "-a", "fault=all_hang", "-a", "world_size=2",
-                                             "--timeout", "2s"), cwd=self.folder, env=self.environment(),
+                                             "--timeout", "5s"), cwd=self.folder, env=self.environment(),
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def newest_run(self):

@@ -74,11 +74,12 @@ class RankFaults : public testing::TestWithParam<Expected> {};
 
 TEST_P(RankFaults, EndAllRanksTogetherInTheCulpritsStatus) {
   RanksLab lab;
-  const AttemptResult& result = lab.run_ranks(GetParam().fault, 2, 1000);
+  // Where all goes well nobody gives up waiting, however busy the machine is.
+  const AttemptResult& result = lab.run_ranks(GetParam().fault, 2, GetParam().status == Status::ok ? 15'000 : 3'000);
   EXPECT_EQ(to_string(result.status), to_string(GetParam().status)) << result.detail;
   expect_contains(result.detail, GetParam().detail);
   // The limit of the waiting rank, the grace, and what a busy machine adds.
-  EXPECT_LT(result.wall, 12s);
+  EXPECT_LT(result.wall, 14s);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -118,12 +119,12 @@ TEST(Ranks, ThoseThatWaitAreKilledAtTheEndOfTheGraceTheyHave) {
 
 TEST(Ranks, AtTheLimitAllAreKilledAndTheLastPhaseOfEachIsTold) {
   RanksLab lab;
-  lab.options.timeout = 2s;
+  lab.options.timeout = 6s;  // time for both to start on a busy machine
   const AttemptResult& result = lab.run_ranks("all_hang");
   EXPECT_EQ(to_string(result.status), "timeout") << result.detail;
   expect_contains(result.detail, "\nrank 0 was killed; last seen: step 2 with the fault 'all_hang'");
   expect_contains(result.detail, "\nrank 1 was killed; last seen: step 2");
-  EXPECT_LT(result.wall, 8s);
+  EXPECT_LT(result.wall, 14s);
 }
 
 TEST(Ranks, RecordsKeepTheirRank) {

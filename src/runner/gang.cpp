@@ -197,7 +197,9 @@ void Gang::end_all(const std::function<void(Rank&)>& mark) {
   for (Rank& rank : ranks_) {
     if (rank.gone) continue;
     bury(rank);
-    mark(rank);  // after its burial: a last word may have been on its way
+    // After its burial: a last word may have been on its way.
+    if (rank.ending().end && rank.ending().end->status != worker::Status::ok) ended_badly(rank);
+    mark(rank);
   }
 }
 

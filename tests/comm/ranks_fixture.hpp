@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -83,6 +84,8 @@ class TestFolder {
 class FreePort {
  public:
   FreePort() {
+    static std::mutex one_at_a_time;
+    const std::lock_guard lock(one_at_a_time);
     static int next = 10'000 + static_cast<int>(::getpid() % 600) * 32;
     for (;; next += 32) {
       bool free = true;

@@ -55,7 +55,7 @@ void shuffle(std::vector<std::int64_t>& order, std::uint64_t seed) {
 
 bool all_close(const std::vector<float>& found, const std::vector<float>& expected) {
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    if (std::abs(found[i] - expected[i]) > 1e-8 + 1e-5 * std::abs(expected[i])) return false;
+    if (!(std::abs(found[i] - expected[i]) <= 1e-8 + 1e-5 * std::abs(expected[i]))) return false;  // nor a NaN
   }
   return found.size() == expected.size();
 }

@@ -10,7 +10,6 @@
 #include <nlohmann/json.hpp>
 
 #include "comm/control.hpp"
-#include "comm/gloo.hpp"
 #include "comm/process_name.hpp"
 #include "comm/shm.hpp"
 #include "core/error.hpp"
@@ -127,7 +126,7 @@ std::unique_ptr<Communicator> shm(const std::shared_ptr<Store>& store, const Con
 
 std::unique_ptr<Communicator> gloo(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
   const MeetingFolder folder(*store, options.limit);
-  auto made = connect_gloo(folder.path(), store->rank(), store->size(), communicator_options(options));
+  auto made = connect_gloo(folder.path(), store->rank(), store->size(), communicator_options(options), options.gloo);
   store->wait_all("gloo/met", options.limit);
   return made;
 }

@@ -17,6 +17,7 @@
 
 #include "comm/agree.hpp"
 #include "comm/communicator.hpp"
+#include "comm/gloo.hpp"
 #include "comm/launch_environment.hpp"
 #include "comm/nccl_communicator.hpp"
 
@@ -28,6 +29,7 @@ struct ConnectOptions {
   std::string backend = "shm";    // one of backend_names()
   std::chrono::milliseconds limit{60'000};
   bool check_signatures = false;
+  GlooChecks gloo = GlooChecks::signatures;
   Fields agree;           // what else must be the same on all ranks: configuration, parameters, plan
   NcclOptions nccl;       // `place` is overwritten where local_gpu is set
   bool local_gpu = true;  // nccl: the GPU of this rank's number among the ranks of its host

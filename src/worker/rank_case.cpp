@@ -1,0 +1,267 @@
+#include "worker/rank_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <random>
+#include <utility>
+
+#include "device/nvtx.hpp"
+#include "device/stream.hpp"
+#include "measure/clock.hpp"
+#include "measure/host_load.hpp"
+#include "measure/protocol.hpp"
+#include "measure/sampler.hpp"
+#include "stats/summary.hpp"
+#include "worker/bench.hpp"
+#include "worker/bursts.hpp"
+#include "worker/emit_times.hpp"
+
+namespace syslab::worker {
+namespace {
+
+constexpr double kLookGrowth = 1.5;     // of the sampler: 20, 30, 45, 68, …
+constexpr double kMostBurst = 1 << 20;  // samples of one burst
+constexpr std::int64_t kFewestForInterval = 6;
+
+double relative_precision(const std::vector<double>& samples) {
+  const stats::Summary summary = stats::summarize(samples);
+  if (!(summary.median > 0)) return std::numeric_limits<double>::infinity();
+  return (summary.median_95.high - summary.median_95.low) / 2 / summary.median;
+}
+
+// One series, taken by all ranks in step.
+class Samples {
+ public:
+  Samples(CaseContext& context, const RankCase& rank_case, const RankSeries& series, const measure::Protocol& protocol,
+          device::Place place)
+      : context_(context),
+        rank_case_(rank_case),
+        series_(series),
+        protocol_(protocol),
+        place_(place),
+        chance_(context.stream("verify " + series.name).key()) {}
+
+  void warm_up() {
+    const Nanoseconds began = clock_.now();
+    std::vector<double> taken;
+    double in_calls = 0;
+    bool enough = false;
+    do {
+      taken.push_back(take());
+      in_calls += taken.back() * series_.calls;
+      enough = static_cast<int>(taken.size()) >= protocol_.warmup_calls &&
+               in_calls >= Seconds(protocol_.warmup_time).count();
+      enough = enough || (protocol_.warmup_limit > Nanoseconds{} && clock_.now() - began >= protocol_.warmup_limit);
+    } while (agreed(!enough));
+    estimate_ = stats::summarize(taken).median;
+    result_.warmup_calls = static_cast<std::int64_t>(taken.size()) * series_.calls;
+    result_.warmup_seconds = std::move(taken);
+  }
+
+  // Until rank 0 says enough.
+  void run() {
+    const Nanoseconds began = clock_.now();
+    int next_look = std::min(protocol_.min_samples, protocol_.max_samples);
+    do {
+      sample();
+      const int count = static_cast<int>(result_.seconds.size());
+      const bool look = count >= next_look;
+      if (look) next_look = static_cast<int>(std::ceil(next_look * kLookGrowth));
+      result_.wall = clock_.now() - began - in_verification_;
+      result_.stop = reason_to_stop(look);
+      if (look) {
+        context_.progress(std::min(1.0, static_cast<double>(count) / protocol_.max_samples),
+                          fmt::format("{}: {} samples", series_.name, count));
+      }
+    } while (agreed(result_.stop.empty()));
+    if (result_.stop.empty()) result_.stop = "rank 0";
+    verify_last();
+    result_.precision = relative_precision(result_.seconds);
+    result_.calls_per_sample = series_.calls;
+  }
+
+  // One sample, and perhaps a look at what it left.
+  double sample() {
+    const double seconds = take();
+    result_.seconds.push_back(seconds);
+    result_.in_windows += Nanoseconds(static_cast<Nanoseconds::rep>(1e9 * seconds * series_.calls));
+    if (std::uniform_real_distribution<>(0, 1)(chance_) < protocol_.verify_share) verify();
+    return seconds;
+  }
+
+  // One sample at least has been looked at when a series ends.
+  void verify_last() {
+    if (result_.verified == 0) verify();
+  }
+
+  void emit_verified() {
+    if (worst_) context_.emit(record(*worst_, "passed"));
+  }
+
+  double estimate() const { return estimate_; }
+  const measure::Samples& result() const { return result_; }
+
+ private:
+  // Seconds of a call.
+  double take() {
+    if (series_.refresh) series_.refresh();
+    device::synchronize(place_);
+    rank_case_.barrier();
+    const Nanoseconds began = clock_.now();
+    for (int call = 0; call < series_.calls; ++call) series_.call();
+    device::synchronize(place_);
+    return Seconds(clock_.now() - began).count() / series_.calls;
+  }
+
+  bool agreed(bool on) { return rank_case_.of_first(on ? 1 : 0) != 0; }
+
+  std::string reason_to_stop(bool look) const {
+    if (look && protocol_.precision > 0 && relative_precision(result_.seconds) <= protocol_.precision) {
+      return "precision";
+    }
+    if (static_cast<int>(result_.seconds.size()) >= protocol_.max_samples) {
+      return protocol_.precision > 0 ? "max_samples" : "count";
+    }
+    if (protocol_.device_budget > Nanoseconds{} && result_.in_windows >= protocol_.device_budget) {
+      return "device_budget";
+    }
+    if (protocol_.wall_budget > Nanoseconds{} && result_.wall >= protocol_.wall_budget) return "wall_budget";
+    return {};
+  }
+
+  void verify() {
+    if (!series_.verify) return;
+    const Nanoseconds began = clock_.now();
+    const StepCheck found = series_.verify();
+    in_verification_ += clock_.now() - began;
+    ++result_.verified;
+    if (!(found.error <= found.tolerance)) {  // a NaN is no match
+      const CheckRecord wrong = record(found, "falsified");
+      context_.emit(wrong);
+      throw CheckFailed(wrong.message);
+    }
+    if (!worst_ || found.error >= worst_->error) worst_ = found;
+  }
+
+  CheckRecord record(const StepCheck& check, const char* outcome) const {
+    CheckRecord made{.name = "samples:" + series_.name, .outcome = outcome, .cases_run = result_.verified};
+    made.seed = std::to_string(context_.request().seed);
+    made.message =
+        fmt::format("after {} of {} samples, {}: {:.3g} off, at most {:.3g} is allowed; {}", result_.verified,
+                    result_.seconds.size(), check.name, check.error, check.tolerance, check.message);
+    if (std::isfinite(check.error)) made.worst_error = check.error;
+    made.tolerance = check.tolerance;
+    made.fraction_checked = check.fraction;
+    return made;
+  }
+
+  CaseContext& context_;
+  const RankCase& rank_case_;
+  const RankSeries& series_;
+  const measure::Protocol& protocol_;
+  device::Place place_;
+  measure::Clock& clock_ = measure::steady_clock();
+  std::mt19937_64 chance_;
+  measure::Samples result_;
+  double estimate_ = 0;
+  Nanoseconds in_verification_{};
+  std::optional<StepCheck> worst_;
+};
+
+// Series other than "time", whose quantiles and rates are not asked for.
+void emit_series(CaseContext& context, const std::string& name, const std::vector<double>& seconds) {
+  context.emit(SampleRecord{.series = name, .unit = "s", .values = seconds});
+  const stats::Summary summary = stats::summarize(seconds);
+  MetricRecord metric{.name = name, .unit = "s", .value = summary.median, .n = summary.n};
+  if (summary.n >= kFewestForInterval) {
+    metric.low = summary.median_95.low;
+    metric.high = summary.median_95.high;
+  } else {
+    metric.note = fmt::format("{} samples are too few for a 95 % interval", summary.n);
+  }
+  context.emit(metric);
+}
+
+// Task `paired`: the host says to all ranks when it is their side's turn.
+void time_in_bursts(CaseContext& context, const RankCase& rank_case, const measure::Protocol& protocol,
+                    Samples& samples, const Bench& bench) {
+  const double one = std::max(samples.estimate(), 1e-9);
+  const double wanted = std::clamp(std::round(Seconds(context.request().burst).count() / one), 1.0, kMostBurst);
+  const auto calls = static_cast<std::int64_t>(rank_case.of_first(wanted));
+  const std::vector<double> seconds = serve_bursts(context.bursts(), {calls, one}, [&] {
+    std::vector<double> burst;
+    for (std::int64_t i = 0; i < calls; ++i) burst.push_back(samples.sample());
+    samples.verify_last();
+    return stats::summarize(burst).median;
+  });
+  samples.emit_verified();
+  if (!seconds.empty()) emit_times(context, {.seconds = seconds}, {});
+  Json facts{{"protocol", measure::to_json(protocol)},
+             {"bursts", seconds.size()},
+             {"calls_per_burst", calls},
+             {"calls_per_sample", 1},
+             {"warmup_calls", samples.result().warmup_calls},
+             {"verified", samples.result().verified}};
+  facts.update(bench.facts());
+  context.emit(FactRecord{facts.dump()});
+}
+
+}  // namespace
+
+void run_rank_case(CaseContext& context, const RankCase& rank_case) {
+  const measure::Protocol protocol = measure::find_protocol(context.request().protocol);
+  const Bench bench(context.request(), rank_case.device);
+  if (protocol.launch == measure::Launch::graph) {
+    throw Unsupported(fmt::format(
+        "protocol '{}' captures calls as a graph, which ranks that wait for each other do not allow here; use "
+        "--protocol kernel",
+        protocol.name));
+  }
+  const device::Place place = device::place_of(bench.stream());
+  context.progress(0, "checking");
+  {
+    const device::NvtxRange range("check");
+    emit_checks(context, rank_case.check(bench.stream()));
+  }
+  const RankRun run = rank_case.start(bench.stream());
+  const device::NvtxRange range("measure");
+  const measure::HostWatch watch;
+  std::vector<Samples> taken;
+  for (const RankSeries& series : run.series) {
+    Samples& samples = taken.emplace_back(context, rank_case, series, protocol, place);
+    samples.warm_up();
+    if (context.is_paired()) return time_in_bursts(context, rank_case, protocol, samples, bench);
+    samples.run();
+  }
+  const measure::HostLoad load = watch.finish();
+  // All is verified on this rank before its first time is told.
+  std::vector<double> medians;
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    taken[i].emit_verified();
+    medians.push_back(stats::summarize(taken[i].result().seconds).median);
+  }
+  for (std::size_t i = 0; i < taken.size(); ++i) {
+    if (i == 0) {
+      emit_times(context, taken[i].result(), {});
+    } else {
+      emit_series(context, run.series[i].name, taken[i].result().seconds);
+    }
+  }
+  if (run.tell) run.tell(context, medians);
+  Json facts = timing_facts(protocol, taken.front().result(), load);
+  facts.update(bench.facts());
+  for (std::size_t i = 1; i < taken.size(); ++i) {
+    facts[run.series[i].name] = {{"samples", taken[i].result().seconds.size()},
+                                 {"calls_per_sample", run.series[i].calls},
+                                 {"stop", taken[i].result().stop},
+                                 {"verified", taken[i].result().verified}};
+  }
+  context.emit(FactRecord{facts.dump()});
+}
+
+}  // namespace syslab::worker

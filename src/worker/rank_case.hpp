@@ -1,0 +1,58 @@
+// The journey of a case that several ranks do together, each in a worker of its own: set up, checked against a formula
+// or a reference, then timed sample by sample with all ranks in step.
+//
+// An experiment fills a RankCase and calls run_rank_case() in every rank; it writes no loop of its own. The lab knows
+// no communicator: the two words that ranks must exchange to stay in step are functions that the experiment gives.
+//
+//   rank 0      ─ refresh ─┐barrier┌─▶ call, wait ─ verify? ─ "on" ─▶ …          the clock runs from `call` to the end
+//   of rank 1      ─ refresh ─┘       └─▶ call, wait ─ verify? ─ "on" ─▶ …          the wait, on every rank its own
+//
+// Every rank takes as many samples of a series as the others, so that the host can say of each how long the slowest
+// rank took. Rank 0 decides by its own samples whether to go on. Which samples are verified follows from the case's
+// seed, which all ranks have, drawn after the sample was taken.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/device.hpp"
+#include "worker/case_context.hpp"
+#include "worker/step_case.hpp"
+
+namespace syslab::worker {
+
+struct RankSeries {
+  std::string name = "time";  // of the samples and of the metric, which is their median
+  // A sample is so many calls one after the other and one wait behind them; it is told a call.
+  int calls = 1;
+  std::function<void()> refresh;  // new content for the next sample, not timed; may be empty
+  std::function<void()> call;     // one call, queued
+  // What the last sample left, after it was waited for; of this rank alone. May be empty.
+  std::function<StepCheck()> verify;
+};
+
+struct RankRun {
+  std::vector<RankSeries> series;  // the first is "time": it warms up, and is what is compared in task `paired`
+  // More metrics of what has run, and what must hold in the end; collective. May be empty. `medians` of this rank, in
+  // seconds, in the order of the series.
+  std::function<void(CaseContext& context, const std::vector<double>& medians)> tell;
+  std::shared_ptr<void> owner;  // of what the functions use
+};
+
+struct RankCase {
+  device::Kind device = device::Kind::cpu;
+  // Rank 0's number, on all ranks. Every rank calls it; returns when all have.
+  std::function<double(double own)> of_first;
+  std::function<void()> barrier;
+  // Comparisons before anything is timed.
+  std::function<std::vector<StepCheck>(device::Stream)> check;
+  std::function<RankRun(device::Stream)> start;
+};
+
+// Emits check records "reference:<name>" and "samples:<series>", samples and a metric for each series, facts. Throws
+// CheckFailed, Unsupported, Error.
+void run_rank_case(CaseContext& context, const RankCase& rank_case);
+
+}  // namespace syslab::worker

@@ -54,7 +54,7 @@ class Samples {
     do {
       taken.push_back(take());
       in_calls += taken.back() * series_.calls;
-      enough = static_cast<int>(taken.size()) >= protocol_.warmup_calls &&
+      enough = static_cast<int>(taken.size()) * series_.calls >= protocol_.warmup_calls &&
                in_calls >= Seconds(protocol_.warmup_time).count();
       enough = enough || (protocol_.warmup_limit > Nanoseconds{} && clock_.now() - began >= protocol_.warmup_limit);
     } while (agreed(!enough));

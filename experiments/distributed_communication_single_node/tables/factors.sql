@@ -1,0 +1,25 @@
+-- sentence: {implementation} on {ranks} ranks ({device}, protocol {protocol}): an all-reduce of {small} bytes takes {small_ms} ms, one of
+--   {large} bytes {large_ms} ms, {ratio} times as long for {more} times as much; bus bandwidth goes from {small_bus} to {large_bus}
+--   GB/s, so that small messages pay for latency and large ones for bytes.
+-- experiment: distributed_communication_single_node
+-- fills: *
+-- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; small|B|d|right; small_ms|ms|.3g|right;
+--   large|B|d|right; large_ms|ms|.3g|right; ratio|×|.3g|right; more|×|.4g|right; small_bus|GB/s|.3g|right; large_bus|GB/s|.3g|right
+WITH point AS (
+  SELECT v.*, v.params ->> '$.bytes' AS bytes,
+         (v.params ->> '$.bytes') * 1e-6 / v.time_ms * 2.0 * (v.world_size - 1) / v.world_size AS bus,
+         row_number() OVER (PARTITION BY v.implementation, v.world_size, v.device, v.protocol
+                                ORDER BY v.params ->> '$.bytes', v.attempt_uid) AS up,
+         row_number() OVER (PARTITION BY v.implementation, v.world_size, v.device, v.protocol
+                                ORDER BY v.params ->> '$.bytes' DESC, v.attempt_uid) AS down
+    FROM v_measured v
+   WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'
+)
+SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, a.bytes AS small, a.time_ms AS small_ms, b.bytes AS large,
+       b.time_ms AS large_ms, b.time_ms / a.time_ms AS ratio, 1.0 * b.bytes / a.bytes AS more, a.bus AS small_bus,
+       b.bus AS large_bus, b.run_uid
+  FROM point a
+  JOIN point b ON b.implementation = a.implementation AND b.world_size = a.world_size AND b.device = a.device
+              AND b.protocol = a.protocol AND b.down = 1
+ WHERE a.up = 1 AND b.bytes > a.bytes AND b.bus > a.bus
+ ORDER BY a.device, a.protocol, a.world_size, a.implementation;

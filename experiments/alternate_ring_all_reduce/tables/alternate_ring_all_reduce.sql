@@ -15,7 +15,7 @@ WITH v AS (
 )
 SELECT v.world_size AS ranks, v.bytes, v.implementation, v.time_ms, v.low_ms, v.high_ms, v.sent,
        v.sent * 1e-6 / v.time_ms AS rate, iif(v.is_good, v.time_ms / b.time_ms, NULL) AS vs_parts,
-       CASE v.implementation WHEN 'whole' THEN v.world_size / 2.0 WHEN 'parts' THEN 1.0 END AS expected, v.n, v.noise,
+       CASE v.implementation WHEN 'whole' THEN v.world_size / 2.0 ELSE 1.0 END AS expected, v.n, v.noise,
        v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v
   LEFT JOIN v b ON b.case_id = v.case_id AND b.world_size = v.world_size AND b.comparability_key = v.comparability_key

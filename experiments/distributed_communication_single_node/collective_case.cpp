@@ -5,6 +5,7 @@
 #include "comm/accounting.hpp"
 #include "device/stream.hpp"
 #include "parallel/case_ranks.hpp"
+#include "stats/summary.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab {
@@ -59,16 +60,17 @@ void run_collective_case(worker::CaseContext& context, const std::string& backen
     MeasuredCollective& one = on(stream);
     worker::RankRun run;
     run.series = series_of(one);
-    run.tell = [&](worker::CaseContext& told, const std::vector<double>& medians) {
+    run.tell = [&](worker::CaseContext& told, const std::vector<std::vector<double>>& seconds) {
       // What all ranks moved is the formula's, to the byte, where the backend counts it.
       comm::check_accounting(*ranks);
       const auto moved = static_cast<double>(one.bytes());
+      const double one_by_one = stats::summarize(seconds[0]).median, pipelined = stats::summarize(seconds[1]).median;
       const double factor = parallel::bus_factor(operation, ranks->size());
       told.metric("payload_bytes", "B", moved);
-      told.metric("algbw", "GB/s", 1e-9 * moved / medians[0]);
-      told.metric("busbw", "GB/s", 1e-9 * moved / medians[0] * factor);
-      told.metric("algbw_pipelined", "GB/s", 1e-9 * moved / medians[1]);
-      told.metric("busbw_pipelined", "GB/s", 1e-9 * moved / medians[1] * factor);
+      told.metric("algbw", "GB/s", 1e-9 * moved / one_by_one);
+      told.metric("busbw", "GB/s", 1e-9 * moved / one_by_one * factor);
+      told.metric("algbw_pipelined", "GB/s", 1e-9 * moved / pipelined);
+      told.metric("busbw_pipelined", "GB/s", 1e-9 * moved / pipelined * factor);
       told.metric("bus_factor", "1", factor);
     };
     run.owner = measured;

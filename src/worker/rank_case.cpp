@@ -173,20 +173,6 @@ class Samples {
   std::optional<StepCheck> worst_;
 };
 
-// Series other than "time", whose quantiles and rates are not asked for.
-void emit_series(CaseContext& context, const std::string& name, const std::vector<double>& seconds) {
-  context.emit(SampleRecord{.series = name, .unit = "s", .values = seconds});
-  const stats::Summary summary = stats::summarize(seconds);
-  MetricRecord metric{.name = name, .unit = "s", .value = summary.median, .n = summary.n};
-  if (summary.n >= kFewestForInterval) {
-    metric.low = summary.median_95.low;
-    metric.high = summary.median_95.high;
-  } else {
-    metric.note = fmt::format("{} samples are too few for a 95 % interval", summary.n);
-  }
-  context.emit(metric);
-}
-
 // Task `paired`: the host says to all ranks when it is their side's turn.
 void time_in_bursts(CaseContext& context, const RankCase& rank_case, const measure::Protocol& protocol,
                     Samples& samples, const Bench& bench) {
@@ -212,6 +198,19 @@ void time_in_bursts(CaseContext& context, const RankCase& rank_case, const measu
 }
 
 }  // namespace
+
+void emit_series(CaseContext& context, const std::string& name, const std::vector<double>& seconds) {
+  context.emit(SampleRecord{.series = name, .unit = "s", .values = seconds});
+  const stats::Summary summary = stats::summarize(seconds);
+  MetricRecord metric{.name = name, .unit = "s", .value = summary.median, .n = summary.n};
+  if (summary.n >= kFewestForInterval) {
+    metric.low = summary.median_95.low;
+    metric.high = summary.median_95.high;
+  } else {
+    metric.note = fmt::format("{} samples are too few for a 95 % interval", summary.n);
+  }
+  context.emit(metric);
+}
 
 void run_rank_case(CaseContext& context, const RankCase& rank_case) {
   const measure::Protocol protocol = measure::find_protocol(context.request().protocol);
@@ -240,19 +239,19 @@ void run_rank_case(CaseContext& context, const RankCase& rank_case) {
   }
   const measure::HostLoad load = watch.finish();
   // All is verified on this rank before its first time is told.
-  std::vector<double> medians;
-  for (std::size_t i = 0; i < taken.size(); ++i) {
-    taken[i].emit_verified();
-    medians.push_back(stats::summarize(taken[i].result().seconds).median);
+  std::vector<std::vector<double>> seconds;
+  for (Samples& samples : taken) {
+    samples.emit_verified();
+    seconds.push_back(samples.result().seconds);
   }
   for (std::size_t i = 0; i < taken.size(); ++i) {
     if (i == 0) {
       emit_times(context, taken[i].result(), {});
     } else {
-      emit_series(context, run.series[i].name, taken[i].result().seconds);
+      emit_series(context, run.series[i].name, seconds[i]);
     }
   }
-  if (run.tell) run.tell(context, medians);
+  if (run.tell) run.tell(context, seconds);
   Json facts = timing_facts(protocol, taken.front().result(), load);
   facts.update(bench.facts());
   for (std::size_t i = 1; i < taken.size(); ++i) {

@@ -29,15 +29,16 @@ struct RankSeries {
   int calls = 1;
   std::function<void()> refresh;  // new content for the next sample, not timed; may be empty
   std::function<void()> call;     // one call, queued
-  // What the last sample left, after it was waited for; of this rank alone. May be empty.
+  // What the last sample left, after it was waited for. Asked of all ranks at the same samples: it may be collective.
+  // May be empty.
   std::function<StepCheck()> verify;
 };
 
 struct RankRun {
   std::vector<RankSeries> series;  // the first is "time": it warms up, and is what is compared in task `paired`
-  // More metrics of what has run, and what must hold in the end; collective. May be empty. `medians` of this rank, in
-  // seconds, in the order of the series.
-  std::function<void(CaseContext& context, const std::vector<double>& medians)> tell;
+  // More metrics of what has run, and what must hold in the end; may be collective. May be empty. `seconds`: this
+  // rank's samples, by series in their order.
+  std::function<void(CaseContext& context, const std::vector<std::vector<double>>& seconds)> tell;
   std::shared_ptr<void> owner;  // of what the functions use
 };
 
@@ -50,6 +51,10 @@ struct RankCase {
   std::function<std::vector<StepCheck>(device::Stream)> check;
   std::function<RankRun(device::Stream)> start;
 };
+
+// Samples of a series in seconds and the metric of its name, their median; where all ranks do it for as many samples,
+// the host adds those of the slowest rank.
+void emit_series(CaseContext& context, const std::string& name, const std::vector<double>& seconds);
 
 // Emits check records "reference:<name>" and "samples:<series>", samples and a metric for each series, facts. Throws
 // CheckFailed, Unsupported, Error.

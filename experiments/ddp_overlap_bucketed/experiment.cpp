@@ -1,0 +1,21 @@
+// ddp_overlap_bucketed: the question is in README.md beside this file, the case in naive_ddp_benchmarking/ddp_case.cpp.
+#include "experiments/naive_ddp_benchmarking/ddp_case.hpp"
+
+namespace syslab {
+namespace {
+
+registry::Experiment describe() {
+  registry::Builder made = ddp_experiment("ddp_overlap_bucketed", {"bucketed"});
+  with_buckets(made, {1});
+  return made.title("Communicating in buckets")
+      .question(
+          "With gradients gathered into buckets of a limited size, in reverse order of registration, and each reduced "
+          "as soon as it is full: do weights end as those of one process?")
+      .problem("2025", "ddp_overlap_bucketed", 8);
+}
+
+const registry::Experiment kExperiment = describe();
+SYSLAB_EXPERIMENT(kExperiment);
+
+}  // namespace
+}  // namespace syslab

@@ -1,0 +1,23 @@
+// ddp_overlap_individual_parameters_benchmarking: the question is in README.md beside this file, the case in
+// naive_ddp_benchmarking/ddp_case.cpp.
+#include "experiments/naive_ddp_benchmarking/ddp_case.hpp"
+
+namespace syslab {
+namespace {
+
+registry::Experiment describe() {
+  registry::Builder made =
+      ddp_experiment("ddp_overlap_individual_parameters_benchmarking", {"none", "naive", "flat_copy", "overlap"});
+  return made.title("What overlap buys")
+      .question(
+          "How long does a step take when gradients travel under the backward pass, and how much of the communication "
+          "is hidden?")
+      .problem("2025", "ddp_overlap_individual_parameters_benchmarking", 1)
+      .problem("2026", "ddp_overlap_individual_parameters_benchmarking", 1);
+}
+
+const registry::Experiment kExperiment = describe();
+SYSLAB_EXPERIMENT(kExperiment);
+
+}  // namespace
+}  // namespace syslab

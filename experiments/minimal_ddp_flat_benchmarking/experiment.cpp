@@ -1,0 +1,22 @@
+// minimal_ddp_flat_benchmarking: the question is in README.md beside this file, the case in
+// naive_ddp_benchmarking/ddp_case.cpp.
+#include "experiments/naive_ddp_benchmarking/ddp_case.hpp"
+
+namespace syslab {
+namespace {
+
+registry::Experiment describe() {
+  registry::Builder made = ddp_experiment("minimal_ddp_flat_benchmarking", {"none", "naive", "flat_copy", "flat_view"});
+  return made.title("One message for all gradients")
+      .question(
+          "What does one all-reduce of all gradients change against one a gradient, and how much of that do the copies "
+          "into one buffer and back take?")
+      .problem("2025", "minimal_ddp_flat_benchmarking", 2)
+      .problem("2026", "minimal_ddp_flat_benchmarking", 2);
+}
+
+const registry::Experiment kExperiment = describe();
+SYSLAB_EXPERIMENT(kExperiment);
+
+}  // namespace
+}  // namespace syslab

@@ -5,7 +5,7 @@
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: a
 -- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; strategy|1|s|left;
---   implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none? as over none|ms|.3g|right;
+--   implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none as over none?|ms|.3g|right;
 --   communicating|ms|.3g|right; exposed|ms|.3g|right; overlapped|%|.3g|right; buckets as all-reduces|1|d|right; gradient_bytes as bytes|B|d|right;
 --   n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is of all ranks together. Ranks that share cores do not hide communication: there is no time to hide it in.

@@ -6,7 +6,7 @@
 -- fills: *
 -- columns: operation?|1|s|left; ranks|1|d|right; bytes|B|d|right; implementation|1|code|left;
 --   time_ms as time|ms|ci(low_ms, high_ms)|right; pipelined|ms|ci(pipelined_low, pipelined_high)|right;
---   algbw|GB/s|.3g|right; busbw|GB/s|.3g|right; busbw_pipelined as busbw, pipelined|GB/s|.3g|right; vs_peer? as vs gloo|×|.3g|right;
+--   algbw|GB/s|.3g|right; busbw|GB/s|.3g|right; busbw_pipelined as busbw, pipelined|GB/s|.3g|right; vs_peer as vs gloo?|×|.3g|right;
 --   n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: Every element of every rank's result is whole numbers' exact sum, or the row says so; in the timed samples chosen
 --   by chance, too.

@@ -146,8 +146,9 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
     context.metric("tokens_per_second", "1/s", measured.tokens * context.world_size() / median);
     context.metric("loss", "1", run->workload->loss());
     context.metric("parameters", "1", measured.parameters);
-    context.metric("gradient_bytes", "B", measured.gradient_bytes);
-    context.metric("buckets", "1", static_cast<double>(run->workload->step().sync().plan().size()));
+    const bool travels = run->workload->step().sync().options().timing;
+    context.metric("gradient_bytes", "B", travels ? measured.gradient_bytes : 0);
+    context.metric("buckets", "1", travels ? run->workload->step().sync().plan().size() : 0);
     if (const auto& forecast = run->workload->forecast()) {
       context.metric("forecast_exposed", "s", forecast->schedule.exposed().count());
       context.metric("bound_exposed", "s", (forecast->bound - forecast->schedule.backward_end()).count());

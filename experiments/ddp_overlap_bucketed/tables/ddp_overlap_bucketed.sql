@@ -5,7 +5,7 @@
 -- experiment: ddp_overlap_bucketed
 -- fills: *
 -- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; strategy|1|s|left;
---    bucket_mb?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none as over none?|ms|.3g|right;
+--    bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none as over none?|ms|.3g|right;
 --   communicating|ms|.3g|right; exposed|ms|.3g|right; overlapped|%|.3g|right; buckets as all-reduces|1|d|right; gradient_bytes as bytes|B|d|right;
 --   n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is of all ranks together. Ranks that share cores do not hide communication: there is no time to hide it in.
@@ -21,9 +21,11 @@ v AS MATERIALIZED (
 )
 SELECT v.params ->> '$.model' AS model, v.params ->> '$.batch' AS batch, v.params ->> '$.context' AS context,
        v.params ->> '$.precision' AS precision, v.world_size AS ranks, v.params ->> '$.strategy' AS strategy,
-       nullif(v.params ->> '$.bucket_mb', 0) AS bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms,
-       iif(v.is_good AND v.params ->> '$.strategy' <> 'none', v.time_ms - i.time_ms, NULL) AS over_none,
-       1e3 * c.value AS communicating, 1e3 * e.value AS exposed, 100 * o.value AS overlapped, b.value AS buckets,
+       v.params ->> '$.bucket_mb' AS bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms,
+       iif(v.is_good, v.time_ms - i.time_ms, NULL) AS over_none,
+       iif(v.params ->> '$.strategy' = 'none', 0, 1e3 * c.value) AS communicating,
+       iif(v.params ->> '$.strategy' = 'none', 0, 1e3 * e.value) AS exposed,
+       iif(v.params ->> '$.strategy' = 'none', 0, 100 * o.value) AS overlapped, b.value AS buckets,
        g.value AS gradient_bytes, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v
   LEFT JOIN v i ON i.point = v.point AND i.world_size = v.world_size AND i.comparability_key = v.comparability_key

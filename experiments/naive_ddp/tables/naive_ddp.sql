@@ -22,8 +22,10 @@ v AS MATERIALIZED (
 SELECT v.params ->> '$.model' AS model, v.params ->> '$.batch' AS batch, v.params ->> '$.context' AS context,
        v.params ->> '$.precision' AS precision, v.world_size AS ranks, v.params ->> '$.strategy' AS strategy,
        v.implementation, v.time_ms, v.low_ms, v.high_ms,
-       iif(v.is_good AND v.params ->> '$.strategy' <> 'none', v.time_ms - i.time_ms, NULL) AS over_none,
-       1e3 * c.value AS communicating, 1e3 * e.value AS exposed, 100 * o.value AS overlapped, b.value AS buckets,
+       iif(v.is_good, v.time_ms - i.time_ms, NULL) AS over_none,
+       iif(v.params ->> '$.strategy' = 'none', 0, 1e3 * c.value) AS communicating,
+       iif(v.params ->> '$.strategy' = 'none', 0, 1e3 * e.value) AS exposed,
+       iif(v.params ->> '$.strategy' = 'none', 0, 100 * o.value) AS overlapped, b.value AS buckets,
        g.value AS gradient_bytes, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v
   LEFT JOIN v i ON i.point = v.point AND i.world_size = v.world_size AND i.comparability_key = v.comparability_key

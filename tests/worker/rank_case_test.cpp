@@ -1,0 +1,200 @@
+// The journey of a case of several ranks, on ranks that are threads: all in step, checked before timed, verified.
+#include "worker/rank_case.hpp"
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <variant>
+#include <vector>
+
+namespace syslab::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr int kRanks = 3;
+
+struct Left {
+  std::vector<Record> records;
+  std::string check_failed;
+
+  template <typename Kind>
+  std::vector<Kind> all() const {
+    std::vector<Kind> found;
+    for (const Record& record : records) {
+      if (const auto* one = std::get_if<Kind>(&record)) found.push_back(*one);
+    }
+    return found;
+  }
+  std::optional<SampleRecord> series(const std::string& name) const {
+    for (const SampleRecord& one : all<SampleRecord>()) {
+      if (one.series == name) return one;
+    }
+    return std::nullopt;
+  }
+  std::optional<CheckRecord> check(const std::string& name) const {
+    for (const CheckRecord& one : all<CheckRecord>()) {
+      if (one.name == name) return one;
+    }
+    return std::nullopt;
+  }
+};
+
+// What threads need to stay in step, as processes need a communicator.
+struct Together {
+  std::barrier<> gate{kRanks};
+  double told = 0;
+  double of_first(int rank, double own) {
+    gate.arrive_and_wait();
+    if (rank == 0) told = own;
+    gate.arrive_and_wait();
+    return told;
+  }
+};
+
+using Change = std::function<void(RankCase& made, int rank)>;
+
+std::vector<Left> run_ranks(const std::string& protocol, const Change& change = {}) {
+  Together together;
+  std::vector<Left> left(kRanks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      CaseRequest request;
+      request.experiment = "test";
+      request.seed = 7;
+      request.protocol = protocol;
+      request.rank = rank;
+      request.world_size = kRanks;
+      Left& mine = left[static_cast<std::size_t>(rank)];
+      CaseContext context(request, [&mine](const Record& record) { mine.records.push_back(record); });
+      RankCase made;
+      made.of_first = [&](double own) { return together.of_first(rank, own); };
+      made.barrier = [&] { together.gate.arrive_and_wait(); };
+      made.check = [](device::Stream) { return std::vector<StepCheck>{{.name = "sum", .message = "by hand"}}; };
+      made.start = [](device::Stream) {
+        RankRun run;
+        run.series = {{.name = "time", .call = [] { std::this_thread::sleep_for(200us); }},
+                      {.name = "pipelined", .calls = 4, .call = [] { std::this_thread::sleep_for(50us); }}};
+        return run;
+      };
+      if (change) change(made, rank);
+      try {
+        run_rank_case(context, made);
+      } catch (const CheckFailed& failed) {
+        mine.check_failed = failed.what();
+        together.gate.arrive_and_drop();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return left;
+}
+
+TEST(RankCase, TakesAsManySamplesOnEveryRankHoweverSlowTheyAre) {
+  const auto left = run_ranks("quick", [](RankCase& made, int rank) {
+    made.start = [rank](device::Stream) {
+      RankRun run;
+      run.series = {{.name = "time", .call = [rank] { std::this_thread::sleep_for(rank * 2ms); }},
+                    {.name = "pipelined", .calls = 4, .call = [] { std::this_thread::sleep_for(50us); }}};
+      return run;
+    };
+  });
+  for (const char* name : {"time", "pipelined"}) {
+    for (const Left& one : left) {
+      ASSERT_TRUE(one.series(name));
+      EXPECT_EQ(one.series(name)->values.size(), left[0].series(name)->values.size());
+      EXPECT_GE(one.series(name)->values.size(), 6U);
+    }
+  }
+  for (const double seconds : left[2].series("time")->values) EXPECT_GE(seconds, 4e-3);
+  for (const double seconds : left[2].series("pipelined")->values) EXPECT_GE(seconds, 50e-6) << "of a call";
+  EXPECT_LT(left[2].series("pipelined")->values[0], 4e-3);
+  EXPECT_EQ(left[1].check("reference:sum")->outcome, "passed");
+}
+
+TEST(RankCase, VerifiesTheSameSamplesOnAllRanksAndFreshContentComesBeforeEach) {
+  struct Seen {
+    int refreshed = 0, called = 0;
+    std::vector<int> verified;
+  };
+  std::vector<Seen> seen(kRanks);
+  const auto left = run_ranks("quick", [&](RankCase& made, int rank) {
+    Seen& mine = seen[static_cast<std::size_t>(rank)];
+    made.start = [&mine](device::Stream) {
+      RankRun run;
+      run.series = {{.name = "time",
+                     .refresh = [&mine] { ++mine.refreshed; },
+                     .call =
+                         [&mine] {
+                           ++mine.called;
+                           EXPECT_EQ(mine.called, mine.refreshed);
+                           std::this_thread::sleep_for(100us);
+                         },
+                     .verify =
+                         [&mine] {
+                           mine.verified.push_back(mine.called);
+                           return StepCheck{.name = "sum", .error = 0, .tolerance = 0};
+                         }}};
+      return run;
+    };
+  });
+  EXPECT_FALSE(seen[0].verified.empty());
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    EXPECT_EQ(seen[at].verified, seen[0].verified);
+    EXPECT_EQ(left[at].check("samples:time")->cases_run, static_cast<std::int64_t>(seen[0].verified.size()));
+  }
+}
+
+TEST(RankCase, ARankThatIsWrongBeforeTimingTellsNoTimes) {
+  const auto left = run_ranks("quick", [](RankCase& made, int) {
+    made.check = [](device::Stream) {
+      return std::vector<StepCheck>{{.name = "sum", .error = 1, .tolerance = 0.5, .message = "by hand"}};
+    };
+  });
+  for (const Left& one : left) {
+    EXPECT_NE(one.check_failed.find("sum: 1 off"), std::string::npos) << one.check_failed;
+    EXPECT_EQ(one.check("reference:sum")->outcome, "falsified");
+    EXPECT_TRUE(one.all<SampleRecord>().empty());
+  }
+}
+
+TEST(RankCase, AResultThatIsWrongInATimedSampleTellsNoTimes) {
+  const auto left = run_ranks("quick", [](RankCase& made, int) {
+    made.start = [](device::Stream) {
+      RankRun run;
+      run.series = {{.name = "time",
+                     .call = [] { std::this_thread::sleep_for(100us); },
+                     .verify = [] { return StepCheck{.name = "sum", .error = NAN, .message = "no number"}; }}};
+      return run;
+    };
+  });
+  for (const Left& one : left) {
+    EXPECT_EQ(one.check("samples:time")->outcome, "falsified");
+    EXPECT_NE(one.check_failed.find("no number"), std::string::npos) << one.check_failed;
+    EXPECT_TRUE(one.all<SampleRecord>().empty());
+  }
+}
+
+TEST(RankCase, RefusesToBeCaptured) {
+  EXPECT_THROW(
+      {
+        CaseRequest request;
+        request.protocol = "graph";
+        CaseContext context(request, [](const Record&) {});
+        run_rank_case(context, {});
+      },
+      Unsupported);
+}
+
+}  // namespace
+}  // namespace syslab::worker

@@ -1,0 +1,67 @@
+"""The experiments of several ranks, on CPU ranks: that their smoke runs end well, and what their tables make of them."""
+import unittest
+
+from lab import Lab, attempts
+
+DDP = ("naive_ddp", "naive_ddp_benchmarking", "minimal_ddp_flat_benchmarking", "ddp_overlap_individual_parameters",
+       "ddp_overlap_individual_parameters_benchmarking", "ddp_overlap_bucketed", "ddp_bucketed_benchmarking")
+
+
+class Communication(Lab):
+    def rows(self, experiment, name):
+        return next(table for table in self.json("report", experiment) if table["id"] == name)["rows"]
+
+    def smoke(self, *experiments):
+        ended = [line for line in attempts(self.lines("run", ",".join(experiments), "--preset", "smoke"))
+                 if line["status"] != "skipped"]
+        self.assertEqual({line["status"] for line in ended}, {"ok"})
+        return ended
+
+    def test_collectives_are_checked_on_every_rank_and_their_rates_follow_from_their_times(self):
+        self.smoke("distributed_communication_single_node")
+        self.assertEqual(self.sql("SELECT count(DISTINCT name) FROM check_result WHERE outcome = 'passed'"
+                                  " AND name LIKE 'reference:result%'"), [(2,)])
+        rows = self.rows("distributed_communication_single_node", "distributed_communication_single_node")
+        self.assertEqual(len(rows), 4)
+        for row in rows:
+            self.assertAlmostEqual(row["algbw"], row["bytes"] * 1e-6 / row["time_ms"], delta=1e-6 * row["algbw"])
+            factor = {"all_reduce": 1, "all_gather": 0.5}[row["operation"]]  # of two ranks
+            self.assertAlmostEqual(row["busbw"], factor * row["algbw"], delta=1e-6 * row["algbw"])
+            self.assertGreater(row["pipelined"], 0)
+        # As many samples on all ranks, in both series, so that there is a slowest rank at each.
+        self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name IN ('time', 'pipelined') AND rank = -1"
+                                  " AND value IS NULL"), [(0,)])
+        # Two sizes: the law goes through both.
+        for law in self.rows("distributed_communication_single_node", "laws_of_time"):
+            self.assertGreater(law["beta"], 0)
+            self.assertGreaterEqual(law["alpha"], 0)
+
+    def test_gpus_that_are_not_there_and_backends_that_are_not_built_are_named(self):
+        plan = self.json("plan", "distributed_communication_single_node", "--device", "cuda", "-a", "world_size=6")
+        for case in plan["cases"]:
+            self.assertRegex(case["skip_reason"] if "skip_reason" in case else str(case), "needs (CUDA|6 GPUs)|GPU")
+
+    def test_both_rings_stand_beside_each_other(self):
+        self.smoke("alternate_ring_all_reduce")
+        rows = self.rows("alternate_ring_all_reduce", "alternate_ring_all_reduce")
+        sent = {(row["ranks"], row["implementation"]): row["sent"] for row in rows}
+        self.assertEqual(sent[2, "whole"], sent[2, "parts"])
+        self.assertEqual(sent[3, "whole"], 2 * 65536)
+        self.assertEqual(sent[3, "parts"], 4 * 65536 // 3)
+
+    def test_data_parallel_steps_are_certified_and_tell_what_they_expose(self):
+        self.smoke(*DDP)
+        ranks = self.sql("SELECT count(*) FROM check_result WHERE name LIKE 'reference:certificate%' AND outcome = 'passed'")
+        cases = self.sql("SELECT count(*) FROM v_newest WHERE status = 'ok'")
+        self.assertEqual(ranks[0][0], 2 * cases[0][0])
+        rows = {row["strategy"]: row for row in self.rows("minimal_ddp_flat_benchmarking", "minimal_ddp_flat_benchmarking")}
+        self.assertEqual({name: row["buckets"] for name, row in rows.items()},
+                         {"none": 0, "naive": 21, "flat_copy": 1, "flat_view": 1})
+        self.assertEqual(rows["naive"]["gradient_bytes"], rows["flat_view"]["gradient_bytes"])
+        for name in ("naive", "flat_copy", "flat_view"):
+            self.assertGreater(rows[name]["exposed"], 0)
+            self.assertGreater(rows[name]["communicating"], 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -4,6 +4,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "property_tests/parallel/law.hpp"
@@ -42,6 +43,8 @@ CertificateCase drawn(int ranks) {
     if (drawn_size("a bucket ends here", 0, 2) == 1) ends.push_back(end);
   }
   ends.push_back(pieces);
+  constexpr std::array kCertified{Sharding::none, Sharding::optimizer};
+  asked.sharding = kCertified[static_cast<std::size_t>(drawn_size("sharding", 0, kCertified.size()))];
   asked.sync.plan = BucketPlan(std::move(ends));
   return asked;
 }

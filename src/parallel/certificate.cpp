@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <utility>
 
 #include "core/error.hpp"
@@ -11,11 +12,13 @@
 #include "device/stream.hpp"
 #include "parallel/gradient_sync.hpp"
 #include "parallel/replicas.hpp"
+#include "parallel/sharded_optimizer.hpp"
 
 namespace syslab::parallel {
 namespace {
 
-constexpr double kRate = 0x1p-4;
+// So large that most weights leave their place on the grid: what does not arrive then shows.
+constexpr double kRate = 2;
 
 // The first half of the rows use the rare parameter.
 bool use_rare(const CertificateCase& asked, const RowBlock& rows) {
@@ -53,10 +56,113 @@ RowBlock part_of(const RowBlock& rows, int part, int parts) {
 }
 
 Trained outcome(ToyNetwork& network) {
-  Trained made{.weights = network.read_weights()};  // waits for all
+  Trained made;
+  made.weights = network.read_weights();  // waits for all
   made.gradients = network.history();
   made.inexact = network.inexact();
   return made;
+}
+
+// How a step's gradients and weights travel.
+class Ways {
+ public:
+  virtual ~Ways() = default;
+  virtual void begin(device::Stream compute) = 0;
+  virtual void unused(int piece, device::Stream compute) = 0;
+  virtual void grad_final(int piece, device::Stream compute) = 0;
+  // `between`: called of the communication's stream where gradients are done and weights are not.
+  virtual void update(device::Stream compute, const std::function<void()>& between) = 0;
+  // Whether weights come from other ranks, before a forward pass that reads them.
+  virtual bool brings_weights() const { return false; }
+  virtual std::vector<RowBlock> updated() const = 0;  // elements of the arena that this rank updates
+  virtual void check() const = 0;
+};
+
+// Every rank updates everything.
+class Replicated : public Ways {
+ public:
+  Replicated(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream stream)
+      : sync_(ranks, network.pieces(), network.gradients(), asked.sync, stream), network_(network) {}
+
+  void begin(device::Stream compute) override { sync_.begin(compute); }
+  void unused(int piece, device::Stream compute) override { sync_.unused(piece, compute); }
+  void grad_final(int piece, device::Stream compute) override { sync_.grad_final(piece, compute); }
+  void update(device::Stream compute, const std::function<void()>&) override {
+    sync_.finish(compute);
+    network_.update(kRate, true);
+  }
+  std::vector<RowBlock> updated() const override { return {{0, network_.gradients().elements()}}; }
+  void check() const override { sync_.check_bytes(); }
+
+ protected:
+  GradientSync sync_;
+  ToyNetwork& network_;
+};
+
+// The network's own descent as an optimizer that can be wrapped.
+class ToyDescent {
+ public:
+  using Options = double;  // the rate
+  static std::string text_of(double rate) { return fmt::format("descent at {:a}", rate); }
+
+  explicit ToyDescent(ToyNetwork& network) : network_(network) {}
+  void add_group(std::span<const OptimizedParameter> parameters, double rate) {
+    rate_ = rate;
+    const auto* begin = network_.weights().as<float>();
+    for (const OptimizedParameter& one : parameters) {
+      slices_.push_back({one.weight.as<float>() - begin, one.gradient});
+    }
+  }
+  void step(device::Stream) { network_.update(slices_, rate_, true); }
+  const std::vector<ToyNetwork::Slice>& slices() const { return slices_; }
+  std::size_t state_bytes() const { return 0; }
+
+ private:
+  ToyNetwork& network_;
+  double rate_ = 0;
+  std::vector<ToyNetwork::Slice> slices_;
+};
+
+// Every rank updates the parameters that it owns.
+class Owned final : public Replicated {
+ public:
+  Owned(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream stream)
+      : Replicated(asked, ranks, network, stream),
+        optimizer_(ParameterOwners(ranks, stream, asked.left_out_weights_wait), network) {
+    optimizer_.add_group(network.parameters(), kRate);
+  }
+
+  void update(device::Stream compute, const std::function<void()>& between) override {
+    sync_.finish(compute);
+    between();
+    optimizer_.step(compute);
+  }
+  bool brings_weights() const override { return true; }
+  std::vector<RowBlock> updated() const override {
+    std::vector<RowBlock> made;
+    for (const auto& slice : optimizer_.inner().slices()) made.push_back({slice.first, slice.gradient.elements()});
+    return made;
+  }
+
+ private:
+  ShardedOptimizer<ToyDescent> optimizer_;
+};
+
+std::unique_ptr<Ways> ways_of(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network,
+                              device::Stream communication) {
+  switch (asked.sharding) {
+    case Sharding::none:
+      return std::make_unique<Replicated>(asked, ranks, network, communication);
+    case Sharding::optimizer:
+      return std::make_unique<Owned>(asked, ranks, network, communication);
+    default:
+      throw Error(ErrorKind::usage, fmt::format("there is no certificate of {}", to_string(asked.sharding)));
+  }
+}
+
+bool has(const std::vector<RowBlock>& blocks, std::int64_t at) {
+  return std::ranges::any_of(blocks,
+                             [at](const RowBlock& one) { return at >= one.first && at < one.first + one.count; });
 }
 
 bool same_bits(float a, float b) { return std::memcmp(&a, &b, sizeof a) == 0 || (a == 0 && b == 0); }
@@ -112,17 +218,18 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
   make_replicas(ranks, network.weights(), communication);
   network.set_weights(network.read_weights());
 
-  GradientSync sync(ranks, network.pieces(), network.gradients(), asked.sync, communication);
+  const std::unique_ptr<Ways> ways = ways_of(asked, ranks, network, communication);
   const auto before = [&](device::Stream stream) {
     if (interference.before_work) interference.before_work(stream);
   };
-  const ToyNetwork::Watching watching{.work = [&] { before(compute); },
-                                      .piece_final =
-                                          [&](int piece) {
-                                            before(communication);
-                                            sync.grad_final(piece, compute);
-                                          },
-                                      .contribution = interference.contribution};
+  ToyNetwork::Watching watching{.work = [&] { before(compute); },
+                                .piece_final =
+                                    [&](int piece) {
+                                      before(communication);
+                                      ways->grad_final(piece, compute);
+                                    },
+                                .contribution = interference.contribution};
+  if (ways->brings_weights()) watching.piece_needed = [](int) {};
   const std::vector<RowBlock> blocks = asked.rows_of.empty() ? even_blocks(asked.rows, ranks.size()) : asked.rows_of;
   const RowBlock own = blocks[static_cast<std::size_t>(ranks.rank())];
   const double scale = interference.scale / static_cast<double>(asked.rows);
@@ -130,23 +237,24 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
     for (int part = 0; part < asked.parts; ++part) {
       const bool last = part == asked.parts - 1;
       if (last) {
-        sync.begin(compute);
+        ways->begin(compute);
         if (network.rare_piece() && !use_rare(asked, own)) {
           network.spoil(*network.rare_piece());
           before(compute);
-          sync.unused(*network.rare_piece(), compute);
+          ways->unused(*network.rare_piece(), compute);
         }
       }
       network.pass(batch_of(asked, step, part_of(own, part, asked.parts), own), scale, part == 0, last, watching);
     }
     before(communication);
-    sync.finish(compute);
-    network.update(kRate, true);
+    before(compute);
+    ways->update(compute, [&] { before(communication); });
   }
   device::synchronize(communication);
   Trained made = outcome(network);
+  made.updated = ways->updated();
   if (ranks.failed()) throw Error(ErrorKind::comm, ranks.failure());
-  sync.check_bytes();
+  ways->check();
   return made;
 }
 
@@ -159,7 +267,7 @@ std::optional<std::string> difference(const CertificateCase& asked, const Traine
       for (std::int64_t i = 0; i < pieces[piece].elements; ++i) {
         const auto at = static_cast<std::size_t>(pieces[piece].first + i);
         const float found = together.gradients.at(step)[at], expected = alone.gradients[step][at];
-        if (same_bits(found, expected)) continue;
+        if (same_bits(found, expected) || !has(together.updated, pieces[piece].first + i)) continue;
         return fmt::format("gradient of '{}'[{}] in step {} is {}, alone {}", pieces[piece].name, i, step, found,
                            expected);
       }

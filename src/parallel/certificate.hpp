@@ -13,12 +13,13 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "parallel/state_memory.hpp"
 #include "parallel/strategy.hpp"
 #include "parallel/toy_network.hpp"
 
 namespace syslab::parallel {
 
-// Rows of the whole batch that one rank has.
+// Rows of the whole batch that one rank has; elements of the arena.
 struct RowBlock {
   std::int64_t first = 0, count = 0;
 };
@@ -33,6 +34,10 @@ struct CertificateCase {
   int parts = 1;                  // in which each rank takes its rows
   std::vector<RowBlock> rows_of;  // by rank; empty: even_blocks()
   SyncOptions sync;
+  // Who updates what. Sharding::optimizer: gradients are reduced as `sync` says, and each parameter's owner updates it.
+  Sharding sharding = Sharding::none;
+  // As SyncOptions::left_out_wait, of the weights' way back.
+  int left_out_weights_wait = -1;
 };
 
 // One to three layers, with biases or without, trained or frozen, some with a tied weight, some with a parameter that
@@ -42,6 +47,7 @@ ToyModel drawn_model(std::uint64_t seed);
 struct Trained {
   std::vector<float> weights;                 // also the frozen ones
   std::vector<std::vector<float>> gradients;  // the arena, by step
+  std::vector<RowBlock> updated;              // elements of it whose gradients this rank used: those it compares
   bool inexact = false;                       // something was rounded: then nothing is proved
 };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/integers.hpp"
 #include "core/random.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
@@ -36,9 +37,14 @@ struct ToyNetwork::Activations {
 
 ToyNetwork::ToyNetwork(const ToyModel& model, device::Stream compute)
     : model_(model), compute_(compute), pieces_(place_pieces(), DType::f32) {
-  gradients_.assign(index(pieces_.elements(0, pieces_.size())), 0);
+  std::int64_t elements = arena_elements_;
+  for (Parameter& parameter : parameters_) {
+    parameter.first = parameter.piece >= 0 ? pieces_[parameter.piece].first : elements;
+    if (parameter.piece < 0) elements += parameter.elements;
+  }
+  gradients_.assign(index(arena_elements_), 0);
   staged_.assign(gradients_.size(), 0);
-  weights_.assign(index(parameters_.back().first + parameters_.back().elements), 0);
+  weights_.assign(index(elements), 0);
   weights_there_ = device::Buffer(weights_.size() * kBytes, "toy_weights", compute, device::MemoryCategory::parameter);
   arena_ = device::Buffer(staged_.size() * kBytes, "toy_gradients", compute, device::MemoryCategory::gradient);
   device::fill_bytes(arena_.data(), 0, arena_.bytes(), compute);
@@ -52,8 +58,7 @@ ToyNetwork::~ToyNetwork() {
 }
 
 int ToyNetwork::add_parameter(std::string name, std::int64_t elements) {
-  const std::int64_t first = parameters_.empty() ? 0 : parameters_.back().first + parameters_.back().elements;
-  parameters_.push_back({std::move(name), first, elements});
+  parameters_.push_back({std::move(name), 0, elements});
   return static_cast<int>(parameters_.size()) - 1;
 }
 
@@ -96,7 +101,8 @@ std::vector<Piece> ToyNetwork::place_pieces() {
     Parameter& placed = parameters_[index(parameter)];
     placed.piece = static_cast<int>(pieces.size());
     pieces.push_back({placed.name, first, placed.elements});
-    first += placed.elements + model_.padding;
+    arena_elements_ = round_up(first + placed.elements, model_.alignment);
+    first = round_up(first + placed.elements + model_.padding, model_.alignment);
   }
   return pieces;
 }
@@ -106,6 +112,17 @@ TensorView ToyNetwork::weights() const {
 }
 TensorView ToyNetwork::gradients() const {
   return {arena_.data(), DType::f32, {static_cast<std::int64_t>(staged_.size())}};
+}
+
+std::vector<OptimizedParameter> ToyNetwork::parameters() const {
+  std::vector<OptimizedParameter> made;
+  for (const Parameter& parameter : parameters_) {
+    const auto of = [&](const device::Buffer& buffer) {
+      return TensorView(buffer.as<float>() + parameter.first, DType::f32, {parameter.elements});
+    };
+    made.push_back({parameter.name, of(weights_there_), parameter.piece >= 0 ? of(arena_) : TensorView{}});
+  }
+  return made;
 }
 
 void ToyNetwork::set_weights(std::span<const float> weights) {
@@ -155,12 +172,19 @@ void ToyNetwork::pass(const ToyBatch& batch, double scale, bool first, bool last
   const auto shared = std::make_shared<const ToyBatch>(batch);
   const auto watch = std::make_shared<const Watching>(watching);
   run(
-      [this, kept, shared, scale, first] {
+      [this, kept, shared, first] {
         if (first) std::ranges::fill(gradients_, 0.0);
-        forward(*shared, *kept);
-        loss_gradient(*shared, scale, *kept);
+        kept->rows = shared->rows;
+        kept->input.assign(1, shared->x);
+        kept->doutput.resize(model_.layers.size());
       },
       watching);
+  for (std::size_t layer = 0; layer < model_.layers.size(); ++layer) {
+    fetch(weight_of_[layer], watching);
+    fetch(bias_of_[layer], watching);
+    run([this, kept, layer] { forward(layer, *kept); }, watching);
+  }
+  run([this, kept, shared, scale] { loss_gradient(*shared, scale, *kept); }, watching);
   const bool uses_rare = !batch.rare.empty();
   if (last && uses_rare && rare_piece_ == 0) finish_piece(0, uses_rare, watching);
   for (std::size_t layer = model_.layers.size(); layer-- > 0;) {
@@ -194,25 +218,30 @@ void ToyNetwork::spoil(int piece) {
   device::fill_bytes(arena_.as<float>() + at.first, 0x40, index(at.elements) * kBytes, compute_);
 }
 
-void ToyNetwork::forward(const ToyBatch& batch, Activations& kept) const {
-  kept.rows = batch.rows;
-  kept.input.assign(1, batch.x);
-  kept.doutput.resize(model_.layers.size());
-  for (std::size_t i = 0; i < model_.layers.size(); ++i) {
-    const ToyLayer& layer = model_.layers[i];
-    std::vector<double> output(index(batch.rows * layer.out));
-    for (std::int64_t row = 0; row < batch.rows; ++row) {
-      for (std::int64_t o = 0; o < layer.out; ++o) {
-        double sum = bias_of_[i] >= 0 ? weight(bias_of_[i], o) : 0;
-        for (std::int64_t k = 0; k < layer.in; ++k) {
-          sum += weight(weight_of_[i], o * layer.in + k) * kept.input[i][index(row * layer.in + k)];
-        }
-        const bool is_last = i + 1 == model_.layers.size();
-        output[index(row * layer.out + o)] = is_last ? sum : std::max(sum, 0.0);
+// Brings a parameter's weights from where others may have written them.
+void ToyNetwork::fetch(int parameter, const Watching& watching) {
+  if (parameter < 0 || parameters_[index(parameter)].piece < 0 || !watching.piece_needed) return;
+  const Parameter& read = parameters_[index(parameter)];
+  watching.piece_needed(read.piece);
+  device::copy(weights_.data() + read.first, weights_there_.as<float>() + read.first, index(read.elements) * kBytes,
+               compute_);
+  if (compute_.kind == device::Kind::cuda) device::synchronize(compute_);  // the work below is the host's
+}
+
+void ToyNetwork::forward(std::size_t at, Activations& kept) const {
+  const ToyLayer& layer = model_.layers[at];
+  std::vector<double> output(index(kept.rows * layer.out));
+  for (std::int64_t row = 0; row < kept.rows; ++row) {
+    for (std::int64_t o = 0; o < layer.out; ++o) {
+      double sum = bias_of_[at] >= 0 ? weight(bias_of_[at], o) : 0;
+      for (std::int64_t k = 0; k < layer.in; ++k) {
+        sum += weight(weight_of_[at], o * layer.in + k) * kept.input[at][index(row * layer.in + k)];
       }
+      const bool is_last = at + 1 == model_.layers.size();
+      output[index(row * layer.out + o)] = is_last ? sum : std::max(sum, 0.0);
     }
-    kept.input.push_back(std::move(output));  // of the layer above; of the last, the network's output
   }
+  kept.input.push_back(std::move(output));  // of the layer above; of the last, the network's output
 }
 
 void ToyNetwork::loss_gradient(const ToyBatch& batch, double scale, Activations& kept) {
@@ -260,23 +289,37 @@ void ToyNetwork::input_gradient(std::size_t layer, Activations& kept) const {
   }
 }
 
-void ToyNetwork::update(double rate, bool on_grid) {
-  device::copy(staged_.data(), arena_.data(), arena_.bytes(), compute_);
+void ToyNetwork::update(double rate, bool on_grid) { update({{0, gradients()}}, rate, on_grid); }
+
+void ToyNetwork::update(const std::vector<Slice>& slices, double rate, bool on_grid) {
+  for (const Slice& slice : slices) {
+    device::copy(staged_.data() + slice.first, slice.gradient.data, index(slice.gradient.elements()) * kBytes,
+                 compute_);
+  }
   if (compute_.kind == device::Kind::cuda) device::synchronize(compute_);  // the work below is the host's
   run(
-      [this, rate, on_grid] {
+      [this, rate, on_grid, slices] {
         history_.push_back(staged_);
-        for (const Parameter& parameter : parameters_) {
-          if (parameter.piece < 0) continue;
-          for (std::int64_t i = 0; i < parameter.elements; ++i) {
-            float& weight = weights_[index(parameter.first + i)];
-            const double moved = weight - rate * staged_[index(pieces_[parameter.piece].first + i)];
-            weight = static_cast<float>(on_grid ? std::clamp(std::nearbyint(2 * moved) / 2, -1.0, 1.0) : moved);
-          }
-        }
+        for (const Slice& slice : slices) move(slice.first, slice.first + slice.gradient.elements(), rate, on_grid);
       },
       {});
-  device::copy(weights_there_.data(), weights_.data(), weights_.size() * kBytes, compute_);
+  for (const Slice& slice : slices) {
+    device::copy(weights_there_.as<float>() + slice.first, weights_.data() + slice.first,
+                 index(slice.gradient.elements()) * kBytes, compute_);
+  }
+}
+
+// Elements [first, end) of the arena, but the padding among them.
+void ToyNetwork::move(std::int64_t first, std::int64_t end, double rate, bool on_grid) {
+  for (const Parameter& parameter : parameters_) {
+    if (parameter.piece < 0) continue;
+    const std::int64_t past = std::min(end, parameter.first + parameter.elements);
+    for (std::int64_t i = std::max(first, parameter.first); i < past; ++i) {
+      float& weight = weights_[index(i)];
+      const double moved = weight - rate * staged_[index(i)];
+      weight = static_cast<float>(on_grid ? std::clamp(std::nearbyint(2 * moved) / 2, -1.0, 1.0) : moved);
+    }
+  }
 }
 
 }  // namespace syslab::parallel

@@ -20,6 +20,7 @@
 
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
+#include "parallel/optimized_parameter.hpp"
 #include "parallel/pieces.hpp"
 
 namespace syslab::parallel {
@@ -35,6 +36,7 @@ struct ToyModel {
   bool fixed = false;            // a frozen parameter that no layer reads, first of all
   int rare = -1;                 // place among the pieces of a parameter that only some rows use; −1: there is none
   std::int64_t padding = 0;      // elements between pieces
+  std::int64_t alignment = 1;    // pieces begin at multiples of so many elements, and the arena ends at one
 
   // Of the hand-outs' tests (tests/common.py of 2025), without and with tied weights.
   static ToyModel official();
@@ -61,8 +63,12 @@ class ToyNetwork {
 
   const GradientPieces& pieces() const { return pieces_; }
   std::optional<int> rare_piece() const { return rare_piece_; }
-  TensorView weights() const;    // (elements), trained and frozen, fp32, where the stream's work runs
+  // (elements), fp32, where the stream's work runs: trained ones as their gradients lie in the arena, padding and all,
+  // then the frozen ones.
+  TensorView weights() const;
   TensorView gradients() const;  // the arena, fp32
+  // As an optimizer is given them, in the order in which the network has them.
+  std::vector<OptimizedParameter> parameters() const;
 
   void draw_dyadic(std::uint64_t seed);
   void draw_normal(std::uint64_t seed);
@@ -73,6 +79,9 @@ class ToyNetwork {
   struct Watching {
     std::function<void()> work;                  // called before any work is queued
     std::function<void(int piece)> piece_final;  // called when everything that writes a piece is queued
+    // Called before a forward pass reads a piece's weights, which it then takes from weights(), where others may have
+    // written them. Empty: nobody has but update().
+    std::function<void(int piece)> piece_needed;
     // Called as part of the work, when a layer has added its part to the gradient of a piece.
     std::function<void(int layer, int piece, std::span<double> gradient)> contribution;
   };
@@ -84,8 +93,14 @@ class ToyNetwork {
   void spoil(int piece);
   // Trained weights −= rate · gradient, rounded to multiples of 1/2 in [−1, 1] where `on_grid`.
   void update(double rate, bool on_grid);
+  // The same of some stretches of the arena alone, each with its gradient: what one rank updates of many.
+  struct Slice {
+    std::int64_t first = 0;
+    ConstTensorView gradient;
+  };
+  void update(const std::vector<Slice>& slices, double rate, bool on_grid);
 
-  // The arena's gradients as each update found them. After the stream's work is done.
+  // The arena's gradients as each update found them; beyond its slices anything. After the stream's work is done.
   const std::vector<std::vector<float>>& history() const { return history_; }
   // Something was rounded since the weights were drawn. After the stream's work is done.
   bool inexact() const { return inexact_; }
@@ -93,7 +108,7 @@ class ToyNetwork {
  private:
   struct Parameter {
     std::string name;
-    std::int64_t first = 0, elements = 0;  // of weights()
+    std::int64_t first = 0, elements = 0;  // of weights(), and of the arena if it is trained
     int piece = -1;                        // −1: frozen
   };
   struct Activations;
@@ -101,7 +116,9 @@ class ToyNetwork {
   int add_parameter(std::string name, std::int64_t elements);
   std::vector<Piece> place_pieces();
   void run(std::function<void()> work, const Watching& watching);
-  void forward(const ToyBatch& batch, Activations& kept) const;
+  void fetch(int parameter, const Watching& watching);
+  void forward(std::size_t layer, Activations& kept) const;
+  void move(std::int64_t first, std::int64_t end, double rate, bool on_grid);
   void loss_gradient(const ToyBatch& batch, double scale, Activations& kept);
   void bias_gradient(std::size_t layer, const Activations& kept, const Watching& watching);
   void weight_gradient(std::size_t layer, const Activations& kept, const Watching& watching);
@@ -115,6 +132,7 @@ class ToyNetwork {
   device::Stream compute_;
   std::vector<Parameter> parameters_;
   std::vector<int> weight_of_, bias_of_;  // by layer: a parameter, −1: none
+  std::int64_t arena_elements_ = 0;
   std::optional<int> rare_piece_;
   GradientPieces pieces_;
   std::vector<float> weights_;     // of the host, where the network computes

@@ -51,6 +51,18 @@ TEST(CertificateFaults, NoWaitOfAStepCanBeLeftOut) {
   }
 }
 
+TEST(CertificateFaults, NoWaitOfWeightsFromTheirOwnersCanBeLeftOut) {
+  CertificateCase asked = everything(Strategy::bucketed);
+  asked.sharding = Sharding::optimizer;
+  asked.steps = 2;
+  for (int wait = 0; wait < 2; ++wait) {
+    asked.left_out_weights_wait = wait;
+    EXPECT_TRUE(shows(asked, 2, wait == 0)) << "without wait " << wait;
+  }
+  asked.left_out_weights_wait = 2;  // there are no more
+  EXPECT_EQ(certificate_difference(asked, 2), kEqual);
+}
+
 enum class Fault {
   none,
   skips_last_bucket,

@@ -1,0 +1,54 @@
+// AdamW as frameworks have it: groups of parameters, each with options of its own, a group at a time and at any time.
+//
+//   GroupedAdamW optimizer(rung, stream);
+//   optimizer.add_group(parameters, {.lr = 0.1, .weight_decay = 0.1});
+//   … gradients are there …
+//   optimizer.step(stream);
+//
+// A group counts its own steps: one that is added in the middle of training begins with the first. Frozen parameters
+// are left alone and have no state.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+
+#include "device/event.hpp"
+#include "parallel/optimized_parameter.hpp"
+#include "parallel/owned_update.hpp"
+
+namespace syslab::parallel {
+
+class GroupedAdamW {
+ public:
+  using Options = adamw::Options;
+  static std::string text_of(const Options& options);  // all of them, told apart to the last bit
+
+  // `rung` runs on the device of `stream`, on which memory is made. Who destroys this has waited for it, as of
+  // OwnedUpdate.
+  GroupedAdamW(const adamw::Rung& rung, device::Stream stream) : rung_(&rung), stream_(stream) {}
+
+  // Takes memory for their moments. Error(usage) for options that make no sense; Error(oom).
+  void add_group(std::span<const OptimizedParameter> parameters, const Options& options);
+  void set_learning_rate(int group, double rate);  // from the next step on
+  void step(device::Stream stream);
+
+  int groups() const { return static_cast<int>(groups_.size()); }
+  std::size_t state_bytes() const;  // of all moments
+
+ private:
+  struct Group {
+    Options options;
+    OwnedUpdate update;
+    device::Buffer numbers, staged;
+    device::Event copied;
+    std::int64_t steps = 0;
+  };
+
+  const adamw::Rung* rung_;
+  device::Stream stream_;
+  std::deque<Group> groups_;
+};
+
+}  // namespace syslab::parallel

@@ -1,0 +1,56 @@
+// AdamW over what one rank owns of a model: stretches of memory anywhere, with moments for them and for nothing else.
+//
+//   OwnedUpdate update({{weights, gradients}, …}, rung, stream);
+//   update.bytes();                                       // 8 a parameter that is owned, in fp32
+//   update.queue(scalars, clip, non_finite, stream);
+//
+// The update is elementwise: whoever owns an element gives it the bits that one process gives it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/tensor.hpp"
+#include "device/buffer.hpp"
+#include "ops/adamw/adamw.hpp"
+
+namespace syslab::parallel {
+
+// Contiguous, of as many elements and of one dtype; `gradient` is read when the update runs.
+struct OwnedStretch {
+  TensorView weight;
+  ConstTensorView gradient;
+};
+
+class OwnedUpdate {
+ public:
+  enum class Moment { first, second };
+
+  // Takes memory for the moments, zeroed in the order of `stream`, accounted as optimizer. There may be no stretch at
+  // all. Error(usage) naming a stretch whose views do not fit or whose dtype differs from the first one's. Who destroys
+  // this has waited for what was queued, where `stream` is a queue of the CPU.
+  OwnedUpdate(std::vector<OwnedStretch> stretches, const adamw::Rung& rung, device::Stream stream);
+
+  int size() const { return static_cast<int>(stretches_.size()); }
+  std::int64_t elements() const { return first_.back(); }
+  std::size_t bytes() const { return moments_[0].bytes() + moments_[1].bytes(); }  // of the moments
+  // Of one stretch, as one row.
+  TensorView moment(Moment moment, int stretch) const;
+
+  // Queues the step of all stretches, or of one. `scalars`, `clip` and `non_finite` as in adamw::Args, in memory of the
+  // stream's device that lives until the step is done. On any stream, queues of the CPU too.
+  void queue(const adamw::Scalars* scalars, const float* clip, const std::int64_t* non_finite,
+             device::Stream stream) const;
+  void queue_one(int stretch, const adamw::Scalars* scalars, const float* clip, const std::int64_t* non_finite,
+                 device::Stream stream) const;
+
+ private:
+  std::vector<OwnedStretch> stretches_;
+  const adamw::Rung* rung_;
+  std::vector<std::int64_t> first_{0};  // of each stretch in the moments, and the end
+  DType dtype_ = DType::f32;
+  device::Buffer moments_[2];
+};
+
+}  // namespace syslab::parallel

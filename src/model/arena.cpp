@@ -75,9 +75,9 @@ ParameterArena::ParameterArena(ParameterLayout layout, const ArenaOptions& optio
 bool ParameterArena::has(Plane plane) const {
   switch (plane) {
     case Plane::weight:
-      return true;
+      return options_.weights;
     case Plane::copy:
-      return options_.copy_dtype.has_value();
+      return options_.weights && options_.copy_dtype.has_value();
     case Plane::gradient:
       return options_.gradients;
     case Plane::first_moment:
@@ -116,6 +116,16 @@ TensorView ParameterArena::qkv(Plane plane, std::int64_t layer) const {
 
 TensorView ParameterArena::w13(Plane plane, std::int64_t layer) const {
   return view_at(plane, layout_.offset(layout_.layer(layer).w1), layout_.w13_shape());
+}
+
+ConstTensorView ParameterArena::weights(int parameter) const {
+  const bool of_product = layout_.info(parameter).kind == ParameterKind::linear;
+  return view_at(of_product ? compute_plane() : Plane::weight, layout_.offset(parameter),
+                 layout_.bracket_shape(parameter));
+}
+
+GradientPlace ParameterArena::gradient(int parameter, bool add) const {
+  return {view_at(Plane::gradient, layout_.offset(parameter), layout_.bracket_shape(parameter)), add};
 }
 
 std::size_t ParameterArena::bytes(Plane plane) const {

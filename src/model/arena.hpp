@@ -14,6 +14,7 @@
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
 #include "device/device.hpp"
+#include "model/parameter_source.hpp"
 #include "model/parameters.hpp"
 
 namespace syslab::model {
@@ -24,14 +25,14 @@ inline constexpr int kPlanes = 5;
 std::string_view to_string(Plane plane);  // "first moment"
 
 struct ArenaOptions {
-  DType dtype = DType::f32;         // of weights, gradients and moments; f64 is the oracle's
-  std::optional<DType> copy_dtype;  // bf16 or f16; none: products read the weights themselves
-  bool gradients = true, moments = true;
+  DType dtype = DType::f32;                               // of weights, gradients and moments; f64 is the oracle's
+  std::optional<DType> copy_dtype;                        // bf16 or f16; none: products read the weights themselves
+  bool weights = true, gradients = true, moments = true;  // no weights, no copy: the layout alone
 };
 
 // Owner of the buffers, in the memory of the stream's device, accounted as parameter, gradient and optimizer. All is
 // zero at first, padding included. Error(usage) for dtypes that are not as above, Error(oom) where memory is short.
-class ParameterArena {
+class ParameterArena final : public ParameterSource {
  public:
   ParameterArena(ParameterLayout layout, const ArenaOptions& options, device::Stream stream);
 
@@ -49,6 +50,11 @@ class ParameterArena {
   TensorView view(Plane plane, int index) const;          // one tensor in its shape
   TensorView qkv(Plane plane, std::int64_t layer) const;  // (3·d, d): q, k, v
   TensorView w13(Plane plane, std::int64_t layer) const;  // (2·d_ff, d): w1, w3
+
+  // To a pass: embedding and norms of the weights, linear layers of what products read. All is there at all times.
+  ConstTensorView weights(int parameter) const override;
+  void done(int) const override {}
+  GradientPlace gradient(int parameter, bool add) const override;
 
   std::size_t bytes(Plane plane) const;
   std::size_t bytes() const;  // of all planes

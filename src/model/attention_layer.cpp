@@ -76,16 +76,16 @@ void rotate(const Pass& pass, const RopeTables& tables, const TensorView& qkv, r
 
 }  // namespace
 
-Tensor attention_forward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
-                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved,
-                         Output output) {
+Tensor attention_forward(const Pass& pass, const std::string& name, const LayerIndices& index, const RopeTables& tables,
+                         const ConstTensorView& normalized, AttentionSaved& saved, Output output) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), d = pass.config.d_model;
   const attention::AutogradRung& rung = pass.kernels.attention;
   const attention::Problem problem = problem_of(pass);
 
   saved.qkv = pass.tensor(name + ".qkv", pass.dtypes.product, {rows, 3 * d});
-  linear_joined(pass, normalized, weights.qkv, saved.qkv, kProjections);
+  pass.with_weights(index.q,
+                    [&](const ConstTensorView& w) { linear_joined(pass, normalized, w, saved.qkv, kProjections); });
   rotate(pass, tables, saved.qkv, rope::Direction::forward);
   pass.made(name + ".qkv", saved.qkv);
 
@@ -104,22 +104,23 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const Attent
   if (output == Output::unwanted) return {};
 
   Tensor out = pass.tensor(name + ".out", pass.dtypes.product, {rows, d});
-  linear(pass, saved.merged, weights.output, out);
+  pass.with_weights(index.output, [&](const ConstTensorView& w) { linear(pass, saved.merged, w, out); });
   pass.made(name + ".out", out);
   return out;
 }
 
-Tensor attention_backward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
+Tensor attention_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
                           const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved saved,
-                          const ConstTensorView& dout, const AttentionMatrices<TensorView>& gradients, bool add) {
+                          const ConstTensorView& dout) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), d = pass.config.d_model;
   const attention::AutogradRung& rung = pass.kernels.attention;
   const attention::Problem problem = problem_of(pass);
 
-  linear_weight_gradient(pass, dout, saved.merged, gradients.output, add);
+  linear_weight_gradient(pass, dout, saved.merged, pass.gradient(index.output));
   Tensor dmerged = pass.tensor(name + ".dmerged", pass.dtypes.product, {rows, d});
-  linear_input_gradient(pass, dout, weights.output, dmerged);
+  pass.with_weights(index.output, [&](const ConstTensorView& w) { linear_input_gradient(pass, dout, w, dmerged); });
+  pass.gradient_final(index.output);
 
   Tensor dqkv = pass.tensor(name + ".dqkv", pass.dtypes.product, {rows, 3 * d});
   {
@@ -139,7 +140,10 @@ Tensor attention_backward(const Pass& pass, const std::string& name, const Atten
   pass.made(name + ".dqkv", dqkv);
 
   Tensor dnormalized = pass.tensor(name + ".dnormalized", pass.dtypes.product, {rows, d});
-  linear_joined_backward(pass, dqkv, normalized, weights.qkv, dnormalized, gradients.qkv, kProjections, add);
+  pass.with_weights(index.q, [&](const ConstTensorView& w) {
+    linear_joined_backward(pass, dqkv, normalized, w, dnormalized, pass.gradient(index.q), kProjections);
+  });
+  pass.gradient_final(index.q);
   pass.made(name + ".dnormalized", dnormalized);
   return dnormalized;
 }

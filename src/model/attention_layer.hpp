@@ -13,13 +13,6 @@
 
 namespace syslab::model {
 
-// Weights as products read them, or their gradients.
-template <typename View>
-struct AttentionMatrices {
-  View qkv;     // (3·d, d): those of Q, K and V, neighbours in the arena
-  View output;  // (d, d)
-};
-
 // Kept from the forward pass for the backward pass.
 struct AttentionSaved {
   Tensor qkv;     // (rows, 3·d), Q and K rotated
@@ -32,15 +25,15 @@ struct RopeTables {
   ConstTensorView cos, sin;  // (context, head_dim / 2); no data where the model has no positions
 };
 
-// out (rows, d) in the dtype of products, or nothing where it is unwanted. `name`: "layers.3.attn".
-Tensor attention_forward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
-                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved,
-                         Output output = Output::wanted);
+// out (rows, d) in the dtype of products, or nothing where it is unwanted. `name`: "layers.3.attn"; `index`: the
+// layer's parameters, of which (q, k, v) are read as one matrix (3·d, d) and the output projection as (d, d).
+Tensor attention_forward(const Pass& pass, const std::string& name, const LayerIndices& index, const RopeTables& tables,
+                         const ConstTensorView& normalized, AttentionSaved& saved, Output output = Output::wanted);
 
 // The gradient of `normalized` from that of `out`, (rows, d) in the dtype of products, and the weights'. Memory of
-// `saved` is given back as soon as it is not needed. `add`: to gradients that are there.
-Tensor attention_backward(const Pass& pass, const std::string& name, const AttentionMatrices<ConstTensorView>& weights,
+// `saved` is given back as soon as it is not needed.
+Tensor attention_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
                           const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved saved,
-                          const ConstTensorView& dout, const AttentionMatrices<TensorView>& gradients, bool add);
+                          const ConstTensorView& dout);
 
 }  // namespace syslab::model

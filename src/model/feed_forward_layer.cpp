@@ -20,13 +20,14 @@ void run(const Pass& pass, swiglu::Direction direction, const Call& call) {
 
 }  // namespace
 
-Tensor feed_forward(const Pass& pass, const std::string& name, const FeedForwardMatrices<ConstTensorView>& weights,
+Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndices& index,
                     const ConstTensorView& normalized, FeedForwardSaved& saved, Output output) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
   saved.gate_up = pass.tensor(name + ".gate_up", pass.dtypes.product, {rows, 2 * f});
   const TensorView gate = columns(saved.gate_up.view(), 0, f), up = columns(saved.gate_up.view(), f, f);
-  linear_joined(pass, normalized, weights.w13, saved.gate_up, kProjections);
+  pass.with_weights(index.w1,
+                    [&](const ConstTensorView& w) { linear_joined(pass, normalized, w, saved.gate_up, kProjections); });
   pass.made(name + ".gate_up", saved.gate_up);
 
   saved.gated = pass.tensor(name + ".gated", pass.dtypes.product, {rows, f});
@@ -37,21 +38,20 @@ Tensor feed_forward(const Pass& pass, const std::string& name, const FeedForward
   if (output == Output::unwanted) return {};
 
   Tensor out = pass.tensor(name + ".out", pass.dtypes.product, {rows, pass.config.d_model});
-  linear(pass, saved.gated, weights.w2, out);
+  pass.with_weights(index.w2, [&](const ConstTensorView& w) { linear(pass, saved.gated, w, out); });
   pass.made(name + ".out", out);
   return out;
 }
 
-Tensor feed_forward_backward(const Pass& pass, const std::string& name,
-                             const FeedForwardMatrices<ConstTensorView>& weights, const ConstTensorView& normalized,
-                             FeedForwardSaved saved, const ConstTensorView& dout,
-                             const FeedForwardMatrices<TensorView>& gradients, bool add) {
+Tensor feed_forward_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
+                             const ConstTensorView& normalized, FeedForwardSaved saved, const ConstTensorView& dout) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
-  linear_weight_gradient(pass, dout, saved.gated, gradients.w2, add);
+  linear_weight_gradient(pass, dout, saved.gated, pass.gradient(index.w2));
   // The gradient of `gated` may lie where `gated` was: its weights' gradient is made.
   const TensorView dgated = saved.gated;
-  linear_input_gradient(pass, dout, weights.w2, dgated);
+  pass.with_weights(index.w2, [&](const ConstTensorView& w) { linear_input_gradient(pass, dout, w, dgated); });
+  pass.gradient_final(index.w2);
 
   // Gradients of gate and up lie where these were.
   const TensorView gate = columns(saved.gate_up.view(), 0, f), up = columns(saved.gate_up.view(), f, f);
@@ -62,7 +62,10 @@ Tensor feed_forward_backward(const Pass& pass, const std::string& name,
   saved.gated = {};
 
   Tensor dnormalized = pass.tensor(name + ".dnormalized", pass.dtypes.product, {rows, pass.config.d_model});
-  linear_joined_backward(pass, saved.gate_up, normalized, weights.w13, dnormalized, gradients.w13, kProjections, add);
+  pass.with_weights(index.w1, [&](const ConstTensorView& w) {
+    linear_joined_backward(pass, saved.gate_up, normalized, w, dnormalized, pass.gradient(index.w1), kProjections);
+  });
+  pass.gradient_final(index.w1);
   pass.made(name + ".dnormalized", dnormalized);
   return dnormalized;
 }

@@ -9,26 +9,18 @@
 
 namespace syslab::model {
 
-// Weights as products read them, or their gradients.
-template <typename View>
-struct FeedForwardMatrices {
-  View w13;  // (2·f, d): W1 and W3, neighbours in the arena
-  View w2;   // (d, f)
-};
-
 struct FeedForwardSaved {
   Tensor gate_up;  // (rows, 2·f): W1·x beside W3·x
   Tensor gated;    // (rows, f)
 };
 
-// out (rows, d) in the dtype of products, or nothing where it is unwanted. `name`: "layers.3.ffn".
-Tensor feed_forward(const Pass& pass, const std::string& name, const FeedForwardMatrices<ConstTensorView>& weights,
+// out (rows, d) in the dtype of products, or nothing where it is unwanted. `name`: "layers.3.ffn"; `index`: the layer's
+// parameters, of which (w1, w3) are read as one matrix (2·f, d) and w2 as (d, f).
+Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndices& index,
                     const ConstTensorView& normalized, FeedForwardSaved& saved, Output output = Output::wanted);
 
 // As attention_backward().
-Tensor feed_forward_backward(const Pass& pass, const std::string& name,
-                             const FeedForwardMatrices<ConstTensorView>& weights, const ConstTensorView& normalized,
-                             FeedForwardSaved saved, const ConstTensorView& dout,
-                             const FeedForwardMatrices<TensorView>& gradients, bool add);
+Tensor feed_forward_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
+                             const ConstTensorView& normalized, FeedForwardSaved saved, const ConstTensorView& dout);
 
 }  // namespace syslab::model

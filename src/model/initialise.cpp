@@ -60,9 +60,15 @@ double initial_sigma(const ParameterInfo& info) {
 }
 
 void initialise(ParameterArena& arena, std::uint64_t seed) {
+  initialise(arena.layout(), seed, [&arena](int parameter, std::int64_t first, const ConstTensorView& values) {
+    arena.write(Plane::weight, parameter, first, values);
+  });
+}
+
+void initialise(const ParameterLayout& layout, std::uint64_t seed, const WriteWeights& write) {
   const auto staged = std::make_unique_for_overwrite<float[]>(kStaged);
-  for (int index = 0; index < arena.layout().size(); ++index) {
-    const ParameterInfo& info = arena.layout().info(index);
+  for (int index = 0; index < layout.size(); ++index) {
+    const ParameterInfo& info = layout.info(index);
     const RandomStream stream = RandomStream::derive(seed, "model", "initialise", info.name);
     const auto sigma = static_cast<float>(initial_sigma(info));
     const std::int64_t elements = info.shape.elements();
@@ -76,7 +82,7 @@ void initialise(ParameterArena& arena, std::uint64_t seed) {
           draw(stream, static_cast<std::uint64_t>(first + begin), here, sigma, staged.get() + begin);
         }
       });
-      arena.write(Plane::weight, index, first, ConstTensorView(staged.get(), DType::f32, {count}));
+      write(index, first, ConstTensorView(staged.get(), DType::f32, {count}));
     }
   }
 }

@@ -54,17 +54,17 @@ void linear_input_gradient(const Pass& pass, const ConstTensorView& dy, const Co
                pass.stream);
 }
 
-void linear_weight_gradient(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x, const TensorView& dw,
-                            bool add) {
+void linear_weight_gradient(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x,
+                            const GradientPlace& dw) {
   const Factor left(pass, dy), right(pass, x);
-  device::gemm({.m = dw.size(0),
-                .n = dw.size(1),
+  device::gemm({.m = dw.view.size(0),
+                .n = dw.view.size(1),
                 .k = dy.size(0),
                 .transpose_a = true,
-                .beta = add ? 1.0 : 0.0,
+                .beta = dw.add ? 1.0 : 0.0,
                 .a = left.matrix(),
                 .b = right.matrix(),
-                .c = result(dw),
+                .c = result(dw.view),
                 .math = pass.dtypes.math},
                pass.stream);
 }
@@ -90,12 +90,12 @@ void linear_joined(const Pass& pass, const ConstTensorView& x, const ConstTensor
 }
 
 void linear_joined_backward(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x,
-                            const ConstTensorView& w, const TensorView& dx, const TensorView& dw, int parts, bool add) {
+                            const ConstTensorView& w, const TensorView& dx, const GradientPlace& dw, int parts) {
   if (pass.kernels.joined) parts = 1;
   const std::int64_t width = dy.size(1) / parts;
   for (int part = 0; part < parts; ++part) {
     const ConstTensorView mine = columns(dy, part * width, width);
-    linear_weight_gradient(pass, mine, x, part_of(dw, part, parts), add);
+    linear_weight_gradient(pass, mine, x, {part_of(dw.view, part, parts), dw.add});
     linear_input_gradient(pass, mine, part_of(w, part, parts), dx, part > 0);
   }
 }

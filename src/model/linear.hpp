@@ -17,8 +17,8 @@ void linear_input_gradient(const Pass& pass, const ConstTensorView& dy, const Co
                            bool add = false);
 
 // dw (out, in) (+)= dyᵀ · x, in the weights' dtype
-void linear_weight_gradient(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x, const TensorView& dw,
-                            bool add);
+void linear_weight_gradient(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x,
+                            const GradientPlace& dw);
 
 // Several layers of one input whose weights are neighbours, (parts·out, in), and whose outputs lie side by side in rows
 // of y (rows, parts·out). One product where the model's kernels are joined, else one a layer, as a framework has it.
@@ -26,6 +26,6 @@ void linear_joined(const Pass& pass, const ConstTensorView& x, const ConstTensor
                    int parts);
 // Both gradients: dx is set, dw set or added to.
 void linear_joined_backward(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x,
-                            const ConstTensorView& w, const TensorView& dx, const TensorView& dw, int parts, bool add);
+                            const ConstTensorView& w, const TensorView& dx, const GradientPlace& dw, int parts);
 
 }  // namespace syslab::model

@@ -35,6 +35,7 @@ ParameterLayout::ParameterLayout(const ModelConfig& config) : config_(config) {
   register_all();
   offsets_.assign(infos_.size(), 0);
   padded_ends_.assign(infos_.size(), 0);
+  brackets_.assign(infos_.size(), {});
   place(std::array{lm_head()});
   place(std::array{ln_final()});
   for (std::int64_t number = config_.layers - 1; number >= 0; --number) {
@@ -85,8 +86,10 @@ void ParameterLayout::register_all() {
 
 // Puts the tensors behind what lies there already, one after the other, and pads to the next aligned element.
 void ParameterLayout::place(std::span<const int> bracket) {
+  const Bracket of{arena_order_.size(), bracket.size()};
   for (const int index : bracket) {
     const auto at = static_cast<std::size_t>(index);
+    brackets_[at] = of;
     offsets_[at] = elements_;
     elements_ += infos_[at].shape.elements();
     padded_ends_[at] = elements_;
@@ -94,6 +97,13 @@ void ParameterLayout::place(std::span<const int> bracket) {
   }
   elements_ = aligned(elements_);
   padded_ends_[static_cast<std::size_t>(bracket.back())] = elements_;
+}
+
+Shape ParameterLayout::bracket_shape(int index) const {
+  std::int64_t rows = 0;
+  for (const int one : bracket(index)) rows += info(one).shape[0];
+  const Shape& shape = info(index).shape;
+  return shape.rank() == 1 ? Shape{rows} : Shape{rows, shape[1]};
 }
 
 int ParameterLayout::index_of(std::string_view name) const {

@@ -70,6 +70,14 @@ class ParameterLayout {
   // One past the last element of tensor `index` with the padding that follows it: where the next one begins.
   std::int64_t padded_end(int index) const { return padded_ends_[static_cast<std::size_t>(index)]; }
 
+  // Tensor `index` and those that lie side by side with it, in that order.
+  std::span<const int> bracket(int index) const {
+    const Bracket& of = brackets_[static_cast<std::size_t>(index)];
+    return std::span(arena_order_).subspan(of.first, of.count);
+  }
+  // All of them as one: (rows of all, width); a norm (d).
+  Shape bracket_shape(int index) const;
+
   // The bracketed tensors of a layer as one matrix, beginning at the offset of q, of w1.
   Shape qkv_shape() const { return {3 * config_.d_model, config_.d_model}; }
   Shape w13_shape() const { return {2 * config_.d_ff, config_.d_model}; }
@@ -82,6 +90,10 @@ class ParameterLayout {
   std::vector<ParameterInfo> infos_;
   std::vector<std::int64_t> offsets_, padded_ends_;
   std::vector<int> arena_order_;
+  struct Bracket {
+    std::size_t first = 0, count = 0;  // of arena_order_
+  };
+  std::vector<Bracket> brackets_;  // by index
   std::unordered_map<std::string, int> index_;
   std::int64_t elements_ = 0, parameters_ = 0;
 };

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 
 #include "device/nvtx.hpp"
 #include "model/config.hpp"
 #include "model/kernels.hpp"
+#include "model/parameter_source.hpp"
+#include "model/parameters.hpp"
 #include "model/precision.hpp"
 #include "model/tensor.hpp"
 
@@ -21,9 +24,13 @@ struct Pass {
   const ModelConfig& config;
   const Kernels& kernels;
   const DTypes& dtypes;
+  const ParameterLayout& layout;
+  const ParameterSource& parameters;
   std::int64_t batch = 1, seq = 1;
   device::Stream stream;
   const Observer* observer = nullptr;
+  bool add = false;                       // backward: to the gradients that are there
+  const GradFinal* grad_final = nullptr;  // backward: who is told
 
   std::int64_t rows() const { return batch * seq; }
 
@@ -43,6 +50,18 @@ struct Pass {
   void cast(const ConstTensorView& x, const TensorView& y) const {
     const device::NvtxRange range = call("cast", *kernels.elementwise);
     kernels.elementwise->cast({x.size(0), x.size(1)}, {x, y}, stream);
+  }
+  // `work` on the weights of a bracket (model/parameter_source.hpp), which nothing else reads.
+  template <typename Work>
+  void with_weights(int parameter, const Work& work) const {
+    work(parameters.weights(parameter));
+    parameters.done(parameter);
+  }
+  GradientPlace gradient(int parameter) const { return parameters.gradient(parameter, add); }
+  // All that writes the gradients of a bracket is queued.
+  void gradient_final(int parameter) const {
+    if (grad_final == nullptr || !*grad_final) return;
+    for (const int one : layout.bracket(parameter)) (*grad_final)(one, stream);
   }
   void made(const std::string& name, const ConstTensorView& tensor) const {
     if (observer != nullptr && *observer) (*observer)(name, tensor);

@@ -23,14 +23,13 @@ struct ResidualStream {
   Tensor delta;                // what the layer since then gave
 };
 
-// The next place. The first takes the stream over as it is; from the second on the delta is added and given back.
-// `saved` stays where it is until the place after it was reached.
-void residual_norm(const Pass& pass, const std::string& name, const ConstTensorView& w, ResidualStream& stream,
-                   NormSaved& saved);
+// The next place, with the norm's weight by its index. The first takes the stream over as it is; from the second on the
+// delta is added and given back. `saved` stays where it is until the place after it was reached.
+void residual_norm(const Pass& pass, const std::string& name, int weight, ResidualStream& stream, NormSaved& saved);
 
-// Adds the norm's part to the gradient of the stream, `dresidual` (rows, d), in its place; `dw` (d) is set or added to.
-// `dresidual` empty: the stream ends here, and its gradient is made.
-void residual_norm_backward(const Pass& pass, const std::string& name, const ConstTensorView& w, NormSaved saved,
-                            const ConstTensorView& dnormalized, Tensor& dresidual, const TensorView& dw, bool add);
+// Adds the norm's part to the gradient of the stream, `dresidual` (rows, d), in its place, and makes that of its
+// weight. `dresidual` empty: the stream ends here, and its gradient is made.
+void residual_norm_backward(const Pass& pass, const std::string& name, int weight, NormSaved saved,
+                            const ConstTensorView& dnormalized, Tensor& dresidual);
 
 }  // namespace syslab::model

@@ -14,11 +14,13 @@ namespace {
 
 ParameterArena arena_of(const ModelConfig& config, const TransformerOptions& options, const DTypes& dtypes,
                         device::Stream stream) {
+  const bool own = options.source == nullptr;
   return ParameterArena(ParameterLayout(config),
                         {.dtype = dtypes.weights,
                          .copy_dtype = dtypes.weights_copy,
-                         .gradients = options.with_gradients,
-                         .moments = options.with_moments},
+                         .weights = own,
+                         .gradients = own && options.with_gradients,
+                         .moments = own && options.with_moments},
                         stream);
 }
 
@@ -78,27 +80,15 @@ Transformer::Transformer(const ModelConfig& config, const TransformerOptions& op
 }
 
 Pass Transformer::pass(const Tokens& tokens) const {
-  return {config_, kernels_, dtypes_, tokens.batch, tokens.seq, stream_, observer_ ? &observer_ : nullptr};
-}
-
-AttentionMatrices<ConstTensorView> Transformer::attention_weights(std::int64_t layer) const {
-  const Plane plane = parameters_.compute_plane();
-  return {parameters_.qkv(plane, layer), parameters_.view(plane, parameters_.layout().layer(layer).output)};
-}
-
-FeedForwardMatrices<ConstTensorView> Transformer::feed_forward_weights(std::int64_t layer) const {
-  const Plane plane = parameters_.compute_plane();
-  return {parameters_.w13(plane, layer), parameters_.view(plane, parameters_.layout().layer(layer).w2)};
-}
-
-AttentionMatrices<TensorView> Transformer::attention_gradients(std::int64_t layer) {
-  return {parameters_.qkv(Plane::gradient, layer),
-          parameters_.view(Plane::gradient, parameters_.layout().layer(layer).output)};
-}
-
-FeedForwardMatrices<TensorView> Transformer::feed_forward_gradients(std::int64_t layer) {
-  return {parameters_.w13(Plane::gradient, layer),
-          parameters_.view(Plane::gradient, parameters_.layout().layer(layer).w2)};
+  return {config_,
+          kernels_,
+          dtypes_,
+          parameters_.layout(),
+          source(),
+          tokens.batch,
+          tokens.seq,
+          stream_,
+          observer_ ? &observer_ : nullptr};
 }
 
 void Transformer::refresh_weights_copy() {
@@ -126,13 +116,12 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
   Activations made;
   made.tokens = tokens;
   Tensor embedded = pass.tensor("embedding", dtypes_.residual, {pass.rows(), config_.d_model});
-  const TensorView table = parameters_.view(Plane::weight, layout.embedding());
-  const embedding::Problem lookup{pass.rows(), config_.vocab, config_.d_model, table.dtype, dtypes_.residual};
-  const Scratch scratch(kernels_.embedding->workspace_bytes(lookup, embedding::Direction::forward), stream_);
-  {
+  pass.with_weights(layout.embedding(), [&](const ConstTensorView& table) {
+    const embedding::Problem lookup{pass.rows(), config_.vocab, config_.d_model, table.dtype, dtypes_.residual};
+    const Scratch scratch(kernels_.embedding->workspace_bytes(lookup, embedding::Direction::forward), stream_);
     const device::NvtxRange range = pass.call("embedding", *kernels_.embedding);
     kernels_.embedding->forward(lookup, {tokens.ids, table, embedded}, scratch, stream_);
-  }
+  });
   pass.made("embedding", embedded);
 
   ResidualStream stream;
@@ -149,14 +138,14 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
     leave(half - 1);
     if (kept(half) != Kept::everything) give_back(blocks[static_cast<std::size_t>(half / 2)], half % 2 == 0);
   }
-  residual_norm(pass, "ln_final", parameters_.view(Plane::weight, layout.ln_final()), stream, made.final_norm);
+  residual_norm(pass, "ln_final", layout.ln_final(), stream, made.final_norm);
   leave(2 * config_.layers - 1);
   if (keep == Keep::activations) made.blocks = std::move(blocks);
 
   const device::NvtxRange range = pass.part("lm_head");
   made.logits = pass.tensor("logits", dtypes_.product, {pass.rows(), config_.vocab});
-  linear(pass, made.final_norm.normalized, parameters_.view(parameters_.compute_plane(), layout.lm_head()),
-         made.logits);
+  pass.with_weights(layout.lm_head(),
+                    [&](const ConstTensorView& w) { linear(pass, made.final_norm.normalized, w, made.logits); });
   pass.made("logits", made.logits);
   if (keep == Keep::nothing) made.final_norm = {};
   return made;
@@ -171,13 +160,12 @@ void Transformer::forward_half(const Pass& pass, std::int64_t half, ResidualStre
   const LayerIndices index = parameters_.layout().layer(layer);
   Activations::Block& block = blocks[static_cast<std::size_t>(layer)];
   if (half % 2 == 0) {
-    residual_norm(pass, name + ".ln1", parameters_.view(Plane::weight, index.ln1), stream, block.norm1);
-    stream.delta = attention_forward(pass, name + ".attn", attention_weights(layer), {cos_, sin_},
-                                     block.norm1.normalized, block.attention, output);
+    residual_norm(pass, name + ".ln1", index.ln1, stream, block.norm1);
+    stream.delta =
+        attention_forward(pass, name + ".attn", index, {cos_, sin_}, block.norm1.normalized, block.attention, output);
   } else {
-    residual_norm(pass, name + ".ln2", parameters_.view(Plane::weight, index.ln2), stream, block.norm2);
-    stream.delta = feed_forward(pass, name + ".ffn", feed_forward_weights(layer), block.norm2.normalized,
-                                block.feed_forward, output);
+    residual_norm(pass, name + ".ln2", index.ln2, stream, block.norm2);
+    stream.delta = feed_forward(pass, name + ".ffn", index, block.norm2.normalized, block.feed_forward, output);
   }
   ++half_blocks_forward_;
 }
@@ -224,76 +212,63 @@ void Transformer::backward(Activations activations, const BackwardOptions& optio
   if (!activations.has_gradient) {
     throw Error(ErrorKind::usage, "a backward pass needs the gradient of the logits: call loss_and_gradient() before");
   }
-  const Pass pass = this->pass(activations.tokens);
+  Pass pass = this->pass(activations.tokens);
+  pass.add = options.add;
+  pass.grad_final = &options.grad_final;
   const ParameterLayout& layout = parameters_.layout();
-  const bool add = options.add;
-  const auto gradient = [&](int index) { return parameters_.view(Plane::gradient, index); };
 
   Tensor dnormalized = pass.tensor("ln_final.dnormalized", dtypes_.product, {pass.rows(), config_.d_model});
   {
     const device::NvtxRange range = pass.part("lm_head");
-    linear_weight_gradient(pass, activations.logits, activations.final_norm.normalized, gradient(layout.lm_head()),
-                           add);
-    linear_input_gradient(pass, activations.logits, parameters_.view(parameters_.compute_plane(), layout.lm_head()),
-                          dnormalized);
+    linear_weight_gradient(pass, activations.logits, activations.final_norm.normalized,
+                           pass.gradient(layout.lm_head()));
+    pass.with_weights(layout.lm_head(), [&](const ConstTensorView& w) {
+      linear_input_gradient(pass, activations.logits, w, dnormalized);
+    });
   }
   activations.logits = {};
-  tell_final(options, {layout.lm_head()});
+  pass.gradient_final(layout.lm_head());
 
   Tensor dresidual;
-  residual_norm_backward(pass, "ln_final", parameters_.view(Plane::weight, layout.ln_final()),
-                         std::move(activations.final_norm), dnormalized, dresidual, gradient(layout.ln_final()), add);
+  residual_norm_backward(pass, "ln_final", layout.ln_final(), std::move(activations.final_norm), dnormalized,
+                         dresidual);
   dnormalized = {};
-  tell_final(options, {layout.ln_final()});
 
   for (std::int64_t half = 2 * config_.layers - 1; half >= 0; --half) {
     if (kept_of(options_.recompute, config_.layers, half) != Kept::everything) {
       const Segment segment = segment_of(options_.recompute, config_.layers, half);
       if (half + 1 == segment.end) recompute(pass, segment, activations.blocks);
     }
-    backward_half(pass, half, activations.blocks[static_cast<std::size_t>(half / 2)], dresidual, options);
+    backward_half(pass, half, activations.blocks[static_cast<std::size_t>(half / 2)], dresidual);
   }
 
   const embedding::Problem problem{pass.rows(), config_.vocab, config_.d_model, dtypes_.weights, dtypes_.residual};
-  const Scratch scratch(kernels_.embedding->workspace_bytes(problem, embedding::Direction::backward), stream_);
-  const device::NvtxRange range = pass.call("embedding", *kernels_.embedding);
-  kernels_.embedding->backward(problem, {activations.tokens.ids, dresidual, gradient(layout.embedding()), add}, scratch,
-                               stream_);
-  tell_final(options, {layout.embedding()});
+  {
+    const Scratch scratch(kernels_.embedding->workspace_bytes(problem, embedding::Direction::backward), stream_);
+    const device::NvtxRange range = pass.call("embedding", *kernels_.embedding);
+    const GradientPlace dtable = pass.gradient(layout.embedding());
+    kernels_.embedding->backward(problem, {activations.tokens.ids, dresidual, dtable.view, dtable.add}, scratch,
+                                 stream_);
+  }
+  pass.gradient_final(layout.embedding());
 }
 
 // From the stream's gradient after a layer to that before its norm.
-void Transformer::backward_half(const Pass& pass, std::int64_t half, Activations::Block& block, Tensor& dresidual,
-                                const BackwardOptions& options) {
+void Transformer::backward_half(const Pass& pass, std::int64_t half, Activations::Block& block,
+                                Tensor& dresidual) const {
   const std::int64_t layer = half / 2;
   const std::string name = block_name(layer);
   const device::NvtxRange range(name, device::RangeKind::layer);
   const LayerIndices index = parameters_.layout().layer(layer);
-  const auto weight = [&](int parameter) { return ConstTensorView(parameters_.view(Plane::weight, parameter)); };
-  const auto gradient = [&](int parameter) { return parameters_.view(Plane::gradient, parameter); };
-  const bool add = options.add;
   if (half % 2 == 0) {
-    const Tensor dnormalized =
-        attention_backward(pass, name + ".attn", attention_weights(layer), {cos_, sin_}, block.norm1.normalized,
-                           std::move(block.attention), Arriving(pass, dresidual), attention_gradients(layer), add);
-    tell_final(options, {index.output, index.q, index.k, index.v});
-    residual_norm_backward(pass, name + ".ln1", weight(index.ln1), std::move(block.norm1), dnormalized, dresidual,
-                           gradient(index.ln1), add);
-    tell_final(options, {index.ln1});
+    const Tensor dnormalized = attention_backward(pass, name + ".attn", index, {cos_, sin_}, block.norm1.normalized,
+                                                  std::move(block.attention), Arriving(pass, dresidual));
+    residual_norm_backward(pass, name + ".ln1", index.ln1, std::move(block.norm1), dnormalized, dresidual);
   } else {
-    const Tensor dnormalized = feed_forward_backward(pass, name + ".ffn", feed_forward_weights(layer),
-                                                     block.norm2.normalized, std::move(block.feed_forward),
-                                                     Arriving(pass, dresidual), feed_forward_gradients(layer), add);
-    tell_final(options, {index.w2, index.w1, index.w3});
-    residual_norm_backward(pass, name + ".ln2", weight(index.ln2), std::move(block.norm2), dnormalized, dresidual,
-                           gradient(index.ln2), add);
-    tell_final(options, {index.ln2});
+    const Tensor dnormalized = feed_forward_backward(pass, name + ".ffn", index, block.norm2.normalized,
+                                                     std::move(block.feed_forward), Arriving(pass, dresidual));
+    residual_norm_backward(pass, name + ".ln2", index.ln2, std::move(block.norm2), dnormalized, dresidual);
   }
-}
-
-void Transformer::tell_final(const BackwardOptions& options, std::initializer_list<int> parameters) const {
-  if (!options.grad_final) return;
-  for (const int index : parameters) options.grad_final(index, stream_);
 }
 
 }  // namespace syslab::model

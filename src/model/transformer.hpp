@@ -14,7 +14,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -27,10 +26,6 @@ namespace syslab::model {
 
 enum class Keep { nothing, activations };  // of a forward pass
 
-// The gradient of one parameter is final: everything that writes it is queued on `stream`. By index in registration
-// order, each exactly once in a backward pass that says so.
-using GradFinal = std::function<void(int parameter, device::Stream stream)>;
-
 struct BackwardOptions {
   bool add = false;      // to the gradients that are there: a later part of an accumulated step
   GradFinal grad_final;  // of the last part; empty: nobody waits for it
@@ -42,6 +37,9 @@ struct TransformerOptions {
   std::string attention;  // a rung by name; empty: the variant's own choice
   Recompute recompute;    // which activations are made again in the backward pass instead of being kept
   bool with_gradients = true, with_moments = true;
+  // Who lends weights and takes gradients in place of the model's own arena, which then has a layout and no memory.
+  // Outlives the model.
+  const ParameterSource* source = nullptr;
 };
 
 class Transformer {
@@ -84,17 +82,14 @@ class Transformer {
 
  private:
   Pass pass(const Tokens& tokens) const;
+  const ParameterSource& source() const {
+    return options_.source != nullptr ? *options_.source : static_cast<const ParameterSource&>(parameters_);
+  }
   void prepare_loss(Activations& activations) const;
   void forward_half(const Pass& pass, std::int64_t half, ResidualStream& stream,
                     std::vector<Activations::Block>& blocks, Output output) const;
   void recompute(const Pass& pass, Segment segment, std::vector<Activations::Block>& blocks) const;
-  void backward_half(const Pass& pass, std::int64_t half, Activations::Block& block, Tensor& dresidual,
-                     const BackwardOptions& options);
-  void tell_final(const BackwardOptions& options, std::initializer_list<int> parameters) const;
-  AttentionMatrices<ConstTensorView> attention_weights(std::int64_t layer) const;
-  FeedForwardMatrices<ConstTensorView> feed_forward_weights(std::int64_t layer) const;
-  AttentionMatrices<TensorView> attention_gradients(std::int64_t layer);
-  FeedForwardMatrices<TensorView> feed_forward_gradients(std::int64_t layer);
+  void backward_half(const Pass& pass, std::int64_t half, Activations::Block& block, Tensor& dresidual) const;
 
   ModelConfig config_;
   TransformerOptions options_;

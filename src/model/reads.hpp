@@ -1,0 +1,17 @@
+// Which weights the passes of a model read, in order: what a ParameterSource will be asked for, known beforehand.
+#pragma once
+
+#include <vector>
+
+#include "model/parameters.hpp"
+#include "model/recompute.hpp"
+
+namespace syslab::model {
+
+// Brackets by their first tensor, norms too. Of a forward pass alone:
+std::vector<int> forward_reads(const ParameterLayout& layout);
+// Of a forward pass that keeps what a backward pass reads, and that backward pass: layers that are run forward again
+// are read again, and the embedding is not read backward.
+std::vector<int> training_reads(const ParameterLayout& layout, Recompute recompute);
+
+}  // namespace syslab::model

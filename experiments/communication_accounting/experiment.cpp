@@ -2,8 +2,6 @@
 // the question is in README.md beside this file. Nothing is timed: the answer is arithmetic, counted twice.
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -184,17 +182,7 @@ void tell_batch(worker::CaseContext& context, std::int64_t d_ff, const Mesh& mes
     context.metric("free_" + name, "1", free.tokens);
     context.metric("free_" + name + "_x", "1", free.x);
     context.metric("free_" + name + "_y", "1", free.y);
-    // At the free optimum itself no batch below it is bound by compute, whatever X: the best of many.
-    double best = std::numeric_limits<double>::infinity();
-    const double f = static_cast<double>(d_ff), devices = static_cast<double>(mesh.devices());
-    const double alpha = machine.flops_per_second / machine.link_bytes_per_second;
-    for (int step = -4000; step <= 4000; ++step) {
-      const double x = free.x * std::exp(step * 1e-3), y = devices / x;
-      const double to_x = alpha / static_cast<double>(mesh.x_links), to_y = alpha / static_cast<double>(mesh.y_links);
-      const double left = f - y * to_y;
-      if (axes == Axes::overlapped && left >= -1e-9 * f) best = std::min(best, x * to_x);
-      if (axes == Axes::serial && left > 0) best = std::min(best, x * to_x * f / left);
-    }
+    const double best = parallel::free_tokens_by_search(mesh, d_ff, machine, axes);
     worker::check_number(context, "reference:free_" + name, free.tokens, best, 1e-6 * best,
                          "the least batch over all X by the formula, beside the best of 8001");
   }

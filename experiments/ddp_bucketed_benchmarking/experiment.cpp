@@ -5,17 +5,13 @@
 namespace syslab {
 namespace {
 
-registry::Experiment describe() {
-  registry::Builder made = ddp_experiment("ddp_bucketed_benchmarking", {"none", "overlap", "bucketed", "planned"});
-  with_buckets(made, {1, 10, 100, 1000});
-  return made.title("Which bucket size")
-      .question(
-          "How does the time of a step depend on the size of buckets, and what does a plan computed from measured "
-          "times choose?")
-      .problem("2025", "ddp_bucketed_benchmarking", 3);
-}
-
-const registry::Experiment kExperiment = describe();
+const registry::Experiment kExperiment =
+    ddp_experiment("ddp_bucketed_benchmarking", {"none", "overlap", "bucketed", "planned"}, {1, 10, 100, 1000})
+        .title("Which bucket size")
+        .question(
+            "How does the time of a step depend on the size of buckets, and what does a plan computed from measured "
+            "times choose?")
+        .problem("2025", "ddp_bucketed_benchmarking", 3);
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace

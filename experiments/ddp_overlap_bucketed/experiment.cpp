@@ -4,17 +4,13 @@
 namespace syslab {
 namespace {
 
-registry::Experiment describe() {
-  registry::Builder made = ddp_experiment("ddp_overlap_bucketed", {"bucketed"});
-  with_buckets(made, {1});
-  return made.title("Communicating in buckets")
-      .question(
-          "With gradients gathered into buckets of a limited size, in reverse order of registration, and each reduced "
-          "as soon as it is full: do weights end as those of one process?")
-      .problem("2025", "ddp_overlap_bucketed", 8);
-}
-
-const registry::Experiment kExperiment = describe();
+const registry::Experiment kExperiment = ddp_experiment("ddp_overlap_bucketed", {"bucketed"}, {1})
+                                             .title("Communicating in buckets")
+                                             .question(
+                                                 "With gradients gathered into buckets of a limited size, in reverse "
+                                                 "order of registration, and each reduced "
+                                                 "as soon as it is full: do weights end as those of one process?")
+                                             .problem("2025", "ddp_overlap_bucketed", 8);
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace

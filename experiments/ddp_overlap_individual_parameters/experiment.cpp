@@ -5,17 +5,14 @@
 namespace syslab {
 namespace {
 
-registry::Experiment describe() {
-  registry::Builder made = ddp_experiment("ddp_overlap_individual_parameters", {"overlap"});
-  return made.title("Communicating during backward")
-      .question(
-          "With each gradient all-reduced as soon as it is final, while the backward pass still runs: do weights end "
-          "as those of one process?")
-      .problem("2025", "ddp_overlap_individual_parameters", 5)
-      .problem("2026", "ddp_overlap_individual_parameters", 5);
-}
-
-const registry::Experiment kExperiment = describe();
+const registry::Experiment kExperiment =
+    ddp_experiment("ddp_overlap_individual_parameters", {"overlap"})
+        .title("Communicating during backward")
+        .question(
+            "With each gradient all-reduced as soon as it is final, while the backward pass still runs: do weights end "
+            "as those of one process?")
+        .problem("2025", "ddp_overlap_individual_parameters", 5)
+        .problem("2026", "ddp_overlap_individual_parameters", 5);
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace

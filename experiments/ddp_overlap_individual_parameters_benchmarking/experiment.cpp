@@ -5,18 +5,15 @@
 namespace syslab {
 namespace {
 
-registry::Experiment describe() {
-  registry::Builder made =
-      ddp_experiment("ddp_overlap_individual_parameters_benchmarking", {"none", "naive", "flat_copy", "overlap"});
-  return made.title("What overlap buys")
-      .question(
-          "How long does a step take when gradients travel under the backward pass, and how much of the communication "
-          "is hidden?")
-      .problem("2025", "ddp_overlap_individual_parameters_benchmarking", 1)
-      .problem("2026", "ddp_overlap_individual_parameters_benchmarking", 1);
-}
-
-const registry::Experiment kExperiment = describe();
+const registry::Experiment kExperiment =
+    ddp_experiment("ddp_overlap_individual_parameters_benchmarking", {"none", "naive", "flat_copy", "overlap"})
+        .title("What overlap buys")
+        .question(
+            "How long does a step take when gradients travel under the backward pass, and how much of the "
+            "communication "
+            "is hidden?")
+        .problem("2025", "ddp_overlap_individual_parameters_benchmarking", 1)
+        .problem("2026", "ddp_overlap_individual_parameters_benchmarking", 1);
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace

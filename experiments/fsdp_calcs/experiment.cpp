@@ -1,55 +1,17 @@
-// fsdp_calcs: one gated layer under full sharding; the question is in README.md beside this file.
-// Nothing is timed: the answer is arithmetic, counted twice.
-#include "parallel/layer_answers.hpp"
-#include "registry/ladder.hpp"
-#include "registry/registry.hpp"
-#include "worker/check_number.hpp"
+// fsdp_calcs: one gated layer under full sharding; the question is in README.md beside this file, the case in
+// data_parallel_calcs/layer_case.cpp.
+#include "experiments/data_parallel_calcs/layer_case.hpp"
 
 namespace syslab {
 namespace {
 
-void run_case(worker::CaseContext& context) {
-  const parallel::Grid grid{context.params().integer("ranks"), 1};
-  const parallel::LayerAnswer answer = parallel::answer_layer(
-      parallel::Strategy::fsdp, parallel::layer_from(context.params()), grid, parallel::machine_from(context.params()));
-  for (const parallel::Recount& one : answer.recounts) {
-    worker::check_number(context, one.name, one.found, one.expected, one.tolerance, one.how);
-  }
-  for (const parallel::Number& one : answer.numbers) context.metric(one.name, one.unit, one.value);
-}
-
-Value number(std::int64_t value) { return value; }
-
-registry::Experiment describe() {
-  return registry::experiment("fsdp_calcs")
-      .title("Full sharding on paper")
-      .question(
-          "The same gated layer with its weights sharded: what does a device compute and send, and up to how many "
-          "devices does computing take longer?")
-      .problem("2026", "fsdp_calcs", 3)
-      .tags({"parallel", "arithmetic"})
-      .axes(registry::axes_of(parallel::layer_param_list()))
-      .axis("ranks", {number(1), number(2), number(8), number(64)}, "N, devices")
-      .preset("smoke", {{"tokens", {number(65536)}}, {"ranks", {number(8)}}})
-      .preset("laptop", {})
-      .preset("paper", {{"tokens", {number(4096), number(16384), number(65536), number(262144), number(1048576)}},
-                        {"ranks", {number(1), number(2), number(4), number(8), number(16), number(64), number(256)}}})
-      .implementation({.name = "predicted",
-                       .teaches = "arithmetic: operations, bytes and times of a device, and the limits that follow"})
-      .metric("forward_flops", "1", "operations of a device in the three matrix products of forward")
-      .metric("backward_flops", "1", "and in the six of backward")
-      .metric("forward_sent_bytes", "B", "that a device sends in forward")
-      .metric("backward_sent_bytes", "B", "and in backward")
-      .metric("forward_compute", "s", "forward_flops by the rate of computing")
-      .metric("backward_compute", "s", "alike")
-      .metric("forward_communication", "s", "forward_sent_bytes by the rate of the link")
-      .metric("backward_communication", "s", "alike")
-      .metric("forward_limit", "1", "the largest number of devices at which forward is bound by compute, not rounded")
-      .metric("backward_limit", "1", "and backward")
-      .runs(run_case);
-}
-
-const registry::Experiment kFsdpCalcs = describe();
+const registry::Experiment kFsdpCalcs =
+    layer_experiment("fsdp_calcs", parallel::Strategy::fsdp)
+        .title("Full sharding on paper")
+        .question(
+            "The same gated layer with its weights sharded: what does a device compute and send, and up to how many "
+            "devices does computing take longer?")
+        .problem("2026", "fsdp_calcs", 3);
 SYSLAB_EXPERIMENT(kFsdpCalcs);
 
 }  // namespace

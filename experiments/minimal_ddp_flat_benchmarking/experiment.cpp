@@ -5,17 +5,15 @@
 namespace syslab {
 namespace {
 
-registry::Experiment describe() {
-  registry::Builder made = ddp_experiment("minimal_ddp_flat_benchmarking", {"none", "naive", "flat_copy", "flat_view"});
-  return made.title("One message for all gradients")
-      .question(
-          "What does one all-reduce of all gradients change against one a gradient, and how much of that do the copies "
-          "into one buffer and back take?")
-      .problem("2025", "minimal_ddp_flat_benchmarking", 2)
-      .problem("2026", "minimal_ddp_flat_benchmarking", 2);
-}
-
-const registry::Experiment kExperiment = describe();
+const registry::Experiment kExperiment =
+    ddp_experiment("minimal_ddp_flat_benchmarking", {"none", "naive", "flat_copy", "flat_view"})
+        .title("One message for all gradients")
+        .question(
+            "What does one all-reduce of all gradients change against one a gradient, and how much of that do the "
+            "copies "
+            "into one buffer and back take?")
+        .problem("2025", "minimal_ddp_flat_benchmarking", 2)
+        .problem("2026", "minimal_ddp_flat_benchmarking", 2);
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace

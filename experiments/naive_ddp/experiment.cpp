@@ -4,17 +4,14 @@
 namespace syslab {
 namespace {
 
-registry::Experiment describe() {
-  registry::Builder made = ddp_experiment("naive_ddp", {"naive"});
-  return made.title("Data parallel, gradient by gradient")
-      .question(
-          "Trained on several processes, with every gradient all-reduced after the backward pass: do weights end as "
-          "those of one process on the whole batch?")
-      .problem("2025", "naive_ddp", 5)
-      .problem("2026", "naive_ddp", 5);
-}
-
-const registry::Experiment kExperiment = describe();
+const registry::Experiment kExperiment =
+    ddp_experiment("naive_ddp", {"naive"})
+        .title("Data parallel, gradient by gradient")
+        .question(
+            "Trained on several processes, with every gradient all-reduced after the backward pass: do weights end as "
+            "those of one process on the whole batch?")
+        .problem("2025", "naive_ddp", 5)
+        .problem("2026", "naive_ddp", 5);
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace

@@ -185,9 +185,19 @@ double memory(const Params& params, std::string_view implementation) {
   return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
 }
 
+void add_limits(registry::Builder& made, const std::vector<std::int64_t>& bucket_mb) {
+  registry::Values values{number(0)};
+  for (const std::int64_t one : bucket_mb) values.push_back(number(one));
+  made.axis(kBuckets, values, "limit of a bucket of strategy bucketed, in 2^20 bytes; 0 for the others")
+      .skip_if("a limit of buckets is of strategy bucketed alone", [](const Params& params, std::string_view) {
+        return (params.text("strategy") == "bucketed") != (params.integer(kBuckets) > 0);
+      });
+}
+
 }  // namespace
 
-registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies) {
+registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies,
+                                 const std::vector<std::int64_t>& bucket_mb) {
   std::vector<std::string> others{kNone};
   for (const parallel::StrategyInfo& one : parallel::strategies()) others.emplace_back(to_string(one.strategy));
   std::erase_if(others, [&](const std::string& word) { return std::ranges::count(strategies, word) > 0; });
@@ -234,16 +244,8 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
       .memory(memory)
       .oom_is_an_answer()
       .runs(run_case);
+  if (!bucket_mb.empty()) add_limits(made, bucket_mb);
   return made;
-}
-
-registry::Builder& with_buckets(registry::Builder& builder, const std::vector<std::int64_t>& megabytes) {
-  registry::Values values{number(0)};
-  for (const std::int64_t one : megabytes) values.push_back(number(one));
-  return builder.axis(kBuckets, values, "limit of a bucket of strategy bucketed, in 2^20 bytes; 0 for the others")
-      .skip_if("a limit of buckets is of strategy bucketed alone", [](const Params& params, std::string_view) {
-        return (params.text("strategy") == "bucketed") != (params.integer(kBuckets) > 0);
-      });
 }
 
 }  // namespace syslab

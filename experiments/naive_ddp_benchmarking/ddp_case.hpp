@@ -2,6 +2,7 @@
 // the experiments on data parallelism have in common.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -9,16 +10,11 @@
 
 namespace syslab {
 
-namespace worker {
-class CaseContext;
-}
-
 // Axes: those of the model, `batch` being the rows of all ranks; `strategy`, one of these words by default and any of
-// parallel::strategies() or "none" (the same step without communication, the ideal) when asked for. The presets smoke
-// and laptop, metrics and the body are there.
-registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies);
-
-// With an axis `bucket_mb`: the limit of strategy `bucketed`, 0 for all others.
-registry::Builder& with_buckets(registry::Builder& builder, const std::vector<std::int64_t>& megabytes);
+// parallel::strategies() or "none" (the same step without communication, the ideal) when asked for; and, where there
+// are `bucket_mb`, an axis of them: the limits of strategy `bucketed`, 0 for all others. Presets, metrics and the body
+// are there; a title, a question and problems are to be added.
+registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies,
+                                 const std::vector<std::int64_t>& bucket_mb = {});
 
 }  // namespace syslab

@@ -5,15 +5,12 @@
 namespace syslab {
 namespace {
 
-registry::Experiment describe() {
-  registry::Builder made = ddp_experiment("naive_ddp_benchmarking", {"none", "naive"});
-  return made.title("What naive data parallel costs")
-      .question("How much of a training step goes into communicating gradients one by one behind the backward pass?")
-      .problem("2025", "naive_ddp_benchmarking", 3)
-      .problem("2026", "naive_ddp_benchmarking", 3);
-}
-
-const registry::Experiment kExperiment = describe();
+const registry::Experiment kExperiment =
+    ddp_experiment("naive_ddp_benchmarking", {"none", "naive"})
+        .title("What naive data parallel costs")
+        .question("How much of a training step goes into communicating gradients one by one behind the backward pass?")
+        .problem("2025", "naive_ddp_benchmarking", 3)
+        .problem("2026", "naive_ddp_benchmarking", 3);
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace

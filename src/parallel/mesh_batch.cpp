@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/error.hpp"
 
@@ -15,6 +16,18 @@ constexpr double kRounding = 1e-12;  // of times that should be equal
 double number(std::int64_t value) { return static_cast<double>(value); }
 
 double alpha(const Machine& machine) { return machine.flops_per_second / machine.link_bytes_per_second; }
+
+// least_tokens of the mesh's links with any X and Y.
+std::optional<double> least_at(const Mesh& mesh, double x, double y, std::int64_t d_ff, const Machine& machine,
+                               Axes axes) {
+  const double f = number(d_ff);
+  // α as each axis sees it: halves of two bytes an element, and of all links that it can use.
+  const double fsdp = alpha(machine) * mesh.weight_bytes / 2 / mesh.micro_batches_per_gather / number(mesh.x_links);
+  const double tensor = alpha(machine) * mesh.activation_bytes / 2 / number(mesh.y_links);
+  const double left = f - y * tensor;  // of computing, once the tensor axis had its time
+  if (axes == Axes::overlapped) return left >= -kRounding * f ? std::optional(x * fsdp) : std::nullopt;
+  return left > kRounding * f ? std::optional(x * fsdp * f / left) : std::nullopt;
+}
 
 }  // namespace
 
@@ -47,13 +60,7 @@ bool is_compute_bound(const MeshTimes& times, Axes axes) {
 }
 
 std::optional<double> least_tokens(const Mesh& mesh, std::int64_t d_ff, const Machine& machine, Axes axes) {
-  const double x = number(mesh.x), y = number(mesh.y), f = number(d_ff);
-  // α as each axis sees it: halves of two bytes an element, and of all links that it can use.
-  const double fsdp = alpha(machine) * mesh.weight_bytes / 2 / mesh.micro_batches_per_gather / number(mesh.x_links);
-  const double tensor = alpha(machine) * mesh.activation_bytes / 2 / number(mesh.y_links);
-  const double left = f - y * tensor;  // of computing, once the tensor axis had its time
-  if (axes == Axes::overlapped) return left >= -kRounding * f ? std::optional(x * fsdp) : std::nullopt;
-  return left > kRounding * f ? std::optional(x * fsdp * f / left) : std::nullopt;
+  return least_at(mesh, number(mesh.x), number(mesh.y), d_ff, machine, axes);
 }
 
 std::optional<std::int64_t> least_whole_tokens(const Mesh& mesh, std::int64_t d_ff, const Machine& machine, Axes axes) {
@@ -98,6 +105,19 @@ FreeSplit best_free_split(const Mesh& mesh, std::int64_t d_ff, const Machine& ma
   best.x = std::sqrt(best.tokens / f * mesh.activation_bytes / mesh.weight_bytes * mesh.micro_batches_per_gather *
                      number(mesh.x_links) / number(mesh.y_links) * devices);
   best.y = devices / best.x;
+  return best;
+}
+
+double free_tokens_by_search(const Mesh& mesh, std::int64_t d_ff, const Machine& machine, Axes axes) {
+  constexpr int kSteps = 4000;
+  constexpr double kStep = 1e-3;  // of log X
+  const double middle = best_free_split(mesh, d_ff, machine, axes).x;
+  double best = std::numeric_limits<double>::infinity();
+  for (int step = -kSteps; step <= kSteps; ++step) {
+    const double x = middle * std::exp(step * kStep);
+    const auto least = least_at(mesh, x, number(mesh.devices()) / x, d_ff, machine, axes);
+    best = std::min(best, least.value_or(best));
+  }
   return best;
 }
 

@@ -62,6 +62,9 @@ struct FreeSplit {
   double tokens = 0, x = 0, y = 0;
 };
 FreeSplit best_free_split(const Mesh& mesh, std::int64_t d_ff, const Machine& machine, Axes axes);
+// The least B at 8001 X around that one, e^-4 to e^4 times it, by least_tokens' formula for each: a neighbour that
+// beats the best split would show.
+double free_tokens_by_search(const Mesh& mesh, std::int64_t d_ff, const Machine& machine, Axes axes);
 
 // Every X that divides the mesh's devices, in ascending order, with its least whole numbers of tokens.
 struct WholeSplit {

@@ -7,7 +7,7 @@
 
 namespace syslab::report {
 
-SqlFile read_sql_file(const std::string& what, const std::string& text) {
+SqlFile read_sql_header(const std::string& what, const std::string& text) {
   const auto malformed = [&](std::size_t line, const std::string& why) {
     throw Error(ErrorKind::internal, fmt::format("{}, line {}: {}", what, line, why));
   };
@@ -30,7 +30,15 @@ SqlFile read_sql_file(const std::string& what, const std::string& text) {
     file.fields.push_back({trim(content.substr(0, colon)), trim(content.substr(colon + 1)), number});
   }
   while (!file.sql.empty() && file.sql.back() == '\n') file.sql.pop_back();
-  if (file.sql.empty()) malformed(number, "no SELECT follows the header");
+  file.lines = number;
+  return file;
+}
+
+SqlFile read_sql_file(const std::string& what, const std::string& text) {
+  SqlFile file = read_sql_header(what, text);
+  if (file.sql.empty()) {
+    throw Error(ErrorKind::internal, fmt::format("{}, line {}: no SELECT follows the header", what, file.lines));
+  }
   return file;
 }
 

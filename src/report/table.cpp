@@ -97,45 +97,46 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
   } else {
     malformed(source.id, line,
               fmt::format("unknown header '{}'; there are title, caption, experiment, columns, note, "
-                          "sentence, command, empty, fills",
+                          "sentence, command, empty, fills, like",
                           key));
   }
+}
+
+// With what a `like` points to filled in.
+SqlFile read_file(const std::string& id, const std::string& text) {
+  const std::string what = fmt::format("table {}.sql", id);
+  SqlFile file = read_sql_header(what, text);
+  const auto like = std::ranges::find(file.fields, "like", &HeaderField::key);
+  if (like == file.fields.end()) {
+    if (file.sql.empty()) malformed(id, file.lines, "no SELECT follows the header");
+    return file;
+  }
+  if (!file.sql.empty()) malformed(id, like->line, "a SELECT stands where 'like' takes that of another file");
+  const std::size_t slash = like->value.find('/');
+  const std::string path =
+      fmt::format("experiments/{}/tables/{}.sql", like->value.substr(0, slash), like->value.substr(slash + 1));
+  const auto other = find_resource(path);
+  if (slash == std::string::npos || !other) {
+    malformed(id, like->line, fmt::format("there is no {}; 'like' reads experiment/table", path));
+  }
+  SqlFile whole = read_sql_file(path, std::string(*other));
+  file.fields.erase(like);
+  std::erase_if(whole.fields, [&](const HeaderField& field) {
+    return std::ranges::find(file.fields, field.key, &HeaderField::key) != file.fields.end();
+  });
+  file.fields.insert(file.fields.begin(), whole.fields.begin(), whole.fields.end());
+  file.sql = whole.sql;
+  return file;
 }
 
 }  // namespace
 
 TableSource parse_table(const std::string& id, const std::string& text) {
+  const SqlFile file = read_file(id, text);
   TableSource source;
   source.id = id;
-  std::string key, value;
-  std::size_t key_line = 0;
-  const auto finish_field = [&] {
-    if (!key.empty()) set_field(source, key_line, key, value);
-    key.clear();
-  };
-  std::size_t number = 0;
-  for (const std::string& line : split(text, '\n')) {
-    ++number;
-    if (!source.sql.empty() || line.rfind("--", 0) != 0) {
-      if (source.sql.empty() && trim(line).empty()) continue;
-      source.sql += line + "\n";
-      continue;
-    }
-    if (line.rfind("--   ", 0) == 0) {
-      if (key.empty()) malformed(id, number, "a continuation line follows no header");
-      value += " " + trim(std::string_view(line).substr(2));
-      continue;
-    }
-    finish_field();
-    const std::size_t colon = line.find(':');
-    if (colon == std::string::npos) malformed(id, number, "a header line reads '-- key: value'");
-    key = trim(std::string_view(line).substr(2, colon - 2));
-    value = trim(std::string_view(line).substr(colon + 1));
-    key_line = number;
-  }
-  finish_field();
-  while (!source.sql.empty() && source.sql.back() == '\n') source.sql.pop_back();
-  if (source.sql.empty()) malformed(id, number, "no SELECT follows the header");
+  source.sql = file.sql;
+  for (const HeaderField& field : file.fields) set_field(source, field.line, field.key, field.value);
   if (source.experiment.empty()) malformed(id, 1, "the header has no 'experiment'");
   if (source.title.empty() == source.sentence.empty()) malformed(id, 1, "the header has either a title or a sentence");
   if (source.sentence.empty() && source.columns.empty()) malformed(id, 1, "the header has no 'columns'");

@@ -21,6 +21,9 @@
 // `fills` names the parts of the experiment's problem that this answers (deliverables.hpp), "*" the only one of a
 // problem without parts: a sentence fills what is asked for in words, a table what is asked for as a table or as code.
 //
+// `like: naive_ddp_benchmarking/steps` takes what this header does not say itself, and the SELECT, from that
+// experiment's table: experiments that ask the same of their cases share a query.
+//
 // With `sentence:` instead of `title:` the file is a sentence: {name} takes the value of a column, a sentence a row.
 // ?1 in the SELECT is the experiment's id; ?2, beside it, what others published (published.hpp).
 #pragma once

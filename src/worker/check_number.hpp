@@ -1,4 +1,4 @@
-// The check of a case whose answer is arithmetic: the same number found in another way.
+// The body of a case whose answer is arithmetic: numbers, and the same numbers found in another way.
 #pragma once
 
 #include <string>
@@ -11,5 +11,15 @@ namespace syslab::worker {
 // CheckFailed where it does not. `how` says what was counted and how, for whoever reads the record.
 void check_number(CaseContext& context, std::string name, double found, double expected, double tolerance,
                   const std::string& how);
+
+// An answer that a calculator of another room gives: its `recounts` (name, found, expected, tolerance, how) are
+// checked, then its `numbers` (name, unit, value) become metrics.
+template <typename Answer>
+void tell_answer(CaseContext& context, const Answer& answer) {
+  for (const auto& one : answer.recounts) {
+    check_number(context, one.name, one.found, one.expected, one.tolerance, one.how);
+  }
+  for (const auto& one : answer.numbers) context.metric(one.name, one.unit, one.value);
+}
 
 }  // namespace syslab::worker

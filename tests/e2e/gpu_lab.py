@@ -75,6 +75,13 @@ class OnTheGpu(Lab):
     def metrics(self, name):
         return [value for (value,) in self.sql("SELECT value FROM metric WHERE name = ? ORDER BY attempt_id", name)]
 
+    def test_more_nccl_ranks_than_there_are_gpus_need_more_gpus(self):
+        there = len(gpus())
+        asked = ("distributed_communication_single_node", "--impl", "nccl", "-a", "bytes=1000000", "-a",
+                 f"world_size={there},{there + 1}", "--protocol", "quick")
+        skips = {case["world_size"]: case.get("skip") for case in self.json("plan", *asked)["cases"]}
+        self.assertEqual(skips, {there: None, there + 1: f"needs {there + 1} GPUs"})
+
     def test_cases_run_there_by_default_and_share_a_worker(self):
         lines = self.lines("run", "weighted_sum", *SMALL)
         done = attempts(lines)

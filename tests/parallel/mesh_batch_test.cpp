@@ -36,6 +36,16 @@ TEST(MeshBatch, FreeChoiceOfBothAxes) {
   EXPECT_DOUBLE_EQ(serial.x * serial.y, 64);
 }
 
+TEST(MeshBatch, NoNeighbourBeatsTheFreeChoiceAndAnyOtherIsBeaten) {
+  for (const Axes axes : {Axes::overlapped, Axes::serial}) {
+    const double best = best_free_split(kMesh, kF, kMachine, axes).tokens;
+    EXPECT_NEAR(free_tokens_by_search(kMesh, kF, kMachine, axes), best, 1e-6 * best);
+    Mesh more_links = kMesh;
+    more_links.y_links = 2;
+    EXPECT_LT(free_tokens_by_search(more_links, kF, kMachine, axes), 0.51 * best);
+  }
+}
+
 TEST(MeshBatch, WholeSplitsOfSixtyFourDevices) {
   const std::vector<WholeSplit> splits = whole_splits(kMesh, kF, kMachine);
   ASSERT_EQ(splits.size(), 7U);  // 1, 2, 4, …, 64

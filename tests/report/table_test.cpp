@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
+#include "core/resources.hpp"
 #include "tests/report/tables.hpp"
 
 namespace syslab::report {
@@ -50,6 +51,28 @@ SELECT a, -- what it is
   EXPECT_EQ(source.command, "syslab run toy");
   EXPECT_EQ(source.empty, "None.");
   EXPECT_EQ(source.sql, "SELECT a, -- what it is\n       time\n  FROM x;");
+}
+
+TEST(ParseTable, TakesFromTheTableItIsLikeWhatItDoesNotSay) {
+  const TableSource other =
+      parse_table("x", std::string(*find_resource("experiments/naive_ddp_benchmarking/tables/steps.sql")));
+  const TableSource source =
+      parse_table("t", "-- like: naive_ddp_benchmarking/steps\n-- title: Own\n-- experiment: e\n-- note: Own.\n");
+  EXPECT_EQ(source.title, "Own");
+  EXPECT_EQ(source.experiment, "e");
+  EXPECT_EQ(source.notes, std::vector<std::string>{"Own."});
+  EXPECT_EQ(source.caption, other.caption);
+  EXPECT_EQ(source.columns.size(), other.columns.size());
+  EXPECT_EQ(source.sql, other.sql);
+}
+
+TEST(ParseTable, NamesWhatALikeDoesNotFindAndASelectBesideIt) {
+  EXPECT_NE(fault("-- like: naive_ddp_benchmarking/none\n")
+                .find("there is no experiments/naive_ddp_benchmarking/tables/none.sql"),
+            std::string::npos);
+  EXPECT_NE(fault("-- like: steps\n").find("experiment/table"), std::string::npos);
+  EXPECT_NE(fault("-- like: naive_ddp_benchmarking/steps\nSELECT 1").find("line 1: a SELECT stands"),
+            std::string::npos);
 }
 
 TEST(ParseTable, ReadsHeadingsAndSharedLists) {

@@ -1,11 +1,11 @@
--- title: Data parallel, gradient by gradient
+-- title: What naive data parallel costs
 -- caption: Median time of a whole step with its 95 % interval, of the slowest rank at each; `over none` is what it takes more than the
 --   same step without communication. From the steps' own events: `communicating`, the sum over all-reduces, and `exposed`, from
 --   the last gradient to the end of the last all-reduce. Only of steps whose strategy was certified to the bit on these ranks.
--- experiment: naive_ddp
+-- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; strategy|1|s|left;
---   implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none as over none?|ms|.3g|right;
+--   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none as over none?|ms|.3g|right;
 --   communicating|ms|.3g|right; exposed|ms|.3g|right; overlapped|%|.3g|right; buckets as all-reduces|1|d|right; gradient_bytes as bytes|B|d|right;
 --   n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is of all ranks together. Ranks that share cores do not hide communication: there is no time to hide it in.
@@ -21,7 +21,7 @@ v AS MATERIALIZED (
 )
 SELECT v.params ->> '$.model' AS model, v.params ->> '$.batch' AS batch, v.params ->> '$.context' AS context,
        v.params ->> '$.precision' AS precision, v.world_size AS ranks, v.params ->> '$.strategy' AS strategy,
-       v.implementation, v.time_ms, v.low_ms, v.high_ms,
+       v.params ->> '$.bucket_mb' AS bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms,
        iif(v.is_good, v.time_ms - i.time_ms, NULL) AS over_none,
        iif(v.params ->> '$.strategy' = 'none', 0, 1e3 * c.value) AS communicating,
        iif(v.params ->> '$.strategy' = 'none', 0, 1e3 * e.value) AS exposed,

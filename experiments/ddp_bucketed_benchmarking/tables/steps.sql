@@ -1,0 +1,4 @@
+-- like: naive_ddp_benchmarking/steps
+-- title: Which bucket size
+-- experiment: ddp_bucketed_benchmarking
+-- fills: a

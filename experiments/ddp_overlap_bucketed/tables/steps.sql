@@ -1,0 +1,3 @@
+-- like: naive_ddp_benchmarking/steps
+-- title: Communicating in buckets
+-- experiment: ddp_overlap_bucketed

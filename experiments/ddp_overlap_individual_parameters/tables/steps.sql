@@ -1,0 +1,3 @@
+-- like: naive_ddp_benchmarking/steps
+-- title: Communicating during backward
+-- experiment: ddp_overlap_individual_parameters

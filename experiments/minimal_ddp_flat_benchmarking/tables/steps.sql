@@ -1,0 +1,3 @@
+-- like: naive_ddp_benchmarking/steps
+-- title: One message for all gradients
+-- experiment: minimal_ddp_flat_benchmarking

@@ -1,0 +1,3 @@
+-- like: naive_ddp_benchmarking/steps
+-- title: Data parallel, gradient by gradient
+-- experiment: naive_ddp

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,23 @@ LadderCases ladder_cases(const Rungs& rungs, Laws laws) {
     }
   }
   return found;
+}
+
+// A ladder, and behind it `eager`: the operations that its `eager_cuda` runs, here on the CPU, so that what they may
+// add by rounding is held where there is no GPU. `naive`: for the problems that it takes.
+template <typename Rung>
+std::vector<Rung> with_eager(std::span<const Rung> ladder, const Rung& naive,
+                             const decltype(Rung::workspace_bytes)& workspace_bytes,
+                             const decltype(Rung::forward)& forward, const decltype(Rung::backward)& backward) {
+  std::vector<Rung> rungs(ladder.begin(), ladder.end());
+  Rung eager = naive;
+  eager.name = "eager";
+  eager.op_by_op = true;
+  eager.workspace_bytes = workspace_bytes;
+  eager.forward = forward;
+  eager.backward = backward;
+  rungs.push_back(eager);
+  return rungs;
 }
 
 inline void expect_holds(const LadderCase& ladder_case, int cases) {

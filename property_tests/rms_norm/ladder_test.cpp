@@ -1,12 +1,15 @@
 #include "property_tests/ladder_test.hpp"
 
+#include "ops/rms_norm/eager.hpp"
 #include "property_tests/rms_norm/laws.hpp"
 
 namespace syslab::rms_norm {
 namespace {
 
 const property::LadderCases& all() {
-  static const property::LadderCases found = property::ladder_cases(ladder(), laws);
+  static const std::vector<Rung> rungs =
+      property::with_eager(ladder(), find_rung("naive"), eager_workspace_bytes, eager_forward, eager_backward);
+  static const property::LadderCases found = property::ladder_cases(rungs, laws);
   return found;
 }
 

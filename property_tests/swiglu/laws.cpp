@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "check/search.hpp"
-#include "ops/swiglu/oracle.hpp"
+#include "ops/swiglu/eager.hpp"
 #include "property_tests/contracted.hpp"
 #include "property_tests/draw.hpp"
 #include "property_tests/on_device.hpp"
@@ -99,20 +99,33 @@ BackwardCall call_backward(const Rung& rung, const Sample& s) {
   return call;
 }
 
+// With what a rung that goes operation by operation may add by rounding between them.
+Expected expected_out(const Rung& rung, const Sample& s) {
+  Expected out = forward_oracle(s.problem, s.view(s.gate), s.view(s.up));
+  if (rung.op_by_op) eager_allow(s.problem, s.view(s.gate), s.view(s.up), out);
+  return out;
+}
+
+BackwardOracle expected_gradients(const Rung& rung, const Sample& s) {
+  BackwardOracle exact = backward_oracle(s.problem, s.view(s.gate), s.view(s.up), s.view(s.dout));
+  if (rung.op_by_op) eager_allow(s.problem, s.view(s.gate), s.view(s.up), s.view(s.dout), exact);
+  return exact;
+}
+
 void equals_oracle(const Subject& subject, Observation& observation) {
   const Sample s = draw_sample(subject, Direction::forward);
-  const Expected out = forward_oracle(s.problem, s.view(s.gate), s.view(s.up));
+  const Expected out = expected_out(subject.rung, s);
   demand_within("out", call_forward(subject.rung, s).out.view(), out.value, subject.allowed(out), observation, kRows);
 }
 
 void gradients_equal_oracle(const Subject& subject, Observation& observation) {
   const Sample s = draw_sample(subject, Direction::backward);
   const BackwardCall call = call_backward(subject.rung, s);
-  const BackwardOracle e = backward_oracle(s.problem, s.view(s.gate), s.view(s.up), s.view(s.dout));
+  const BackwardOracle e = expected_gradients(subject.rung, s);
   demand_within("dgate", call.dgate.view(), e.dgate.value, subject.allowed(e.dgate), observation, kRows);
   demand_within("dup", call.dup.view(), e.dup.value, subject.allowed(e.dup), observation, kRows);
   if (!s.recompute) return;
-  const Expected out = forward_oracle(s.problem, s.view(s.gate), s.view(s.up));
+  const Expected out = expected_out(subject.rung, s);
   demand_within("out, made again", call.out.view(), out.value, subject.allowed(out), observation, kRows);
 }
 
@@ -124,8 +137,8 @@ void odd_part(const Subject& subject, Observation& observation) {
   for (double& t : mirrored.gate) t = -t;
   std::vector<double> found = to_doubles(call_forward(subject.rung, s).out.view());
   const std::vector<double> other = to_doubles(call_forward(subject.rung, mirrored).out.view());
-  const std::vector<double> one = subject.allowed(forward_oracle(s.problem, s.view(s.gate), s.view(s.up))),
-                            two = subject.allowed(forward_oracle(s.problem, s.view(mirrored.gate), s.view(s.up)));
+  const std::vector<double> one = subject.allowed(expected_out(subject.rung, s)),
+                            two = subject.allowed(expected_out(subject.rung, mirrored));
   std::vector<double> bound(one.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     found[i] -= other[i];
@@ -141,7 +154,7 @@ void linear_in_up(const Subject& subject, Observation& observation) {
   for (double& u : doubled.up) u *= 2;
   std::vector<double> expected = to_doubles(call_forward(subject.rung, s).out.view());
   for (double& out : expected) out *= 2;
-  std::vector<double> bound = subject.allowed(forward_oracle(s.problem, s.view(s.gate), s.view(doubled.up)));
+  std::vector<double> bound = subject.allowed(expected_out(subject.rung, doubled));
   for (double& width : bound) width *= 2;
   demand_within("of 2·up: out", call_forward(subject.rung, doubled).out.view(), expected, bound, observation, kRows);
 }

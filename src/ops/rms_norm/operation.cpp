@@ -4,7 +4,7 @@
 
 #include "device/buffer.hpp"
 #include "ops/kept_workspace.hpp"
-#include "ops/rms_norm/oracle.hpp"
+#include "ops/rms_norm/eager.hpp"
 
 namespace syslab::rms_norm {
 namespace {
@@ -60,8 +60,10 @@ ops::Operation backward(const Problem& p, const Rung& rung) {
     const BackwardArgs args{in[0], in[1], in[2], in[3], p.add ? in[4] : ConstTensorView{}, out[0], out[1]};
     rung.backward(p, args, workspace.lend(stream), stream);
   };
-  made.expect = [p](const ops::Inputs& in) {
-    BackwardOracle oracle = backward_oracle(p, in[0], in[1], in[2], in[3], p.add ? in[4] : ConstTensorView{});
+  made.expect = [p, op_by_op = rung.op_by_op](const ops::Inputs& in) {
+    const ConstTensorView dh = p.add ? in[4] : ConstTensorView{};
+    BackwardOracle oracle = backward_oracle(p, in[0], in[1], in[2], in[3], dh);
+    if (op_by_op) eager_allow(p, dh, oracle);
     std::vector<ops::Expected> expected;
     expected.push_back(taken(std::move(oracle.dx)));
     expected.push_back(taken(std::move(oracle.dw)));

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "ops/kept_workspace.hpp"
-#include "ops/swiglu/oracle.hpp"
+#include "ops/swiglu/eager.hpp"
 
 namespace syslab::swiglu {
 namespace {
@@ -19,7 +19,11 @@ ops::Operation forward(const Problem& p, const Rung& rung) {
   made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
     rung.forward(p, {in[0], in[1], out[0]}, workspace.lend(stream), stream);
   };
-  made.expect = [p](const ops::Inputs& in) { return std::vector{taken(forward_oracle(p, in[0], in[1]))}; };
+  made.expect = [p, op_by_op = rung.op_by_op](const ops::Inputs& in) {
+    Expected out = forward_oracle(p, in[0], in[1]);
+    if (op_by_op) eager_allow(p, in[0], in[1], out);
+    return std::vector{taken(std::move(out))};
+  };
   made.flops = forward_flops(p);
   made.bytes = forward_bytes(p);
   return made;
@@ -34,8 +38,9 @@ ops::Operation backward(const Problem& p, const Rung& rung) {
   made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
     rung.backward(p, {in[0], in[1], in[2], out[0], out[1], {}}, workspace.lend(stream), stream);
   };
-  made.expect = [p](const ops::Inputs& in) {
+  made.expect = [p, op_by_op = rung.op_by_op](const ops::Inputs& in) {
     BackwardOracle oracle = backward_oracle(p, in[0], in[1], in[2]);
+    if (op_by_op) eager_allow(p, in[0], in[1], in[2], oracle);
     std::vector<ops::Expected> expected;
     expected.push_back(taken(std::move(oracle.dgate)));
     expected.push_back(taken(std::move(oracle.dup)));

@@ -7,6 +7,20 @@
 
 namespace syslab::comm {
 
+namespace {
+
+bool is_collective(const Signature& signature) {
+  return !is_pairwise(signature.operation) && !is_of_host(signature.operation);
+}
+
+bool has_ended(FlightRecorder::State state) {
+  return state == FlightRecorder::State::done || state == FlightRecorder::State::failed;
+}
+
+void raise(std::uint64_t& reached, std::uint64_t number) { reached = std::max(reached, number); }
+
+}  // namespace
+
 std::string_view to_string(FlightRecorder::State state) {
   switch (state) {
     case FlightRecorder::State::queued:
@@ -28,7 +42,10 @@ Nanoseconds FlightRecorder::now() const { return std::chrono::steady_clock::now(
 
 std::uint64_t FlightRecorder::add(const Call& call) {
   const std::lock_guard lock(mutex_);
-  ring_[recorded_ % ring_.size()] = {.signature = call.signature, .work = call.work, .queued = now()};
+  const Signature& signature = call.signature;
+  if (is_of_host(signature.operation)) raise(standing_.host_queued, signature.number);
+  if (is_collective(signature)) raise(standing_.queued, signature.number);
+  ring_[recorded_ % ring_.size()] = {.signature = signature, .work = call.work, .queued = now()};
   return recorded_++;
 }
 
@@ -42,6 +59,7 @@ void FlightRecorder::start(std::uint64_t place) {
   if (Entry* entry = at(place)) {
     entry->state = State::started;
     entry->started = now();
+    if (is_collective(entry->signature)) raise(standing_.started, entry->signature.number);
   }
 }
 
@@ -50,15 +68,23 @@ void FlightRecorder::end(std::uint64_t place, bool well) {
   if (Entry* entry = at(place)) {
     entry->state = well ? State::done : State::failed;
     entry->ended = now();
+    if (is_collective(entry->signature)) raise(standing_.done, entry->signature.number);
+  }
+  for (; open_ < recorded_; ++open_) {
+    const Entry* entry = at(open_);
+    if (entry != nullptr && !has_ended(entry->state)) return;
   }
 }
 
-void FlightRecorder::visit(const std::function<bool(const Entry&)>& go_on) const {
+FlightRecorder::Standing FlightRecorder::standing() const {
   const std::lock_guard lock(mutex_);
+  Standing now = standing_;
   const std::uint64_t oldest = recorded_ - std::min<std::uint64_t>(recorded_, ring_.size());
-  for (std::uint64_t place = recorded_; place > oldest; --place) {
-    if (!go_on(ring_[(place - 1) % ring_.size()])) return;
+  for (std::uint64_t place = std::max(open_, oldest); place < recorded_ && !now.under_way; ++place) {
+    const Entry& entry = ring_[place % ring_.size()];
+    if (entry.state == State::started) now.under_way = entry.signature;
   }
+  return now;
 }
 
 std::uint64_t FlightRecorder::recorded() const {

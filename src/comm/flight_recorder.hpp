@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,6 +29,14 @@ class FlightRecorder {
     Nanoseconds queued{}, started{}, ended{};
   };
 
+  // How far the rank is, over all operations that were ever recorded. Numbers are those of signatures (comm/call.hpp),
+  // which all ranks count alike.
+  struct Standing {
+    // The last that was queued, begun and done among all collectives; the last begun among all operations of the host.
+    std::uint64_t queued = 0, started = 0, done = 0, host_queued = 0;
+    std::optional<Signature> under_way;  // the oldest that has begun and is not done
+  };
+
   explicit FlightRecorder(int rank, int size, std::size_t kept = kKept);
 
   // Returns the operation's place for the calls below, which do nothing once the ring has passed over it.
@@ -38,8 +46,7 @@ class FlightRecorder {
 
   std::uint64_t recorded() const;      // ever
   std::vector<Entry> entries() const;  // those kept, oldest first
-  // Newest first, as long as `go_on` says so. It is called under the lock: short, and not back into this.
-  void visit(const std::function<bool(const Entry&)>& go_on) const;
+  Standing standing() const;
   // A line an operation, the last `most` of them.
   std::string text(std::size_t most = 32) const;
   // {"rank", "size", "recorded", "operations": [{"operation", "number", …, "state", "queued_ns", …}]}
@@ -53,6 +60,8 @@ class FlightRecorder {
   Nanoseconds begin_;
   mutable std::mutex mutex_;
   std::uint64_t recorded_ = 0;
+  std::uint64_t open_ = 0;  // the first place whose operation has not ended
+  Standing standing_;       // without what is under way
   std::vector<Entry> ring_;
 };
 

@@ -290,6 +290,44 @@ TEST(Progress, IsReadFromARecorder) {
   EXPECT_EQ(progress.waiting_number, 2U);
 }
 
+Call call_of(Operation operation, std::uint64_t number) {
+  Call call;
+  call.signature.operation = operation;
+  call.signature.number = number;
+  return call;
+}
+
+void do_all(FlightRecorder& recorder, Operation operation, std::uint64_t first, std::uint64_t last) {
+  for (std::uint64_t number = first; number <= last; ++number) {
+    const auto place = recorder.add(call_of(operation, number));
+    recorder.start(place);
+    recorder.end(place, true);
+  }
+}
+
+// Who has left is judged by these numbers: one that is too small is a rank blamed for nothing.
+TEST(Progress, CountsWhatLiesFarBehind) {
+  FlightRecorder recorder(0, 2, 256);
+  do_all(recorder, Operation::barrier, 1, 3);
+  do_all(recorder, Operation::all_reduce, 1, 100);
+  EXPECT_EQ(progress_of(recorder).host_queued, 3U);
+  EXPECT_EQ(progress_of(recorder).done, 100U);
+  do_all(recorder, Operation::exchange, 4, 600);
+  EXPECT_EQ(progress_of(recorder).queued, 100U);  // the ring has passed over it
+  EXPECT_EQ(progress_of(recorder).done, 100U);
+}
+
+TEST(Progress, FindsTheOldestUnderWayBehindManyThatAreDone) {
+  FlightRecorder recorder(0, 2, 256);
+  const auto held = recorder.add(call_of(Operation::all_reduce, 1));
+  recorder.start(held);
+  do_all(recorder, Operation::exchange, 1, 200);  // the host goes on meanwhile
+  EXPECT_EQ(progress_of(recorder).waiting, "all_reduce #1");
+  recorder.end(held, true);
+  EXPECT_EQ(progress_of(recorder).waiting, "");
+  EXPECT_EQ(progress_of(recorder).done, 1U);
+}
+
 TEST(Agree, TheFirstDifferenceIsNamedWithBothValues) {
   EXPECT_EQ(first_difference({{{"a", "1"}, {"b", "2"}}, {{"a", "1"}, {"b", "2"}}}), "");
   EXPECT_EQ(first_difference({{{"a", "1"}, {"b", "2"}, {"c", "4"}}, {{"a", "1"}, {"b", "3"}, {"c", "5"}}}),

@@ -62,9 +62,6 @@ static_assert(offsetof(Config, net_name) == offsetof(ncclConfig_t, netName));
 static_assert(offsetof(Config, comm_name) == offsetof(ncclConfig_t, commName));
 static_assert(offsetof(Config, nvlink_centric_sched) == offsetof(ncclConfig_t, nvlinkCentricSched));
 #endif
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 7)
-static_assert(same(kApi.ncclCommRevoke, &::ncclCommRevoke));
-#endif
 
 }  // namespace
 }  // namespace syslab::comm::nccl

@@ -74,8 +74,6 @@ struct Api {
   Result (*ncclRecv)(void* out, std::size_t count, Type type, int peer, Comm comm, void* stream) = nullptr;
   Result (*ncclGroupStart)() = nullptr;
   Result (*ncclGroupEnd)() = nullptr;
-  // From 2.28.7 on; null before.
-  Result (*ncclCommRevoke)(Comm comm, int flags) = nullptr;
 };
 
 }  // namespace syslab::comm::nccl

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -71,7 +72,7 @@ class NcclCommunicator final : public Communicator {
     expect_a_gpu_a_rank();
     if (rank() == 0) {
       fmt::print(stderr, "syslab: rank 0 of {}: NCCL {} from {}; {}\n", size(), library_->version(), library_->file(),
-                 library_->nvls());
+                 library_->nvls_and_by_whom());
     }
     try {
       initialise();
@@ -237,9 +238,10 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
+  // Asks nothing while another thread is inside NCCL: it may be stuck there, and whoever watches over it must not be.
   void expect_no_async_error() {
-    const std::lock_guard lock(mutex_);
-    if (comm_ == nullptr) return;
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || comm_ == nullptr) return;
     nccl::Result state = nccl::kSuccess;
     library_->expect(library_->api().ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
     library_->expect(state, "an operation under way", comm_);
@@ -250,9 +252,15 @@ class NcclCommunicator final : public Communicator {
     const device::CurrentDevice current(nccl_.place);
     const std::lock_guard lock(mutex_);
     if (comm_ == nullptr) failure_state().throw_if_failed();
-    if (calls.size() > 1) library_->expect(api.ncclGroupStart(), "ncclGroupStart", comm_);
-    for (const Call& call : calls) give_one(api, call);
-    if (calls.size() > 1) library_->expect(api.ncclGroupEnd(), "ncclGroupEnd", comm_);
+    if (calls.size() == 1) return give_one(api, calls[0]);
+    library_->expect(api.ncclGroupStart(), "ncclGroupStart", comm_);
+    try {
+      for (const Call& call : calls) give_one(api, call);
+    } catch (...) {
+      api.ncclGroupEnd();  // a group is its thread's: left open, it would take in other communicators' operations
+      throw;
+    }
+    library_->expect(api.ncclGroupEnd(), "ncclGroupEnd", comm_);
   }
 
   void give_one(const nccl::Api& api, const Call& call) {
@@ -312,8 +320,10 @@ class NcclCommunicator final : public Communicator {
     pending_.push_back(std::move(opened_));
   }
 
+  // Does nothing while another thread is at it, which may be held up by a device that does not answer.
   void poll() {
-    const std::lock_guard lock(pending_mutex_);
+    const std::unique_lock lock(pending_mutex_, std::try_to_lock);
+    if (!lock) return;
     while (!pending_.empty()) {
       Pending& first = *pending_.front();
       if (!first.begun && first.start.done()) {
@@ -338,27 +348,36 @@ class NcclCommunicator final : public Communicator {
     return done_;
   }
 
-  // ncclCommAbort, on a thread of its own: it may hang (a wedged GPU, a peer that is gone at the wrong moment), and so
-  // may whoever holds the lock inside NCCL.
+  // ncclCommAbort. Nobody waits for it here: whoever found the failure has others to tell of it.
   void give_up() noexcept {
     if (library_ == nullptr) return;
     try {
-      aborting_ = std::thread([this] {
+      aborting_ = std::thread([this] { abort_within_budget(); });
+    } catch (...) {  // no thread to be had: nothing but the end of the process frees who waits inside NCCL
+      nccl_.exit();
+    }
+  }
+
+  // It may hang (a wedged GPU, a peer that is gone at the wrong moment), and so may whoever holds the lock inside NCCL.
+  void abort_within_budget() noexcept {
+    try {
+      std::promise<void> returned;
+      std::thread call([this, &returned] {
         {
           const std::lock_guard lock(mutex_);
           if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) library_->api().ncclCommAbort(comm);
         }
-        aborted_ = true;
+        returned.set_value();
       });
-    } catch (...) {  // no thread to be had: nothing but the end of the process frees who waits inside NCCL
-      return nccl_.exit();
+      if (returned.get_future().wait_for(nccl_.budget) != std::future_status::ready) {
+        fmt::print(stderr, "syslab: rank {} of {}: ncclCommAbort has not returned within {:.1f} s: the process ends\n",
+                   rank(), size(), std::chrono::duration<double>(nccl_.budget).count());
+        nccl_.exit();
+      }
+      call.join();
+    } catch (...) {
+      nccl_.exit();
     }
-    const Deadline deadline = Clock::now() + nccl_.budget;
-    while (!aborted_ && Clock::now() < deadline) std::this_thread::sleep_for(1ms);
-    if (aborted_) return;
-    fmt::print(stderr, "syslab: rank {} of {}: ncclCommAbort has not returned within {:.1f} s: the process ends\n",
-               rank(), size(), std::chrono::duration<double>(nccl_.budget).count());
-    nccl_.exit();
   }
 
   // In peace: what was queued is done, then all ranks finalise, then each destroys its own.
@@ -393,7 +412,6 @@ class NcclCommunicator final : public Communicator {
   std::vector<std::unique_ptr<Pending>> spare_;
   std::unique_ptr<Pending> opened_;
   std::uint64_t done_ = 0;
-  std::atomic<bool> aborted_ = false;
   std::thread aborting_;
 };
 

@@ -84,7 +84,6 @@ NcclLibrary::NcclLibrary(const std::string& path) {
   need("ncclRecv", api_.ncclRecv);
   need("ncclGroupStart", api_.ncclGroupStart);
   need("ncclGroupEnd", api_.ncclGroupEnd);
-  look_up(handle_, "ncclCommRevoke", api_.ncclCommRevoke);
   if (!missing.empty()) {
     throw Error(ErrorKind::comm,
                 fmt::format("'{}' is no NCCL that this program can use, it lacks {}: name NCCL 2.14 or later in "
@@ -102,7 +101,11 @@ std::string NcclLibrary::version() const {
 
 std::string NcclLibrary::nvls() const {
   const char* value = std::getenv(kNvls);
-  return fmt::format("{}={}, set by {}", kNvls, value == nullptr ? "" : value, set_nvls_once() ? "syslab" : "the user");
+  return fmt::format("{}={}", kNvls, value == nullptr ? "" : value);
+}
+
+std::string NcclLibrary::nvls_and_by_whom() const {
+  return fmt::format("{}, set by {}", nvls(), set_nvls_once() ? "syslab" : "the user");
 }
 
 void NcclLibrary::expect(nccl::Result result, const char* call, nccl::Comm comm) const {

@@ -21,8 +21,9 @@ class NcclLibrary {
 
   const nccl::Api& api() const { return api_; }
   const std::string& file() const { return file_; }
-  std::string version() const;  // "2.28.9"
-  std::string nvls() const;     // "NCCL_NVLS_ENABLE=0, set by syslab"
+  std::string version() const;           // "2.28.9"
+  std::string nvls() const;              // "NCCL_NVLS_ENABLE=0": what all ranks must have alike
+  std::string nvls_and_by_whom() const;  // "NCCL_NVLS_ENABLE=0, set by syslab"
 
   // Error(comm) with the call's name and NCCL's words, unless `result` is success or "in progress".
   void expect(nccl::Result result, const char* call, nccl::Comm comm = nullptr) const;

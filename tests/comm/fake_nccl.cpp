@@ -7,6 +7,8 @@
 //   never_ready      it never is
 //   async_error      the third operation of rank 1 fails while it is under way
 //   swallow          the third operation of rank 1 is not done at all: the others wait for it
+//   stuck_call       the call of rank 1's third operation does not return for three seconds
+//   refuse_send      ncclSend is an error
 //   abort_hangs      ncclCommAbort does not return
 #include <algorithm>
 #include <atomic>
@@ -19,6 +21,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "comm/local.hpp"
@@ -77,10 +80,12 @@ namespace syslab::comm::nccl {
 struct CommOpaque {
   std::shared_ptr<World> world;
   int rank = 0, operations = 0;
+  int calls = 0;              // by the host, operations or groups
   std::atomic<int> busy = 0;  // questions that are answered "in progress" after an operation
   std::atomic<Result> error = kSuccess;
   std::atomic<bool> aborted = false;
-  bool slow = false, never = false, fails = false, swallows = false, abort_hangs = false;
+  bool slow = false, never = false, fails = false, swallows = false, stuck = false, refuses_send = false,
+       abort_hangs = false;
 };
 
 }  // namespace syslab::comm::nccl
@@ -93,6 +98,7 @@ struct Queued {
   std::function<void(comm::Communicator&)> run;
 };
 thread_local int group_depth = 0;
+thread_local bool group_refused = false;
 thread_local std::vector<Queued> group;
 
 // In the thread of the stream. What is thrown becomes the communicator's asynchronous error.
@@ -119,9 +125,11 @@ nccl::Result end_group() {
   if (--group_depth > 0) return nccl::kSuccess;
   const std::vector<Queued> calls = std::move(group);
   group.clear();
+  if (std::exchange(group_refused, false)) return nccl::kInvalidUsage;
   if (calls.empty()) return nccl::kSuccess;
   nccl::Comm comm = calls[0].comm;
   comm->busy = 2;
+  if (++comm->calls == 3 && comm->rank == 1 && comm->stuck) std::this_thread::sleep_for(3s);
   syslab::device::enqueue({syslab::device::Kind::cpu, calls[0].stream}, [comm, calls] { run_all(comm, calls); });
   return nccl::kInProgress;
 }
@@ -174,6 +182,8 @@ nccl::Result ncclCommInitRankConfig(nccl::Comm* comm, int size, nccl::UniqueId i
   made->never = says("never_ready");
   made->fails = says("async_error");
   made->swallows = says("swallow");
+  made->stuck = says("stuck_call");
+  made->refuses_send = says("refuse_send");
   made->abort_hangs = says("abort_hangs");
   *comm = made;
   return nccl::kInProgress;
@@ -246,6 +256,10 @@ nccl::Result ncclBroadcast(const void* in, void* out, std::size_t count, nccl::T
 }
 
 nccl::Result ncclSend(const void* in, std::size_t count, nccl::Type type, int peer, nccl::Comm comm, void* stream) {
+  if (comm->refuses_send) {
+    group_refused = group_depth > 0;
+    return nccl::kInvalidUsage;
+  }
   return queue(
       {comm, stream, [=](comm::Communicator& ranks) { ranks.send(view(in, count, type), peer, kPurpose, {}); }});
 }
@@ -261,5 +275,7 @@ nccl::Result ncclGroupStart() {
 }
 
 nccl::Result ncclGroupEnd() { return end_group(); }
+
+int fake_open_groups() { return group_depth; }  // of the calling thread
 
 }  // extern "C"

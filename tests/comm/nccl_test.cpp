@@ -1,4 +1,5 @@
 // The backend nccl over a fake library: its own code, without a GPU.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,6 +21,7 @@ using namespace std::chrono_literals;
 
 class FakeNccl : public testing::Test {
  protected:
+  static void SetUpTestSuite() { ::unsetenv("NCCL_NVLS_ENABLE"); }  // before the library is opened
   void SetUp() override { ::unsetenv("SYSLAB_FAKE_NCCL"); }
   void TearDown() override { ::unsetenv("SYSLAB_FAKE_NCCL"); }
 
@@ -168,6 +170,62 @@ TEST_F(FakeNccl, AnAbortThatHangsEndsTheProcessWithinItsBudget) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 5s);
 }
 
+// The control plane looks from its own thread, which must go on beating.
+TEST_F(FakeNccl, LookingDoesNotWaitForACallThatIsStuckInsideTheLibrary) {
+  ::setenv("SYSLAB_FAKE_NCCL", "stuck_call", 1);
+  const auto errors = run(2, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
+    std::atomic<bool> over = false;
+    std::chrono::steady_clock::duration longest{};
+    std::thread watch([&] {
+      while (!over) {
+        const auto begin = std::chrono::steady_clock::now();
+        ranks.look();
+        longest = std::max(longest, std::chrono::steady_clock::now() - begin);
+        std::this_thread::sleep_for(10ms);
+      }
+    });
+    std::vector<float> value{1};
+    Work last;
+    for (int i = 0; i < 3; ++i) last = ranks.all_reduce(floats(value), Reduction::sum, {}, stream);
+    over = true;
+    watch.join();
+    ranks.wait(last);
+    EXPECT_LT(longest, 2s);
+  });
+  EXPECT_EQ(errors, kTwoWell);
+}
+
+// Whoever finds a failure must be free to tell the others of it, however long this rank's own end takes.
+TEST_F(FakeNccl, AnAbortThatHangsDoesNotHoldUpWhoFoundTheFailure) {
+  ::setenv("SYSLAB_FAKE_NCCL", "async_error abort_hangs", 1);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::atomic<int> found = 0;
+    NcclOptions options = fake();
+    options.budget = 2s;
+    options.exit = [&found] { ::_exit(found == 2 ? 7 : 8); };
+    static_cast<void>(run(
+        2, {.limit = 10s},
+        [&found](Communicator& ranks, device::Stream stream) {
+          std::vector<float> value{1};
+          for (int i = 0; i < 2; ++i) ranks.wait(ranks.all_reduce(floats(value), Reduction::sum, {}, stream));
+          try {  // found where it is queued, or by who looks
+            ranks.all_reduce(floats(value), Reduction::sum, {}, stream);
+            while (!ranks.failed() && ranks.rank() == 1) ranks.look();
+          } catch (const Error&) {
+          }
+          if (ranks.rank() == 0) ranks.abort("the test says so");
+          ++found;
+        },
+        options));
+    ::_exit(9);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
 TEST_F(FakeNccl, OneRankNeedsNoLibrary) {
   const auto ranks = make_alone({}, {});
   std::vector<float> value{7}, copy(1);
@@ -178,11 +236,41 @@ TEST_F(FakeNccl, OneRankNeedsNoLibrary) {
   EXPECT_EQ(ranks->backend(), "nccl");
 }
 
+// A group is its thread's: one that was left open would take in the next communicator's operations.
+TEST_F(FakeNccl, AGroupThatFailsIsClosed) {
+  ::setenv("SYSLAB_FAKE_NCCL", "refuse_send", 1);
+  void* const library = ::dlopen(std::getenv("SYSLAB_TEST_FAKE_NCCL"), RTLD_NOW);
+  ASSERT_NE(library, nullptr);
+  const auto open_groups = reinterpret_cast<int (*)()>(::dlsym(library, "fake_open_groups"));
+  const auto errors = run(2, {.limit = 10s}, [&](Communicator& ranks, device::Stream stream) {
+    std::vector<float> value{1}, got(1);
+    ranks.begin_group();
+    ranks.receive(floats(got), 1 - ranks.rank(), {}, stream);
+    ranks.send(floats(value), 1 - ranks.rank(), {}, stream);
+    EXPECT_THROW(ranks.end_group(), Error);
+    EXPECT_EQ(open_groups(), 0);
+  });
+  EXPECT_EQ(errors, kTwoWell);
+}
+
 TEST_F(FakeNccl, MulticastIsOffUnlessTheUserSaysOtherwise) {
   const NcclLibrary library(std::getenv("SYSLAB_TEST_FAKE_NCCL"));
-  EXPECT_EQ(library.nvls(), "NCCL_NVLS_ENABLE=0, set by syslab");
+  EXPECT_EQ(library.nvls_and_by_whom(), "NCCL_NVLS_ENABLE=0, set by syslab");
+  EXPECT_EQ(library.nvls(), "NCCL_NVLS_ENABLE=0");  // what ranks compare: not who set it
   EXPECT_STREQ(std::getenv("NCCL_NVLS_ENABLE"), "0");
   EXPECT_EQ(library.version(), "2.28.3");
+}
+
+// In a process that begins anew: the setting is looked at when a library is opened for the first time.
+TEST(NcclLibrary, LeavesTheUsersMulticastSettingAlone) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  ::setenv("NCCL_NVLS_ENABLE", "1", 1);
+  const auto code = [] {
+    const NcclLibrary library(std::getenv("SYSLAB_TEST_FAKE_NCCL"));
+    return library.nvls_and_by_whom() == "NCCL_NVLS_ENABLE=1, set by the user" ? 0 : 1;
+  };
+  EXPECT_EXIT(::_exit(code()), testing::ExitedWithCode(0), "");
+  ::unsetenv("NCCL_NVLS_ENABLE");
 }
 
 TEST(NcclLibrary, SaysWhatIsMissingAndWhatToDo) {

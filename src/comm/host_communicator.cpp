@@ -21,7 +21,8 @@ struct HostCommunicator::Line {
   std::condition_variable changed;
   std::uint64_t queued = 0, done = 0;   // works
   std::uint64_t turns = 0, served = 0;  // one for a call or a group
-  bool running = false, closed = false;
+  int running = 0;                      // more than one where turns end out of their order, after a failure
+  bool closed = false;
 };
 
 std::shared_ptr<HostCommunicator::Line> HostCommunicator::make_line() { return std::make_shared<Line>(); }
@@ -47,8 +48,9 @@ class HostCommunicator::Turn {
     if (line_->closed) return;
     for (const Call& call : calls_) owner_.recorded().end(call.record, false);
     try {
-      owner_.fail(fmt::format("rank {}: {} was dropped, because work before it on its stream failed", owner_.rank(),
-                              name_of(calls_[0].signature)));
+      const std::string cause = device::failure_of(calls_[0].stream);
+      owner_.fail(fmt::format("rank {}: {} was dropped, because work before it on its stream failed{}{}", owner_.rank(),
+                              name_of(calls_[0].signature), cause.empty() ? "" : ": ", cause));
     } catch (...) {  // no memory for the text
       owner_.fail("work before an operation failed");
     }
@@ -66,7 +68,7 @@ class HostCommunicator::Turn {
                                                  "for the work first",
                                                  name_of(calls_[0].signature)));
       }
-      line_->running = true;
+      ++line_->running;
     }
     try {
       owner_.failure_state().throw_if_failed();
@@ -81,7 +83,7 @@ class HostCommunicator::Turn {
  private:
   void leave(std::uint64_t done) {
     const std::lock_guard lock(line_->mutex);
-    line_->running = false;
+    --line_->running;
     line_->done = std::max(line_->done, done);
     ++line_->served;
     line_->changed.notify_all();
@@ -150,7 +152,7 @@ void HostCommunicator::finish() noexcept {
   part();
   lock.lock();
   line_->closed = true;
-  line_->changed.wait(lock, [this] { return !line_->running; });
+  line_->changed.wait(lock, [this] { return line_->running == 0; });
 }
 
 }  // namespace syslab::comm

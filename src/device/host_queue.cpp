@@ -32,7 +32,8 @@ Nanoseconds HostMark::at() const {
 
 HostQueue::HostQueue() : thread_([this] { serve(); }) {}
 
-HostQueue::~HostQueue() {
+void HostQueue::finish() noexcept {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -92,7 +93,12 @@ bool HostQueue::idle() const {
   return done_ == pushed_;
 }
 
-void HostQueue::synchronize() {
+std::exception_ptr HostQueue::failure() const {
+  const std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void HostQueue::wait() {
   if (std::this_thread::get_id() == thread_.get_id()) {
     throw Error(ErrorKind::usage,
                 "work on a stream of the CPU waits for that same stream, which would never end: wait for an event "
@@ -101,6 +107,11 @@ void HostQueue::synchronize() {
   std::unique_lock lock(mutex_);
   const std::uint64_t last = pushed_;
   less_.wait(lock, [this, last] { return done_ >= last; });
+}
+
+void HostQueue::synchronize() {
+  wait();
+  const std::lock_guard lock(mutex_);
   if (error_ != nullptr) std::rethrow_exception(std::exchange(error_, nullptr));
 }
 
@@ -126,13 +137,16 @@ HostQueue* create_host_queue() {
 }
 
 void destroy_host_queue(HostQueue* queue) noexcept {
-  std::shared_ptr<HostQueue> last;  // destroyed after the lock is free: its work may make streams of its own
-  const std::lock_guard lock(queues().mutex);
-  auto& all = queues().all;
-  const auto found = std::find_if(all.begin(), all.end(), [queue](const auto& kept) { return kept.get() == queue; });
-  if (found == all.end()) return;
-  last = std::move(*found);
-  all.erase(found);
+  std::shared_ptr<HostQueue> last;
+  {
+    const std::lock_guard lock(queues().mutex);
+    auto& all = queues().all;
+    const auto found = std::find_if(all.begin(), all.end(), [queue](const auto& kept) { return kept.get() == queue; });
+    if (found == all.end()) return;
+    last = std::move(*found);
+    all.erase(found);
+  }
+  last->finish();  // with the lock free: its work may make streams of its own
 }
 
 void synchronize_host_queues() {
@@ -143,11 +157,8 @@ void synchronize_host_queues() {
   }
   std::exception_ptr first;
   for (const auto& queue : all) {
-    try {
-      queue->synchronize();
-    } catch (...) {
-      if (first == nullptr) first = std::current_exception();
-    }
+    queue->wait();
+    if (first == nullptr) first = queue->failure();
   }
   if (first != nullptr) std::rethrow_exception(first);
 }

@@ -38,14 +38,17 @@ class HostQueue {
   HostQueue();
   HostQueue(const HostQueue&) = delete;
   HostQueue& operator=(const HostQueue&) = delete;
-  ~HostQueue();  // does what is queued first
+  ~HostQueue() { finish(); }
+  void finish() noexcept;  // does what is queued, then ends the thread; nothing is pushed any more
 
   void push(std::function<void()> work);
   void push_mark(std::shared_ptr<HostMark> mark);
   void push_wait(std::shared_ptr<HostMark> mark);
   bool idle() const;
+  std::exception_ptr failure() const;  // kept, for synchronize()
   // Waits for what was pushed before. Error(usage) from work of this queue itself, which would wait for its own end.
-  void synchronize();
+  void wait();
+  void synchronize();  // and throws what failed
 
  private:
   struct Item {
@@ -66,9 +69,10 @@ class HostQueue {
   std::thread thread_;  // last: it uses all of the above
 };
 
-// Those that live, for synchronize(Place): no side stream escapes.
+// Those that live, for synchronize(Place): no side stream escapes. What failed in one is told and stays there: it is
+// its owner's to take.
 HostQueue* create_host_queue();
-void destroy_host_queue(HostQueue* queue) noexcept;
+void destroy_host_queue(HostQueue* queue) noexcept;  // when its work is done, whoever else waits for it
 void synchronize_host_queues();
 
 inline HostQueue* host_queue(Stream stream) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <exception>
 #include <utility>
 
 #include "core/error.hpp"
@@ -103,12 +104,32 @@ void synchronize(Place place) {
   runtime::synchronize_device();
 }
 
+void await_queue(Stream stream) noexcept {
+  try {
+    if (HostQueue* queue = host_queue(stream)) queue->wait();
+  } catch (...) {  // from work of that queue: nothing of it is behind
+  }
+}
+
 void enqueue(Stream stream, std::function<void()> work) {
   if (stream.kind == Kind::cuda) {
     throw Error(ErrorKind::internal, "work of the host cannot be put on a stream of a GPU");
   }
   if (HostQueue* queue = host_queue(stream)) return queue->push(std::move(work));
   work();
+}
+
+std::string failure_of(Stream stream) {
+  const HostQueue* queue = host_queue(stream);
+  const std::exception_ptr failure = queue == nullptr ? nullptr : queue->failure();
+  if (failure == nullptr) return {};
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    return error.what();
+  } catch (...) {
+    return "what is no std::exception";
+  }
 }
 
 void expect_plain(Stream stream, std::string_view work) {

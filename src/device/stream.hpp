@@ -43,7 +43,11 @@ bool is_idle(Stream stream);       // all its work is done
 // Waits for the stream's work. What failed in it is thrown here. In a queue of the CPU the work behind a failure was
 // dropped, and after this call the queue works again.
 void synchronize(Stream stream);
-// Waits for all streams of the device, also those that nobody told of: no side stream escapes.
+// Waits for all streams of the device, also those that nobody told of: no side stream escapes. What failed in a queue
+// of the CPU is thrown, and stays for synchronize() of its stream.
 void synchronize(Place place);
+// For destructors, before memory of the host goes that work in a queue of the CPU may still use: waits until that work
+// has ended, well or not. Other streams it leaves alone: a GPU's memory is ordered by its streams.
+void await_queue(Stream stream) noexcept;
 
 }  // namespace syslab::device

@@ -3,9 +3,11 @@
 // not.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <thread>
 
+#include "comm/host_communicator.hpp"
 #include "comm/local.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
@@ -232,7 +234,9 @@ TEST_P(Fault, AnOperationDroppedBehindFailedWorkIsToldToTheOthers) {
     return std::string();
   });
   EXPECT_EQ(ends[1].error, "the kernel failed");
-  for (const std::size_t rank : {0U, 2U}) expect(ends, rank, {"rank 1", "all_reduce #1 (gradient, bucket 0)"});
+  for (const std::size_t rank : {0U, 2U}) {
+    expect(ends, rank, {"rank 1", "all_reduce #1 (gradient, bucket 0)", "the kernel failed"});
+  }
 }
 
 TEST_P(Fault, AMessageOfAnotherCountIsNamedWithBothSides) {
@@ -283,6 +287,49 @@ TEST(Destruction, WorkStillQueuedFailsAndTouchesNothing) {
   }
   gone.set_value();
   expect_error(ErrorKind::comm, {"all_reduce #1", "destroyed"}, [&] { device::synchronize(queue); });
+}
+
+// A rank whose operations take as long as the test likes, whatever fails meanwhile.
+class Held final : public HostCommunicator {
+ public:
+  explicit Held(std::shared_future<void> until) : HostCommunicator(0, 2, {}), until_(std::move(until)) {}
+  ~Held() override { finish(); }
+  std::string_view backend() const override { return "held"; }
+  std::promise<void> begun;
+
+ protected:
+  void perform(std::span<const Call>) override {
+    begun.set_value();
+    until_.wait();
+  }
+  std::vector<std::string> exchange_now(const Call&, std::string_view) override { return {}; }
+  void spread(std::string_view) noexcept override {}
+
+ private:
+  std::shared_future<void> until_;
+};
+
+// After a failure the turns of other streams end at once: one that is under way is waited for all the same.
+TEST(Destruction, WaitsForTheWorkUnderWayBesideOneThatFails) {
+  const auto first = device::OwnedStream::queue(), second = device::OwnedStream::queue();
+  std::promise<void> release;
+  auto held = std::make_unique<Held>(release.get_future().share());
+  Floats buffer(8);
+  held->all_reduce(view(buffer), Reduction::sum, {}, first);
+  held->begun.get_future().wait();
+  held->all_reduce(view(buffer), Reduction::sum, {}, second);
+  held->abort("over");
+  EXPECT_THROW(device::synchronize(second), Error);
+  std::atomic<bool> gone = false;
+  std::thread destroyer([&] {
+    held.reset();
+    gone = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_FALSE(gone) << "destroyed under an operation";
+  release.set_value();
+  destroyer.join();
+  EXPECT_TRUE(gone);
 }
 
 }  // namespace

@@ -171,7 +171,41 @@ TEST(Queue, SynchronizingWithTheCpuTellsAFailureToo) {
   const OwnedStream queue = OwnedStream::queue();
   enqueue(queue, [] { throw std::runtime_error("lost"); });
   EXPECT_THROW(synchronize(Place{}), std::runtime_error);
-  EXPECT_NO_THROW(synchronize(queue));
+  EXPECT_THROW(synchronize(queue), std::runtime_error) << "taken from its owner";
+  EXPECT_NO_THROW(synchronize(Place{}));
+}
+
+TEST(Queue, ItsOwnerWaitsForItsWorkAlsoWhileAnotherDoes) {
+  auto queue = std::make_unique<OwnedStream>(OwnedStream::queue());
+  Hold hold(*queue);
+  std::atomic<bool> gone = false;
+  std::thread other([] { synchronize(Place{}); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it has come to wait
+  std::thread owner([&] {
+    queue.reset();
+    gone = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  EXPECT_FALSE(gone) << "destroyed under its work";
+  hold.release();
+  owner.join();
+  other.join();
+}
+
+TEST(Queue, AwaitingItTakesNoFailure) {
+  const OwnedStream queue = OwnedStream::queue();
+  bool inside = false;
+  enqueue(queue, [&] {
+    await_queue(queue);  // would wait for itself
+    inside = true;
+    throw std::runtime_error("the third layer");
+  });
+  await_queue(queue);
+  await_queue({});
+  EXPECT_TRUE(inside);
+  EXPECT_EQ(failure_of(queue), "the third layer");
+  EXPECT_THROW(synchronize(queue), std::runtime_error);
+  EXPECT_EQ(failure_of(queue), "");
 }
 
 TEST(Queue, DroppedWorkGivesBackWhatItHeldAtOnce) {

@@ -168,6 +168,56 @@ def check_a_trajectory_from_files(folder):
         assert not torch.equal(final[name], parameter) and final[name].dtype == torch.float64
 
 
+def lines_of(folder, *arguments):
+    done = subprocess.run([sys.executable, str(PEERS / "data_parallel.py"), *arguments, "--device", "cpu", "--ranks", "2",
+                           "--samples", "2", "--warmup", "1"], cwd=folder, check=True, capture_output=True, text=True, timeout=100)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def check_ranks_take_the_steps_of_one_process_on_all_rows(folder):
+    variants = ("none", "naive", "flat", "ddp_1", "zero", "fsdp")
+    lines = {line["variant"]: line for line in lines_of(
+        folder, "steps", "--models", "tiny", "--contexts", "16", "--batch", "4", "--precisions", "fp32", "--variants",
+        ",".join(variants), "--to", "lines")}
+    assert [json.loads(line) for line in (folder / "lines").read_text().splitlines()] == list(lines.values())
+    assert tuple(lines) == variants
+    torch.manual_seed(0)
+    model = Transformer(sizes("tiny", 16))
+    rows = []
+    for rank in range(2):
+        torch.manual_seed(1 + rank)
+        rows.append([torch.randint(101, (2, 16)) for _ in range(2)])
+    ids, targets = (torch.cat(parts) for parts in zip(*rows))
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, weight_decay=0.01)
+    for _ in range(1 + 3 * 2):  # alone, queued, in parts
+        optimizer.zero_grad()
+        loss = cross_entropy(model(ids), targets)
+        loss.backward()
+        optimizer.step()
+    for variant, line in lines.items():
+        if variant == "fsdp" and line["status"] == "unsupported":  # this PyTorch is old
+            continue
+        assert line["status"] == "ok", line
+        assert line["n"] == len(line["samples_ms"]) == 2 and min(line["per_rank_ms"]) > 0 and line["pipelined_ms"] > 0, line
+        assert line["replicas_equal"] is {"none": False, "fsdp": None}.get(variant, True), line
+        apart = abs(line["loss"] - loss.item())
+        if variant not in ("none", "fsdp"):  # AdamW's steps say nothing of the gradients' scale
+            assert abs(line["gradient_norm"] / gradient_norm(model.parameters()).item() - 1) < 1e-4, line
+        assert apart < 1e-5 if variant != "none" else apart > 1e-4, (variant, line["loss"], loss.item())
+    assert lines["naive"]["parts_ms"].keys() - lines["ddp_1"]["parts_ms"].keys() == {"communication"}
+
+
+def check_collectives_of_ranks_are_right_and_their_rates_follow_from_their_times(folder):
+    lines = lines_of(folder, "collectives", "--bytes", "1000,100000", "--operations", "all_reduce,all_gather,broadcast")
+    found = {(line["operation"], line["bytes"]): line for line in lines if line["status"] == "ok"}
+    assert {("all_reduce", 1000), ("all_reduce", 100000), ("broadcast", 1000)} <= set(found), lines
+    assert all(line["status"] == "ok" or "gloo has no" in line["note"] for line in lines), lines
+    for (operation, size), line in found.items():
+        rate = 1e-6 * size / line["pipelined_ms"]
+        assert abs(line["pipelined_algbw"] - rate) < 1e-9 * rate
+        assert line["single_busbw"] == line["single_algbw"] * (0.5 if operation == "all_gather" else 1)
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for name, check in list(globals().items()):

@@ -37,9 +37,11 @@ class Config:
             4 * self.d_model**2 + 3 * self.d_model * self.d_ff + 2 * self.d_model)
 
 
-def sizes(name, context, vocab=10000):
-    """A model of the hand-outs; `xl` is not among the names, because it means another model in each of them."""
+def sizes(name, context, vocab=None):
+    """A model of the hand-outs, or `tiny`, for tests; `xl` is not among the names, because it means another model in each of
+    them."""
     table = {
+        "tiny": (64, 2, 4, 128),
         "small": (768, 12, 12, 3072),
         "medium": (1024, 24, 16, 4096),
         "large": (1280, 36, 20, 5120),
@@ -50,7 +52,7 @@ def sizes(name, context, vocab=10000):
     if name not in table:
         raise SystemExit(f"unknown model '{name}'; there are {', '.join(table)}")
     d_model, layers, heads, d_ff = table[name]
-    return Config(vocab, context, d_model, layers, heads, d_ff)
+    return Config(vocab or (101 if name == "tiny" else 10000), context, d_model, layers, heads, d_ff)
 
 
 def at_least_float32(x):

@@ -37,24 +37,41 @@ from basics import (DECAY_ORDERS, EPS_MODES, LAYOUTS, AdamW, Config, Transformer
 
 PRECISIONS = ("fp32", "tf32", "bf16_amp", "fp16_amp")
 VARIANTS = ("eager", "compiled")
-PARTS = ("forward", "loss", "backward", "optimizer")
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
 
 
 # --- time -------------------------------------------------------------------------------------------------------------
 
 
+def placed_on(device):
+    """What is made inside lies there from the beginning."""
+    return nullcontext() if device == "cpu" else torch.device(device)
+
+
 class Step:
     """One case: a model, its optimizer and a random batch, and what can be done with them."""
 
-    def __init__(self, config, batch, precision, variant, compile_what, seed):
+    def __init__(self, config, batch, precision, variant, compile_what, seed, device="cuda"):
         torch.manual_seed(seed)
         torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-        with torch.device("cuda"):
+        self.device = device
+        with placed_on(device):
             self.model = Transformer(config)
+        self.draw_batch(config, batch)
+        self.loss_of = cross_entropy
+        assert sum(p.numel() for p in self.model.parameters()) == config.parameters()
+        self.prepare(variant, compile_what)
+        dtype = {"bf16_amp": torch.bfloat16, "fp16_amp": torch.float16}.get(precision)
+        self.region = (lambda: torch.autocast(device, dtype)) if dtype else nullcontext
+        # Without scaling fp16's gradients would vanish, and the scaler's own kernels belong to such a step.
+        self.scaler = torch.amp.GradScaler(device) if precision == "fp16_amp" else None
+
+    def draw_batch(self, config, batch):
+        with placed_on(self.device):
             self.inputs, self.targets = (torch.randint(config.vocab, (batch, config.context)) for _ in range(2))
-        self.loss_of, parameters = cross_entropy, list(self.model.parameters())
-        assert sum(p.numel() for p in parameters) == config.parameters()
+
+    def prepare(self, variant, compile_what):
+        parameters = list(self.model.parameters())
         if variant == "compiled":
             self.optimizer = torch.optim.AdamW(parameters, lr=1e-4, weight_decay=0.01, fused=True)
             self.loss_of = torch.compile(cross_entropy)
@@ -65,10 +82,6 @@ class Step:
                 self.model.compile()
         else:
             self.optimizer = AdamW(parameters, lr=1e-4)
-        dtype = {"bf16_amp": torch.bfloat16, "fp16_amp": torch.float16}.get(precision)
-        self.region = (lambda: torch.autocast("cuda", dtype)) if dtype else nullcontext
-        # Without scaling fp16's gradients would vanish, and the scaler's own kernels belong to such a step.
-        self.scaler = torch.amp.GradScaler("cuda", enabled=precision == "fp16_amp")
 
     def forward(self):
         with torch.no_grad(), self.region():
@@ -77,8 +90,11 @@ class Step:
     def forward_backward(self):
         self.step(optimize=False)
 
+    def reduce_gradients(self, mark):
+        """Where there are other ranks (data_parallel.py)."""
+
     def step(self, optimize=True, mark=lambda part: None):
-        """`mark` is told of each part's end."""
+        """`mark` is told of each part's end. Returns the loss."""
         self.optimizer.zero_grad(set_to_none=True)
         mark("begin")
         with self.region():
@@ -86,12 +102,17 @@ class Step:
             mark("forward")
             loss = self.loss_of(logits, self.targets)
         mark("loss")
-        self.scaler.scale(loss).backward()
+        (self.scaler.scale(loss) if self.scaler else loss).backward()
         mark("backward")
+        self.reduce_gradients(mark)
         if optimize:
-            self.scaler.step(self.optimizer)
-            self.scaler.update()
+            if self.scaler:
+                self.scaler.step(self.optimizer)
+                self.scaler.update()
+            else:
+                self.optimizer.step()
             mark("optimizer")
+        return loss.detach()
 
 
 def event():
@@ -114,14 +135,15 @@ def each_alone(work, samples):
 
 
 def parts_of(step, samples):
-    found = {part: [] for part in PARTS}
+    """Milliseconds of each part of each step, from the end of the part before."""
+    found = {}
     for _ in range(samples):
         marks = {}
         torch.cuda.synchronize()
         step.step(mark=lambda part: marks.update({part: event()}))
         torch.cuda.synchronize()
-        for before, part in zip(("begin",) + PARTS, PARTS):
-            found[part].append(marks[before].elapsed_time(marks[part]))
+        for (_, before), (part, end) in itertools.pairwise(marks.items()):
+            found.setdefault(part, []).append(before.elapsed_time(end))
     return found
 
 

@@ -43,8 +43,10 @@ CertificateCase drawn(int ranks) {
     if (drawn_size("a bucket ends here", 0, 2) == 1) ends.push_back(end);
   }
   ends.push_back(pieces);
-  constexpr std::array kCertified{Sharding::none, Sharding::optimizer};
+  constexpr std::array kCertified{Sharding::none, Sharding::optimizer, Sharding::zero1, Sharding::zero2};
   asked.sharding = kCertified[static_cast<std::size_t>(drawn_size("sharding", 0, kCertified.size()))];
+  asked.model.alignment = ranks * drawn_size("alignment a rank", 1, 4);
+  asked.slots = drawn_size("slots", 1, 4);
   asked.sync.plan = BucketPlan(std::move(ends));
   return asked;
 }

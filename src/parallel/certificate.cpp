@@ -13,6 +13,8 @@
 #include "parallel/gradient_sync.hpp"
 #include "parallel/replicas.hpp"
 #include "parallel/sharded_optimizer.hpp"
+#include "parallel/wire_buffer.hpp"
+#include "parallel/zero_sync.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -67,13 +69,18 @@ Trained outcome(ToyNetwork& network) {
 class Ways {
  public:
   virtual ~Ways() = default;
-  virtual void begin(device::Stream compute) = 0;
+  // Whether each part of a step travels by itself, added to those before it; else the last one with all in it.
+  virtual bool takes_parts() const { return false; }
+  virtual void begin(device::Stream compute, bool add) = 0;
+  virtual void finish_part() {}
+  virtual TensorView place(int, device::Stream) { return {}; }
   virtual void unused(int piece, device::Stream compute) = 0;
   virtual void grad_final(int piece, device::Stream compute) = 0;
-  // `between`: called of the communication's stream where gradients are done and weights are not.
-  virtual void update(device::Stream compute, const std::function<void()>& between) = 0;
-  // Whether weights come from other ranks, before a forward pass that reads them.
+  // `between`: called before work on a stream behind the gradients' end.
+  virtual void update(device::Stream compute, const std::function<void(device::Stream)>& between) = 0;
+  // Whether weights come from other ranks, and before a forward pass reads them.
   virtual bool brings_weights() const { return false; }
+  virtual void needed(int, device::Stream) {}
   virtual std::vector<RowBlock> updated() const = 0;  // elements of the arena that this rank updates
   virtual void check() const = 0;
 };
@@ -84,10 +91,10 @@ class Replicated : public Ways {
   Replicated(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream stream)
       : sync_(ranks, network.pieces(), network.gradients(), asked.sync, stream), network_(network) {}
 
-  void begin(device::Stream compute) override { sync_.begin(compute); }
+  void begin(device::Stream compute, bool) override { sync_.begin(compute); }
   void unused(int piece, device::Stream compute) override { sync_.unused(piece, compute); }
   void grad_final(int piece, device::Stream compute) override { sync_.grad_final(piece, compute); }
-  void update(device::Stream compute, const std::function<void()>&) override {
+  void update(device::Stream compute, const std::function<void(device::Stream)>&) override {
     sync_.finish(compute);
     network_.update(kRate, true);
   }
@@ -128,13 +135,13 @@ class Owned final : public Replicated {
  public:
   Owned(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream stream)
       : Replicated(asked, ranks, network, stream),
-        optimizer_(ParameterOwners(ranks, stream, asked.left_out_weights_wait), network) {
+        optimizer_(ParameterOwners(ranks, stream, asked.left_out_sharded_wait), network) {
     optimizer_.add_group(network.parameters(), kRate);
   }
 
-  void update(device::Stream compute, const std::function<void()>& between) override {
+  void update(device::Stream compute, const std::function<void(device::Stream)>& between) override {
     sync_.finish(compute);
-    between();
+    between(sync_.stream());
     optimizer_.step(compute);
   }
   bool brings_weights() const override { return true; }
@@ -148,6 +155,55 @@ class Owned final : public Replicated {
   ShardedOptimizer<ToyDescent> optimizer_;
 };
 
+// Every rank updates its slice of each bucket.
+class Flat final : public Ways {
+ public:
+  Flat(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream stream)
+      : network_(network),
+        sync_(ranks, network.pieces(), stretch(network.weights(), 0, network.gradients().elements()),
+              asked.sharding == Sharding::zero1 ? network.gradients() : TensorView{},
+              {.sharding = asked.sharding,
+               .plan = plan_of(asked.sync, network.pieces()),
+               .slots = asked.slots,
+               .poison = true,
+               .left_out_wait = asked.left_out_sharded_wait},
+              stream),
+        rank_(ranks.rank()) {}
+
+  bool takes_parts() const override { return sync_.options().sharding == Sharding::zero2; }
+  void begin(device::Stream compute, bool add) override { sync_.begin(compute, add); }
+  void finish_part() override { sync_.finish_part(); }
+  TensorView place(int piece, device::Stream compute) override { return sync_.gradient(piece, compute); }
+  void unused(int piece, device::Stream compute) override { sync_.unused(piece, compute); }
+  void grad_final(int piece, device::Stream compute) override { sync_.grad_final(piece, compute); }
+  void update(device::Stream compute, const std::function<void(device::Stream)>& between) override {
+    sync_.finish(compute);
+    for (int bucket = sync_.buckets(); bucket-- > 0;) {
+      between(compute);
+      network_.update({{sync_.shards().slice(bucket, rank_).first, sync_.gradient_slice(bucket)}}, kRate, true,
+                      bucket == 0);
+      between(sync_.stream());
+      sync_.updated(bucket, compute);
+    }
+  }
+  bool brings_weights() const override { return true; }
+  void needed(int piece, device::Stream compute) override { sync_.needed(piece, compute); }
+  std::vector<RowBlock> updated() const override {
+    std::vector<RowBlock> made;
+    for (int bucket = 0; bucket < sync_.buckets(); ++bucket) {
+      const Stretch own = sync_.shards().slice(bucket, rank_);
+      made.push_back({own.first, own.count});
+    }
+    return made;
+  }
+  void check() const override { sync_.check_bytes(); }
+
+ private:
+  ToyNetwork& network_;
+  ZeroSync sync_;
+  int rank_;
+};
+
 std::unique_ptr<Ways> ways_of(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network,
                               device::Stream communication) {
   switch (asked.sharding) {
@@ -155,6 +211,9 @@ std::unique_ptr<Ways> ways_of(const CertificateCase& asked, comm::Communicator& 
       return std::make_unique<Replicated>(asked, ranks, network, communication);
     case Sharding::optimizer:
       return std::make_unique<Owned>(asked, ranks, network, communication);
+    case Sharding::zero1:
+    case Sharding::zero2:
+      return std::make_unique<Flat>(asked, ranks, network, communication);
     default:
       throw Error(ErrorKind::usage, fmt::format("there is no certificate of {}", to_string(asked.sharding)));
   }
@@ -229,26 +288,30 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
                                       ways->grad_final(piece, compute);
                                     },
                                 .contribution = interference.contribution};
-  if (ways->brings_weights()) watching.piece_needed = [](int) {};
+  if (ways->brings_weights()) watching.piece_needed = [&](int piece) { ways->needed(piece, compute); };
+  const bool takes_parts = ways->takes_parts();
+  if (takes_parts) watching.piece_place = [&](int piece) { return ways->place(piece, compute); };
   const std::vector<RowBlock> blocks = asked.rows_of.empty() ? even_blocks(asked.rows, ranks.size()) : asked.rows_of;
   const RowBlock own = blocks[static_cast<std::size_t>(ranks.rank())];
   const double scale = interference.scale / static_cast<double>(asked.rows);
   for (int step = 0; step < asked.steps; ++step) {
     for (int part = 0; part < asked.parts; ++part) {
-      const bool last = part == asked.parts - 1;
+      const bool at_end = part == asked.parts - 1, last = at_end || takes_parts;
       if (last) {
-        ways->begin(compute);
+        ways->begin(compute, part > 0);
         if (network.rare_piece() && !use_rare(asked, own)) {
           network.spoil(*network.rare_piece());
           before(compute);
           ways->unused(*network.rare_piece(), compute);
         }
       }
-      network.pass(batch_of(asked, step, part_of(own, part, asked.parts), own), scale, part == 0, last, watching);
+      network.pass(batch_of(asked, step, part_of(own, part, asked.parts), own), scale, part == 0 || takes_parts, last,
+                   watching);
+      if (last && !at_end) ways->finish_part();
     }
     before(communication);
     before(compute);
-    ways->update(compute, [&] { before(communication); });
+    ways->update(compute, before);
   }
   device::synchronize(communication);
   Trained made = outcome(network);

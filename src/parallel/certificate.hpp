@@ -35,9 +35,11 @@ struct CertificateCase {
   std::vector<RowBlock> rows_of;  // by rank; empty: even_blocks()
   SyncOptions sync;
   // Who updates what. Sharding::optimizer: gradients are reduced as `sync` says, and each parameter's owner updates it.
+  // zero1, zero2: in the buckets that `sync` makes; the model's alignment is a multiple of the ranks.
   Sharding sharding = Sharding::none;
-  // As SyncOptions::left_out_wait, of the weights' way back.
-  int left_out_weights_wait = -1;
+  int slots = 2;  // of zero2
+  // As SyncOptions::left_out_wait: of the weights' way from their owners; of zero1 and zero2, ZeroSync's.
+  int left_out_sharded_wait = -1;
 };
 
 // One to three layers, with biases or without, trained or frozen, some with a tied weight, some with a parameter that

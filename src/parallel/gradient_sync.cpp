@@ -47,11 +47,11 @@ GradientSync::GradientSync(comm::Communicator& ranks, GradientPieces pieces, con
       arena_(checked(pieces_, arena)),
       options_(options),
       plan_(plan_of(options, pieces_.as(options.wire.value_or(pieces_.dtype())))),
+      turns_(ranks, pieces_, plan_),
       communication_(communication),
       overlaps_(info_of(options.strategy).overlaps),
       begun_(device::place_of(communication), device::Timing::yes),
       reduced_(device::place_of(communication)),
-      unused_(static_cast<std::size_t>(pieces_.size()), 0),
       counted_before_(counted(ranks)) {
   if (ranks.size() == 1) return;
   require_agreement(ranks, "the gradients to reduce, and how", description());
@@ -81,71 +81,31 @@ std::string GradientSync::description() const {
   return text;
 }
 
-std::string GradientSync::names(int begin, int end) const {
-  constexpr int kMost = 8;
-  std::string text;
-  for (int piece = begin; piece < std::min(end, begin + kMost); ++piece) {
-    text += fmt::format("{}'{}'", piece == begin ? "" : ", ", pieces_[piece].name);
-  }
-  if (end - begin > kMost) text += fmt::format(" and {} more", end - begin - kMost);
-  return text;
-}
-
-void GradientSync::refuse(const std::string& why) {
-  open_ = false;
-  ranks_.abort(why);
-  throw Error(ErrorKind::usage, why);
-}
-
 void GradientSync::wait(const Event& event, Stream later) {
   if (waits_++ != options_.left_out_wait) event.before(later);
 }
 
 void GradientSync::begin(Stream compute) {
-  if (open_) refuse("a step of gradients begins before the one before it was finished: finish() was not called");
-  open_ = true;
-  next_ = waits_ = 0;
-  std::ranges::fill(unused_, char{0});
+  turns_.begin();
+  waits_ = 0;
   if (options_.timing && ranks_.size() > 1) begun_.record(compute);
 }
 
 void GradientSync::unused(int piece, Stream compute) {
-  if (!open_) refuse("a gradient is declared unused outside of a step: call begin() first");
-  if (piece < next_ || piece >= pieces_.size()) {
-    refuse(fmt::format("{} is declared unused after its turn has passed, or is none of the {} gradients",
-                       piece >= 0 && piece < pieces_.size() ? names(piece, piece + 1) : fmt::format("piece {}", piece),
-                       pieces_.size()));
-  }
+  turns_.unused(piece);
   const TensorView slice = stretch(arena_, pieces_.first(piece), pieces_[piece].elements);
   device::fill_bytes(slice.data, 0, static_cast<std::size_t>(slice.elements()) * size_of(slice.dtype), compute);
-  unused_[static_cast<std::size_t>(piece)] = 1;
-  while (next_ < pieces_.size() && unused_[static_cast<std::size_t>(next_)] != 0) take(compute);
+  reduce_final(compute);
 }
 
 void GradientSync::grad_final(int piece, Stream compute) {
-  if (!open_) refuse("a gradient is final outside of a step: call begin() first");
-  if (piece < 0 || piece >= pieces_.size()) {
-    refuse(fmt::format("piece {} is final, and there are {} gradients", piece, pieces_.size()));
-  }
-  if (piece < next_) {
-    refuse(fmt::format("{} is final twice in one step{}", names(piece, piece + 1),
-                       unused_[static_cast<std::size_t>(piece)] != 0 ? ", and was declared unused" : ""));
-  }
-  if (piece > next_) {
-    refuse(
-        fmt::format("{} is final before {}: gradients become final in the order in which they lie in the arena, on "
-                    "every rank; those that a step does not use are declared by unused()",
-                    names(piece, piece + 1), names(next_, piece)));
-  }
-  take(compute);
-  while (next_ < pieces_.size() && unused_[static_cast<std::size_t>(next_)] != 0) take(compute);
+  turns_.take(piece);
+  reduce_final(compute);
 }
 
-void GradientSync::take(Stream compute) {
-  const int piece = next_++;
+void GradientSync::reduce_final(Stream compute) {
   if (ranks_.size() == 1 || !overlaps_) return;
-  const int bucket = plan_.bucket_of(piece);
-  if (plan_.end(bucket) == next_) reduce(bucket, compute);
+  while (const std::optional<int> bucket = turns_.next_bucket()) reduce(*bucket, compute);
 }
 
 void GradientSync::reduce(int bucket, Stream compute) {
@@ -169,12 +129,7 @@ TensorView GradientSync::sent(int bucket) const {
 }
 
 void GradientSync::finish(Stream compute) {
-  if (!open_) refuse("a step of gradients is finished that was not begun: call begin() first");
-  if (next_ < pieces_.size()) {
-    refuse(fmt::format("no gradient of {} in this step: a parameter that a step does not use is declared by unused()",
-                       names(next_, pieces_.size())));
-  }
-  open_ = false;
+  turns_.finish();
   ++steps_;
   if (ranks_.size() == 1) return;
   if (!overlaps_) {

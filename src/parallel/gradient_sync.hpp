@@ -14,9 +14,8 @@
 // Communication is one stream, so that waiting for its last bucket is waiting for all. The optimizer's stream carries
 // the next step's backward pass: no gradient is written before its reduction is done.
 //
-// NOTE: one order on all ranks. Pieces become final in the order in which they lie, on every rank and in every step;
-// buckets are queued in the plan's order. A piece out of turn, twice or never is an Error on the same step, which names
-// it, and ends the communication of the other ranks, which would wait for it in vain.
+// One order on all ranks, that of the memory, which parallel/gradient_turns.hpp keeps; buckets are queued in the
+// plan's.
 //
 // The mean over ranks is the caller's: who scales the gradient of the loss by this rank's share of the samples needs no
 // kernel for it, and sums here (train::StepOptions::loss_weight).
@@ -29,6 +28,7 @@
 
 #include "comm/communicator.hpp"
 #include "device/event.hpp"
+#include "parallel/gradient_turns.hpp"
 #include "parallel/planner.hpp"
 #include "parallel/strategy.hpp"
 #include "parallel/wire_buffer.hpp"
@@ -74,28 +74,25 @@ class GradientSync {
   Schedule timeline() const;
 
  private:
-  void take(device::Stream compute);
+  void reduce_final(device::Stream compute);
   void reduce(int bucket, device::Stream compute);
   void wait(const device::Event& event, device::Stream later);
   TensorView sent(int bucket) const;
   std::string description() const;
-  std::string names(int begin, int end) const;
-  [[noreturn]] void refuse(const std::string& why);
 
   comm::Communicator& ranks_;
   GradientPieces pieces_;
   TensorView arena_;
   SyncOptions options_;
   BucketPlan plan_;
+  GradientTurns turns_;
   device::Stream communication_;
   bool overlaps_;
   std::optional<WireBuffer> wire_;
   device::Event begun_, reduced_;
   std::vector<device::Event> ready_, started_, ended_;  // by bucket; the latter two with timing
   std::vector<std::string> labels_;                     // "bucket 3"
-  std::vector<char> unused_;                            // by piece, of this step
-  int next_ = 0, waits_ = 0;
-  bool open_ = false;
+  int waits_ = 0;
   std::uint64_t steps_ = 0, counted_before_ = 0;
 };
 

@@ -208,7 +208,8 @@ void ToyNetwork::finish_piece(int piece, bool uses_rare, const Watching& watchin
         for (std::size_t i = first; i < first + count; ++i) staged_[i] = static_cast<float>(gradients_[i]);
       },
       watching);
-  device::copy(arena_.as<float>() + first, staged_.data() + first, count * kBytes, compute_);
+  void* place = watching.piece_place ? watching.piece_place(piece).data : arena_.as<float>() + first;
+  device::copy(place, staged_.data() + first, count * kBytes, compute_);
   if (watching.piece_final) watching.piece_final(piece);
   if (uses_rare && rare_piece_ == piece + 1) finish_piece(piece + 1, uses_rare, watching);  // whose turn it is
 }
@@ -291,16 +292,16 @@ void ToyNetwork::input_gradient(std::size_t layer, Activations& kept) const {
 
 void ToyNetwork::update(double rate, bool on_grid) { update({{0, gradients()}}, rate, on_grid); }
 
-void ToyNetwork::update(const std::vector<Slice>& slices, double rate, bool on_grid) {
+void ToyNetwork::update(const std::vector<Slice>& slices, double rate, bool on_grid, bool last) {
   for (const Slice& slice : slices) {
     device::copy(staged_.data() + slice.first, slice.gradient.data, index(slice.gradient.elements()) * kBytes,
                  compute_);
   }
   if (compute_.kind == device::Kind::cuda) device::synchronize(compute_);  // the work below is the host's
   run(
-      [this, rate, on_grid, slices] {
-        history_.push_back(staged_);
+      [this, rate, on_grid, slices, last] {
         for (const Slice& slice : slices) move(slice.first, slice.first + slice.gradient.elements(), rate, on_grid);
+        if (last) history_.push_back(staged_);
       },
       {});
   for (const Slice& slice : slices) {

@@ -79,6 +79,8 @@ class ToyNetwork {
   struct Watching {
     std::function<void()> work;                  // called before any work is queued
     std::function<void(int piece)> piece_final;  // called when everything that writes a piece is queued
+    // Where a piece's gradient is to be written, asked before it is. Empty: in gradients().
+    std::function<TensorView(int piece)> piece_place;
     // Called before a forward pass reads a piece's weights, which it then takes from weights(), where others may have
     // written them. Empty: nobody has but update().
     std::function<void(int piece)> piece_needed;
@@ -98,9 +100,11 @@ class ToyNetwork {
     std::int64_t first = 0;
     ConstTensorView gradient;
   };
-  void update(const std::vector<Slice>& slices, double rate, bool on_grid);
+  // `last`: of the slices of a step.
+  void update(const std::vector<Slice>& slices, double rate, bool on_grid, bool last = true);
 
-  // The arena's gradients as each update found them; beyond its slices anything. After the stream's work is done.
+  // The arena's gradients as each step's updates found them; beyond their slices anything. After the stream's work is
+  // done.
   const std::vector<std::vector<float>>& history() const { return history_; }
   // Something was rounded since the weights were drawn. After the stream's work is done.
   bool inexact() const { return inexact_; }

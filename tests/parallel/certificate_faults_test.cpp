@@ -56,11 +56,36 @@ TEST(CertificateFaults, NoWaitOfWeightsFromTheirOwnersCanBeLeftOut) {
   asked.sharding = Sharding::optimizer;
   asked.steps = 2;
   for (int wait = 0; wait < 2; ++wait) {
-    asked.left_out_weights_wait = wait;
+    asked.left_out_sharded_wait = wait;
     EXPECT_TRUE(shows(asked, 2, wait == 0)) << "without wait " << wait;
   }
-  asked.left_out_weights_wait = 2;  // there are no more
+  asked.left_out_sharded_wait = 2;  // there are no more
   EXPECT_EQ(certificate_difference(asked, 2), kEqual);
+}
+
+TEST(CertificateFaults, NoWaitOfScatteredGradientsAndGatheredWeightsCanBeLeftOut) {
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    CertificateCase asked = everything(Strategy::planned);
+    asked.sharding = sharding;
+    asked.model.alignment = 2;
+    asked.steps = 2;
+    asked.parts = sharding == Sharding::zero2 ? 2 : 1;
+    constexpr int kBuckets = 3, kReady = 0, kSlot = 1, kUpdated = 2, kGathered = 3;
+    for (int kind = kReady; kind <= kGathered; ++kind) {
+      for (int bucket = 0; bucket < kBuckets; ++bucket) {
+        // The first stage has no slots. Of the second, bucket 0 of a later part waits for bucket 2, and with it for
+        // bucket 1.
+        if (kind == kSlot && (sharding == Sharding::zero1 || bucket == 1)) continue;
+        asked.left_out_sharded_wait = kind * kBuckets + bucket;
+        EXPECT_TRUE(shows(asked, 2, kind == kReady || kind == kUpdated))
+            << to_string(sharding) << " without wait " << kind << " of bucket " << bucket;
+      }
+    }
+    asked.left_out_sharded_wait = 4 * kBuckets;
+    EXPECT_TRUE(shows(asked, 2, false)) << to_string(sharding) << " without the wait for the last scatter";
+    asked.left_out_sharded_wait = 4 * kBuckets + 1;  // there are no more
+    EXPECT_EQ(certificate_difference(asked, 2), kEqual);
+  }
 }
 
 enum class Fault {

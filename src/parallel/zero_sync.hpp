@@ -1,0 +1,134 @@
+// Gradients scattered, weights gathered: ZeRO's first two stages over flat ranges (parallel/flat_shards.hpp).
+//
+//   ZeroSync sync(ranks, pieces, weights, gradients, {.sharding = Sharding::zero1, .plan = plan}, communication);
+//   sync.begin(compute);
+//   write(sync.gradient(piece, compute)); sync.grad_final(piece, compute);       // in the order of the pieces
+//   sync.finish(compute);                                                        // the sums are in gradient_slice()
+//   for (int bucket = sync.buckets(); bucket-- > 0;) { update its slice; sync.updated(bucket, compute); }
+//   … the next forward pass, before it reads a piece:  sync.needed(piece, compute);
+//
+// NOTE: the order of a step. Two streams, and an event for each arrow; the host waits for neither:
+//
+//   compute        ─ g0 ─┐ ─ g1 ─┐ ─ … ┬▶ update 1 ─┐─ update 0 ─┐ ─ forward ┬▶ layer of 1 ┬▶ layer of 0 …
+//                     ready 0  ready 1 │        updated 1   updated 0        │             │
+//   communication         └▶ scatter 0 ─▶ scatter 1   └▶ gather 1 ─└▶ gather 0 ────────────┘
+//
+// A backward pass finishes buckets from the first to the last and a forward pass reads them from the last to the first,
+// so that weights are gathered in the opposite order and are there when they are first read.
+//
+// NOTE: whose memory. The first stage scatters in the arena that the gradients lie in: behind finish() a rank's own
+// slices hold sums and the rest anything. The second has no such arena. A bucket's gradients are written into one of a
+// few slots, which are used in turn; a slot is free once its bucket has been scattered, and what is kept is the rank's
+// shard. With gradients in parts, each part of a step is scattered and added to the shard in fp32, where the first
+// stage adds in the arena and scatters the last part.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "device/buffer.hpp"
+#include "device/event.hpp"
+#include "ops/elementwise/elementwise.hpp"
+#include "parallel/flat_shards.hpp"
+#include "parallel/gradient_turns.hpp"
+#include "parallel/state_memory.hpp"
+
+namespace syslab::parallel {
+
+struct ZeroOptions {
+  Sharding sharding = Sharding::zero1;  // or zero2
+  std::optional<BucketPlan> plan;       // none: all in one bucket
+  int slots = 2;                        // of zero2
+  bool poison = false;                  // zero2: a slot holds NaNs from when it is free to when it is written again
+  // For tests of tests, as SyncOptions'. Of bucket b: its scatter for its gradients (b), its gradients for their slot
+  // (buckets + b), its gather for its update (2·buckets + b), who reads it for the gather (3·buckets + b); the updates
+  // for the last scatter (4·buckets).
+  int left_out_wait = -1;
+};
+
+class ZeroSync {
+ public:
+  // `weights`: the arena, contiguous, with as many elements as `gradients` of which zero2 has none: no memory is given
+  // then. `copy`: the weights in a smaller dtype, which are made anew of those that arrive; no memory: there is none.
+  // All ranks give the same. All memory and events are made here, none in a step. Error(usage).
+  ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const TensorView& weights, const TensorView& gradients,
+           const ZeroOptions& options, device::Stream communication, const TensorView& copy = {});
+  ZeroSync(const ZeroSync&) = delete;
+  ZeroSync& operator=(const ZeroSync&) = delete;
+
+  const GradientPieces& pieces() const { return pieces_; }
+  const FlatShards& shards() const { return shards_; }
+  const ZeroOptions& options() const { return options_; }
+  device::Stream stream() const { return communication_; }
+
+  // Before the first gradient of a backward pass that is scattered: of zero1, that of the last part of a step; of
+  // zero2, each. `add`: to what earlier parts have left in the shard (zero2).
+  void begin(device::Stream compute, bool add = false);
+  // Where a piece's gradient is to be written by what is queued on `compute` from now on.
+  TensorView gradient(int piece, device::Stream compute);
+  // As GradientSync's; what is unused is zeroed in its turn.
+  void unused(int piece, device::Stream compute);
+  void grad_final(int piece, device::Stream compute);
+  // After all of them: the end of a backward pass, and of the last one of a step.
+  void finish_part();
+  void finish(device::Stream compute);
+
+  int buckets() const { return shards_.buckets(); }
+  // This rank's slice of a bucket: its sums behind finish(), and its weights.
+  TensorView gradient_slice(int bucket) const;
+  TensorView weight_slice(int bucket) const;
+
+  // The slice's new weights are queued on `compute`: the others get them. Each bucket once, on all ranks in one order.
+  void updated(int bucket, device::Stream compute);
+  // What is queued on `compute` from now on finds all weights of the piece, or of all pieces.
+  void needed(int piece, device::Stream compute);
+  void all_needed(device::Stream compute);
+
+  // Bytes of gradients that this holds besides what it was given: slots and shard.
+  std::size_t gradient_bytes() const { return slots_.bytes() + shard_.bytes(); }
+
+  // What all ranks' operations so far had to carry, and Error(check) with both numbers where the communicator counted
+  // anything else under "gradient" or "parameter" since this was made.
+  std::uint64_t expected_bytes() const { return expected_; }
+  void check_bytes() const;
+
+ private:
+  enum class Wait { ready, slot, updated, gathered, reduced };
+  void wait(Wait kind, int bucket, const device::Event& event, device::Stream later);
+  bool in_slots() const { return options_.sharding == Sharding::zero2; }
+  int slot_of(int bucket) const { return bucket % options_.slots; }
+  TensorView bucket_view(int bucket) const;
+  TensorView shard_view(int bucket) const;
+  void enter(int bucket, device::Stream compute);
+  void scatter_final(device::Stream compute);
+  void scatter(int bucket, device::Stream compute);
+  void clear_rest(int bucket, device::Stream compute) const;
+  void spoil(int bucket) const;
+  std::string description() const;
+  std::uint64_t counted() const;
+  void hear_failure() const;
+
+  comm::Communicator& ranks_;
+  GradientPieces pieces_;
+  FlatShards shards_;
+  ZeroOptions options_;
+  GradientTurns turns_;
+  TensorView weights_, gradients_, copy_;
+  device::Stream communication_;
+  const elementwise::Rung* elementwise_;
+  device::Buffer slots_, shard_;  // zero2
+  device::Event reduced_;
+  std::vector<device::Event> ready_, updated_, gathered_, freed_;  // by bucket; the last by slot
+  std::vector<std::string> labels_;
+  std::vector<char> on_its_way_;                 // gathers, by bucket
+  std::vector<std::uint64_t> slot_used_;         // by slot: the number of the scatter that used it last
+  std::uint64_t scatters_ = 0, waited_for_ = 0;  // queued so far; up to which compute has waited
+  int entered_ = -1, scattered_ = 0;             // buckets: the last being written, those on their way
+  bool add_ = false;
+  std::uint64_t expected_ = 0, counted_before_ = 0;
+};
+
+}  // namespace syslab::parallel

@@ -1,0 +1,162 @@
+// Gradients scattered and weights gathered give the bits of one process, in the memory that the formula says.
+#include "parallel/zero_sync.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "device/memory_log.hpp"
+#include "parallel/wire_buffer.hpp"
+#include "tests/model/refusal.hpp"
+#include "tests/parallel/pieces_fixture.hpp"
+#include "tests/parallel/ranks_fixture.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+using device::Stream;
+using test::certificate_difference;
+using test::everything;
+using test::pieces_of_sizes;
+using test::with_ranks;
+
+CertificateCase sharded(Sharding sharding, Strategy strategy, int ranks) {
+  CertificateCase asked = everything(strategy);
+  asked.sharding = sharding;
+  asked.model.alignment = ranks;
+  return asked;
+}
+
+TEST(Zero, BothStagesGiveTheBitsOfOneProcess) {
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    for (const Strategy strategy : {Strategy::overlap, Strategy::bucketed, Strategy::planned, Strategy::flat_view}) {
+      for (int ranks = 1; ranks <= 4; ++ranks) {
+        EXPECT_EQ(certificate_difference(sharded(sharding, strategy, ranks), ranks), std::nullopt)
+            << to_string(sharding) << " with " << to_string(strategy) << " on " << ranks;
+      }
+    }
+  }
+}
+
+TEST(Zero, UnevenRowsNoRowsAndPartsChangeNothing) {
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    CertificateCase asked = sharded(sharding, Strategy::planned, 3);
+    asked.parts = 3;
+    asked.rows_of = {{5, 3}, {0, 5}, {8, 0}};
+    for (const int slots : {1, 2, 5}) {
+      asked.slots = slots;
+      EXPECT_EQ(certificate_difference(asked, 3), std::nullopt) << to_string(sharding) << ", " << slots << " slots";
+    }
+  }
+}
+
+// Bytes that making it takes of the account of memory.
+template <typename Make>
+std::int64_t taken(const Make& make) {
+  const std::int64_t before = device::MemoryLog::global().live_bytes();
+  const auto made = make();
+  return device::MemoryLog::global().live_bytes() - before;
+}
+
+TEST(Zero, KeepsAShardOfTheGradientsAndAFewBuckets) {
+  with_ranks(1, [](comm::Communicator& ranks, Stream, Stream) {
+    std::vector<float> weights(1000), gradients(1000);
+    const TensorView all(weights.data(), DType::f32, {1000});
+    const auto made = [&](Sharding sharding, int slots) {
+      return taken([&] {
+        return std::make_unique<ZeroSync>(
+            ranks, pieces_of_sizes({100, 300, 400, 200}), all,
+            sharding == Sharding::zero1 ? TensorView(gradients.data(), DType::f32, {1000}) : TensorView{},
+            ZeroOptions{.sharding = sharding, .plan = BucketPlan({2, 3, 4}), .slots = slots}, Stream{});
+      });
+    };
+    EXPECT_EQ(made(Sharding::zero1, 2), 0);
+    EXPECT_EQ(made(Sharding::zero2, 2), 4 * (1000 + 2 * 400));
+    EXPECT_EQ(made(Sharding::zero2, 9), 4 * (1000 + 3 * 400));  // no more slots than buckets
+  });
+}
+
+TEST(Zero, SendsWhatTheFormulaSays) {
+  with_ranks(2, [](comm::Communicator& ranks, Stream compute, Stream communication) {
+    std::vector<float> weights(1000), gradients(1000);
+    const TensorView all(weights.data(), DType::f32, {1000});
+    ZeroSync sync(ranks, pieces_of_sizes({100, 300, 400, 200}), all, {},
+                  {.sharding = Sharding::zero2, .plan = BucketPlan({2, 4})}, communication);
+    for (int part = 0; part < 3; ++part) {
+      sync.begin(compute, part > 0);
+      for (int piece = 0; piece < 4; ++piece) {
+        const TensorView place = sync.gradient(piece, compute);
+        device::enqueue(compute, [place] {
+          auto* begin = place.as<float>();
+          std::fill(begin, begin + place.elements(), 1.0F);
+        });
+        sync.grad_final(piece, compute);
+      }
+      part < 2 ? sync.finish_part() : sync.finish(compute);
+    }
+    for (const int bucket : {1, 0}) sync.updated(bucket, compute);
+    sync.all_needed(compute);
+    device::synchronize(compute);
+    for (int bucket = 0; bucket < 2; ++bucket) {
+      const TensorView slice = sync.gradient_slice(bucket);
+      for (std::int64_t i = 0; i < slice.elements(); ++i) EXPECT_EQ(slice.as<float>()[i], 6) << i;  // parts · ranks
+    }
+    const StepTraffic traffic = step_traffic(4000, 4000, 2, Sharding::zero2, 3);
+    const auto scattered = ranks.counters().total(comm::Operation::reduce_scatter, "gradient");
+    const auto gathered = ranks.counters().total(comm::Operation::all_gather, "parameter");
+    EXPECT_EQ(static_cast<double>(scattered.payload_bytes + gathered.payload_bytes) / 2, traffic.sent_bytes);
+    EXPECT_EQ(scattered.calls, 6U);
+    EXPECT_EQ(gathered.calls, 2U);
+    sync.check_bytes();
+    static_cast<void>(ranks.all_gather(sync.weight_slice(0), stretch(all, 0, 400), {"parameter"}, communication));
+    device::synchronize(communication);
+    EXPECT_THROW(sync.check_bytes(), Error);
+  });
+}
+
+TEST(Zero, RefusesALayoutThatDoesNotDivide) {
+  with_ranks(2, [](comm::Communicator& ranks, Stream, Stream) {
+    std::vector<float> weights(10);
+    const auto made = [&](std::initializer_list<std::int64_t> sizes, std::int64_t elements) {
+      const ZeroSync sync(ranks, pieces_of_sizes(sizes), {weights.data(), DType::f32, {elements}}, {},
+                          {.sharding = Sharding::zero2}, {});
+    };
+    EXPECT_TRUE(test::refuses([&] { made({3, 4}, 8); }, "'p1' begins at element 3"));
+    EXPECT_TRUE(test::refuses([&] { made({4, 3}, 7); }, "7 elements for 2 ranks"));
+    EXPECT_TRUE(test::refuses([&] { made({4, 4}, 6); }, "ends at 8"));
+    made({4, 4}, 10);
+  });
+}
+
+TEST(Zero, NamesAGradientThatIsWrittenIntoASlotInUse) {
+  const auto thrown = comm::try_local(1, {}, [](comm::Communicator& ranks) {
+    std::vector<float> weights(9);
+    ZeroSync sync(ranks, pieces_of_sizes({3, 3, 3}), {weights.data(), DType::f32, {9}}, {},
+                  {.sharding = Sharding::zero2, .plan = BucketPlan({1, 2, 3})}, {});
+    sync.begin({});
+    static_cast<void>(sync.gradient(1, {}));  // ahead of its turn, in the other slot
+    static_cast<void>(sync.gradient(2, {}));
+  });
+  EXPECT_TRUE(test::threw(thrown[0], "bucket 2 is written before bucket 0 is final"));
+}
+
+TEST(FlatShards, CoverEveryElementOnce) {
+  const FlatShards shards(pieces_of_sizes({12, 6, 18, 6}), BucketPlan({1, 3, 4}), 48, 3);
+  std::vector<int> owners(48, 0), in_shard(16, 0);
+  for (int bucket = 0; bucket < 3; ++bucket) {
+    for (int rank = 0; rank < 3; ++rank) {
+      const Stretch own = shards.slice(bucket, rank);
+      for (std::int64_t i = own.first; i < own.end(); ++i) ++owners[static_cast<std::size_t>(i)];
+      if (rank > 0) continue;
+      for (std::int64_t i = 0; i < own.count; ++i)
+        ++in_shard[static_cast<std::size_t>(shards.first_in_shard(bucket) + i)];
+    }
+  }
+  EXPECT_EQ(owners, std::vector<int>(48, 1));
+  EXPECT_EQ(in_shard, std::vector<int>(16, 1));
+  EXPECT_EQ(shards.shard_elements(), 16);
+  EXPECT_EQ(shards.largest_bucket(), 24);
+}
+
+}  // namespace
+}  // namespace syslab::parallel

@@ -1,6 +1,6 @@
 #include "train/params.hpp"
 
-#include <algorithm>
+#include "train/peak_memory.hpp"
 
 namespace syslab::train {
 namespace {
@@ -10,36 +10,6 @@ using model::Variant;
 
 Value text(std::string_view value) { return std::string(value); }
 Value number(std::int64_t value) { return value; }
-
-double bytes_of(DType dtype) { return static_cast<double>(size_of(dtype)); }
-
-// What blocks hold at most while the backward pass goes through them: all of one segment, of the ones before it the
-// stream where each begins.
-double kept_by_blocks(const WorkloadOptions& options, const model::DTypes& dtypes) {
-  const model::ModelConfig& config = options.config;
-  const double rows = static_cast<double>(options.batch * options.seq);
-  const double d = static_cast<double>(config.d_model), f = static_cast<double>(config.d_ff);
-  const double product = bytes_of(dtypes.product), stream = rows * d * bytes_of(dtypes.residual);
-  // A half-block keeps the stream and its normalised rows; attention Q, K, V and the merged heads, the feed-forward
-  // gate, up and their product.
-  const double norm = stream + rows * d * bytes_of(dtypes.normalized);
-  double attention = norm + rows * d * 4 * product;
-  const double feed_forward = norm + rows * f * 3 * product;
-  if (options.model.variant == Variant::eager) {
-    const double scores = static_cast<double>(options.batch * config.heads) * static_cast<double>(options.seq) *
-                          static_cast<double>(options.seq);
-    attention += 2 * scores * bytes_of(dtypes.weights);
-  }
-  double most = 0, streams = 0;
-  for (std::int64_t half = 0; half < 2 * config.layers;) {
-    const model::Segment segment = model::segment_of(options.model.recompute, config.layers, half);
-    double whole = 0;
-    for (; half < segment.end; ++half) whole += half % 2 == 0 ? attention : feed_forward;
-    most = std::max(most, streams + whole);
-    streams += stream;
-  }
-  return most;
-}
 
 }  // namespace
 
@@ -104,19 +74,17 @@ double flops(const WorkloadOptions& options) {
 }
 
 StepBytes predicted_parts(const WorkloadOptions& options) {
-  const model::ModelConfig& config = options.config;
+  const PeakBytes peak =
+      predicted_peak(options, options.mode == Mode::forward ? MemoryPass::forward_kept : MemoryPass::step);
   const model::DTypes dtypes = dtypes_of(options.model.precision, options.model.variant);
-  const double parameters = static_cast<double>(model::parameter_count(config));
+  const double parameters = static_cast<double>(model::parameter_count(options.config));
   StepBytes made;
-  made.weights = parameters * bytes_of(dtypes.weights);
-  made.gradients = options.mode == Mode::forward ? 0 : made.weights;
-  made.moments = options.mode == Mode::train ? 2 * made.weights : 0;
-  made.copy = parameters * (dtypes.weights_copy ? bytes_of(*dtypes.weights_copy) : 0);
-
-  const double rows = static_cast<double>(options.batch * options.seq);
-  const double d = static_cast<double>(config.d_model), product = bytes_of(dtypes.product);
-  made.kept = kept_by_blocks(options, dtypes);
-  made.head = rows * (static_cast<double>(config.vocab) * product + d * 3 * bytes_of(dtypes.residual));
+  made.weights = parameters * static_cast<double>(size_of(dtypes.weights));
+  made.copy = parameters * static_cast<double>(dtypes.weights_copy ? size_of(*dtypes.weights_copy) : 0);
+  made.gradients = peak.gradients;
+  made.moments = options.mode == Mode::train ? peak.optimizer : 0;
+  made.kept = most_kept_by_blocks(options);
+  made.head = peak.total() - peak.optimizer - peak.gradients - made.weights - made.copy - made.kept;
   return made;
 }
 

@@ -19,11 +19,11 @@ WorkloadOptions workload_from(const Params& params, const Rung& rung);
 
 // Of matrix products, as the baseline computes them (no credit for what a causal mask spares).
 double flops(const WorkloadOptions& options);
-// What a step holds at once, in bytes, as far as its mode goes.
+// What a step holds at its highest, in bytes, as far as its mode goes: train/peak_memory.hpp, in parts.
 struct StepBytes {
   double weights = 0, copy = 0, gradients = 0, moments = 0;
-  double kept = 0;  // by the forward pass for the backward pass, and what that makes again of it
-  double head = 0;  // logits, and what lies beside them
+  double kept = 0;  // by blocks for the backward pass, with what that makes again
+  double head = 0;  // the rest: logits or workspaces and gradients on their way, whichever are there then
   double total() const { return weights + copy + gradients + moments + kept + head; }
 };
 StepBytes predicted_parts(const WorkloadOptions& options);

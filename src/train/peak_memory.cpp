@@ -1,6 +1,7 @@
 #include "train/peak_memory.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/error.hpp"
@@ -108,12 +109,92 @@ class Sizes {
 };
 
 struct Moment {
-  const char* name;
+  std::string name;
   double saved, temporaries;
   double total() const { return saved + temporaries; }
 };
 
-std::vector<Moment> moments_of(const Sizes& s, double layers, MemoryPass pass) {
+// "attention of the last block, backward"
+std::string name_of(std::int64_t half, std::int64_t layers, const char* pass) {
+  const std::string block = half / 2 + 1 == layers ? "the last block" : "block " + std::to_string(half / 2);
+  return (half % 2 == 0 ? "attention of " : "feed-forward of ") + block + ", " + pass;
+}
+
+// A pass over half-blocks, segment by segment (model/recompute.hpp): of segments that are not kept whole there is the
+// stream where each begins.
+class Walk {
+ public:
+  Walk(const Sizes& sizes, const model::Recompute& recompute, std::int64_t layers)
+      : s_(sizes), recompute_(recompute), layers_(layers) {}
+
+  std::vector<Moment> forward() {
+    double streams = 0;  // of the segments before
+    for_segments([&](const model::Segment& segment) {
+      const bool whole = segment.end == 2 * layers_;
+      double held = streams;
+      for (std::int64_t half = segment.first; half < segment.end; ++half) {
+        held += of_half(half);
+        all_.push_back({name_of(half, layers_, "forward"), held, beside(half, s_.hidden)});
+        // What is made again later goes at once, but for the streams: the segment's first, and the one before a sum.
+        if (!whole) held = streams + (half == segment.first ? 1 : 2) * s_.residual;
+      }
+      streams += s_.residual;
+      kept_ = held;
+    });
+    return std::move(all_);
+  }
+
+  // `besides` lives through all of it: the losses.
+  std::vector<Moment> backward(double besides) {
+    double streams = 0;
+    for_segments([&](const model::Segment& segment) {
+      double held = streams + besides;
+      for (std::int64_t half = segment.first; half < segment.end; ++half) {
+        held += of_half(half);
+        if (segment.end != 2 * layers_) {
+          const double output = half + 1 < segment.end ? s_.hidden : 0;  // nobody reads the segment's last
+          all_.push_back({name_of(half, layers_, "made again"), held, s_.residual + beside(half, output)});
+        }
+        all_.push_back({name_of(half, layers_, "backward"), held, going_back(half)});
+      }
+      most_ = std::max(most_, held - besides);
+      streams += s_.residual;
+    });
+    return std::move(all_);
+  }
+
+  double kept() const { return kept_; }  // by all blocks, when the forward pass has ended
+  double most() const { return most_; }  // by all blocks, while the backward pass goes through them
+
+ private:
+  template <typename Visit>
+  void for_segments(const Visit& visit) const {
+    for (std::int64_t half = 0; half < 2 * layers_;) {
+      const model::Segment segment = segment_of(recompute_, layers_, half);
+      visit(segment);
+      half = segment.end;
+    }
+  }
+  double of_half(std::int64_t half) const { return s_.norm() + (half % 2 == 0 ? s_.attention() : s_.feed_forward()); }
+  // What a layer holds besides: while it works its workspace, then what its last product gives.
+  double beside(std::int64_t half, double output) const {
+    return half % 2 == 0 ? std::max(s_.attention_forward, output) : output + s_.cast_normalized;
+  }
+  double going_back(std::int64_t half) const {
+    const double arriving = s_.residual + s_.cast_residual;
+    if (half % 2 == 0) return arriving + s_.hidden + 3 * s_.hidden + s_.attention_backward;  // of merged, of Q, K, V
+    // `gated` has gone when the gradient of the normalised rows comes.
+    return arriving + std::max(s_.swiglu_backward, s_.hidden + s_.cast_normalized - s_.inner);
+  }
+
+  const Sizes& s_;
+  model::Recompute recompute_;
+  std::int64_t layers_;
+  std::vector<Moment> all_;
+  double kept_ = 0, most_ = 0;
+};
+
+std::vector<Moment> moments_of(const Sizes& s, const WorkloadOptions& options, MemoryPass pass) {
   if (pass == MemoryPass::forward) {
     // Beside the layer at work the stream at the norm before, which the next sum reads.
     return {
@@ -122,20 +203,15 @@ std::vector<Moment> moments_of(const Sizes& s, double layers, MemoryPass pass) {
         {"LM head", 0, s.norm() + s.logits + s.cast_normalized},
         {"loss", 0, s.logits + s.losses() + s.loss_forward}};
   }
-  const double blocks = layers * s.block(), head = s.norm() + s.logits + s.losses();
-  std::vector<Moment> all{
-      {"attention of the last block, forward", blocks - s.norm() - s.feed_forward(), s.attention_output()},
-      {"feed-forward of the last block, forward", blocks, s.hidden + s.cast_normalized},
-      {"loss", blocks + head, s.loss_both}};
+  Walk there(s, options.model.recompute, options.config.layers);
+  std::vector<Moment> all = there.forward();
+  const double kept = there.kept() + s.norm() + s.logits + s.losses();
+  all.push_back({"loss", kept, s.loss_both});
   if (pass == MemoryPass::forward_kept) return all;
-  const double gone = s.norm() + s.logits;  // the head's, once its gradient is through
-  const double after = blocks + head - gone;
-  all.push_back({"LM head, backward", blocks + head, s.hidden + s.cast_normalized});
-  all.push_back({"last norm, backward", blocks + head - s.logits, s.hidden + s.residual + s.norm_backward});
-  all.push_back({"feed-forward of the last block, backward", after,
-                 s.residual + s.hidden + s.cast_residual + std::max(s.swiglu_backward, s.hidden + s.cast_normalized)});
-  all.push_back({"attention of the last block, backward", after - s.norm() - s.feed_forward(),
-                 s.residual + s.cast_residual + 2 * s.hidden + 3 * s.hidden + s.attention_backward});
+  all.push_back({"LM head, backward", kept, s.hidden + s.cast_normalized});
+  all.push_back({"last norm, backward", kept - s.logits, s.hidden + s.residual + s.norm_backward});
+  Walk back(s, options.model.recompute, options.config.layers);
+  std::ranges::move(back.backward(s.losses()), std::back_inserter(all));
   return all;
 }
 
@@ -164,7 +240,7 @@ MemoryPass parse_memory_pass(std::string_view text) {
 
 PeakBytes predicted_peak(const WorkloadOptions& options, MemoryPass pass) {
   const Sizes sizes(options);
-  const std::vector<Moment> moments = moments_of(sizes, static_cast<double>(options.config.layers), pass);
+  const std::vector<Moment> moments = moments_of(sizes, options, pass);
   const Moment& highest = *std::ranges::max_element(moments, {}, &Moment::total);
   PeakBytes made;
   made.parameters = sizes.weights() + sizes.copy() + sizes.rope_tables();
@@ -177,6 +253,13 @@ PeakBytes predicted_peak(const WorkloadOptions& options, MemoryPass pass) {
   made.others = sizes.tokens;
   made.moment = highest.name;
   return made;
+}
+
+double most_kept_by_blocks(const WorkloadOptions& options) {
+  const Sizes sizes(options);
+  Walk back(sizes, options.model.recompute, options.config.layers);
+  static_cast<void>(back.backward(0));
+  return back.most();
 }
 
 std::vector<SavedTensor> saved_by_block(const WorkloadOptions& options) {

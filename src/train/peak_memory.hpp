@@ -32,9 +32,13 @@ struct PeakBytes {
   std::string moment;  // "attention of the last block, backward"
   double total() const { return parameters + gradients + optimizer + saved + temporaries + others; }
 };
-// Without activation checkpointing. Workspaces are those of the rungs that would run; of rungs that this build is
-// without, those that hold matrices of scores are counted by hand and others as none.
+// Activations are kept or made again as options.model.recompute says. Workspaces are those of the rungs that would run;
+// of rungs that this build is without, those that hold matrices of scores are counted by hand and others as none.
 PeakBytes predicted_peak(const WorkloadOptions& options, MemoryPass pass);
+
+// The most that blocks hold for the backward pass while that goes through them: all of one segment, and of those before
+// it the stream where each begins (model/recompute.hpp).
+double most_kept_by_blocks(const WorkloadOptions& options);
 
 // What one block keeps for the backward pass, by tensor, in the order in which they are made.
 struct SavedTensor {

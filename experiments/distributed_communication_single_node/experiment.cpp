@@ -1,6 +1,7 @@
 // distributed_communication_single_node: a collective operation among the processes of one host; the question is in
 // README.md beside this file.
 #include "comm/gloo.hpp"
+#include "comm/nccl_communicator.hpp"
 #include "core/build_info.hpp"
 #include "experiments/distributed_communication_single_node/collective_case.hpp"
 #include "registry/registry.hpp"
@@ -8,10 +9,17 @@
 namespace syslab {
 namespace {
 
+constexpr std::string_view kRaw = "nccl_raw";
+
+parallel::MeasuredCollective::AllReduce nccl_itself(comm::Communicator& ranks, std::int64_t, device::Stream) {
+  return comm::raw_all_reduce(ranks);
+}
+
 void run_case(worker::CaseContext& context) {
-  run_collective_case(context, context.request().implementation,
-                      parallel::parse_collective(context.params().text("operation")),
-                      context.params().integer("bytes"));
+  const bool raw = context.request().implementation == kRaw;
+  run_collective_case(context, raw ? "nccl" : context.request().implementation,
+                      parallel::parse_collective(context.params().text("operation")), context.params().integer("bytes"),
+                      raw ? nccl_itself : nullptr);
 }
 
 Value number(std::int64_t value) { return value; }
@@ -76,6 +84,15 @@ registry::Experiment describe() {
                        .teaches = "a GPU a rank, joined by NVLink or PCIe",
                        .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
                        .device = "cuda"})
+      .implementation({.name = std::string(kRaw),
+                       .teaches = "ncclAllReduce itself: what the library takes without all that watches over it",
+                       .is_peer = true,
+                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
+                       .device = "cuda"})
+      .skip_if("of the library itself the all-reduce alone is measured",
+               [](const Params& params, std::string_view implementation) {
+                 return implementation == kRaw && params.text("operation") != "all_reduce";
+               })
       .metric("time", "s", "median of single calls, each waited for; of the slowest rank at each (rank -1)")
       .metric("pipelined", "s", "the same for a call among 20 back to back, one wait behind them")
       .metric("payload_bytes", "B", "of the larger buffer, as it was moved: whole elements, as many for each rank")

@@ -89,6 +89,16 @@ class NcclCommunicator final : public Communicator {
     if (aborting_.joinable()) aborting_.join();
   }
 
+  std::function<void(const TensorView&, device::Stream)> raw_all_reduce() {
+    return [this](const TensorView& buffer, device::Stream stream) {
+      const nccl::Result given =
+          library_->api().ncclAllReduce(buffer.data, buffer.data, static_cast<std::size_t>(buffer.elements()),
+                                        nccl::kFloat32, nccl::kSum, comm_, stream.handle);
+      if (given != nccl::kInProgress) library_->expect(given, "ncclAllReduce", comm_);
+      settle("ncclAllReduce", Clock::now() + options().limit);
+    };
+  }
+
   std::string_view backend() const override { return "nccl"; }
   device::Kind kind() const override { return nccl_.place.kind; }
 
@@ -420,6 +430,16 @@ class NcclCommunicator final : public Communicator {
 std::unique_ptr<Communicator> make_nccl(std::shared_ptr<Store> store, const CommunicatorOptions& options,
                                         const NcclOptions& nccl) {
   return std::make_unique<NcclCommunicator>(std::move(store), options, nccl);
+}
+
+std::function<void(const TensorView& buffer, device::Stream stream)> raw_all_reduce(Communicator& ranks) {
+  auto* nccl = dynamic_cast<NcclCommunicator*>(&ranks);
+  if (nccl == nullptr || ranks.size() < 2) {
+    throw Error(ErrorKind::usage, fmt::format("an all-reduce of NCCL's own was asked for on {} rank(s) of the backend "
+                                              "{}: it takes two or more of nccl",
+                                              ranks.size(), ranks.backend()));
+  }
+  return nccl->raw_all_reduce();
 }
 
 std::unique_ptr<Communicator> make_alone(device::Place place, const CommunicatorOptions& options) {

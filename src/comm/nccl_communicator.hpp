@@ -34,4 +34,9 @@ std::unique_ptr<Communicator> make_nccl(std::shared_ptr<Store> store, const Comm
 // One rank alone on a device: operations are copies, and nobody is asked.
 std::unique_ptr<Communicator> make_alone(device::Place place, const CommunicatorOptions& options);
 
+// The library's own all-reduce (fp32 sums, in place) on the communicator of this rank: nothing is recorded, counted,
+// checked or watched. For measuring what all that costs. Error(usage) for another backend's communicator, and for one
+// rank alone.
+std::function<void(const TensorView& buffer, device::Stream stream)> raw_all_reduce(Communicator& ranks);
+
 }  // namespace syslab::comm

@@ -86,6 +86,20 @@ TEST_F(FakeNccl, DoesEveryOperationOnAQueue) {
   EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
 }
 
+TEST_F(FakeNccl, ItsOwnAllReduceSumsAndCountsNothing) {
+  const auto errors = run(2, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
+    std::vector<float> values{static_cast<float>(ranks.rank()), 1};
+    raw_all_reduce(ranks)(floats(values), stream);
+    device::synchronize(stream);
+    EXPECT_EQ(values, (std::vector<float>{1, 2}));
+    EXPECT_TRUE(ranks.recorder().entries().empty());
+    ranks.barrier();
+  });
+  EXPECT_EQ(errors, kTwoWell);
+  const auto alone = make_alone({}, {});
+  EXPECT_THROW(raw_all_reduce(*alone), Error);
+}
+
 TEST_F(FakeNccl, OperationsOnTwoStreamsKeepTheOrderOfTheirCalls) {
   const auto errors = run(2, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
     const device::OwnedStream other = device::OwnedStream::queue();

@@ -110,7 +110,7 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const LayerI
 }
 
 Tensor attention_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
-                          const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved saved,
+                          const RopeTables& tables, const Given& normalized, AttentionSaved saved,
                           const ConstTensorView& dout) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), d = pass.config.d_model;
@@ -140,8 +140,9 @@ Tensor attention_backward(const Pass& pass, const std::string& name, const Layer
   pass.made(name + ".dqkv", dqkv);
 
   Tensor dnormalized = pass.tensor(name + ".dnormalized", pass.dtypes.product, {rows, d});
+  const ConstTensorView x = normalized();
   pass.with_weights(index.q, [&](const ConstTensorView& w) {
-    linear_joined_backward(pass, dqkv, normalized, w, dnormalized, pass.gradient(index.q), kProjections);
+    linear_joined_backward(pass, dqkv, x, w, dnormalized, pass.gradient(index.q), kProjections);
   });
   pass.gradient_final(index.q);
   pass.made(name + ".dnormalized", dnormalized);

@@ -31,9 +31,9 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const LayerI
                          const ConstTensorView& normalized, AttentionSaved& saved, Output output = Output::wanted);
 
 // The gradient of `normalized` from that of `out`, (rows, d) in the dtype of products, and the weights'. Memory of
-// `saved` is given back as soon as it is not needed.
+// `saved` is given back as soon as it is not needed. `normalized`: as forward.
 Tensor attention_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
-                          const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved saved,
+                          const RopeTables& tables, const Given& normalized, AttentionSaved saved,
                           const ConstTensorView& dout);
 
 }  // namespace syslab::model

@@ -29,6 +29,8 @@ Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndice
   pass.with_weights(index.w1,
                     [&](const ConstTensorView& w) { linear_joined(pass, normalized, w, saved.gate_up, kProjections); });
   pass.made(name + ".gate_up", saved.gate_up);
+  const bool keeps = pass.kernels.keeps_all;
+  if (output == Output::unwanted && !keeps) return {};
 
   saved.gated = pass.tensor(name + ".gated", pass.dtypes.product, {rows, f});
   run(pass, swiglu::Direction::forward, [&](const swiglu::Problem& problem, ops::Workspace workspace) {
@@ -40,30 +42,45 @@ Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndice
   Tensor out = pass.tensor(name + ".out", pass.dtypes.product, {rows, pass.config.d_model});
   pass.with_weights(index.w2, [&](const ConstTensorView& w) { linear(pass, saved.gated, w, out); });
   pass.made(name + ".out", out);
+  if (!keeps) saved.gated = {};
   return out;
 }
 
 Tensor feed_forward_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
-                             const ConstTensorView& normalized, FeedForwardSaved saved, const ConstTensorView& dout) {
+                             const Given& normalized, FeedForwardSaved saved, const ConstTensorView& dout) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
-  linear_weight_gradient(pass, dout, saved.gated, pass.gradient(index.w2));
-  // The gradient of `gated` may lie where `gated` was: its weights' gradient is made.
-  const TensorView dgated = saved.gated;
+  const auto weight_gradient = [&] {
+    linear_weight_gradient(pass, dout, saved.gated, pass.gradient(index.w2));
+    pass.gradient_final(index.w2);
+  };
+  // `gated` and its gradient have one place. Where it was kept, the gradient takes the place once that of W2 is made;
+  // else the gate's backward pass makes it again over its gradient, which nobody reads any more, and W2's comes after.
+  const bool kept = !saved.gated.empty();
+  if (kept) {
+    weight_gradient();
+  } else {
+    saved.gated = pass.tensor(name + ".gated", pass.dtypes.product, {rows, f});
+  }
+  const TensorView dgated = saved.gated, again = kept ? TensorView{} : dgated;
   pass.with_weights(index.w2, [&](const ConstTensorView& w) { linear_input_gradient(pass, dout, w, dgated); });
-  pass.gradient_final(index.w2);
 
   // Gradients of gate and up lie where these were.
   const TensorView gate = columns(saved.gate_up.view(), 0, f), up = columns(saved.gate_up.view(), f, f);
   run(pass, swiglu::Direction::backward, [&](const swiglu::Problem& problem, ops::Workspace workspace) {
-    pass.kernels.swiglu->backward(problem, {gate, up, dgated, gate, up, {}}, workspace, pass.stream);
+    pass.kernels.swiglu->backward(problem, {gate, up, dgated, gate, up, again}, workspace, pass.stream);
   });
+  if (!kept) {
+    pass.made(name + ".gated", saved.gated);
+    weight_gradient();
+  }
   pass.made(name + ".dgate_up", saved.gate_up);
   saved.gated = {};
 
   Tensor dnormalized = pass.tensor(name + ".dnormalized", pass.dtypes.product, {rows, pass.config.d_model});
+  const ConstTensorView x = normalized();
   pass.with_weights(index.w1, [&](const ConstTensorView& w) {
-    linear_joined_backward(pass, saved.gate_up, normalized, w, dnormalized, pass.gradient(index.w1), kProjections);
+    linear_joined_backward(pass, saved.gate_up, x, w, dnormalized, pass.gradient(index.w1), kProjections);
   });
   pass.gradient_final(index.w1);
   pass.made(name + ".dnormalized", dnormalized);

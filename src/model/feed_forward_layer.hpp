@@ -11,7 +11,7 @@ namespace syslab::model {
 
 struct FeedForwardSaved {
   Tensor gate_up;  // (rows, 2·f): W1·x beside W3·x
-  Tensor gated;    // (rows, f)
+  Tensor gated;    // (rows, f); empty where it is to be made again
 };
 
 // out (rows, d) in the dtype of products, or nothing where it is unwanted. `name`: "layers.3.ffn"; `index`: the layer's
@@ -21,6 +21,6 @@ Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndice
 
 // As attention_backward().
 Tensor feed_forward_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
-                             const ConstTensorView& normalized, FeedForwardSaved saved, const ConstTensorView& dout);
+                             const Given& normalized, FeedForwardSaved saved, const ConstTensorView& dout);
 
 }  // namespace syslab::model

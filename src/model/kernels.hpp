@@ -30,6 +30,9 @@ struct Kernels {
   // Q, K and V by one product, W1 and W3 by one, the optimizer in one pass over all parameters. Not: each tensor of the
   // model by itself, as a framework runs it.
   bool joined = true;
+  // Whether the backward pass finds every activation that it reads, as a framework keeps it. Elsewhere what a norm
+  // gives and the output of the feed-forward's gate are not kept: one pass over what is kept anyway makes each again.
+  bool keeps_all = false;
 };
 
 // The rungs of a variant. `attention`: a rung by name; empty: the one that materialises its scores for `eager`, the

@@ -72,6 +72,9 @@ struct Pass {
 // wants).
 enum class Output { wanted, unwanted };
 
+// What a layer was given, in its backward pass: asked for once, when the products that read it are next.
+using Given = std::function<ConstTensorView()>;
+
 // Memory for one call of a rung: gone, in the stream's order, when this is.
 class Scratch {
  public:

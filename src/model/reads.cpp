@@ -12,13 +12,12 @@ void append_forward(std::vector<int>& reads, const ParameterLayout& layout, std:
   if (wanted) append(reads, {half % 2 == 0 ? at.output : at.w2});
 }
 
-void append_backward(std::vector<int>& reads, const ParameterLayout& layout, std::int64_t half) {
+void append_backward(std::vector<int>& reads, const ParameterLayout& layout, std::int64_t half, bool keeps_all) {
   const LayerIndices at = layout.layer(half / 2);
-  if (half % 2 == 0) {
-    append(reads, {at.output, at.q, at.ln1});
-  } else {
-    append(reads, {at.w2, at.w1, at.ln2});
-  }
+  const int norm = half % 2 == 0 ? at.ln1 : at.ln2;
+  append(reads, {half % 2 == 0 ? at.output : at.w2});
+  if (!keeps_all) append(reads, {norm});
+  append(reads, {half % 2 == 0 ? at.q : at.w1, norm});
 }
 
 }  // namespace
@@ -30,7 +29,7 @@ std::vector<int> forward_reads(const ParameterLayout& layout) {
   return reads;
 }
 
-std::vector<int> training_reads(const ParameterLayout& layout, Recompute recompute) {
+std::vector<int> training_reads(const ParameterLayout& layout, Recompute recompute, bool keeps_all) {
   const std::int64_t layers = layout.config().layers;
   std::vector<int> reads = forward_reads(layout);
   append(reads, {layout.lm_head(), layout.ln_final()});
@@ -41,7 +40,7 @@ std::vector<int> training_reads(const ParameterLayout& layout, Recompute recompu
         append_forward(reads, layout, again, again + 1 < segment.end);
       }
     }
-    append_backward(reads, layout, half);
+    append_backward(reads, layout, half, keeps_all);
   }
   return reads;
 }

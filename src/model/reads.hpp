@@ -11,7 +11,8 @@ namespace syslab::model {
 // Brackets by their first tensor, norms too. Of a forward pass alone:
 std::vector<int> forward_reads(const ParameterLayout& layout);
 // Of a forward pass that keeps what a backward pass reads, and that backward pass: layers that are run forward again
-// are read again, and the embedding is not read backward.
-std::vector<int> training_reads(const ParameterLayout& layout, Recompute recompute);
+// are read again, a norm whose result is made again (Kernels::keeps_all) once more, and the embedding is not read
+// backward.
+std::vector<int> training_reads(const ParameterLayout& layout, Recompute recompute, bool keeps_all = false);
 
 }  // namespace syslab::model

@@ -18,7 +18,7 @@ rms_norm::Problem problem_of(const Pass& pass, const ConstTensorView& w) {
 void run(const Pass& pass, const std::string& name, bool add, const ConstTensorView& x, const ConstTensorView& delta,
          const ConstTensorView& w, NormSaved& saved) {
   const device::NvtxRange part = pass.part(name);
-  saved.rstd = pass.tensor(name + ".rstd", pass.dtypes.statistics, {pass.rows()});
+  if (saved.rstd.empty()) saved.rstd = pass.tensor(name + ".rstd", pass.dtypes.statistics, {pass.rows()});
   saved.normalized = pass.tensor(name + ".normalized", pass.dtypes.normalized, {pass.rows(), pass.config.d_model});
   rms_norm::Problem problem = problem_of(pass, w);
   problem.add = add;
@@ -26,8 +26,6 @@ void run(const Pass& pass, const std::string& name, bool add, const ConstTensorV
   const Scratch scratch(rung.workspace_bytes(problem, rms_norm::Direction::forward), pass.stream);
   const device::NvtxRange range = pass.call("rms_norm", rung);
   rung.forward(problem, {x, delta, w, saved.residual, saved.normalized, saved.rstd}, scratch, pass.stream);
-  pass.made(name + ".residual", saved.residual);
-  pass.made(name + ".normalized", saved.normalized);
 }
 
 }  // namespace
@@ -41,6 +39,16 @@ void residual_norm(const Pass& pass, const std::string& name, int weight, Residu
   });
   stream.delta = {};
   stream.at = &saved.residual;
+  pass.made(name + ".residual", saved.residual);
+  pass.made(name + ".normalized", saved.normalized);
+}
+
+ConstTensorView normalized_of(const Pass& pass, const std::string& name, int weight, NormSaved& saved) {
+  if (saved.normalized.empty()) {
+    pass.with_weights(weight, [&](const ConstTensorView& w) { run(pass, name, false, saved.residual, {}, w, saved); });
+    pass.made(name + ".normalized", saved.normalized);
+  }
+  return saved.normalized;
 }
 
 void residual_norm_backward(const Pass& pass, const std::string& name, int weight, NormSaved saved,

@@ -67,6 +67,7 @@ Transformer::Transformer(const ModelConfig& config, const TransformerOptions& op
       stream_(stream),
       parameters_(arena_of(config, options, dtypes_, stream)) {
   device::expect_plain(stream, "a model");
+  kernels_.keeps_all = model::keeps_all(options);
   if (!config.rope_theta) return;
   const Shape shape{config.context, config.head_dim() / 2};
   const TensorSpec cos{"rope.cos", dtypes_.statistics, shape}, sin{"rope.sin", dtypes_.statistics, shape};
@@ -163,9 +164,11 @@ void Transformer::forward_half(const Pass& pass, std::int64_t half, ResidualStre
     residual_norm(pass, name + ".ln1", index.ln1, stream, block.norm1);
     stream.delta =
         attention_forward(pass, name + ".attn", index, {cos_, sin_}, block.norm1.normalized, block.attention, output);
+    if (!kernels_.keeps_all) block.norm1.normalized = {};
   } else {
     residual_norm(pass, name + ".ln2", index.ln2, stream, block.norm2);
     stream.delta = feed_forward(pass, name + ".ffn", index, block.norm2.normalized, block.feed_forward, output);
+    if (!kernels_.keeps_all) block.norm2.normalized = {};
   }
   ++half_blocks_forward_;
 }
@@ -261,12 +264,14 @@ void Transformer::backward_half(const Pass& pass, std::int64_t half, Activations
   const device::NvtxRange range(name, device::RangeKind::layer);
   const LayerIndices index = parameters_.layout().layer(layer);
   if (half % 2 == 0) {
-    const Tensor dnormalized = attention_backward(pass, name + ".attn", index, {cos_, sin_}, block.norm1.normalized,
+    const Given given = [&] { return normalized_of(pass, name + ".ln1", index.ln1, block.norm1); };
+    const Tensor dnormalized = attention_backward(pass, name + ".attn", index, {cos_, sin_}, given,
                                                   std::move(block.attention), Arriving(pass, dresidual));
     residual_norm_backward(pass, name + ".ln1", index.ln1, std::move(block.norm1), dnormalized, dresidual);
   } else {
-    const Tensor dnormalized = feed_forward_backward(pass, name + ".ffn", index, block.norm2.normalized,
-                                                     std::move(block.feed_forward), Arriving(pass, dresidual));
+    const Given given = [&] { return normalized_of(pass, name + ".ln2", index.ln2, block.norm2); };
+    const Tensor dnormalized = feed_forward_backward(pass, name + ".ffn", index, given, std::move(block.feed_forward),
+                                                     Arriving(pass, dresidual));
     residual_norm_backward(pass, name + ".ln2", index.ln2, std::move(block.norm2), dnormalized, dresidual);
   }
 }

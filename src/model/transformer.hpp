@@ -34,13 +34,18 @@ struct BackwardOptions {
 struct TransformerOptions {
   Precision precision = Precision::fp32;
   Variant variant = Variant::fused;
-  std::string attention;  // a rung by name; empty: the variant's own choice
-  Recompute recompute;    // which activations are made again in the backward pass instead of being kept
+  std::string attention;   // a rung by name; empty: the variant's own choice
+  Recompute recompute;     // which activations are made again in the backward pass instead of being kept
+  bool keeps_all = false;  // Kernels::keeps_all, in every variant; else in `eager` alone. The bits are the same
   bool with_gradients = true, with_moments = true;
   // Who lends weights and takes gradients in place of the model's own arena, which then has a layout and no memory.
   // Outlives the model.
   const ParameterSource* source = nullptr;
 };
+
+inline bool keeps_all(const TransformerOptions& options) {
+  return options.keeps_all || options.variant == Variant::eager;
+}
 
 class Transformer {
  public:

@@ -19,6 +19,7 @@ class Sizes {
       : options_(options), dtypes_(dtypes_of(options.model.precision, options.model.variant)) {
     const model::ModelConfig& config = options.config;
     const double rows = static_cast<double>(options.batch * options.seq), d = static_cast<double>(config.d_model);
+    keeps_all = model::keeps_all(options.model);
     residual = rows * d * bytes_of(dtypes_.residual);
     normalized = rows * d * bytes_of(dtypes_.normalized);
     hidden = rows * d * bytes_of(dtypes_.product);
@@ -41,13 +42,18 @@ class Sizes {
     return static_cast<double>(options_.config.context * options_.config.head_dim()) * bytes_of(dtypes_.statistics);
   }
   double norm() const { return residual + normalized + statistic; }
+  // Of what is not kept (model::Kernels::keeps_all), made for the moment in the forward pass and again in the backward.
+  double normalized_again() const { return keeps_all ? 0 : normalized; }
+  double gated_again() const { return keeps_all ? 0 : inner; }
+  double kept_norm() const { return norm() - normalized_again(); }
+  double kept_feed_forward() const { return feed_forward() - gated_again(); }
   double attention() const { return 4 * hidden + lse + kept; }
   // What attention holds besides: while it works its workspace, then what its last product gives.
   double attention_output() const { return std::max(attention_forward, hidden); }
   double feed_forward() const { return 3 * inner; }
-  double block() const { return 2 * norm() + attention() + feed_forward(); }
   double losses() const { return 2 * statistic + 2 * bytes_of(dtypes_.statistics); }
 
+  bool keeps_all = false;
   double residual, normalized, hidden, inner, statistic, lse, logits, tokens, scores, cast_residual, cast_normalized,
       parameters;
   double kept = 0;  // by the attention rung itself
@@ -175,16 +181,21 @@ class Walk {
       half = segment.end;
     }
   }
-  double of_half(std::int64_t half) const { return s_.norm() + (half % 2 == 0 ? s_.attention() : s_.feed_forward()); }
-  // What a layer holds besides: while it works its workspace, then what its last product gives.
+  double of_half(std::int64_t half) const {
+    return s_.kept_norm() + (half % 2 == 0 ? s_.attention() : s_.kept_feed_forward());
+  }
+  // What a layer holds besides: while it works its workspace, then what its last product reads and gives.
   double beside(std::int64_t half, double output) const {
-    return half % 2 == 0 ? std::max(s_.attention_forward, output) : output + s_.cast_normalized;
+    if (half % 2 == 0) return s_.normalized_again() + std::max(s_.attention_forward, output);
+    return s_.normalized_again() + (output > 0 ? s_.gated_again() : 0) + output + s_.cast_normalized;
   }
   double going_back(std::int64_t half) const {
     const double arriving = s_.residual + s_.cast_residual;
     if (half % 2 == 0) return arriving + s_.hidden + 3 * s_.hidden + s_.attention_backward;  // of merged, of Q, K, V
-    // `gated` has gone when the gradient of the normalised rows comes.
-    return arriving + std::max(s_.swiglu_backward, s_.hidden + s_.cast_normalized - s_.inner);
+    // `gated`, kept or made again, has gone when the normalised rows are wanted, and their gradient.
+    const double gone = s_.inner - s_.gated_again();
+    return arriving + std::max(s_.gated_again() + s_.swiglu_backward,
+                               s_.normalized_again() + s_.hidden + s_.cast_normalized - gone);
   }
 
   const Sizes& s_;
@@ -266,16 +277,16 @@ std::vector<SavedTensor> saved_by_block(const WorkloadOptions& options) {
   const Sizes s(options);
   std::vector<SavedTensor> all{{"ln1.residual", s.residual},
                                {"ln1.rstd", s.statistic},
-                               {"ln1.normalized", s.normalized},
+                               {"ln1.normalized", s.normalized - s.normalized_again()},
                                {"attn.qkv", 3 * s.hidden},
                                {"attn.merged", s.hidden},
                                {"attn.lse", s.lse},
                                {"attn.kept", s.kept},
                                {"ln2.residual", s.residual},
                                {"ln2.rstd", s.statistic},
-                               {"ln2.normalized", s.normalized},
+                               {"ln2.normalized", s.normalized - s.normalized_again()},
                                {"ffn.gate_up", 2 * s.inner},
-                               {"ffn.gated", s.inner}};
+                               {"ffn.gated", s.inner - s.gated_again()}};
   std::erase_if(all, [](const SavedTensor& one) { return one.bytes == 0; });
   return all;
 }

@@ -66,6 +66,28 @@ TEST_F(GpuTransformer, RecomputedActivationsGiveTheBitsOfKeptOnes) {
   }
 }
 
+// What norms give and the gate's output are kept on demand alone.
+TEST_F(GpuTransformer, NormsAndGatesMadeAgainGiveTheBitsOfKeptOnes) {
+  const std::tuple<int, int, int> sizes[] = {{64, 128, 32}, {2560, 512, 40}, {1280, 328, 17}};
+  for (const auto& [d_model, d_ff, rows] : sizes) {
+    ModelConfig config = tiny_config();
+    config.d_model = d_model;
+    config.d_ff = d_ff;
+    config.heads = d_model / 32;
+    const Sequences sequences = random_sequences(config, 2, rows);
+    for (const Precision precision : kPrecisions) {
+      std::vector<Outcome> found;
+      for (const bool keeps_all : {true, false}) {
+        Transformer model(config, {.precision = precision, .keeps_all = keeps_all}, stream);
+        set_weights(model);
+        found.push_back(outcome_of(model, sequences));
+      }
+      EXPECT_EQ(found[0].logits, found[1].logits) << to_string(precision) << ", " << to_string(config);
+      EXPECT_EQ(found[0].gradients, found[1].gradients) << to_string(precision) << ", " << to_string(config);
+    }
+  }
+}
+
 TEST_F(GpuTransformer, TensorsHaveTheDtypesOfAutocast) {
   Transformer model = model_in(Precision::bf16_amp, Variant::eager);
   std::map<std::string, DType> dtypes;

@@ -96,7 +96,7 @@ TEST(ParameterSource, LendsWhatAnArenaHoldsForTheSameBits) {
                      }});
       const std::span<const int> order = own.parameters().layout().arena_order();
       EXPECT_EQ(finals, std::vector(order.begin(), order.end()));
-      EXPECT_EQ(lender.reads, training_reads(own.parameters().layout(), recompute)) << blocks;
+      EXPECT_EQ(lender.reads, training_reads(own.parameters().layout(), recompute, keeps_all(own.options()))) << blocks;
     }
   }
 }

@@ -104,10 +104,34 @@ TEST(Recompute, KeepsTheStreamAtEachSegmentAndTheLastSegmentWhole) {
     EXPECT_EQ(of_blocks.erase(stream), 1U) << stream;
   }
   EXPECT_TRUE(std::ranges::all_of(of_blocks, [](const std::string& name) { return name.starts_with("layers.3."); }));
-  EXPECT_TRUE(of_blocks.contains("layers.3.attn.qkv") && of_blocks.contains("layers.3.ffn.gated"));
+  EXPECT_TRUE(of_blocks.contains("layers.3.attn.qkv") && of_blocks.contains("layers.3.ffn.gate_up"));
 
   Transformer other = model_with(0);
   EXPECT_EQ(listed(other.forward(uploaded.tokens())).size(), listed(kept).size() - 3 + 3 * of_blocks.size());
+}
+
+// What norms give and the gate's output are made again without being asked for, but in `eager`.
+TEST_P(Recomputed, FromTheStreamAndTheGateAloneGivesTheBitsOfKeptActivationsToo) {
+  const auto [precision, variant] = GetParam();
+  for (const double blocks : {0.0, 1.0}) {
+    std::vector<Outcome> found;
+    for (const bool keeps_all : {true, false}) {
+      Transformer model(
+          four_blocks(),
+          {.precision = precision, .variant = variant, .recompute = segments_of(blocks), .keeps_all = keeps_all}, {});
+      set_weights(model);
+      const Uploaded uploaded(batch(), {});
+      const std::vector<KeptTensor> kept = listed(model.forward(uploaded.tokens()));
+      const bool has_all = keeps_all || variant == Variant::eager;
+      for (const char* name : {"layers.3.ln1.normalized", "layers.3.ln2.normalized", "layers.3.ffn.gated"}) {
+        EXPECT_EQ(std::ranges::any_of(kept, [&](const KeptTensor& one) { return one.name == name; }), has_all) << name;
+      }
+      outcome_of(model, random_sequences(four_blocks(), 2, 32, 8));
+      found.push_back(outcome_of(model, batch(), {.add = true, .grad_final = {}}));
+    }
+    EXPECT_EQ(found[0].logits, found[1].logits) << blocks;
+    EXPECT_EQ(found[0].gradients, found[1].gradients) << blocks;
+  }
 }
 
 std::size_t bytes_of_blocks(const Activations& kept) {
@@ -177,9 +201,15 @@ TEST(Recompute, TellsItsObserverOfWhatIsMadeAgain) {
       [&](const std::string& name, const ConstTensorView& tensor) { seen[name].push_back(values_of(tensor, {})); });
   outcome_of(model, batch());
   for (const char* again :
-       {"layers.0.ln1.residual", "layers.0.attn.out", "layers.1.ln2.normalized", "layers.1.ffn.gated"}) {
+       {"layers.0.ln1.residual", "layers.0.attn.out", "layers.2.ln1.normalized", "layers.1.ffn.gated"}) {
     ASSERT_EQ(seen[again].size(), 2U) << again;
     EXPECT_EQ(seen[again][0], seen[again][1]) << again;
+  }
+  // By the segment's forward pass, and by the layers' backward passes.
+  for (const char* twice : {"layers.0.ln1.normalized", "layers.1.ln2.normalized", "layers.0.ffn.gated"}) {
+    ASSERT_EQ(seen[twice].size(), 3U) << twice;
+    EXPECT_EQ(seen[twice][0], seen[twice][1]) << twice;
+    EXPECT_EQ(seen[twice][0], seen[twice][2]) << twice;
   }
   for (const char* once : {"embedding", "layers.1.ffn.out", "layers.2.attn.qkv", "layers.3.ffn.out", "logits"}) {
     EXPECT_EQ(seen[once].size(), 1U) << once;

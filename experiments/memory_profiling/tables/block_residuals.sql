@@ -7,7 +7,8 @@
 --   share|%|.3g|right; total as block|MiB|.4g|right; predicted as block, predicted|MiB|.4g|right; baseline as baseline's block|MiB|.4g|right;
 --   device?|1|s|left
 -- note: `residual` is the stream at a norm, `normalized` what the norm gave, `qkv` Q, K and V, `kept` attention's own matrices of scores
---   (exp and weights of `host_eager` and `eager`), `gate_up` W1·x beside W3·x. The baseline keeps ten tensors of B·T·d, five of B·T·d_ff and
+--   (exp and weights of `host_eager` and `eager`), `gate_up` W1·x beside W3·x, `gated` the gate's output. `host`, `fused` and `graph` make
+--   `normalized` and `gated` again in the backward pass instead of keeping them. The baseline keeps ten tensors of B·T·d, five of B·T·d_ff and
 --   two of B·H·T².
 WITH chosen AS (
   SELECT v.*, n.value AS parameters,

@@ -34,6 +34,8 @@ ALLOWED = {
     "measure": GROUND | {"stats"},
     "worker": GROUND | {"registry", "stats", "check", "measure"},
     "runner": {"core", "registry", "plan", "stats", "worker"},
+    # several processes as one lab: the lab's places for ranks, reached with the sockets and the store of comm
+    "agents": {"core", "comm", "runner"},
     "store": {"core", "worker"},
     "report": {"core", "registry", "stats", "store"},
     "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report"},

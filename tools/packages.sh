@@ -6,9 +6,9 @@ build_packages=(
   libfmt-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libdlpack-dev librapidcheck-dev libopenblas-dev
   libgtest-dev libgmock-dev
 )
-# Tests prove the ways in from Python and what tools/bundle makes (patchelf); benchmarks of host-side costs are built where
-# their library is.
-test_packages=(gnuplot-nox libbenchmark-dev patchelf python3-numpy python3-torch)
+# Tests prove the ways in from Python, being started by mpirun, and what tools/bundle makes (patchelf); benchmarks of
+# host-side costs are built where their library is.
+test_packages=(gnuplot-nox libbenchmark-dev openmpi-bin patchelf python3-numpy python3-torch)
 # A peer of the communicators, built in where it is found.
 optional_packages=(libgloo-dev)
 # LaTeX, so that what reports write is compiled: 135 MB to fetch, half a minute to install.

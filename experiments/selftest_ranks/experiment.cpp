@@ -1,5 +1,6 @@
 // A case of several ranks, and every way in which one of them can spoil it: the tests of the runner ask for them by
-// name. The ranks meet through files in the folder of their launch and know nothing of communicators.
+// name. The ranks meet through files in the folder of their launch, or at a store where they are on several hosts, and
+// know nothing of communicators.
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -14,11 +15,14 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "comm/store.hpp"
 #include "core/rank_error.hpp"
 #include "registry/registry.hpp"
 #include "stats/summary.hpp"
@@ -35,25 +39,26 @@ using namespace std::chrono_literals;
 constexpr std::int64_t kFaultyStep = 2;
 constexpr std::chrono::milliseconds kStarting = 20s;
 
-// One number of each rank at each step, a file each.
+// One number of each rank at each step: a file each, or an entry of a store.
 class Meeting {
  public:
   explicit Meeting(CaseContext& context) : context_(context), limit_(context.params().integer("limit_ms")) {
     const std::string& rendezvous = context.request().rendezvous;
     if (context.world_size() == 1) return;  // nobody to meet
-    if (!rendezvous.starts_with("file:")) {
-      throw RankError(Fault::rendezvous, fmt::format("cannot meet at '{}': a folder is wanted", rendezvous));
+    if (rendezvous.starts_with("file:")) {
+      folder_ = rendezvous.substr(5);
+    } else {
+      store_ = comm::open_store({.rendezvous = rendezvous,
+                                 .rank = context.rank(),
+                                 .size = context.world_size(),
+                                 .limit = std::max(limit_, kStarting)});
     }
-    folder_ = rendezvous.substr(5);
   }
 
   // Everybody's number, by rank.
   std::vector<double> exchange(std::int64_t step, double own) {
     if (context_.world_size() == 1) return {own};
-    // Whoever sees the file sees all of it.
-    const std::filesystem::path unfinished = folder_ / fmt::format("unfinished-{}", context_.rank());
-    std::ofstream(unfinished) << own << '\n';
-    std::filesystem::rename(unfinished, file(step, context_.rank()));
+    tell(step, fmt::format("{}", own));
     std::vector<double> all;
     for (int rank = 0; rank < context_.world_size(); ++rank) {
       all.push_back(rank == context_.rank() ? own : received(step, rank));
@@ -62,25 +67,42 @@ class Meeting {
   }
 
  private:
-  std::filesystem::path file(std::int64_t step, int rank) const { return folder_ / fmt::format("{}-{}", step, rank); }
+  static std::string name(std::int64_t step, int rank) { return fmt::format("{}-{}", step, rank); }
+
+  void tell(std::int64_t step, const std::string& text) {
+    if (store_ != nullptr) return store_->set(name(step, context_.rank()), text);
+    // Whoever sees the file sees all of it.
+    const std::filesystem::path unfinished = folder_ / fmt::format("unfinished-{}", context_.rank());
+    std::ofstream(unfinished) << text << '\n';
+    std::filesystem::rename(unfinished, folder_ / name(step, context_.rank()));
+  }
 
   double received(std::int64_t step, int rank) const {
     // Processes begin one after the other, on a busy machine seconds apart: that is nobody's fault.
-    const auto until = Clock::now() + (step == 0 ? std::max(limit_, kStarting) : limit_);
+    const std::chrono::milliseconds limit = step == 0 ? std::max(limit_, kStarting) : limit_;
+    const std::optional<std::string> text =
+        store_ != nullptr ? store_->find(name(step, rank), limit) : text_of_file(folder_ / name(step, rank), limit);
+    if (!text) {
+      throw RankError(Fault::late,
+                      fmt::format("rank {} did not come to step {} within {} ms", rank, step, limit_.count()));
+    }
+    return std::strtod(text->c_str(), nullptr);  // streams read no NaN
+  }
+
+  static std::optional<std::string> text_of_file(const std::filesystem::path& file, std::chrono::milliseconds limit) {
+    const auto until = Clock::now() + limit;
     std::string text;
-    while (!(std::ifstream(file(step, rank)) >> text)) {
-      if (Clock::now() >= until) {
-        throw RankError(Fault::late,
-                        fmt::format("rank {} did not come to step {} within {} ms", rank, step, limit_.count()));
-      }
+    while (!(std::ifstream(file) >> text)) {
+      if (Clock::now() >= until) return std::nullopt;
       std::this_thread::sleep_for(200us);
     }
-    return std::strtod(text.c_str(), nullptr);  // streams read no NaN
+    return text;
   }
 
   CaseContext& context_;
   std::chrono::milliseconds limit_;
   std::filesystem::path folder_;
+  std::unique_ptr<comm::Store> store_;
 };
 
 using FaultBody = std::function<void(CaseContext&)>;

@@ -6,7 +6,7 @@
 namespace syslab::cli {
 
 Exit execute(const Context& context, const CheckOptions& options) {
-  const plan::Selection selection = to_selection(context.registry, options.selection);
+  const plan::Selection selection = to_selection(context, options.selection);
   const plan::Plan plan = law_plan(context.registry, selection, options.contract);
   if (plan.cases.empty()) {
     throw Error(ErrorKind::usage, "the selected experiments have no laws; `syslab run` checks their outputs");

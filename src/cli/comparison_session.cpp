@@ -180,6 +180,7 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optio
   options.timeout = conditions_.timeout;
   options.memory_limit_bytes = conditions_.memory_limit_bytes;
   options.seed = point.a.seed;
+  options.places = context_.places;
 
   runner::Observer observer;
   const auto side_of = [&](const plan::PlannedCase& planned) { return planned.index == point.a.index ? 'A' : 'B'; };

@@ -43,6 +43,10 @@ void add_case(const Context& context, const store::PlanRow& row, Pinned& pinned)
     throw Error(ErrorKind::usage,
                 fmt::format("{} has no implementation {} any more", row.experiment, planned.implementation));
   }
+  if (context.places != nullptr && planned.world_size > context.places->ranks()) {
+    throw Error(ErrorKind::usage, fmt::format("{}, and this launch has {}", plan::needs_ranks(planned.world_size),
+                                              context.places->ranks()));
+  }
   planned.index = static_cast<int>(pinned.plan.cases.size());
   pinned.plan.cases.push_back(std::move(planned));
 }

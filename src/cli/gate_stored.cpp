@@ -116,7 +116,7 @@ class StoredGate {
       std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
         return cases_[static_cast<std::size_t>(planned.index)].failed.has_value();
       });
-      if (!runner::run_plan(plan, to_run_options(of_run_), observer, interruption_)) {
+      if (!runner::run_plan(plan, to_run_options(context_, of_run_), observer, interruption_)) {
         interrupted_ = true;
         return;
       }

@@ -7,9 +7,10 @@
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "agents/agent.hpp"
 #include "cli/command_line.hpp"
-#include "cli/started_once.hpp"
 #include "cli/verbs.hpp"
 #include "registry/registry.hpp"
 
@@ -41,11 +42,12 @@ Exit guarded(const Console* console, bool json, Body body) {
   }
 }
 
-// Verbs that plan cases and run them.
-bool measures(const VerbOptions& verb) {
+// Verbs that run cases. Of several processes that a launcher started with one of these, rank 0's carries it out and the
+// others lend it their places; each alone would make a run of its own and measure beside the others.
+bool runs_cases(const VerbOptions& verb) {
   return std::holds_alternative<RunOptions>(verb) || std::holds_alternative<CheckOptions>(verb) ||
          std::holds_alternative<ResumeOptions>(verb) || std::holds_alternative<CompareOptions>(verb) ||
-         std::holds_alternative<GateOptions>(verb);
+         std::holds_alternative<GateOptions>(verb) || std::holds_alternative<ReplayOptions>(verb);
 }
 
 Exit run(const std::vector<std::string>& arguments) {
@@ -66,8 +68,19 @@ Exit run(const std::vector<std::string>& arguments) {
   const Console console(line.global);
   return guarded(&console, line.global.json, [&] {
     registry::Registry::global().seal();
-    const Context context{registry::Registry::global(), line.global, console, arguments};
-    if (measures(line.verb)) require_started_once();
+    std::optional<agents::Lab> lab;
+    if (runs_cases(line.verb)) {
+      agents::LaunchOrders orders{.arguments = arguments};
+      const comm::LaunchEnvironment launch = agents::take_launch(orders);
+      if (launch.rank > 0) {  // standard output is the lab's
+        return guarded(&console, false, [&] { return static_cast<Exit>(agents::serve_agent(launch, orders)); });
+      }
+      if (launch.size > 1) {
+        lab.emplace(launch, orders);
+        console.note(fmt::format("{}, started by {}", lab->text(), launch.source));
+      }
+    }
+    const Context context{registry::Registry::global(), line.global, console, arguments, lab ? &*lab : nullptr};
     return std::visit([&](const auto& options) { return execute(context, options); }, line.verb);
   });
 }

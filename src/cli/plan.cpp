@@ -62,7 +62,7 @@ Counts counts_of(const plan::Plan& plan) {
 }  // namespace
 
 Exit execute(const Context& context, const PlanOptions& options) {
-  const plan::Selection selection = to_selection(context.registry, options.selection);
+  const plan::Selection selection = to_selection(context, options.selection);
   plan::Plan plan = plan::make_plan(context.registry, selection);
   const auto laws =
       static_cast<std::int64_t>(laws_before(context.registry, selection, std::nullopt, plan).cases.size());

@@ -104,6 +104,7 @@ Exit execute(const Context& context, const ReplayOptions& options) {
   const store::StoredCheck check = find_check(context, options.check);
   const plan::Plan plan = plan_of(context, check);
   runner::RunOptions how;
+  how.places = context.places;
   how.protocol = "quick";
   how.reproduce = check.reproduce;
   std::optional<runner::AttemptResult> result;

@@ -116,7 +116,10 @@ Exit execute(const Context& context, const ResumeOptions& options) {
   }
   check_mine(missing.mine);
   const auto there = [](const plan::PlannedCase& planned) { return planned.device == plan::kCuda; };
-  if (std::ranges::any_of(missing.cases, there)) missing.machine = this_machine(context.registry);
+  missing.machine = machine_of(context, std::ranges::any_of(missing.cases, there));
+  for (plan::PlannedCase& again : missing.cases) {
+    if (!again.skip_reason && context.places != nullptr) plan::note_too_many_ranks(again, missing.machine);
+  }
   conditions.try_oom = conditions.try_oom || options.try_oom;
   conditions.budget = options.budget.empty() ? Nanoseconds{} : duration_option("--budget", options.budget);
   return worse(before, run_and_store(context, store, run.id, missing, conditions));

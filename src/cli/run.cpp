@@ -14,7 +14,7 @@ constexpr int kFullLawCases = 100;
 }  // namespace
 
 Exit execute(const Context& context, const RunOptions& options) {
-  const plan::Selection selection = to_selection(context.registry, options.selection);
+  const plan::Selection selection = to_selection(context, options.selection);
   plan::Plan plan = plan::make_plan(context.registry, selection);
   if (options.laws != Laws::none) {
     plan::Plan laws = laws_before(context.registry, selection, options.contract, plan);

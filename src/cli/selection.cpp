@@ -56,7 +56,7 @@ std::string library_problem(const std::string& path) {
 
 }  // namespace
 
-plan::Selection to_selection(const registry::Registry& registry, const SelectionOptions& options) {
+plan::Selection to_selection(const Context& context, const SelectionOptions& options) {
   plan::Selection selection;
   selection.patterns = options.names;
   for (const std::string& text : options.assignments) selection.assignments.push_back(plan::parse_assignment(text));
@@ -69,7 +69,7 @@ plan::Selection to_selection(const registry::Registry& registry, const Selection
   }
   selection.handout = options.handout;
   selection.root_seed = options.seed;
-  if (options.devices != std::vector<std::string>{std::string(plan::kCpu)}) selection.machine = this_machine(registry);
+  selection.machine = machine_of(context, options.devices != std::vector<std::string>{std::string(plan::kCpu)});
   return selection;
 }
 

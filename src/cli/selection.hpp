@@ -6,13 +6,14 @@
 
 #include "cli/console.hpp"
 #include "cli/options.hpp"
+#include "cli/verbs.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 
 namespace syslab::cli {
 
 // With the machine that this program runs on: where a GPU may be meant, it is asked for (cli/this_machine.hpp).
-plan::Selection to_selection(const registry::Registry& registry, const SelectionOptions& options);
+plan::Selection to_selection(const Context& context, const SelectionOptions& options);
 
 // Laws under their contracts: `contract` when given, else "full" for ours and "handout" for --mine. Indices begin at 0.
 plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,

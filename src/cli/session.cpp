@@ -164,8 +164,9 @@ std::string mine_device(const plan::Plan& plan) {
   return "cpu";
 }
 
-runner::RunOptions to_run_options(const Conditions& conditions) {
+runner::RunOptions to_run_options(const Context& context, const Conditions& conditions) {
   runner::RunOptions options;
+  options.places = context.places;
   options.protocol = conditions.protocol;
   options.data = conditions.data;
   options.timeout = conditions.timeout;
@@ -291,7 +292,7 @@ Exit run_and_store(const Context& context, store::Store& store, store::RowId run
     progress.left_out(planned);
     summary.add_left_out(planned, why);
   };
-  runner::run_plan(plan, to_run_options(conditions), observer);
+  runner::run_plan(plan, to_run_options(context, conditions), observer);
   summary.add_missing(static_cast<std::int64_t>(plan.cases.size() - done));
   summary.print(context, std::chrono::steady_clock::now() - began);
   return summary.exit();

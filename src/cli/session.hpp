@@ -28,7 +28,7 @@ struct Conditions {
 };
 Json to_json(const Conditions& conditions);
 Conditions conditions_from_json(const std::string& text);
-runner::RunOptions to_run_options(const Conditions& conditions);
+runner::RunOptions to_run_options(const Context& context, const Conditions& conditions);
 
 // Of a run that no --protocol names one for, and a run has one: what its experiments name where they all name the same,
 // else the general one; quick for smoke.

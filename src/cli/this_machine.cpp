@@ -71,4 +71,13 @@ plan::Machine this_machine(const registry::Registry& registry) {
   return machine_from(output_of(command).value_or(""), memory_speed(gpus.front()));
 }
 
+plan::Machine machine_of(const Context& context, bool gpu) {
+  plan::Machine machine = gpu ? this_machine(context.registry) : plan::Machine{};
+  if (context.places != nullptr) {
+    machine.ranks = context.places->ranks();
+    if (machine.has_gpu()) machine.gpus = context.places->gpus();
+  }
+  return machine;
+}
+
 }  // namespace syslab::cli

@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "cli/verbs.hpp"
 #include "plan/machine.hpp"
-#include "registry/registry.hpp"
 
 namespace syslab::cli {
 
@@ -12,6 +12,8 @@ namespace syslab::cli {
 // counts (CUDA_VISIBLE_DEVICES, a driver too old). The child is only started where there is something to ask and an
 // implementation that would run there; about a second.
 plan::Machine this_machine(const registry::Registry& registry);
+// The same, with as many ranks and GPUs as a launch of several processes has. Without `gpu` no GPU is asked for.
+plan::Machine machine_of(const Context& context, bool gpu);
 
 // What a plan needs to know, from what the child prints. `gpu_bytes_per_s` is of NVML's making.
 plan::Machine machine_from(const std::string& probe_json, double gpu_bytes_per_s);

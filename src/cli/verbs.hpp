@@ -5,6 +5,7 @@
 #include "cli/exit_code.hpp"
 #include "cli/options.hpp"
 #include "registry/registry.hpp"
+#include "runner/places.hpp"
 
 namespace syslab::cli {
 
@@ -14,6 +15,7 @@ struct Context {
   const GlobalOptions& global;
   const Console& console;
   std::vector<std::string> arguments;  // the command line, for the record
+  runner::Places* places = nullptr;    // of ranks, where a launcher has started several processes
 };
 
 Exit execute(const Context& context, const ListOptions& options);

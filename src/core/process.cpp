@@ -139,6 +139,7 @@ void FileDescriptor::reset(int fd) {
 }
 
 std::string ExitStatus::describe() const {
+  if (!lost.empty()) return lost;
   if (!signalled) return fmt::format("exit code {}", code);
   const char* name = ::strsignal(code);
   return fmt::format("killed by signal {} ({})", code, name != nullptr ? name : "unknown");
@@ -155,13 +156,24 @@ Process Process::spawn(const SpawnOptions& options) {
   const std::vector<char*> argv = pointers(arguments);
   const std::vector<char*> envp = pointers(environment);
 
-  Pipe input = make_pipe();
-  Pipe output = make_pipe();
-  Pipe error;
-  if (options.capture_stderr) error = make_pipe();
+  const bool piped = options.streams[0] < 0;
+  Pipe input, output, error;
+  if (piped) {
+    input = make_pipe();
+    output = make_pipe();
+    if (options.capture_stderr) error = make_pipe();
+  }
 
-  ChildPlan plan{program.c_str(),   argv.data(),      envp.data(),       input.read.get(), output.write.get(),
-                 error.write.get(), options.extra_fd, options.own_group, ::getpid(),       {}};
+  ChildPlan plan{program.c_str(),
+                 argv.data(),
+                 envp.data(),
+                 piped ? input.read.get() : options.streams[0],
+                 piped ? output.write.get() : options.streams[1],
+                 piped ? error.write.get() : options.streams[2],
+                 options.extra_fd,
+                 options.own_group,
+                 ::getpid(),
+                 {}};
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &plan.signal_mask);

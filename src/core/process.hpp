@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <map>
 #include <optional>
@@ -39,6 +40,8 @@ struct SpawnOptions {
   std::map<std::string, std::string> environment;  // added to ours
   bool capture_stderr = true;                      // else inherited
   int extra_fd = -1;                               // kept open in the child under the same number, -1: none
+  // Its standard input, output and error output in place of pipes, above the standard streams of ours; borrowed.
+  std::array<int, 3> streams{-1, -1, -1};
   // In a process group of its own, which ends with the child. Else in ours: then whoever ends our group ends the
   // child's own children, too, even when we are killed ourselves.
   bool own_group = true;
@@ -50,7 +53,8 @@ struct ExitStatus {
   bool signalled = false;
   int code = 0;  // exit code, or the signal's number
   struct rusage usage {};
-  std::string describe() const;  // "exit code 3", "killed by signal 9 (Killed)"
+  std::string lost;              // why nobody knows how it ended; else empty
+  std::string describe() const;  // "exit code 3", "killed by signal 9 (Killed)"; `lost` where it is set
 };
 
 // A running child. The destructor kills its whole process group and reaps it; so do poll() and wait() with what is left

@@ -15,8 +15,9 @@ struct Machine {
   std::string gpu;  // "NVIDIA H100 80GB HBM3"; empty: there is none
   int sm = 0;
   std::uint64_t gpu_memory_bytes = 0;
-  int gpus = 0;                                                   // that can be used: ranks that can have one each
-  double gpu_bytes_per_s = 0;                                     // of its memory, by clock and width; 0: not known
+  int gpus = 0;                // that can be used: ranks that can have one each
+  double gpu_bytes_per_s = 0;  // of its memory, by clock and width; 0: not known
+  int ranks = 0;               // of a case, that there is a place for; 0: as many as are asked for
   std::string why_no_gpu = "this machine was not asked for one";  // the fact and the remedy; where there is none
 
   bool has_gpu() const { return !gpu.empty(); }

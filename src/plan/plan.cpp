@@ -69,10 +69,7 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
   planned.case_uid = case_uid(experiment.id, experiment.version, params);
   if (law.empty()) {
     planned.skip_reason = skip_reason(experiment, params, chosen, machine);
-    if (!planned.skip_reason && chosen.device == kCuda && world_size > 1 && world_size > machine.gpus) {
-      planned.skip_reason = needs_gpus(world_size);
-      planned.beyond_machine = true;
-    }
+    if (!planned.skip_reason) note_too_many_ranks(planned, machine);
     if (experiment.memory_bytes) planned.predicted_bytes = experiment.memory_bytes(params, chosen.name);
     if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // of the GPUs each rank has its own
   } else {
@@ -176,7 +173,20 @@ void leave_out_unmeasured(Plan& laws, const Plan& measured) {
   for (std::size_t i = 0; i < laws.cases.size(); ++i) laws.cases[i].index = static_cast<int>(i);
 }
 
+void note_too_many_ranks(PlannedCase& planned, const Machine& machine) {
+  const int size = planned.world_size;
+  if (size > 1 && machine.ranks > 0 && size > machine.ranks) {
+    planned.skip_reason = needs_ranks(size);
+  } else if (size > 1 && planned.device == kCuda && size > machine.gpus) {
+    planned.skip_reason = needs_gpus(size);
+  } else {
+    return;
+  }
+  planned.beyond_machine = true;
+}
+
 std::string needs_gpus(int ranks) { return fmt::format("needs {} GPUs", ranks); }
+std::string needs_ranks(int ranks) { return fmt::format("needs {} ranks", ranks); }
 
 Json to_json(const PlannedCase& planned) {
   Json json{{"index", planned.index},

@@ -89,8 +89,12 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
 // needs no search first.
 void leave_out_unmeasured(Plan& laws, const Plan& measured);
 
-// Why so many ranks cannot have a GPU each: "needs 6 GPUs".
+// Marks a case of more ranks than there are places or GPUs for.
+void note_too_many_ranks(PlannedCase& planned, const Machine& machine);
+
+// Why so many ranks cannot have a GPU each: "needs 6 GPUs"; and why a launch of fewer cannot do it: "needs 6 ranks".
 std::string needs_gpus(int ranks);
+std::string needs_ranks(int ranks);
 
 Json to_json(const PlannedCase& planned);
 

@@ -31,15 +31,28 @@ void share_processors(std::map<std::string, std::string>& environment, int ranks
 }  // namespace
 
 Gang::Gang(const worker::CaseRequest& request, WorkerProcess::Command command) {
-  share_processors(command.environment, request.world_size);
+  Places* const places = command.places;
+  if (places == nullptr) share_processors(command.environment, request.world_size);
+  const std::string address = places == nullptr ? "" : places->rendezvous(request.world_size);
   for (int number = 0; number < request.world_size; ++number) {
     Rank& rank = ranks_.emplace_back();
     rank.ending().one_of_ranks = true;
     worker::CaseRequest own = request;
     own.rank = number;
     if (own.device == "cuda") own.device_index = number;
-    own.rendezvous = rendezvous_.text();
-    start(rank, own, command);
+    own.rendezvous = address.empty() ? rendezvous_.text() : address;
+    if (places == nullptr) {
+      start(rank, own, command);
+    } else {
+      rank.ending().host = places->host(number);
+      if (own.device == "cuda") own.device_index = places->device_index(number);
+      WorkerProcess::Command there = command;
+      there.rank = number;
+      if (const int threads = places->threads(number, request.world_size); threads > 0) {
+        there.environment.emplace("OMP_NUM_THREADS", std::to_string(threads));
+      }
+      start(rank, own, there);
+    }
     if (rank.gone) {
       end_all([](Rank& other) { other.silenced = true; });
       return;
@@ -84,7 +97,7 @@ bool Gang::ended_well() const {
 std::vector<pid_t> Gang::pids() const {
   std::vector<pid_t> all;
   for (const Rank& rank : ranks_) {
-    if (!rank.gone) all.push_back(rank.worker->pid());
+    if (!rank.gone && rank.worker->pid() > 0) all.push_back(rank.worker->pid());
   }
   return all;
 }

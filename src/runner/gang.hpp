@@ -34,7 +34,8 @@ class Gang {
  public:
   // A fresh worker a rank, each with its share of the processors' threads (OMP_NUM_THREADS, unless it is set). Each is
   // sent `request` with its rank, its device and the rendezvous: a private folder that is there while the gang is.
-  // Where one cannot be started none is left. Nobody is waited for.
+  // Where one cannot be started none is left. Nobody is waited for. With places (in the command) each rank has its own,
+  // and where these are on several hosts an address in place of the folder.
   Gang(const worker::CaseRequest& request, WorkerProcess::Command command);
 
   void send(const Json& message);        // to all that are there
@@ -48,7 +49,7 @@ class Gang {
 
   bool over() const;
   bool ended_well() const;            // over, and each rank ended its case `ok`
-  std::vector<pid_t> pids() const;    // of those that are there
+  std::vector<pid_t> pids() const;    // of those that are there, on this host
   std::vector<RankEnding> endings();  // once it is over
 
  private:

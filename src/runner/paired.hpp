@@ -36,6 +36,7 @@ struct PairedOptions {
   Nanoseconds timeout = std::chrono::minutes(10);  // of the whole launch
   std::uint64_t memory_limit_bytes = 0;            // of each side; 0: none
   std::uint64_t seed = 0;                          // draws the order of each block
+  Places* places = nullptr;                        // of the ranks of a case; null: all are here
 };
 
 // Four bursts, in order of time. Orders are drawn so that a launch has as many of the one as of the other, give or take

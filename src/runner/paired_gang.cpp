@@ -22,7 +22,8 @@ GangSide::GangSide(const PairedSide& side, const PairedOptions& options, const O
   if (observer_.started) observer_.started(side_.planned);
   gang_ = std::make_unique<Gang>(
       burst_request(side, options),
-      WorkerProcess::Command{side.worker_command.empty() ? own_worker_command() : side.worker_command, {}});
+      WorkerProcess::Command{
+          side.worker_command.empty() ? own_worker_command() : side.worker_command, {}, options.places});
 }
 
 bool GangSide::hear(std::string_view wanted, const Gang::Use& use) {

@@ -16,7 +16,7 @@ Launch run_ranks(const LaunchOrder& order, const RunOptions& options, Workers& w
     if (!order.progress_of.empty()) progress.text = order.progress_of + ", " + progress.text;
     if (observer.progress) observer.progress(order.planned, progress);
   };
-  Gang gang(order.request, {options.worker_command, options.environment});
+  Gang gang(order.request, {options.worker_command, options.environment, options.places});
   gang.hear({}, {}, {order.deadline, watch, pass_on});
   std::vector<RankEnding> ranks = gang.endings();
   return judge_ranks(ranks, options, witness);

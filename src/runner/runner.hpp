@@ -9,6 +9,7 @@
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 #include "runner/interruption.hpp"
+#include "runner/places.hpp"
 #include "worker/protocol.hpp"
 
 namespace syslab::runner {
@@ -34,6 +35,7 @@ struct RunOptions {
   std::string reproduce;                           // of law cases: replay this counterexample instead of searching
   std::vector<std::string> worker_command;         // empty: this binary, verb `worker`
   std::map<std::string, std::string> environment;  // added to the worker's
+  Places* places = nullptr;                        // of the ranks of a case; null: all are here
 };
 
 // Everything one attempt left behind.

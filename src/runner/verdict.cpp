@@ -54,7 +54,7 @@ Verdict without_end(const Ending& ending, const OomWitness& witness) {
   if (by_abort && ending.stderr_tail.find("std::bad_alloc") != std::string::npos) {
     return {Status::oom, "out of memory in a thread of the case (std::bad_alloc ended the worker)"};
   }
-  if (!ending.exit->signalled) how += " without an end record";
+  if (!ending.exit->signalled && ending.exit->lost.empty()) how += " without an end record";
   if (ending.exit->signalled && ending.exit->code == SIGKILL) how += killed_hint(ending, witness);
   if (ending.pending_bytes != 0) how += fmt::format(", {} bytes into a record", ending.pending_bytes);
   if (!ending.last_progress.empty()) how += fmt::format("; last seen: {}", ending.last_progress);
@@ -98,9 +98,10 @@ Json facts_of(const Ending& ending) {
   Json peak_rss = take("peak_rss_bytes"), cpu_time = take("case_cpu_time_s");
   facts["isolation"] = to_string(ending.shared ? Isolation::reuse : Isolation::per_case);
   if (ending.worker > 0) facts["worker"] = ending.worker;
+  if (!ending.host.empty()) facts["host"] = ending.host;
   if (ending.shared) facts["worker_cases_before"] = ending.cases_before;
   if (ending.exit) facts["exit"] = ending.exit->describe();
-  if (ending.exit && ending.cases_before == 0) {
+  if (ending.exit && ending.exit->lost.empty() && ending.cases_before == 0) {
     const auto seconds = [](const timeval& time) {
       return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
     };

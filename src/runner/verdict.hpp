@@ -26,6 +26,7 @@ struct Ending {
   bool timed_out = false;
   int interrupted = 0;        // the signal that ended the run
   bool one_of_ranks = false;  // what it checked is judged with what the others checked
+  std::string host;           // where it was, when a launcher has started several processes
   std::string last_progress, last_lines, stderr_tail;
 };
 

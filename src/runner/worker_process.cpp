@@ -27,6 +27,11 @@ constexpr auto kExitingTime = 2s;  // from its last word to its exit
 constexpr std::size_t kTailBytes = 8192;
 constexpr std::size_t kMostLateFrames = 100'000;  // a pipe holds 64 KiB; more means that somebody still writes
 
+std::unique_ptr<Hosted> start(const WorkerProcess::Command& command) {
+  const SpawnOptions options{command.argv, command.environment};
+  return command.places == nullptr ? start_here(options) : command.places->start(command.rank, options);
+}
+
 }  // namespace
 
 Watch::Watch(const Interruption& interruption, std::function<void()> heartbeat)
@@ -49,9 +54,9 @@ Json parse_message(const std::string& text) {
 
 WorkerProcess::WorkerProcess(const Command& command)
     : argv_(command.argv),
-      process_(Process::spawn({command.argv, command.environment})),
-      reader_(process_.from_child()),
-      errors_(process_.error_output(), kTailBytes) {
+      process_(start(command)),
+      reader_(process_->from_child()),
+      errors_(process_->error_output(), kTailBytes) {
   send({{"type", "hello"}, {"protocol", worker::kProtocolVersion}, {"host", "syslab " + build_info().version}});
 }
 
@@ -63,12 +68,12 @@ void require_bursts(const WorkerProcess& worker) {
 }
 
 bool WorkerProcess::could_not_start(const Error& error) {
-  return error.call() == "execve" || error.call() == "vfork" || error.call() == "pipe2";
+  return error.call() == "execve" || error.call() == "vfork" || error.call() == "pipe2" || error.call() == kNoPlace;
 }
 
 void WorkerProcess::send(const Json& message) {
   try {
-    write_frame(process_.to_child(), message);
+    write_frame(process_->to_child(), message);
   } catch (const Error&) {
   }
 }
@@ -88,7 +93,7 @@ std::optional<Heard> WorkerProcess::heard() {
   }
   if (errors_open_) errors_open_ = errors_.drain();
   // What it said between the two looks is found when it is buried.
-  if (process_.poll()) return Heard{State::gone, {}};
+  if (process_->poll()) return Heard{State::gone, {}};
   return std::nullopt;
 }
 
@@ -133,21 +138,21 @@ bool WorkerProcess::serves(std::string_view what) const {
 
 // The signal is on its way when kill returns; that the last thread stands still is what the kernel tells a parent.
 void WorkerProcess::suspend() {
-  process_.kill_group(SIGSTOP);
+  process_->kill_group(SIGSTOP);
   siginfo_t info{};
-  const auto pid = static_cast<id_t>(process_.pid());
+  const auto pid = static_cast<id_t>(process_->pid());
   while (::waitid(P_PID, pid, &info, WSTOPPED | WEXITED | WNOWAIT) != 0 && errno == EINTR) {
   }
   if (info.si_code == CLD_STOPPED) ::waitid(P_PID, pid, &info, WSTOPPED | WNOHANG);  // told once
 }
 
-void WorkerProcess::resume() { process_.kill_group(SIGCONT); }
+void WorkerProcess::resume() { process_->kill_group(SIGCONT); }
 
 bool WorkerProcess::is_idle() {
   struct pollfd wait {
-    process_.from_child(), POLLIN, 0
+    process_->from_child(), POLLIN, 0
   };
-  return greeted_ && reader_.pending_bytes() == 0 && ::poll(&wait, 1, 0) == 0 && !process_.poll();
+  return greeted_ && reader_.pending_bytes() == 0 && ::poll(&wait, 1, 0) == 0 && !process_->poll();
 }
 
 std::string WorkerProcess::last_lines(std::size_t count) {
@@ -157,19 +162,19 @@ std::string WorkerProcess::last_lines(std::size_t count) {
 
 void WorkerProcess::forget_output() {
   if (errors_open_) errors_open_ = errors_.drain();
-  errors_ = TailReader(process_.error_output(), kTailBytes);
+  errors_ = TailReader(process_->error_output(), kTailBytes);
 }
 
-void WorkerProcess::kill() { process_.kill_group(SIGKILL); }
+void WorkerProcess::kill() { process_->kill_group(SIGKILL); }
 
 Remains WorkerProcess::bury() {
   const auto deadline = Clock::now() + kExitingTime;
-  for (auto pause = 50us; !process_.poll(); pause = std::min<std::chrono::microseconds>(2 * pause, 5000us)) {
+  for (auto pause = 50us; !process_->poll(); pause = std::min<std::chrono::microseconds>(2 * pause, 5000us)) {
     if (Clock::now() >= deadline) kill();
     std::this_thread::sleep_for(pause);
   }
   Remains remains;
-  remains.exit = process_.wait();
+  remains.exit = *process_->poll();
   try {
     while (remains.late.size() < kMostLateFrames) {
       FrameReader::Result result = reader_.read(0ms);

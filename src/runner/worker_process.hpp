@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,6 +26,7 @@
 #include "core/pipe.hpp"
 #include "core/process.hpp"
 #include "runner/interruption.hpp"
+#include "runner/places.hpp"
 
 namespace syslab::runner {
 
@@ -82,6 +84,8 @@ class WorkerProcess {
   struct Command {
     std::vector<std::string> argv;
     std::map<std::string, std::string> environment;  // added to ours
+    Places* places = nullptr;                        // where it is not to run beside us, and
+    int rank = 0;                                    // beside which of their ranks it is
   };
 
   // Spawns and says hello. Throws Error(internal) if the program cannot be started (could_not_start tells that from
@@ -102,8 +106,8 @@ class WorkerProcess {
   // What there is to hear now, without waiting; nothing: no more for the moment. For whoever waits for several workers
   // at once, on these descriptors (error_output: -1 once it is closed).
   std::optional<Heard> heard();
-  int output() const { return process_.from_child(); }
-  int error_output() const { return errors_open_ ? process_.error_output() : -1; }
+  int output() const { return process_->from_child(); }
+  int error_output() const { return errors_open_ ? process_->error_output() : -1; }
 
   // The last lines that it printed to standard error since the last call of forget_output().
   std::string last_lines(std::size_t count);
@@ -118,8 +122,8 @@ class WorkerProcess {
   void resume();
 
   const std::vector<std::string>& command() const { return argv_; }
-  pid_t pid() const { return process_.pid(); }
-  void kill();  // its whole process group; no error when it is gone
+  pid_t pid() const { return process_->pid(); }  // −1: another host's
+  void kill();                                   // its whole process group; no error when it is gone
   // Gives it a moment to exit (it closed its pipe, was killed or was sent `bye`), kills it after that, reaps it.
   Remains bury();
 
@@ -127,7 +131,7 @@ class WorkerProcess {
   void accept_greeting(const std::string& text);
 
   std::vector<std::string> argv_;
-  Process process_;
+  std::unique_ptr<Hosted> process_;
   FrameReader reader_;
   TailReader errors_;
   bool errors_open_ = true;

@@ -150,22 +150,6 @@ class Ranks(Lab):
         self.assertEqual([size for size, _, _ in self.sql(wanted)], [2, 2, 2, 3, 3, 3, 3])
         self.assertEqual(self.sql("SELECT world_size FROM v_newest ORDER BY 1"), [(2,), (3,)])
 
-    def test_one_of_several_that_a_launcher_started_measures_nothing(self):
-        for variables in ({"OMPI_COMM_WORLD_SIZE": "2"}, {"WORLD_SIZE": "2", "TORCHELASTIC_RUN_ID": "none"},
-                          {"SLURM_STEP_NUM_TASKS": "2"}):
-            done = subprocess.run(self.command("run", "selftest_ranks"), cwd=self.folder, text=True, capture_output=True,
-                                  env={**self.environment(), **variables})
-            self.assertEqual(done.returncode, 2, done.stderr)
-            self.assertIn("this is one of 2 processes", done.stderr)
-            self.assertFalse(self.db.exists())
-        # A script that was given many tasks and starts one thing; a shell that names a size for others.
-        self.run_ranks_with({"SLURM_NTASKS": "2", "WORLD_SIZE": "2", "SLURM_STEP_NUM_TASKS": "1"})
-
-    def run_ranks_with(self, variables):
-        done = subprocess.run(self.command("run", "selftest_ranks", "-a", "world_size=2"), cwd=self.folder, text=True,
-                              capture_output=True, env={**self.environment(), **variables})
-        self.assertEqual(done.returncode, 0, done.stderr)
-
     def test_an_imported_log_of_ranks_gets_their_time_together(self):
         records = [{"type": "case", "experiment": "selftest_ranks", "implementation": "theirs", "language": "Rust",
                     "params": {}, "world_size": 2}, {"type": "check", "name": "reference:sum", "outcome": "passed"}]

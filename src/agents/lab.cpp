@@ -1,0 +1,177 @@
+#include "agents/lab.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <random>
+
+#include "comm/agree.hpp"
+#include "comm/process_name.hpp"
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "core/units.hpp"
+#include "runner/request.hpp"
+
+namespace syslab::agents {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kLook = 250ms;
+constexpr auto kOpening = 2s;  // from a connection to its first words
+
+// A port for a case's ranks, below those that the system gives to clients; where it is taken they try those behind it.
+int random_port() { return 18'000 + static_cast<int>(std::random_device()() % 14'000); }
+
+}  // namespace
+
+comm::LaunchEnvironment take_launch(LaunchOrders& orders) {
+  comm::LaunchEnvironment launch = comm::launch_environment(comm::process_variables());
+  if (launch.size == 1) return launch;
+  for (const char* name :
+       {"SYSLAB_RANK", "SYSLAB_WORLD_SIZE", "SYSLAB_LOCAL_RANK", "SYSLAB_LOCAL_WORLD_SIZE", "SYSLAB_RENDEZVOUS"}) {
+    ::unsetenv(name);
+  }
+  if (launch.rendezvous.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("this is rank {} of {} that {} started, and nothing says where they meet: set SYSLAB_RENDEZVOUS on "
+                    "all of them to tcp://HOST:PORT/TOKEN with rank 0's host, or to file:DIRECTORY, which all see",
+                    launch.rank, launch.size, launch.source));
+  }
+  if (const char* limit = ::getenv("SYSLAB_LAUNCH_LIMIT"); limit != nullptr && *limit != '\0') {
+    const std::optional<Nanoseconds> duration = parse_duration(limit);
+    if (!duration || duration->count() <= 0) {
+      throw Error(ErrorKind::usage, fmt::format("SYSLAB_LAUNCH_LIMIT '{}' is no duration; write 30s or 5m", limit));
+    }
+    orders.limit = std::chrono::ceil<std::chrono::milliseconds>(*duration);
+  }
+  return launch;
+}
+
+Lab::Lab(const comm::LaunchEnvironment& launch, const LaunchOrders& orders)
+    : secret_(new_uuid7()), lines_(static_cast<std::size_t>(launch.size)) {
+  seats_.resize(static_cast<std::size_t>(launch.size));
+  seats_.front() = this_seat(launch.local_rank);
+  meet(launch, orders);
+}
+
+void Lab::meet(const comm::LaunchEnvironment& launch, const LaunchOrders& orders) {
+  const Deadline deadline = Clock::now() + orders.limit;
+  const auto store =
+      comm::open_store({.rendezvous = launch.rendezvous, .rank = 0, .size = launch.size, .limit = orders.limit});
+  comm::agree(*store, "launch", {{"command line", fmt::format("{}", fmt::join(orders.arguments, " "))}}, orders.limit);
+  const char* named = ::getenv("SYSLAB_HOST");
+  address_ = named != nullptr && *named != '\0' ? named : store->host().empty() ? seats_.front().host : store->host();
+  listener_ = comm::listen_tcp(address_, 0);
+  if (!listener_) throw_errno(ErrorKind::comm, "listen for the agents of this launch", errno, "bind");
+  comm::Packet where;
+  where << address_ << seats_.front().system << static_cast<std::uint64_t>(comm::port_of(listener_)) << secret_;
+  store->set("lab", where.bytes());
+  await_agents(*store, deadline);
+}
+
+void Lab::await_agents(comm::Store& store, Deadline deadline) {
+  while (true) {
+    std::vector<int> missing;
+    for (int rank = 1; rank < ranks(); ++rank) {
+      if (lines_[static_cast<std::size_t>(rank)] == nullptr) missing.push_back(rank);
+    }
+    if (missing.empty()) return;
+    pollfd waiting{listener_.get(), POLLIN, 0};
+    if (::poll(&waiting, 1, comm::milliseconds_until(std::min(deadline, Clock::now() + kLook))) == 0) {
+      static_cast<void>(store.find("lab", 0ms));  // which throws where one has failed meanwhile
+      if (Clock::now() < deadline) continue;
+      throw Error(
+          ErrorKind::comm,
+          fmt::format("rank{} {} met rank 0, but did not reach it at {} port {}: is that port open between the "
+                      "hosts? SYSLAB_HOST on rank 0 names its host as the others reach it",
+                      missing.size() == 1 ? "" : "s", comm::rank_list(missing), address_, comm::port_of(listener_)));
+    }
+    FileDescriptor socket = accept_one();
+    if (!socket) continue;
+    std::optional<Opening> opening = receive_opening(socket.get(), Clock::now() + kOpening);
+    const bool known = opening && opening->secret == secret_ && opening->seat && opening->rank > 0 &&
+                       opening->rank < ranks() && lines_[static_cast<std::size_t>(opening->rank)] == nullptr;
+    if (!known) continue;  // a stranger
+    const auto rank = static_cast<std::size_t>(opening->rank);
+    seats_[rank] = *opening->seat;
+    lines_[rank] = std::make_shared<Line>(std::move(socket), opening->rank, std::move(*opening->seat));
+  }
+}
+
+FileDescriptor Lab::accept_one() {
+  FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (socket) keep_alive(socket.get());
+  return socket;
+}
+
+Lab::~Lab() {
+  for (const auto& line : lines_) {
+    if (line != nullptr) line->send(comm::Packet() << order::bye);
+  }
+  const Deadline deadline = Clock::now() + kAnswer;
+  for (const auto& line : lines_) {
+    if (line != nullptr) line->listen_to_the_end(deadline);
+  }
+}
+
+std::string Lab::rendezvous(int of) const {
+  if (on_one_host(seats_, of)) return {};
+  const bool bare_ipv6 = address_.find(':') != std::string::npos;
+  return fmt::format("tcp://{}{}{}:{}/{}", bare_ipv6 ? "[" : "", address_, bare_ipv6 ? "]" : "", random_port(),
+                     new_uuid7());
+}
+
+std::unique_ptr<runner::Hosted> Lab::start(int rank, const SpawnOptions& options) {
+  if (rank == 0) return runner::start_here(options);
+  const std::shared_ptr<Line>& line = lines_.at(static_cast<std::size_t>(rank));
+  line->listen(Clock::now());
+  const auto expect_there = [&] {
+    if (!line->lost().empty()) throw Error(ErrorKind::comm, line->lost(), runner::kNoPlace);
+  };
+  expect_there();
+  StartOrder order{++workers_, options.argv, options.environment};
+  // Its own program may lie elsewhere on another host.
+  if (order.argv.front() == runner::own_worker_command().front()) order.argv.front().clear();
+  line->send(to_packet(order));
+  RemoteWorker::Streams streams = accept_streams(*line, rank, order.worker);
+  expect_there();
+  return std::make_unique<RemoteWorker>(line, order.worker, std::move(streams));
+}
+
+RemoteWorker::Streams Lab::accept_streams(Line& line, int rank, WorkerId worker) {
+  RemoteWorker::Streams streams;
+  const Deadline deadline = Clock::now() + kAnswer;
+  bool started = false;
+  const auto is_open = [](const FileDescriptor& stream) { return static_cast<bool>(stream); };
+  while (!started || !std::ranges::all_of(streams, is_open)) {
+    line.listen(deadline, listener_.get());
+    if (!line.lost().empty()) return streams;
+    if (const auto why_not = line.take_start(worker)) {
+      if (!why_not->empty()) {
+        throw Error(ErrorKind::internal, fmt::format("{}: {}", line.who(), *why_not), runner::kNoPlace);
+      }
+      started = true;
+    }
+    FileDescriptor socket = accept_one();
+    if (!socket) {
+      if (Clock::now() < deadline) continue;
+      line.give_up("was ordered a worker and starts none");
+      return streams;
+    }
+    const std::optional<Opening> opening = receive_opening(socket.get(), Clock::now() + kOpening);
+    const bool known = opening && opening->secret == secret_ && !opening->seat && opening->rank == rank &&
+                       opening->worker == worker && opening->stream >= 0 && opening->stream < 3;
+    if (known) streams[static_cast<std::size_t>(opening->stream)] = std::move(socket);
+  }
+  return streams;
+}
+
+}  // namespace syslab::agents

@@ -1,0 +1,71 @@
+// One agent as the lab sees it, and the workers that it started.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agents/orders.hpp"
+#include "runner/places.hpp"
+
+namespace syslab::agents {
+
+// The line to an agent. Nobody listens on it between calls: whoever wants to know asks.
+class Line {
+ public:
+  // `socket`: behind its opening.
+  Line(FileDescriptor socket, int rank, Seat seat);
+
+  const Seat& seat() const { return seat_; }
+  const std::string& who() const { return who_; }  // "the agent of rank 1 on node7"
+
+  void send(const comm::Packet& packet);
+  // Takes what has come, waiting until something does, `wake` is readable or the deadline passes.
+  void listen(Deadline deadline, int wake = -1);
+  void listen_to_the_end(Deadline deadline);  // until the agent has ended
+
+  const std::string& lost() const { return lost_; }  // why there is no such agent any more; empty: it is there
+  void give_up(const std::string& why);
+
+  // What was said of a worker, which is then forgotten.
+  std::optional<ExitStatus> take_end(WorkerId worker);
+  // Why it could not be started; empty: it has started.
+  std::optional<std::string> take_start(WorkerId worker);
+
+ private:
+  comm::MessageClient client_;
+  const Seat seat_;
+  const std::string who_;
+  std::string lost_;
+  std::map<WorkerId, ExitStatus> ended_;
+  std::map<WorkerId, std::string> started_;  // or why not
+};
+
+class RemoteWorker final : public runner::Hosted {
+ public:
+  using Streams = std::array<FileDescriptor, 3>;  // its standard input, output and error output
+  RemoteWorker(std::shared_ptr<Line> line, WorkerId worker, Streams streams)
+      : line_(std::move(line)), worker_(worker), streams_(std::move(streams)) {}
+  ~RemoteWorker() override;
+
+  int to_child() const override { return streams_[0].get(); }
+  int from_child() const override { return streams_[1].get(); }
+  int error_output() const override { return streams_[2].get(); }
+  std::optional<ExitStatus> poll() override;
+  void kill_group(int signal) override;
+  pid_t pid() const override { return -1; }
+
+ private:
+  bool all_has_arrived() const;
+
+  std::shared_ptr<Line> line_;
+  WorkerId worker_;
+  Streams streams_;
+  std::optional<ExitStatus> told_, status_;  // as the agent said; as we say
+  Deadline arrive_by_{};                     // once it was told
+  std::optional<Deadline> answer_by_;        // once it was killed
+};
+
+}  // namespace syslab::agents

@@ -1,0 +1,53 @@
+// Where the ranks of a case work when a launcher has started several processes (mpirun, torchrun, srun): the worker of
+// rank i beside the i-th of them, on its host. How these are reached is agents/' business; this is what a gang of
+// workers needs to know. Where nobody has started several, there are no places: all workers are beside the lab.
+#pragma once
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/process.hpp"
+
+namespace syslab::runner {
+
+// A worker's process, on this host or another: what core/process.hpp's Process is to one of ours.
+class Hosted {
+ public:
+  virtual ~Hosted() = default;  // kills its process group
+
+  // Descriptors of its standard input, output and error output.
+  virtual int to_child() const = 0;
+  virtual int from_child() const = 0;
+  virtual int error_output() const = 0;
+
+  // Without waiting. Not before all that it said has arrived; where nobody can know any more, ExitStatus::lost says
+  // why.
+  virtual std::optional<ExitStatus> poll() = 0;
+  virtual void kill_group(int signal) = 0;
+  virtual pid_t pid() const = 0;  // −1: another host's
+};
+
+std::unique_ptr<Hosted> start_here(const SpawnOptions& options);  // throws as Process::spawn does
+
+// Error::call() of a worker that could not be started because its place is gone.
+inline constexpr const char* kNoPlace = "agent";
+
+class Places {
+ public:
+  virtual ~Places() = default;
+
+  virtual int ranks() const = 0;  // that there is a place for
+  virtual int gpus() const = 0;   // ranks, from 0 on, that have a GPU each
+  virtual std::string host(int rank) const = 0;
+  virtual int device_index(int rank) const = 0;      // which GPU of those that its process sees is the rank's
+  virtual int threads(int rank, int of) const = 0;   // OMP_NUM_THREADS; 0: as its environment says
+  virtual std::string rendezvous(int of) const = 0;  // of one case's ranks; empty: a folder of this host will do
+
+  // Error with kNoPlace where its place is gone, or the program cannot be started there.
+  virtual std::unique_ptr<Hosted> start(int rank, const SpawnOptions& options) = 0;
+};
+
+}  // namespace syslab::runner

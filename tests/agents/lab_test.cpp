@@ -1,0 +1,155 @@
+// A lab in this process and its agent in a child of it, without any worker of a case: what they start is a shell.
+#include "agents/agent.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/pipe.hpp"
+
+namespace syslab::agents {
+namespace {
+
+using namespace std::chrono_literals;
+
+// The agent is forked before the lab makes its threads.
+class OneAgent : public testing::Test {
+ protected:
+  OneAgent() {
+    folder_ = (std::filesystem::temp_directory_path() / "syslab-agents-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
+    agent_ = ::fork();
+    if (agent_ == 0) {
+      int code = 9;
+      try {
+        code = serve_agent(launch(1), {});
+      } catch (const std::exception&) {
+        code = 8;
+      }
+      ::_exit(code);
+    }
+    lab_.emplace(launch(0), LaunchOrders{});
+  }
+
+  ~OneAgent() override {
+    lab_.reset();
+    if (agent_ > 0) {
+      ::kill(agent_, SIGKILL);
+      ::waitpid(agent_, nullptr, 0);
+    }
+    std::filesystem::remove_all(folder_);
+  }
+
+  comm::LaunchEnvironment launch(int rank) const {
+    comm::LaunchEnvironment made;
+    made.rank = made.local_rank = rank;
+    made.size = made.local_size = 2;
+    made.rendezvous = "file:" + folder_ + "/meeting";
+    return made;
+  }
+
+  int agents_end() {
+    int status = 0;
+    ::waitpid(std::exchange(agent_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+  std::unique_ptr<runner::Hosted> shell(const std::string& script) {
+    return lab_->start(1, {.argv = {"/bin/sh", "-c", script}, .environment = {{"GIVEN", "a value"}}});
+  }
+
+  static ExitStatus end_of(runner::Hosted& worker) {
+    for (const auto until = Clock::now() + 20s; Clock::now() < until; std::this_thread::sleep_for(1ms)) {
+      if (const auto exit = worker.poll()) return *exit;
+    }
+    ADD_FAILURE() << "no end";
+    return {};
+  }
+
+  static std::string printed(int descriptor) {
+    TailReader reader(descriptor);
+    for (const auto until = Clock::now() + 20s; reader.drain() && Clock::now() < until;)
+      std::this_thread::sleep_for(1ms);
+    return reader.text();
+  }
+
+  std::string folder_;
+  pid_t agent_ = -1;
+  std::optional<Lab> lab_;
+};
+
+TEST_F(OneAgent, AWorkersStreamsEndAtTheLab) {
+  const auto worker = shell("read word; echo \"$word $GIVEN\"; echo trouble >&2; exit 7");
+  ASSERT_EQ(::write(worker->to_child(), "hello\n", 6), 6);
+  EXPECT_EQ(printed(worker->from_child()), "hello a value\n");
+  EXPECT_EQ(printed(worker->error_output()), "trouble\n");
+  const ExitStatus exit = end_of(*worker);
+  EXPECT_FALSE(exit.signalled);
+  EXPECT_EQ(exit.code, 7);
+  EXPECT_GT(exit.usage.ru_maxrss, 0);
+}
+
+TEST_F(OneAgent, WhatAWorkerSaidLastHasArrivedWhenItIsKnownToHaveEnded) {
+  for (int i = 0; i < 20; ++i) {
+    const auto worker = shell("head -c 60000 /dev/zero | tr '\\0' x");
+    end_of(*worker);
+    std::string all(100'000, '\0');
+    std::size_t have = 0;
+    for (ssize_t got = 1; got > 0; have += static_cast<std::size_t>(std::max<ssize_t>(got, 0))) {
+      got = ::read(worker->from_child(), all.data() + have, all.size() - have);
+    }
+    EXPECT_EQ(have, 60'000U);
+  }
+}
+
+TEST_F(OneAgent, AKilledWorkerTakesItsGroupAlong) {
+  const auto worker = shell("sleep 1000 & sleep 1000");
+  worker->kill_group(SIGKILL);
+  const ExitStatus exit = end_of(*worker);
+  EXPECT_TRUE(exit.signalled);
+  EXPECT_EQ(exit.code, SIGKILL);
+}
+
+TEST_F(OneAgent, AProgramThatIsNotThereIsAnErrorOfThatWorkerAlone) {
+  try {
+    lab_->start(1, {.argv = {"/no/such/program"}});
+    ADD_FAILURE() << "it started";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.call(), runner::kNoPlace);
+    EXPECT_NE(std::string(error.what()).find("the agent of rank 1"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("/no/such/program"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(end_of(*shell("exit 3")).code, 3);
+}
+
+TEST_F(OneAgent, AnAgentThatDiedIsNamedInItsWorkersEnd) {
+  const auto worker = shell("sleep 1000");
+  ::kill(agent_, SIGKILL);
+  EXPECT_NE(end_of(*worker).lost.find("the agent of rank 1"), std::string::npos);
+  EXPECT_THROW(shell("exit 0"), Error);
+}
+
+TEST_F(OneAgent, AnAgentThatDoesNotAnswerIsGivenUp) {
+  const auto worker = shell("sleep 1000");
+  ::kill(agent_, SIGSTOP);
+  worker->kill_group(SIGKILL);
+  const auto began = Clock::now();
+  EXPECT_NE(end_of(*worker).lost.find("does not answer"), std::string::npos);
+  EXPECT_LT(Clock::now() - began, 2 * kAnswer);
+}
+
+TEST_F(OneAgent, AnAgentEndsWellWithTheLab) {
+  lab_.reset();
+  EXPECT_EQ(agents_end(), 0);
+}
+
+TEST_F(OneAgent, OfOneHostACaseMeetsInAFolder) { EXPECT_EQ(lab_->rendezvous(2), ""); }
+
+}  // namespace
+}  // namespace syslab::agents

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <exception>
 #include <numeric>
 
 #include "comm/accounting.hpp"
 #include "device/stream.hpp"
+#include "parallel/grouped_adamw.hpp"
 #include "parallel/model_pieces.hpp"
 #include "parallel/replicas.hpp"
 
@@ -31,6 +33,23 @@ std::vector<double> shares_of(comm::Communicator& ranks, std::int64_t rows) {
   return shares;
 }
 
+std::string text_of(const train::OptimizerOptions& options) {
+  return fmt::format("{}\nclipped at {}\n{}", GroupedAdamW::text_of(options.adamw),
+                     options.max_norm ? fmt::format("{:a}", *options.max_norm) : "no norm",
+                     options.skip_non_finite ? "skips what is not finite" : "takes every step");
+}
+
+// The others would wait for this rank's gradients in vain.
+template <typename Body>
+void told(comm::Communicator& ranks, const Body& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    if (ranks.size() > 1) ranks.abort(error.what());
+    throw;
+  }
+}
+
 }  // namespace
 
 DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator& ranks,
@@ -44,9 +63,9 @@ DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator
       shares_(shares_of(ranks, batch)),
       share_(shares_[static_cast<std::size_t>(ranks.rank())]),
       step_(model, step_options(options), batch, seq) {
-  require_agreement(
-      ranks, "what a step is made of",
-      fmt::format("{} parts\n{} tokens a row\nprecision {}", options.parts, seq, to_string(model.options().precision)));
+  require_agreement(ranks, "what a step is made of",
+                    fmt::format("{} parts\n{} tokens a row\nprecision {}\n{}", options.parts, seq,
+                                to_string(model.options().precision), text_of(options.optimizer)));
   device::synchronize(model.stream());
   make_replicas(ranks, model.parameters().whole(Plane::weight), communication);
   model.refresh_weights_copy();
@@ -67,13 +86,29 @@ void DataParallelStep::load(int part, std::span<const std::int64_t> ids, std::sp
 }
 
 void DataParallelStep::begin(double learning_rate, double loss_scale) {
-  if (ranks_.size() > 1) sync_.begin(model_.stream());
-  step_.begin(learning_rate, loss_scale);
+  told(ranks_, [&] {
+    if (ranks_.size() > 1) sync_.begin(model_.stream());
+    step_.begin(learning_rate, loss_scale);
+  });
+}
+
+void DataParallelStep::forward(int part) {
+  told(ranks_, [&] { step_.forward(part); });
+}
+
+void DataParallelStep::backward(int part) {
+  told(ranks_, [&] { step_.backward(part); });
+}
+
+void DataParallelStep::update() {
+  told(ranks_, [&] { step_.update(); });
 }
 
 void DataParallelStep::run(double learning_rate, double loss_scale) {
-  if (ranks_.size() > 1) sync_.begin(model_.stream());
-  step_.run(learning_rate, loss_scale);
+  told(ranks_, [&] {
+    if (ranks_.size() > 1) sync_.begin(model_.stream());
+    step_.run(learning_rate, loss_scale);
+  });
 }
 
 DataParallelResult DataParallelStep::result() {

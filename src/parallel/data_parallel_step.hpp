@@ -45,13 +45,13 @@ class DataParallelStep {
   train::TrainingStep& training() { return step_; }
   double share() const { return share_; }  // of the rows of all ranks
 
-  // As of train::TrainingStep.
+  // As of train::TrainingStep. What is thrown from begin() on ends the communication of the other ranks, in its words.
   void load(int part, std::span<const std::int64_t> ids, std::span<const std::int64_t> targets);
   void run(double learning_rate, double loss_scale = 1.0);
   void begin(double learning_rate, double loss_scale = 1.0);
-  void forward(int part) { step_.forward(part); }
-  void backward(int part) { step_.backward(part); }
-  void update() { step_.update(); }
+  void forward(int part);
+  void backward(int part);
+  void update();
 
   // Of the last step, the same on all ranks. Collective; waits for it.
   DataParallelResult result();

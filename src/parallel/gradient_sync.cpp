@@ -88,6 +88,7 @@ void GradientSync::wait(const Event& event, Stream later) {
 void GradientSync::begin(Stream compute) {
   turns_.begin();
   waits_ = 0;
+  compute_ = compute;
   if (options_.timing && ranks_.size() > 1) begun_.record(compute);
 }
 

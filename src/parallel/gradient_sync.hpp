@@ -44,6 +44,9 @@ class GradientSync {
                device::Stream communication);
   GradientSync(const GradientSync&) = delete;
   GradientSync& operator=(const GradientSync&) = delete;
+  // A step that was begun and not finished, because of an exception, ends the communication of all ranks. When this is
+  // gone nothing uses the gradients any more but what is queued on the compute stream of a GPU behind it.
+  ~GradientSync() { turns_.leave(communication_, compute_); }
 
   const GradientPieces& pieces() const { return pieces_; }
   const BucketPlan& plan() const { return plan_; }
@@ -92,6 +95,7 @@ class GradientSync {
   device::Event begun_, reduced_;
   std::vector<device::Event> ready_, started_, ended_;  // by bucket; the latter two with timing
   std::vector<std::string> labels_;                     // "bucket 3"
+  device::Stream compute_;                              // of the last step
   int waits_ = 0;
   std::uint64_t steps_ = 0, counted_before_ = 0;
 };

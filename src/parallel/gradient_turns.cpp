@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "device/event.hpp"
+#include "device/stream.hpp"
 
 namespace syslab::parallel {
 
@@ -80,6 +82,19 @@ void GradientTurns::finish() {
                        names(next_, pieces_.size())));
   }
   open_ = false;
+}
+
+void GradientTurns::leave(device::Stream communication, device::Stream compute) noexcept {
+  if (ranks_.size() == 1) return;
+  try {
+    if (open_) ranks_.abort(fmt::format("a step was left before its gradients {}", names(next_, pieces_.size())));
+    device::await_queue(communication);
+    if (compute.kind != device::Kind::cuda) return;
+    device::Event behind(device::place_of(communication));
+    behind.record(communication);
+    behind.before(compute);
+  } catch (...) {  // a device that is lost uses nothing
+  }
 }
 
 }  // namespace syslab::parallel

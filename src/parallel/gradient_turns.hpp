@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "device/device.hpp"
 #include "parallel/bucket_plan.hpp"
 
 namespace syslab::parallel {
@@ -30,6 +31,11 @@ class GradientTurns {
   // Of those whose last piece is final, the next in the plan's order; each once a step.
   std::optional<int> next_bucket();
   void finish();  // after all of them
+
+  // For the destructor of whoever holds this. A step that was begun and not finished, because of an exception, ends the
+  // communication of all ranks. Behind this nothing on `communication` uses memory of the host, and what uses a GPU's
+  // comes before what is queued on `compute` from now on.
+  void leave(device::Stream communication, device::Stream compute) noexcept;
 
   // Ends all ranks' communication for `why`, and throws it.
   [[noreturn]] void refuse(const std::string& why);

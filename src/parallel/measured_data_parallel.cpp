@@ -27,9 +27,9 @@ device::OwnedStream communication_stream(device::Place place) {
 DataParallelWorkload::DataParallelWorkload(const DataParallelWorkloadOptions& options, comm::Communicator& ranks,
                                            device::Stream compute, std::uint64_t seed)
     : options_(options),
-      communication_(communication_stream(device::place_of(compute))),
       alone_(comm::make_local(1)),
       model_(options.step.config, options.step.model, compute),
+      communication_(communication_stream(device::place_of(compute))),
       source_({.rows = options.step.batch,
                .context = options.step.seq,
                .vocab = options.step.config.vocab,

@@ -51,9 +51,9 @@ class DataParallelWorkload {
 
  private:
   DataParallelWorkloadOptions options_;
-  device::OwnedStream communication_;
   std::vector<std::unique_ptr<comm::Communicator>> alone_;  // where nothing is to be communicated
   model::Transformer model_;
+  device::OwnedStream communication_;  // goes before the memory that its work uses
   std::optional<Forecast> forecast_;
   std::optional<DataParallelStep> step_;
   train::RandomBatches source_;

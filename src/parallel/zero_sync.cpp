@@ -119,8 +119,9 @@ TensorView ZeroSync::weight_slice(int bucket) const {
   return stretch(weights_, own.first, own.count);
 }
 
-void ZeroSync::begin(Stream, bool add) {
+void ZeroSync::begin(Stream compute, bool add) {
   turns_.begin();
+  compute_ = compute;
   add_ = add;
   entered_ = -1;
   scattered_ = 0;

@@ -58,6 +58,7 @@ class ZeroSync {
            const ZeroOptions& options, device::Stream communication, const TensorView& copy = {});
   ZeroSync(const ZeroSync&) = delete;
   ZeroSync& operator=(const ZeroSync&) = delete;
+  ~ZeroSync() { turns_.leave(communication_, compute_); }
 
   const GradientPieces& pieces() const { return pieces_; }
   const FlatShards& shards() const { return shards_; }
@@ -117,7 +118,7 @@ class ZeroSync {
   ZeroOptions options_;
   GradientTurns turns_;
   TensorView weights_, gradients_, copy_;
-  device::Stream communication_;
+  device::Stream communication_, compute_;  // the latter of the last pass
   const elementwise::Rung* elementwise_;
   device::Buffer slots_, shard_;  // zero2
   device::Event reduced_;

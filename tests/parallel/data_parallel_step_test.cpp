@@ -189,6 +189,22 @@ TEST(DataParallelStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
   });
 }
 
+TEST(DataParallelStep, TellsTheOtherRanksWhatEndedIt) {
+  const auto thrown = comm::try_local(2, {.limit = std::chrono::seconds(20)}, [](comm::Communicator& ranks) {
+    const device::OwnedStream communication = device::OwnedStream::queue();
+    Transformer model(small_config(), {}, {});
+    model::set_weights(model, 1);
+    DataParallelStep step(model, ranks, {}, kRows / 2, kSeq, communication);
+    load(step, 0, batch_of(0), 0, kRows / 2);
+    step.begin(kRate);
+    if (ranks.rank() == 0) step.forward(0);
+    step.backward(0);  // of what rank 1 has not computed
+    step.update();
+  });
+  EXPECT_TRUE(test::threw(thrown[0], "rank 1", "bad optional access"));
+  EXPECT_TRUE(test::threw(thrown[1], "bad optional access"));
+}
+
 TEST(DataParallelStep, FindsReplicasThatDrifted) {
   const auto thrown = comm::try_local(3, {.limit = std::chrono::seconds(20)}, [](comm::Communicator& ranks) {
     std::vector<float> weights(100, 1);
@@ -205,6 +221,13 @@ TEST(DataParallelStep, RefusesARecordedStepAndRanksThatTakeOtherSteps) {
     const DataParallelStep step(model, ranks, {.parts = 1 + ranks.rank()}, 1, kSeq, {});
   });
   for (const std::exception_ptr& error : thrown) EXPECT_TRUE(test::threw(error, "\"1 parts\"", "\"2 parts\""));
+  const auto decays = comm::try_local(2, {.limit = std::chrono::seconds(20)}, [](comm::Communicator& ranks) {
+    Transformer model(small_config(), {}, {});
+    train::OptimizerOptions optimizer;
+    optimizer.adamw.weight_decay = 0.25 * ranks.rank();
+    const DataParallelStep step(model, ranks, {.optimizer = optimizer}, 1, kSeq, {});
+  });
+  for (const std::exception_ptr& error : decays) EXPECT_TRUE(test::threw(error, "decay 0x0p+0", "decay 0x1p-2"));
   with_ranks(2, [](comm::Communicator& ranks, Stream, Stream) {
     Transformer model(small_config(), {.variant = model::Variant::graph}, {});
     EXPECT_TRUE(test::refuses([&] { DataParallelStep(model, ranks, {}, 1, kSeq, {}); }, "recorded step"));

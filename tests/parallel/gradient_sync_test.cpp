@@ -102,6 +102,32 @@ TEST(GradientSync, EndsTheOtherRanksStepWhenOneIsInDisorder) {
   for (const std::exception_ptr& error : thrown) EXPECT_TRUE(test::threw(error, "'c' is final before 'b'"));
 }
 
+// An exception takes the gradients' memory along: no reduction may be left that uses it, whatever the others do.
+TEST(GradientSync, OfAStepThatWasCutShortLeavesNothingUnderWay) {
+  const auto thrown = comm::try_local(2, {.limit = std::chrono::seconds(20)}, [](comm::Communicator& ranks) {
+    const device::OwnedStream communication = device::OwnedStream::queue();
+    if (ranks.rank() == 1) {
+      try {
+        Arena arena;
+        GradientSync sync(ranks, arena.pieces, arena.view(), {.strategy = Strategy::overlap}, communication);
+        sync.begin({});
+        sync.grad_final(0, {});
+        throw std::runtime_error("no memory for fc1's activations");
+      } catch (const std::runtime_error&) {
+        EXPECT_TRUE(device::is_idle(communication)) << "a reduction uses memory that is gone";
+        throw;
+      }
+    }
+    Arena arena;
+    GradientSync sync(ranks, arena.pieces, arena.view(), {.strategy = Strategy::overlap}, communication);
+    while (!ranks.failed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    sync.begin({});
+    sync.grad_final(0, {});
+  });
+  EXPECT_TRUE(test::threw(thrown[0], "rank 1", "'b', 'c'"));
+  EXPECT_TRUE(test::threw(thrown[1], "no memory for fc1's activations"));
+}
+
 TEST(GradientSync, NamesWhatRanksDoNotAgreeOn) {
   const auto thrown = comm::try_local(2, {.limit = std::chrono::seconds(20)}, [](comm::Communicator& ranks) {
     Arena arena;

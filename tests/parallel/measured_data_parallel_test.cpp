@@ -4,8 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <future>
 #include <mutex>
+#include <thread>
 
+#include "core/error.hpp"
+#include "device/queue.hpp"
 #include "parallel/measured_times.hpp"
 #include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
@@ -50,6 +56,44 @@ TEST(MeasuredTimes, AreTheSlowestRanksOnAllRanks) {
     EXPECT_EQ(curves[0][i].time, curves[1][i].time);
   }
   EXPECT_EQ(curves[0].back().bytes, 100'000);
+}
+
+// A rank whose second operation fails while its first one is under way.
+class FailsOnce final : public comm::Communicator {
+ public:
+  explicit FailsOnce(std::shared_future<void> until) : Communicator(0, 2, {}), until_(std::move(until)) {}
+  std::string_view backend() const override { return "fails"; }
+
+ protected:
+  void queue(std::span<const comm::Call> calls) override {
+    if (calls[0].signature.number > 1) throw Error(ErrorKind::comm, "the link is gone");
+    device::enqueue(calls[0].stream, [call = calls[0], until = until_] {
+      until.wait();
+      std::memset(call.out, 0, call.signature.bytes());
+    });
+  }
+  void queue_alone(const comm::Call&) override {}
+  void wait_until_done(std::uint64_t) override {}
+  std::vector<std::string> exchange_now(const comm::Call&, std::string_view) override { return {}; }
+  void spread(std::string_view) noexcept override {}
+
+ private:
+  std::shared_future<void> until_;
+};
+
+TEST(MeasuredTimes, KeepTheirBufferWhileAnOperationUsesIt) {
+  const device::OwnedStream communication = device::OwnedStream::queue();
+  std::promise<void> release;
+  FailsOnce ranks(release.get_future().share());
+  std::atomic<bool> over = false;
+  std::thread measuring([&] {
+    EXPECT_THROW(measure_curve(ranks, DType::f32, curve_sizes(4096), communication), Error);
+    over = true;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  EXPECT_FALSE(over) << "the buffer is gone under an operation";
+  release.set_value();
+  measuring.join();
 }
 
 TEST(MeasuredDataParallel, PlansFromWhatItMeasuresAndIsCheckedAtTheEnd) {

@@ -50,6 +50,28 @@ TEST(Zero, UnevenRowsNoRowsAndPartsChangeNothing) {
   }
 }
 
+// Its slots go with it: no scatter may be left that reads them, whatever the other rank does.
+TEST(Zero, AStepThatWasCutShortLeavesNothingUnderWay) {
+  const auto thrown = comm::try_local(2, {.limit = std::chrono::seconds(20)}, [](comm::Communicator& ranks) {
+    const device::OwnedStream communication = device::OwnedStream::queue();
+    std::vector<float> weights(300);
+    try {
+      ZeroSync sync(ranks, pieces_of_sizes({100, 200}), {weights.data(), DType::f32, {300}}, {},
+                    {.sharding = Sharding::zero2, .plan = BucketPlan({1, 2})}, communication);
+      while (ranks.rank() == 0 && !ranks.failed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      sync.begin({});
+      static_cast<void>(sync.gradient(0, {}));
+      sync.grad_final(0, {});
+      throw std::runtime_error("no memory for fc1's activations");
+    } catch (const std::runtime_error&) {
+      EXPECT_TRUE(device::is_idle(communication)) << "a scatter uses memory that is gone";
+      throw;
+    }
+  });
+  EXPECT_TRUE(test::threw(thrown[0], "rank 1", "a step was left"));
+  EXPECT_TRUE(test::threw(thrown[1], "no memory for fc1's activations"));
+}
+
 // Bytes that making it takes of the account of memory.
 template <typename Make>
 std::int64_t taken(const Make& make) {

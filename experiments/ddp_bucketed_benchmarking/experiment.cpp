@@ -6,7 +6,8 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kExperiment =
-    ddp_experiment("ddp_bucketed_benchmarking", {"none", "overlap", "bucketed", "planned"}, {1, 10, 100, 1000})
+    ddp_experiment("ddp_bucketed_benchmarking", {"none", "overlap", "bucketed", "planned"}, {"xl25"},
+                   {1, 10, 100, 1000})
         .title("Which bucket size")
         .question(
             "How does the time of a step depend on the size of buckets, and what does a plan computed from measured "

@@ -4,7 +4,7 @@
 namespace syslab {
 namespace {
 
-const registry::Experiment kExperiment = ddp_experiment("ddp_overlap_bucketed", {"bucketed"}, {1})
+const registry::Experiment kExperiment = ddp_experiment("ddp_overlap_bucketed", {"bucketed"}, {"small"}, {1})
                                              .title("Communicating in buckets")
                                              .question(
                                                  "With gradients gathered into buckets of a limited size, in reverse "

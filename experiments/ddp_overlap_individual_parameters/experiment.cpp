@@ -6,7 +6,7 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kExperiment =
-    ddp_experiment("ddp_overlap_individual_parameters", {"overlap"})
+    ddp_experiment("ddp_overlap_individual_parameters", {"overlap"}, {"small"})
         .title("Communicating during backward")
         .question(
             "With each gradient all-reduced as soon as it is final, while the backward pass still runs: do weights end "

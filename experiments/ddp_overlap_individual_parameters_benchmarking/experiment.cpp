@@ -6,7 +6,8 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kExperiment =
-    ddp_experiment("ddp_overlap_individual_parameters_benchmarking", {"none", "naive", "flat_copy", "overlap"})
+    ddp_experiment("ddp_overlap_individual_parameters_benchmarking", {"none", "naive", "flat_copy", "overlap"},
+                   {"xl25", "xl26"})
         .title("What overlap buys")
         .question(
             "How long does a step take when gradients travel under the backward pass, and how much of the "

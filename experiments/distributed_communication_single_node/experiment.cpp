@@ -65,7 +65,7 @@ registry::Experiment describe() {
                         {"world_size", {number(2)}},
                         {"device", {text("cpu")}},
                         {"impl", {text("shm")}}})
-      .preset("laptop", {{"bytes", {number(kMega), number(10 * kMega)}},
+      .preset("laptop", {{"bytes", {number(kMega / 10), number(kMega), number(10 * kMega)}},
                          {"world_size", {number(2), number(4)}},
                          {"device", {text("cpu")}},
                          {"impl", {text("shm"), text("gloo")}}})

@@ -6,7 +6,7 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kExperiment =
-    ddp_experiment("minimal_ddp_flat_benchmarking", {"none", "naive", "flat_copy", "flat_view"})
+    ddp_experiment("minimal_ddp_flat_benchmarking", {"none", "naive", "flat_copy", "flat_view"}, {"xl25", "xl26"})
         .title("One message for all gradients")
         .question(
             "What does one all-reduce of all gradients change against one a gradient, and how much of that do the "

@@ -5,7 +5,7 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kExperiment =
-    ddp_experiment("naive_ddp", {"naive"})
+    ddp_experiment("naive_ddp", {"naive"}, {"small"})
         .title("Data parallel, gradient by gradient")
         .question(
             "Trained on several processes, with every gradient all-reduced after the backward pass: do weights end as "

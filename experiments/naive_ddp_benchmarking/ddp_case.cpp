@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "core/error.hpp"
+#include "device/event.hpp"
 #include "parallel/case_ranks.hpp"
 #include "parallel/measured_data_parallel.hpp"
 #include "registry/ladder.hpp"
@@ -66,70 +67,110 @@ std::vector<StepCheck> checked(const MeasuredDataParallel& measured, comm::Commu
   }
 }
 
-// What the steps' own events tell of their communication.
-class Timelines {
+// What the events of a step tell of it, on the stream that computes and on the one that communicates.
+class Phases {
  public:
-  explicit Timelines(DataParallelWorkload& run) : run_(run) {}
+  explicit Phases(DataParallelWorkload& run, device::Stream stream) : run_(run), stream_(stream) {
+    for (int i = 0; i < 4; ++i) marks_.emplace_back(device::place_of(stream), device::Timing::yes);
+  }
+
+  void step() {
+    marks_[0].record(stream_);
+    run_.forward();
+    marks_[1].record(stream_);
+    run_.backward();
+    marks_[2].record(stream_);
+    run_.update();
+    marks_[3].record(stream_);
+    stepped_ = true;
+  }
 
   // Of the step before, which has been waited for.
   void keep() {
-    if (!run_.step().sync().options().timing || run_.step().sync().steps() == 0) return;
-    const parallel::Schedule schedule = run_.step().sync().timeline();
-    Seconds busy{};
-    for (const parallel::BucketTimes& bucket : schedule.buckets) busy += bucket.end - bucket.start;
-    busy_.push_back(busy.count());
-    exposed_.push_back(std::max(schedule.exposed().count(), 0.0));
-    backward_.push_back(schedule.backward_end().count());
-    last_ = schedule;
+    if (!stepped_) return;
+    const auto since_begin = [this](int mark) { return Seconds(elapsed(marks_[0], marks_.at(mark))).count(); };
+    Kept one{.forward = since_begin(1), .backward_end = since_begin(2), .end = since_begin(3)};
+    one.communication_end = one.backward_end;
+    if (run_.step().sync().options().timing) {
+      one.schedule = run_.step().sync().timeline();
+      for (const parallel::BucketTimes& bucket : one.schedule->buckets) one.busy += (bucket.end - bucket.start).count();
+      one.backward_end = one.schedule->backward_end().count();
+      one.communication_end = std::max(one.schedule->end().count(), one.backward_end);
+    }
+    kept_.push_back(std::move(one));
   }
 
   // Of the last `count` steps: those before warmed up.
   void tell(worker::CaseContext& context, std::size_t count) const {
-    if (!last_ || busy_.size() < count) return;
-    const auto last = [count](const std::vector<double>& all) {
-      return std::vector<double>(all.end() - static_cast<std::ptrdiff_t>(count), all.end());
+    if (kept_.size() < count) return;
+    const auto last = [&](const char* name, auto value) {
+      std::vector<double> values;
+      for (std::size_t i = kept_.size() - count; i < kept_.size(); ++i) values.push_back(value(kept_[i]));
+      worker::emit_series(context, name, values);
     };
-    worker::emit_series(context, "communicating", last(busy_));
-    worker::emit_series(context, "exposed", last(exposed_));
-    worker::emit_series(context, "gradients_final", last(backward_));
-    double overlapped = 0, busy = 0;
-    for (std::size_t i = busy_.size() - count; i < busy_.size(); ++i) {
-      overlapped += std::max(busy_[i] - exposed_[i], 0.0);
-      busy += busy_[i];
+    last("forward", [](const Kept& one) { return one.forward; });
+    last("backward", [](const Kept& one) { return one.backward_end - one.forward; });
+    last("update", [](const Kept& one) { return std::max(one.end - one.communication_end, 0.0); });
+    if (kept_.back().schedule) {
+      last("communicating", [](const Kept& one) { return one.busy; });
+      last("exposed", [](const Kept& one) { return one.exposed(); });
+      double hidden = 0, busy = 0;
+      for (std::size_t i = kept_.size() - count; i < kept_.size(); ++i) {
+        hidden += std::max(kept_[i].busy - kept_[i].exposed(), 0.0);
+        busy += kept_[i].busy;
+      }
+      context.metric("overlapped", "1", busy > 0 ? hidden / busy : 0);
     }
-    context.metric("overlapped", "1", busy > 0 ? overlapped / busy : 0);
-    const auto nanoseconds = [](Seconds time) { return static_cast<std::int64_t>(std::llround(1e9 * time.count())); };
-    worker::SpanRecord span{.track = "compute", .name = "backward", .category = "phase", .start_ns = 0};
-    span.end_ns = nanoseconds(last_->backward_end());
-    context.emit(span);
-    for (std::size_t i = 0; i < last_->buckets.size(); ++i) {
-      span = {.track = "communication", .name = fmt::format("bucket {}", i), .category = "collective"};
-      span.start_ns = nanoseconds(last_->buckets[i].start);
-      span.end_ns = nanoseconds(last_->buckets[i].end);
-      context.emit(span);
-    }
+    draw(context, kept_.back());
   }
 
  private:
+  struct Kept {  // since the beginning of the step, in seconds
+    double forward = 0, backward_end = 0, communication_end = 0, end = 0, busy = 0;
+    std::optional<parallel::Schedule> schedule;
+
+    double exposed() const { return communication_end - backward_end; }
+  };
+
+  static void draw(worker::CaseContext& context, const Kept& step) {
+    const auto span = [&](const char* track, std::string name, const char* category, double begin, double end) {
+      context.emit(worker::SpanRecord{.track = track,
+                                      .name = std::move(name),
+                                      .category = category,
+                                      .start_ns = std::llround(1e9 * begin),
+                                      .end_ns = std::llround(1e9 * std::max(begin, end))});
+    };
+    span("compute", "forward", "phase", 0, step.forward);
+    span("compute", "backward", "phase", step.forward, step.backward_end);
+    span("compute", "update", "phase", step.communication_end, step.end);
+    if (!step.schedule) return;
+    for (std::size_t i = 0; i < step.schedule->buckets.size(); ++i) {
+      const parallel::BucketTimes& bucket = step.schedule->buckets[i];
+      span("communication", fmt::format("bucket {}", i), "collective", bucket.start.count(), bucket.end.count());
+    }
+  }
+
   DataParallelWorkload& run_;
-  std::vector<double> busy_, exposed_, backward_;
-  std::optional<parallel::Schedule> last_;
+  device::Stream stream_;
+  std::vector<device::Event> marks_;  // begin, and the ends of forward, backward and update
+  bool stepped_ = false;
+  std::vector<Kept> kept_;
 };
 
 struct Run {
   std::shared_ptr<DataParallelWorkload> workload;
-  Timelines timelines;
+  Phases phases;
 };
 
 worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
   const std::shared_ptr<DataParallelWorkload> workload = measured.start(ranks, stream);
-  const auto run = std::make_shared<Run>(Run{workload, Timelines(*workload)});
+  const auto run = std::make_shared<Run>(Run{workload, Phases(*workload, stream)});
   worker::RankSeries steps;
   steps.refresh = [run] {
-    run->timelines.keep();
+    run->phases.keep();
     run->workload->refresh();
   };
-  steps.call = [run] { run->workload->run(); };
+  steps.call = [run] { run->phases.step(); };
   steps.verify = [run] {
     const double loss = run->workload->loss();
     return StepCheck{.name = "loss",
@@ -140,7 +181,7 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
   made.owner = run;
   made.series = {steps};
   made.tell = [run, &measured](worker::CaseContext& context, const std::vector<std::vector<double>>& seconds) {
-    run->timelines.keep();
+    run->phases.keep();
     run->workload->step().check();  // the same weights on all ranks, and every byte that the plan says
     const double median = stats::summarize(seconds[0]).median;
     context.metric("tokens_per_second", "1/s", measured.tokens * context.world_size() / median);
@@ -153,7 +194,7 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
       context.metric("forecast_exposed", "s", forecast->schedule.exposed().count());
       context.metric("bound_exposed", "s", (forecast->bound - forecast->schedule.backward_end()).count());
     }
-    run->timelines.tell(context, seconds[0].size());
+    run->phases.tell(context, seconds[0].size());
   };
   return made;
 }
@@ -197,16 +238,15 @@ void add_limits(registry::Builder& made, const std::vector<std::int64_t>& bucket
 }  // namespace
 
 registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies,
-                                 const std::vector<std::int64_t>& bucket_mb) {
+                                 const std::vector<std::string>& models, const std::vector<std::int64_t>& bucket_mb) {
   std::vector<std::string> others{kNone};
   for (const parallel::StrategyInfo& one : parallel::strategies()) others.emplace_back(to_string(one.strategy));
   std::erase_if(others, [&](const std::string& word) { return std::ranges::count(strategies, word) > 0; });
   registry::Builder made = registry::experiment(std::move(id));
   made.tags({"communication", "model"})
       .protocol("cs336")
-      .axes(registry::axes_of(
-          train::param_list(),
-          {{"model", {text("xl25"), text("xl26")}}, {"context", {number(128)}}, {"precision", {text("fp32")}}}))
+      .axes(registry::axes_of(train::param_list(),
+                              {{"model", texts(models)}, {"context", {number(128)}}, {"precision", {text("fp32")}}}))
       .closed_axis("strategy", texts(strategies),
                    "how gradients are reduced; none: not at all, which is the step without communication",
                    texts(others))
@@ -221,18 +261,15 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
                          {"context", {number(64)}},
                          {"device", {text("cpu")}},
                          {"impl", {text("host")}}})
-      .preset("paper", {{"model", {text("xl25"), text("xl26")}},
-                        {"batch", {number(4), number(8)}},
-                        {"context", {number(128), number(512)}},
-                        {"precision", {text("fp32"), text("bf16_amp")}},
-                        {"impl", {text("fused")}}})
       .implementations(registry::implementations_of(train::ladder()))
       .skip_if("a recorded graph has no place for its gradients' events: several ranks run without one",
                [](const Params&, std::string_view implementation) { return implementation == "graph"; })
       .metric("time", "s", "median of a whole step; of the slowest rank at each (rank -1)")
       .metric("communicating", "s", "sum over buckets of the time from the start to the end of their all-reduce")
       .metric("exposed", "s", "from the last gradient to the end of the last all-reduce: what the step is longer by")
-      .metric("gradients_final", "s", "from the beginning of the backward pass to its last gradient")
+      .metric("forward", "s", "of the step's phases; with the loss")
+      .metric("backward", "s", "from there to the last gradient")
+      .metric("update", "s", "from the end of the last all-reduce to the end of the step: norm and optimizer")
       .metric("overlapped", "1", "part of the communication that was under the backward pass")
       .metric("buckets", "1", "all-reduces of a step")
       .metric("gradient_bytes", "B", "that a rank puts into them")
@@ -244,6 +281,16 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
       .memory(memory)
       .oom_is_an_answer()
       .runs(run_case);
+  // To prove a strategy takes one model and one size.
+  if (std::ranges::count(strategies, kNone) > 0) {
+    made.preset("paper", {{"model", texts(models)},
+                          {"batch", {number(8)}},
+                          {"context", {number(128), number(512)}},
+                          {"precision", {text("fp32"), text("bf16_amp")}},
+                          {"impl", {text("fused")}}});
+  } else {
+    made.preset("paper", {{"batch", {number(8)}}, {"impl", {text("fused")}}});
+  }
   if (!bucket_mb.empty()) add_limits(made, bucket_mb);
   return made;
 }

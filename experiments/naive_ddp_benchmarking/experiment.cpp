@@ -6,7 +6,7 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kExperiment =
-    ddp_experiment("naive_ddp_benchmarking", {"none", "naive"})
+    ddp_experiment("naive_ddp_benchmarking", {"none", "naive"}, {"xl25", "xl26"})
         .title("What naive data parallel costs")
         .question("How much of a training step goes into communicating gradients one by one behind the backward pass?")
         .problem("2025", "naive_ddp_benchmarking", 3)

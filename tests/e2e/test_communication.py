@@ -1,4 +1,5 @@
 """The experiments of several ranks, on CPU ranks: that their smoke runs end well, and what their tables make of them."""
+import json
 import unittest
 
 from lab import Lab, attempts
@@ -56,14 +57,28 @@ class Communication(Lab):
         self.assertEqual(sent[3, "parts"], 4 * 65536 // 3)
 
     def test_data_parallel_steps_are_certified_and_tell_what_they_expose(self):
+        self.smoke("distributed_communication_single_node")
         self.smoke(*DDP)
         ranks = self.sql("SELECT count(*) FROM check_result WHERE name LIKE 'reference:certificate%' AND outcome = 'passed'")
-        cases = self.sql("SELECT count(*) FROM v_newest WHERE status = 'ok'")
+        cases = self.sql("SELECT count(*) FROM v_newest WHERE status = 'ok' AND experiment LIKE '%ddp%'")
         self.assertEqual(ranks[0][0], 2 * cases[0][0])
         rows = {row["strategy"]: row for row in self.rows("minimal_ddp_flat_benchmarking", "steps")}
         self.assertEqual({name: row["buckets"] for name, row in rows.items()},
                          {"none": 0, "naive": 21, "flat_copy": 1, "flat_view": 1})
         self.assertEqual(rows["naive"]["gradient_bytes"], rows["flat_view"]["gradient_bytes"])
+        # The phases follow each other inside what the clock of the host has seen, in every sample of every rank.
+        samples = self.sql("SELECT s.attempt_id, v.rank, v.idx, json_group_object(s.name, v.value) FROM series s"
+                           " JOIN sample v ON v.series_id = s.id GROUP BY s.attempt_id, v.rank, v.idx")
+        steps = [found for found in (json.loads(text) for *_, text in samples) if "forward" in found]
+        self.assertGreater(len(steps), 100)
+        for found in steps:
+            phases = [found.get(name, 0) for name in ("forward", "backward", "exposed", "update")]
+            self.assertGreater(min(found["forward"], found["backward"], found["update"]), 0)
+            self.assertLessEqual(sum(phases), found["time"] + 1e-6)
+        report = self.syslab("report", *DDP, "--to", "md").stdout
+        for words in ("ends with the bits of one process", "of a step is communication", "one message of all gradients",
+                      "communication is hidden", "all-reduces, and steps from", "is exposed; least at"):
+            self.assertIn(words, " ".join(report.split()))
         for name in ("naive", "flat_copy", "flat_view"):
             self.assertGreater(rows[name]["exposed"], 0)
             self.assertGreater(rows[name]["communicating"], 0)

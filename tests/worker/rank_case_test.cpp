@@ -15,6 +15,8 @@
 #include <variant>
 #include <vector>
 
+#include "worker/bursts.hpp"
+
 namespace syslab::worker {
 namespace {
 
@@ -62,7 +64,19 @@ struct Together {
 
 using Change = std::function<void(RankCase& made, int rank)>;
 
-std::vector<Left> run_ranks(const std::string& protocol, const Change& change = {}) {
+// The host's side of a paired launch, as a test: three bursts of each rank.
+class ThreeOrders final : public BurstLine {
+ public:
+  void say(const Ready& ready) override { told.push_back(ready); }
+  void say(const Burst& burst) override { bursts.push_back(burst.seconds_per_call); }
+  bool ordered() override { return bursts.size() < 3; }
+  std::vector<Ready> told;
+  std::vector<double> bursts;
+};
+
+// With `hosts`, one a rank, as task `paired`.
+std::vector<Left> run_ranks(const std::string& protocol, const Change& change = {},
+                            std::vector<ThreeOrders>* hosts = nullptr) {
   Together together;
   std::vector<Left> left(kRanks);
   std::vector<std::thread> threads;
@@ -74,8 +88,12 @@ std::vector<Left> run_ranks(const std::string& protocol, const Change& change = 
       request.protocol = protocol;
       request.rank = rank;
       request.world_size = kRanks;
+      if (hosts) request.task = "paired";
+      request.burst = 10ms;
       Left& mine = left[static_cast<std::size_t>(rank)];
-      CaseContext context(request, [&mine](const Record& record) { mine.records.push_back(record); });
+      CaseContext context(
+          request, [&mine](const Record& record) { mine.records.push_back(record); },
+          hosts ? &hosts->at(static_cast<std::size_t>(rank)) : nullptr);
       RankCase made;
       made.of_first = [&](double own) { return together.of_first(rank, own); };
       made.barrier = [&] { together.gate.arrive_and_wait(); };
@@ -181,6 +199,64 @@ TEST(RankCase, AResultThatIsWrongInATimedSampleTellsNoTimes) {
     EXPECT_EQ(one.check("samples:time")->outcome, "falsified");
     EXPECT_NE(one.check_failed.find("no number"), std::string::npos) << one.check_failed;
     EXPECT_TRUE(one.all<SampleRecord>().empty());
+  }
+}
+
+TEST(RankCase, TakesBurstsOfAsManyCallsOnAllRanksWhenTheHostOrdersThem) {
+  std::vector<ThreeOrders> hosts(kRanks);
+  std::vector<int> called(kRanks), verified(kRanks);
+  const auto left = run_ranks(
+      "quick",
+      [&](RankCase& made, int rank) {
+        const auto at = static_cast<std::size_t>(rank);
+        made.start = [&, at](device::Stream) {
+          RankRun run;
+          run.series = {{.name = "time",
+                         .call =
+                             [&, at] {
+                               ++called[at];
+                               std::this_thread::sleep_for((at + 1) * 2ms);
+                             },
+                         .verify =
+                             [&, at] {
+                               ++verified[at];
+                               return StepCheck{.name = "sum", .message = "by hand"};
+                             }},
+                        {.name = "pipelined", .call = [] { FAIL() << "only the first series is compared"; }}};
+          run.tell = [](CaseContext&, const auto&) { FAIL() << "a side tells its times alone"; };
+          return run;
+        };
+      },
+      &hosts);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    ASSERT_EQ(hosts[at].told.size(), 1U);
+    EXPECT_EQ(hosts[at].told[0].calls_per_burst, hosts[0].told[0].calls_per_burst);
+    EXPECT_EQ(hosts[at].bursts.size(), 3U);
+    for (const double seconds : hosts[at].bursts) EXPECT_GE(seconds, 2e-3 * (rank + 1));
+    EXPECT_EQ(left[at].series("time"), hosts[at].bursts);
+    EXPECT_EQ(called[at], called[0]);
+    EXPECT_GE(verified[at], 1);
+    EXPECT_EQ(verified[at], verified[0]);
+    EXPECT_EQ(left[at].check("samples:time")->outcome, "passed");
+  }
+  // Of 10 ms by rank 0's own calls of 2 ms and more.
+  EXPECT_GE(hosts[0].told[0].calls_per_burst, 1);
+  EXPECT_LE(hosts[0].told[0].calls_per_burst, 5);
+}
+
+TEST(RankCase, RanksThatAreWrongAreNeverReadyForBursts) {
+  std::vector<ThreeOrders> hosts(kRanks);
+  const auto left = run_ranks(
+      "quick",
+      [](RankCase& made, int) {
+        made.check = [](device::Stream) { return std::vector<StepCheck>{{.name = "sum", .error = 1}}; };
+      },
+      &hosts);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    const auto at = static_cast<std::size_t>(rank);
+    EXPECT_TRUE(hosts[at].told.empty());
+    EXPECT_EQ(left[at].check("reference:sum")->outcome, "falsified");
   }
 }
 

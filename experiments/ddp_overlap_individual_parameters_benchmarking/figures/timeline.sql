@@ -1,7 +1,7 @@
 -- figure: lanes
 -- title: Communication behind the backward pass, and under it
--- caption: The last step measured of each way, on rank 0, from the beginning of the backward pass: when gradients were computed, and
---   when their all-reduces ran, by the events of the step itself.
+-- caption: The last step measured of each way, on rank 0, from its beginning: when its phases computed, and when all-reduces
+--   ran, by the events of the step itself.
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- x: time|ms|linear
 -- y: lane|1|text
@@ -18,7 +18,7 @@ WITH chosen AS (
    WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.strategy' IN ('naive', 'overlap')
 )
 SELECT 1e-6 * s.start_ns AS time, 1e-6 * s.end_ns AS until, s.track AS lane,
-       iif(s.track = 'compute', 'backward pass', 'all-reduce') AS kind, c.params ->> '$.strategy' AS strategy,
+       iif(s.track = 'compute', s.name, 'all-reduce') AS kind, c.params ->> '$.strategy' AS strategy,
        c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.world_size AS ranks, c.device, 'ok' AS status, c.run_uid
   FROM chosen c
   JOIN span s ON s.attempt_id = c.attempt_id AND s.rank = 0

@@ -1,0 +1,27 @@
+-- A row a measured training step of several ranks: v_measured and, apart, what its case and its metrics say of the way in
+-- which gradients travelled (`strategy`; `none`: not at all). Times of phases in ms, of the slowest rank at each step,
+-- from the steps' own events: `forward`, `backward`, `exposed` (from the last gradient to the end of the last all-reduce),
+-- `updating`; `communicating` is the sum over all-reduces. `none_ms` is the time of the same step without communication,
+-- a case of its own.
+CREATE VIEW v_data_parallel AS
+WITH t AS MATERIALIZED (
+  SELECT *, json_remove(params, '$.strategy', '$.bucket_mb') AS point,
+         (SELECT json_group_object(name, value)
+            FROM (SELECT m.name, max(m.value) AS value FROM metric m WHERE m.attempt_id = v.attempt_id GROUP BY m.name)) AS found
+    FROM v_measured v
+   WHERE params ->> '$.strategy' IS NOT NULL
+)
+SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
+       t.params ->> '$.precision' AS "precision", t.world_size AS ranks, t.params ->> '$.strategy' AS strategy,
+       t.params ->> '$.bucket_mb' AS bucket_mb, none.time_ms AS none_ms,
+       1e3 * (t.found ->> '$.forward') AS forward, 1e3 * (t.found ->> '$.backward') AS backward,
+       1e3 * (t.found ->> '$.update') AS updating,
+       iif(t.params ->> '$.strategy' = 'none', 0, 1e3 * (t.found ->> '$.exposed')) AS exposed,
+       iif(t.params ->> '$.strategy' = 'none', 0, 1e3 * (t.found ->> '$.communicating')) AS communicating,
+       iif(t.params ->> '$.strategy' = 'none', 0, 100 * (t.found ->> '$.overlapped')) AS overlapped,
+       t.found ->> '$.buckets' AS buckets, t.found ->> '$.gradient_bytes' AS gradient_bytes,
+       1e3 * (t.found ->> '$.forecast_exposed') AS forecast_exposed
+  FROM t
+  LEFT JOIN t none ON none.experiment = t.experiment AND none.point = t.point AND none.world_size = t.world_size
+                  AND none.comparability_key = t.comparability_key AND none.protocol IS t.protocol
+                  AND none.implementation = t.implementation AND none.params ->> '$.strategy' = 'none' AND none.is_good;

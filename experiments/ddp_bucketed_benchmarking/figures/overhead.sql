@@ -1,0 +1,31 @@
+-- figure: lines
+-- title: What buckets of a size expose, by the model and measured
+-- caption: Time from the last gradient to the end of the last all-reduce, over the mean size of a bucket. `s/(n·w) + n·o`: computing takes as long
+--   as sending, as the problem assumes. `at its own pace`: with the measured time of the backward pass. o and w are those of the law that back-to-back
+--   all-reduces were measured to follow.
+-- experiment: ddp_bucketed_benchmarking
+-- fills: b
+-- x: bytes|B|log2
+-- y: exposed|ms|log10
+-- series: series
+-- panel: model, batch, context, precision, ranks, device
+-- command: syslab run distributed_communication_single_node {experiment}
+WITH point AS (
+  SELECT v.*, v.gradient_bytes AS s, v.gradient_bytes / v.buckets AS b, l.alpha AS o, l.per_byte AS per_byte,
+         1e-3 * v.backward / v.gradient_bytes AS g
+    FROM v_data_parallel v
+    LEFT JOIN v_transfer_law l ON l.operation = 'all_reduce' AND l.series = 'pipelined' AND l.ranks = v.ranks
+                              AND l.comparability_key = v.comparability_key
+                              AND l.implementation = iif(v.gpu_name IS NULL, 'shm', 'nccl')
+   WHERE v.experiment = ?1 AND v.strategy IN ('overlap', 'bucketed') AND v.is_good AND v.buckets > 0
+   GROUP BY v.attempt_id
+)
+SELECT b AS bytes, exposed, 'measured' AS series, model, batch, context, "precision", ranks, device, 'ok' AS status, run_uid FROM point
+ UNION ALL
+SELECT b, 1e3 * (b * per_byte + buckets * o), 's/(n·w) + n·o', model, batch, context, "precision", ranks, device, 'ok', run_uid
+  FROM point WHERE o IS NOT NULL
+ UNION ALL
+SELECT b, 1e3 * (o + b * per_byte + max(0, (buckets - 1) * (o + b * per_byte - b * g))), 'at its own pace', model, batch, context, "precision",
+       ranks, device, 'ok', run_uid
+  FROM point WHERE o IS NOT NULL
+ ORDER BY series DESC, bytes;

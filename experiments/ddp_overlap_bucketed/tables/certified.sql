@@ -1,0 +1,2 @@
+-- like: naive_ddp/certified
+-- experiment: ddp_overlap_bucketed

@@ -1,0 +1,21 @@
+-- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({device}, protocol {protocol}, {implementation}): one message of all
+--   gradients takes {exposed} ms with copies into a buffer and back, {of_views} ms where gradients lie in that buffer to begin with, and {naive} ms
+--   goes into {messages} messages. The step takes {time_ms} ms (views: {views_ms}) beside {naive_ms} ms: one message {verdict}.
+-- experiment: minimal_ddp_flat_benchmarking
+-- fills: *
+-- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; device|1|s|left;
+--   protocol|1|s|left; implementation|1|code|left; exposed|ms|.3g|right; of_views|ms|.3g|right;
+--   naive|ms|.3g|right; messages|1|d|right; time_ms|ms|.4g|right; views_ms|ms|.4g|right; naive_ms|ms|.4g|right; verdict|1|s|left
+SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.device, v.protocol, v.implementation, v.exposed, w.exposed AS of_views,
+       n.exposed AS naive, n.buckets AS messages, v.time_ms, w.time_ms AS views_ms, n.time_ms AS naive_ms,
+       CASE WHEN v.high_ms < n.low_ms THEN 'shortens it' WHEN v.low_ms > n.high_ms THEN 'lengthens it'
+            ELSE 'makes no difference that the intervals of the medians show' END AS verdict, v.run_uid
+  FROM v_data_parallel v
+  JOIN v_data_parallel w ON w.experiment = v.experiment AND w.point = v.point AND w.ranks = v.ranks AND w.protocol IS v.protocol
+                        AND w.comparability_key = v.comparability_key AND w.implementation = v.implementation AND w.is_good
+                        AND w.strategy = 'flat_view'
+  JOIN v_data_parallel n ON n.experiment = v.experiment AND n.point = v.point AND n.ranks = v.ranks AND n.protocol IS v.protocol
+                        AND n.comparability_key = v.comparability_key AND n.implementation = v.implementation AND n.is_good
+                        AND n.strategy = 'naive'
+ WHERE v.experiment = ?1 AND v.strategy = 'flat_copy' AND v.is_good
+ ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order;

@@ -1,0 +1,13 @@
+-- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({device}, protocol {protocol}, {implementation}), strategy {strategy}: a
+--   network whose numbers are all exact, trained on these ranks, ends with the bits of one process on all rows, on every rank; and behind the
+--   steps measured all ranks hold the same weights, bit for bit, and have moved the bytes that {buckets} all-reduces make.
+-- experiment: naive_ddp
+-- fills: *
+-- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; device|1|s|left;
+--   protocol|1|s|left; implementation|1|code|left; strategy|1|code|left; buckets|1|d|right
+SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.device, v.protocol, v.implementation, v.strategy, v.buckets, v.run_uid
+  FROM v_data_parallel v
+ WHERE v.experiment = ?1 AND v.is_good AND v.ranks > 1
+   AND v.ranks = (SELECT count(*) FROM check_result k
+                   WHERE k.attempt_id = v.attempt_id AND k.name LIKE 'reference:certificate%' AND k.outcome = 'passed')
+ ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.bucket_mb;

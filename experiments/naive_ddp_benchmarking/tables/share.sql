@@ -1,0 +1,15 @@
+-- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({device}, protocol {protocol}, {implementation}): a step takes {time_ms} ms,
+--   the median of {n}, of the slowest rank at each, all ranks having met before it. By the steps' own events forward takes {forward},
+--   backward {backward}, summing {bytes} bytes of gradients in {buckets} all-reduces behind it {exposed} and the update {updating} ms: {share} %
+--   of a step is communication. The same step without communication takes {none_ms} ms.
+-- experiment: naive_ddp_benchmarking
+-- fills: *
+-- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; device|1|s|left;
+--   protocol|1|s|left; implementation|1|code|left; time_ms|ms|.4g|right; n|1|d|right;
+--   forward|ms|.3g|right; backward|ms|.3g|right; bytes|B|d|right; buckets|1|d|right; exposed|ms|.3g|right; updating|ms|.3g|right;
+--   share|%|.3g|right; none_ms|ms|.4g|right
+SELECT model, "precision", batch, context, ranks, device, protocol, implementation, time_ms, n, forward, backward,
+       gradient_bytes AS bytes, buckets, exposed, updating, 100 * exposed / time_ms AS share, none_ms, run_uid
+  FROM v_data_parallel
+ WHERE experiment = ?1 AND strategy = 'naive' AND is_good AND none_ms IS NOT NULL
+ ORDER BY model, batch, context, "precision", ranks, row_order;

@@ -19,16 +19,16 @@
 namespace syslab::parallel {
 namespace {
 
-// So large that most weights leave their place on the grid: what does not arrive then shows.
-constexpr double kRate = 2;
+constexpr double kRate = kCertificateRate;
 
 // The first half of the rows use the rare parameter.
 bool use_rare(const CertificateCase& asked, const RowBlock& rows) {
   return rows.first < asked.rows / 2 && rows.count > 0;
 }
 
-// Rows [block.first, block.first + block.count) of a step's batch, which belong to `own` rows of a rank.
-ToyBatch batch_of(const CertificateCase& asked, int step, const RowBlock& block, const RowBlock& own) {
+}  // namespace
+
+ToyBatch certificate_batch(const CertificateCase& asked, int step, const RowBlock& block, const RowBlock& own) {
   const RandomStream x = RandomStream::derive(asked.seed, "certificate", "inputs", std::to_string(step));
   const RandomStream y = RandomStream::derive(asked.seed, "certificate", "targets", std::to_string(step));
   const RandomStream rare = RandomStream::derive(asked.seed, "certificate", "rare", std::to_string(step));
@@ -51,11 +51,12 @@ ToyBatch batch_of(const CertificateCase& asked, int step, const RowBlock& block,
   return batch;
 }
 
-// Part `part` of a rank's rows.
 RowBlock part_of(const RowBlock& rows, int part, int parts) {
   const RowBlock of = even_blocks(rows.count, parts)[static_cast<std::size_t>(part)];
   return {rows.first + of.first, of.count};
 }
+
+namespace {
 
 Trained outcome(ToyNetwork& network) {
   Trained made;
@@ -264,7 +265,7 @@ Trained train_alone(const CertificateCase& asked) {
   network.draw_dyadic(asked.seed);
   for (int step = 0; step < asked.steps; ++step) {
     const RowBlock all{0, asked.rows};
-    network.pass(batch_of(asked, step, all, all), 1 / static_cast<double>(asked.rows), true, true, {});
+    network.pass(certificate_batch(asked, step, all, all), 1 / static_cast<double>(asked.rows), true, true, {});
     network.update(kRate, true);
   }
   return outcome(network);
@@ -305,8 +306,8 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
           ways->unused(*network.rare_piece(), compute);
         }
       }
-      network.pass(batch_of(asked, step, part_of(own, part, asked.parts), own), scale, part == 0 || takes_parts, last,
-                   watching);
+      network.pass(certificate_batch(asked, step, part_of(own, part, asked.parts), own), scale,
+                   part == 0 || takes_parts, last, watching);
       if (last && !at_end) ways->finish_part();
     }
     before(communication);

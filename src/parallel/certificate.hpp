@@ -60,6 +60,13 @@ struct Interference {
   double scale = 1;                                                                    // of the loss
 };
 
+// Of the descent; so large that most weights leave their place on the grid: what does not arrive then shows.
+inline constexpr double kCertificateRate = 2;
+// Part `part` of a rank's rows.
+RowBlock part_of(const RowBlock& rows, int part, int parts);
+// Rows of a step's batch, which belong to `own` rows of a rank.
+ToyBatch certificate_batch(const CertificateCase& asked, int step, const RowBlock& rows, const RowBlock& own);
+
 Trained train_alone(const CertificateCase& asked);
 // This rank's part. Ranks begin with weights of their own, which rank 0's replace. Collective. Error(check) when the
 // bytes that were counted are not the plan's.

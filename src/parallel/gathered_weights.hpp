@@ -1,0 +1,136 @@
+// Weights of which each rank keeps a part, whole for as long as they are read: gathered into slots of a fixed pool, on
+// a stream of their own, ahead of who reads them.
+//
+// NOTE: the order of a pass. An event for each arrow; the host waits for none:
+//
+//   compute        ─ begun ┐      ┌▶ reads 0 ─ done ┐   ┌▶ reads 1 ─ done ┐ …
+//                          │  gathered 0        released 0│          released 1
+//   communication          └▶ gather 0 ─ gather 1 ┬ └▶ gather 2 (in the slot of 0) ─ …
+//                                                 └─ gathered 1
+//
+// NOTE: a gather. Each matrix lies in its slot as whole rows of all ranks in turn, neighbours of a bracket without
+// gaps. A rank puts its part where it belongs (in the dtype in which it travels) and the all-gather is in place. Rows
+// of zeros that fill the last rank's part reach into the next matrix; they come first and are overwritten, or into room
+// at the end of the bracket.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "core/units.hpp"
+#include "device/buffer.hpp"
+#include "device/event.hpp"
+#include "ops/elementwise/elementwise.hpp"
+#include "parallel/fsdp_parts.hpp"
+#include "parallel/gather_plan.hpp"
+
+namespace syslab::parallel {
+
+// Waits of streams for events, counted: for tests of tests, one of a step is not made.
+class EventWaits {
+ public:
+  explicit EventWaits(int left_out) : left_out_(left_out) {}
+  void wait(const device::Event& event, device::Stream later) {
+    if (made_++ != left_out_) event.before(later);
+  }
+  void begin_step() { made_ = 0; }
+  int made() const { return made_; }
+
+ private:
+  int left_out_, made_ = 0;
+};
+
+// Where the matrices of a bracket lie once they are whole, in elements from the bracket's beginning.
+struct BracketPlaces {
+  BracketPlaces(const FsdpParts& parts, const ShardLayout& layout, const FsdpBracket& bracket);
+
+  std::vector<std::int64_t> first;  // of each matrix
+  Shape shape;                      // of all: (rows, width)
+  std::int64_t room = 0;            // with the zeros behind the last
+};
+
+enum class PassKind { training, forward };
+
+struct GatherOptions {
+  int slots = 2;
+  bool reshard_after_forward = true;  // not: all stay from the forward pass to the end of the backward pass
+  bool timing = false;                // keeps the times of every gather
+  bool poison = false;                // fills a slot with NaN when nobody reads it any more, so that who does is found
+};
+
+// Of one unit in one pass, from the pass's begin.
+struct GatherTimes {
+  int unit = 0;
+  std::int64_t bytes = 0;         // of the whole unit as it is gathered
+  Seconds start{}, end{};         // of the gather
+  Seconds needed{}, first_use{};  // when computing came to it, and when it could go on
+
+  Seconds exposed() const { return first_use - needed; }
+};
+
+class GatheredWeights {
+ public:
+  // `shards`: this rank's, as `layout` has them. All that is given outlives this. Takes memory for the slots on
+  // `compute`. Error(usage) for impossible parts; Error(oom).
+  GatheredWeights(comm::Communicator& ranks, const FsdpParts& parts, const ShardLayout& layout,
+                  const TensorView& shards, const GatherOptions& options, device::Stream compute,
+                  device::Stream communication, EventWaits& waits);
+
+  // Shards are as what is queued on `compute` so far leaves them, until the pass has ended. `again`: behind a training
+  // pass of the same step, whose last gradient communication has waited for: weights are the same, and all reads done.
+  void begin(PassKind kind, bool again);
+  // For work queued on `compute` from now on until done(). In the order of the parts' reads; Error(usage), which ends
+  // the communication of the other ranks.
+  ConstTensorView read(int bracket);
+  void done(int bracket);
+  void end();  // Error(usage) unless everything was read
+
+  const GatherPlan& plan(PassKind kind) const { return plans_[static_cast<std::size_t>(kind)]; }
+  std::int64_t bytes() const { return static_cast<std::int64_t>(pool_.bytes()); }  // of all slots
+  std::int64_t unit_bytes(int unit) const;                                         // that are gathered, whole
+  std::uint64_t expected_bytes() const { return expected_bytes_; }                 // payload of all gathers so far
+  // Of the last pass, by stay; those without a gather are left out. With options.timing and both streams done.
+  std::vector<GatherTimes> times() const;
+
+ private:
+  struct Place {  // of a bracket in its unit's slot
+    int unit = 0;
+    std::int64_t offset = 0;  // bytes
+  };
+  void make_plans();
+  void make_pool();
+  TensorView view(int bracket, int slot) const;
+  void gather(int stay);
+  void gather_after(int stay);
+  [[noreturn]] void refuse(const std::string& why);
+  const GatherPlan& plan() const { return plan(kind_); }
+
+  comm::Communicator& ranks_;
+  const FsdpParts& parts_;
+  const ShardLayout& layout_;
+  TensorView shards_;
+  GatherOptions options_;
+  device::Stream compute_, communication_;
+  EventWaits& waits_;
+  const elementwise::Rung* elementwise_;
+  std::vector<BracketPlaces> brackets_;
+  std::vector<Place> places_;            // by bracket
+  std::vector<std::int64_t> unit_room_;  // bytes of a slot that the unit takes
+  std::vector<std::string> labels_;      // by unit
+  std::vector<GatherPlan> plans_;        // by PassKind
+  device::Buffer pool_;
+  std::vector<std::int64_t> slot_offset_;  // bytes; and the end
+  device::Event begun_;
+  std::vector<device::Event> gathered_, released_;                   // by slot
+  std::vector<device::Event> started_, ended_, needed_, first_use_;  // by stay, with timing
+  PassKind kind_ = PassKind::training;
+  int stay_ = 0, read_ = 0;
+  bool open_ = false, lent_ = false;
+  std::uint64_t expected_bytes_ = 0;
+};
+
+}  // namespace syslab::parallel

@@ -1,0 +1,80 @@
+// Gradients of sharded weights: a backward pass writes them whole, into slots of a fixed pool, and each rank gets the
+// sum over all ranks of its own part; what is replicated is summed everywhere.
+//
+// NOTE: the order of a step. An event for each arrow; the host waits for none:
+//
+//   compute        ─ gradient 0 ┐ ─ gradient 1 ┐   ┌▶ gradient 2 ┐ … ───────────┬▶ optimizer
+//                           ready 0        ready 1 │          ready 2        reduced
+//   communication               └▶ scatter 0 ──────┴▶ scatter 1 ─┴▶ … ─ norms ──┘
+//                                          free 0 (the slot of 2)
+//
+// Sums are over ranks; the mean is the caller's (parallel/gradient_sync.hpp).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "parallel/gathered_weights.hpp"
+
+namespace syslab::parallel {
+
+struct ScatterOptions {
+  int slots = 2;
+  // Gradients are rounded to this dtype (bf16, f16) before they travel. Nothing: as they are.
+  std::optional<DType> wire;
+};
+
+class ScatteredGradients {
+ public:
+  // `shards`: this rank's gradients, as `layout` has them. All that is given outlives this. Takes memory for the slots
+  // on `compute`. Error(usage); Error(oom).
+  ScatteredGradients(comm::Communicator& ranks, const FsdpParts& parts, const ShardLayout& layout,
+                     const TensorView& shards, const ScatterOptions& options, device::Stream compute,
+                     device::Stream communication, EventWaits& waits);
+
+  // A pass begins, whose weights are gathered on the same stream; `add`: its gradients are added to those of the ones
+  // before in this step.
+  void begin(bool add);
+  // Where the gradient of a bracket is written, whole, by work queued on `compute` from now on until it is final.
+  // Brackets in their order, each once; Error(usage), which ends the communication of the other ranks.
+  TensorView place(int bracket);
+  void final(int bracket);
+  // What is replicated, by tensor: written, or added to, in its place; and told when all that writes it is queued.
+  TensorView replicated(int tensor) const;
+  void replicated_final() { unsent_ = true; }
+  // After the last backward pass of a step: what is queued on `compute` from now on finds all sums.
+  void finish();
+
+  std::int64_t bytes() const;                                         // of slots and of what travels
+  std::uint64_t scattered_bytes() const { return scattered_bytes_; }  // payload of all reduce-scatters so far
+  std::uint64_t reduced_bytes() const { return reduced_bytes_; }      // and of all all-reduces
+
+ private:
+  int slot_of(int bracket) const { return bracket % static_cast<int>(free_.size()); }
+  TensorView whole(int bracket) const;
+  void scatter(int bracket, int matrix, std::int64_t first);
+  [[noreturn]] void refuse(const std::string& why);
+
+  comm::Communicator& ranks_;
+  const FsdpParts& parts_;
+  const ShardLayout& layout_;
+  TensorView shards_;
+  ScatterOptions options_;
+  device::Stream compute_, communication_;
+  EventWaits& waits_;
+  const elementwise::Rung* elementwise_;
+  std::vector<BracketPlaces> brackets_;
+  std::vector<std::int64_t> slot_offset_;  // elements; and the end
+  device::Buffer pool_, wire_, received_;  // of one matrix: as it travels, and what came of it
+  std::vector<std::string> labels_;        // by bracket
+  device::Event last_, reduced_;
+  std::vector<device::Event> ready_, free_;  // by slot
+  std::vector<char> busy_;                   // by slot: in this pass
+  int next_ = 0;
+  bool add_ = false, unsent_ = false;
+  std::uint64_t scattered_bytes_ = 0, reduced_bytes_ = 0;
+};
+
+}  // namespace syslab::parallel

@@ -56,6 +56,17 @@ class Communication(Lab):
         self.assertEqual(sent[3, "whole"], 2 * 65536)
         self.assertEqual(sent[3, "parts"], 4 * 65536 // 3)
 
+    def test_buckets_of_small_tensors_stand_beside_their_formula(self):
+        self.smoke("ddp_small_tensors")
+        rows = self.rows("ddp_small_tensors", "ddp_small_tensors")
+        self.assertEqual([(row["bucket_kb"], row["buckets"]) for row in rows], [(10, 100), (100, 10), (1000, 1)])
+        for row in rows:  # at pace 1
+            self.assertAlmostEqual(row["forecast"], 1024e-3 / row["buckets"] / row["w"] + 1e-3 * row["o"] * row["buckets"],
+                                   delta=1e-9 * row["forecast"])
+            self.assertGreater(row["exposed"], 0)
+            self.assertGreater(row["time_ms"], row["backward"])
+        self.assertIn("What would show it: 100 tensors", self.syslab("report", "ddp_small_tensors", "--to", "md").stdout)
+
     def test_data_parallel_steps_are_certified_and_tell_what_they_expose(self):
         self.smoke("distributed_communication_single_node")
         self.smoke(*DDP)

@@ -1,7 +1,7 @@
 -- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({device}, protocol {protocol}, {implementation}): limits from {least} to
 --   {most} MiB make {most_calls} to {least_calls} all-reduces, and steps from {fastest_ms} ms (limit {fastest}) to {slowest_ms} ms (limit {slowest}): {verdict}.
 --   Expected is that many buckets pay for many calls and few wait for the last; a limit packs whole tensors and splits none, and where the backward pass
---   takes longer than the link all but the last bucket hide. Slow links and many small tensors show it.
+--   takes longer than the link all but the last bucket hide. Slow links and many small tensors show it: `ddp_small_tensors`.
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; device|1|s|left;

@@ -1,0 +1,33 @@
+-- sentence: What would show it: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks ({device}), computed as fast as they travel. {most_calls}
+--   all-reduces expose {small} ms, {calls} (limit {limit} KiB) {least} ms, the least of those measured, {fewest_calls} {large} ms. By the law of these ranks, {o} µs a
+--   call and {w} GB/s, the formula says {forecast_small}, {forecast} and {forecast_large} ms, and that buckets of {best} bytes are best.
+-- experiment: ddp_small_tensors
+-- fills: a
+-- columns: tensors|1|d|right; tensor_bytes|B|d|right; ranks|1|d|right; device|1|s|left; most_calls|1|d|right; small|ms|.3g|right; calls|1|d|right;
+--   limit|KiB|d|right; least|ms|.3g|right; fewest_calls|1|d|right; large|ms|.3g|right; o|µs|.3g|right; w|GB/s|.3g|right;
+--   forecast_small|ms|.3g|right; forecast|ms|.3g|right; forecast_large|ms|.3g|right; best|B|d|right
+WITH one AS (
+  SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS tensor_bytes, v.params ->> '$.bucket_kb' AS bucket_kb,
+         v.world_size AS ranks, v.device, v.protocol, v.run_uid,
+         max(iif(m.name = 'exposed', m.value, NULL)) AS exposed, max(iif(m.name = 'buckets', m.value, NULL)) AS buckets,
+         max(iif(m.name = 'forecast_exposed', m.value, NULL)) AS forecast, max(iif(m.name = 'overhead', m.value, NULL)) AS o,
+         max(iif(m.name = 'rate', m.value, NULL)) AS w, max(iif(m.name = 'best_bucket_bytes', m.value, NULL)) AS best
+    FROM v_measured v
+    JOIN metric m ON m.attempt_id = v.attempt_id
+   WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.pace' = 1
+   GROUP BY v.attempt_id
+),
+placed AS (
+  SELECT *, row_number() OVER (same ORDER BY exposed) AS place, row_number() OVER (same ORDER BY buckets) AS few,
+         row_number() OVER (same ORDER BY buckets DESC) AS many, count(*) OVER same AS sizes
+    FROM one
+  WINDOW same AS (PARTITION BY tensors, tensor_bytes, ranks, device, protocol)
+)
+SELECT b.tensors, b.tensor_bytes, b.ranks, b.device, s.buckets AS most_calls, 1e3 * s.exposed AS small, b.buckets AS calls, b.bucket_kb AS "limit",
+       1e3 * b.exposed AS least, l.buckets AS fewest_calls, 1e3 * l.exposed AS large, 1e6 * b.o AS o, b.w, 1e3 * s.forecast AS forecast_small,
+       1e3 * b.forecast AS forecast, 1e3 * l.forecast AS forecast_large, round(b.best) AS best, b.run_uid
+  FROM placed b
+  JOIN placed s USING (tensors, tensor_bytes, ranks, device, protocol)
+  JOIN placed l USING (tensors, tensor_bytes, ranks, device, protocol)
+ WHERE b.place = 1 AND s.many = 1 AND l.few = 1 AND b.sizes > 2
+ ORDER BY b.device, b.ranks, b.tensors;

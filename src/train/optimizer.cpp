@@ -54,10 +54,13 @@ ConstTensorView Optimizer::loss_scale() const {
   return number(offsetof(Numbers, loss_scale_f64), offsetof(Numbers, loss_scale_f32));
 }
 
-void Optimizer::queue(const ConstTensorView& losses) {
-  model::ParameterArena& arena = model_.parameters();
+ConstTensorView Optimizer::unscale() const {
+  return number(offsetof(Numbers, unscale_f64), offsetof(Numbers, unscale_f32));
+}
+
+const float* Optimizer::queue_norm(const ConstTensorView& losses) {
   const model::Kernels& kernels = model_.kernels();
-  const TensorView gradients = arena.whole(Plane::gradient);
+  const TensorView gradients = model_.parameters().whole(Plane::gradient);
   const float* clip = nullptr;
   if (has_norm()) {
     const bool counts_losses = options_.skip_non_finite && losses.data != nullptr;
@@ -75,7 +78,7 @@ void Optimizer::queue(const ConstTensorView& losses) {
                                .norm = norm_,
                                .factor = factor_,
                                .non_finite = static_cast<std::int64_t*>(non_finite_.data()),
-                               .grad_scale = number(offsetof(Numbers, unscale_f64), offsetof(Numbers, unscale_f32))};
+                               .grad_scale = unscale()};
     args.add_to_count = counts_losses;
     if (options_.max_norm) args.max_norm = *options_.max_norm;
     {
@@ -91,8 +94,14 @@ void Optimizer::queue(const ConstTensorView& losses) {
       kernels.global_norm->scale(problem, {gradients, factor_}, model_.stream());
     }
   }
+  return clip;
+}
 
-  if (kernels.joined) {
+void Optimizer::queue(const ConstTensorView& losses) {
+  model::ParameterArena& arena = model_.parameters();
+  const float* clip = queue_norm(losses);
+  const TensorView gradients = arena.whole(Plane::gradient);
+  if (model_.kernels().joined) {
     const bool has_copy = arena.has(Plane::copy);
     return update(arena.whole(Plane::weight), gradients, arena.whole(Plane::first_moment),
                   arena.whole(Plane::second_moment), has_copy ? arena.whole(Plane::copy) : TensorView{}, clip);
@@ -108,7 +117,6 @@ void Optimizer::update(const TensorView& p, const TensorView& g, const TensorVie
   adamw::Problem problem{.elements = p.elements(), .dtype = p.dtype};
   if (copy.data != nullptr) problem.copy_dtype = copy.dtype;
   const auto flat = [](const TensorView& tensor) { return TensorView(tensor.data, tensor.dtype, {tensor.elements()}); };
-  const bool skips = options_.skip_non_finite;
   const device::NvtxRange range("adamw", device::RangeKind::kernel, model_.stream(), model_.kernels().adamw->name);
   model_.kernels().adamw->step(problem,
                                {.p = flat(p),
@@ -116,9 +124,9 @@ void Optimizer::update(const TensorView& p, const TensorView& g, const TensorVie
                                 .v = flat(v),
                                 .g = flat(g),
                                 .copy = copy.data != nullptr ? flat(copy) : TensorView{},
-                                .scalars = static_cast<const adamw::Scalars*>(numbers_.data()),
+                                .scalars = scalars(),
                                 .clip = clip,
-                                .non_finite = skips ? non_finite() : nullptr},
+                                .non_finite = skips_on()},
                                model_.stream());
 }
 

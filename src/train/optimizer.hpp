@@ -39,6 +39,21 @@ class Optimizer {
   // step that skips (an infinite loss may have finite gradients); no memory: nothing.
   void queue(const ConstTensorView& losses = {});
 
+  // For who takes the step otherwise, because other ranks have gradients or moments of it (StepOptions::update): what
+  // it reads, and what it leaves for the step's result. All in memory of the model's stream.
+  const adamw::Scalars* scalars() const { return static_cast<const adamw::Scalars*>(numbers_.data()); }
+  ConstTensorView unscale() const;  // (1)
+  struct NormPlaces {
+    TensorView norm, factor;  // (1)
+    std::int64_t* non_finite;
+  };
+  NormPlaces norm_places() { return {norm_, factor_, static_cast<std::int64_t*>(non_finite_.data())}; }
+  // The first half of queue(), over all of the model's arena: the gradients' norm, where anybody needs it. Returns what
+  // an update multiplies gradients with, or null where they are scaled already or as they are.
+  const float* queue_norm(const ConstTensorView& losses);
+  // What an update is told to look at before it changes anything; null: it does not skip.
+  const std::int64_t* skips_on() const { return options_.skip_non_finite ? non_finite() : nullptr; }
+
   // Of the last queued step; whoever reads synchronises first.
   bool has_norm() const { return options_.max_norm || options_.skip_non_finite; }
   ConstTensorView norm() const { return norm_; }  // (1)

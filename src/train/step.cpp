@@ -42,7 +42,8 @@ TrainingStep::TrainingStep(model::Transformer& model, const StepOptions& options
                             "model's context is {}",
                             options.parts, batch, seq, model.config().context));
   }
-  if ((options.grad_final || options.before_update) && model.options().variant == model::Variant::graph) {
+  if ((options.grad_final || options.before_update || options.update) &&
+      model.options().variant == model::Variant::graph) {
     throw Error(ErrorKind::usage,
                 "a recorded step tells nobody when a gradient is final: nothing of the host runs in a replay; take "
                 "Variant::fused with grad_final");
@@ -90,13 +91,15 @@ void TrainingStep::backward(int part) {
   const device::NvtxRange phase("backward", device::RangeKind::phase);
   model::Activations kept = std::move(activations_).value();
   activations_.reset();
-  const bool last = part == options_.parts - 1;
-  model_.backward(std::move(kept), {.add = part > 0, .grad_final = last ? options_.grad_final : model::GradFinal{}});
+  const bool apart = options_.parts_apart, tells = apart || part == options_.parts - 1;
+  model_.backward(std::move(kept),
+                  {.add = part > 0 && !apart, .grad_final = tells ? options_.grad_final : model::GradFinal{}});
 }
 
 void TrainingStep::update() {
   if (options_.before_update) options_.before_update(model_.stream());
   const device::NvtxRange phase("optimizer", device::RangeKind::phase);
+  if (options_.update) return options_.update(optimizer_, losses_);
   optimizer_.queue(losses_);
 }
 

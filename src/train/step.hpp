@@ -33,6 +33,11 @@ struct StepOptions {
   // who makes the model's stream wait for the sum over all ranks before the norm and the update (with grad_final).
   double loss_weight = 1;
   std::function<void(device::Stream)> before_update;
+  // Who takes the update in place of the optimizer over the model's arena, because moments or weights are elsewhere. It
+  // is given the step's numbers and its losses, as Optimizer::queue() is. Empty: the optimizer does.
+  std::function<void(Optimizer& optimizer, const ConstTensorView& losses)> update;
+  // Each part writes its gradients anew and tells when they are final: for who adds them up elsewhere.
+  bool parts_apart = false;
 };
 
 struct StepResult {

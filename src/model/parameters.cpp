@@ -5,16 +5,13 @@
 #include <array>
 
 #include "core/error.hpp"
+#include "core/integers.hpp"
 #include "core/text.hpp"
 
 namespace syslab::model {
 namespace {
 
 constexpr int kTensorsOfLayer = 9;
-
-std::int64_t aligned(std::int64_t elements) {
-  return (elements + kAlignedElements - 1) / kAlignedElements * kAlignedElements;
-}
 
 }  // namespace
 
@@ -30,8 +27,14 @@ std::string_view to_string(ParameterKind kind) {
   return "?";
 }
 
-ParameterLayout::ParameterLayout(const ModelConfig& config) : config_(config) {
+ParameterLayout::ParameterLayout(const ModelConfig& config, std::int64_t alignment)
+    : config_(config), alignment_(alignment) {
   validate(config_);
+  if (alignment < 1 || alignment % kAlignedElements != 0) {
+    throw Error(ErrorKind::usage,
+                fmt::format("parameters laid out at multiples of {} elements: a multiple of {} is wanted", alignment,
+                            kAlignedElements));
+  }
   register_all();
   offsets_.assign(infos_.size(), 0);
   padded_ends_.assign(infos_.size(), 0);
@@ -95,7 +98,7 @@ void ParameterLayout::place(std::span<const int> bracket) {
     padded_ends_[at] = elements_;
     arena_order_.push_back(index);
   }
-  elements_ = aligned(elements_);
+  elements_ = round_up(elements_, alignment_);
   padded_ends_[static_cast<std::size_t>(bracket.back())] = elements_;
 }
 

@@ -8,7 +8,7 @@
 //   lm_head · ln_final · layer L−1: w2, (w1, w3), ln2, output, (q, k, v), ln1 · layer L−2 … layer 0 · embedding
 //
 // Tensors in brackets lie side by side without padding: (q, k, v) is one matrix (3·d, d), (w1, w3) one of (2·d_ff, d),
-// each read by a single matrix product. Every tensor or bracket begins at a multiple of kAlignedElements; the elements
+// each read by a single matrix product. Every tensor or bracket begins at a multiple of the alignment; the elements
 // in between belong to nobody, are zero, and stay zero under every update that maps zeros to zeros.
 #pragma once
 
@@ -44,7 +44,9 @@ struct LayerIndices {
 
 class ParameterLayout {
  public:
-  explicit ParameterLayout(const ModelConfig& config);  // validates it
+  // Validates it. `alignment`: in elements, a multiple of kAlignedElements; who divides stretches of the arena among
+  // ranks takes that many times the ranks. Error(usage).
+  explicit ParameterLayout(const ModelConfig& config, std::int64_t alignment = kAlignedElements);
 
   const ModelConfig& config() const { return config_; }
 
@@ -87,6 +89,7 @@ class ParameterLayout {
   void place(std::span<const int> bracket);
 
   ModelConfig config_;
+  std::int64_t alignment_;
   std::vector<ParameterInfo> infos_;
   std::vector<std::int64_t> offsets_, padded_ends_;
   std::vector<int> arena_order_;

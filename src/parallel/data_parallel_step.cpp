@@ -5,8 +5,11 @@
 #include <cstdlib>
 #include <exception>
 #include <numeric>
+#include <utility>
 
 #include "comm/accounting.hpp"
+#include "core/error.hpp"
+#include "device/nvtx.hpp"
 #include "device/stream.hpp"
 #include "parallel/grouped_adamw.hpp"
 #include "parallel/model_pieces.hpp"
@@ -58,27 +61,95 @@ DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator
     : model_(model),
       ranks_(ranks),
       piece_of_parameter_(piece_of_parameter(model.parameters().layout())),
-      sync_(ranks, pieces_of(model.parameters()), model.parameters().whole(Plane::gradient), options.sync,
-            communication),
+      zero_(options.zero),
+      communication_(communication),
+      sync_(zero_ != nullptr ? nullptr
+                             : std::make_unique<GradientSync>(ranks, pieces_of(model.parameters()),
+                                                              model.parameters().whole(Plane::gradient), options.sync,
+                                                              communication)),
       shares_(shares_of(ranks, batch)),
       share_(shares_[static_cast<std::size_t>(ranks.rank())]),
       step_(model, step_options(options), batch, seq) {
   require_agreement(ranks, "what a step is made of",
                     fmt::format("{} parts\n{} tokens a row\nprecision {}\n{}", options.parts, seq,
                                 to_string(model.options().precision), text_of(options.optimizer)));
+  if (options.sharding == Sharding::optimizer) divide(communication);
   device::synchronize(model.stream());
-  make_replicas(ranks, model.parameters().whole(Plane::weight), communication);
-  model.refresh_weights_copy();
+  make_replicas(ranks, weights(), communication);
+  zero_ != nullptr ? zero_->refresh_copy() : model.refresh_weights_copy();
+}
+
+// Each parameter to its owner, who alone has moments for it.
+void DataParallelStep::divide(device::Stream communication) {
+  const model::ParameterArena& arena = model_.parameters();
+  std::vector<OptimizedParameter> all;
+  for (const int index : arena.layout().arena_order()) {
+    all.push_back(
+        {arena.layout().info(index).name, arena.view(Plane::weight, index), arena.view(Plane::gradient, index)});
+  }
+  owners_ = std::make_unique<ParameterOwners>(ranks_, communication);
+  std::vector<OwnedStretch> own;
+  for (const OptimizedParameter& one : owners_->add(all, "AdamW")) own.push_back({one.weight, one.gradient});
+  owned_ = std::make_unique<OwnedUpdate>(std::move(own), *model_.kernels().adamw, model_.stream());
 }
 
 train::StepOptions DataParallelStep::step_options(const DataParallelOptions& options) {
+  const bool zero = zero_ != nullptr, owned = options.sharding == Sharding::optimizer;
+  const bool misfit = zero ? options.sharding != Sharding::none || zero_->options().parts != options.parts ||
+                                 model_.options().source != zero_
+                           : options.sharding != Sharding::none && !owned;
+  if (misfit) {
+    throw Error(ErrorKind::usage,
+                "zero1 and zero2 are asked for by DataParallelOptions::zero, of as many parts, which is the model's "
+                "source; DataParallelOptions::sharding is none or optimizer");
+  }
   train::StepOptions made{.optimizer = options.optimizer, .parts = options.parts, .loss_weight = share_};
+  if (zero) {
+    made.grad_final = [this](int parameter, device::Stream compute) { zero_->grad_final(parameter, compute); };
+    made.update = [this](train::Optimizer& optimizer, const ConstTensorView& losses) {
+      zero_->update(optimizer, losses, model_.stream());
+    };
+    made.parts_apart = zero_->options().sharding == Sharding::zero2;
+    return made;
+  }
+  if (owned) {
+    made.update = [this](train::Optimizer& optimizer, const ConstTensorView& losses) {
+      update_owned(optimizer, losses);
+    };
+  }
   if (ranks_.size() == 1) return made;
   made.grad_final = [this](int parameter, device::Stream compute) {
-    sync_.grad_final(piece_of_parameter_[static_cast<std::size_t>(parameter)], compute);
+    sync_->grad_final(piece_of_parameter_[static_cast<std::size_t>(parameter)], compute);
   };
-  made.before_update = [this](device::Stream compute) { sync_.finish(compute); };
+  made.before_update = [this](device::Stream compute) { sync_->finish(compute); };
   return made;
+}
+
+void DataParallelStep::update_owned(train::Optimizer& optimizer, const ConstTensorView& losses) {
+  const float* clip = optimizer.queue_norm(losses);
+  {
+    const device::NvtxRange range("adamw", device::RangeKind::kernel, model_.stream(), model_.kernels().adamw->name);
+    owned_->queue(optimizer.scalars(), clip, optimizer.skips_on(), model_.stream());
+  }
+  owners_->broadcast(model_.stream());
+  if (model_.kernels().joined) model_.refresh_weights_copy();  // else the next step begins with it
+}
+
+TensorView DataParallelStep::weights() const {
+  return (zero_ != nullptr ? zero_->arena() : model_.parameters()).whole(Plane::weight);
+}
+
+HeldBytes DataParallelStep::held() const {
+  const model::ParameterArena& arena = zero_ != nullptr ? zero_->arena() : model_.parameters();
+  HeldBytes held{.weights = arena.bytes(Plane::weight),
+                 .copy = arena.bytes(Plane::copy),
+                 .gradients = arena.bytes(Plane::gradient),
+                 .moments = arena.bytes(Plane::first_moment) + arena.bytes(Plane::second_moment)};
+  if (owned_) held.moments += owned_->bytes();
+  if (zero_ == nullptr) return held;
+  held.gradients += zero_->sync().gradient_bytes();
+  held.moments += zero_->moments().bytes();
+  return held;
 }
 
 void DataParallelStep::load(int part, std::span<const std::int64_t> ids, std::span<const std::int64_t> targets) {
@@ -87,7 +158,7 @@ void DataParallelStep::load(int part, std::span<const std::int64_t> ids, std::sp
 
 void DataParallelStep::begin(double learning_rate, double loss_scale) {
   told(ranks_, [&] {
-    if (ranks_.size() > 1) sync_.begin(model_.stream());
+    if (ranks_.size() > 1 && sync_) sync_->begin(model_.stream());
     step_.begin(learning_rate, loss_scale);
   });
 }
@@ -106,7 +177,7 @@ void DataParallelStep::update() {
 
 void DataParallelStep::run(double learning_rate, double loss_scale) {
   told(ranks_, [&] {
-    if (ranks_.size() > 1) sync_.begin(model_.stream());
+    if (ranks_.size() > 1 && sync_) sync_->begin(model_.stream());
     step_.run(learning_rate, loss_scale);
   });
 }
@@ -120,10 +191,11 @@ DataParallelResult DataParallelStep::result() {
 }
 
 void DataParallelStep::check() {
-  device::synchronize(sync_.stream());
-  sync_.check_bytes();
+  if (zero_ != nullptr) zero_->all_needed(model_.stream());
+  device::synchronize(communication_);
+  zero_ != nullptr ? zero_->sync().check_bytes() : sync_->check_bytes();
   comm::check_accounting(ranks_);
-  require_replicas(ranks_, model_.parameters().whole(Plane::weight), model_.stream());
+  require_replicas(ranks_, weights(), model_.stream());
 }
 
 }  // namespace syslab::parallel

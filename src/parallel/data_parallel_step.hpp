@@ -7,14 +7,22 @@
 //
 // The gradient of the loss is scaled by this rank's share of the rows before it goes backward, and sums travel: the
 // mean over the whole batch, however unevenly it is divided, with no kernel of its own.
+//
+// The optimizer's state may be divided among the ranks: whole parameters with an owner each (Sharding::optimizer, the
+// model made without moments), or flat ranges (zero1, zero2: parallel/zero_parameters.hpp, which the model has as its
+// source).
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "parallel/gradient_sync.hpp"
+#include "parallel/owned_update.hpp"
+#include "parallel/parameter_owners.hpp"
+#include "parallel/zero_parameters.hpp"
 #include "train/step.hpp"
 
 namespace syslab::parallel {
@@ -22,7 +30,16 @@ namespace syslab::parallel {
 struct DataParallelOptions {
   train::OptimizerOptions optimizer;
   SyncOptions sync;
-  int parts = 1;  // batches a step, whose gradients are summed before they travel
+  int parts = 1;                       // batches a step, whose gradients are summed before they travel
+  Sharding sharding = Sharding::none;  // or optimizer
+  ZeroParameters* zero = nullptr;      // zero1 and zero2, which then has `sync` and `parts`; outlives the step
+};
+
+// What a rank holds of a model's state, in bytes.
+struct HeldBytes {
+  std::size_t weights = 0, copy = 0, gradients = 0, moments = 0;
+
+  std::size_t total() const { return weights + copy + gradients + moments; }
 };
 
 struct DataParallelResult {
@@ -41,7 +58,9 @@ class DataParallelStep {
   DataParallelStep(model::Transformer& model, comm::Communicator& ranks, const DataParallelOptions& options,
                    std::int64_t batch, std::int64_t seq, device::Stream communication);
 
-  GradientSync& sync() { return sync_; }
+  GradientSync& sync() { return *sync_; }                          // of zero1 and zero2: there is none
+  const ParameterOwners* owners() const { return owners_.get(); }  // of Sharding::optimizer
+  HeldBytes held() const;
   train::TrainingStep& training() { return step_; }
   double share() const { return share_; }  // of the rows of all ranks
 
@@ -62,11 +81,18 @@ class DataParallelStep {
 
  private:
   train::StepOptions step_options(const DataParallelOptions& options);
+  void divide(device::Stream communication);
+  void update_owned(train::Optimizer& optimizer, const ConstTensorView& losses);
+  TensorView weights() const;
 
   model::Transformer& model_;
   comm::Communicator& ranks_;
   std::vector<int> piece_of_parameter_;
-  GradientSync sync_;
+  ZeroParameters* zero_;
+  device::Stream communication_;
+  std::unique_ptr<GradientSync> sync_;
+  std::unique_ptr<ParameterOwners> owners_;
+  std::unique_ptr<OwnedUpdate> owned_;
   std::vector<double> shares_;  // by rank
   double share_;
   train::TrainingStep step_;

@@ -26,19 +26,22 @@ model::TransformerOptions needed(const WorkloadOptions& options) {
 }  // namespace
 
 void draw_weights(model::Transformer& model, std::uint64_t seed) {
-  model::ParameterArena& arena = model.parameters();
+  draw_weights(model.parameters(), model.kernels(), seed);
+  model.refresh_weights_copy();
+}
+
+void draw_weights(model::ParameterArena& arena, const model::Kernels& kernels, std::uint64_t seed) {
   for (int i = 0; i < arena.layout().size(); ++i) {
     const model::ParameterInfo& info = arena.layout().info(i);
     const TensorView weight = arena.view(model::Plane::weight, i);
     if (info.kind == model::ParameterKind::norm) {
-      model.kernels().elementwise->fill({1, weight.elements()},
-                                        {1.0, {weight.data, weight.dtype, {1, weight.elements()}}}, model.stream());
+      kernels.elementwise->fill({1, weight.elements()}, {1.0, {weight.data, weight.dtype, {1, weight.elements()}}},
+                                arena.stream());
     } else {
       device::fill_random(weight, RandomStream::derive(seed, "workload", info.name, "weights"), Distribution::normal,
-                          static_cast<float>(model::initial_sigma(info)), 0, model.stream());
+                          static_cast<float>(model::initial_sigma(info)), 0, arena.stream());
     }
   }
-  model.refresh_weights_copy();
 }
 
 std::string_view to_string(Mode mode) {

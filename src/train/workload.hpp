@@ -18,6 +18,8 @@ Mode parse_mode(std::string_view text);  // Error(usage) with the nearest name
 // Weights of a benchmark: with the deviations of model/initialise.hpp, drawn where they lie, uncut, so that nobody
 // waits for the host to draw three billion.
 void draw_weights(model::Transformer& model, std::uint64_t seed);
+// The same numbers for an arena that a model does not have itself; of the weights alone, not of their copy.
+void draw_weights(model::ParameterArena& arena, const model::Kernels& kernels, std::uint64_t seed);
 
 struct WorkloadOptions {
   model::ModelConfig config;

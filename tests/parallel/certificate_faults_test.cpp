@@ -7,6 +7,7 @@
 
 #include "parallel/gradient_sync.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "tests/parallel/shard_norm_fixture.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -200,6 +201,23 @@ TEST(CertificateFaults, ALostContributionOfATiedWeightShows) {
     }};
   };
   EXPECT_NE(certificate_difference(asked, 2, lose), kEqual);
+}
+
+TEST(ShardNorm, NeedsBothOfItsWaits) {
+  test::with_ranks(3, [&](Communicator& ranks, Stream compute, Stream communication) {
+    const std::vector<float> all = test::drawn_gradients(40);
+    const float right = test::shard_norm(ranks, all, {}, compute, communication).norm;
+    for (const int wait : {0, 1}) {
+      // Each rank by itself need not show it; all of them must not miss it.
+      bool shown = false;
+      for (auto late = std::chrono::microseconds(500); !shown && late < std::chrono::seconds(2); late *= 2) {
+        const test::NormFound made =
+            test::shard_norm(ranks, all, {.left_out_wait = wait, .late = late}, compute, communication);
+        for (const std::string& text : ranks.exchange(made.norm == right ? "" : "other")) shown |= !text.empty();
+      }
+      EXPECT_TRUE(shown) << "without wait " << wait;
+    }
+  });
 }
 
 }  // namespace

@@ -1,0 +1,80 @@
+// A transformer's parameters under ZeRO's first two stages: what lends a model its weights as they arrive, takes its
+// gradients to where they are scattered from, and updates this rank's slices with moments that it alone has.
+//
+//   ZeroParameters zero(ranks, config, model_options, {.sharding = Sharding::zero2}, compute, communication);
+//   model_options.source = &zero;
+//   Transformer model(config, model_options, compute);
+//   DataParallelStep step(model, ranks, {.zero = &zero, …}, …);
+//
+// Weights are whole on every rank and waited for a bracket at a time, as the forward pass comes to them. The update
+// writes fp32 weights; a copy in half precision is made on every rank of what has arrived.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "model/transformer.hpp"
+#include "parallel/owned_update.hpp"
+#include "parallel/shard_norm.hpp"
+#include "parallel/strategy.hpp"
+#include "parallel/zero_sync.hpp"
+#include "train/optimizer.hpp"
+
+namespace syslab::parallel {
+
+struct ZeroModelOptions {
+  Sharding sharding = Sharding::zero1;  // or zero2
+  SyncOptions sync;                     // for its buckets: brackets travel whole
+  int parts = 1;                        // as DataParallelOptions::parts
+  int slots = 2;                        // as ZeroOptions
+  bool poison = false;
+};
+
+class ZeroParameters final : public model::ParameterSource {
+ public:
+  // Collective. Takes all memory of weights, gradients and moments; `model` decides on dtypes and kernels. Weights are
+  // zero until arena() is written. Error(usage), Error(oom).
+  ZeroParameters(comm::Communicator& ranks, const model::ModelConfig& config, const model::TransformerOptions& model,
+                 const ZeroModelOptions& options, device::Stream compute, device::Stream communication);
+
+  // Weights, their copy, and zero1's gradients; no moments. Who writes weights calls refresh_copy().
+  model::ParameterArena& arena() { return arena_; }
+  const model::ParameterArena& arena() const { return arena_; }
+  void refresh_copy();
+  const ZeroSync& sync() const { return *sync_; }
+  const ZeroModelOptions& options() const { return options_; }
+  const OwnedUpdate& moments() const { return *moments_; }  // a stretch a bucket
+  const model::Kernels& kernels() const { return kernels_; }
+
+  // Of a pass.
+  ConstTensorView weights(int parameter) const override;
+  void done(int) const override {}
+  model::GradientPlace gradient(int parameter, bool add) const override;
+  void grad_final(int parameter, device::Stream compute);
+
+  // Norm and clipping where they are asked for, the update of this rank's slices, and the way of their new weights to
+  // all: what train::StepOptions::update wants.
+  void update(train::Optimizer& optimizer, const ConstTensorView& losses, device::Stream compute);
+  // What is queued on `compute` from now on finds all weights: for who reads them outside of a pass.
+  void all_needed(device::Stream compute) { sync_->all_needed(compute); }
+
+ private:
+  void begin_pass(device::Stream compute) const;
+
+  comm::Communicator& ranks_;
+  ZeroModelOptions options_;
+  model::Kernels kernels_;
+  device::Stream compute_;
+  model::ParameterArena arena_;
+  std::vector<int> piece_of_;  // by parameter: its bracket's
+  std::unique_ptr<ZeroSync> sync_;
+  std::unique_ptr<OwnedUpdate> moments_;
+  std::unique_ptr<ShardNorm> norm_;
+  mutable bool open_ = false;  // a backward pass that communicates
+  int part_ = 0;               // of the step, zero2
+};
+
+// The brackets of a layout as pieces (model/parameters.hpp), each by the name of its first tensor.
+GradientPieces bracket_pieces(const model::ParameterLayout& layout, DType dtype);
+
+}  // namespace syslab::parallel

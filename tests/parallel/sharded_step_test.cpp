@@ -1,0 +1,205 @@
+// The transformer with its state divided among ranks: the bits of plain data parallelism, in as many bytes as the
+// formula says.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "parallel/data_parallel_step.hpp"
+#include "tests/model/model_fixture.hpp"
+#include "tests/model/refusal.hpp"
+#include "tests/parallel/ranks_fixture.hpp"
+#include "train/workload.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+using device::Stream;
+using model::Plane;
+using test::with_ranks;
+
+constexpr std::int64_t kSeq = 8, kRows = 6;
+constexpr double kRate = 1e-2;
+
+model::ModelConfig small_config() {
+  model::ModelConfig config = model::tiny_config();
+  config.d_model = 32;
+  config.d_ff = 64;
+  return config;
+}
+
+// A model and its step, sharded in any way.
+struct Rig {
+  Rig(comm::Communicator& ranks, Sharding sharding, DataParallelOptions options, std::int64_t rows,
+      Stream communication, int slots = 2) {
+    const bool flat = sharding == Sharding::zero1 || sharding == Sharding::zero2;
+    model::TransformerOptions model_options{.with_moments = sharding == Sharding::none};
+    options.sharding = flat ? Sharding::none : sharding;
+    options.sync.bucket_mb = {0.01};
+    if (flat) {
+      zero.emplace(
+          ranks, small_config(), model_options,
+          ZeroModelOptions{
+              .sharding = sharding, .sync = options.sync, .parts = options.parts, .slots = slots, .poison = true},
+          Stream{}, communication);
+      model_options.source = options.zero = &*zero;
+    }
+    model.emplace(small_config(), model_options, Stream{});
+    train::draw_weights(arena(), model->kernels(), 1 + static_cast<std::uint64_t>(ranks.rank()));
+    step.emplace(*model, ranks, options, rows, kSeq, communication);
+  }
+
+  model::ParameterArena& arena() { return zero ? zero->arena() : model->parameters(); }
+
+  // Rows from `first` on of batch `number` into a part.
+  void load(int number, int part, std::int64_t first, std::int64_t rows) {
+    const model::Sequences batch =
+        model::random_sequences(small_config(), kRows, kSeq, static_cast<std::uint64_t>(100 + number));
+    const auto at = static_cast<std::size_t>(first * kSeq), size = static_cast<std::size_t>(rows * kSeq);
+    step->load(part, std::span(batch.ids).subspan(at, size), std::span(batch.targets).subspan(at, size));
+  }
+
+  std::vector<std::vector<double>> weights() {
+    if (zero) zero->all_needed({});
+    std::vector<std::vector<double>> all;
+    for (int i = 0; i < arena().layout().size(); ++i) all.push_back(arena().read(Plane::weight, i));
+    return all;
+  }
+
+  std::optional<ZeroParameters> zero;
+  std::optional<model::Transformer> model;
+  std::optional<DataParallelStep> step;
+};
+
+struct Trained {
+  std::vector<std::vector<double>> weights;
+  std::vector<double> losses, norms;
+};
+
+Trained trained(comm::Communicator& ranks, Sharding sharding, const DataParallelOptions& options, Stream communication,
+                int slots = 2) {
+  const std::int64_t rows = kRows / ranks.size() / options.parts;
+  Rig rig(ranks, sharding, options, rows, communication, slots);
+  Trained made;
+  for (int i = 0; i < 4; ++i) {
+    for (int part = 0; part < options.parts; ++part)
+      rig.load(i, part, (ranks.rank() * options.parts + part) * rows, rows);
+    rig.step->run(kRate);
+    const DataParallelResult result = rig.step->result();
+    made.losses.push_back(result.loss);
+    made.norms.push_back(result.gradient_norm.value_or(0));
+  }
+  rig.step->check();
+  made.weights = rig.weights();
+  return made;
+}
+
+constexpr std::array kDivided{Sharding::optimizer, Sharding::zero1, Sharding::zero2};
+
+TEST(ShardedStep, GivesTheBitsOfPlainDataParallelism) {
+  for (const int count : {1, 2, 3}) {
+    with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream communication) {
+      const Trained plain = trained(ranks, Sharding::none, {}, communication);
+      for (const Sharding sharding : kDivided) {
+        const Trained divided = trained(ranks, sharding, {}, communication);
+        EXPECT_TRUE(divided.weights == plain.weights) << to_string(sharding) << " on " << count;
+        EXPECT_EQ(divided.losses, plain.losses) << to_string(sharding) << " on " << count;
+      }
+    });
+  }
+}
+
+TEST(ShardedStep, ClipsByTheNormOfAllRanksGradients) {
+  const DataParallelOptions options{.optimizer = {.max_norm = 0.5}};
+  with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    const Trained plain = trained(ranks, Sharding::none, options, communication);
+    for (const Sharding sharding : kDivided) {
+      const Trained divided = trained(ranks, sharding, options, communication);
+      EXPECT_GT(plain.norms[0], 0.5);
+      // Of the same weights in the first step; later ones differ by what the norm was rounded to.
+      EXPECT_NEAR(divided.norms[0], plain.norms[0], 2e-7 * plain.norms[0]) << to_string(sharding);
+      for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(divided.norms[i], plain.norms[i], 1e-5) << to_string(sharding);
+      for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(divided.losses[i], plain.losses[i], 1e-5) << to_string(sharding);
+    }
+  });
+}
+
+TEST(ShardedStep, AddsUpPartsInTheirShards) {
+  DataParallelOptions options;
+  options.parts = 3;
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    const Trained plain = trained(ranks, Sharding::none, options, communication);
+    // The first stage adds parts as the plain step does, before it scatters; the second after, in another order.
+    EXPECT_TRUE(trained(ranks, Sharding::zero1, options, communication).weights == plain.weights);
+    for (const int slots : {2, 4}) {
+      const Trained divided = trained(ranks, Sharding::zero2, options, communication, slots);
+      for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(divided.losses[i], plain.losses[i], 1e-5);
+    }
+  });
+}
+
+TEST(ShardedStep, HoldsAsManyBytesAsTheFormulaSays) {
+  for (const int count : {1, 2, 3}) {
+    with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream communication) {
+      for (const Sharding sharding : {Sharding::none, Sharding::optimizer, Sharding::zero1, Sharding::zero2}) {
+        Rig rig(ranks, sharding, {}, 1, communication);
+        const HeldBytes held = rig.step->held();
+        const model::ParameterLayout& layout = rig.arena().layout();
+        // With the padding of the layout as parameters; of `optimizer`, whole parameters without it.
+        const bool whole = sharding == Sharding::optimizer;
+        const StateBytes formula = state_bytes(static_cast<double>(layout.elements()), count, sharding, kFp32State);
+        EXPECT_EQ(static_cast<double>(held.weights), formula.weights) << to_string(sharding);
+        if (whole) {
+          const auto own = rig.step->owners()->loads()[static_cast<std::size_t>(ranks.rank())];
+          EXPECT_EQ(held.moments, 8 * static_cast<std::size_t>(own));
+        } else {
+          EXPECT_EQ(static_cast<double>(held.moments), formula.moments) << to_string(sharding);
+        }
+        std::size_t slots = 0;
+        if (sharding == Sharding::zero2) {
+          slots = 2 * 4 * static_cast<std::size_t>(rig.zero->sync().shards().largest_bucket());
+        }
+        EXPECT_EQ(static_cast<double>(held.gradients - slots), formula.gradients) << to_string(sharding);
+        EXPECT_LE(layout.elements() - layout.parameters(), 64 * count * layout.size());
+      }
+    });
+  }
+}
+
+TEST(ShardedStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
+  for (const Sharding sharding : kDivided) {
+    with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
+      Rig rig(ranks, sharding, {.optimizer = {.skip_non_finite = true}}, 2, communication);
+      const auto run = [&](int number) {
+        rig.load(number, 0, 2 * ranks.rank(), 2);
+        rig.step->run(kRate);
+        return rig.step->result();
+      };
+      EXPECT_FALSE(run(0).skipped);
+      const auto before = rig.weights();
+      float& weight = *rig.arena().view(Plane::weight, rig.arena().layout().ln_final()).as<float>();
+      const float kept = weight;
+      if (ranks.rank() == 1) weight = std::numeric_limits<float>::quiet_NaN();
+      EXPECT_TRUE(run(1).skipped) << to_string(sharding);
+      if (rig.zero) rig.zero->all_needed({});
+      weight = kept;
+      // What a rank sends of its own is as it was; where the NaN was another's, it did not spread.
+      auto after = rig.weights();
+      const auto at = static_cast<std::size_t>(rig.arena().layout().ln_final());
+      after[at][0] = before[at][0];
+      EXPECT_TRUE(after == before) << to_string(sharding);
+    });
+  }
+}
+
+TEST(ShardedStep, RefusesWhatDoesNotGoTogether) {
+  with_ranks(1, [](comm::Communicator& ranks, Stream, Stream communication) {
+    model::Transformer model(small_config(), {}, {});
+    EXPECT_TRUE(
+        test::refuses([&] { DataParallelStep(model, ranks, {.sharding = Sharding::zero1}, 1, kSeq, communication); },
+                      "DataParallelOptions::zero"));
+  });
+}
+
+}  // namespace
+}  // namespace syslab::parallel

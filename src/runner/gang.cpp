@@ -135,7 +135,7 @@ bool Gang::hear(std::string_view wanted, const Use& use, const Hearing& how) {
 bool Gang::listen(Clock::time_point now, std::string_view wanted, const Use& use) {
   bool something = false;
   for (Rank& rank : ranks_) {
-    for (int i = 0; i < kMessagesAtOnce && !rank.gone && !rank.answered; ++i) {
+    for (int i = 0; i < kMessagesAtOnce && !rank.gone; ++i) {
       const std::optional<Heard> heard = rank.worker->heard();
       if (!heard) break;
       something = true;
@@ -172,7 +172,7 @@ bool Gang::take_message(Rank& rank, const std::string& text, std::string_view wa
     if (!wanted.empty()) {
       require_bursts(*rank.worker);
       const Json message = parse_message(text);
-      if (message.value("type", Json()) == wanted) {
+      if (message.value("type", Json()) == wanted && !rank.answered) {
         use(static_cast<int>(&rank - ranks_.data()), message);
         rank.answered = true;
         return true;
@@ -223,7 +223,7 @@ void Gang::wait(Clock::time_point now, const Hearing& how) {
   for (const Rank& rank : ranks_) {
     if (rank.gone) continue;
     wake = std::min(wake, rank.exit_by);
-    if (!rank.answered) on.push_back({rank.worker->output(), POLLIN, 0});
+    on.push_back({rank.worker->output(), POLLIN, 0});
     on.push_back({rank.worker->error_output(), POLLIN, 0});
   }
   const auto wait_ms = std::max<std::int64_t>(std::chrono::ceil<std::chrono::milliseconds>(wake - now).count(), 0);

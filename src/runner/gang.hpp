@@ -42,8 +42,9 @@ class Gang {
   void end_all(const std::string& why);  // kills all that are there; `why` is stored with each
 
   // Keeps what the ranks say until each has said `wanted`, which `use` gets: true. False: nothing more will come,
-  // because all are gone. An empty `wanted` listens until then. What `use` throws (Error) ends that rank as one that
-  // does not speak the protocol. Only what callbacks of `how` throw comes out.
+  // because all are gone; who has said it and dies while another has not is one that ended badly. An empty `wanted`
+  // listens until then. What `use` throws (Error) ends that rank as one that does not speak the protocol. Only what
+  // callbacks of `how` throw comes out.
   using Use = std::function<void(int rank, const Json& message)>;
   bool hear(std::string_view wanted, const Use& use, const Hearing& how);
 

@@ -34,12 +34,29 @@ def spin():
         pass
 
 
+def leave_a_rank_alone():
+    """Rank 1 has answered and dies, or talks, while rank 0 is not done, for ever or for three seconds."""
+    if behaviour == "dies_answered" and rank == 0:
+        time.sleep(3600)
+    if behaviour == "talks_answered" and rank == 0:
+        time.sleep(3)
+    time.sleep(0.002)
+    say(type="burst", seconds_per_call=0.0004)
+    if behaviour == "dies_answered":
+        os._exit(3)
+    if behaviour == "talks_answered" and rank == 1:
+        time.sleep(0.1)
+        print("a word that nobody asked for", file=sys.stderr, flush=True)
+
+
+rank = 0
 taken = []
 while (message := hear())["type"] != "bye":
     if message["type"] == "hello":
         serves = ["case"] if behaviour == "knows_no_bursts" else ["case", "bursts"]
         say(type="hello", protocol=1, name="fake", language="Python", serves=serves)
     elif message["type"] == "case":
+        rank = message["rank"]
         assert message["task"] == "paired" and message["burst_ns"] > 0, message
         if behaviour == "babbles":
             say(type="burp")
@@ -49,6 +66,9 @@ while (message := hear())["type"] != "bye":
             time.sleep(3600)
         else:
             say(type="ready", calls_per_burst=4, seconds_per_call=0.0005)
+    elif message["type"] == "burst" and behaviour.endswith("_answered") and not taken:
+        taken.append(0.0004)
+        leave_a_rank_alone()
     elif message["type"] == "burst":
         time.sleep(0.002)
         if behaviour == "spin" and not taken:

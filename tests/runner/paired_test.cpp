@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
@@ -306,6 +307,36 @@ TEST(Paired, AForeignWorkerThatServesBurstsIsASide) {
   const PairedLaunch launch = pair.run();
   EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
   EXPECT_EQ(times_of(launch.b).size(), 6U);
+}
+
+// Two ranks on side B, of which one has said what was asked and the other has not.
+TEST(Paired, ARankThatDiesBehindItsAnswerIsSeenWhileAnotherIsNotDone) {
+  Pair pair;
+  pair.b.planned.world_size = 2;
+  pair.b.worker_command = fake_worker("dies_answered");
+  const PairedLaunch launch = pair.run();
+  EXPECT_EQ(to_string(launch.b.status), "crashed") << launch.b.detail;
+  expect_contains(launch.b.detail, "rank 1: exit code 3");
+  EXPECT_LT(launch.b.wall, 15s);  // the grace, not the limit
+}
+
+double seconds_of_cpu() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+TEST(Paired, WhatARankPrintsBehindItsAnswerKeepsNobodyAwake) {
+  Pair pair;
+  pair.b.planned.world_size = 2;
+  pair.b.worker_command = fake_worker("talks_answered");
+  const double before = seconds_of_cpu();
+  const PairedLaunch launch = pair.run();
+  EXPECT_LT(seconds_of_cpu() - before, 0.25);  // of the three seconds that it waits
+  EXPECT_TRUE(launch.complete()) << launch.a.detail << launch.b.detail;
 }
 
 }  // namespace

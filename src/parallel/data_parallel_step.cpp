@@ -2,58 +2,18 @@
 
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <exception>
-#include <numeric>
 #include <utility>
 
 #include "comm/accounting.hpp"
 #include "core/error.hpp"
 #include "device/nvtx.hpp"
 #include "device/stream.hpp"
-#include "parallel/grouped_adamw.hpp"
 #include "parallel/model_pieces.hpp"
 #include "parallel/replicas.hpp"
 
 namespace syslab::parallel {
-namespace {
 
 using model::Plane;
-
-// Any double as text and back, to the bit.
-std::vector<double> exchange(comm::Communicator& ranks, double value) {
-  std::vector<double> values;
-  for (const std::string& text : ranks.exchange(fmt::format("{:a}", value))) {
-    values.push_back(std::strtod(text.c_str(), nullptr));
-  }
-  return values;
-}
-
-std::vector<double> shares_of(comm::Communicator& ranks, std::int64_t rows) {
-  std::vector<double> shares = exchange(ranks, static_cast<double>(rows));
-  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
-  for (double& share : shares) share /= all;
-  return shares;
-}
-
-std::string text_of(const train::OptimizerOptions& options) {
-  return fmt::format("{}\nclipped at {}\n{}", GroupedAdamW::text_of(options.adamw),
-                     options.max_norm ? fmt::format("{:a}", *options.max_norm) : "no norm",
-                     options.skip_non_finite ? "skips what is not finite" : "takes every step");
-}
-
-// The others would wait for this rank's gradients in vain.
-template <typename Body>
-void told(comm::Communicator& ranks, const Body& body) {
-  try {
-    body();
-  } catch (const std::exception& error) {
-    if (ranks.size() > 1) ranks.abort(error.what());
-    throw;
-  }
-}
-
-}  // namespace
 
 DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator& ranks,
                                    const DataParallelOptions& options, std::int64_t batch, std::int64_t seq,
@@ -182,13 +142,7 @@ void DataParallelStep::run(double learning_rate, double loss_scale) {
   });
 }
 
-DataParallelResult DataParallelStep::result() {
-  const train::StepResult own = step_.result();
-  DataParallelResult made{
-      .losses = exchange(ranks_, own.loss), .gradient_norm = own.gradient_norm, .skipped = own.skipped};
-  made.loss = std::inner_product(made.losses.begin(), made.losses.end(), shares_.begin(), 0.0);
-  return made;
-}
+DataParallelResult DataParallelStep::result() { return result_of(ranks_, step_, shares_); }
 
 void DataParallelStep::check() {
   if (zero_ != nullptr) zero_->all_needed(model_.stream());

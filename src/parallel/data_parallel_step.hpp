@@ -22,6 +22,7 @@
 #include "parallel/gradient_sync.hpp"
 #include "parallel/owned_update.hpp"
 #include "parallel/parameter_owners.hpp"
+#include "parallel/step_ranks.hpp"
 #include "parallel/zero_parameters.hpp"
 #include "train/step.hpp"
 
@@ -40,13 +41,6 @@ struct HeldBytes {
   std::size_t weights = 0, copy = 0, gradients = 0, moments = 0;
 
   std::size_t total() const { return weights + copy + gradients + moments; }
-};
-
-struct DataParallelResult {
-  double loss = 0;                      // mean over all rows of all ranks
-  std::vector<double> losses;           // by rank
-  std::optional<double> gradient_norm;  // of the mean gradient: the same on all ranks
-  bool skipped = false;                 // likewise: what is no number on one rank is none in the sum
 };
 
 class DataParallelStep {

@@ -1,0 +1,396 @@
+// The transformer with its weights divided: the bits of data parallelism, the bytes of the formula, and no weight that
+// is held any longer than it is read.
+#include "parallel/fsdp_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "device/memory_log.hpp"
+#include "model/initialise.hpp"
+#include "parallel/data_parallel_step.hpp"
+#include "parallel/fsdp_state.hpp"
+#include "tests/model/model_fixture.hpp"
+#include "tests/model/refusal.hpp"
+#include "tests/parallel/ranks_fixture.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+using device::Stream;
+using model::Plane;
+using model::Transformer;
+using test::with_ranks;
+
+constexpr std::int64_t kSeq = 8, kRows = 6;
+constexpr double kRate = 1e-2;
+
+// Sizes that two, three and four ranks do not divide.
+model::ModelConfig odd_config() {
+  model::ModelConfig config = model::tiny_config();
+  config.d_model = 20;
+  config.d_ff = 50;
+  config.heads = 2;
+  config.layers = 3;
+  return config;
+}
+
+model::Sequences batch_of(int step) {
+  return model::random_sequences(odd_config(), kRows, kSeq, static_cast<std::uint64_t>(100 + step));
+}
+
+template <typename Step>
+void load(Step& step, int part, const model::Sequences& batch, std::int64_t first, std::int64_t count) {
+  const auto at = static_cast<std::size_t>(first * kSeq), size = static_cast<std::size_t>(count * kSeq);
+  step.load(part, std::span(batch.ids).subspan(at, size), std::span(batch.targets).subspan(at, size));
+}
+
+void set_weights(FsdpStep& step) {
+  const model::ParameterLayout& layout = step.model().parameters().layout();
+  for (int i = 0; i < layout.size(); ++i) {
+    const std::vector<double> values = model::weights_of(layout.info(i), 1);
+    step.write(i, 0, {values.data(), DType::f64, layout.info(i).shape});
+  }
+}
+
+std::vector<double> weights_of(FsdpStep& step) {
+  std::vector<double> all;
+  for (int i = 0; i < step.model().parameters().layout().size(); ++i) {
+    const std::vector<double> one = step.gather_now(i);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+std::vector<double> weights_of(const Transformer& model) {
+  std::vector<double> all;
+  for (int i = 0; i < model.parameters().layout().size(); ++i) {
+    const std::vector<double> one = model.parameters().read(Plane::weight, i);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+struct Trained {
+  std::vector<double> weights, losses, norms;
+};
+
+Trained train_alone(const train::OptimizerOptions& optimizer, int steps) {
+  Transformer model(odd_config(), {}, {});
+  model::set_weights(model, 1);
+  train::TrainingStep step(model, {.optimizer = optimizer}, kRows, kSeq);
+  Trained made;
+  for (int i = 0; i < steps; ++i) {
+    load(step, 0, batch_of(i), 0, kRows);
+    step.run(kRate);
+    made.losses.push_back(step.result().loss);
+    made.norms.push_back(step.result().gradient_norm.value_or(0));
+  }
+  made.weights = weights_of(model);
+  return made;
+}
+
+// Of rank 0; the others have the same.
+Trained train_replicated(int count, int steps) {
+  Trained made;
+  with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    Transformer model(odd_config(), {}, {});
+    model::set_weights(model, 1);
+    DataParallelStep step(model, ranks, {}, kRows / count, kSeq, communication);
+    std::vector<double> losses;
+    for (int i = 0; i < steps; ++i) {
+      load(step, 0, batch_of(i), ranks.rank() * kRows / count, kRows / count);
+      step.run(kRate);
+      losses.push_back(step.result().loss);
+    }
+    if (ranks.rank() == 0) made = {weights_of(model), losses, {}};
+  });
+  return made;
+}
+
+TEST(FsdpStep, HasTheBitsOfReplicasHoweverItGathers) {
+  constexpr int kSteps = 4;
+  for (const int count : {1, 2, 3}) {
+    const Trained replicas = train_replicated(count, kSteps);
+    struct Way {
+      Granularity granularity;
+      int slots, gradient_slots;
+      bool reshard;
+      double blocks;  // of a recomputed segment
+    };
+    for (const Way& way : {Way{Granularity::layer, 2, 2, true, 0}, Way{Granularity::block, 2, 4, true, 0},
+                           Way{Granularity::block, 1, 1, true, 1}, Way{Granularity::layer, 3, 1, true, 0.5},
+                           Way{Granularity::block, 2, 2, false, 0}, Way{Granularity::block, 2, 4, true, 2}}) {
+      with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream communication) {
+        FsdpStepOptions options = fsdp_step_options(way.granularity);
+        options.fsdp.gather = {.slots = way.slots, .reshard_after_forward = way.reshard, .poison = true};
+        options.fsdp.scatter.slots = way.gradient_slots;
+        FsdpStep step(odd_config(), {.recompute = model::segments_of(way.blocks)}, ranks, options, kRows / count, kSeq,
+                      {}, communication);
+        set_weights(step);
+        for (int i = 0; i < kSteps; ++i) {
+          load(step, 0, batch_of(i), ranks.rank() * kRows / count, kRows / count);
+          step.run(kRate);
+          EXPECT_EQ(step.result().loss, replicas.losses[static_cast<std::size_t>(i)]);
+        }
+        step.check();
+        EXPECT_EQ(weights_of(step), replicas.weights) << count << " ranks, " << to_string(way.granularity) << ", "
+                                                      << way.slots << " slots, segments of " << way.blocks;
+      });
+    }
+  }
+}
+
+TEST(FsdpStep, ClipsByTheNormOfAllShards) {
+  const train::OptimizerOptions optimizer{.max_norm = 0.5};
+  const Trained alone = train_alone(optimizer, 10);
+  with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStepOptions options = fsdp_step_options(Granularity::block);
+    options.optimizer = optimizer;
+    FsdpStep step(odd_config(), {}, ranks, options, kRows / 3, kSeq, {}, communication);
+    set_weights(step);
+    for (int i = 0; i < 10; ++i) {
+      load(step, 0, batch_of(i), ranks.rank() * kRows / 3, kRows / 3);
+      step.run(kRate);
+      const DataParallelResult result = step.result();
+      const double norm = alone.norms[static_cast<std::size_t>(i)];
+      EXPECT_NEAR(result.loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+      // Of the same weights in the first step; later ones differ by what fp32 rounded on the way.
+      EXPECT_NEAR(result.gradient_norm.value(), norm, (i == 0 ? 1e-6 : 1e-4) * norm);
+    }
+    step.check();
+    EXPECT_LT(model::relative_distance(weights_of(step), alone.weights), 1e-5);
+  });
+}
+
+TEST(FsdpStep, WeighsUnevenRowsAndAddsPartsUp) {
+  const train::OptimizerOptions optimizer{.max_norm = 100};  // never reached: for the norm
+  const Trained alone = train_alone(optimizer, 4);
+  with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStepOptions options = fsdp_step_options(Granularity::layer);
+    options.optimizer = optimizer;
+    const int rank = ranks.rank();
+    const std::int64_t rows = rank == 0 ? 1 : rank == 1 ? 2 : 3, first = rank == 0 ? 0 : rank == 1 ? 1 : 3;
+    FsdpStep uneven(odd_config(), {}, ranks, options, rows, kSeq, {}, communication);
+    set_weights(uneven);
+    options.parts = 2;
+    FsdpStep parts(odd_config(), {}, ranks, options, 1, kSeq, {}, communication);
+    set_weights(parts);
+    for (int i = 0; i < 4; ++i) {
+      load(uneven, 0, batch_of(i), first, rows);
+      uneven.run(kRate);
+      for (int part = 0; part < 2; ++part) load(parts, part, batch_of(i), 2 * rank + part, 1);
+      parts.run(kRate);
+      for (FsdpStep* step : {&uneven, &parts}) {
+        const DataParallelResult result = step->result();
+        EXPECT_NEAR(result.loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
+        EXPECT_NEAR(result.gradient_norm.value(), alone.norms[static_cast<std::size_t>(i)], 1e-4);
+      }
+    }
+    EXPECT_LT(model::relative_distance(weights_of(uneven), alone.weights), 1e-5);
+    EXPECT_LT(model::relative_distance(weights_of(parts), alone.weights), 1e-5);
+  });
+}
+
+TEST(FsdpStep, InBf16OnTheWireStaysNear) {
+  const Trained alone = train_alone({}, 4);
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStepOptions options = fsdp_step_options(Granularity::block);
+    options.fsdp.scatter.wire = DType::bf16;
+    options.parts = 3;
+    FsdpStep step(odd_config(), {}, ranks, options, 1, kSeq, {}, communication);
+    set_weights(step);
+    for (int i = 0; i < 4; ++i) {
+      for (int part = 0; part < 3; ++part) load(step, part, batch_of(i), 3 * ranks.rank() + part, 1);
+      step.run(kRate);
+      static_cast<void>(step.result());
+    }
+    step.check();
+    const double off = model::relative_distance(weights_of(step), alone.weights);
+    EXPECT_GT(off, 0);
+    // As of DataParallelStep's test of the same.
+    EXPECT_LT(off, 0.05);
+  });
+}
+
+// Live bytes of host memory by tag, of all ranks together: those that were logged since the log was cleared.
+std::map<std::string, std::int64_t> live_by_tag() {
+  std::map<std::string, std::int64_t> live;
+  for (const device::MemoryEvent& event : device::MemoryLog::global().events()) live[event.tag] += event.delta;
+  return live;
+}
+
+TEST(FsdpStep, HoldsTheBytesOfTheFormulaAndNoWholeWeight) {
+  for (const int count : {1, 2, 4}) {
+    with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream communication) {
+      ranks.barrier();
+      if (ranks.rank() == 0) device::MemoryLog::global().clear();
+      ranks.barrier();
+      FsdpStep step(odd_config(), {}, ranks, fsdp_step_options(Granularity::block), 1, kSeq, {}, communication);
+      set_weights(step);
+      load(step, 0, batch_of(0), 0, 1);
+      step.run(kRate);
+      static_cast<void>(step.result());
+      ranks.barrier();
+      const FsdpBytes bytes = step.bytes();
+      const FsdpState formula = fsdp_state(odd_config(), count, kFp32State);
+      EXPECT_EQ(static_cast<double>(static_cast<std::int64_t>(bytes.state()) - bytes.padding), formula.rank_bytes);
+      std::map<std::string, std::int64_t> live = live_by_tag();
+      const auto take = [&live](std::initializer_list<const char*> tags) {
+        std::int64_t sum = 0;
+        for (const char* tag : tags) {
+          EXPECT_TRUE(live.contains(tag)) << tag;
+          sum += live[tag];
+          live.erase(tag);
+        }
+        return sum;
+      };
+      const auto all = [count](auto rank_bytes) { return count * static_cast<std::int64_t>(rank_bytes); };
+      EXPECT_EQ(take({"weight shards", "gradient shards", "owned first moments", "owned second moments"}),
+                all(bytes.state()));
+      EXPECT_EQ(take({"gathered weights", "gradients before they are scattered", "gradients that came"}),
+                all(bytes.slots));
+      std::int64_t rest = 0;
+      for (const auto& [tag, left] : live) rest += left;
+      // RoPE's tables, tokens and numbers of a step: not one whole matrix, the smallest of which has 1600 bytes, by
+      // rank.
+      const std::int64_t tables = 2 * odd_config().context * odd_config().head_dim() / 2 * 4;
+      EXPECT_LT(rest, count * (tables + 1600));
+      ranks.barrier();
+    });
+  }
+}
+
+TEST(FsdpStep, PeaksNoHigherInAStepThanActivationsDo) {
+  const auto peak_of = [](auto& step) {
+    load(step, 0, batch_of(0), 0, kRows);
+    step.run(kRate);
+    static_cast<void>(step.training().result());
+    const std::int64_t live = device::MemoryLog::global().live_bytes();
+    device::MemoryLog::global().reset_peak();
+    step.run(kRate);
+    static_cast<void>(step.training().result());
+    return device::MemoryLog::global().peak_bytes() - live;
+  };
+  with_ranks(1, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    Transformer model(odd_config(), {}, {});
+    DataParallelStep plain(model, ranks, {}, kRows, kSeq, communication);
+    FsdpStep sharded(odd_config(), {}, ranks, fsdp_step_options(Granularity::layer), kRows, kSeq, {}, communication);
+    EXPECT_EQ(peak_of(sharded), peak_of(plain));
+  });
+}
+
+TEST(FsdpStep, HoldsSlotsOfItsTwoLargestNeighboursAtLayers) {
+  with_ranks(2, [](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStep step(odd_config(), {}, ranks, fsdp_step_options(Granularity::layer), 1, kSeq, {}, communication);
+    // (w1, w3) and the embedding or the LM head, whose 101 rows are one short.
+    EXPECT_LE(step.fsdp().gathered().bytes(), (102 * 20 + 100 * 20) * 4 + 2 * 128);
+    // A step gathers forward and backward, but the embedding once, and not what is there still: LM head and last w2.
+    std::int64_t units = 0;
+    for (int unit = 0; unit < static_cast<int>(step.fsdp().parts().units.size()); ++unit) {
+      units += step.fsdp().gathered().unit_bytes(unit);
+    }
+    const std::int64_t saved = (102 * 20 + 102 * 20 + 20 * 50) * 4;
+    load(step, 0, batch_of(0), 0, 1);
+    step.run(kRate);
+    static_cast<void>(step.result());
+    EXPECT_EQ(ranks.counters().total(comm::Operation::all_gather, "parameter").payload_bytes,
+              static_cast<std::uint64_t>(2 * units - saved));
+    EXPECT_EQ(ranks.counters().total(comm::Operation::reduce_scatter, "gradient").payload_bytes,
+              static_cast<std::uint64_t>(units));
+    step.check();
+  });
+}
+
+TEST(FsdpStep, StartsAGatherWhenTheLayerTwoBeforeIsDone) {
+  with_ranks(2, [](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStepOptions options = fsdp_step_options(Granularity::layer);
+    options.fsdp.gather.timing = true;
+    FsdpStep step(odd_config(), {}, ranks, options, 1, kSeq, {}, communication);
+    set_weights(step);
+    load(step, 0, batch_of(0), 0, 1);
+    step.run(kRate);
+    static_cast<void>(step.result());
+    const std::vector<GatherTimes> times = step.fsdp().gathered().times();
+    const auto units = step.fsdp().parts().units.size();
+    ASSERT_EQ(times.size(), 2 * units - 3);
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      EXPECT_LE(times[i].start, times[i].end);
+      EXPECT_LE(times[i].end, times[i].first_use);
+      EXPECT_GE(times[i].exposed(), Seconds(0));
+      if (i >= 2 && i < units) {
+        EXPECT_GE(times[i].start, times[i - 2].first_use) << "forward, layer " << i;
+      }
+    }
+  });
+}
+
+TEST(FsdpStep, EvaluatesBetweenSteps) {
+  Transformer model(odd_config(), {}, {});
+  model::set_weights(model, 1);
+  const model::Uploaded batch(batch_of(0), {});
+  const std::vector<double> expected = model::values_of(model.forward(batch.tokens()).logits, {});
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStepOptions options = fsdp_step_options(Granularity::block);
+    options.fsdp.gather.poison = true;
+    FsdpStep step(odd_config(), {}, ranks, options, kRows, kSeq, {}, communication);
+    set_weights(step);
+    EXPECT_EQ(model::values_of(step.evaluate(batch.tokens()).logits, {}), expected);
+    load(step, 0, batch_of(0), 0, kRows);
+    step.run(0);  // a rate of nothing moves nothing
+    static_cast<void>(step.result());
+    EXPECT_EQ(model::values_of(step.evaluate(batch.tokens()).logits, {}), expected);
+    step.check();
+  });
+}
+
+TEST(FsdpStep, BeginsWithTheWeightsOfTheSeed) {
+  Transformer model(odd_config(), {}, {});
+  model::initialise(model.parameters(), 3);
+  with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStep step(odd_config(), {}, ranks, fsdp_step_options(Granularity::block), 1, kSeq, {}, communication);
+    step.initialise(3);
+    EXPECT_EQ(weights_of(step), weights_of(model));
+  });
+}
+
+TEST(FsdpStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
+  with_ranks(3, [](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStepOptions options = fsdp_step_options(Granularity::block);
+    options.optimizer.skip_non_finite = true;
+    FsdpStep step(odd_config(), {}, ranks, options, 2, kSeq, {}, communication);
+    set_weights(step);
+    const auto run = [&](int number) {
+      load(step, 0, batch_of(number), 2 * ranks.rank(), 2);
+      step.run(kRate);
+      return step.result();
+    };
+    EXPECT_FALSE(run(0).skipped);
+    const std::vector<double> before = weights_of(step);
+    // One norm weight of one rank: replicated, and not the same for a moment.
+    float& weight = *step.fsdp().replicated(0).as<float>();
+    const float kept = weight;
+    if (ranks.rank() == 1) weight = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(run(1).skipped);
+    weight = kept;
+    EXPECT_EQ(weights_of(step), before);
+    EXPECT_FALSE(run(2).skipped);
+    step.check();
+  });
+}
+
+TEST(FsdpStep, RefusesARecordedStep) {
+  with_ranks(1, [](comm::Communicator& ranks, Stream, Stream communication) {
+    EXPECT_TRUE(test::refuses(
+        [&] {
+          FsdpStep(odd_config(), {.variant = model::Variant::graph}, ranks, fsdp_step_options(Granularity::block), 1,
+                   kSeq, {}, communication);
+        },
+        "recorded step"));
+  });
+}
+
+}  // namespace
+}  // namespace syslab::parallel

@@ -1,3 +1,4 @@
+-- like: data_parallel_calcs/data_parallel_calcs
 -- title: Tensor parallel on paper
 -- caption: Predicted by arithmetic, not measured: of one device, with F divided over N and all tokens on each. `limit`: the largest number of devices at which computing takes no less time than
 --   communicating, not rounded; `waits for`: what takes longer at N devices.
@@ -10,20 +11,3 @@
 --   backward_waits as waits for (backward)|1|s|left; backward_limit as limit (backward)|1|.4g|right; status|1|status|left
 -- note: Forward all-reduces y, B·D elements of e bytes, around a ring: 2(N − 1)/N · eBD bytes, at e = 2 in 4BD(N − 1)/(N·W) seconds. Backward
 --   all-reduces dx, as large.
-WITH t AS (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
-    FROM v_newest v
-   WHERE v.experiment = ?1 AND v.task = 'measure'
-)
-SELECT params ->> '$.tokens' AS tokens, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.element_bytes' AS element_bytes,
-       params ->> '$.compute_tflops' AS compute, params ->> '$.link_gbps' AS link, params ->> '$.ranks' AS ranks,
-       1e-12 * (found ->> '$.forward_flops') AS forward_flops, 1e3 * (found ->> '$.forward_compute') AS forward_compute,
-       1e-6 * (found ->> '$.forward_sent_bytes') AS forward_sent, 1e3 * (found ->> '$.forward_communication') AS forward_communication,
-       iif(found ->> '$.forward_communication' > found ->> '$.forward_compute', 'communication', 'compute') AS forward_waits,
-       found ->> '$.forward_limit' AS forward_limit, 1e-12 * (found ->> '$.backward_flops') AS backward_flops,
-       1e3 * (found ->> '$.backward_compute') AS backward_compute, 1e-6 * (found ->> '$.backward_sent_bytes') AS backward_sent,
-       1e3 * (found ->> '$.backward_communication') AS backward_communication,
-       iif(found ->> '$.backward_communication' > found ->> '$.backward_compute', 'communication', 'compute') AS backward_waits,
-       found ->> '$.backward_limit' AS backward_limit, status, message, run_uid
-  FROM t
- ORDER BY tokens, d_model, d_ff, element_bytes, compute, link, ranks;

@@ -1,4 +1,4 @@
--- A row a kernel and phase ('': all phases) of the newest attempt at a case (v_newest): kernels of a trace, summed by name over the steps that were
+-- A row a kernel and phase ('': all phases) of the newest attempt at a case (v_measured, which names hand-ins): kernels of a trace, summed by name over the steps that were
 -- recorded. `kernel_stat.kernel` is "operation/name": `operation` is the path of operators that it worked for, "attention.scores.gemm", `name` the
 -- kernel's own (on the CPU, where a call of an operator is the kernel, the rung's). `kind` sorts operations coarsely; `share` is of the phase's time.
 -- Times in ms a step.
@@ -8,7 +8,7 @@ WITH k AS (
     FROM kernel_stat s
 )
 SELECT n.attempt_id, n.attempt_uid, n.run_uid, n.experiment, n.params, n.implementation, n.protocol, n.comparability_key,
-       coalesce(n.gpu_name, n.cpu_model, 'unknown') AS device, n.status = 'ok' AND n.checked AS is_good, k.rank, k.phase, k.kernel, k.operation,
+       n.device, n.is_good, k.rank, k.phase, k.kernel, k.operation,
        k.name,
        CASE WHEN k.operation = 'gemm' OR k.operation LIKE '%.gemm' THEN 'matrix products'
             WHEN k.operation LIKE 'attention.softmax%' THEN 'softmax'
@@ -20,5 +20,5 @@ SELECT n.attempt_id, n.attempt_uid, n.run_uid, n.experiment, n.params, n.impleme
        k.total_ns * 1e-6 / k.calls AS mean_ms, k.min_ns * 1e-6 AS least_ms, k.max_ns * 1e-6 AS most_ms,
        100.0 * k.total_ns / nullif(sum(k.total_ns) OVER (PARTITION BY k.attempt_id, k.rank, k.phase), 0) AS share
   FROM k
-  JOIN v_newest n   ON n.attempt_id = k.attempt_id
+  JOIN v_measured n ON n.attempt_id = k.attempt_id
   JOIN metric steps ON steps.attempt_id = k.attempt_id AND steps.rank = k.rank AND steps.name = 'profiled_steps' AND steps.value > 0;

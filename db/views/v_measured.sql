@@ -1,5 +1,6 @@
 -- A row a measured case: its newest attempt, whatever its end (v_newest), with what tables of kernels show. Times in ms,
--- of the slowest rank; `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
+-- of the slowest rank: where the ranks kept step, of the slowest at each step, which the row of rank -1 says (with no value where
+-- they did not, and then none of theirs stands in); `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
 -- outputs and all verified calls; `checked_percent` is the share of the outputs compared; `noise` lists what the measurer
 -- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation `naive` (on a GPU
 -- `naive_cuda`), or as the fastest peer (named in `peer`), at the same case, world size, protocol and kind of machine,
@@ -10,8 +11,11 @@
 CREATE VIEW v_measured AS
 WITH t AS MATERIALIZED (
   SELECT n.*, coalesce(n.gpu_name, n.cpu_model, 'unknown') AS device,
-         1e3 * (SELECT max(value) FROM metric m WHERE m.attempt_id = n.attempt_id AND m.name = 'time') AS time_ms
+         1e3 * m.value AS time_ms, 1e3 * m.ci_low AS low_ms, 1e3 * m.ci_high AS high_ms, m.n
     FROM v_newest n
+    LEFT JOIN metric m ON m.attempt_id = n.attempt_id AND m.name = 'time'
+          AND m.rank = (SELECT x.rank FROM metric x WHERE x.attempt_id = n.attempt_id AND x.name = 'time'
+                         ORDER BY x.rank <> -1, x.value DESC, x.rank LIMIT 1)
    WHERE n.task = 'measure'
 ),
 base AS MATERIALIZED (
@@ -28,10 +32,7 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
          WHEN NOT t.measured_here THEN ' (self-reported)'
          ELSE '' END AS implementation,
        t.is_mine, t.role, t.world_size, t.comparability_key, t.protocol, t.device, t.gpu_name, t.status,
-       t.message, t.facts, t.checked, t.status = 'ok' AND t.checked AS is_good, t.time_ms,
-       1e3 * (SELECT max(ci_low)  FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'time') AS low_ms,
-       1e3 * (SELECT max(ci_high) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'time') AS high_ms,
-       (SELECT max(n)     FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'time')   AS n,
+       t.message, t.facts, t.checked, t.status = 'ok' AND t.checked AS is_good, t.time_ms, t.low_ms, t.high_ms, t.n,
        (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'tflops') AS tflops,
        (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'gbps')   AS gbps,
        (SELECT max(value) FROM metric m

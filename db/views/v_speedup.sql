@@ -1,14 +1,15 @@
 -- How many times as fast as the experiment's reference or peer: newest times of the same case, protocol, world size and
 -- kind of machine. Only ok and checked rows; the reference itself is what others are checked against. Times are the
--- slowest rank's. The bounds take both 95 % intervals at their worst.
+-- slowest rank's, as v_measured takes them. The bounds take both 95 % intervals at their worst.
 CREATE VIEW v_speedup AS
 WITH time_of AS MATERIALIZED (
   SELECT case_id, case_uid, experiment, version, params, implementation, is_mine, role, world_size, comparability_key,
-         gpu_name, cpu_model, protocol, run_uid, checked, max(value) AS time_s, max(coalesce(ci_low, value)) AS low_s,
-         max(coalesce(ci_high, value)) AS high_s
-    FROM v_latest
+         gpu_name, cpu_model, protocol, run_uid, checked, value AS time_s, coalesce(ci_low, value) AS low_s,
+         coalesce(ci_high, value) AS high_s
+    FROM v_latest v
    WHERE metric = 'time' AND unit = 's' AND value > 0
-   GROUP BY attempt_id)
+     AND rank = (SELECT x.rank FROM metric x WHERE x.attempt_id = v.attempt_id AND x.name = 'time'
+                  ORDER BY x.rank <> -1, x.value DESC, x.rank LIMIT 1))
 SELECT f.experiment, f.version, f.case_uid, f.params, f.implementation, f.is_mine, f.world_size, f.comparability_key,
        f.gpu_name, f.cpu_model, f.protocol, f.run_uid, f.time_s,
        base.implementation           AS baseline,

@@ -226,7 +226,8 @@ registry::Experiment describe() {
                         {"device", {text("cpu"), text("cuda")}},
                         {"impl", {text("host"), text("host_eager"), text("eager"), text("fused")}}})
       .preset("laptop", {{"model", {text("cpu10m")}},
-                         {"context", {number(64), number(128)}},
+                         {"batch", {number(1)}},
+                         {"context", {number(32), number(64)}},
                          {"precision", {text("fp32")}},
                          {"device", {text("cpu")}},
                          {"impl", {text("host"), text("host_eager")}}})

@@ -61,6 +61,7 @@ Profile record(train::Workload& workload, device::Place place) {
 
 void tell_phase(worker::CaseContext& context, const std::string& phase,
                 const std::vector<trace::Attributed>& activities, const Profile& profile) {
+  if (activities.empty()) return;  // a replay whose kernels nobody could see: zeros would be a finding
   Nanoseconds busy{};
   std::int64_t launches = 0;
   for (const trace::Attributed& one : activities) {
@@ -152,7 +153,10 @@ void profile_step(worker::CaseContext& context, train::Workload& workload, const
       worker::ArtifactRecord{"timeline", "application/json",
                              trace::timeline_json(profile.trace, {.title = title, .first = profile.last_step})});
   Json facts{{"trace", {{"source", profile.trace.source}, {"lost", profile.trace.lost}}}};
-  if (!profile.trace.why.empty()) facts["trace"]["why"] = profile.trace.why;
+  std::string why = profile.trace.why;
+  if (activities.empty())
+    why += std::string(why.empty() ? "" : "; ") + "a replayed graph shows its kernels to CUPTI alone";
+  if (!why.empty()) facts["trace"]["why"] = why;
   context.emit(worker::FactRecord{facts.dump()});
 }
 

@@ -12,12 +12,13 @@
 WITH entry AS (
   SELECT t.experiment, t.case_id, t.params, t.author, t.implementation, t.is_mine, t.language, t.protocol,
          t.comparability_key, t.world_size, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device, t.measured_here,
-         t.run_uid, max(m.value) AS time, max(m.ci_low) AS low, max(m.ci_high) AS high
+         t.run_uid, m.value AS time, m.ci_low AS low, m.ci_high AS high
     FROM v_newest t
     JOIN metric m ON m.attempt_id = t.attempt_id AND m.name = 'time' AND m.unit = 's'
+          AND m.rank = (SELECT x.rank FROM metric x WHERE x.attempt_id = t.attempt_id AND x.name = 'time'
+                         ORDER BY x.rank <> -1, x.value DESC, x.rank LIMIT 1)
    WHERE t.status = 'ok' AND t.task = 'measure' AND t.checked AND m.value > 0 AND t.role IS NOT 'reference'
      AND (?1 = '*' OR t.experiment = ?1)
-   GROUP BY t.attempt_id
 ),
 -- Cases for which nobody handed anything in have no board.
 board AS (

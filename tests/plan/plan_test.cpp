@@ -5,16 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/error.hpp"
 #include "plan/predict.hpp"
+#include "tests/plan/selection.hpp"
 
 namespace syslab::plan {
 namespace {
 
 using registry::Implementation;
 using registry::Registry;
-
-std::int64_t i64(std::int64_t value) { return value; }
 
 const Registry& house() {
   static const Registry registry = [] {
@@ -48,25 +46,6 @@ const Registry& house() {
     return made;
   }();
   return registry;
-}
-
-Selection select(std::vector<std::string> patterns, std::vector<std::string> assignments = {}) {
-  Selection selection;
-  selection.patterns = std::move(patterns);
-  for (const std::string& text : assignments) selection.assignments.push_back(parse_assignment(text));
-  return selection;
-}
-
-template <typename Call>
-std::string usage_error(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
 }
 
 std::string plan_error(const Selection& selection) {

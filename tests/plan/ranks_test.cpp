@@ -3,17 +3,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
 #include "plan/plan.hpp"
 #include "plan/predict.hpp"
 #include "plan/sides.hpp"
+#include "tests/plan/selection.hpp"
 
 namespace syslab::plan {
 namespace {
 
 using registry::Registry;
-
-std::int64_t i64(std::int64_t value) { return value; }
 
 const Registry& house() {
   static const Registry registry = [] {
@@ -39,13 +37,6 @@ const Registry& house() {
   return registry;
 }
 
-Selection select(std::vector<std::string> patterns, std::vector<std::string> assignments = {}) {
-  Selection selection;
-  selection.patterns = std::move(patterns);
-  for (const std::string& text : assignments) selection.assignments.push_back(parse_assignment(text));
-  return selection;
-}
-
 std::vector<int> sizes_of(const Plan& plan) {
   std::vector<int> sizes;
   for (const PlannedCase& planned : plan.cases) sizes.push_back(planned.world_size);
@@ -53,14 +44,7 @@ std::vector<int> sizes_of(const Plan& plan) {
 }
 
 std::string error_of(const Selection& selection) {
-  try {
-    make_plan(house(), selection);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::usage);
-    return error.what();
-  }
-  ADD_FAILURE() << "no error";
-  return {};
+  return usage_error([&] { make_plan(house(), selection); });
 }
 
 TEST(WorldSize, IsTheExperimentsThenThePresetsThenTheAssignments) {

@@ -2,12 +2,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/error.hpp"
+#include "tests/plan/selection.hpp"
 
 namespace syslab::plan {
 namespace {
-
-std::int64_t i64(std::int64_t value) { return value; }
 
 const registry::Registry& house() {
   static const registry::Registry registry = [] {
@@ -43,9 +41,7 @@ struct Asked {
 // Words as on a command line: names and sides.
 ComparisonPlan plan_of(std::vector<std::string> words, const Asked& asked = {}) {
   const Sides sides = take_sides(words);
-  Selection selection;
-  selection.patterns = words;
-  for (const std::string& text : asked.assignments) selection.assignments.push_back(parse_assignment(text));
+  Selection selection = select(words, asked.assignments);
   for (const std::string& name : asked.mine_names) selection.mine.push_back({name, "/k.so", "", "digest"});
   return make_comparison_plan(house(), selection, sides, asked.same_on_purpose);
 }

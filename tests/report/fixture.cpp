@@ -183,31 +183,43 @@ void FixtureStore::add_law_run() {
   // The third law was planned and not reached.
 }
 
-void FixtureStore::add_benchmark_run(const std::string& gpu, const std::string& implementation, const Params& axes) {
+void FixtureStore::add(Attempt asked) {
   static int number = 0;
   store::RunRow run;
   run.uid = fmt::format("01900000-0004-7000-8000-{:012}", number++);
   run.verb = "run";
-  run.argv = {"syslab", "run", "flash_benchmarking"};
-  run.protocol_json = R"({"name": "do_bench"})";
+  run.argv = {"syslab", "run", asked.experiment};
+  run.protocol_json = fmt::format(R"({{"name": "{}"}})", asked.protocol);
   run.root_seed = "0";
   run.environment_json =
-      fmt::format(R"({{"host": {{"name": "box"}}, "cpu": {{"model": "Example_CPU 9000", "logical": 4}}, "gpu": [{}]}})",
-                  gpu.empty() ? "" : fmt::format(R"({{"name": "{}"}})", gpu));
-  run.comparability_key = "key-of-" + gpu;
+      fmt::format(R"({{"host": {{"name": "{}"}}, "cpu": {{"model": "Example_CPU 9000", "logical": 4}}, "gpu": [{}]}})",
+                  asked.machine, asked.gpu.empty() ? "" : fmt::format(R"({{"name": "{}"}})", asked.gpu));
+  run.comparability_key = "key-of-" + asked.machine + asked.gpu;
   run.build_json = R"({"version": "0.1.0", "git_sha": "0123456789abcdef", "git_dirty": false})";
-  PlanRow row = planned(0, axes, implementation);
-  row.experiment = "flash_benchmarking";
-  row.case_uid = case_uid(row.experiment, row.version, axes);
+  run.author = asked.author;
+  PlanRow row = planned(0, asked.params, asked.implementation);
+  row.implementation.is_mine = !asked.author.empty();
+  row.experiment = asked.experiment;
+  row.case_uid = case_uid(row.experiment, row.version, asked.params);
   const store::RowId id = store_->begin_run(run, {row});
   AttemptRow attempt;
   attempt.uid = run.uid + "-0";
   attempt.status = Status::ok;
-  attempt.records = measured(20e-6, 1e-7);
-  attempt.records.pop_back();  // what is said of the cache belongs to facts
+  attempt.records = std::move(asked.records);
   attempt.started_at = attempt.ended_at = "2026-05-01T12:00:00.000Z";
   store_->attempt_started(id, 0, attempt.uid);
   store_->finish_attempt(id, attempt);
+}
+
+void FixtureStore::add_benchmark_run(const std::string& gpu, const std::string& implementation, const Params& axes) {
+  std::vector<Record> records = measured(20e-6, 1e-7);
+  records.pop_back();  // what is said of the cache belongs to facts
+  add({.experiment = "flash_benchmarking",
+       .params = axes,
+       .implementation = implementation,
+       .records = std::move(records),
+       .protocol = "do_bench",
+       .gpu = gpu});
 }
 
 registry::Registry fixture_registry() {

@@ -23,6 +23,16 @@ class FixtureStore {
   void add_smoke_run();   // flash_forward, protocol quick, argv with --preset smoke
   void add_kernel_run();  // the same cases, protocol kernel
   void add_law_run();
+  // A run of one case, which went well.
+  struct Attempt {
+    std::string experiment;
+    Params params;
+    std::string implementation;
+    std::vector<worker::Record> records;
+    std::string protocol = "cs336", machine = "box";  // machines of other names are not comparable
+    std::string gpu, author;                          // author: of a hand-in
+  };
+  void add(Attempt attempt);
   // flash_benchmarking: `implementation` takes 20 us a call on a GPU of that name (empty: on the CPU).
   void add_benchmark_run(const std::string& gpu, const std::string& implementation, const Params& params);
 

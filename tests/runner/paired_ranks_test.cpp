@@ -7,6 +7,7 @@
 
 #include "runner/paired.hpp"
 #include "runner/slowest.hpp"
+#include "tests/expect_contains.hpp"
 #include "tests/runner/lab.hpp"
 
 namespace syslab::runner {
@@ -14,10 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using worker::Status;
-
-void expect_contains(const std::string& text, std::string_view part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-}
 
 struct Pair {
   registry::Experiment ranks;

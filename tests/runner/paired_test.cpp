@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "tests/expect_contains.hpp"
 #include "tests/runner/lab.hpp"
 
 namespace syslab::runner {
@@ -69,10 +70,6 @@ struct Pair {
     return done;
   }
 };
-
-void expect_contains(const std::string& text, std::string_view part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-}
 
 std::vector<double> times_of(const AttemptResult& result) {
   for (const worker::Record& record : result.records) {

@@ -7,6 +7,8 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "tests/expect_contains.hpp"
+#include "tests/runner/fault_case.hpp"
 #include "tests/runner/lab.hpp"
 
 namespace syslab::runner {
@@ -14,10 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using worker::Status;
-
-void expect_contains(const std::string& text, std::string_view part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-}
 
 // A lab whose cases have ranks, and whose launches meet in a folder that can be looked into afterwards.
 struct RanksLab : Lab {
@@ -62,15 +60,7 @@ std::vector<Type> all_of(const AttemptResult& result) {
   return found;
 }
 
-struct Expected {
-  std::string fault;
-  Status status;
-  std::string detail;  // part of it
-
-  friend void PrintTo(const Expected& it, std::ostream* out) { *out << it.fault; }
-};
-
-class RankFaults : public testing::TestWithParam<Expected> {};
+class RankFaults : public testing::TestWithParam<ExpectedEnd> {};
 
 TEST_P(RankFaults, EndAllRanksTogetherInTheCulpritsStatus) {
   RanksLab lab;
@@ -84,18 +74,19 @@ TEST_P(RankFaults, EndAllRanksTogetherInTheCulpritsStatus) {
 
 INSTANTIATE_TEST_SUITE_P(
     Runner, RankFaults,
-    testing::Values(Expected{"none", Status::ok, ""}, Expected{"late", Status::ok, ""},
-                    Expected{"crash", Status::crashed, "rank 1: killed by signal 11"},
-                    // By its exit code this rank blames others, and the other one does so, too: the first counts.
-                    Expected{"exit", Status::crashed, "rank 1: exit code 71 without an end record"},
-                    Expected{"hang", Status::timeout, "rank 1 said nothing while others waited for it, and was killed"},
-                    Expected{"throw", Status::error, "rank 1: device: the fault 'throw' was asked for (in cudaMalloc)"},
-                    Expected{"oom", Status::oom, "rank 1: out of memory"},
-                    Expected{"unsupported", Status::unsupported, "rank 1: needs 6 GPUs"},
-                    Expected{"nan", Status::check_failed, "the number of rank 1 is NaN"},
-                    Expected{"wrong", Status::check_failed, "check 'selftest:sum (rank 1)' is falsified"},
-                    Expected{"leaves_early", Status::error, "rank 0: comm: rank 1 did not come to step 3"}),
-    [](const auto& info) { return info.param.fault; });
+    testing::Values(
+        ExpectedEnd{"none", Status::ok, ""}, ExpectedEnd{"late", Status::ok, ""},
+        ExpectedEnd{"crash", Status::crashed, "rank 1: killed by signal 11"},
+        // By its exit code this rank blames others, and the other one does so, too: the first counts.
+        ExpectedEnd{"exit", Status::crashed, "rank 1: exit code 71 without an end record"},
+        ExpectedEnd{"hang", Status::timeout, "rank 1 said nothing while others waited for it, and was killed"},
+        ExpectedEnd{"throw", Status::error, "rank 1: device: the fault 'throw' was asked for (in cudaMalloc)"},
+        ExpectedEnd{"oom", Status::oom, "rank 1: out of memory"},
+        ExpectedEnd{"unsupported", Status::unsupported, "rank 1: needs 6 GPUs"},
+        ExpectedEnd{"nan", Status::check_failed, "the number of rank 1 is NaN"},
+        ExpectedEnd{"wrong", Status::check_failed, "check 'selftest:sum (rank 1)' is falsified"},
+        ExpectedEnd{"leaves_early", Status::error, "rank 0: comm: rank 1 did not come to step 3"}),
+    fault_of<testing::TestParamInfo<ExpectedEnd>>);
 
 TEST(Ranks, AReasonTellsWhatBecameOfTheOthers) {
   RanksLab lab;

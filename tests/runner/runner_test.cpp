@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <thread>
 
+#include "tests/expect_contains.hpp"
+#include "tests/runner/fault_case.hpp"
 #include "tests/runner/lab.hpp"
 
 namespace syslab::runner {
@@ -15,19 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using worker::Status;
 
-void expect_contains(const std::string& text, std::string_view part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
-}
-
-struct Expected {
-  std::string fault;
-  Status status;
-  std::string detail;  // part of it
-
-  friend void PrintTo(const Expected& it, std::ostream* out) { *out << it.fault; }
-};
-
-class Faults : public testing::TestWithParam<Expected> {};
+class Faults : public testing::TestWithParam<ExpectedEnd> {};
 
 TEST_P(Faults, EndInTheirStatusAndTheNextCaseRuns) {
   Lab lab;
@@ -48,29 +38,32 @@ TEST_P(Faults, EndInTheirStatusAndTheNextCaseRuns) {
 
 INSTANTIATE_TEST_SUITE_P(
     Runner, Faults,
-    testing::Values(
-        Expected{"none", Status::ok, ""},
-        Expected{"throw", Status::error, "device: the fault 'throw' was asked for (in"},
-        Expected{"oom", Status::oom, "needs 242 GiB"}, Expected{"bad_alloc", Status::oom, "out of memory"},
-        Expected{"eat_memory", Status::oom, "the case may take 268435456 bytes"},
-        Expected{"terminate", Status::oom, "std::bad_alloc ended the worker"},
-        Expected{"hang", Status::timeout, "last seen: about to meet the fault 'hang'"},
-        Expected{"babble", Status::timeout, "last seen: still talking"},
-        Expected{"shout", Status::timeout, "last seen: about to meet the fault 'shout'"},
-        Expected{"flood", Status::error, "more than an attempt may hold"},
-        Expected{"kill", Status::crashed, "killed by signal 9"},
-        Expected{"segv", Status::crashed, "killed by signal 11 (Segmentation fault)"}, Expected{"nan", Status::ok, ""},
-        Expected{"half_record", Status::crashed, "exit code 0 without an end record, 17 bytes into a record"},
-        Expected{"exit", Status::crashed,
-                 "exit code 3 without an end record; last seen: about to meet the fault 'exit'; "
-                 "its last lines:\nleaving early"},
-        Expected{"garbage", Status::error, "found \"Hello from the kernel"},
-        Expected{"bad_record", Status::error, "unknown record type 'metrik'"}, Expected{"print", Status::ok, ""},
-        Expected{"chatter", Status::ok, ""}, Expected{"check_failed", Status::check_failed, "out[3] is 7, expected 8"},
-        Expected{"unsupported", Status::unsupported, "needs 6 GPUs"},
-        Expected{"unchecked", Status::error, "without having checked anything"},
-        Expected{"crash_after_end", Status::ok, ""}, Expected{"grandchild", Status::ok, ""}),
-    [](const auto& info) { return info.param.fault; });
+    testing::Values(ExpectedEnd{"none", Status::ok, ""},
+                    ExpectedEnd{"throw", Status::error, "device: the fault 'throw' was asked for (in"},
+                    ExpectedEnd{"oom", Status::oom, "needs 242 GiB"},
+                    ExpectedEnd{"bad_alloc", Status::oom, "out of memory"},
+                    ExpectedEnd{"eat_memory", Status::oom, "the case may take 268435456 bytes"},
+                    ExpectedEnd{"terminate", Status::oom, "std::bad_alloc ended the worker"},
+                    ExpectedEnd{"hang", Status::timeout, "last seen: about to meet the fault 'hang'"},
+                    ExpectedEnd{"babble", Status::timeout, "last seen: still talking"},
+                    ExpectedEnd{"shout", Status::timeout, "last seen: about to meet the fault 'shout'"},
+                    ExpectedEnd{"flood", Status::error, "more than an attempt may hold"},
+                    ExpectedEnd{"kill", Status::crashed, "killed by signal 9"},
+                    ExpectedEnd{"segv", Status::crashed, "killed by signal 11 (Segmentation fault)"},
+                    ExpectedEnd{"nan", Status::ok, ""},
+                    ExpectedEnd{"half_record", Status::crashed,
+                                "exit code 0 without an end record, 17 bytes into a record"},
+                    ExpectedEnd{"exit", Status::crashed,
+                                "exit code 3 without an end record; last seen: about to meet the fault 'exit'; "
+                                "its last lines:\nleaving early"},
+                    ExpectedEnd{"garbage", Status::error, "found \"Hello from the kernel"},
+                    ExpectedEnd{"bad_record", Status::error, "unknown record type 'metrik'"},
+                    ExpectedEnd{"print", Status::ok, ""}, ExpectedEnd{"chatter", Status::ok, ""},
+                    ExpectedEnd{"check_failed", Status::check_failed, "out[3] is 7, expected 8"},
+                    ExpectedEnd{"unsupported", Status::unsupported, "needs 6 GPUs"},
+                    ExpectedEnd{"unchecked", Status::error, "without having checked anything"},
+                    ExpectedEnd{"crash_after_end", Status::ok, ""}, ExpectedEnd{"grandchild", Status::ok, ""}),
+    fault_of<testing::TestParamInfo<ExpectedEnd>>);
 
 TEST(Runner, RecordsArriveInOrderAndFactsAreMerged) {
   Lab lab;

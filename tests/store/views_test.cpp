@@ -107,6 +107,44 @@ TEST_F(StoreViews, ASpeedupIsNeverTakenAcrossMachinesProtocolsOrCases) {
   EXPECT_EQ(count(store_, "SELECT same_run FROM v_speedup"), 0);
 }
 
+// The row of all ranks together says what a step took; each rank's own time, shorter or longer, is not that.
+TEST_F(StoreViews, ATimeOfAllRanksTogetherStandsAlone) {
+  const auto with_ranks = [](int seq, std::optional<double> of_all) {
+    AttemptRow attempt = an_attempt(seq, 1.0);
+    for (int rank = 1; rank < 3; ++rank) {
+      worker::MetricRecord own = a_time(1.0 + rank);
+      own.rank = rank;
+      attempt.records.push_back(own);
+    }
+    worker::MetricRecord all{.name = "time", .unit = "s", .value = of_all, .n = 7, .rank = worker::kAllRanks};
+    if (!of_all) all.note = "the ranks took different numbers of samples";
+    attempt.records.push_back(all);
+    return attempt;
+  };
+  const RowId run = run_of(
+      {a_case(0, 64, "apart"), a_case(1, 64, "together"), a_case(2, 64, "single"), a_case(3, 64, "torch", "peer")});
+  store_.finish_attempt(run, with_ranks(0, std::nullopt));
+  store_.finish_attempt(run, with_ranks(1, 2.5));
+  store_.finish_attempt(run, an_attempt(2, 4.0));
+  store_.finish_attempt(run, with_ranks(3, 5.0));
+  const ResultSet rows =
+      store_.query("SELECT implementation, time_ms, low_ms, n FROM v_measured ORDER BY implementation");
+  ASSERT_EQ(rows.rows.size(), 4U);
+  EXPECT_EQ(rows.rows[0][1].type, Cell::Type::null) << "ranks that did not keep step have no time of a step";
+  EXPECT_EQ(rows.rows[0][2].type, Cell::Type::null);
+  EXPECT_EQ(rows.rows[1][1].real, 4000.0);
+  EXPECT_EQ(rows.rows[2][1].real, 2500.0) << "not 3000, the slowest rank's median";
+  EXPECT_EQ(rows.rows[2][2].type, Cell::Type::null) << "no other row's interval";
+  EXPECT_EQ(rows.rows[2][3].integer, 7);
+  EXPECT_EQ(rows.rows[3][1].real, 5000.0);
+
+  const ResultSet speeds = store_.query("SELECT implementation, speedup FROM v_speedup ORDER BY implementation");
+  ASSERT_EQ(speeds.rows.size(), 2U) << "`apart` has none";
+  EXPECT_EQ(speeds.rows[0][0].text, "single");
+  EXPECT_DOUBLE_EQ(speeds.rows[0][1].real, 1.25);
+  EXPECT_DOUBLE_EQ(speeds.rows[1][1].real, 2.0);
+}
+
 TEST_F(StoreViews, FailuresSayWhyAndWhetherALaterTryEnded) {
   const RowId run = run_of(a_plan(3));
   store_.finish_attempt(run, a_failure(0, worker::Status::timeout, "over 10 s"));

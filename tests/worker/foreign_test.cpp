@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "tests/expect_contains.hpp"
 #include "worker/case_context.hpp"
 
 namespace syslab::worker {
@@ -117,10 +118,6 @@ std::string failure(const std::function<void()>& body, ErrorKind kind) {
     return error.what();
   }
   return "no error";
-}
-
-void expect_contains(const std::string& text, std::string_view part) {
-  EXPECT_NE(text.find(part), std::string::npos) << text;
 }
 
 void expect_right_attention(const std::string& file_and_class) {

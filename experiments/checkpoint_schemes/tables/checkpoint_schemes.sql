@@ -6,9 +6,11 @@
 --   residuals|1|d|right; status|1|status|left
 SELECT v.params ->> '$.blocks' AS blocks, v.params ->> '$.scheme' AS scheme, f.value AS forwards,
        f.value / (v.params ->> '$.blocks') AS per_block, s.value AS streams, r.value AS residuals, v.status, v.message, v.run_uid
-  FROM v_newest v
+  FROM (SELECT n.*, row_number() OVER (PARTITION BY n.params ORDER BY n.status = 'ok' DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
+          FROM v_newest n
+         WHERE n.experiment = ?1 AND n.task = 'measure') v  -- counts are those of any machine and protocol
   LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_forwards'
   LEFT JOIN metric s ON s.attempt_id = v.attempt_id AND s.name = 'streams'
   LEFT JOIN metric r ON r.attempt_id = v.attempt_id AND r.name = 'residuals'
- WHERE v.experiment = ?1 AND v.task = 'measure'
+ WHERE v.place = 1
  ORDER BY blocks, f.value, scheme;

@@ -15,9 +15,11 @@ SELECT v.params ->> '$.blocks' AS blocks, v.params ->> '$.scheme' AS scheme, f.v
        CASE v.params ->> '$.scheme' WHEN 'none' THEN 'N' WHEN 'every' THEN '2N' WHEN 'sqrt' THEN '2N' WHEN 'left_deep' THEN 'N²/2'
                                     WHEN 'halving' THEN 'N/2·log N' ELSE 'at most N/2·log N' END AS computed,
        v.status, v.message, v.run_uid
-  FROM v_newest v
+  FROM (SELECT n.*, row_number() OVER (PARTITION BY n.params ORDER BY n.status = 'ok' DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
+          FROM v_newest n
+         WHERE n.experiment = 'checkpoint_schemes' AND n.task = 'measure') v  -- counts are those of any machine and protocol
   LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_forwards'
   LEFT JOIN metric s ON s.attempt_id = v.attempt_id AND s.name = 'streams'
   LEFT JOIN metric r ON r.attempt_id = v.attempt_id AND r.name = 'residuals'
- WHERE v.experiment = 'checkpoint_schemes' AND v.task = 'measure'
+ WHERE v.place = 1
  ORDER BY blocks, f.value, scheme;

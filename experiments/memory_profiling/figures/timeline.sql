@@ -10,7 +10,7 @@
 -- fills: a
 -- note: Time is the host's, which on a GPU queues ahead: memory is given out and taken back in that order.
 WITH chosen AS (
-  SELECT v.*, dense_rank() OVER (PARTITION BY v.comparability_key, v.implementation, v.params ->> '$.pass'
+  SELECT v.*, dense_rank() OVER (PARTITION BY v.device, v.implementation, v.params ->> '$.pass'
                                      ORDER BY p.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32', v.attempt_uid DESC) AS place
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'

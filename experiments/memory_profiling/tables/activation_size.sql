@@ -9,5 +9,5 @@ SELECT v.params ->> '$.model' AS model, v.params ->> '$.context' AS context, v.p
   JOIN metric s ON s.attempt_id = v.attempt_id AND s.name = 'stream_bytes'
   JOIN metric c ON c.attempt_id = v.attempt_id AND c.name = 'scores_bytes'
  WHERE v.experiment = ?1 AND v.is_good
- GROUP BY model, context, batch
+ GROUP BY model, context, batch, s.value, c.value
  ORDER BY s.value, model;

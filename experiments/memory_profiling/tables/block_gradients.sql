@@ -1,23 +1,33 @@
--- sentence: In backward a block of {model} ({precision}, {implementation}, {device}) makes gradients of {found} MiB for its parameters, where
---   4d² + 3·d·d_ff + 2d of them want {expected} MiB; at context {context} it gives back {saved} MiB that it had kept, so that a framework
+-- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) makes gradients of {found} MiB for its parameters, where
+--   4d² + 3·d·d_ff + 2d of them want {expected} MiB; at context {context} it gives back {saved} MiB that the allocator's log says it had kept, so that a framework
 --   which takes memory for gradients as they come would see {net} MiB a block. Here they have their place from the start.
 -- experiment: memory_profiling
 -- fills: f
 -- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; found|MiB|.5g|right; expected|MiB|.5g|right;
 --   context|1|d|right; saved|MiB|.4g|right; net|MiB|.4g|right
 WITH t AS (
-  SELECT v.*, f.value AS found, e.value AS expected, b.value AS saved,
+  SELECT v.*, f.value AS found, e.value AS expected,
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation
                                 ORDER BY p.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32', v.attempt_uid) AS place
     FROM v_measured v
     JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'block_gradient_bytes'
     JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'expected_block_gradient_bytes'
-    JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'predicted_block_bytes'
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good
+),
+kept AS (
+  SELECT t.attempt_id, CAST(substr(e.tag, 8, instr(substr(e.tag, 8), '.') - 1) AS INTEGER) AS layer, sum(e.delta_bytes) AS saved
+    FROM t
+    JOIN mem_event e ON e.attempt_id = t.attempt_id AND e.category = 'saved activations' AND e.delta_bytes > 0 AND e.tag LIKE 'layers.%'
+   WHERE t.place = 1
+   GROUP BY t.attempt_id, layer
+),
+middle AS (
+  SELECT k.* FROM kept k WHERE k.layer = (SELECT (max(x.layer) + 1) / 2 FROM kept x WHERE x.attempt_id = k.attempt_id)
 )
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS precision, implementation, device, found / 1048576 AS found,
-       expected / 1048576 AS expected, params ->> '$.context' AS context, saved / 1048576 AS saved, (found - saved) / 1048576 AS net, run_uid
+       expected / 1048576 AS expected, params ->> '$.context' AS context, saved / 1048576.0 AS saved, (found - saved) / 1048576 AS net, run_uid
   FROM t
+  JOIN middle ON middle.attempt_id = t.attempt_id
  WHERE place = 1
  ORDER BY device, implementation;

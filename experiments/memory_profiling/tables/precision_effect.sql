@@ -7,8 +7,10 @@
 -- columns: precision|1|s|left; model|1|s|left; context|1|d|right; implementation|1|code|left; device|1|s|left; half|MiB|.5g|right;
 --   full|MiB|.5g|right; change|%|.2g|right; half_forward|MiB|.5g|right; full_forward|MiB|.5g|right; change_forward|%|.2g|right
 WITH t AS (
-  SELECT v.params ->> '$.model' AS model, v.params ->> '$.context' AS context, v.params ->> '$.batch' AS batch, v.params ->> '$.precision' AS precision,
-         v.params ->> '$.pass' AS pass, v.implementation, v.device, v.comparability_key, v.run_uid, p.value / 1048576 AS peak, n.value AS parameters
+  SELECT v.params ->> '$.model' AS model, v.params ->> '$.context' AS context, v.params ->> '$.precision' AS precision,
+         v.params ->> '$.pass' AS pass, v.implementation, v.device, v.run_uid, p.value / 1048576 AS peak, n.value AS parameters,
+         -- All that a pair must have in common.
+         json_array(json_remove(v.params, '$.precision', '$.pass'), v.implementation, v.world_size, v.protocol, v.comparability_key) AS point
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'peak_bytes'
     JOIN metric n ON n.attempt_id = v.attempt_id AND n.name = 'parameters'
@@ -17,11 +19,8 @@ WITH t AS (
 SELECT h.precision, h.model, h.context, h.implementation, h.device, h.peak AS half, f.peak AS full, 100 * (h.peak / f.peak - 1) AS change,
        hf.peak AS half_forward, ff.peak AS full_forward, 100 * (hf.peak / ff.peak - 1) AS change_forward, h.run_uid
   FROM t h
-  JOIN t f  ON f.precision = 'fp32' AND f.pass = 'step' AND (f.model, f.context, f.batch, f.implementation, f.comparability_key) =
-                (h.model, h.context, h.batch, h.implementation, h.comparability_key)
-  JOIN t hf ON hf.precision = h.precision AND hf.pass = 'forward' AND (hf.model, hf.context, hf.batch, hf.implementation, hf.comparability_key) =
-                (h.model, h.context, h.batch, h.implementation, h.comparability_key)
-  JOIN t ff ON ff.precision = 'fp32' AND ff.pass = 'forward' AND (ff.model, ff.context, ff.batch, ff.implementation, ff.comparability_key) =
-                (h.model, h.context, h.batch, h.implementation, h.comparability_key)
+  JOIN t f  ON f.point = h.point AND f.precision = 'fp32' AND f.pass = 'step'
+  JOIN t hf ON hf.point = h.point AND hf.precision = h.precision AND hf.pass = 'forward'
+  JOIN t ff ON ff.point = h.point AND ff.precision = 'fp32' AND ff.pass = 'forward'
  WHERE h.precision LIKE '%16%' AND h.pass = 'step'
- ORDER BY h.device, h.parameters, h.context, h.implementation;
+ ORDER BY h.device, h.parameters, h.context, h.implementation, h.point;

@@ -13,7 +13,7 @@
 --   step.json`, which ui.perfetto.dev opens.
 WITH chosen AS (
   SELECT v.attempt_id, v.params, v.implementation, v.device, v.run_uid,
-         row_number() OVER (PARTITION BY v.comparability_key, v.implementation
+         row_number() OVER (PARTITION BY v.device, v.implementation
                                 ORDER BY p.value, v.params ->> '$.context', v.params ->> '$.precision' <> 'fp32', v.attempt_uid) AS place
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'

@@ -3,13 +3,14 @@
 --   softmax over the two products in both.
 -- experiment: nsys_profile
 -- fills: e
--- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; scores|ms|.3g|right; softmax|ms|.3g|right;
+-- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision|1|s|left; mode?|1|s|left; implementation|1|code|left; scores|ms|.3g|right; softmax|ms|.3g|right;
 --   values_ms as values|ms|.3g|right; product_flops as products|GFLOP|.3g|right; softmax_flops as softmax|GFLOP|.3g|right;
---   time_ratio as softmax / products, time|×|.3g|right; flop_ratio as softmax / products, operations|×|.2g|right; device?|1|s|left
+--   time_ratio as softmax / products, time|×|.3g|right; flop_ratio as softmax / products, operations|×|.2g|right; protocol?|1|s|left;
+--   device?|1|s|left
 -- note: `scores` and `values` are the ranges of that name, scale and mask among them; the ratio of times takes the two products alone.
 -- empty: No measured implementation keeps its attention in parts; `syslab run nsys_profile --impl host_eager` (CPU) or `eager` (GPU) does.
 WITH parts AS (
-  SELECT attempt_id, params, implementation, device, run_uid,
+  SELECT attempt_id, params, implementation, protocol, device, run_uid,
          sum(ms) FILTER (WHERE operation LIKE 'attention.scores%') AS scores, sum(ms) FILTER (WHERE kind = 'softmax') AS softmax,
          sum(ms) FILTER (WHERE operation LIKE 'attention.values%') AS values_ms,
          sum(ms) FILTER (WHERE operation IN ('attention.scores.gemm', 'attention.values.gemm')) AS products
@@ -17,11 +18,12 @@ WITH parts AS (
    WHERE experiment = ?1 AND is_good AND phase = 'forward'
    GROUP BY attempt_id
 )
-SELECT p.params ->> '$.model' AS model, p.params ->> '$.context' AS context, p.params ->> '$.precision' AS precision, p.implementation,
+SELECT p.params ->> '$.model' AS model, p.params ->> '$.batch' AS batch, p.params ->> '$.context' AS context,
+       p.params ->> '$.precision' AS precision, p.params ->> '$.mode' AS mode, p.implementation,
        p.scores, p.softmax, p.values_ms, 1e-9 * f.value AS product_flops, 1e-9 * s.value AS softmax_flops, p.softmax / p.products AS time_ratio,
-       s.value / f.value AS flop_ratio, p.device, p.run_uid
+       s.value / f.value AS flop_ratio, p.protocol, p.device, p.run_uid
   FROM parts p
   JOIN metric f ON f.attempt_id = p.attempt_id AND f.name = 'attention_product_flops'
   JOIN metric s ON s.attempt_id = p.attempt_id AND s.name = 'softmax_flops'
  WHERE p.products > 0
- ORDER BY p.device, f.value, model, precision, p.implementation;
+ ORDER BY p.device, f.value, model, precision, mode, p.protocol, p.implementation;

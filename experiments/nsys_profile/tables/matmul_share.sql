@@ -2,26 +2,30 @@
 -- caption: Of the kernels' time in the forward pass, in forward and backward, and in the whole step, what matrix products take.
 -- experiment: nsys_profile
 -- fills: d
--- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; forward|%|.3g|right;
+-- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision|1|s|left; mode?|1|s|left; implementation|1|code|left; forward|%|.3g|right;
 --   both as forward + backward|%|.3g|right; step|%|.3g|right; fused as fused attention, of the step|%|.3g|right;
---   softmax as softmax, of the step|%|.3g|right; optimizer as AdamW, of the step|%|.3g|right; device?|1|s|left
--- note: Attention in one kernel (`flash_…`) has its products inside and is told apart: it is not counted among them.
+--   softmax as softmax, of the step|%|.3g|right; optimizer as AdamW, of the step|%|.3g|right; protocol?|1|s|left;
+--   device?|1|s|left
+-- note: Attention in one kernel (`flash_…`) has its products inside and is told apart: it is not counted among them. A blank: attention
+--   in parts has no such kernel, attention in one shows no softmax.
 WITH sums AS (
-  SELECT attempt_id, params, implementation, device, run_uid,
+  SELECT attempt_id, params, implementation, protocol, device, run_uid,
          sum(ms) FILTER (WHERE phase = 'forward') AS f, sum(ms) FILTER (WHERE phase = 'forward' AND kind = 'matrix products') AS fp,
          sum(ms) FILTER (WHERE phase IN ('forward', 'backward')) AS fb,
          sum(ms) FILTER (WHERE phase IN ('forward', 'backward') AND kind = 'matrix products') AS fbp,
          sum(ms) FILTER (WHERE phase = '') AS s, sum(ms) FILTER (WHERE phase = '' AND kind = 'matrix products') AS sp,
          sum(ms) FILTER (WHERE phase = '' AND kind = 'softmax') AS softmax,
          sum(ms) FILTER (WHERE phase = '' AND operation = 'attention') AS fused,
+         sum(ms) FILTER (WHERE phase = '' AND operation LIKE 'attention.scores%') AS parts,
          sum(ms) FILTER (WHERE phase = '' AND kind = 'optimizer') AS optimizer
     FROM v_kernel
    WHERE experiment = ?1 AND is_good
    GROUP BY attempt_id
 )
-SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation,
+SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.precision' AS precision,
+       params ->> '$.mode' AS mode, implementation,
        100 * fp / f AS forward, iif(params ->> '$.mode' = 'forward', NULL, 100 * fbp / fb) AS both,
-       iif(params ->> '$.mode' = 'train', 100 * sp / s, NULL) AS step, 100 * coalesce(fused, 0) / s AS fused,
-       100 * coalesce(softmax, 0) / s AS softmax, 100 * coalesce(optimizer, 0) / s AS optimizer, device, run_uid
+       iif(params ->> '$.mode' = 'train', 100 * sp / s, NULL) AS step, iif(parts IS NULL, 100 * fused / s, NULL) AS fused,
+       100 * softmax / s AS softmax, 100 * coalesce(optimizer, 0) / s AS optimizer, protocol, device, run_uid
   FROM sums
- ORDER BY s, model, context, precision, device, implementation;
+ ORDER BY s, model, context, precision, mode, device, protocol, implementation;

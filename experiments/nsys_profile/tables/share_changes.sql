@@ -15,7 +15,7 @@ WITH chosen AS (
    WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.mode' = 'train'
 ),
 shares AS (
-  SELECT k.params, k.implementation, k.device, k.run_uid, k.phase, k.kind, k.share
+  SELECT k.attempt_id, k.params, k.implementation, k.device, k.run_uid, k.phase, k.kind, k.share
     FROM v_kernel k
     JOIN chosen c ON c.attempt_id = k.attempt_id AND c.place = 1
 )
@@ -28,5 +28,5 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        total(share) FILTER (WHERE phase = 'forward' AND kind = 'norm, SwiGLU, RoPE, casts') AS between_forward,
        total(share) FILTER (WHERE phase = '' AND kind = 'norm, SwiGLU, RoPE, casts') AS between_step, max(run_uid) AS run_uid
   FROM shares
- GROUP BY params, implementation, device
+ GROUP BY attempt_id
  ORDER BY device, implementation;

@@ -70,20 +70,23 @@ class Connection final : public Companion {
   Control control_;
 };
 
-// A folder of this launch for the files by which a backend's ranks find each other; gone with the object of rank 0.
+void expect_one_host(Store& store, std::string_view backend, std::chrono::milliseconds limit) {
+  const std::string system = this_process().system;
+  const std::vector<std::string> all = store.gather("meeting/host", system, limit);
+  for (std::size_t other = 0; other < all.size(); ++other) {
+    if (all[other] == system) continue;
+    throw Error(ErrorKind::usage,
+                fmt::format("ranks {} and {} are on two hosts, and {} joins ranks of one: ask for the backend nccl, or "
+                            "start all ranks on one host",
+                            store.rank(), other, backend));
+  }
+}
+
+// A folder of this launch for the files by which Gloo's ranks find each other; gone with the object of rank 0, or of
+// any rank that fails meanwhile.
 class MeetingFolder {
  public:
   MeetingFolder(Store& store, std::chrono::milliseconds limit) : owner_(store.rank() == 0) {
-    const std::string system = this_process().system;
-    const std::vector<std::string> all = store.gather("meeting/host", system, limit);
-    for (std::size_t other = 0; other < all.size(); ++other) {
-      if (all[other] == system) continue;
-      throw Error(
-          ErrorKind::usage,
-          fmt::format("ranks {} and {} are on two hosts, and shm joins ranks of one: ask for the backend nccl, or "
-                      "start all ranks on one host",
-                      store.rank(), other));
-    }
     if (!store.directory().empty()) {
       // Gone with the store's own files, should rank 0 be killed meanwhile.
       path_ = store.directory() / "meeting";
@@ -102,12 +105,13 @@ class MeetingFolder {
   MeetingFolder(const MeetingFolder&) = delete;
   ~MeetingFolder() {
     std::error_code ignored;
-    if (owner_) std::filesystem::remove_all(path_, ignored);
+    if (owner_ || std::uncaught_exceptions() > exceptions_) std::filesystem::remove_all(path_, ignored);
   }
   const std::filesystem::path& path() const { return path_; }
 
  private:
   bool owner_;
+  const int exceptions_ = std::uncaught_exceptions();
   std::filesystem::path path_;
 };
 
@@ -118,15 +122,14 @@ CommunicatorOptions communicator_options(const ConnectOptions& options) {
 using Make = std::unique_ptr<Communicator> (*)(const std::shared_ptr<Store>& store, const ConnectOptions& options);
 
 std::unique_ptr<Communicator> shm(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
-  const MeetingFolder folder(*store, options.limit);
-  auto made = connect_shm(folder.path(), store->rank(), store->size(), communicator_options(options));
-  store->wait_all("shm/met", options.limit);
-  return made;
+  expect_one_host(*store, "shm", options.limit);
+  return connect_shm(*store, communicator_options(options));
 }
 
 std::unique_ptr<Communicator> gloo(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
+  expect_one_host(*store, "gloo", options.limit);
   const MeetingFolder folder(*store, options.limit);
-  auto made = connect_gloo(folder.path(), store->rank(), store->size(), communicator_options(options), options.gloo);
+  auto made = connect_gloo(folder.path(), store->rank(), store->size(), communicator_options(options));
   store->wait_all("gloo/met", options.limit);
   return made;
 }
@@ -209,12 +212,18 @@ std::unique_ptr<Communicator> connect(const ConnectOptions& given) {
   }
   const std::shared_ptr<Store> store =
       open_store({.rendezvous = launch.rendezvous, .rank = launch.rank, .size = launch.size, .limit = options.limit});
-  Fields fields{{"backend", options.backend}, {"limit of waits", fmt::format("{} ms", options.limit.count())}};
-  fields.insert(fields.end(), options.agree.begin(), options.agree.end());
-  agree(*store, "connect", fields, options.limit);
-  std::unique_ptr<Communicator> ranks = backend.make(store, options);
-  ranks->accompany(std::make_shared<Connection>(store, *ranks, options));
-  return ranks;
+  try {
+    Fields fields{{"backend", options.backend}, {"limit of waits", fmt::format("{} ms", options.limit.count())}};
+    fields.insert(fields.end(), options.agree.begin(), options.agree.end());
+    agree(*store, "connect", fields, options.limit);
+    std::unique_ptr<Communicator> ranks = backend.make(store, options);
+    ranks->accompany(std::make_shared<Connection>(store, *ranks, options));
+    return ranks;
+  } catch (const std::exception& error) {
+    // The others wait for this rank: they hear why it does not come.
+    store->fail(fmt::format("rank {} cannot join: {}", launch.rank, error.what()));
+    throw;
+  }
 }
 
 }  // namespace syslab::comm

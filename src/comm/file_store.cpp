@@ -105,7 +105,8 @@ class FileStore final : public Store {
     }
     try {
       join();
-    } catch (...) {
+    } catch (const std::exception& error) {
+      if (joined_ && !leftovers_) fail(fmt::format("rank {} cannot join: {}", rank(), error.what()));
       leave();
       throw;
     }

@@ -220,12 +220,16 @@ class NcclCommunicator final : public Communicator {
       const std::lock_guard lock(mutex_);
       library_->expect(api.ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig");
     }
-    settle("ncclCommInitRankConfig", deadline);
+    settle("ncclCommInitRankConfig", deadline, [this, ask_at = Deadline{}]() mutable {
+      if (Clock::now() < ask_at) return;
+      ask_at = Clock::now() + kStoreNap;
+      static_cast<void>(store_->find("nccl/id", 0ms));  // throws where another rank has failed
+    });
     store_->wait_all("nccl/ready", options().limit);
   }
 
   // Non-blocking communicators answer "in progress": asks until that is over. The lock is free between questions.
-  void settle(const char* call, Deadline deadline) {
+  void settle(const char* call, Deadline deadline, const std::function<void()>& look_after_others = {}) {
     while (true) {
       {
         const std::lock_guard lock(mutex_);
@@ -236,6 +240,7 @@ class NcclCommunicator final : public Communicator {
         if (state == nccl::kSuccess) return;
       }
       failure_state().throw_if_failed();
+      if (look_after_others) look_after_others();
       if (Clock::now() >= deadline) {
         throw Error(
             ErrorKind::comm,

@@ -60,6 +60,20 @@ class ShmCommunicator final : public HostCommunicator {
 
 }  // namespace
 
+std::unique_ptr<Communicator> connect_shm(Store& store, const CommunicatorOptions& options, ShmOptions memory) {
+  memory.limit = options.limit;
+  std::unique_ptr<ShmSegment> segment;
+  if (store.rank() == 0) {
+    segment = ShmSegment::create(store.size(), memory);
+    store.set("shm/address", segment->address());
+  } else {
+    segment = ShmSegment::join(store.get("shm/address", options.limit), store.rank(), store.size(), memory);
+  }
+  store.wait_all("shm/joined", options.limit);
+  segment->wait_for_all();
+  return std::make_unique<ShmCommunicator>(std::move(segment), options);
+}
+
 std::unique_ptr<Communicator> connect_shm(const std::filesystem::path& directory, int rank, int size,
                                           const CommunicatorOptions& options, ShmOptions memory) {
   memory.limit = options.limit;

@@ -1,6 +1,8 @@
 #include "comm/connect.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <cstdlib>
 #include <fstream>
@@ -66,6 +68,26 @@ TEST(Connect, ThreadsMayBeRanksOfSharedMemoryAndHearOfEachOthersFailure) {
   std::ifstream file(folder.path() / "recorder-0.json");
   const std::string recorder{std::istreambuf_iterator<char>(file), {}};
   EXPECT_TRUE(has(recorder, "all_reduce")) << recorder;
+}
+
+// Rank 0 may make no file as long as the memory that it would share: its reason is what rank 1 hears, and at once.
+TEST(Connect, ARankThatCannotMakeItsBackendTellsTheOthersWhy) {
+  const TestFolder folder;
+  const FreePort port;
+  for (const std::string& place : {port.address("job"), "file:" + (folder.path() / "meeting").string()}) {
+    const auto join = [&](int rank) { connect({.rendezvous = place, .rank = rank, .size = 2, .limit = 20s}); };
+    const auto errors = as_threads(2, [&](int rank) {
+      if (rank == 1) return join(1);
+      throw std::runtime_error(in_a_process([&] {
+        ::signal(SIGXFSZ, SIG_IGN);
+        const struct rlimit little { 100'000, 100'000 };
+        ::setrlimit(RLIMIT_FSIZE, &little);
+        join(0);
+      }));
+    });
+    EXPECT_TRUE(has(errors[0], "shared memory")) << errors[0];
+    EXPECT_TRUE(has(errors[1], "rank 0 cannot join: ") && has(errors[1], "of shared memory for 2 ranks")) << errors[1];
+  }
 }
 
 }  // namespace

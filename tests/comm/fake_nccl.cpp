@@ -8,6 +8,7 @@
 //   async_error      the third operation of rank 1 fails while it is under way
 //   swallow          the third operation of rank 1 is not done at all: the others wait for it
 //   stuck_call       the call of rank 1's third operation does not return for three seconds
+//   refuse_init      making rank 1's communicator is an error
 //   refuse_send      ncclSend is an error
 //   abort_hangs      ncclCommAbort does not return
 #include <algorithm>
@@ -165,6 +166,7 @@ nccl::Result ncclCommInitRankConfig(nccl::Comm* comm, int size, nccl::UniqueId i
       config->blocking != 0) {
     return nccl::kInvalidArgument;
   }
+  if (says("refuse_init") && rank == 1) return nccl::kInternalError;
   std::shared_ptr<World> world;
   {
     const std::lock_guard lock(worlds_mutex);

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <thread>
 
+#include "comm/connect.hpp"
 #include "comm/nccl_communicator.hpp"
 #include "comm/nccl_library.hpp"
 #include "core/error.hpp"
@@ -248,6 +249,39 @@ TEST_F(FakeNccl, OneRankNeedsNoLibrary) {
   EXPECT_EQ(value[0], 7);
   EXPECT_EQ(copy[0], 7);
   EXPECT_EQ(ranks->backend(), "nccl");
+}
+
+// The others wait for it, in whatever step of the start: they hear why it does not come, and not that it is late.
+TEST_F(FakeNccl, ARankThatCannotStartTellsTheOthersWhy) {
+  const TestFolder folder;
+  const FreePort port;
+  for (const std::string& place : {port.address("job"), "file:" + (folder.path() / "meeting").string()}) {
+    const auto errors = as_threads(3, [&](int rank) {
+      ConnectOptions options{.rendezvous = place, .rank = rank, .size = 3, .backend = "nccl", .limit = 20s};
+      options.local_gpu = false;
+      options.nccl = fake();
+      if (rank == 1) options.nccl.library = "/no/such/libnccl.so";
+      connect(options);
+    });
+    for (const std::string& error : errors) EXPECT_TRUE(has(error, "/no/such/libnccl.so")) << error;
+    for (const int rank : {0, 2}) EXPECT_TRUE(has(errors[static_cast<std::size_t>(rank)], "rank 1 cannot join"));
+  }
+}
+
+TEST_F(FakeNccl, ARankThatFailsInsideTheLibrarysStartEndsTheOthersStart) {
+  ::setenv("SYSLAB_FAKE_NCCL", "refuse_init", 1);
+  const TestFolder folder;
+  const auto errors = as_threads(2, [&](int rank) {
+    ConnectOptions options{.rendezvous = "file:" + (folder.path() / "meeting").string(),
+                           .rank = rank,
+                           .size = 2,
+                           .backend = "nccl",
+                           .limit = 20s};
+    options.local_gpu = false;
+    options.nccl = fake();
+    connect(options);
+  });
+  EXPECT_TRUE(has(errors[0], "rank 1 cannot join: ncclCommInitRankConfig")) << errors[0];
 }
 
 // A group is its thread's: one that was left open would take in the next communicator's operations.

@@ -7,10 +7,11 @@ namespace syslab::cli {
 
 Exit execute(const Context& context, const CheckOptions& options) {
   const plan::Selection selection = to_selection(context, options.selection);
-  const plan::Plan plan = law_plan(context.registry, selection, options.contract);
+  plan::Plan plan = law_plan(context.registry, selection, options.contract);
   if (plan.cases.empty()) {
     throw Error(ErrorKind::usage, "the selected experiments have no laws; `syslab run` checks their outputs");
   }
+  if (!keep_shard(context.console, options.selection, plan)) return Exit::well;
   check_mine(selection.mine);
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed

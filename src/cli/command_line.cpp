@@ -130,6 +130,12 @@ class Grammar {
         ->check(whole_number, "");
   }
 
+  static void shard(CLI::App& app, SelectionOptions& options) {
+    app.add_option("--shard", options.shard,
+                   "One part of several of the cases: 3/8 is the third of eight, a database each, which merge unites")
+        ->type_name("I/K");
+  }
+
   static void axes(CLI::App& app, SelectionOptions& options) {
     many(app, "-a,--axis", "AXIS=VALUES", options.assignments,
          "axis=v1,v2 | axis=lo:hi:step | axis=pow2:lo:hi (exponents); impl, device and world_size (ranks) are axes, "
@@ -223,6 +229,7 @@ class Grammar {
   void headlines() {
     CLI::App& check = verb("check", "Search the laws of experiments for counterexamples");
     selection(check, check_.selection);
+    shard(check, check_.selection);
     contract(check, check_.contract);
     check.add_option("--cases", check_.cases, "Tries a law (default 100)")
         ->type_name("NUMBER")
@@ -233,6 +240,7 @@ class Grammar {
     CLI::App& run = verb("run", "Check, then measure, and store everything");
     selection(run, run_.selection);
     axes(run, run_.selection);
+    shard(run, run_.selection);
     one_of(run.add_option("--laws", laws_, "Laws before the cases: none, quick (default), full"), "HOW",
            {"none", "quick", "full"});
     contract(run, run_.contract);
@@ -273,6 +281,7 @@ class Grammar {
     CLI::App& plan = verb("plan", "The exact cases that run would make; runs nothing", kMore);
     selection(plan, plan_.selection);
     axes(plan, plan_.selection);
+    shard(plan, plan_.selection);
     measuring(plan, plan_.measuring);
 
     CLI::App& resume = verb("resume", "Finish what is missing of a run", kMore);

@@ -28,6 +28,7 @@ struct SelectionOptions {
   std::vector<std::string> mine;     // "me=kernel.so"
   std::string handout;
   std::uint64_t seed = 0;
+  std::string shard;   // "3/8": of the cases every eighth, from the third on; empty: all
   std::string author;  // alias under which --mine is handed in; empty: SYSLAB_AUTHOR, else the name given to --mine
 };
 

@@ -64,8 +64,13 @@ Counts counts_of(const plan::Plan& plan) {
 Exit execute(const Context& context, const PlanOptions& options) {
   const plan::Selection selection = to_selection(context, options.selection);
   plan::Plan plan = plan::make_plan(context.registry, selection);
-  const auto laws =
-      static_cast<std::int64_t>(laws_before(context.registry, selection, std::nullopt, plan).cases.size());
+  // As run does: laws first, then of both together what the shard has.
+  plan::Plan before = laws_before(context.registry, selection, std::nullopt, plan);
+  plan = joined(std::move(before), std::move(plan));
+  keep_shard(context.console, options.selection, plan);
+  const auto laws = static_cast<std::int64_t>(
+      std::erase_if(plan.cases, [](const plan::PlannedCase& planned) { return planned.task == plan::Task::law; }));
+  plan = joined(std::move(plan), {});  // numbered from 1 again
   const Conditions conditions = to_conditions(options.measuring, plan, options.selection.preset == "smoke");
   const std::optional<store::Store> store = stored(context);
   forecast(plan, store ? &*store : nullptr, conditions);

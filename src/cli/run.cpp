@@ -25,6 +25,7 @@ Exit execute(const Context& context, const RunOptions& options) {
                 "this selects no case: no experiment named has both what --preset and --impl ask for; "
                 "`syslab plan` with the same options shows why");
   }
+  if (!keep_shard(context.console, options.selection, plan)) return Exit::well;
   check_mine(selection.mine);
   Conditions conditions = to_conditions(options.measuring, plan, selection.preset == "smoke");
   conditions.data = options.data;

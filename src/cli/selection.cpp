@@ -11,6 +11,7 @@
 #include "cli/this_machine.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "plan/shard.hpp"
 #include "worker/python_probe.hpp"
 
 namespace syslab::cli {
@@ -89,6 +90,16 @@ plan::Plan laws_before(const registry::Registry& registry, const plan::Selection
   plan::Plan laws = law_plan(registry, selection, contract);
   plan::leave_out_unmeasured(laws, measured);
   return laws;
+}
+
+bool keep_shard(const Console& console, const SelectionOptions& options, plan::Plan& plan) {
+  if (options.shard.empty()) return true;
+  const std::size_t whole = plan.cases.size();
+  plan::keep_shard(plan, plan::parse_shard(options.shard));
+  if (!plan.cases.empty()) return true;
+  console.note(fmt::format("--shard {} of {} has none: there is nothing to do here", options.shard,
+                           counted(static_cast<std::int64_t>(whole), "case")));
+  return false;
 }
 
 plan::Plan joined(plan::Plan first, plan::Plan second) {

@@ -23,6 +23,9 @@ plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& s
 plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
                        const std::optional<std::string>& contract, const plan::Plan& measured);
 
+// Leaves of a plan the part that --shard names. False, saying so: it names a part, and nothing is left.
+bool keep_shard(const Console& console, const SelectionOptions& options, plan::Plan& plan);
+
 // `first`, then `second`, indexed anew.
 plan::Plan joined(plan::Plan first, plan::Plan second);
 

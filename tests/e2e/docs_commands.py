@@ -39,7 +39,9 @@ with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
     (folder / "bin" / "python3").symlink_to(python)
     environment = {key: value for key, value in os.environ.items() if key not in ("SYSLAB_DB", "SYSLAB_LIBRARY")}
     environment |= {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}", "NO_COLOR": "1", "SYSLAB_PYTHON": python,
-                    "PYTHONDONTWRITEBYTECODE": "1"}
+                    "PYTHONDONTWRITEBYTECODE": "1",
+                    # containers run this as root, which Open MPI wants to be told twice
+                    "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     for language, gpu, code, printed, text in BLOCK.findall(page.read_text(encoding="utf-8")):
         head = text.splitlines()[0] if text else ""
         if head.startswith("# file: "):

@@ -4,19 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <optional>
 
-#include "core/error.hpp"
 #include "device/event.hpp"
-#include "parallel/case_ranks.hpp"
-#include "parallel/measured_data_parallel.hpp"
+#include "experiments/naive_ddp_benchmarking/rank_training.hpp"
 #include "registry/ladder.hpp"
 #include "stats/summary.hpp"
 #include "train/ladder.hpp"
 #include "train/params.hpp"
-#include "worker/rank_case.hpp"
 
 namespace syslab {
 namespace {
@@ -24,7 +20,6 @@ namespace {
 using parallel::DataParallelWorkload;
 using parallel::DataParallelWorkloadOptions;
 using parallel::MeasuredDataParallel;
-using worker::StepCheck;
 
 constexpr const char* kNone = "none";
 constexpr const char* kBuckets = "bucket_mb";
@@ -34,12 +29,7 @@ Value text(std::string_view value) { return std::string(value); }
 
 DataParallelWorkloadOptions options_of(const worker::CaseRequest& request, const train::Rung& rung) {
   DataParallelWorkloadOptions options;
-  options.step = train::workload_from(request.params, rung);
-  if (options.step.batch % request.world_size != 0) {
-    throw Error(ErrorKind::usage, fmt::format("a batch of {} rows is not divided evenly among {} ranks",
-                                              options.step.batch, request.world_size));
-  }
-  options.step.batch /= request.world_size;
+  options.step = rank_workload(request, rung);
   const std::string strategy = request.params.text("strategy");
   options.communicates = strategy != kNone;
   options.sync.strategy = options.communicates ? parallel::parse_strategy(strategy) : parallel::Strategy::flat_view;
@@ -48,23 +38,6 @@ DataParallelWorkloadOptions options_of(const worker::CaseRequest& request, const
     options.sync.bucket_mb = {static_cast<double>(request.params.integer(kBuckets))};
   }
   return options;
-}
-
-// The strategy's certificate to the bit, and the model of this rank against fp64.
-std::vector<StepCheck> checked(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
-  StepCheck certificate{.name = "certificate",
-                        .message = "a network of exact numbers ends with the bits of one process"};
-  try {
-    std::vector<StepCheck> all{certificate};
-    for (const auto& one : measured.check(ranks, stream))
-      all.push_back({one.name, one.error, one.tolerance, one.message});
-    return all;
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::check) throw;
-    certificate.error = std::numeric_limits<double>::quiet_NaN();
-    certificate.message = error.what();
-    return {certificate};
-  }
 }
 
 // What the events of a step tell of it, on the stream that computes and on the one that communicates.
@@ -165,18 +138,12 @@ struct Run {
 worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
   const std::shared_ptr<DataParallelWorkload> workload = measured.start(ranks, stream);
   const auto run = std::make_shared<Run>(Run{workload, Phases(*workload, stream)});
-  worker::RankSeries steps;
-  steps.refresh = [run] {
+  worker::RankSeries steps = training_steps(workload);
+  steps.refresh = [run, refresh = steps.refresh] {
     run->phases.keep();
-    run->workload->refresh();
+    refresh();
   };
   steps.call = [run] { run->phases.step(); };
-  steps.verify = [run] {
-    const double loss = run->workload->loss();
-    return StepCheck{.name = "loss",
-                     .error = std::isfinite(loss) ? 0 : std::numeric_limits<double>::quiet_NaN(),
-                     .message = fmt::format("the mean over all rows is {}", loss)};
-  };
   worker::RankRun made;
   made.owner = run;
   made.series = {steps};
@@ -203,16 +170,8 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   const MeasuredDataParallel measured =
       parallel::measured_data_parallel(options_of(context.request(), rung), rung, context.request().seed);
-  if (measured.refusal) throw worker::Unsupported(*measured.refusal);
-  const std::unique_ptr<comm::Communicator> ranks =
-      parallel::join(parallel::case_rank(context.request(), rung.device == device::Kind::cpu ? "shm" : "nccl"));
-  worker::RankCase made;
-  made.device = measured.device;
-  made.of_first = [&](double own) { return parallel::of_first(*ranks, own); };
-  made.barrier = [&] { ranks->barrier(); };
-  made.check = [&](device::Stream stream) { return checked(measured, *ranks, stream); };
-  made.start = [&](device::Stream stream) { return started(measured, *ranks, stream); };
-  worker::run_rank_case(context, made);
+  run_on_ranks(context, measured,
+               [&](comm::Communicator& ranks, device::Stream stream) { return started(measured, ranks, stream); });
 }
 
 registry::Values texts(const std::vector<std::string>& words) {

@@ -346,7 +346,7 @@ std::optional<std::string> difference(const CertificateCase& asked, const Traine
 }
 
 std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64_t seed, device::Stream compute,
-                     device::Stream communication) {
+                     device::Stream communication, Sharding sharding) {
   constexpr int kModels = 4;
   options.wire.reset();
   options.left_out_wait = -1;
@@ -355,6 +355,8 @@ std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64
     CertificateCase asked{
         .model = drawn_model(seed + number), .seed = seed + number, .parts = 1 + static_cast<int>(number % 2)};
     asked.sync = options;
+    asked.sharding = sharding;
+    asked.model.alignment = ranks.size();  // as a model is laid out that is divided
     const GradientPieces pieces = ToyNetwork(asked.model, {}).pieces();
     // Limits and plans are the real model's: here two buckets or three show what they are for.
     if (options.strategy == Strategy::planned)
@@ -365,8 +367,9 @@ std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64
     for (const std::string& text : ranks.exchange(found.value_or(""))) {
       if (text.empty()) continue;
       throw Error(ErrorKind::check,
-                  fmt::format("{} over {} ranks ({}) is not equal to one process: {} (model {})",
-                              to_string(options.strategy), ranks.size(), ranks.backend(), text, seed + number));
+                  fmt::format("{}, sharding {}, over {} ranks ({}) is not equal to one process: {} (model {})",
+                              to_string(options.strategy), to_string(sharding), ranks.size(), ranks.backend(), text,
+                              seed + number));
     }
     compared += static_cast<std::int64_t>(together.weights.size());
   }

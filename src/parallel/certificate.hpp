@@ -81,6 +81,6 @@ std::optional<std::string> difference(const CertificateCase& asked, const Traine
 // what it was. Options with a wire dtype are certified without it: what it rounds is not the strategy's. A plan is
 // replaced by one of the certificate's own model. Returns how many parameters were compared.
 std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64_t seed, device::Stream compute,
-                     device::Stream communication);
+                     device::Stream communication, Sharding sharding = Sharding::none);
 
 }  // namespace syslab::parallel

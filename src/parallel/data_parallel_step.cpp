@@ -31,8 +31,9 @@ DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator
       share_(shares_[static_cast<std::size_t>(ranks.rank())]),
       step_(model, step_options(options), batch, seq) {
   require_agreement(ranks, "what a step is made of",
-                    fmt::format("{} parts\n{} tokens a row\nprecision {}\n{}", options.parts, seq,
-                                to_string(model.options().precision), text_of(options.optimizer)));
+                    fmt::format("{} parts\n{} tokens a row\nprecision {}\n{}\nsharding {}", options.parts, seq,
+                                to_string(model.options().precision), text_of(options.optimizer),
+                                to_string(zero_ != nullptr ? zero_->options().sharding : options.sharding)));
   if (options.sharding == Sharding::optimizer) divide(communication);
   device::synchronize(model.stream());
   make_replicas(ranks, weights(), communication);

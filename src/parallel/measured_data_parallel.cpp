@@ -28,7 +28,6 @@ DataParallelWorkload::DataParallelWorkload(const DataParallelWorkloadOptions& op
                                            device::Stream compute, std::uint64_t seed)
     : options_(options),
       alone_(comm::make_local(1)),
-      model_(options.step.config, options.step.model, compute),
       communication_(communication_stream(device::place_of(compute))),
       source_({.rows = options.step.batch,
                .context = options.step.seq,
@@ -36,16 +35,33 @@ DataParallelWorkload::DataParallelWorkload(const DataParallelWorkloadOptions& op
                .seed = seed,
                .first_row = ranks.rank() * options.step.batch,
                .all_rows = ranks.size() * options.step.batch}) {
-  train::draw_weights(model_, seed);
+  const bool flat = options.sharding == Sharding::zero1 || options.sharding == Sharding::zero2;
   SyncOptions sync = options.sync;
+  model::TransformerOptions model = options.step.model;
+  model.with_moments = options.sharding == Sharding::none;
+  if (flat) {
+    zero_ = std::make_unique<ZeroParameters>(ranks, options.step.config, model,
+                                             ZeroModelOptions{.sharding = options.sharding, .sync = sync}, compute,
+                                             communication_);
+    model.source = zero_.get();
+  }
+  model_.emplace(options.step.config, model, compute);
+  if (flat) {
+    train::draw_weights(zero_->arena(), model_->kernels(), seed);
+  } else {
+    train::draw_weights(*model_, seed);
+  }
   if (sync.strategy == Strategy::planned && !sync.plan && options.communicates && ranks.size() > 1) {
-    forecast_ = forecast_of(options, ranks, model_, communication_);
+    forecast_ = forecast_of(options, ranks, *model_, communication_);
     sync.plan = forecast_->plan;
   }
   if (!options.communicates || ranks.size() == 1) sync.strategy = Strategy::flat_view;  // of nothing
-  step_.emplace(model_, options.communicates ? ranks : *alone_[0],
-                DataParallelOptions{.optimizer = options.step.optimizer, .sync = sync}, options.step.batch,
-                options.step.seq, communication_);
+  step_.emplace(*model_, options.communicates ? ranks : *alone_[0],
+                DataParallelOptions{.optimizer = options.step.optimizer,
+                                    .sync = sync,
+                                    .sharding = flat ? Sharding::none : options.sharding,
+                                    .zero = zero_.get()},
+                options.step.batch, options.step.seq, communication_);
 }
 
 void DataParallelWorkload::refresh() {
@@ -67,9 +83,12 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
   if (!made.refusal && options.step.mode != train::Mode::train) {
     made.refusal = "gradients are reduced for an update: mode=train";
   }
+  if (!made.refusal && options.sharding != Sharding::none && options.sync.strategy == Strategy::planned) {
+    made.refusal = "a plan is made for all-reduces: a divided state is reduced in buckets of a limited size";
+  }
   made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
     const device::OwnedStream communication = communication_stream(device::place_of(compute));
-    certify(ranks, options.sync, seed, compute, communication);
+    certify(ranks, options.sync, seed, compute, communication, options.sharding);
     return check(compute);
   };
   made.start = [options, seed](comm::Communicator& ranks, device::Stream compute) {

@@ -21,9 +21,10 @@
 namespace syslab::parallel {
 
 struct DataParallelWorkloadOptions {
-  train::WorkloadOptions step;  // of one rank: `batch` rows each
-  SyncOptions sync;             // `planned` without a plan: one is measured and computed before the first step
-  bool communicates = true;     // false: the same step without its communication, each rank by itself: the ideal
+  train::WorkloadOptions step;         // of one rank: `batch` rows each
+  SyncOptions sync;                    // `planned` without a plan: one is measured and computed before the first step
+  Sharding sharding = Sharding::none;  // up to zero2
+  bool communicates = true;            // false: the same step without its communication, each rank by itself: the ideal
 };
 
 // A stream for communication beside one that computes: on the CPU a queue, on a GPU one whose work goes first, since
@@ -37,7 +38,8 @@ class DataParallelWorkload {
                        std::uint64_t seed);
 
   DataParallelStep& step() { return *step_; }
-  model::Transformer& model() { return model_; }
+  model::Transformer& model() { return *model_; }
+  const ZeroParameters* zero() const { return zero_.get(); }  // of zero1 and zero2
   // Of `planned`, made before the first step: the plan, what it should expose, and what it can expose at least.
   const std::optional<Forecast>& forecast() const { return forecast_; }
 
@@ -52,7 +54,8 @@ class DataParallelWorkload {
  private:
   DataParallelWorkloadOptions options_;
   std::vector<std::unique_ptr<comm::Communicator>> alone_;  // where nothing is to be communicated
-  model::Transformer model_;
+  std::unique_ptr<ZeroParameters> zero_;
+  std::optional<model::Transformer> model_;
   device::OwnedStream communication_;  // goes before the memory that its work uses
   std::optional<Forecast> forecast_;
   std::optional<DataParallelStep> step_;

@@ -94,6 +94,32 @@ class Communication(Lab):
             self.assertGreater(rows[name]["exposed"], 0)
             self.assertGreater(rows[name]["communicating"], 0)
 
+    def test_a_state_that_is_divided_is_certified_and_accounted_for(self):
+        self.smoke("optimizer_state_sharding", "optimizer_state_sharding_accounting")
+        name = "optimizer_state_sharding_accounting"
+        steps = {row["sharding"]: row for row in self.rows(name, "b_time")}
+        self.assertEqual(set(steps), {"none", "optimizer", "zero1", "zero2"})
+        elements = self.sql("SELECT DISTINCT value FROM metric WHERE name = 'parameters'")[0][0]
+        padding = max(value for (value,) in self.sql("SELECT value FROM metric WHERE name = 'padding'"))
+        for sharding, row in steps.items():
+            self.assertAlmostEqual(row["sent"], row["formula_sent"], delta=4 * 2 * padding, msg=sharding)
+        self.assertLess(steps["zero1"]["sent"], steps["optimizer"]["sent"] / 1.4)
+        # Moments of the fullest rank: half of them, in whole parameters or with half of the padding.
+        held = dict(self.sql("SELECT a.params ->> '$.sharding', max(m.value) FROM metric m JOIN v_newest a USING (attempt_id)"
+                             " WHERE m.name = 'held_moments' AND a.experiment LIKE '%accounting' GROUP BY 1"))
+        self.assertGreaterEqual(held["none"], 8 * elements)
+        for sharding in ("optimizer", "zero1", "zero2"):
+            self.assertLessEqual(held[sharding], 0.55 * held["none"], sharding)
+        memory = {(row["sharding"], row["moment"]): row for row in self.rows(name, "a_memory")}
+        self.assertEqual(len(memory), 16)
+        for (sharding, moment), row in memory.items():
+            self.assertGreaterEqual(memory[sharding, "highest"]["total"], row["total"])
+            # The account's own: what it says is the optimizer's is the moments and a few numbers.
+            self.assertAlmostEqual(row["optimizer"] * 2**30, held[sharding], delta=4096, msg=(sharding, moment))
+        report = " ".join(self.syslab("report", "optimizer_state_sharding", name, "--to", "md").stdout.split())
+        for words in ("ends with the bits of one process", "ZeRO's first stage sends", "a rank saves"):
+            self.assertIn(words, report)
+
 
 if __name__ == "__main__":
     unittest.main()

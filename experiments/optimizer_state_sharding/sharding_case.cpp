@@ -1,0 +1,261 @@
+#include "experiments/optimizer_state_sharding/sharding_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "device/memory_log.hpp"
+#include "device/stream.hpp"
+#include "experiments/naive_ddp_benchmarking/rank_training.hpp"
+#include "parallel/state_memory.hpp"
+#include "registry/ladder.hpp"
+#include "stats/summary.hpp"
+#include "train/ladder.hpp"
+#include "train/params.hpp"
+
+namespace syslab {
+namespace {
+
+using device::MemoryCategory;
+using parallel::DataParallelWorkload;
+using parallel::MeasuredDataParallel;
+using parallel::Sharding;
+
+constexpr double kBucketMb = 25;
+
+Sharding sharding_of(const Params& params) {
+  const std::string asked = params.text("sharding");
+  for (const Sharding one : parallel::kShardings) {
+    if (one != Sharding::zero3 && asked == to_string(one)) return one;
+  }
+  throw Error(ErrorKind::usage, fmt::format("no sharding '{}': none, optimizer, zero1 or zero2", asked));
+}
+
+// Live bytes by what they are for.
+struct Live {
+  static constexpr std::array<const char*, 5> kNames{"parameters", "gradients", "optimizer", "activations", "others"};
+  std::array<double, 5> of{};
+
+  double total() const {
+    double sum = 0;
+    for (const double one : of) sum += one;
+    return sum;
+  }
+  void add(const device::MemoryEvent& event) {
+    if (event.category == MemoryCategory::library) return;  // no caller's
+    const std::size_t at = event.category == MemoryCategory::parameter    ? 0
+                           : event.category == MemoryCategory::gradient   ? 1
+                           : event.category == MemoryCategory::optimizer  ? 2
+                           : event.category == MemoryCategory::activation ? 3
+                                                                          : 4;
+    of.at(at) += static_cast<double>(event.delta);
+  }
+};
+
+// The account of a run from its first allocation on.
+class Account {
+ public:
+  explicit Account(device::Place place) : place_(place), log_(device::MemoryLog::of(place)) { log_.clear(); }
+
+  // Everything up to now; `highest`: at the highest moment since the last look.
+  struct Look {
+    Live now, highest;
+  };
+  Look look() {
+    device::synchronize(place_);
+    if (log_.dropped_events() > 0) throw Error(ErrorKind::internal, "more allocations than the account has room for");
+    Live highest = live_;
+    for (const device::MemoryEvent& event : log_.events()) {
+      live_.add(event);
+      if (live_.total() > highest.total()) highest = live_;
+    }
+    log_.clear();
+    return {live_, highest};
+  }
+
+ private:
+  device::Place place_;
+  device::MemoryLog& log_;
+  Live live_;
+};
+
+// What ranks send of gradients and weights: by the formula of each operation, on average over the ranks.
+struct Travelled {
+  double bytes = 0, calls = 0;
+
+  static Travelled of(const comm::Communicator& ranks) {
+    Travelled made;
+    for (const char* kind : {"gradient", "parameter"}) {
+      const comm::Counters::Row row = ranks.counters().total(kind);
+      made.bytes += row.wire_bytes;
+      made.calls += static_cast<double>(row.calls);
+    }
+    return made;
+  }
+};
+
+struct Run {
+  std::shared_ptr<DataParallelWorkload> workload;
+  Live after_init, before_update, after_update, peak;
+  Travelled a_step;
+};
+
+// Sets a run up and takes two steps: the second is looked at, when every library has what it keeps.
+std::shared_ptr<Run> set_up(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
+  auto run = std::make_shared<Run>();
+  Account account(device::place_of(stream));
+  run->workload = measured.start(ranks, stream);
+  run->after_init = account.look().now;
+  run->workload->refresh();
+  run->workload->run();
+  account.look();
+
+  const Travelled before = Travelled::of(ranks);
+  run->workload->refresh();
+  run->workload->forward();
+  run->workload->backward();
+  const Account::Look passed = account.look();
+  run->workload->update();
+  const Account::Look updated = account.look();
+  run->before_update = passed.now;
+  run->after_update = updated.now;
+  run->peak = updated.highest.total() > passed.highest.total() ? updated.highest : passed.highest;
+  const Travelled after = Travelled::of(ranks);
+  run->a_step = {after.bytes - before.bytes, after.calls - before.calls};
+  return run;
+}
+
+void tell_memory(worker::CaseContext& context, const Run& run) {
+  const auto tell = [&](const std::string& moment, const Live& live) {
+    context.metric(moment, "B", live.total());
+    for (std::size_t i = 0; i < live.of.size(); ++i) {
+      context.metric(moment + "_" + Live::kNames.at(i), "B", live.of.at(i));
+    }
+  };
+  tell("after_init", run.after_init);
+  tell("before_update", run.before_update);
+  tell("after_update", run.after_update);
+  tell("peak", run.peak);
+}
+
+worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding, comm::Communicator& ranks,
+                        device::Stream stream) {
+  const std::shared_ptr<Run> run = set_up(measured, ranks, stream);
+  worker::RankRun made;
+  made.owner = run;
+  made.series = {training_steps(run->workload)};
+  made.tell = [run, &measured, sharding](worker::CaseContext& context,
+                                         const std::vector<std::vector<double>>& seconds) {
+    parallel::DataParallelStep& step = run->workload->step();
+    step.check();  // the same weights on all ranks, and every byte that the formulas say
+    context.metric("tokens_per_second", "1/s",
+                   measured.tokens * context.world_size() / stats::summarize(seconds[0]).median);
+    context.metric("loss", "1", run->workload->loss());
+    context.metric("parameters", "1", measured.parameters);
+    tell_memory(context, *run);
+    const parallel::HeldBytes held = step.held();
+    context.metric("held_state", "B", static_cast<double>(held.total() - held.copy));
+    context.metric("held_moments", "B", static_cast<double>(held.moments));
+    context.metric("held_gradients", "B", static_cast<double>(held.gradients));
+    const std::int64_t ranks_of_case = context.world_size();
+    const parallel::StateBytes formula =
+        parallel::state_bytes(measured.parameters, ranks_of_case, sharding, parallel::kFp32State);
+    context.metric("formula_state", "B", formula.total());
+    context.metric("formula_moments", "B", formula.moments);
+    const model::ParameterLayout& layout =
+        (run->workload->zero() != nullptr ? run->workload->zero()->arena() : run->workload->model().parameters())
+            .layout();
+    context.metric("padding", "1", static_cast<double>(layout.elements() - layout.parameters()));
+    const double bytes = 4 * measured.parameters;
+    context.metric("sent", "B", run->a_step.bytes);
+    context.metric("calls", "1", run->a_step.calls);
+    context.metric("formula_sent", "B", parallel::step_traffic(bytes, bytes, ranks_of_case, sharding).sent_bytes);
+  };
+  return made;
+}
+
+void run_case(worker::CaseContext& context) {
+  const train::Rung& rung = train::find_rung(context.request().implementation);
+  parallel::DataParallelWorkloadOptions options;
+  options.step = rank_workload(context.request(), rung);
+  options.sync = {.strategy = parallel::Strategy::bucketed, .bucket_mb = {kBucketMb}};
+  options.sharding = sharding_of(context.params());
+  const MeasuredDataParallel measured = parallel::measured_data_parallel(options, rung, context.request().seed);
+  run_on_ranks(context, measured, [&](comm::Communicator& ranks, device::Stream stream) {
+    return started(measured, options.sharding, ranks, stream);
+  });
+}
+
+Value text(std::string_view value) { return std::string(value); }
+Value number(std::int64_t value) { return value; }
+
+registry::Values texts(const std::vector<std::string>& words) {
+  registry::Values values;
+  for (const std::string& word : words) values.push_back(text(word));
+  return values;
+}
+
+double memory(const Params& params, std::string_view implementation) {
+  return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
+}
+
+}  // namespace
+
+registry::Builder sharding_experiment(std::string id, const std::vector<std::string>& shardings,
+                                      const std::vector<std::string>& models) {
+  std::vector<std::string> others{"none", "optimizer", "zero1", "zero2"};
+  std::erase_if(others, [&](const std::string& word) { return std::ranges::count(shardings, word) > 0; });
+  registry::Builder made = registry::experiment(std::move(id));
+  made.tags({"communication", "model", "memory"})
+      .protocol("cs336")
+      .axes(registry::axes_of(train::param_list(),
+                              {{"model", texts(models)}, {"context", {number(128)}}, {"precision", {text("fp32")}}}))
+      .closed_axis("sharding", texts(shardings),
+                   "whose the optimizer's state is: everybody's (none), whole parameters' owners' (optimizer), flat "
+                   "ranges' (zero1), gradients' too (zero2)",
+                   texts(others))
+      .world_sizes({number(2)})
+      .preset("smoke", {{"model", {text("tiny")}},
+                        {"batch", {number(2)}},
+                        {"context", {number(16)}},
+                        {"device", {text("cpu")}},
+                        {"impl", {text("host")}}})
+      .preset("laptop", {{"model", {text("cpu10m")}},
+                         {"batch", {number(2)}},
+                         {"context", {number(64)}},
+                         {"device", {text("cpu")}},
+                         {"impl", {text("host")}}})
+      .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
+      .implementations(registry::implementations_of(train::ladder()))
+      .skip_if("a recorded graph has no place for its gradients' events: several ranks run without one",
+               [](const Params&, std::string_view implementation) { return implementation == "graph"; })
+      .metric("time", "s", "median of a whole step; of the slowest rank at each (rank -1)")
+      .metric("tokens_per_second", "1/s", "of all ranks, over this rank's median")
+      .metric("parameters", "1", "of the model")
+      .metric("loss", "1", "of the last step, over the rows of all ranks")
+      .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
+      .metric("held_moments", "B", "of that, the optimizer's moments")
+      .metric("held_gradients", "B", "of that, gradients, with the slots that they pass through")
+      .metric("formula_state", "B", "what the formula says that a rank holds on average")
+      .metric("formula_moments", "B", "of that, the moments")
+      .metric("padding", "1", "elements of the arena that are nobody's")
+      .metric("sent", "B", "of gradients and weights in a step, by the formulas of the operations that were counted")
+      .metric("calls", "1", "operations of a step on gradients and weights")
+      .metric("formula_sent", "B", "what the formula of the whole step says");
+  const auto moment = [&](const std::string& name, const std::string& what) {
+    made.metric(name, "B", "live bytes " + what);
+    for (const char* one : Live::kNames) made.metric(name + "_" + one, "B", "of them, " + std::string(one));
+  };
+  moment("after_init", "when the model, its gradients and its moments are there, before the first step");
+  moment("before_update", "behind the backward pass of the second step");
+  moment("after_update", "behind its update");
+  moment("peak", "at the highest moment of that step");
+  made.memory(memory).oom_is_an_answer().runs(run_case);
+  return made;
+}
+
+}  // namespace syslab

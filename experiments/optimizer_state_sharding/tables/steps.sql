@@ -1,0 +1,24 @@
+-- title: Steps with the optimizer's state divided
+-- caption: Median time of a whole step with its 95 % interval, of the slowest rank at each; `sent` is what a rank sends of gradients and weights in
+--   a step, on average, in `operations` of them. Only of steps that were certified to the bit on these ranks.
+-- experiment: optimizer_state_sharding
+-- fills: *
+-- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; sharding|1|code|left;
+--   implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; held_state as state of a rank|B|d|right; held_moments as its moments|B|d|right;
+--   sent|B|d|right; calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
+-- note: `batch` is of all ranks together. The state is weights, gradients and moments, with padding and, of zero2, the slots that gradients pass through.
+WITH v AS MATERIALIZED (
+  SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
+         t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding, t.world_size AS ranks,
+         json_remove(t.params, '$.sharding') AS point,
+         (SELECT json_group_object(name, value)
+            FROM (SELECT m.name, max(m.value) AS value FROM metric m WHERE m.attempt_id = t.attempt_id GROUP BY m.name)) AS found
+    FROM v_measured t
+   WHERE t.experiment = ?1
+)
+SELECT model, batch, context, "precision", ranks, sharding, implementation, time_ms, low_ms, high_ms,
+       CAST(found ->> '$.held_state' AS INTEGER) AS held_state, CAST(found ->> '$.held_moments' AS INTEGER) AS held_moments,
+       CAST(round(found ->> '$.sent') AS INTEGER) AS sent, found ->> '$.calls' AS calls, n, noise, protocol, device, status, message, run_uid
+  FROM v
+ WHERE status <> 'skipped'
+ ORDER BY model, batch, context, "precision", ranks, row_order, sharding <> 'none', sharding;

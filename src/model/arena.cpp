@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/split_float.hpp"
 #include "device/memory.hpp"
 #include "model/convert.hpp"
 
@@ -19,6 +20,7 @@ MemoryCategory category_of(Plane plane) {
   switch (plane) {
     case Plane::weight:
     case Plane::copy:
+    case Plane::low:
       return MemoryCategory::parameter;
     case Plane::gradient:
       return MemoryCategory::gradient;
@@ -40,6 +42,9 @@ void validate(const ArenaOptions& options) {
     throw Error(ErrorKind::usage, fmt::format("a copy of the weights was asked for in {}: it is fp16 or bf16",
                                               syslab::to_string(*options.copy_dtype)));
   }
+  if (options.split && (options.dtype != DType::f32 || options.copy_dtype != DType::bf16)) {
+    throw Error(ErrorKind::usage, "weights are split into halves of fp32 with a copy in bf16, and nothing else");
+  }
 }
 
 }  // namespace
@@ -50,6 +55,8 @@ std::string_view to_string(Plane plane) {
       return "weight";
     case Plane::copy:
       return "weight copy";
+    case Plane::low:
+      return "lower halves of weights";
     case Plane::gradient:
       return "gradient";
     case Plane::first_moment:
@@ -65,11 +72,12 @@ ParameterArena::ParameterArena(ParameterLayout layout, const ArenaOptions& optio
   validate(options_);
   for (int number = 0; number < kPlanes; ++number) {
     const auto plane = static_cast<Plane>(number);
-    if (!has(plane)) continue;
+    if (bytes(plane) == 0) continue;
     device::Buffer& buffer = buffers_[static_cast<std::size_t>(number)];
     buffer = device::Buffer(bytes(plane), fmt::format("parameters: {}", to_string(plane)), stream_, category_of(plane));
     device::fill_bytes(buffer.data(), 0, buffer.bytes(), stream_);
   }
+  if (splits()) make_gains();
 }
 
 bool ParameterArena::has(Plane plane) const {
@@ -78,6 +86,8 @@ bool ParameterArena::has(Plane plane) const {
       return options_.weights;
     case Plane::copy:
       return options_.weights && options_.copy_dtype.has_value();
+    case Plane::low:
+      return splits();
     case Plane::gradient:
       return options_.gradients;
     case Plane::first_moment:
@@ -89,6 +99,7 @@ bool ParameterArena::has(Plane plane) const {
 
 DType ParameterArena::dtype(Plane plane) const {
   require(plane);
+  if (plane == Plane::low) return kLowHalf;
   return plane == Plane::copy ? *options_.copy_dtype : options_.dtype;
 }
 
@@ -100,6 +111,9 @@ void ParameterArena::require(Plane plane) const {
 
 TensorView ParameterArena::view_at(Plane plane, std::int64_t offset, const Shape& shape) const {
   const DType type = dtype(plane);
+  if (plane == Plane::weight && splits()) {
+    throw Error(ErrorKind::internal, "the weights of this arena lie in halves: read() and write() know them whole");
+  }
   auto* base = buffers_[static_cast<std::size_t>(plane)].as<std::byte>();
   return {base + static_cast<std::size_t>(offset) * size_of(type), type, shape};
 }
@@ -118,9 +132,19 @@ TensorView ParameterArena::w13(Plane plane, std::int64_t layer) const {
   return view_at(plane, layout_.offset(layout_.layer(layer).w1), layout_.w13_shape());
 }
 
+std::vector<Plane> ParameterArena::planes_of_weights() const {
+  if (splits()) return {Plane::copy, Plane::low};
+  return {Plane::weight};
+}
+
 ConstTensorView ParameterArena::weights(int parameter) const {
-  const bool of_product = layout_.info(parameter).kind == ParameterKind::linear;
-  return view_at(of_product ? compute_plane() : Plane::weight, layout_.offset(parameter),
+  const ParameterKind kind = layout_.info(parameter).kind;
+  if (splits() && kind == ParameterKind::norm) {
+    const std::int64_t d = layout_.config().d_model;
+    return {gains_.as<float>() + gain_row(parameter) * d, DType::f32, {d}};
+  }
+  const bool of_copy = kind == ParameterKind::linear || splits();
+  return view_at(of_copy ? compute_plane() : Plane::weight, layout_.offset(parameter),
                  layout_.bracket_shape(parameter));
 }
 
@@ -129,11 +153,12 @@ GradientPlace ParameterArena::gradient(int parameter, bool add) const {
 }
 
 std::size_t ParameterArena::bytes(Plane plane) const {
-  return has(plane) ? static_cast<std::size_t>(layout_.elements()) * size_of(dtype(plane)) : 0;
+  const bool in_halves = plane == Plane::weight && splits();
+  return has(plane) && !in_halves ? static_cast<std::size_t>(layout_.elements()) * size_of(dtype(plane)) : 0;
 }
 
 std::size_t ParameterArena::bytes() const {
-  std::size_t sum = 0;
+  std::size_t sum = gains_.bytes() + gain_offsets_.bytes();
   for (int number = 0; number < kPlanes; ++number) sum += bytes(static_cast<Plane>(number));
   return sum;
 }
@@ -148,6 +173,7 @@ void* ParameterArena::address(Plane plane, int index, std::int64_t first, std::i
 }
 
 void ParameterArena::write(Plane plane, int index, std::int64_t first, const ConstTensorView& values) {
+  if (plane == Plane::weight && splits()) return write_halves(index, first, values);
   write_plane(plane, index, first, values);
   if (plane == Plane::weight && has(Plane::copy)) write_plane(Plane::copy, index, first, values);
 }
@@ -165,6 +191,7 @@ void ParameterArena::write_plane(Plane plane, int index, std::int64_t first, con
 }
 
 void ParameterArena::read(Plane plane, int index, std::int64_t first, const TensorView& values) const {
+  if (plane == Plane::weight && splits()) return read_halves(index, first, values);
   const std::int64_t count = values.elements();
   const void* from = address(plane, index, first, count);
   const DType type = dtype(plane);

@@ -19,15 +19,17 @@
 
 namespace syslab::model {
 
-// One of the arena's buffers. `copy` is the weights rounded to a two-byte dtype, for matrix products.
-enum class Plane { weight, copy, gradient, first_moment, second_moment };
-inline constexpr int kPlanes = 5;
+// One of the arena's buffers. `copy` is the weights rounded to a two-byte dtype, for matrix products. Where the weights
+// are split, they have no buffer: `copy` is their upper halves and `low` the lower (core/split_float.hpp).
+enum class Plane { weight, copy, low, gradient, first_moment, second_moment };
+inline constexpr int kPlanes = 6;
 std::string_view to_string(Plane plane);  // "first moment"
 
 struct ArenaOptions {
   DType dtype = DType::f32;                               // of weights, gradients and moments; f64 is the oracle's
   std::optional<DType> copy_dtype;                        // bf16 or f16; none: products read the weights themselves
   bool weights = true, gradients = true, moments = true;  // no weights, no copy: the layout alone
+  bool split = false;  // fp32 weights in halves, of which the bf16 copy is one: 4 bytes instead of 6
 };
 
 // Owner of the buffers, in the memory of the stream's device, accounted as parameter, gradient and optimizer. All is
@@ -40,24 +42,36 @@ class ParameterArena final : public ParameterSource {
   const ArenaOptions& options() const { return options_; }
   device::Stream stream() const { return stream_; }
 
+  // Weights that are split are there, to be read and written: only no view shows them.
   bool has(Plane plane) const;
   DType dtype(Plane plane) const;
+  bool splits() const { return options_.split && options_.weights; }
+  std::vector<Plane> planes_of_weights() const;  // which buffers hold them: for who moves bytes
   // The plane that products read: the copy where there is one, else the weights.
   Plane compute_plane() const { return has(Plane::copy) ? Plane::copy : Plane::weight; }
 
-  // Error(internal) for a plane that this arena was made without.
+  // Error(internal) for a plane that this arena was made without, and for weights that are split.
   TensorView whole(Plane plane) const;                    // (elements), padding included
   TensorView view(Plane plane, int index) const;          // one tensor in its shape
   TensorView qkv(Plane plane, std::int64_t layer) const;  // (3·d, d): q, k, v
   TensorView w13(Plane plane, std::int64_t layer) const;  // (2·d_ff, d): w1, w3
 
   // To a pass: embedding and norms of the weights, linear layers of what products read. All is there at all times.
+  // Where weights are split, the embedding is read from the upper halves, and norms from gains().
   ConstTensorView weights(int parameter) const override;
   void done(int) const override {}
   GradientPlace gradient(int parameter, bool add) const override;
 
+  // Where weights are split: those of norms once more, in fp32, a row each as they are registered, and where each lies
+  // in the planes. Whoever changes halves other than by write() makes these anew (Transformer::refresh_weights_copy).
+  struct Gains {
+    TensorView values;                      // (norms, d)
+    const std::int64_t* offsets = nullptr;  // (norms), in the memory of the arena's device
+  };
+  Gains gains() const;
+
   std::size_t bytes(Plane plane) const;
-  std::size_t bytes() const;  // of all planes
+  std::size_t bytes() const;  // of all planes, and gains
 
   // Writes elements [first, first + values.elements()) of a tensor, row-major, from contiguous host memory of any
   // floating dtype, rounded to the plane's; where the plane is the weights, to their copy too. In the order of the
@@ -72,11 +86,16 @@ class ParameterArena final : public ParameterSource {
   TensorView view_at(Plane plane, std::int64_t offset, const Shape& shape) const;
   void* address(Plane plane, int index, std::int64_t first, std::int64_t count) const;
   void write_plane(Plane plane, int index, std::int64_t first, const ConstTensorView& values);
+  void make_gains();
+  void write_halves(int index, std::int64_t first, const ConstTensorView& values);
+  void read_halves(int index, std::int64_t first, const TensorView& values) const;
+  std::int64_t gain_row(int index) const;  // of a norm
 
   ParameterLayout layout_;
   ArenaOptions options_;
   device::Stream stream_;
   std::array<device::Buffer, kPlanes> buffers_;
+  device::Buffer gains_, gain_offsets_;
 };
 
 }  // namespace syslab::model

@@ -20,7 +20,8 @@ ParameterArena arena_of(const ModelConfig& config, const TransformerOptions& opt
                          .copy_dtype = dtypes.weights_copy,
                          .weights = own,
                          .gradients = own && options.with_gradients,
-                         .moments = own && options.with_moments},
+                         .moments = own && options.with_moments,
+                         .split = splits_weights(options)},
                         stream);
 }
 
@@ -94,6 +95,14 @@ Pass Transformer::pass(const Tokens& tokens) const {
 
 void Transformer::refresh_weights_copy() {
   if (!parameters_.has(Plane::copy)) return;
+  if (parameters_.splits()) {
+    const ParameterArena::Gains gains = parameters_.gains();
+    const device::NvtxRange range("join", device::RangeKind::kernel, stream_, kernels_.elementwise->name);
+    kernels_.elementwise->join(
+        {gains.values.size(0), gains.values.size(1)},
+        {parameters_.whole(Plane::copy), parameters_.whole(Plane::low), gains.offsets, gains.values}, stream_);
+    return;
+  }
   const auto cast = [this](const TensorView& from, const TensorView& to) {
     const device::NvtxRange range("cast", device::RangeKind::kernel, stream_, kernels_.elementwise->name);
     kernels_.elementwise->cast({1, from.elements()}, {flat(from), flat(to)}, stream_);

@@ -37,6 +37,9 @@ struct TransformerOptions {
   std::string attention;   // a rung by name; empty: the variant's own choice
   Recompute recompute;     // which activations are made again in the backward pass instead of being kept
   bool keeps_all = false;  // Kernels::keeps_all, in every variant; else in `eager` alone. The bits are the same
+  // A plane of whole fp32 weights also where they could lie in halves (splits_weights()): for who shares out pieces of
+  // that plane.
+  bool whole_weights = false;
   bool with_gradients = true, with_moments = true;
   // Who lends weights and takes gradients in place of the model's own arena, which then has a layout and no memory.
   // Outlives the model.
@@ -45,6 +48,14 @@ struct TransformerOptions {
 
 inline bool keeps_all(const TransformerOptions& options) {
   return options.keeps_all || options.variant == Variant::eager;
+}
+
+// Whether the model's arena holds its weights in halves (core/split_float.hpp): in bf16_fused, but for `eager`, and
+// with moments beside them, without which somebody else updates the weights or nobody does. Under autocast the
+// embedding is looked up in fp32.
+inline bool splits_weights(const TransformerOptions& options) {
+  return options.precision == Precision::bf16_fused && options.variant != Variant::eager && options.with_moments &&
+         !options.whole_weights && options.source == nullptr;
 }
 
 class Transformer {
@@ -63,7 +74,8 @@ class Transformer {
 
   // Copies the weights to the dtype that products read; nothing where that is theirs. Wherever weights were changed by
   // anyone but the optimizer's kernel, which writes the copy itself unless each tensor is updated alone
-  // (Variant::eager: there the next step's forward pass begins with this).
+  // (Variant::eager: there the next step's forward pass begins with this). Where weights are split: makes the gains of
+  // norms whole, after the optimizer's kernel too.
   void refresh_weights_copy();
 
   // Logits, and what backward needs (or nothing of it). Error(usage) when `seq` is beyond the context; ids must be in

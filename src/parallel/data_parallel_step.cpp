@@ -36,7 +36,7 @@ DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator
                                 to_string(zero_ != nullptr ? zero_->options().sharding : options.sharding)));
   if (options.sharding == Sharding::optimizer) divide(communication);
   device::synchronize(model.stream());
-  make_replicas(ranks, weights(), communication);
+  for (const TensorView& plane : weights()) make_replicas(ranks, plane, communication);
   zero_ != nullptr ? zero_->refresh_copy() : model.refresh_weights_copy();
 }
 
@@ -96,13 +96,16 @@ void DataParallelStep::update_owned(train::Optimizer& optimizer, const ConstTens
   if (model_.kernels().joined) model_.refresh_weights_copy();  // else the next step begins with it
 }
 
-TensorView DataParallelStep::weights() const {
-  return (zero_ != nullptr ? zero_->arena() : model_.parameters()).whole(Plane::weight);
+std::vector<TensorView> DataParallelStep::weights() const {
+  const model::ParameterArena& arena = zero_ != nullptr ? zero_->arena() : model_.parameters();
+  std::vector<TensorView> planes;
+  for (const Plane plane : arena.planes_of_weights()) planes.push_back(arena.whole(plane));
+  return planes;
 }
 
 HeldBytes DataParallelStep::held() const {
   const model::ParameterArena& arena = zero_ != nullptr ? zero_->arena() : model_.parameters();
-  HeldBytes held{.weights = arena.bytes(Plane::weight),
+  HeldBytes held{.weights = arena.bytes(Plane::weight) + arena.bytes(Plane::low),
                  .copy = arena.bytes(Plane::copy),
                  .gradients = arena.bytes(Plane::gradient),
                  .moments = arena.bytes(Plane::first_moment) + arena.bytes(Plane::second_moment)};
@@ -150,7 +153,7 @@ void DataParallelStep::check() {
   device::synchronize(communication_);
   zero_ != nullptr ? zero_->sync().check_bytes() : sync_->check_bytes();
   comm::check_accounting(ranks_);
-  require_replicas(ranks_, weights(), model_.stream());
+  for (const TensorView& plane : weights()) require_replicas(ranks_, plane, model_.stream());
 }
 
 }  // namespace syslab::parallel

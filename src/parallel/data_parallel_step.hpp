@@ -77,7 +77,7 @@ class DataParallelStep {
   train::StepOptions step_options(const DataParallelOptions& options);
   void divide(device::Stream communication);
   void update_owned(train::Optimizer& optimizer, const ConstTensorView& losses);
-  TensorView weights() const;
+  std::vector<TensorView> weights() const;  // the planes that hold them
 
   model::Transformer& model_;
   comm::Communicator& ranks_;

@@ -9,14 +9,18 @@
 namespace syslab::train {
 namespace {
 
-std::optional<NonFinite> look(const std::string& name, const ConstTensorView& tensor, device::Stream stream) {
-  const std::vector<double> values = model::values_of(tensor, stream);
+std::optional<NonFinite> look(const std::string& name, const std::vector<double>& values, const Shape& shape,
+                              DType dtype) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (!std::isfinite(values[i])) {
-      return NonFinite{name, static_cast<std::int64_t>(i), values[i], tensor.shape, tensor.dtype};
+      return NonFinite{name, static_cast<std::int64_t>(i), values[i], shape, dtype};
     }
   }
   return std::nullopt;
+}
+
+std::optional<NonFinite> look(const std::string& name, const ConstTensorView& tensor, device::Stream stream) {
+  return look(name, model::values_of(tensor, stream), tensor.shape, tensor.dtype);
 }
 
 }  // namespace
@@ -37,7 +41,8 @@ std::optional<NonFinite> first_non_finite(model::Transformer& model, const model
   const model::ParameterArena& arena = model.parameters();
   for (const model::Plane plane : {model::Plane::weight, arena.compute_plane()}) {
     for (int i = 0; i < arena.layout().size(); ++i) {
-      if (auto found = look(arena.layout().info(i).name, arena.view(plane, i), stream)) return found;
+      const model::ParameterInfo& info = arena.layout().info(i);
+      if (auto found = look(info.name, arena.read(plane, i), info.shape, arena.dtype(plane))) return found;
     }
   }
   std::optional<NonFinite> found;

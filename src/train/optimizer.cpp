@@ -101,6 +101,11 @@ void Optimizer::queue(const ConstTensorView& losses) {
   model::ParameterArena& arena = model_.parameters();
   const float* clip = queue_norm(losses);
   const TensorView gradients = arena.whole(Plane::gradient);
+  if (arena.splits()) {
+    update(arena.whole(Plane::copy), gradients, arena.whole(Plane::first_moment), arena.whole(Plane::second_moment), {},
+           clip, arena.whole(Plane::low));
+    return model_.refresh_weights_copy();
+  }
   if (model_.kernels().joined) {
     const bool has_copy = arena.has(Plane::copy);
     return update(arena.whole(Plane::weight), gradients, arena.whole(Plane::first_moment),
@@ -113,8 +118,8 @@ void Optimizer::queue(const ConstTensorView& losses) {
 }
 
 void Optimizer::update(const TensorView& p, const TensorView& g, const TensorView& m, const TensorView& v,
-                       const TensorView& copy, const float* clip) {
-  adamw::Problem problem{.elements = p.elements(), .dtype = p.dtype};
+                       const TensorView& copy, const float* clip, const TensorView& low) {
+  adamw::Problem problem{.elements = p.elements(), .dtype = m.dtype, .split = low.data != nullptr};
   if (copy.data != nullptr) problem.copy_dtype = copy.dtype;
   const auto flat = [](const TensorView& tensor) { return TensorView(tensor.data, tensor.dtype, {tensor.elements()}); };
   const device::NvtxRange range("adamw", device::RangeKind::kernel, model_.stream(), model_.kernels().adamw->name);
@@ -126,7 +131,8 @@ void Optimizer::update(const TensorView& p, const TensorView& g, const TensorVie
                                 .copy = copy.data != nullptr ? flat(copy) : TensorView{},
                                 .scalars = scalars(),
                                 .clip = clip,
-                                .non_finite = skips_on()},
+                                .non_finite = skips_on(),
+                                .low = low},
                                model_.stream());
 }
 

@@ -68,7 +68,7 @@ class Optimizer {
   };
   ConstTensorView number(std::size_t f64_offset, std::size_t f32_offset) const;
   void update(const TensorView& p, const TensorView& g, const TensorView& m, const TensorView& v,
-              const TensorView& copy, const float* clip);
+              const TensorView& copy, const float* clip, const TensorView& low = {});
 
   model::Transformer& model_;
   OptimizerOptions options_;

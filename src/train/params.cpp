@@ -80,7 +80,8 @@ StepBytes predicted_parts(const WorkloadOptions& options) {
   const double parameters = static_cast<double>(model::parameter_count(options.config));
   StepBytes made;
   made.weights = parameters * static_cast<double>(size_of(dtypes.weights));
-  made.copy = parameters * static_cast<double>(dtypes.weights_copy ? size_of(*dtypes.weights_copy) : 0);
+  const bool has_copy = dtypes.weights_copy && !model::splits_weights(needed(options));  // halves have theirs in them
+  made.copy = has_copy ? parameters * static_cast<double>(size_of(*dtypes.weights_copy)) : 0;
   made.gradients = peak.gradients;
   made.moments = options.mode == Mode::train ? peak.optimizer : 0;
   made.kept = most_kept_by_blocks(options);

@@ -32,11 +32,16 @@ class Sizes {
     cast_residual = dtypes_.residual == dtypes_.product ? 0 : hidden;
     cast_normalized = dtypes_.normalized == dtypes_.product ? 0 : hidden;
     parameters = static_cast<double>(model::parameter_count(config));
+    gains = static_cast<double>((2 * config.layers + 1) * config.d_model) * bytes_of(dtypes_.weights);
     ask_rungs();
   }
 
   double weights() const { return parameters * bytes_of(dtypes_.weights); }
-  double copy() const { return parameters * (dtypes_.weights_copy ? bytes_of(*dtypes_.weights_copy) : 0); }
+  // Weights in halves have their copy in them, and the gains of norms once more.
+  double copy() const {
+    if (model::splits_weights(needed(options_))) return gains;
+    return parameters * (dtypes_.weights_copy ? bytes_of(*dtypes_.weights_copy) : 0);
+  }
   double rope_tables() const {
     if (!options_.config.rope_theta) return 0;
     return static_cast<double>(options_.config.context * options_.config.head_dim()) * bytes_of(dtypes_.statistics);
@@ -55,7 +60,7 @@ class Sizes {
 
   bool keeps_all = false;
   double residual, normalized, hidden, inner, statistic, lse, logits, tokens, scores, cast_residual, cast_normalized,
-      parameters;
+      parameters, gains;
   double kept = 0;  // by the attention rung itself
   double attention_forward = 0, attention_backward = 0, swiglu_backward = 0, norm_backward = 0, loss_both = 0,
          loss_forward = 0;  // workspaces

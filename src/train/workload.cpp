@@ -13,17 +13,13 @@
 #include "train/non_finite.hpp"
 
 namespace syslab::train {
-namespace {
 
-// What the mode needs of the arena: no gradients without a backward pass, no moments without an update.
 model::TransformerOptions needed(const WorkloadOptions& options) {
   model::TransformerOptions made = options.model;
   made.with_gradients = options.mode != Mode::forward;
   made.with_moments = options.mode == Mode::train;
   return made;
 }
-
-}  // namespace
 
 void draw_weights(model::Transformer& model, std::uint64_t seed) {
   draw_weights(model.parameters(), model.kernels(), seed);
@@ -33,13 +29,25 @@ void draw_weights(model::Transformer& model, std::uint64_t seed) {
 void draw_weights(model::ParameterArena& arena, const model::Kernels& kernels, std::uint64_t seed) {
   for (int i = 0; i < arena.layout().size(); ++i) {
     const model::ParameterInfo& info = arena.layout().info(i);
-    const TensorView weight = arena.view(model::Plane::weight, i);
+    const TensorSpec whole{"whole weights", arena.dtype(model::Plane::weight), info.shape};
+    const model::Tensor own =
+        arena.splits() ? model::Tensor(whole, arena.stream(), device::MemoryCategory::workspace) : model::Tensor();
+    const TensorView weight = arena.splits() ? own.view() : arena.view(model::Plane::weight, i);
     if (info.kind == model::ParameterKind::norm) {
       kernels.elementwise->fill({1, weight.elements()}, {1.0, {weight.data, weight.dtype, {1, weight.elements()}}},
                                 arena.stream());
     } else {
       device::fill_random(weight, RandomStream::derive(seed, "workload", info.name, "weights"), Distribution::normal,
                           static_cast<float>(model::initial_sigma(info)), 0, arena.stream());
+    }
+    if (arena.splits()) {
+      const auto flat = [](const TensorView& tensor) {
+        return TensorView(tensor.data, tensor.dtype, {1, tensor.elements()});
+      };
+      kernels.elementwise->split(
+          {1, weight.elements()},
+          {flat(weight), flat(arena.view(model::Plane::copy, i)), flat(arena.view(model::Plane::low, i))},
+          arena.stream());
     }
   }
 }

@@ -29,6 +29,9 @@ struct WorkloadOptions {
   OptimizerOptions optimizer;
 };
 
+// What the mode needs of the arena: no gradients without a backward pass, no moments without an update.
+model::TransformerOptions needed(const WorkloadOptions& options);
+
 class Workload {
  public:
   // Holds gradients and moments where the mode needs them, whatever the options of the model say. Tokens and weights

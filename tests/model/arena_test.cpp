@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/split_float.hpp"
 #include "device/memory_log.hpp"
 #include "model/convert.hpp"
+#include "ops/elementwise/elementwise.hpp"
 #include "tests/model/refusal.hpp"
 
 namespace syslab::model {
@@ -29,6 +31,7 @@ std::vector<double> counting(std::int64_t elements) {
 TEST(ParameterArena, IsZeroAtFirst) {
   const ParameterArena arena = arena_with({.copy_dtype = DType::f16});
   for (int plane = 0; plane < kPlanes; ++plane) {
+    if (static_cast<Plane>(plane) == Plane::low) continue;
     const std::vector<double> values = to_doubles(arena.whole(static_cast<Plane>(plane)));
     EXPECT_EQ(static_cast<std::int64_t>(values.size()), arena.layout().elements());
     EXPECT_TRUE(std::all_of(values.begin(), values.end(), [](double v) { return v == 0; }));
@@ -38,7 +41,7 @@ TEST(ParameterArena, IsZeroAtFirst) {
 TEST(ParameterArena, HasThePlanesThatWereAskedFor) {
   const ParameterArena bare = arena_with({.gradients = false, .moments = false});
   EXPECT_TRUE(bare.has(Plane::weight));
-  for (const Plane plane : {Plane::copy, Plane::gradient, Plane::first_moment, Plane::second_moment}) {
+  for (const Plane plane : {Plane::copy, Plane::low, Plane::gradient, Plane::first_moment, Plane::second_moment}) {
     EXPECT_FALSE(bare.has(plane));
     EXPECT_EQ(bare.bytes(plane), 0U);
     EXPECT_THROW(bare.whole(plane), Error);
@@ -115,6 +118,60 @@ TEST(ParameterArena, WritingWeightsRoundsTheirCopyToo) {
   }
 }
 
+constexpr ArenaOptions kSplit{.copy_dtype = DType::bf16, .split = true};
+
+TEST(ParameterArena, WeightsInHalvesAreFourBytesAndReadWhole) {
+  ParameterArena arena = arena_with(kSplit);
+  EXPECT_TRUE(arena.has(Plane::weight));
+  EXPECT_EQ(arena.dtype(Plane::weight), DType::f32);
+  EXPECT_EQ(arena.planes_of_weights(), (std::vector{Plane::copy, Plane::low}));
+  EXPECT_EQ(arena.bytes(Plane::weight), 0U);
+  const std::size_t gains = 5 * (9 * 4 + 8);  // two norms of two layers and the last: values and places
+  EXPECT_EQ(arena.bytes(), static_cast<std::size_t>(arena.layout().elements()) * (2 + 2 + 4 + 4 + 4) + gains);
+  EXPECT_THROW(arena.whole(Plane::weight), Error);
+  EXPECT_THROW(arena.view(Plane::weight, 0), Error);
+
+  for (int index = 0; index < arena.layout().size(); ++index) {
+    const std::int64_t elements = arena.layout().info(index).shape.elements();
+    std::vector<double> values = counting(elements);
+    for (double& value : values) value = static_cast<float>((value + 100 * index) / 3);
+    arena.write(Plane::weight, index, 0, ConstTensorView(values.data(), DType::f64, {elements}));
+    EXPECT_EQ(arena.read(Plane::weight, index), values);
+    double part[2] = {};
+    arena.read(Plane::weight, index, elements - 2, TensorView(part, DType::f64, {2}));
+    EXPECT_EQ(part[1], values.back());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const std::uint16_t high = split(static_cast<float>(values[i])).high;
+      ASSERT_EQ(arena.read(Plane::copy, index)[i], to_double(bf16{high})) << arena.layout().info(index).name;
+    }
+  }
+  // What a pass is lent: norms as they are, the others' upper halves.
+  for (const int index : {arena.layout().layer(0).ln1, arena.layout().layer(1).ln2, arena.layout().ln_final()}) {
+    EXPECT_EQ(to_doubles(arena.weights(index)), arena.read(Plane::weight, index));
+    EXPECT_EQ(arena.weights(index).dtype, DType::f32);
+  }
+  for (const int index : {arena.layout().embedding(), arena.layout().lm_head(), arena.layout().layer(1).w2}) {
+    EXPECT_EQ(to_doubles(arena.weights(index)), arena.read(Plane::copy, index));
+  }
+}
+
+TEST(ParameterArena, GainsAreJoinedFromWhereTheirHalvesLie) {
+  ParameterArena arena = arena_with(kSplit);
+  for (int index = 0; index < arena.layout().size(); ++index) {
+    std::vector<double> values = counting(arena.layout().info(index).shape.elements());
+    for (double& value : values) value += 1000 * index;
+    arena.write(Plane::weight, index, 0,
+                ConstTensorView(values.data(), DType::f64, {static_cast<std::int64_t>(values.size())}));
+  }
+  const ParameterArena::Gains gains = arena.gains();
+  const std::vector<double> written = to_doubles(gains.values);
+  std::fill_n(gains.values.as<float>(), written.size(), -1.0F);
+  elementwise::find_rung("naive").join({gains.values.size(0), gains.values.size(1)},
+                                       {arena.whole(Plane::copy), arena.whole(Plane::low), gains.offsets, gains.values},
+                                       {});
+  EXPECT_EQ(to_doubles(gains.values), written);
+}
+
 TEST(ParameterArena, PartsOfATensorAreReadAndWritten) {
   ParameterArena arena = arena_with({});
   const int index = arena.layout().embedding();
@@ -130,6 +187,8 @@ TEST(ParameterArena, PartsOfATensorAreReadAndWritten) {
 TEST(ParameterArena, RefusesDtypesThatAreNoMasters) {
   EXPECT_TRUE(test::refuses([] { arena_with({.dtype = DType::bf16}); }, "weights were asked for in bf16"));
   EXPECT_TRUE(test::refuses([] { arena_with({.copy_dtype = DType::f32}); }, "copy of the weights", "fp32"));
+  EXPECT_TRUE(test::refuses([] { arena_with({.copy_dtype = DType::f16, .split = true}); }, "halves of fp32"));
+  EXPECT_TRUE(test::refuses([] { arena_with({.split = true}); }, "halves of fp32"));
 }
 
 TEST(Convert, RoundsOnceBetweenAnyTwoDtypes) {

@@ -3,6 +3,7 @@
 
 #include "device/memory_log.hpp"
 #include "model/initialise.hpp"
+#include "model/tensor.hpp"
 #include "model/weights_file.hpp"
 #include "property_tests/temporary_folder.hpp"
 #include "tests/device/gpu_fixture.hpp"
@@ -25,12 +26,14 @@ ModelConfig odd_model() {
 }
 
 TEST_F(GpuArena, BeginsWithTheBitsThatTheCpusBeginsWith) {
-  for (const DType copy : {DType::bf16, DType::f16}) {
-    ParameterArena here(ParameterLayout(odd_model()), {.copy_dtype = copy}, {});
-    ParameterArena there(ParameterLayout(odd_model()), {.copy_dtype = copy}, stream);
+  for (const ArenaOptions& options : {ArenaOptions{.copy_dtype = DType::bf16}, ArenaOptions{.copy_dtype = DType::f16},
+                                      ArenaOptions{.copy_dtype = DType::bf16, .split = true}}) {
+    ParameterArena here(ParameterLayout(odd_model()), options, {});
+    ParameterArena there(ParameterLayout(odd_model()), options, stream);
     initialise(here, 7);
     initialise(there, 7);
     for (int plane = 0; plane < kPlanes; ++plane) {
+      if (here.bytes(static_cast<Plane>(plane)) == 0) continue;
       EXPECT_TRUE(bytes_of(here, static_cast<Plane>(plane)) == bytes_of(there, static_cast<Plane>(plane)))
           << to_string(static_cast<Plane>(plane));
     }
@@ -50,6 +53,21 @@ TEST_F(GpuArena, WritesTheFileThatTheCpusWritesAndReadsIt) {
   load_weights(back, folder / "here");
   EXPECT_TRUE(bytes_of(back, Plane::weight) == bytes_of(there, Plane::weight));
   EXPECT_TRUE(bytes_of(back, Plane::copy) == bytes_of(there, Plane::copy));
+}
+
+TEST_F(GpuArena, InHalvesReadsAndWritesWhatAWholeOneDoes) {
+  const test::TemporaryFolder folder;
+  ParameterArena here(ParameterLayout(odd_model()), {}, {});
+  ParameterArena there(ParameterLayout(odd_model()), {.copy_dtype = DType::bf16, .split = true}, stream);
+  initialise(here, 7);
+  save_weights(here, folder / "here");
+  load_weights(there, folder / "here");
+  save_weights(there, folder / "there");
+  EXPECT_TRUE(test::bytes_of(folder / "here") == test::bytes_of(folder / "there"));
+  const int norm = there.layout().layer(1).ln2;
+  const std::vector<double> gain{0.1, -3, 1e-30};
+  there.write(Plane::weight, norm, 5, ConstTensorView(gain.data(), DType::f64, {3}));
+  EXPECT_EQ(values_of(there.weights(norm), stream), there.read(Plane::weight, norm));
 }
 
 TEST_F(GpuArena, IsAccountedOnItsDeviceAndComesBack) {

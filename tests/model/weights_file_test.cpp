@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "model/initialise.hpp"
 #include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
@@ -32,6 +34,20 @@ TEST_F(WeightsFile, ReadsWhatItWroteBitForBit) {
   EXPECT_EQ(weights_of(back), weights_of(arena_));
   const double weight = back.read(Plane::weight, 0)[0];
   EXPECT_EQ(back.read(Plane::copy, 0)[0], to_double(to_bf16(static_cast<float>(weight))));
+}
+
+TEST_F(WeightsFile, OfWeightsInHalvesIsThatOfWholeOnes) {
+  ParameterArena split = arena_of(find_model("tiny"), {.copy_dtype = DType::bf16, .split = true});
+  initialise(split, 9);
+  save_weights(arena_, folder_ / "whole");
+  save_weights(split, folder_ / "split");
+  EXPECT_TRUE(test::bytes_of(folder_ / "whole") == test::bytes_of(folder_ / "split"));
+  ParameterArena back = arena_of(find_model("tiny"), {.copy_dtype = DType::bf16, .split = true});
+  load_weights(back, folder_ / "whole");
+  for (const Plane plane : {Plane::copy, Plane::low}) {
+    EXPECT_EQ(std::memcmp(back.whole(plane).data, split.whole(plane).data, split.bytes(plane)), 0) << to_string(plane);
+  }
+  EXPECT_EQ(to_doubles(back.gains().values), to_doubles(split.gains().values));
 }
 
 TEST_F(WeightsFile, NamesStandInRegistrationOrder) {

@@ -125,6 +125,61 @@ TEST(AdamW, AStepMayWriteElsewhereThanItReads) {
   }
 }
 
+TEST(AdamW, WeightsInHalvesHaveTheBitsOfWholeOnes) {
+  const Rung& rung = find_rung("naive");
+  for (const std::int64_t elements : {1, 7, 20'000}) {
+    Instance whole({.elements = elements}), split = whole;
+    split.problem.split = true;
+    ops::Halves p(whole.p), elsewhere = p;
+    for (int t = 3; t < 6; ++t) {
+      for (Instance* one : {&whole, &split}) {
+        one->scalars = scalars_of({.lr = 0.01}, t, 0.25);
+        one->fill_gradient(static_cast<unsigned>(t));
+      }
+      Args args = split.args();
+      args.p = p.high.view();
+      args.low = p.low.view();
+      validate(split.problem, args);
+      if (t == 4) {  // reads one pair of planes and writes another
+        Instance old = split;
+        ops::Halves before = p;
+        args.old_p = before.high.view();
+        args.old_low = before.low.view();
+        args.old_m = old.m.view();
+        args.old_v = old.v.view();
+        args.p = elsewhere.high.view();
+        args.low = elsewhere.low.view();
+        validate(split.problem, args);
+        rung.step(split.problem, args, {});
+        p = elsewhere;
+      } else {
+        rung.step(split.problem, args, {});
+      }
+      rung.step(whole.problem, whole.args(), {});
+      EXPECT_EQ(p.joined() == whole.p.bytes, true) << elements << " step " << t;
+      EXPECT_EQ(split.m.bytes == whole.m.bytes && split.v.bytes == whole.v.bytes, true) << elements << " step " << t;
+    }
+    split.scalars.skip = 1;
+    const auto before = std::vector{p.high.bytes, p.low.bytes};
+    Args args = split.args();
+    args.p = p.high.view();
+    args.low = p.low.view();
+    rung.step(split.problem, args, {});
+    EXPECT_EQ((std::vector{p.high.bytes, p.low.bytes}), before) << "a skipped step";
+  }
+}
+
+TEST(AdamW, HalvesAreOfFp32WithoutAnotherCopyAndNotForEveryRung) {
+  EXPECT_EQ(
+      usage_error([] { validate(Problem{.copy_dtype = DType::bf16, .split = true}); }),
+      "AdamW splits weights of fp32 whose upper halves are the copy, found elements=1 dtype=fp32 split copy=bf16");
+  Instance i({.elements = 4, .split = true});
+  EXPECT_EQ(usage_error([&] { validate(i.problem, i.args()); }), "p is fp32, must be bf16");
+  EXPECT_TRUE(find_rung("eager_cuda").supports(i.problem).has_value());
+  EXPECT_FALSE(find_rung("naive").supports(i.problem).has_value());
+  EXPECT_EQ(bytes({.elements = 10, .split = true}), 280);
+}
+
 TEST(AdamW, TheFirstStepOfTinyBetasLosesNoBits) {
   // 1 − β₂ by subtraction would have 1e-4 of relative error here.
   const Scalars scalars = scalars_of({.lr = 1, .beta1 = 0, .beta2 = 1 - 0x1p-40, .eps_mode = EpsMode::corrected}, 1);

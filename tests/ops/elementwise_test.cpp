@@ -84,6 +84,35 @@ TEST(Elementwise, AFillWritesEveryElementAndNothingBetween) {
   }
 }
 
+TEST(Elementwise, HalvesAreSplitAndRowsOfThemJoinedFromAnywhere) {
+  const Rung& rung = find_rung("naive");
+  const Tensor x = random_matrix(DType::f32, 5, 0);
+  const ops::Halves expected(x);
+  ops::Halves found(Tensor(DType::f32, x.shape));
+  const SplitArgs split{x.view(), found.high.view(), found.low.view()};
+  validate(kProblem, split);
+  rung.split(kProblem, split, {});
+  EXPECT_EQ(found.high.bytes, expected.high.bytes);
+  EXPECT_EQ(found.low.bytes, expected.low.bytes);
+
+  const std::int64_t offsets[] = {100, 0, 41};
+  const Problem three{.rows = 3, .dim = 11};
+  Tensor y = Tensor::matrix(DType::f32, 3, 11, 2);
+  const auto flat = [](const ConstTensorView& view) { return ConstTensorView(view.data, view.dtype, {147}); };
+  const JoinArgs join{flat(found.high.view()), flat(found.low.view()), offsets, y.view()};
+  validate(three, join);
+  rung.join(three, join, {});
+  const std::vector<double> values = x.values(), joined = y.values();
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    EXPECT_EQ(joined[i], values[static_cast<std::size_t>(offsets[i / 11]) + i % 11]) << i;
+  }
+  EXPECT_TRUE(y.gaps_are_untouched());
+  EXPECT_EQ(usage_error([&] {
+              validate(three, JoinArgs{join.high, join.low, nullptr, y.view()});
+            }),
+            "the offsets of the rows to join have no memory");
+}
+
 TEST(Elementwise, WhatDoesNotFitIsRefused) {
   const Tensor a = random_matrix(DType::bf16, 1), b = random_matrix(DType::f32, 1);
   Tensor y = empty_matrix(DType::f16);

@@ -64,6 +64,36 @@ TEST_F(GpuElementwise, AddsAsTheHostDoes) {
   }
 }
 
+TEST_F(GpuElementwise, SplitsAndJoinsAsTheHostDoes) {
+  for (const Place& place : kPlaces) {
+    const Tensor x = random_matrix(DType::f32, place, 2);
+    Tensor high = empty_matrix(DType::bf16, place), low = empty_matrix(kLowHalf, place), of_host = high,
+           low_of_host = low;
+    host.split(place.problem, {x.view(), of_host.view(), low_of_host.view()}, {});
+    const There x_there(x, stream, place.shift), high_there(high, stream, place.shift), low_there(low, stream);
+    ours.split(place.problem, {x_there.view, high_there.view, low_there.view}, stream);
+    high_there.bring_back(high);
+    low_there.bring_back(low);
+    ASSERT_EQ(high.bytes == of_host.bytes && low.bytes == low_of_host.bytes, true) << to_string(place.problem);
+
+    // Rows in the other order, out of their gaps.
+    const auto extent = static_cast<std::int64_t>(high.bytes.size() / 2);
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t row = place.problem.rows; row-- > 0;) offsets.push_back(row * x.strides[0]);
+    const device::Buffer offsets_there = to_gpu(offsets);
+    Tensor y = empty_matrix(DType::f32, place), expected = y;
+    const auto flat = [extent](const ConstTensorView& view) {
+      return ConstTensorView(view.data, view.dtype, {extent});
+    };
+    host.join(place.problem, {flat(of_host.view()), flat(low_of_host.view()), offsets.data(), expected.view()}, {});
+    const There y_there(y, stream, place.shift);
+    ours.join(place.problem,
+              {flat(high_there.view), flat(low_there.view), offsets_there.as<std::int64_t>(), y_there.view}, stream);
+    y_there.bring_back(y);
+    ASSERT_EQ(y.bytes == expected.bytes, true) << to_string(place.problem);
+  }
+}
+
 TEST_F(GpuElementwise, ASumMayLieWhereATermDoes) {
   const Place place{{33, 1003}, 5, 0};
   Tensor a = random_matrix(DType::f32, place, 2), b = random_matrix(DType::bf16, place, 3), expected = a;

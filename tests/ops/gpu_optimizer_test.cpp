@@ -69,6 +69,49 @@ TEST_F(GpuAdamW, AStepMayWriteElsewhereThanItReads) {
   }
 }
 
+TEST_F(GpuAdamW, WeightsInHalvesHaveTheBitsOfWholeOnes) {
+  const adamw::Rung& rung = adamw::find_rung("fused_cuda");
+  for (const std::int64_t elements : {1, 3, 4, 5, 1025, 50'003}) {
+    for (const std::int64_t shift : {0, 1}) {
+      adamw::Instance whole({.elements = elements}), split = whole;
+      split.problem.split = true;
+      ops::Halves p(whole.p);
+      for (int t = 3; t < 6; ++t) {
+        for (adamw::Instance* one : {&whole, &split}) {
+          one->scalars = adamw::scalars_of({.lr = 0.01}, t, 0.25);
+          one->fill_gradient(static_cast<unsigned>(t));
+        }
+        const bool elsewhere = t == 4;  // reads one pair of planes and writes another
+        const There old_high(p.high, stream, shift), old_low(p.low, stream), high(p.high, stream), low(p.low, stream),
+            m(split.m, stream), v(split.v, stream), g(split.g, stream), old_m(split.m, stream), old_v(split.v, stream);
+        const device::Buffer scalars = to_gpu(std::vector{split.scalars}), clip = to_gpu(std::vector{split.clip});
+        adamw::Args args{.p = elsewhere ? high.view : old_high.view,
+                         .m = m.view,
+                         .v = v.view,
+                         .g = g.view,
+                         .scalars = scalars.as<adamw::Scalars>(),
+                         .clip = clip.as<float>(),
+                         .low = elsewhere ? low.view : old_low.view};
+        if (elsewhere) {
+          args.old_p = old_high.view;
+          args.old_low = old_low.view;
+          args.old_m = old_m.view;
+          args.old_v = old_v.view;
+        }
+        validate(split.problem, args);
+        rung.step(split.problem, args, stream);
+        (elsewhere ? high : old_high).bring_back(p.high);
+        (elsewhere ? low : old_low).bring_back(p.low);
+        m.bring_back(split.m);
+        v.bring_back(split.v);
+        run(whole);
+        ASSERT_EQ(p.joined() == whole.p.bytes, true) << elements << " step " << t << " shift " << shift;
+        ASSERT_EQ(split.m.bytes == whole.m.bytes && split.v.bytes == whole.v.bytes, true) << elements << " step " << t;
+      }
+    }
+  }
+}
+
 TEST_F(GpuAdamW, ASkippedStepTouchesNothing) {
   for (const bool by_flag : {true, false}) {
     adamw::Instance i({.elements = 1003, .copy_dtype = DType::bf16});

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/split_float.hpp"
 #include "core/tensor.hpp"
 
 namespace syslab::ops {
@@ -83,6 +84,33 @@ struct Tensor {
       if (!mine[byte] && bytes[byte] != std::byte{0xff}) return false;
     }
     return true;
+  }
+};
+
+// A contiguous fp32 tensor in halves.
+struct Halves {
+  Tensor high, low;
+
+  explicit Halves(const Tensor& whole) : high(DType::bf16, whole.shape), low(kLowHalf, whole.shape) {
+    for (std::size_t i = 0; 4 * i < whole.bytes.size(); ++i) {
+      std::uint32_t bits = 0;
+      std::memcpy(&bits, whole.bytes.data() + 4 * i, 4);
+      const SplitFloat halves = split_bits(bits);
+      std::memcpy(high.bytes.data() + 2 * i, &halves.high, 2);
+      std::memcpy(low.bytes.data() + 2 * i, &halves.low, 2);
+    }
+  }
+  // The bytes of the whole tensor.
+  std::vector<std::byte> joined() const {
+    std::vector<std::byte> whole(2 * high.bytes.size());
+    for (std::size_t i = 0; 4 * i < whole.size(); ++i) {
+      SplitFloat halves;
+      std::memcpy(&halves.high, high.bytes.data() + 2 * i, 2);
+      std::memcpy(&halves.low, low.bytes.data() + 2 * i, 2);
+      const std::uint32_t bits = joined_bits(halves);
+      std::memcpy(whole.data() + 4 * i, &bits, 4);
+    }
+    return whole;
   }
 };
 

@@ -4,6 +4,7 @@
 #include "tests/model/model_fixture.hpp"
 #include "train/loss_scaler.hpp"
 #include "train/step.hpp"
+#include "train/workload.hpp"
 
 namespace syslab::train {
 namespace {
@@ -55,6 +56,49 @@ TEST_F(GpuTrainingStep, AsAGraphHasTheBitsOfTheStepsOneByOne) {
     EXPECT_GT(other.graph_nodes(), 20U);
     EXPECT_EQ(weights_of(direct), weights_of(recorded)) << to_string(precision);
   }
+}
+
+// Up to the first tie that is rounded otherwise, the bits are the same: after one step from weights that are exact in
+// bf16, weights of halves are those of whole ones.
+TEST_F(GpuTrainingStep, WeightsInHalvesTakeTheStepOfWholeOnes) {
+  for (const Variant variant : {Variant::fused, Variant::graph}) {
+    std::vector<std::vector<double>> weights, losses;
+    std::vector<std::size_t> bytes;
+    for (const bool whole : {true, false}) {
+      Transformer model(model::tiny_config(),
+                        {.precision = Precision::bf16_fused, .variant = variant, .whole_weights = whole}, stream);
+      model::set_weights(model);
+      model.refresh_weights_copy();
+      TrainingStep step(model, {}, 2, 32);
+      losses.push_back(losses_of(step, 1));
+      weights.push_back(weights_of(model));
+      for (const double loss : losses_of(step, 3)) losses.back().push_back(loss);  // recorded and replayed
+      bytes.push_back(model.parameters().bytes());
+      EXPECT_EQ(step.why_no_graph(), "");
+      // The gains that norms read are the weights as they are now.
+      const model::ParameterArena& arena = model.parameters();
+      for (const int norm : {arena.layout().layer(0).ln2, arena.layout().layer(1).ln1, arena.layout().ln_final()}) {
+        EXPECT_EQ(model::values_of(arena.weights(norm), stream), arena.read(Plane::weight, norm)) << whole;
+      }
+    }
+    EXPECT_EQ(weights[0] == weights[1], true);
+    EXPECT_EQ(losses[0][0], losses[1][0]);
+    for (std::size_t i = 1; i < losses[0].size(); ++i) EXPECT_NEAR(losses[0][i] / losses[1][i], 1, 1e-2) << i;
+    EXPECT_LT(bytes[1], bytes[0]);
+  }
+}
+
+TEST_F(GpuTrainingStep, DrawsTheWeightsInHalvesThatItDrawsWhole) {
+  const auto drawn = [&](bool whole) {
+    Transformer model(model::tiny_config(), {.precision = Precision::bf16_fused, .whole_weights = whole}, stream);
+    draw_weights(model, 3);
+    const model::ParameterArena& arena = model.parameters();
+    std::vector<double> all = weights_of(model);
+    const std::vector<double> gain = model::values_of(arena.weights(arena.layout().layer(1).ln1), stream);
+    all.insert(all.end(), gain.begin(), gain.end());
+    return all;
+  };
+  EXPECT_EQ(drawn(true) == drawn(false), true);
 }
 
 TEST_F(GpuTrainingStep, FollowsTheReferenceForThreeSteps) {

@@ -6,6 +6,7 @@
 #include "device/memory_log.hpp"
 #include "tests/model/model_fixture.hpp"
 #include "train/params.hpp"
+#include "train/peak_memory.hpp"
 
 namespace syslab::train {
 namespace {
@@ -37,6 +38,44 @@ TEST(Workload, HoldsGradientsAndMomentsOnlyWhereItsModeNeedsThem) {
     const double predicted = bytes.weights + bytes.copy + bytes.gradients + bytes.moments;
     EXPECT_NEAR(predicted, static_cast<double>(arena.bytes()), 0.01 * predicted) << to_string(mode);
   }
+}
+
+TEST(Workload, DrawsTheWeightsInHalvesThatItDrawsWhole) {
+  const model::ModelConfig config = model::tiny_config();
+  const model::Kernels kernels =
+      model::kernels_of(config, model::Precision::fp32, model::Variant::fused, device::Kind::cpu);
+  model::ParameterArena whole(model::ParameterLayout(config), {}, {});
+  model::ParameterArena split(model::ParameterLayout(config), {.copy_dtype = DType::bf16, .split = true}, {});
+  draw_weights(whole, kernels, 3);
+  draw_weights(split, kernels, 3);
+  for (int i = 0; i < whole.layout().size(); ++i) {
+    EXPECT_EQ(split.read(Plane::weight, i), whole.read(Plane::weight, i)) << whole.layout().info(i).name;
+  }
+}
+
+// What is predicted of halves is what an arena takes of them.
+TEST(Workload, PredictsFourBytesOfAWeightInHalves) {
+  WorkloadOptions options = tiny(Mode::train);
+  options.model.precision = model::Precision::bf16_fused;
+  const double parameters = static_cast<double>(model::parameter_count(options.config));
+  const auto held = [&](bool split) {
+    model::ParameterArena arena(model::ParameterLayout(options.config), {.copy_dtype = DType::bf16, .split = split},
+                                {});
+    return static_cast<double>(arena.bytes());
+  };
+  const auto predicted = [&] {
+    const PeakBytes peak = predicted_peak(options, MemoryPass::step);
+    const double tables = static_cast<double>(options.config.context * options.config.head_dim()) * 4;
+    return peak.parameters - tables + peak.gradients + peak.optimizer;
+  };
+  EXPECT_NEAR(predicted(), held(true), 0.01 * predicted());
+  EXPECT_EQ(predicted_parts(options).copy, 0);
+  options.model.variant = model::Variant::eager;
+  EXPECT_NEAR(predicted(), held(false), 0.01 * predicted());
+  EXPECT_EQ(predicted_parts(options).copy, 2 * parameters);
+  options.model.variant = model::Variant::graph;
+  options.model.whole_weights = true;
+  EXPECT_EQ(predicted_parts(options).copy, 2 * parameters);
 }
 
 TEST(Workload, GivesTheSameLossInEveryMode) {

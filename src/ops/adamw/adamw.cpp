@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/split_float.hpp"
 #include "ops/adamw/rungs.hpp"
 #include "ops/expect_tensor.hpp"
 #include "ops/find_rung.hpp"
@@ -60,7 +61,8 @@ Scalars scalars_of(const Options& options, std::int64_t t, double grad_scale, bo
 }
 
 std::string to_string(const Problem& problem) {
-  return fmt::format("elements={} dtype={}{}", problem.elements, syslab::to_string(problem.dtype),
+  return fmt::format("elements={} dtype={}{}{}", problem.elements, syslab::to_string(problem.dtype),
+                     problem.split ? " split" : "",
                      problem.copy_dtype ? fmt::format(" copy={}", syslab::to_string(*problem.copy_dtype)) : "");
 }
 
@@ -87,12 +89,17 @@ void validate(const Problem& problem) {
     throw Error(ErrorKind::usage, fmt::format("AdamW's copy of the weights is bf16 or fp16, not {}",
                                               syslab::to_string(*problem.copy_dtype)));
   }
+  if (problem.split && (problem.dtype != DType::f32 || problem.copy_dtype)) {
+    throw Error(ErrorKind::usage, fmt::format("AdamW splits weights of fp32 whose upper halves are the copy, found {}",
+                                              to_string(problem)));
+  }
 }
 
 void validate(const Problem& problem, const Args& args) {
   validate(problem);
   const Shape shape{problem.elements};
-  ops::expect_tensor("p", args.p, problem.dtype, shape);
+  ops::expect_tensor("p", args.p, problem.p_dtype(), shape);
+  if (problem.split) ops::expect_tensor("low", args.low, kLowHalf, shape);
   ops::expect_tensor("m", args.m, problem.dtype, shape);
   ops::expect_tensor("v", args.v, problem.dtype, shape);
   ops::expect_tensor("g", args.g, problem.dtype, shape);
@@ -102,7 +109,8 @@ void validate(const Problem& problem, const Args& args) {
     throw Error(ErrorKind::usage, "AdamW takes old_p, old_m and old_v together, or none of them");
   }
   if (!in_place) {
-    ops::expect_tensor("old_p", args.old_p, problem.dtype, shape);
+    ops::expect_tensor("old_p", args.old_p, problem.p_dtype(), shape);
+    if (problem.split) ops::expect_tensor("old_low", args.old_low, kLowHalf, shape);
     ops::expect_tensor("old_m", args.old_m, problem.dtype, shape);
     ops::expect_tensor("old_v", args.old_v, problem.dtype, shape);
   }

@@ -60,13 +60,17 @@ struct Problem {
   std::int64_t elements = 1;
   DType dtype = DType::f32;         // of p, m, v and g: fp32, fp64 for the reference
   std::optional<DType> copy_dtype;  // bf16 or fp16: the new weights are also written in this precision
+  // p in two planes of 16 bits (core/split_float.hpp): Args::p are the upper halves, which products read as bf16, and
+  // Args::low the lower. Of fp32, with no copy. The numbers are those of the whole form, to the bit.
+  bool split = false;
 
+  DType p_dtype() const { return split ? DType::bf16 : dtype; }
   bool operator==(const Problem&) const = default;
 };
 
 std::string to_string(const Problem& problem);
 
-double bytes(const Problem& problem);  // 28 an element, and 2 with a copy
+double bytes(const Problem& problem);  // 28 an element, split or whole, and 2 with a copy
 double flops(const Problem& problem);
 
 // All contiguous, of `elements` elements, overlapping nothing. A step works in place, as training does; given old_p,
@@ -80,6 +84,8 @@ struct Args {
   const float* clip = nullptr;               // device memory; the gradient is multiplied with it; null: 1
   const std::int64_t* non_finite = nullptr;  // device memory; not 0 skips the step (global_norm counts); null: 0
   ConstTensorView old_p, old_m, old_v;       // no memory: p, m, v hold the old state
+  TensorView low;                            // no memory unless `split`
+  ConstTensorView old_low;                   // goes with old_p where p is split
 };
 
 // Throws Error(usage) naming the field or tensor, what it holds and what it must hold.

@@ -6,11 +6,15 @@
 // vectors that the multiprocessor's first cache holds after its first block. Arithmetic, a root and a division with
 // correct rounding among it, is about 40 instructions an element, a fifth of what the memory's time has room for.
 //
+// Weights in halves (core/split_float.hpp) move as vectors of 8 bytes: 8 B an element, as whole ones do, with the copy
+// among them. The upper halves are what the forward pass reads.
+//
 // Napkin: 28 B an element, 30 with the copy; 129e6 parameters are 3.9 GB, 1.3 ms at an H100's 3.0 TB/s and 0.9 ms at an
 // H200's 4.3.
 #include <cstdint>
 #include <type_traits>
 
+#include "core/split_float.hpp"
 #include "device/overlap.cuh"
 #include "device/ptx.cuh"
 #include "ops/adamw/cuda_kernels.hpp"
@@ -45,31 +49,89 @@ __device__ __forceinline__ LoadedNumbers load_numbers(const Scalars* scalars) {
   return both.loaded;
 }
 
-template <int kCount>
-__device__ __forceinline__ Pack<float, kCount> load_once(const float* from) {
-  Pack<float, kCount> pack;
+template <typename T, int kCount>
+__device__ __forceinline__ Pack<T, kCount> load_once(const T* from) {
+  using Vector = std::conditional_t<sizeof(T) == 4, float4, uint2>;
+  Pack<T, kCount> pack;
   if constexpr (kCount == 4) {
-    *reinterpret_cast<float4*>(&pack) = __ldcs(reinterpret_cast<const float4*>(from));
+    *reinterpret_cast<Vector*>(&pack) = __ldcs(reinterpret_cast<const Vector*>(from));
   } else {
     pack.at[0] = __ldcs(from);
   }
   return pack;
 }
 
-template <int kCount>
-__device__ __forceinline__ void store_once(float* to, const Pack<float, kCount>& pack) {
+template <typename T, int kCount>
+__device__ __forceinline__ void store_once(T* to, const Pack<T, kCount>& pack) {
+  using Vector = std::conditional_t<sizeof(T) == 4, float4, uint2>;
   if constexpr (kCount == 4) {
-    __stcs(reinterpret_cast<float4*>(to), *reinterpret_cast<const float4*>(&pack));
+    __stcs(reinterpret_cast<Vector*>(to), *reinterpret_cast<const Vector*>(&pack));
   } else {
     __stcs(to, pack.at[0]);
   }
 }
 
+// Where the weights of a step lie: load() sends the reads off, whole() waits for them, store() takes the new ones. The
+// forward pass reads copies and upper halves soon: they may stay in the cache.
 template <typename Copy>
-struct Arena {
-  const float *old_p, *old_m, *old_v, *g;  // the first three may be the next three
-  float *p, *m, *v;
+struct WholeWeights {
+  const float* old_p;  // may be the next one
+  float* p;
   Copy* copy;  // null where Copy is void
+
+  template <int kCount>
+  __device__ __forceinline__ auto load(std::int64_t at) const {
+    return load_once<float, kCount>(old_p + at);
+  }
+  template <int kCount>
+  __device__ __forceinline__ static Pack<float, kCount> whole(const Pack<float, kCount>& loaded) {
+    return loaded;
+  }
+  template <int kCount>
+  __device__ __forceinline__ void store(std::int64_t at, const Pack<float, kCount>& pack) const {
+    store_once(p + at, pack);
+    if constexpr (!std::is_void_v<Copy>) ops::store_pack(copy + at, ops::to_pack<Copy>(pack.at));
+  }
+};
+
+struct SplitWeights {
+  const std::uint16_t *old_high, *old_low;  // may be the next ones
+  std::uint16_t *high, *low;
+
+  template <int kCount>
+  struct Halves {
+    Pack<std::uint16_t, kCount> high, low;
+  };
+  template <int kCount>
+  __device__ __forceinline__ Halves<kCount> load(std::int64_t at) const {
+    return {load_once<std::uint16_t, kCount>(old_high + at), load_once<std::uint16_t, kCount>(old_low + at)};
+  }
+  template <int kCount>
+  __device__ __forceinline__ static Pack<float, kCount> whole(const Halves<kCount>& halves) {
+    Pack<float, kCount> pack;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) pack.at[i] = __uint_as_float(joined_bits({halves.high.at[i], halves.low.at[i]}));
+    return pack;
+  }
+  template <int kCount>
+  __device__ __forceinline__ void store(std::int64_t at, const Pack<float, kCount>& pack) const {
+    Halves<kCount> halves;
+#pragma unroll
+    for (int i = 0; i < kCount; ++i) {
+      const SplitFloat two = split_bits(__float_as_uint(pack.at[i]));
+      halves.high.at[i] = two.high;
+      halves.low.at[i] = two.low;
+    }
+    ops::store_pack(high + at, halves.high);
+    store_once(low + at, halves.low);
+  }
+};
+
+template <typename Weights>
+struct Arena {
+  Weights weights;
+  const float *old_m, *old_v, *g;  // the first two may be the next two
+  float *m, *v;
 };
 
 struct StepState {
@@ -78,28 +140,27 @@ struct StepState {
   const std::int64_t* non_finite;
 };
 
-template <int kCount, typename Copy>
-__device__ __forceinline__ void step_at(const Arena<Copy>& arena, const StepState& state, std::int64_t at) {
-  Pack<float, kCount> p = load_once<kCount>(arena.old_p + at), m = load_once<kCount>(arena.old_m + at),
-                      v = load_once<kCount>(arena.old_v + at);
-  const Pack<float, kCount> g = load_once<kCount>(arena.g + at);
+template <int kCount, typename Weights>
+__device__ __forceinline__ void step_at(const Arena<Weights>& arena, const StepState& state, std::int64_t at) {
+  const auto weights = arena.weights.template load<kCount>(at);
+  Pack<float, kCount> m = load_once<float, kCount>(arena.old_m + at), v = load_once<float, kCount>(arena.old_v + at);
+  const Pack<float, kCount> g = load_once<float, kCount>(arena.g + at);
   // After the loads were sent off, so that they do not wait for this one.
   const LoadedNumbers loaded = load_numbers(state.scalars);
   const float clip = state.clip == nullptr ? 1.0F : *state.clip;
   if (loaded.skip != 0 || (state.non_finite != nullptr && *state.non_finite != 0)) return;
   const float g_scale = loaded.numbers.grad_scale * clip;
+  Pack<float, kCount> p = Weights::whole(weights);
 #pragma unroll
   for (int i = 0; i < kCount; ++i) step_element(loaded.numbers, g_scale, p.at[i], m.at[i], v.at[i], g.at[i]);
-  store_once(arena.p + at, p);
+  arena.weights.store(at, p);
   store_once(arena.m + at, m);
   store_once(arena.v + at, v);
-  // The forward pass reads the copy soon: it may stay in the cache.
-  if constexpr (!std::is_void_v<Copy>) ops::store_pack(arena.copy + at, ops::to_pack<Copy>(p.at));
 }
 
 // A thread a vector of kCount; the elements behind the last whole one have a thread each, behind the others.
-template <int kCount, typename Copy>
-__global__ void __launch_bounds__(kThreads) step_kernel(Arena<Copy> arena, StepState state, std::int64_t elements) {
+template <int kCount, typename Weights>
+__global__ void __launch_bounds__(kThreads) step_kernel(Arena<Weights> arena, StepState state, std::int64_t elements) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -110,36 +171,54 @@ __global__ void __launch_bounds__(kThreads) step_kernel(Arena<Copy> arena, StepS
   }
 }
 
-template <int kCount, typename Copy>
-void launch(const Problem& problem, const Args& args, device::Stream stream) {
-  static device::OverlappedKernel launcher(step_kernel<kCount, Copy>, 0, "step_kernel of adamw");
+template <int kCount, typename Weights>
+void launch(const Problem& problem, const Args& args, const Weights& weights, device::Stream stream) {
+  static device::OverlappedKernel launcher(step_kernel<kCount, Weights>, 0, "step_kernel of adamw");
   const std::int64_t threads = problem.elements / kCount + problem.elements % kCount;
   const auto blocks = static_cast<unsigned>((threads + kThreads - 1) / kThreads);
   const OldState old = old_state(args);
   launcher.launch(dim3(blocks), kThreads, stream,
-                  Arena<Copy>{old.p.as<float>(), old.m.as<float>(), old.v.as<float>(), args.g.as<float>(),
-                              args.p.as<float>(), args.m.as<float>(), args.v.as<float>(),
-                              static_cast<Copy*>(problem.copy_dtype ? args.copy.data : nullptr)},
+                  Arena<Weights>{weights, old.m.as<float>(), old.v.as<float>(), args.g.as<float>(), args.m.as<float>(),
+                                 args.v.as<float>()},
                   StepState{args.scalars, args.clip, args.non_finite}, problem.elements);
 }
 
-template <typename Copy>
-void launch_widest(const Problem& problem, const Args& args, device::Stream stream) {
+template <typename Weights>
+void launch_widest(const Problem& problem, const Args& args, const Weights& weights, device::Stream stream) {
   bool aligned = true;
   const OldState old = old_state(args);
-  for (const ConstTensorView& view : {old.p, old.m, old.v, ConstTensorView(args.p), ConstTensorView(args.m),
-                                      ConstTensorView(args.v), args.g, ConstTensorView(args.copy)}) {
+  for (const ConstTensorView& view :
+       {old.p, old.m, old.v, old.low, ConstTensorView(args.p), ConstTensorView(args.m), ConstTensorView(args.v),
+        ConstTensorView(args.low), args.g, ConstTensorView(args.copy)}) {
     aligned = aligned && ops::rows_are_aligned(view);
   }
-  aligned ? launch<kWidth, Copy>(problem, args, stream) : launch<1, Copy>(problem, args, stream);
+  aligned ? launch<kWidth>(problem, args, weights, stream) : launch<1>(problem, args, weights, stream);
+}
+
+template <typename Copy>
+void launch_whole(const Problem& problem, const Args& args, device::Stream stream) {
+  launch_widest(problem, args,
+                WholeWeights<Copy>{old_state(args).p.as<float>(), args.p.as<float>(),
+                                   static_cast<Copy*>(problem.copy_dtype ? args.copy.data : nullptr)},
+                stream);
+}
+
+void launch_split(const Problem& problem, const Args& args, device::Stream stream) {
+  const auto halves = [](const ConstTensorView& view) { return static_cast<const std::uint16_t*>(view.data); };
+  const OldState old = old_state(args);
+  launch_widest(problem, args,
+                SplitWeights{halves(old.p), halves(old.low), static_cast<std::uint16_t*>(args.p.data),
+                             static_cast<std::uint16_t*>(args.low.data)},
+                stream);
 }
 
 }  // namespace
 
 void cuda_step(const Problem& problem, const Args& args, device::Stream stream) {
-  if (!problem.copy_dtype) return launch_widest<void>(problem, args, stream);
-  if (*problem.copy_dtype == DType::bf16) return launch_widest<__nv_bfloat16>(problem, args, stream);
-  launch_widest<__half>(problem, args, stream);
+  if (problem.split) return launch_split(problem, args, stream);
+  if (!problem.copy_dtype) return launch_whole<void>(problem, args, stream);
+  if (*problem.copy_dtype == DType::bf16) return launch_whole<__nv_bfloat16>(problem, args, stream);
+  launch_whole<__half>(problem, args, stream);
 }
 
 }  // namespace syslab::adamw

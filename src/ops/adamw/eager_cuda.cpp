@@ -109,7 +109,7 @@ Rung eager_cuda_rung() {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = 80;
   rung.op_by_op = true;
-  rung.supports = ops::supports_dtypes(rung, &Problem::dtype);
+  rung.supports = supports_whole_weights(rung);
   if constexpr (ops::kBuiltWithCuda) {
     rung.step = eager_step;
     return rung;

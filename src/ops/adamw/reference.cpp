@@ -32,7 +32,7 @@ Rung reference_rung() {
   rung.name = "reference";
   rung.teaches = "the formulas in double precision: what the others must equal";
   rung.dtypes = {DType::f64};
-  rung.supports = ops::supports_dtypes(rung, &Problem::dtype);
+  rung.supports = supports_whole_weights(rung);
   rung.step = step;
   return rung;
 }

@@ -15,11 +15,20 @@ Rung fused_cuda_rung();
 
 // The state that a step begins with.
 struct OldState {
-  ConstTensorView p, m, v;
+  ConstTensorView p, m, v, low;
 };
 inline OldState old_state(const Args& args) {
-  if (args.old_p.data == nullptr) return {args.p, args.m, args.v};
-  return {args.old_p, args.old_m, args.old_v};
+  if (args.old_p.data == nullptr) return {args.p, args.m, args.v, args.low};
+  return {args.old_p, args.old_m, args.old_v, args.old_low};
+}
+
+// Of a rung that knows whole weights alone.
+inline std::function<std::optional<std::string>(const Problem&)> supports_whole_weights(const ops::RungInfo& info) {
+  return
+      [of_dtype = ops::supports_dtypes(info, &Problem::dtype)](const Problem& problem) -> std::optional<std::string> {
+        if (problem.split) return "it takes weights that are whole, not in halves";
+        return of_dtype(problem);
+      };
 }
 
 // One element's step. `g_scale` is grad_scale · clip. Compiled for GPUs too (--expt-relaxed-constexpr).

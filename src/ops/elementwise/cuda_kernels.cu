@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/split_float.hpp"
 #include "device/overlap.cuh"
 #include "device/ptx.cuh"
 #include "ops/elementwise/cuda_kernels.hpp"
@@ -97,6 +98,33 @@ __global__ void __launch_bounds__(kThreads) kernel(Work work, Matrix<Y> y, Probl
   }
 }
 
+// --- halves of floats: an element a thread, since weights are split once and joined where they are few ---
+
+__global__ void __launch_bounds__(kThreads)
+    split_kernel(Matrix<const float> x, Matrix<std::uint16_t> high, Matrix<std::uint16_t> low, Problem problem) {
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
+  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (at >= problem.dim) return;
+  for (std::int64_t row = blockIdx.y; row < problem.rows; row += gridDim.y) {
+    const SplitFloat halves = split_bits(__float_as_uint(*x.at(row, at)));
+    *high.at(row, at) = halves.high;
+    *low.at(row, at) = halves.low;
+  }
+}
+
+__global__ void __launch_bounds__(kThreads) join_kernel(const std::uint16_t* high, const std::uint16_t* low,
+                                                        const std::int64_t* offsets, Matrix<float> y, Problem problem) {
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
+  const std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
+  if (at >= problem.dim) return;
+  for (std::int64_t row = blockIdx.y; row < problem.rows; row += gridDim.y) {
+    const std::int64_t from = offsets[row] + at;
+    *y.at(row, at) = __uint_as_float(joined_bits({high[from], low[from]}));
+  }
+}
+
 // --- launching ---
 
 template <int kCount, typename Work, typename Y>
@@ -160,6 +188,28 @@ void cuda_fill(const Problem& asked, const FillArgs& args, device::Stream stream
     launch(Fill{static_cast<float>(args.value)}, matrix<Element<Y>>(args.y), problem, ops::rows_are_aligned(args.y),
            stream);
   });
+}
+
+namespace {
+
+dim3 grid_of_elements(const Problem& problem) {
+  return dim3(static_cast<unsigned>((problem.dim + kThreads - 1) / kThreads),
+              static_cast<unsigned>(std::min(problem.rows, kMostRowsOfBlocks)));
+}
+
+}  // namespace
+
+void cuda_split(const Problem& asked, const SplitArgs& args, device::Stream stream) {
+  static device::OverlappedKernel launcher(split_kernel, 0, "split of elementwise");
+  const Problem problem = joined(asked, args.x, args.high, args.low);
+  launcher.launch(grid_of_elements(problem), kThreads, stream, matrix<float>(args.x), matrix<std::uint16_t>(args.high),
+                  matrix<std::uint16_t>(args.low), problem);
+}
+
+void cuda_join(const Problem& problem, const JoinArgs& args, device::Stream stream) {
+  static device::OverlappedKernel launcher(join_kernel, 0, "join of elementwise");
+  launcher.launch(grid_of_elements(problem), kThreads, stream, static_cast<const std::uint16_t*>(args.high.data),
+                  static_cast<const std::uint16_t*>(args.low.data), args.offsets, matrix<float>(args.y), problem);
 }
 
 }  // namespace syslab::elementwise

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/split_float.hpp"
 #include "ops/elementwise/rungs.hpp"
 #include "ops/expect_tensor.hpp"
 #include "ops/find_rung.hpp"
@@ -49,6 +50,23 @@ void validate(const Problem& problem, const AddArgs& args) {
 void validate(const Problem& problem, const FillArgs& args) {
   validate(problem);
   expect_matrix("y", problem, args.y);
+}
+
+void validate(const Problem& problem, const SplitArgs& args) {
+  validate(problem);
+  const Shape shape{problem.rows, problem.dim};
+  ops::expect_tensor("x", args.x, DType::f32, shape);
+  ops::expect_tensor("high", args.high, DType::bf16, shape);
+  ops::expect_tensor("low", args.low, kLowHalf, shape);
+}
+
+void validate(const Problem& problem, const JoinArgs& args) {
+  validate(problem);
+  const Shape halves{args.high.elements()};
+  ops::expect_tensor("high", args.high, DType::bf16, halves);
+  ops::expect_tensor("low", args.low, kLowHalf, halves);
+  ops::expect_tensor("y", args.y, DType::f32, {problem.rows, problem.dim});
+  if (args.offsets == nullptr) throw Error(ErrorKind::usage, "the offsets of the rows to join have no memory");
 }
 
 std::span<const Rung> ladder() {

@@ -1,8 +1,10 @@
-// What is done to each element alone: casts, sums of two tensors, constants.
+// What is done to each element alone: casts, sums of two tensors, constants, floats in halves.
 //
-//   cast   y = x                 rounded once to y's dtype
-//   add    y = a + b             in fp32 (fp64 if one of them is), rounded once
-//   fill   y = value
+//   cast    y = x                rounded once to y's dtype
+//   add     y = a + b            in fp32 (fp64 if one of them is), rounded once
+//   fill    y = value
+//   split   (high, low) = x      the halves of a float (core/split_float.hpp)
+//   join    y = (high, low)      the way back
 #pragma once
 
 #include <cstdint>
@@ -44,12 +46,25 @@ struct FillArgs {
   double value = 0;
   TensorView y;
 };
+struct SplitArgs {
+  ConstTensorView x;  // fp32
+  TensorView high;    // bf16
+  TensorView low;     // kLowHalf
+};
+// Row r of y is elements [offsets[r], offsets[r] + dim) of the halves, which are vectors.
+struct JoinArgs {
+  ConstTensorView high, low;              // (elements): bf16, kLowHalf
+  const std::int64_t* offsets = nullptr;  // (rows), in the memory of the stream's device; in range, which nobody checks
+  TensorView y;                           // fp32
+};
 
 // Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
 void validate(const Problem& problem);
 void validate(const Problem& problem, const CastArgs& args);
 void validate(const Problem& problem, const AddArgs& args);
 void validate(const Problem& problem, const FillArgs& args);
+void validate(const Problem& problem, const SplitArgs& args);
+void validate(const Problem& problem, const JoinArgs& args);
 
 struct Rung : ops::RungInfo {
   // Preconditions: validate() passed; every tensor has one of the rung's dtypes. Work is queued on the stream, nothing
@@ -57,6 +72,9 @@ struct Rung : ops::RungInfo {
   std::function<void(const Problem&, const CastArgs&, device::Stream)> cast;
   std::function<void(const Problem&, const AddArgs&, device::Stream)> add;
   std::function<void(const Problem&, const FillArgs&, device::Stream)> fill;
+  // Of rungs with fp32; empty elsewhere.
+  std::function<void(const Problem&, const SplitArgs&, device::Stream)> split;
+  std::function<void(const Problem&, const JoinArgs&, device::Stream)> join;
 };
 
 // From clearest to fastest. Names are unique.

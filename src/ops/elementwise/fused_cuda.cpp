@@ -27,6 +27,14 @@ Rung fused_cuda_rung() {
       const device::CurrentDevice current(ops::require_gpu("elementwise by fused_cuda", stream).place);
       cuda_fill(problem, args, stream);
     };
+    rung.split = [](const Problem& problem, const SplitArgs& args, device::Stream stream) {
+      const device::CurrentDevice current(ops::require_gpu("elementwise by fused_cuda", stream).place);
+      cuda_split(problem, args, stream);
+    };
+    rung.join = [](const Problem& problem, const JoinArgs& args, device::Stream stream) {
+      const device::CurrentDevice current(ops::require_gpu("elementwise by fused_cuda", stream).place);
+      cuda_join(problem, args, stream);
+    };
     return rung;
   } else {
     return ops::without_cuda(rung);

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "core/split_float.hpp"
 #include "ops/elementwise/rungs.hpp"
 #include "ops/host_pieces.hpp"
 #include "ops/storage.hpp"
@@ -82,6 +83,28 @@ void fill(const Problem& problem, const FillArgs& args, device::Stream) {
   ops::with_any_storage(args.y.dtype, [&]<typename Y>() { fill_in<Y>(problem, args); });
 }
 
+void split_all(const Problem& problem, const SplitArgs& args, device::Stream) {
+  for_rows(problem, [&](std::int64_t row) {
+    const float* x = args.x.as<float>() + row * args.x.stride(0);
+    auto* high = static_cast<std::uint16_t*>(args.high.data) + row * args.high.stride(0);
+    auto* low = static_cast<std::uint16_t*>(args.low.data) + row * args.low.stride(0);
+    for (std::int64_t d = 0; d < problem.dim; ++d) {
+      const SplitFloat halves = split(x[d]);
+      high[d] = halves.high;
+      low[d] = halves.low;
+    }
+  });
+}
+
+void join_all(const Problem& problem, const JoinArgs& args, device::Stream) {
+  for_rows(problem, [&](std::int64_t row) {
+    const auto* high = static_cast<const std::uint16_t*>(args.high.data) + args.offsets[row];
+    const auto* low = static_cast<const std::uint16_t*>(args.low.data) + args.offsets[row];
+    float* y = args.y.as<float>() + row * args.y.stride(0);
+    for (std::int64_t d = 0; d < problem.dim; ++d) y[d] = joined({high[d], low[d]});
+  });
+}
+
 Rung rung_of(const char* name, const char* teaches, std::vector<DType> dtypes) {
   Rung rung;
   rung.name = name;
@@ -98,7 +121,11 @@ Rung rung_of(const char* name, const char* teaches, std::vector<DType> dtypes) {
 Rung reference_rung() { return rung_of("reference", "double precision: what the others must equal", {DType::f64}); }
 
 Rung naive_rung() {
-  return rung_of("naive", "one loop a row, rounded once on store", {DType::f32, DType::f64, DType::f16, DType::bf16});
+  Rung rung =
+      rung_of("naive", "one loop a row, rounded once on store", {DType::f32, DType::f64, DType::f16, DType::bf16});
+  rung.split = split_all;
+  rung.join = join_all;
+  return rung;
 }
 
 }  // namespace syslab::elementwise

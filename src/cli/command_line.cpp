@@ -284,6 +284,29 @@ class Grammar {
     shard(plan, plan_.selection);
     measuring(plan, plan_.measuring);
 
+    CLI::App& buckets = verb("plan-buckets", "The best gradient buckets for somebody's model, from its trace", kMore);
+    buckets
+        .add_option("--trace", plan_buckets_.trace,
+                    "When each gradient is final: CSV, JSON or a Chrome trace (docs/planning-buckets.md)")
+        ->required()
+        ->type_name("FILE");
+    buckets
+        .add_option("--curve", plan_buckets_.curve,
+                    "Database with measurements of distributed_communication_single_node (default: --db)")
+        ->type_name("FILE");
+    buckets.add_option("--impl", plan_buckets_.implementation, "Of these measurements, where there are several: nccl")
+        ->type_name("NAME");
+    buckets.add_option("--ranks", plan_buckets_.ranks, "Likewise: 2")->type_name("NUMBER");
+    CLI::Option* alpha = buckets
+                             .add_option("--alpha", plan_buckets_.alpha,
+                                         "In place of measurements: what an all-reduce takes at least, 34us")
+                             ->type_name("DURATION");
+    CLI::Option* beta =
+        buckets.add_option("--beta", plan_buckets_.beta, "and its bytes over time beyond that, 313GB/s")
+            ->type_name("RATE");
+    alpha->needs(beta);
+    beta->needs(alpha);
+
     CLI::App& resume = verb("resume", "Finish what is missing of a run", kMore);
     resume.add_option("RUN", resume_.run, "uid, its beginning, or latest (default)")->type_name("");
     resume.add_flag("--failed", resume_.failed, "Try failed cases again, too");
@@ -367,6 +390,7 @@ class Grammar {
     if (name == "list") return list_;
     if (name == "describe") return describe_;
     if (name == "plan") return plan_;
+    if (name == "plan-buckets") return plan_buckets_;
     if (name == "resume") return resume_;
     if (name == "replay") return replay_;
     if (name == "query") return query_;
@@ -443,6 +467,7 @@ class Grammar {
   ListOptions list_;
   DescribeOptions describe_;
   PlanOptions plan_;
+  PlanBucketsOptions plan_buckets_;
   ResumeOptions resume_;
   ReplayOptions replay_;
   QueryOptions query_;

@@ -157,6 +157,15 @@ struct PruneOptions {
   bool samples = true;
 };
 
+// Whose gradients, and over which link.
+struct PlanBucketsOptions {
+  std::string trace;                       // a file
+  std::optional<std::string> curve;        // a database; nothing: the global one
+  std::string implementation;              // of its measurements, where it has several
+  std::optional<int> ranks;                // likewise
+  std::optional<std::string> alpha, beta;  // the law in place of measurements
+};
+
 struct EnvOptions {};
 
 struct DoctorOptions {
@@ -172,7 +181,7 @@ struct WorkerOptions {
 using VerbOptions =
     std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
                  CompareOptions, DiffOptions, PinOptions, GateOptions, ReportOptions, QueryOptions, MergeOptions,
-                 ImportOptions, PruneOptions, EnvOptions, DoctorOptions, WorkerOptions>;
+                 ImportOptions, PlanBucketsOptions, PruneOptions, EnvOptions, DoctorOptions, WorkerOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -21,6 +21,7 @@ struct Context {
 Exit execute(const Context& context, const ListOptions& options);
 Exit execute(const Context& context, const DescribeOptions& options);
 Exit execute(const Context& context, const PlanOptions& options);
+Exit execute(const Context& context, const PlanBucketsOptions& options);
 Exit execute(const Context& context, const RunOptions& options);
 Exit execute(const Context& context, const CheckOptions& options);
 Exit execute(const Context& context, const ResumeOptions& options);

@@ -1,0 +1,286 @@
+// plan-buckets: the planner for models that are not ours. Their trace says when each gradient is final; what an
+// all-reduce takes was measured here, or is told as a law. A file of the main program: it sees both towers.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/stored_case.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "core/units.hpp"
+#include "parallel/ddp_caps.hpp"
+#include "parallel/gradient_trace.hpp"
+#include "parallel/planner.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+namespace {
+
+using parallel::TransferCurve;
+using parallel::TransferPoint;
+
+constexpr Seconds kSlack{1e-4};  // for fewer buckets, each of which costs the host something
+constexpr const char* kMeasured = "distributed_communication_single_node";
+
+std::string contents_of(const std::string& file) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    throw Error(ErrorKind::usage, fmt::format("--trace '{}' is a folder; name the file", file));
+  }
+  std::ifstream in(file, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  if (!in) throw Error(ErrorKind::usage, fmt::format("--trace '{}' cannot be read", file));
+  return text;
+}
+
+double rate_option(const std::string& text) {
+  std::string number = text;
+  for (const std::string_view unit : {"/s", "B"}) {
+    if (number.ends_with(unit)) number.resize(number.size() - unit.size());
+  }
+  const std::optional<std::uint64_t> bytes = parse_bytes(number);
+  if (!bytes || *bytes == 0) {
+    throw Error(ErrorKind::usage, fmt::format("--beta '{}' is no rate; write 313GB/s or 2Gi/s", text));
+  }
+  return static_cast<double>(*bytes);
+}
+
+struct Link {
+  TransferCurve curve;
+  std::string text;
+  std::int64_t largest = 0;  // size that was measured, in bytes; 0: a law holds for all
+};
+
+// A straight line through the law at both ends of what a plan can ask for.
+Link link_by_law(const std::string& alpha, const std::string& beta, std::int64_t whole) {
+  const std::optional<Nanoseconds> overhead = parse_duration(alpha);
+  if (!overhead || overhead->count() < 0) {
+    throw Error(ErrorKind::usage, fmt::format("--alpha '{}' is no duration; write 34us", alpha));
+  }
+  const parallel::AffineTransfer law{Seconds(*overhead), rate_option(beta)};
+  std::vector<TransferPoint> points{{1, law.time(1)}};
+  if (whole > 1) points.push_back({whole, law.time(static_cast<double>(whole))});
+  return {TransferCurve(std::move(points)), fmt::format("all-reduce of S bytes: {} + S / {:.4g} GB/s, as told",
+                                                        format_duration(*overhead), law.bytes_per_second * 1e-9)};
+}
+
+// Sizes and times of one implementation on so many ranks of one device.
+struct Measurements {
+  std::map<std::int64_t, Seconds> times;
+  std::string run;
+};
+
+Link link_measured(const std::string& database, const PlanBucketsOptions& options) {
+  const store::Store store = store::Store::open(database, store::Mode::read_only);
+  store::Cell experiment;
+  experiment.type = store::Cell::Type::text;
+  experiment.text = kMeasured;
+  // Calls back to back: what separates buckets that queue up. The newest of a size comes first.
+  const store::ResultSet found = store.query(
+      "SELECT v.implementation, v.world_size, v.device, v.protocol, b.value AS bytes, p.value AS seconds, v.run_uid"
+      "  FROM v_measured v"
+      "  JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'payload_bytes' AND b.rank = 0"
+      "  JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'pipelined' AND p.value > 0"
+      "   AND p.rank = (SELECT min(q.rank) FROM metric q WHERE q.attempt_id = v.attempt_id AND q.name = 'pipelined')"
+      " WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'"
+      " ORDER BY v.run_started_at DESC",
+      {experiment});
+  std::map<std::string, Measurements> groups;
+  for (const auto& row : found.rows) {
+    if (!options.implementation.empty() && row[0].text != options.implementation) continue;
+    if (options.ranks && row[1].integer != *options.ranks) continue;
+    Measurements& group = groups[fmt::format("--impl {} --ranks {} ({}, protocol {})", row[0].text, row[1].integer,
+                                             row[2].text, row[3].text)];
+    group.times.emplace(std::llround(row[4].real), Seconds(row[5].real));
+    if (group.run.empty()) group.run = row[6].text;
+  }
+  if (groups.empty()) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("'{}' holds no all-reduce{} that was measured among several ranks; `syslab run {} --preset "
+                    "curve -a operation=all_reduce` measures a curve, --alpha and --beta tell a law instead",
+                    database, options.implementation.empty() && !options.ranks ? "" : " of those named", kMeasured));
+  }
+  if (groups.size() > 1) {
+    std::string names;
+    for (const auto& [name, group] : groups) names += "\n  " + name;
+    throw Error(ErrorKind::usage, fmt::format("'{}' holds several links; say which one is meant:{}", database, names));
+  }
+  const auto& [name, group] = *groups.begin();
+  std::vector<TransferPoint> points;
+  for (const auto& [bytes, time] : group.times) points.push_back({bytes, time});
+  const std::int64_t largest = points.back().bytes;
+  std::string text =
+      fmt::format("all-reduce of {} {}, up to {}; {}; run {}", points.size(), points.size() == 1 ? "size" : "sizes",
+                  format_bytes(static_cast<std::uint64_t>(largest)), name, group.run);
+  return {TransferCurve(std::move(points)), std::move(text), largest};
+}
+
+double ms(Seconds time) { return 1e3 * time.count(); }
+double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+// One way to bucket, beside the others.
+struct Choice {
+  std::string name;
+  parallel::Schedule schedule;
+};
+
+Json to_json(const Choice& choice) {
+  return {{"name", choice.name},
+          {"buckets", choice.schedule.buckets.size()},
+          {"exposed_ms", ms(choice.schedule.exposed())},
+          {"end_ms", ms(choice.schedule.end())}};
+}
+
+class Advice {
+ public:
+  Advice(const parallel::GradientTrace& trace, Link link)
+      : trace_(trace),
+        link_(std::move(link)),
+        pieces_(trace.pieces()),
+        ready_(trace.ready()),
+        forecast_(parallel::plan_buckets(pieces_, ready_, link_.curve, kSlack)),
+        caps_(parallel::best_ddp_caps(pieces_, ready_, link_.curve, kSlack)) {
+    choices_.push_back({fmt::format("planned: the fewest buckets within {:.4g} ms of the best, {:.4g} ms", ms(kSlack),
+                                    ms(forecast_.best_end - forecast_.schedule.backward_end())),
+                        forecast_.schedule});
+    choices_.push_back({fmt::format("DDP, bucket_cap_mb={:.4g}, first bucket {:.4g} MiB", mebibytes(caps_.cap),
+                                    mebibytes(caps_.first)),
+                        caps_.schedule});
+    const auto ddp = parallel::ddp_with(parallel::kDdpFirst, parallel::kDdpCap, pieces_, ready_, link_.curve);
+    choices_.push_back({"DDP as it comes: 25, first bucket 1 MiB", ddp.schedule});
+    choices_.push_back({"one all-reduce a gradient", simulate(parallel::plan_one_each(pieces_))});
+    choices_.push_back({"one all-reduce of all", simulate(parallel::plan_flat(pieces_))});
+  }
+
+  // No bucketing exposes less.
+  Seconds bound() const { return std::max(forecast_.bound - forecast_.schedule.backward_end(), Seconds(0)); }
+  bool beyond_curve() const { return link_.largest > 0 && pieces_.bytes() > link_.largest; }
+  std::int64_t largest_measured() const { return link_.largest; }
+
+  Json json() const {
+    Json buckets = Json::array();
+    for (std::size_t i = 0; i < forecast_.schedule.buckets.size(); ++i) {
+      const parallel::BucketTimes& bucket = forecast_.schedule.buckets[i];
+      Json names = Json::array();
+      for (int piece = begin(i); piece < end(i); ++piece) names.push_back(pieces_[piece].name);
+      buckets.push_back({{"bytes", bucket.bytes},
+                         {"ready_ms", ms(bucket.ready)},
+                         {"start_ms", ms(bucket.start)},
+                         {"end_ms", ms(bucket.end)},
+                         {"gradients", std::move(names)}});
+    }
+    Json compared = Json::array();
+    for (const Choice& choice : choices_) compared.push_back(to_json(choice));
+    return {{"trace",
+             {{"from", trace_.from},
+              {"gradients", trace_.gradients.size()},
+              {"bytes", pieces_.bytes()},
+              {"steps", trace_.steps},
+              {"backward_ms", ms(forecast_.schedule.backward_end())}}},
+            {"link", link_.text},
+            {"beyond_measured_sizes", beyond_curve()},
+            {"bound_exposed_ms", ms(bound())},
+            {"best_exposed_ms", ms(forecast_.best_end - forecast_.schedule.backward_end())},
+            {"buckets", std::move(buckets)},
+            {"ddp", {{"bucket_cap_mb", mebibytes(caps_.cap)}, {"first_bucket_bytes", caps_.first}}},
+            {"compared", std::move(compared)}};
+  }
+
+  std::string text(const Console& console) const {
+    std::string text;
+    const auto line = [&](std::string_view name, const std::string& what) {
+      text += fmt::format("{:<9}{}\n", name, what);
+    };
+    line("gradients", fmt::format(" {}, {}; from {}, {}", trace_.gradients.size(),
+                                  format_bytes(static_cast<std::uint64_t>(pieces_.bytes())), trace_.from,
+                                  trace_.steps == 1 ? "one step" : fmt::format("{} steps", trace_.steps)));
+    line("backward", fmt::format(" {:.4g} ms until the last of them is final", ms(forecast_.schedule.backward_end())));
+    line("link", " " + link_.text);
+    line("bound", fmt::format(" {:.4g} ms exposed at least, however they are bucketed", ms(bound())));
+    text += "\n" +
+            console.styled(fmt::format("{:>8} {:>13} {:>10}", "buckets", "exposed [ms]", "end [ms]"), Style::bold) +
+            "\n";
+    for (const Choice& choice : choices_) {
+      text += fmt::format("{:>8} {:>13.4g} {:>10.4g}  {}\n", choice.schedule.buckets.size(),
+                          ms(choice.schedule.exposed()), ms(choice.schedule.end()), choice.name);
+    }
+    text += "\n" +
+            console.styled(fmt::format("{:>6} {:>10} {:>10} {:>10} {:>10}  {}", "bucket", "MiB", "ready [ms]",
+                                       "start [ms]", "end [ms]", "gradients of the plan"),
+                           Style::bold) +
+            "\n";
+    for (std::size_t i = 0; i < forecast_.schedule.buckets.size(); ++i) {
+      const parallel::BucketTimes& bucket = forecast_.schedule.buckets[i];
+      text += fmt::format("{:>6} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.4g}  {}\n", i + 1, mebibytes(bucket.bytes),
+                          ms(bucket.ready), ms(bucket.start), ms(bucket.end), names(i));
+    }
+    return text + fmt::format(
+                      "\nfor PyTorch: DistributedDataParallel(model, bucket_cap_mb={:.4g}), and before it\n"
+                      "torch.distributed._DEFAULT_FIRST_BUCKET_BYTES = {}\n",
+                      mebibytes(caps_.cap), caps_.first);
+  }
+
+ private:
+  parallel::Schedule simulate(const parallel::BucketPlan& plan) const {
+    return parallel::simulate(plan, pieces_, ready_, link_.curve);
+  }
+  int begin(std::size_t bucket) const { return forecast_.plan.begin(static_cast<int>(bucket)); }
+  int end(std::size_t bucket) const { return forecast_.plan.end(static_cast<int>(bucket)); }
+
+  // "lm_head.weight … layers.11.norm.weight (9)"
+  std::string names(std::size_t bucket) const {
+    const int count = end(bucket) - begin(bucket);
+    if (count == 1) return pieces_[begin(bucket)].name;
+    return fmt::format("{} … {} ({})", pieces_[begin(bucket)].name, pieces_[end(bucket) - 1].name, count);
+  }
+
+  const parallel::GradientTrace& trace_;
+  Link link_;
+  parallel::GradientPieces pieces_;
+  std::vector<Seconds> ready_;
+  parallel::Forecast forecast_;
+  parallel::DdpCaps caps_;
+  std::vector<Choice> choices_;
+};
+
+}  // namespace
+
+Exit execute(const Context& context, const PlanBucketsOptions& options) {
+  if (options.alpha && (options.curve || options.ranks || !options.implementation.empty())) {
+    throw Error(ErrorKind::usage,
+                "--alpha and --beta tell a law, --curve, --impl and --ranks choose measurements: give "
+                "one or the other");
+  }
+  const std::string contents = contents_of(options.trace);
+  const parallel::GradientTrace trace = [&] {
+    try {
+      return parallel::read_gradient_trace(contents);
+    } catch (const Error& error) {
+      throw Error(error.kind(), fmt::format("'{}': {}", options.trace, error.what()));
+    }
+  }();
+  if (!options.alpha && !options.curve) require_database(context);
+  const std::int64_t whole = trace.pieces().bytes();
+  const Advice advice(trace, options.alpha ? link_by_law(*options.alpha, *options.beta, whole)
+                                           : link_measured(options.curve.value_or(context.global.database), options));
+  if (advice.beyond_curve()) {
+    context.console.note(fmt::format("sizes beyond {} were not measured: they count as slow a byte as that one",
+                                     format_bytes(static_cast<std::uint64_t>(advice.largest_measured()))));
+  }
+  if (context.console.json()) {
+    context.console.print_document(advice.json());
+  } else {
+    context.console.print(advice.text(context.console));
+  }
+  return Exit::well;
+}
+
+}  // namespace syslab::cli

@@ -105,8 +105,9 @@ std::vector<TensorView> DataParallelStep::weights() const {
 
 HeldBytes DataParallelStep::held() const {
   const model::ParameterArena& arena = zero_ != nullptr ? zero_->arena() : model_.parameters();
-  HeldBytes held{.weights = arena.bytes(Plane::weight) + arena.bytes(Plane::low),
-                 .copy = arena.bytes(Plane::copy),
+  const bool splits = arena.splits();  // halves have their copy in them
+  HeldBytes held{.weights = splits ? arena.bytes(Plane::copy) + arena.bytes(Plane::low) : arena.bytes(Plane::weight),
+                 .copy = splits ? 0 : arena.bytes(Plane::copy),
                  .gradients = arena.bytes(Plane::gradient),
                  .moments = arena.bytes(Plane::first_moment) + arena.bytes(Plane::second_moment)};
   if (owned_) held.moments += owned_->bytes();

@@ -8,6 +8,7 @@
 #include "core/dtype.hpp"
 #include "device/buffer.hpp"
 #include "device/cuda.cuh"
+#include "device/digest.hpp"
 #include "device/memory.hpp"
 
 namespace syslab::check::kernels {
@@ -66,13 +67,6 @@ void launch(const ConstTensorView& found, std::uint64_t poison, const double* ex
   device::check_launch("compare_elements");
 }
 
-// The finaliser of MurmurHash3 (Appleby): every bit of a word reaches every bit of the sum.
-__device__ std::uint64_t mixed(std::uint64_t word) {
-  word = (word ^ (word >> 33)) * 0xff51afd7ed558ccdULL;
-  word = (word ^ (word >> 33)) * 0xc4ceb9fe1a85ec53ULL;
-  return word ^ (word >> 33);
-}
-
 __global__ void __launch_bounds__(256)
     sum_words(const unsigned char* data, std::int64_t bytes, unsigned long long* sum) {
   const std::int64_t words = (bytes + 7) / 8, step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -84,7 +78,7 @@ __global__ void __launch_bounds__(256)
     } else {
       for (std::int64_t byte = 8 * i; byte < bytes; ++byte) word = word << 8 | data[byte];
     }
-    own += mixed(word + 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(i + 1));
+    own += device::mixed(word + 0x9e3779b97f4a7c15ULL * static_cast<std::uint64_t>(i + 1));
   }
   for (int lane = 16; lane > 0; lane /= 2) own += __shfl_down_sync(0xffffffffU, own, lane);
   if (threadIdx.x % 32 == 0) atomicAdd(sum, static_cast<unsigned long long>(own));  // integers: any order, one sum

@@ -1,6 +1,6 @@
-// This room's own kernels behind plain functions: kernels.cu and fill_random.cu where the build has CUDA, else
-// kernels_none.cpp. Nobody outside this room includes this. The GPU of `stream` is current when they are called, except
-// where they say otherwise.
+// This room's own kernels behind plain functions: kernels.cu, digest.cu and fill_random.cu where the build has CUDA,
+// else kernels_none.cpp. Nobody outside this room includes this. The GPU of `stream` is current when they are called,
+// except where they say otherwise.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,9 @@ void count_differences(const void* at, const Pattern& pattern, std::size_t width
 
 void count_nans(const void* at, std::size_t width, std::uint64_t exponent_mask, std::int64_t count,
                 std::uint64_t* found, Stream stream);
+
+// Adds both sums of device/digest.hpp to two words on the GPU, which begin as zeros.
+void add_digest(const void* data, std::size_t bytes, std::uint64_t* sums, Stream stream);
 
 void fill_random(const TensorView& out, std::uint64_t key, Distribution distribution, float scale, std::uint64_t first,
                  Stream stream);

@@ -1,4 +1,4 @@
-// Stands in for kernels.cu and fill_random.cu where the build has no CUDA toolkit.
+// Stands in for kernels.cu, digest.cu and fill_random.cu where the build has no CUDA toolkit.
 #include "device/cuda_error.hpp"
 #include "device/kernels.hpp"
 
@@ -13,6 +13,7 @@ void count_differences(const void*, const Pattern&, std::size_t, std::int64_t, s
 void count_nans(const void*, std::size_t, std::uint64_t, std::int64_t, std::uint64_t*, Stream) {
   throw_no_cuda("search memory of a GPU");
 }
+void add_digest(const void*, std::size_t, std::uint64_t*, Stream) { throw_no_cuda("take a digest on a GPU"); }
 void fill_random(const TensorView&, std::uint64_t, Distribution, float, std::uint64_t, Stream) {
   throw_no_cuda("draw random numbers on a GPU");
 }

@@ -9,7 +9,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/text.hpp"
-#include "device/memory.hpp"
+#include "device/digest.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::parallel {
@@ -44,26 +44,10 @@ void require_agreement(comm::Communicator& ranks, std::string_view what, const s
                                             first_difference(ranks.exchange(text))));
 }
 
-std::string digest_of(const ConstTensorView& tensor, device::Stream stream) {
-  device::synchronize(stream);
-  constexpr std::size_t kPiece = std::size_t{1} << 24;
-  const std::size_t bytes = static_cast<std::size_t>(tensor.elements()) * size_of(tensor.dtype);
-  const auto* data = static_cast<const std::byte*>(tensor.data);
-  std::vector<std::byte> piece;
-  Sha256 hash;
-  for (std::size_t at = 0; at < bytes; at += kPiece) {
-    piece.resize(std::min(kPiece, bytes - at));
-    device::copy_now(piece.data(), data + at, piece.size(), stream);
-    hash.update(piece);
-  }
-  std::string text;
-  for (const std::uint8_t byte : hash.finish()) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 void require_replicas(comm::Communicator& ranks, const ConstTensorView& weights, device::Stream stream) {
   if (ranks.size() == 1) return;
-  const std::vector<std::string> digests = ranks.exchange(digest_of(weights, stream));
+  const std::vector<std::string> digests = ranks.exchange(to_string(
+      device::digest(weights.data, static_cast<std::size_t>(weights.elements()) * size_of(weights.dtype), stream)));
   if (all_equal(digests)) return;
   std::vector<std::size_t> others;
   for (std::size_t rank = 1; rank < digests.size(); ++rank) {

@@ -20,14 +20,12 @@ namespace syslab::parallel {
 // Error(usage) on every rank unless all give the same text, with the first line that differs and whose it is.
 void require_agreement(comm::Communicator& ranks, std::string_view what, const std::string& text);
 
-// SHA-256 over the bytes of a contiguous tensor, in hexadecimal. Waits for the stream.
-std::string digest_of(const ConstTensorView& tensor, device::Stream stream);
-
 // Every rank's weights become rank 0's: trained ones and frozen ones alike, which is why a whole plane is given. Waits,
 // and holds their digests against each other.
 void make_replicas(comm::Communicator& ranks, const TensorView& weights, device::Stream stream);
 
-// Error(check) on every rank unless all hold the same bits, with the ranks that differ from rank 0.
+// Error(check) on every rank unless all hold the same bits, with the ranks that differ from rank 0. Told by digests of
+// their device (device/digest.hpp), so it costs one pass over the weights, which are contiguous.
 void require_replicas(comm::Communicator& ranks, const ConstTensorView& weights, device::Stream stream);
 
 }  // namespace syslab::parallel

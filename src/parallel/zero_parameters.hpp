@@ -16,6 +16,7 @@
 #include "model/transformer.hpp"
 #include "parallel/owned_update.hpp"
 #include "parallel/shard_norm.hpp"
+#include "parallel/sharded_checkpoint.hpp"
 #include "parallel/strategy.hpp"
 #include "parallel/zero_sync.hpp"
 #include "train/optimizer.hpp"
@@ -55,11 +56,17 @@ class ZeroParameters final : public model::ParameterSource {
   // Norm and clipping where they are asked for, the update of this rank's slices, and the way of their new weights to
   // all: what train::StepOptions::update wants.
   void update(train::Optimizer& optimizer, const ConstTensorView& losses, device::Stream compute);
+  // For parallel/sharded_checkpoint.hpp: what this rank alone updates, and what it is to be given again: all weights,
+  // and its moments. After loading: refresh_copy().
+  std::vector<StatePiece> own_pieces() const;
+  std::vector<StatePiece> wanted_pieces();
   // What is queued on `compute` from now on finds all weights: for who reads them outside of a pass.
   void all_needed(device::Stream compute) { sync_->all_needed(compute); }
 
  private:
   void begin_pass(device::Stream compute) const;
+  void add_pieces(std::vector<StatePiece>& pieces, StatePlane plane, const Stretch& at, const TensorView& values) const;
+  void add_moments(std::vector<StatePiece>& pieces) const;
 
   comm::Communicator& ranks_;
   ZeroModelOptions options_;

@@ -28,17 +28,6 @@ constexpr std::string_view kSetting = "syslab.setting.";
 constexpr const char* kFirstMoment = "optimizer.m.";
 constexpr const char* kSecondMoment = "optimizer.v.";
 
-FileMetadata metadata_of(const TrainingState& state, const Settings& settings) {
-  FileMetadata metadata{
-      {kFormat, kVersion}, {kStep, fmt::format("{}", state.step)}, {kNextBatch, fmt::format("{}", state.next_batch)}};
-  if (state.scaler) {
-    metadata[kScale] = fmt::format("{}", state.scaler->scale);  // shortest text that reads as the same number
-    metadata[kCleanSteps] = fmt::format("{}", state.scaler->clean_steps);
-  }
-  for (const auto& [name, value] : settings) metadata[std::string(kSetting) + name] = value;
-  return metadata;
-}
-
 [[noreturn]] void refuse(const SafetensorsReader& reader, const std::string& why) {
   throw Error(ErrorKind::usage, fmt::format("cannot resume from '{}': {}", reader.path().string(), why));
 }
@@ -54,6 +43,19 @@ Number number_in(const SafetensorsReader& reader, const char* name) {
     refuse(reader, fmt::format("its '{}' is '{}', which is no such number", name, text));
   }
   return number;
+}
+
+}  // namespace
+
+FileMetadata metadata_of(const TrainingState& state, const Settings& settings) {
+  FileMetadata metadata{
+      {kFormat, kVersion}, {kStep, fmt::format("{}", state.step)}, {kNextBatch, fmt::format("{}", state.next_batch)}};
+  if (state.scaler) {
+    metadata[kScale] = fmt::format("{}", state.scaler->scale);  // shortest text that reads as the same number
+    metadata[kCleanSteps] = fmt::format("{}", state.scaler->clean_steps);
+  }
+  for (const auto& [name, value] : settings) metadata[std::string(kSetting) + name] = value;
+  return metadata;
 }
 
 CheckpointInfo info_of(const SafetensorsReader& reader) {
@@ -100,8 +102,6 @@ void check_settings(const SafetensorsReader& reader, const Settings& saved, cons
                        fmt::join(differences, "; ")));
   }
 }
-
-}  // namespace
 
 Settings settings_of(const model::ModelConfig& config) {
   return {

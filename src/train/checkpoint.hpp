@@ -15,6 +15,7 @@
 #include <string>
 
 #include "model/arena.hpp"
+#include "model/safetensors.hpp"
 #include "train/loss_scaler.hpp"
 
 namespace syslab::train {
@@ -48,5 +49,11 @@ void save_checkpoint(const std::filesystem::path& path, const model::ParameterAr
 // was saved with, naming each with both values.
 TrainingState load_checkpoint(const std::filesystem::path& path, model::ParameterArena& arena,
                               const Settings& settings);
+
+// For checkpoints of another shape (parallel/sharded_checkpoint.hpp): what is told of state and settings, the way back
+// (Error(usage) for a file that is no checkpoint), and Error(usage) naming each setting that differs.
+model::FileMetadata metadata_of(const TrainingState& state, const Settings& settings);
+CheckpointInfo info_of(const model::SafetensorsReader& reader);
+void check_settings(const model::SafetensorsReader& reader, const Settings& saved, const Settings& now);
 
 }  // namespace syslab::train

@@ -5,11 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "parallel/data_parallel_step.hpp"
-#include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
-#include "tests/parallel/ranks_fixture.hpp"
-#include "train/workload.hpp"
+#include "tests/parallel/sharded_fixture.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -18,58 +15,11 @@ using device::Stream;
 using model::Plane;
 using test::with_ranks;
 
-constexpr std::int64_t kSeq = 8, kRows = 6;
-constexpr double kRate = 1e-2;
-
-model::ModelConfig small_config() {
-  model::ModelConfig config = model::tiny_config();
-  config.d_model = 32;
-  config.d_ff = 64;
-  return config;
-}
-
-// A model and its step, sharded in any way.
-struct Rig {
-  Rig(comm::Communicator& ranks, Sharding sharding, DataParallelOptions options, std::int64_t rows,
-      Stream communication, int slots = 2) {
-    const bool flat = sharding == Sharding::zero1 || sharding == Sharding::zero2;
-    model::TransformerOptions model_options{.with_moments = sharding == Sharding::none};
-    options.sharding = flat ? Sharding::none : sharding;
-    options.sync.bucket_mb = {0.01};
-    if (flat) {
-      zero.emplace(
-          ranks, small_config(), model_options,
-          ZeroModelOptions{
-              .sharding = sharding, .sync = options.sync, .parts = options.parts, .slots = slots, .poison = true},
-          Stream{}, communication);
-      model_options.source = options.zero = &*zero;
-    }
-    model.emplace(small_config(), model_options, Stream{});
-    train::draw_weights(arena(), model->kernels(), 1 + static_cast<std::uint64_t>(ranks.rank()));
-    step.emplace(*model, ranks, options, rows, kSeq, communication);
-  }
-
-  model::ParameterArena& arena() { return zero ? zero->arena() : model->parameters(); }
-
-  // Rows from `first` on of batch `number` into a part.
-  void load(int number, int part, std::int64_t first, std::int64_t rows) {
-    const model::Sequences batch =
-        model::random_sequences(small_config(), kRows, kSeq, static_cast<std::uint64_t>(100 + number));
-    const auto at = static_cast<std::size_t>(first * kSeq), size = static_cast<std::size_t>(rows * kSeq);
-    step->load(part, std::span(batch.ids).subspan(at, size), std::span(batch.targets).subspan(at, size));
-  }
-
-  std::vector<std::vector<double>> weights() {
-    if (zero) zero->all_needed({});
-    std::vector<std::vector<double>> all;
-    for (int i = 0; i < arena().layout().size(); ++i) all.push_back(arena().read(Plane::weight, i));
-    return all;
-  }
-
-  std::optional<ZeroParameters> zero;
-  std::optional<model::Transformer> model;
-  std::optional<DataParallelStep> step;
-};
+using test::kRate;
+using test::kRows;
+using test::kSeq;
+using test::small_config;
+using Rig = test::ShardedRig;
 
 struct Trained {
   std::vector<std::vector<double>> weights;

@@ -67,7 +67,7 @@ class NcclCommunicator final : public Communicator {
         nccl_(std::move(nccl)) {
     if (!nccl_.exit) nccl_.exit = [] { ::_exit(static_cast<int>(WorkerExit::peer_failure)); };
     if (size() == 1) return;
-    library_ = std::make_unique<NcclLibrary>(nccl_.library);
+    library_ = std::make_shared<NcclLibrary>(nccl_.library);
     agree(*store_, "nccl", {{"NCCL version", library_->version()}, {"multicast", library_->nvls()}}, options.limit);
     expect_a_gpu_a_rank();
     if (rank() == 0) {
@@ -138,8 +138,10 @@ class NcclCommunicator final : public Communicator {
     Deadline ask_at = Clock::now();
     while (true) {
       poll();
-      if (done() >= work) return;
+      const bool over = done() >= work;
+      if (over) look();  // what an error ended has its end, too
       failure_state().throw_if_failed();
+      if (over) return;
       if (Clock::now() >= ask_at) {
         ask_at = Clock::now() + 1ms;
         look();
@@ -212,24 +214,86 @@ class NcclCommunicator final : public Communicator {
     const std::string text = store_->get("nccl/id", options().limit);
     std::copy_n(text.data(), std::min(text.size(), sizeof id.internal), id.internal);
     nccl::Config config;
-    config.blocking = 0;
+    config.blocking = 1;
     config.min_ctas = nccl_.min_ctas;
     config.max_ctas = nccl_.max_ctas;
     config.cga_cluster_size = nccl_.cga_cluster_size;
+    const auto start = std::make_shared<Start>();
+    start->library = library_;
+    std::thread([start, id, config, place = nccl_.place, size = size(), rank = rank()]() mutable {
+      start->run(place, size, id, rank, config);
+    }).detach();
+    Deadline ask_at = Clock::now() + kStoreNap;
+    while (!start->over()) {
+      try {
+        failure_state().throw_if_failed();
+        if (Clock::now() >= deadline) throw in_progress("ncclCommInitRankConfig");
+        if (Clock::now() >= ask_at) {
+          ask_at = Clock::now() + kStoreNap;
+          static_cast<void>(store_->find("nccl/id", 0ms));  // throws where another rank has failed
+        }
+      } catch (...) {
+        start->leave();
+        throw;
+      }
+      std::this_thread::sleep_for(kNap);
+    }
     {
       const std::lock_guard lock(mutex_);
-      library_->expect(api.ncclCommInitRankConfig(&comm_, size(), id, rank(), &config), "ncclCommInitRankConfig");
+      comm_ = start->comm;
+      library_->expect(start->result, "ncclCommInitRankConfig", comm_);
     }
-    settle("ncclCommInitRankConfig", deadline, [this, ask_at = Deadline{}]() mutable {
-      if (Clock::now() < ask_at) return;
-      ask_at = Clock::now() + kStoreNap;
-      static_cast<void>(store_->find("nccl/id", 0ms));  // throws where another rank has failed
-    });
+    settle("ncclCommInitRankConfig", deadline);
     store_->wait_all("nccl/ready", options().limit);
   }
 
-  // Non-blocking communicators answer "in progress": asks until that is over. The lock is free between questions.
-  void settle(const char* call, Deadline deadline, const std::function<void()>& look_after_others = {}) {
+  // The blocking call that makes a communicator, on a thread of its own: it waits for all ranks and cannot be called
+  // off. Who gives up leaves it behind; what it then still makes, it aborts.
+  struct Start {
+    std::shared_ptr<NcclLibrary> library;
+    nccl::Comm comm = nullptr;
+    nccl::Result result = nccl::kInProgress;
+
+    void run(device::Place place, int size, nccl::UniqueId id, int rank, nccl::Config config) {
+      nccl::Comm made = nullptr;
+      nccl::Result given = nccl::kInternalError;
+      try {
+        const device::CurrentDevice current(place);
+        given = library->api().ncclCommInitRankConfig(&made, size, id, rank, &config);
+      } catch (const std::exception&) {  // no such device: an error of NCCL's like others
+      }
+      const std::lock_guard lock(mutex_);
+      if (left_ && made != nullptr) library->api().ncclCommAbort(made);
+      comm = made;
+      result = given;
+      over_ = true;
+    }
+    bool over() const {
+      const std::lock_guard lock(mutex_);
+      return over_;
+    }
+    void leave() {
+      const std::lock_guard lock(mutex_);
+      if (over_ && comm != nullptr) library->api().ncclCommAbort(std::exchange(comm, nullptr));
+      left_ = true;
+    }
+
+   private:
+    mutable std::mutex mutex_;
+    bool over_ = false, left_ = false;
+  };
+
+  Error in_progress(const char* call) const {
+    return {ErrorKind::comm,
+            fmt::format("{} is still in progress after {:.1f} s: another rank does not take part, or NCCL cannot "
+                        "connect (NCCL_DEBUG=INFO says more)",
+                        call, std::chrono::duration<double>(options().limit).count()),
+            call};
+  }
+
+  // Where NCCL_COMM_BLOCKING=0 makes communicators non-blocking all the same, they answer "in progress": asks until
+  // that is over. The lock is free between questions.
+  void settle(const char* call, Deadline deadline) {
     while (true) {
       {
         const std::lock_guard lock(mutex_);
@@ -240,15 +304,7 @@ class NcclCommunicator final : public Communicator {
         if (state == nccl::kSuccess) return;
       }
       failure_state().throw_if_failed();
-      if (look_after_others) look_after_others();
-      if (Clock::now() >= deadline) {
-        throw Error(
-            ErrorKind::comm,
-            fmt::format("{} is still in progress after {:.1f} s: another rank does not take part, or NCCL cannot "
-                        "connect (NCCL_DEBUG=INFO says more)",
-                        call, std::chrono::duration<double>(options().limit).count()),
-            call);
-      }
+      if (Clock::now() >= deadline) throw in_progress(call);
       std::this_thread::sleep_for(kNap);
     }
   }
@@ -419,7 +475,7 @@ class NcclCommunicator final : public Communicator {
 
   std::shared_ptr<Store> store_;
   NcclOptions nccl_;
-  std::unique_ptr<NcclLibrary> library_;
+  std::shared_ptr<NcclLibrary> library_;
   std::mutex mutex_;  // of every call that takes comm_: an abort must find nobody inside
   nccl::Comm comm_ = nullptr;
   mutable std::mutex pending_mutex_;

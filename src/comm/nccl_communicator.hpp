@@ -2,9 +2,11 @@
 // (comm/nccl_library.hpp), streams and memory through the device room; over the CPU's streams, another library behind
 // the same table runs all of this without a GPU, which is how it is tested.
 //
-// NCCL's communicators are made non-blocking: no call of NCCL's waits for another rank inside, everything that takes
-// time is polled here with a deadline. What fails, here or on another rank, ends in ncclCommAbort on a thread of its
-// own; as that, too, may hang, the process ends by `exit` when it has not returned within `budget`.
+// NCCL's communicators are blocking ones: of the others, NCCL starts a thread for every operation, which on 2 H200 took
+// an all-reduce of 1 KiB from 43 to 144 µs. A blocking call that makes a communicator waits for all ranks; it runs on a
+// thread of its own, on which this one looks with a deadline. Operations are queued without waiting, once connected.
+// What fails, here or on another rank, ends in ncclCommAbort on a thread of its own; as that, too, may hang, the
+// process ends by `exit` when it has not returned within `budget`.
 #pragma once
 
 #include <chrono>

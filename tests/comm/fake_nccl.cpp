@@ -1,10 +1,10 @@
 // A library behind NCCL's table of functions for tests without a GPU: ranks are threads of one process, streams are the
-// CPU's, and sums are those of the backend `local`. Like NCCL's non-blocking communicators it answers "in progress" at
-// first, and an operation under way ends only when all ranks take part or its rank aborts.
+// CPU's, and sums are those of the backend `local`. As with NCCL's blocking communicators making one waits for all
+// ranks, and an operation under way ends only when all ranks take part or its rank aborts.
 //
 // SYSLAB_FAKE_NCCL, read when a communicator is made, holds words:
 //   slow_init        a communicator is ready half a second after all ranks have come
-//   never_ready      it never is
+//   never_ready      it never is: the call does not return
 //   async_error      the third operation of rank 1 fails while it is under way
 //   swallow          the third operation of rank 1 is not done at all: the others wait for it
 //   stuck_call       the call of rank 1's third operation does not return for three seconds
@@ -81,8 +81,7 @@ namespace syslab::comm::nccl {
 struct CommOpaque {
   std::shared_ptr<World> world;
   int rank = 0, operations = 0;
-  int calls = 0;              // by the host, operations or groups
-  std::atomic<int> busy = 0;  // questions that are answered "in progress" after an operation
+  int calls = 0;  // by the host, operations or groups
   std::atomic<Result> error = kSuccess;
   std::atomic<bool> aborted = false;
   bool slow = false, never = false, fails = false, swallows = false, stuck = false, refuses_send = false,
@@ -129,10 +128,9 @@ nccl::Result end_group() {
   if (std::exchange(group_refused, false)) return nccl::kInvalidUsage;
   if (calls.empty()) return nccl::kSuccess;
   nccl::Comm comm = calls[0].comm;
-  comm->busy = 2;
   if (++comm->calls == 3 && comm->rank == 1 && comm->stuck) std::this_thread::sleep_for(3s);
   syslab::device::enqueue({syslab::device::Kind::cpu, calls[0].stream}, [comm, calls] { run_all(comm, calls); });
-  return nccl::kInProgress;
+  return nccl::kSuccess;
 }
 
 nccl::Result queue(Queued call) {
@@ -163,7 +161,7 @@ nccl::Result ncclGetUniqueId(nccl::UniqueId* id) {
 
 nccl::Result ncclCommInitRankConfig(nccl::Comm* comm, int size, nccl::UniqueId id, int rank, nccl::Config* config) {
   if (config == nullptr || config->size != sizeof(nccl::Config) || config->magic != 0xcafebeef ||
-      config->blocking != 0) {
+      config->blocking != 1) {
     return nccl::kInvalidArgument;
   }
   if (says("refuse_init") && rank == 1) return nccl::kInternalError;
@@ -187,25 +185,22 @@ nccl::Result ncclCommInitRankConfig(nccl::Comm* comm, int size, nccl::UniqueId i
   made->stuck = says("stuck_call");
   made->refuses_send = says("refuse_send");
   made->abort_hangs = says("abort_hangs");
+  const auto ready = [&] {
+    const std::lock_guard lock(world->mutex);
+    return world->joined == size && !made->never &&
+           (!made->slow || std::chrono::steady_clock::now() > world->complete + 500ms);
+  };
+  while (!ready()) std::this_thread::sleep_for(5ms);  // as a blocking communicator does
   *comm = made;
-  return nccl::kInProgress;
+  return nccl::kSuccess;
 }
 
 nccl::Result ncclCommGetAsyncError(nccl::Comm comm, nccl::Result* error) {
   *error = comm->error;
-  if (*error != nccl::kSuccess) return nccl::kSuccess;
-  const std::lock_guard lock(comm->world->mutex);
-  const bool complete = comm->world->joined == comm->world->ranks.front()->size();
-  const bool ready =
-      complete && !comm->never && (!comm->slow || std::chrono::steady_clock::now() > comm->world->complete + 500ms);
-  if (!ready || (comm->busy > 0 && comm->busy-- > 0)) *error = nccl::kInProgress;
   return nccl::kSuccess;
 }
 
-nccl::Result ncclCommFinalize(nccl::Comm comm) {
-  comm->busy = 2;
-  return nccl::kInProgress;
-}
+nccl::Result ncclCommFinalize(nccl::Comm comm) { return comm == nullptr ? nccl::kInvalidArgument : nccl::kSuccess; }
 
 // The worlds stay until the process ends: another rank may still be in one.
 nccl::Result ncclCommDestroy(nccl::Comm) { return nccl::kSuccess; }

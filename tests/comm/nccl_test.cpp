@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <numeric>
@@ -136,10 +137,12 @@ TEST_F(FakeNccl, AStartThatIsNeverReadyEndsAtTheLimit) {
 
 TEST_F(FakeNccl, AnAsynchronousErrorIsFoundByWhoWaits) {
   ::setenv("SYSLAB_FAKE_NCCL", "async_error", 1);
+  std::array<std::vector<float>, 2> values{{{1}, {1}}};  // a rank that throws leaves its own to the others
   const auto begin = std::chrono::steady_clock::now();
-  const auto errors = run(2, {.limit = 10s}, [](Communicator& ranks, device::Stream stream) {
-    std::vector<float> value{1};
-    for (int i = 0; i < 4; ++i) ranks.wait(ranks.all_reduce(floats(value), Reduction::sum, {}, stream));
+  const auto errors = run(2, {.limit = 10s}, [&values](Communicator& ranks, device::Stream stream) {
+    for (int i = 0; i < 4; ++i)
+      ranks.wait(
+          ranks.all_reduce(floats(values.at(static_cast<std::size_t>(ranks.rank()))), Reduction::sum, {}, stream));
     ADD_FAILURE() << "all went well";
   });
   for (const std::string& error : errors) EXPECT_TRUE(has(error, "remote process exited")) << error;
@@ -148,11 +151,13 @@ TEST_F(FakeNccl, AnAsynchronousErrorIsFoundByWhoWaits) {
 
 TEST_F(FakeNccl, WhatDoesNotEndIsAbortedAtTheLimit) {
   ::setenv("SYSLAB_FAKE_NCCL", "swallow", 1);
+  std::array<std::vector<float>, 2> values{{{1}, {1}}};  // a rank that throws leaves its own to the others
   const auto begin = std::chrono::steady_clock::now();
-  const auto errors = run(2, {.limit = 2s}, [](Communicator& ranks, device::Stream stream) {
-    std::vector<float> value{1};
+  const auto errors = run(2, {.limit = 2s}, [&values](Communicator& ranks, device::Stream stream) {
     Work last;
-    for (int i = 0; i < 3; ++i) last = ranks.all_reduce(floats(value), Reduction::sum, {"gradient"}, stream);
+    for (int i = 0; i < 3; ++i)
+      last = ranks.all_reduce(floats(values.at(static_cast<std::size_t>(ranks.rank()))), Reduction::sum, {"gradient"},
+                              stream);
     // Rank 1's own does not even wait for the others; rank 0 is left alone with it.
     if (ranks.rank() == 0) ranks.wait(last);
   });
@@ -163,6 +168,7 @@ TEST_F(FakeNccl, WhatDoesNotEndIsAbortedAtTheLimit) {
 
 TEST_F(FakeNccl, AnAbortThatHangsEndsTheProcessWithinItsBudget) {
   ::setenv("SYSLAB_FAKE_NCCL", "async_error abort_hangs", 1);
+  std::array<std::vector<float>, 2> values{{{1}, {1}}};  // a rank that throws leaves its own to the others
   const auto begin = std::chrono::steady_clock::now();
   // Its own process: there is no way back.
   NcclOptions options = fake();
@@ -171,9 +177,10 @@ TEST_F(FakeNccl, AnAbortThatHangsEndsTheProcessWithinItsBudget) {
     options.exit = {};
     static_cast<void>(run(
         2, {.limit = 10s},
-        [](Communicator& ranks, device::Stream stream) {
-          std::vector<float> value{1};
-          for (int i = 0; i < 4; ++i) ranks.wait(ranks.all_reduce(floats(value), Reduction::sum, {}, stream));
+        [&values](Communicator& ranks, device::Stream stream) {
+          for (int i = 0; i < 4; ++i)
+            ranks.wait(ranks.all_reduce(floats(values.at(static_cast<std::size_t>(ranks.rank()))), Reduction::sum, {},
+                                        stream));
         },
         options));
     ::_exit(0);

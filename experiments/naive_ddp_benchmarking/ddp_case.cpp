@@ -9,6 +9,7 @@
 
 #include "device/event.hpp"
 #include "experiments/naive_ddp_benchmarking/rank_training.hpp"
+#include "parallel/measured_data_parallel.hpp"
 #include "registry/ladder.hpp"
 #include "stats/summary.hpp"
 #include "train/ladder.hpp"

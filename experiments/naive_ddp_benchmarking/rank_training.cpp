@@ -12,17 +12,15 @@
 namespace syslab {
 namespace {
 
-using parallel::DataParallelWorkload;
-using parallel::MeasuredDataParallel;
 using worker::StepCheck;
 
 // The strategy's certificate to the bit, and the model of this rank against fp64.
-std::vector<StepCheck> checked(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
+std::vector<StepCheck> checked(const RankTraining& training, comm::Communicator& ranks, device::Stream stream) {
   StepCheck certificate{.name = "certificate",
                         .message = "a network of exact numbers ends with the bits of one process"};
   try {
     std::vector<StepCheck> all{certificate};
-    for (const auto& one : measured.check(ranks, stream))
+    for (const auto& one : training.check(ranks, stream))
       all.push_back({one.name, one.error, one.tolerance, one.message});
     return all;
   } catch (const Error& error) {
@@ -45,28 +43,21 @@ train::WorkloadOptions rank_workload(const worker::CaseRequest& request, const t
   return options;
 }
 
-worker::RankSeries training_steps(const std::shared_ptr<DataParallelWorkload>& workload) {
-  worker::RankSeries steps;
-  steps.refresh = [workload] { workload->refresh(); };
-  steps.call = [workload] { workload->run(); };
-  steps.verify = [workload] {
-    const double loss = workload->loss();
-    return StepCheck{.name = "loss",
-                     .error = std::isfinite(loss) ? 0 : std::numeric_limits<double>::quiet_NaN(),
-                     .message = fmt::format("the mean over all rows is {}", loss)};
-  };
-  return steps;
+worker::StepCheck loss_check(double loss) {
+  return {.name = "loss",
+          .error = std::isfinite(loss) ? 0 : std::numeric_limits<double>::quiet_NaN(),
+          .message = fmt::format("the mean over all rows is {}", loss)};
 }
 
-void run_on_ranks(worker::CaseContext& context, const MeasuredDataParallel& measured, const StartOnRanks& start) {
-  if (measured.refusal) throw worker::Unsupported(*measured.refusal);
+void run_training(worker::CaseContext& context, const RankTraining& training, const StartOnRanks& start) {
+  if (training.refusal) throw worker::Unsupported(*training.refusal);
   const std::unique_ptr<comm::Communicator> ranks =
-      parallel::join(parallel::case_rank(context.request(), measured.device == device::Kind::cpu ? "shm" : "nccl"));
+      parallel::join(parallel::case_rank(context.request(), training.device == device::Kind::cpu ? "shm" : "nccl"));
   worker::RankCase made;
-  made.device = measured.device;
+  made.device = training.device;
   made.of_first = [&](double own) { return parallel::of_first(*ranks, own); };
   made.barrier = [&] { ranks->barrier(); };
-  made.check = [&](device::Stream stream) { return checked(measured, *ranks, stream); };
+  made.check = [&](device::Stream stream) { return checked(training, *ranks, stream); };
   made.start = [&](device::Stream stream) { return start(*ranks, stream); };
   worker::run_rank_case(context, made);
 }

@@ -3,8 +3,14 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
-#include "parallel/measured_data_parallel.hpp"
+#include "comm/communicator.hpp"
+#include "model/against_reference.hpp"
+#include "train/ladder.hpp"
+#include "train/workload.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab {
@@ -12,12 +18,32 @@ namespace syslab {
 // A model's step with this rank's rows of a batch of all ranks. Error(usage) where they do not divide.
 train::WorkloadOptions rank_workload(const worker::CaseRequest& request, const train::Rung& rung);
 
-// Steps with new tokens each, whose loss is a number.
-worker::RankSeries training_steps(const std::shared_ptr<parallel::DataParallelWorkload>& workload);
+// That a loss is a number.
+worker::StepCheck loss_check(double loss);
+
+// Steps with new tokens each, whose loss is a number: of parallel::DataParallelWorkload, parallel::FsdpWorkload.
+template <typename Workload>
+worker::RankSeries training_steps(const std::shared_ptr<Workload>& workload) {
+  worker::RankSeries steps;
+  steps.refresh = [workload] { workload->refresh(); };
+  steps.call = [workload] { workload->run(); };
+  steps.verify = [workload] { return loss_check(workload->loss()); };
+  return steps;
+}
+
+// What is measured, as far as the journey asks: of parallel::MeasuredDataParallel, parallel::MeasuredFsdp.
+struct RankTraining {
+  device::Kind device = device::Kind::cpu;
+  std::optional<std::string> refusal;
+  std::function<std::vector<model::Distance>(comm::Communicator&, device::Stream)> check;
+};
 
 // The journey on each rank: meets the others, certifies and checks what is measured, and times what `start` gives.
 using StartOnRanks = std::function<worker::RankRun(comm::Communicator& ranks, device::Stream stream)>;
-void run_on_ranks(worker::CaseContext& context, const parallel::MeasuredDataParallel& measured,
-                  const StartOnRanks& start);
+void run_training(worker::CaseContext& context, const RankTraining& training, const StartOnRanks& start);
+template <typename Measured>
+void run_on_ranks(worker::CaseContext& context, const Measured& measured, const StartOnRanks& start) {
+  run_training(context, {measured.device, measured.refusal, measured.check}, start);
+}
 
 }  // namespace syslab

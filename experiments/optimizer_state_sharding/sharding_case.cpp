@@ -11,6 +11,7 @@
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
 #include "experiments/naive_ddp_benchmarking/rank_training.hpp"
+#include "parallel/measured_data_parallel.hpp"
 #include "parallel/state_memory.hpp"
 #include "registry/ladder.hpp"
 #include "stats/summary.hpp"

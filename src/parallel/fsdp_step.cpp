@@ -6,6 +6,7 @@
 
 #include "comm/accounting.hpp"
 #include "core/error.hpp"
+#include "device/fill_random.hpp"
 #include "device/nvtx.hpp"
 #include "device/stream.hpp"
 #include "model/initialise.hpp"
@@ -149,6 +150,26 @@ void FsdpStep::initialise(std::uint64_t seed) {
   model::initialise(
       model_.parameters().layout(), seed,
       [this](int parameter, std::int64_t first, const ConstTensorView& values) { write(parameter, first, values); });
+}
+
+void FsdpStep::draw_weights(std::uint64_t seed) {
+  const model::ParameterLayout& layout = model_.parameters().layout();
+  const ShardLayout& shards = fsdp_.layout();
+  for (int index = 0; index < layout.size(); ++index) {
+    const model::ParameterInfo& info = layout.info(index);
+    if (const int tensor = parts_.replicated_of[at(index)]; tensor >= 0) {
+      const TensorView weight = stretch(fsdp_.replicated(tensor), 0, info.shape.elements());
+      model_.kernels().elementwise->fill({1, weight.elements()}, {1.0, weight}, compute_);
+      continue;
+    }
+    const int matrix = parts_.matrix_of[at(index)], rank = ranks_.rank();
+    const std::int64_t own = shards.own_rows(matrix, rank) * info.shape[1];
+    if (own == 0) continue;
+    device::fill_random(stretch(fsdp_.weights(), shards.offset(matrix), own),
+                        RandomStream::derive(seed, "workload", info.name, "weights"), Distribution::normal,
+                        static_cast<float>(model::initial_sigma(info)),
+                        static_cast<std::uint64_t>(rank * shards.chunk(matrix)), compute_);
+  }
 }
 
 std::vector<double> FsdpStep::gather_now(int parameter) {

@@ -77,12 +77,15 @@ class FsdpStep {
 
   model::Transformer& model() { return model_; }
   Fsdp& fsdp() { return fsdp_; }
+  const Fsdp& fsdp() const { return fsdp_; }
   train::TrainingStep& training() { return step_; }
   double share() const { return share_; }
   FsdpBytes bytes() const;
 
   // The weights of model::initialise(), of which each rank keeps its part.
   void initialise(std::uint64_t seed);
+  // Those of train::draw_weights(), each rank's part drawn where it lies, of the same numbers.
+  void draw_weights(std::uint64_t seed);
   // A parameter, whole, row-major, of any floating dtype; each rank keeps its part.
   void write(int parameter, std::int64_t first, const ConstTensorView& values);
   // And whole again, on every rank. Collective; waits; not within a step.

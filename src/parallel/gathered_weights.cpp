@@ -226,6 +226,7 @@ std::vector<GatherTimes> GatheredWeights::times() const {
     const Stay& stay = plan()[number];
     if (!stay.gathers) continue;
     made.push_back({.unit = stay.unit,
+                    .forward = stay.first_read < static_cast<int>(parts_.forward_reads.size()),
                     .bytes = unit_bytes(stay.unit),
                     .start = since_begin(started_[at(number)]),
                     .end = since_begin(ended_[at(number)]),

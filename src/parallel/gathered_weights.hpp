@@ -65,6 +65,7 @@ struct GatherOptions {
 // Of one unit in one pass, from the pass's begin.
 struct GatherTimes {
   int unit = 0;
+  bool forward = true;            // in the forward pass; else to go back through the layer, or to run it forward again
   std::int64_t bytes = 0;         // of the whole unit as it is gathered
   Seconds start{}, end{};         // of the gather
   Seconds needed{}, first_use{};  // when computing came to it, and when it could go on

@@ -120,6 +120,28 @@ class Communication(Lab):
         for words in ("ends with the bits of one process", "ZeRO's first stage sends", "a rank saves"):
             self.assertIn(words, report)
 
+    def test_full_sharding_is_certified_holds_the_formulas_bytes_and_tells_of_every_gather(self):
+        self.smoke("fsdp", "fsdp_accounting")
+        ranks = self.sql("SELECT count(*) FROM check_result WHERE name LIKE 'reference:certificate%' AND outcome = 'passed'")
+        self.assertEqual(ranks, [(2 * 4,)])  # two ranks of two ways of two experiments
+        rows = {row["granularity"]: row for row in self.rows("fsdp", "steps")}
+        self.assertEqual(set(rows), {"layer", "block"})
+        for row in rows.values():
+            self.assertEqual(row["state"], row["formula"] + row["padding"])
+            self.assertGreater(min(row["forward"], row["backward"], row["updating"]), 0)
+        self.assertLess(rows["layer"]["slots"], rows["block"]["slots"])
+        gathers = self.rows("fsdp_accounting", "gathers")
+        counted = {name: sum(row["granularity"] == name for row in gathers) for name in rows}
+        # Embedding, head, and two blocks: forward all, backward all but the embedding and the two that are still there.
+        self.assertEqual(counted, {"layer": 2 * (2 + 2 * 4) - 3, "block": 2 * (2 + 2) - 3})
+        for row in gathers:
+            self.assertLessEqual(row["start"], row["ended"])
+            self.assertLessEqual(row["ended"], row["first_use"] + 1e-3)
+            self.assertGreaterEqual(row["exposed"], 0)
+        report = " ".join(self.syslab("report", "fsdp", "fsdp_accounting", "--to", "md").stdout.split())
+        for words in ("its weights in parts on these ranks, ends with the bits of one process", "Full sharding saves"):
+            self.assertIn(words, report)
+
 
 if __name__ == "__main__":
     unittest.main()

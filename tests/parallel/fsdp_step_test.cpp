@@ -12,9 +12,12 @@
 #include "model/initialise.hpp"
 #include "parallel/data_parallel_step.hpp"
 #include "parallel/fsdp_state.hpp"
+#include "parallel/measured_data_parallel.hpp"
+#include "parallel/measured_fsdp.hpp"
 #include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "train/ladder.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -378,6 +381,32 @@ TEST(FsdpStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
     EXPECT_EQ(weights_of(step), before);
     EXPECT_FALSE(run(2).skipped);
     step.check();
+  });
+}
+
+TEST(MeasuredFsdp, IsCertifiedAndHasTheLossOfReplicas) {
+  train::WorkloadOptions workload{.config = odd_config(), .batch = 2, .seq = kSeq};
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream) {
+    const train::Rung& rung = train::find_rung("host");
+    const MeasuredFsdp measured =
+        measured_fsdp({.step = workload, .sharding = fsdp_step_options(Granularity::block)}, rung, 7);
+    EXPECT_FALSE(measured.refusal);
+    for (const model::Distance& one : measured.check(ranks, {})) EXPECT_LE(one.error, one.tolerance) << one.name;
+    const auto losses_of = [](auto& run) {
+      std::vector<double> losses;
+      for (int i = 0; i < 3; ++i) {
+        run.refresh();
+        run.run();
+        losses.push_back(run.loss());
+      }
+      run.step().check();
+      return losses;
+    };
+    const std::shared_ptr<FsdpWorkload> sharded = measured.start(ranks, {});
+    EXPECT_EQ(sharded->unit_name(1), "layers.2.attn.q_proj.weight");
+    const std::vector<double> losses = losses_of(*sharded);
+    DataParallelWorkload replicas({.step = workload}, ranks, {}, 7);
+    EXPECT_EQ(losses, losses_of(replicas));
   });
 }
 

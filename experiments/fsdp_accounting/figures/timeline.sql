@@ -1,0 +1,26 @@
+-- figure: lanes
+-- title: Gathers beside computing
+-- caption: The last step measured, on rank 0, from its beginning: when its phases computed, when weights were gathered, and when computing
+--   waited for them, by the events of the step itself.
+-- experiment: fsdp_accounting
+-- x: time|ms|linear
+-- y: lane|1|text
+-- end: until
+-- series: kind
+-- panel: granularity, model, context, ranks, device
+-- fills: b
+WITH chosen AS (
+  SELECT v.attempt_id, v.params, v.world_size, v.device, v.run_uid,
+         row_number() OVER (PARTITION BY v.comparability_key, v.params ->> '$.granularity'
+                                ORDER BY p.value, v.world_size, v.params ->> '$.context', v.attempt_uid) AS place
+    FROM v_measured v
+    JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters' AND p.rank = 0
+   WHERE v.experiment = ?1 AND v.is_good
+)
+SELECT 1e-6 * s.start_ns AS time, 1e-6 * s.end_ns AS until, s.track AS lane,
+       iif(s.track = 'compute', s.name, s.track) AS kind, c.params ->> '$.granularity' AS granularity,
+       c.params ->> '$.model' AS model, c.params ->> '$.context' AS context, c.world_size AS ranks, c.device, 'ok' AS status, c.run_uid
+  FROM chosen c
+  JOIN span s ON s.attempt_id = c.attempt_id AND s.rank = 0
+ WHERE c.place = 1
+ ORDER BY granularity DESC, lane DESC, s.start_ns;

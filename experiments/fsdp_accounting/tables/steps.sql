@@ -1,0 +1,4 @@
+-- like: fsdp/steps
+-- title: What full sharding saves and what it waits for
+-- experiment: fsdp_accounting
+-- fills: b

@@ -229,7 +229,10 @@ void run_case(CaseContext& context) {
   steps.check();
   emit_times(context, seconds);
   const char* threads = std::getenv("OMP_NUM_THREADS");
-  context.emit(worker::FactRecord{fmt::format("{{\"threads\": \"{}\"}}", threads == nullptr ? "" : threads)});
+  const std::string& rendezvous = context.request().rendezvous;
+  context.emit(
+      worker::FactRecord{fmt::format(R"({{"threads": "{}", "met_at": "{}"}})", threads == nullptr ? "" : threads,
+                                     rendezvous.substr(0, rendezvous.find(':')))});
   context.metric("answer", "1", context.rank() + 1);
   context.emit(worker::MemoryEventRecord{
       .t_ns = 1, .delta_bytes = 64 * (context.rank() + 1), .tag = "share", .category = "other"});

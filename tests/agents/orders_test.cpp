@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "agents/line.hpp"
 #include "core/error.hpp"
 
 namespace syslab::agents {
@@ -103,6 +104,23 @@ TEST(Opening, OfAStrangerIsNone) {
   }
   const SocketPair silent;
   EXPECT_FALSE(receive_opening(silent.other.get(), Clock::now() + 10ms));
+}
+
+// The end is told on another connection than the last words come on, and may overtake them.
+TEST(RemoteWorker, HasNotEndedBeforeItsStreamsHave) {
+  SocketPair line, input, output, errors;
+  const auto lab_end = std::make_shared<Line>(std::move(line.one), 1, some_seat());
+  comm::MessageClient agent_end(std::move(line.other));
+  RemoteWorker worker(lab_end, 5, {std::move(input.one), std::move(output.one), std::move(errors.one)});
+  EndedWorker ended{5, {}};
+  ended.exit.code = 7;
+  ASSERT_TRUE(agent_end.send(to_packet(ended), Clock::now() + 5s));
+  EXPECT_FALSE(worker.poll());
+  output.other.reset();
+  errors.other.reset();
+  const auto exit = worker.poll();
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->code, 7);
 }
 
 }  // namespace

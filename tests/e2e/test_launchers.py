@@ -125,7 +125,7 @@ class Launched(Together):
                          [(0, 1.0), (1, 2.0)])
         host = socket.gethostname()
         for facts in self.facts():
-            self.assertEqual([rank["host"] for rank in facts["ranks"]], [host, host])
+            self.assertEqual([(rank["host"], rank["met_at"]) for rank in facts["ranks"]], [(host, "file")] * 2)
         # torchrun has said how many threads; the other ranks of Slurm's share the processors they may use.
         shared = str(max(1, len(os.sched_getaffinity(0)) // 2))
         self.assertEqual([[rank["threads"] for rank in facts["ranks"]] for facts in self.facts()],
@@ -137,7 +137,8 @@ class Launched(Together):
         (line,) = attempts(lines)
         self.assertEqual(line["status"], "ok", line["detail"])
         (facts,) = self.facts()
-        self.assertEqual([rank["host"] for rank in facts["ranks"]], ["127.0.0.1", "elsewhere"] * 2)
+        self.assertEqual([(rank["host"], rank["met_at"]) for rank in facts["ranks"]],
+                         [("127.0.0.1", "tcp"), ("elsewhere", "tcp")] * 2)
         lines = self.ran(torchrun, "run", "selftest_ranks", "-a", "world_size=2", "-a", "fault=throw", *LIMIT, each=hosts,
                          expect=3)
         self.assertIn("rank 1: device: the fault", attempts(lines)[0]["detail"])

@@ -69,7 +69,7 @@ class Report(Lab):
         self.syslab("report", "-o", "out/report.md")
         text = (self.folder / "out/report.md").read_text()
         self.assertIn("`fsdp` · hand-out 2026: 15 points", text)
-        self.assertIn("no experiment yet", text)
+        self.assertIn("*Not measured; `syslab run fsdp` would tell.*", text)
         linked = re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)
         if shutil.which("gnuplot"):
             self.assertTrue(linked, "flash_forward has a figure")

@@ -6,17 +6,18 @@
 //   one.error();                                          // 0, or the operation is wrong
 //
 // Contents are whole numbers from 0 to 255 that a formula gives by element, rank and sample, so that sums are exact in
-// fp32 and every rank can tell all others' part of them.
+// fp32 and every rank can tell all others' part of them. They are written and checked on the device of the ranks: a GPU
+// that waits for the host falls asleep, and the call behind it is slow.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
+#include "parallel/collective_content.hpp"
 
 namespace syslab::parallel {
 
@@ -28,9 +29,6 @@ comm::Operation parse_collective(std::string_view name);
 // all_reduce, (n−1)/n for reduce_scatter and all_gather, 1 for broadcast. Bytes are those of the larger buffer. Source:
 // NVIDIA's nccl-tests, doc/PERFORMANCE.md.
 double bus_factor(comm::Operation operation, int ranks);
-
-// The number at `element` of what `rank` brings to sample `sample`: 0 to 255.
-std::uint32_t content(std::uint64_t element, int rank, std::uint64_t sample);
 
 class MeasuredCollective {
  public:
@@ -51,24 +49,20 @@ class MeasuredCollective {
 
   // Largest |found − expected| over all elements of this rank's result, relative to the largest expected. After as many
   // calls as refresh() was told, and the stream has been waited for.
-  double error();
+  double error() const;
   // Of error(): 0, but where repeated sums round, which those over a number of ranks that is no power of two do: each
   // call then adds at most n − 1 roundings (Higham, Accuracy and Stability, (3.4)).
   double tolerance() const;
   std::string what() const;  // "all_reduce of 250000 fp32 elements over 2 ranks, sample 3"
 
  private:
-  std::int64_t result_elements() const;
-  double expected(std::int64_t element) const;
+  const device::Buffer& result() const;
 
   comm::Communicator& ranks_;
-  comm::Operation operation_;
   device::Stream stream_;
   AllReduce instead_;
-  std::int64_t count_ = 0;  // elements of a rank's part; of the whole for all_reduce and broadcast
+  CollectiveContent content_;
   device::Buffer all_, part_;
-  std::vector<float> staged_;  // on the host, for ranks of a GPU
-  std::uint64_t sample_ = 0;
   int calls_ = 1;
 };
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "parallel/measured_collective.hpp"
+#include "parallel/collective_content.hpp"
 
 namespace syslab::parallel {
 namespace {

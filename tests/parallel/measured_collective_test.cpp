@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <set>
+#include <vector>
 
 #include "core/error.hpp"
 #include "parallel/case_ranks.hpp"
@@ -57,6 +60,25 @@ TEST(Content, DiffersByElementRankAndSample) {
   }
   EXPECT_GT(seen.size(), 200U);
   EXPECT_LT(alike, 60);
+}
+
+TEST(CollectiveContent, OneWrongElementIsFoundInRelationToTheLargest) {
+  const CollectiveContent content{
+      .operation = Operation::reduce_scatter, .ranks = 3, .rank = 2, .count = 50, .sample = 4};
+  std::vector<float> found(50);
+  float largest = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    for (int rank = 0; rank < 3; ++rank) found[i] += static_cast<float>(parallel::content(100 + i, rank, 4));
+    largest = std::max(largest, found[i]);
+  }
+  const auto error = [&] { return relative_error(found.data(), 50, content, 1, {}); };
+  EXPECT_EQ(error(), 0);
+  found[49] -= 3;
+  EXPECT_EQ(error(), 3.0 / static_cast<double>(largest));
+  found[7] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(error(), std::numeric_limits<double>::infinity());
+  found[3] = std::numeric_limits<float>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(error()));
 }
 
 TEST(MeasuredCollective, HoldsWhatTheFormulaSaysOnEveryRankOnceAndManyTimes) {

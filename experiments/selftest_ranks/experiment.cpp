@@ -119,6 +119,7 @@ const std::map<std::string, FaultBody, std::less<>>& faults() {
       {"exit", [](CaseContext&) { std::fputs("leaving the others\n", stderr), ::_exit(71); }},
       {"hang", [](CaseContext&) { std::this_thread::sleep_for(1h); }},
       {"throw", [](CaseContext&) { throw Error(ErrorKind::device, "the fault 'throw' was asked for", "cudaMalloc"); }},
+      {"foreign", [](CaseContext&) { throw Error(ErrorKind::comm, "the worker 'fake' ended while running forward"); }},
       {"oom", [](CaseContext&) { throw std::bad_alloc(); }},
       {"unsupported", [](CaseContext&) { throw worker::Unsupported("needs 6 GPUs"); }},
       {"late", [](CaseContext&) { std::this_thread::sleep_for(100ms); }},

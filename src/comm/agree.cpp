@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "comm/messages.hpp"
-#include "core/error.hpp"
+#include "core/rank_error.hpp"
 
 namespace syslab::comm {
 namespace {
@@ -68,7 +68,7 @@ void agree(Communicator& ranks, const Fields& fields) {
     ranks.barrier();
   } catch (const Error&) {  // somebody has read and left; so have we, and that was all
   }
-  throw Error(ErrorKind::comm, difference);
+  throw RankError(Fault::mismatch, difference);
 }
 
 void agree(Store& store, std::string_view name, const Fields& fields, std::chrono::milliseconds limit) {
@@ -78,7 +78,7 @@ void agree(Store& store, std::string_view name, const Fields& fields, std::chron
     store.wait_all(std::string(name) + "/read", limit);
   } catch (const Error&) {
   }
-  throw Error(ErrorKind::comm, difference);
+  throw RankError(Fault::mismatch, difference);
 }
 
 }  // namespace syslab::comm

@@ -94,7 +94,7 @@ Call Communicator::begin(Operation operation, const ConstTensorView& buffer, con
     refuse(operation, "a group is of one stream: make one group a stream");
   }
   expect_memory(operation, buffer);
-  failure_->throw_if_failed();
+  failure_->throw_if_failed(rank_);
   Call call;
   call.signature.operation = operation;
   call.signature.count = buffer.elements();
@@ -141,8 +141,8 @@ void Communicator::compare_signatures(const Signature& signature) {
   }
   const std::string difference = disagreement(all);
   if (difference.empty()) return;
-  fail(difference);
-  failure_->throw_if_failed();
+  fail(difference, {EndingKind::disagreement, -1});
+  failure_->throw_if_failed(rank_);
 }
 
 Work Communicator::all_reduce(const TensorView& buffer, Reduction reduction, const Purpose& purpose,
@@ -206,7 +206,7 @@ void Communicator::end_group() {
   grouped_ = false;
   // Messages of no elements are no messages, here as outside a group.
   std::vector<Call> calls = std::exchange(group_, {});
-  failure_->throw_if_failed();
+  failure_->throw_if_failed(rank_);
   const auto empty =
       std::stable_partition(calls.begin(), calls.end(), [](const Call& call) { return call.signature.count > 0; });
   if (empty != calls.begin()) give_to_backend({calls.begin(), empty});
@@ -214,7 +214,7 @@ void Communicator::end_group() {
 }
 
 std::vector<std::string> Communicator::of_host(Operation operation, std::string_view text) {
-  failure_->throw_if_failed();
+  failure_->throw_if_failed(rank_);
   Call call;
   call.signature.operation = operation;
   call.signature.number = ++of_host_;
@@ -227,8 +227,8 @@ std::vector<std::string> Communicator::of_host(Operation operation, std::string_
     if (size_ > 1) texts = exchange_now(call, text);
   } catch (const std::exception& error) {
     recorder_.end(call.record, false);
-    fail(error.what());
-    failure_->throw_if_failed();
+    fail(error.what(), blame_of(error, rank_));
+    failure_->throw_if_failed(rank_);
     throw;
   }
   recorder_.end(call.record, true);
@@ -253,9 +253,9 @@ void Communicator::wait(Work work) {
 
 void Communicator::abort(std::string_view reason) noexcept {
   try {
-    fail(fmt::format("rank {} ended the communication: {}", rank_, reason));
+    fail(fmt::format("rank {} ended the communication: {}", rank_, reason), {EndingKind::failure, rank_});
   } catch (...) {  // no memory for the text
-    fail("a rank ended the communication");
+    fail("a rank ended the communication", {EndingKind::failure, rank_});
   }
 }
 
@@ -267,9 +267,9 @@ void Communicator::part() noexcept {
   if (companion_ != nullptr) companion_->leave();
 }
 
-void Communicator::fail(std::string_view text) noexcept {
+void Communicator::fail(std::string_view text, const Blame& blame) noexcept {
   try {
-    if (failure_->set(text)) spread(text);
+    if (failure_->set(text, blame)) spread(text);
   } catch (...) {  // no memory for the text: it stays without, and the others come to their limit
   }
 }

@@ -21,8 +21,9 @@
 //   result does not depend on how a buffer is cut either; bf16 and f16 are summed in fp32 and rounded once. A NaN of
 //   any rank makes a NaN, for max and min too.
 // * A rank that fails, hangs or leaves makes every other rank's next wait end within the limit with an Error(comm) that
-//   names rank, operation and number. After that every operation throws the same. On a queue of the CPU the error is
-//   kept by the queue, as device::synchronize() tells it; wait() throws it too.
+//   names rank, operation and number, and says whose fault it is (core/rank_error.hpp). After that every operation
+//   throws the same. On a queue of the CPU the error is kept by the queue, as device::synchronize() tells it; wait()
+//   throws it too.
 // * One thread of the host at a time calls operations; abort(), failed(), counters() and recorder() are for any.
 // * Who destroys a communicator has waited for its work, or given it up by abort().
 #pragma once
@@ -104,12 +105,16 @@ class Communicator {
   // Ends the communication of all ranks for `reason`: whoever waits, here or elsewhere, throws. Does not throw itself.
   void abort(std::string_view reason) noexcept;
   // The same in the words of who found out, as they are: they name the rank themselves.
-  void fail(std::string_view text) noexcept;
+  void fail(std::string_view text, const Blame& blame) noexcept;
   bool failed() const {
     if (!failure_->failed()) hear();
     return failure_->failed();
   }
   std::string failure() const { return failure_->text(); }
+  Blame blame() const { return failure_->blame(); }
+  void throw_if_failed() const {  // RankError: whose fault it is, as this rank has to tell it
+    if (failed()) failure_->throw_if_failed(rank_);
+  }
 
   // Where this rank is, for messages about who keeps others waiting: "forward", 118.
   void set_phase(std::string_view phase, std::uint64_t step);

@@ -47,8 +47,8 @@ class Connection final : public Companion {
       ranks_.look();
       return progress_of(ranks_.recorder());
     };
-    control.failure = [this] { return ranks_.failed() ? ranks_.failure() : std::string(); };
-    control.end = [this](const Ending& ending) { ranks_.fail(ending.reason); };
+    control.failure = [this] { return ranks_.failed() ? Ending{ranks_.blame(), ranks_.failure(), {}, 0} : Ending{}; };
+    control.end = [this](const Ending& ending) { ranks_.fail(ending.reason, ending); };
     control.last_words = [this] { return last_words(); };
     return control;
   }

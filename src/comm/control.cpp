@@ -30,7 +30,7 @@ double seconds(Clock::duration time) { return std::chrono::duration<double>(time
 Control::Control(Store& store, ControlOptions options)
     : options_([&] {
         if (options.soft == 0ms) options.soft = options.limit / 2;
-        if (!options.exit) options.exit = [](WorkerExit code) { ::_exit(static_cast<int>(code)); };
+        if (!options.exit) options.exit = [](Fault code) { ::_exit(static_cast<int>(code)); };
         return std::move(options);
       }()),
       rank_(store.rank()),
@@ -96,7 +96,7 @@ void Control::set_phase(std::string_view phase, std::uint64_t step) {
 void Control::fail(std::string_view text) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    if (own_failure_.empty()) own_failure_ = text;
+    if (own_failure_.reason.empty()) own_failure_ = {{EndingKind::failure, rank_}, std::string(text), {}, 0};
   } catch (...) {  // no memory for the text: the connection closes without a farewell, which says as much
   }
   wake();
@@ -168,9 +168,10 @@ void Control::hear(const MessageClient::Message& message) {
   if (message.state == Received::end) {
     alone_ = true;
     if (said_farewell_) return;
-    return finish({EndingKind::death, 0,
+    return finish({{EndingKind::death, 0},
                    "rank 0, which coordinates the ranks, ended without a word: it was killed or crashed",
-                   watched_.waiting, watched_.waiting_number});
+                   watched_.waiting,
+                   watched_.waiting_number});
   }
   heard_ = Clock::now();
   PacketReader packet(message.payload);
@@ -202,25 +203,25 @@ Progress Control::sample() const {
   return progress;
 }
 
-void Control::send(std::uint64_t what, const Progress& progress, std::string_view text) {
+void Control::send(std::uint64_t what, const Progress& progress, const Ending& ending) {
   if (alone_) return;
   Packet packet;
   packet << what << progress;
-  if (what == control_message::fail) packet << text;
+  if (what == control_message::fail) packet << ending;
   client_.send(packet, Clock::now() + kSendLimit);  // where it fails, the next receive() tells
 }
 
 void Control::look_for_failure() {
-  std::string text;
+  Ending failure;
   {
     const std::lock_guard lock(mutex_);
     if (ending_ || asked_to_end_) return;
-    text = own_failure_;
+    failure = own_failure_;
   }
-  if (text.empty() && options_.failure) text = options_.failure();
-  if (text.empty()) return;
+  if (failure.reason.empty() && options_.failure) failure = options_.failure();
+  if (failure.reason.empty()) return;
   asked_to_end_ = true;
-  send(control_message::fail, sample(), text);
+  send(control_message::fail, sample(), failure);
 }
 
 void Control::beat(bool now) {
@@ -236,11 +237,12 @@ void Control::beat(bool now) {
   }
   if (const auto silent = Clock::now() - heard_; silent > options_.limit && !alone_) {
     return finish(
-        {EndingKind::silence, 0,
+        {{EndingKind::silence, 0},
          fmt::format("rank 0, which coordinates the ranks, has not been heard for {:.1f} s: it is stopped, or its host "
                      "is gone",
                      seconds(silent)),
-         progress.waiting, progress.waiting_number});
+         progress.waiting,
+         progress.waiting_number});
   }
   watch(progress);
 }
@@ -256,10 +258,11 @@ void Control::watch(const Progress& progress) {
   if (waited > options_.soft && !std::exchange(warned_, true)) send(control_message::ask, progress);
   if (waited > options_.limit && !std::exchange(asked_to_end_, true)) send(control_message::time_out, progress);
   if (waited > options_.limit + kAnswerLimit) {
-    finish({EndingKind::time_out, -1,
+    finish({{EndingKind::time_out, -1},
             fmt::format("rank {} waits for {:.1f} s in {}, and rank 0 does not say why", rank_, seconds(waited),
                         progress.waiting),
-            progress.waiting, progress.waiting_number});
+            progress.waiting,
+            progress.waiting_number});
   }
 }
 
@@ -283,7 +286,7 @@ void Control::finish(const Ending& ending) {
   std::unique_lock lock(mutex_);
   if (changed_.wait_for(lock, options_.budget, [this] { return ended_here_; })) return;
   lock.unlock();
-  const WorkerExit code = exit_code(ending, rank_);
+  const Fault code = fault_of(ending, rank_);
   say(fmt::format("its communication does not let itself be ended within {:.1f} s: the process ends with code {}",
                   seconds(options_.budget), static_cast<int>(code)));
   options_.exit(code);

@@ -9,8 +9,8 @@
 // Limits. An operation that does not end: at `soft` a line on standard error says who is behind; at `limit` all ranks
 // end. A rank that is not heard for `limit`, or whose connection closes without a farewell, ends all as well, rank 0
 // included: then each rank finds out by itself. Ending is: `end` is called (it must make every wait of this process
-// return); if it has not returned within `budget`, the process ends with a WorkerExit, running nothing of its own any
-// more.
+// return); if it has not returned within `budget`, the process ends with the code of a Fault, running nothing of its
+// own any more.
 #pragma once
 
 #include <chrono>
@@ -39,10 +39,10 @@ struct ControlOptions {
   std::chrono::milliseconds budget{2'000};
   // Called on the control plane's thread; any may be empty.
   std::function<Progress()> progress;           // its step and phase are set_phase()'s
-  std::function<std::string()> failure;         // what failed here that nobody told of yet; empty: nothing
+  std::function<Ending()> failure;              // what failed here that nobody told of yet; no reason: nothing
   std::function<void(const Ending&)> end;       // on a thread of its own
   std::function<std::string()> last_words;      // said when all end: the tail of the flight recorder
-  std::function<void(WorkerExit)> exit;         // empty: _exit()
+  std::function<void(Fault)> exit;              // empty: _exit()
   std::function<void(const std::string&)> say;  // empty: standard error
 };
 
@@ -68,7 +68,7 @@ class Control {
   void hear(const MessageClient::Message& message);
   void beat(bool now);
   void watch(const Progress& progress);
-  void send(std::uint64_t what, const Progress& progress, std::string_view text = {});
+  void send(std::uint64_t what, const Progress& progress, const Ending& ending = {});
   Progress sample() const;
   void look_for_failure();
   void finish(const Ending& ending);
@@ -84,7 +84,8 @@ class Control {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::string phase_, own_failure_;
+  std::string phase_;
+  Ending own_failure_;
   std::uint64_t step_ = 0;
   std::optional<Ending> ending_;
   bool leaving_ = false, all_left_ = false, stopping_ = false, ended_here_ = false;

@@ -44,11 +44,9 @@ Progress read_progress(PacketReader& packet) {
   return progress;
 }
 
-Packet to_packet(const Ending& ending) {
-  Packet packet;
-  packet << control_message::ending << static_cast<std::uint64_t>(ending.kind)
-         << static_cast<std::uint64_t>(ending.culprit) << ending.reason << ending.operation << ending.number;
-  return packet;
+Packet& operator<<(Packet& packet, const Ending& ending) {
+  return packet << static_cast<std::uint64_t>(ending.kind) << static_cast<std::uint64_t>(ending.culprit)
+                << ending.reason << ending.operation << ending.number;
 }
 
 Ending read_ending(PacketReader& packet) {
@@ -116,10 +114,12 @@ void ControlCoordinator::on_message(Peer peer, std::string_view payload) {
     case control_message::time_out:
       return end(diagnose(number, rank.progress));
     case control_message::fail: {
-      const std::string text = packet.text();
+      Ending told = read_ending(packet);
       // Texts of a communicator name their rank already.
-      const std::string reason = text.starts_with("rank ") ? text : fmt::format("rank {} failed: {}", number, text);
-      return end({EndingKind::failure, number, reason, rank.progress.waiting, rank.progress.waiting_number});
+      if (!told.reason.starts_with("rank ")) told.reason = fmt::format("rank {} failed: {}", number, told.reason);
+      told.operation = rank.progress.waiting;
+      told.number = rank.progress.waiting_number;
+      return end(std::move(told));
     }
     case control_message::bye:
       rank.left = true;
@@ -140,10 +140,11 @@ void ControlCoordinator::on_gone(Peer peer) {
   for (auto& [number, rank] : ranks_) {
     if (rank.peer != peer || rank.left) continue;
     rank.gone = true;
-    end({EndingKind::death, number,
+    end({{EndingKind::death, number},
          fmt::format("rank {} ({}) ended without a word, {}: it was killed or crashed", number, rank.process,
                      whereabouts(rank)),
-         rank.progress.waiting, rank.progress.waiting_number});
+         rank.progress.waiting,
+         rank.progress.waiting_number});
   }
 }
 
@@ -158,10 +159,11 @@ void ControlCoordinator::on_tick() {
   }
   for (const auto& [number, rank] : ranks_) {
     if (rank.left || rank.gone || Clock::now() - rank.heard < limit_) continue;
-    return end({EndingKind::silence, number,
+    return end({{EndingKind::silence, number},
                 fmt::format("rank {} ({}) has stopped beating for {:.1f} s, {}: it is stopped, or its host is gone",
                             number, rank.process, silent_seconds(rank), whereabouts(rank)),
-                rank.progress.waiting, rank.progress.waiting_number});
+                rank.progress.waiting,
+                rank.progress.waiting_number});
   }
 }
 
@@ -171,14 +173,15 @@ void ControlCoordinator::look_for_leavers(const Progress& waiting) {
   for (const auto& [number, rank] : ranks_) {
     const std::uint64_t last = entered(rank.progress, waiting.waiting_of_host);
     if (!rank.left || last >= waiting.waiting_number) continue;
-    return end({EndingKind::left, number,
+    return end({{EndingKind::left, number},
                 fmt::format("rank {} has left behind operation #{} and {} waits for it", number, last, waiting.waiting),
-                waiting.waiting, waiting.waiting_number});
+                waiting.waiting,
+                waiting.waiting_number});
   }
 }
 
 Ending ControlCoordinator::diagnose(int reporter, const Progress& waiting) const {
-  Ending ending{EndingKind::time_out, -1, {}, waiting.waiting, waiting.waiting_number};
+  Ending ending{{EndingKind::time_out, -1}, {}, waiting.waiting, waiting.waiting_number};
   std::vector<int> behind;
   for (const auto& [number, rank] : ranks_) {
     if (waiting.waiting_peer >= 0 ? number == waiting.waiting_peer
@@ -224,7 +227,9 @@ Ending ControlCoordinator::diagnose(int reporter, const Progress& waiting) const
 void ControlCoordinator::end(Ending ending) {
   if (ended_) return;
   ended_ = true;
-  for (const auto& [number, rank] : ranks_) server_.send(rank.peer, to_packet(ending));
+  Packet packet;
+  packet << control_message::ending << ending;
+  for (const auto& [number, rank] : ranks_) server_.send(rank.peer, packet);
 }
 
 }  // namespace syslab::comm

@@ -18,7 +18,7 @@ enum : std::uint64_t { welcome, alive, told, ending, all_left };  // from it
 
 Packet& operator<<(Packet& packet, const Progress& progress);
 Progress read_progress(PacketReader& packet);
-Packet to_packet(const Ending& ending);
+Packet& operator<<(Packet& packet, const Ending& ending);
 Ending read_ending(PacketReader& packet);
 
 class ControlCoordinator : MessageServer::Handler {

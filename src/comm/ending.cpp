@@ -18,9 +18,26 @@ Progress progress_of(const FlightRecorder& recorder) {
   return progress;
 }
 
-WorkerExit exit_code(const Ending& ending, int rank) {
-  if (ending.kind == EndingKind::time_out || ending.kind == EndingKind::silence) return WorkerExit::time_out;
-  return ending.culprit == rank ? WorkerExit::own_failure : WorkerExit::peer_failure;
+Fault fault_of(const Blame& blame, int rank) {
+  if (blame.kind == EndingKind::disagreement) return Fault::mismatch;
+  if (blame.culprit == rank) return Fault::own;
+  const bool late = blame.kind == EndingKind::time_out || blame.kind == EndingKind::silence;
+  return late ? Fault::late : Fault::peer;
+}
+
+Blame blame_of(const std::exception& error, int rank) {
+  const auto* told = dynamic_cast<const RankError*>(&error);
+  if (told == nullptr) return {EndingKind::failure, rank};
+  switch (told->fault()) {
+    case Fault::peer:
+      return {EndingKind::failure, -1};
+    case Fault::late:
+      return {EndingKind::time_out, -1};
+    case Fault::mismatch:
+      return {EndingKind::disagreement, -1};
+    default:
+      return {EndingKind::failure, rank};
+  }
 }
 
 }  // namespace syslab::comm

@@ -4,21 +4,10 @@
 #include <cstdint>
 #include <string>
 
+#include "comm/failure.hpp"
 #include "comm/flight_recorder.hpp"
 
 namespace syslab::comm {
-
-// What a process ends with that ends itself because its communication failed. Codes of a worker, which its runner
-// stores as detail; the verb that started it has codes of its own.
-enum class WorkerExit : int {
-  own_failure = 70,
-  peer_failure = 71,
-  time_out = 72,
-  rendezvous = 73,
-  mismatch = 74,
-  numeric = 75,
-  environment = 76
-};
 
 // How far a rank is. Numbers are those of signatures (comm/call.hpp), which all ranks count alike.
 struct Progress {
@@ -37,16 +26,10 @@ struct Progress {
 // From the recorder of a communicator; step and phase are the caller's.
 Progress progress_of(const FlightRecorder& recorder);
 
-enum class EndingKind : std::uint8_t { failure, death, time_out, silence, left };
-
-struct Ending {
-  EndingKind kind = EndingKind::failure;
-  int culprit = -1;       // −1: nobody can tell
+struct Ending : Blame {
   std::string reason;     // whole: names rank, operation and number as far as they are known
   std::string operation;  // "all_reduce #17 (gradient, bucket 3)", empty: none was under way
   std::uint64_t number = 0;
 };
-
-WorkerExit exit_code(const Ending& ending, int rank);
 
 }  // namespace syslab::comm

@@ -2,20 +2,36 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <exception>
 #include <mutex>
 #include <string>
+#include <string_view>
 
-#include "core/error.hpp"
+#include "core/rank_error.hpp"
 
 namespace syslab::comm {
+
+enum class EndingKind : std::uint8_t { failure, death, time_out, silence, left, disagreement };
+
+// What happened, and to which rank.
+struct Blame {
+  EndingKind kind = EndingKind::failure;
+  int culprit = -1;  // −1: nobody can tell
+};
+
+Fault fault_of(const Blame& blame, int rank);  // as `rank` has to tell it
+// Of what was thrown in a rank's own work: that rank's, unless the error says whose.
+Blame blame_of(const std::exception& error, int rank);
 
 class Failure {
  public:
   // False where something failed before: then that stays the reason.
-  bool set(std::string_view text) {
+  bool set(std::string_view text, const Blame& blame) {
     const std::lock_guard lock(mutex_);
     if (failed_) return false;
     text_ = text;
+    blame_ = blame;
     failed_ = true;
     return true;
   }
@@ -24,14 +40,19 @@ class Failure {
     const std::lock_guard lock(mutex_);
     return text_;
   }
-  void throw_if_failed() const {
-    if (failed()) throw Error(ErrorKind::comm, text());
+  Blame blame() const {
+    const std::lock_guard lock(mutex_);
+    return blame_;
+  }
+  void throw_if_failed(int rank) const {
+    if (failed()) throw RankError(fault_of(blame(), rank), text());
   }
 
  private:
   mutable std::mutex mutex_;
   std::atomic<bool> failed_ = false;
   std::string text_;
+  Blame blame_;
 };
 
 }  // namespace syslab::comm

@@ -23,8 +23,8 @@
 #include "comm/messages.hpp"
 #include "comm/process_name.hpp"
 #include "comm/store.hpp"
-#include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/rank_error.hpp"
 
 namespace syslab::comm {
 namespace {
@@ -188,20 +188,20 @@ class FileStore final : public Store {
   }
 
   void expect_alive() {
-    if (const auto reason = read_file(directory_ / "failed")) throw Error(ErrorKind::comm, *reason);
+    if (const auto reason = read_file(directory_ / "failed")) throw RankError(Fault::peer, *reason);
     const std::lock_guard lock(mutex_);
     if (Clock::now() < look_again_) return;
     look_again_ = Clock::now() + kLiveness;
     for (const auto& [rank, member] : members_) {
       if (!has_ended(member.process) || fs::exists(directory_ / bye_file(rank))) continue;
-      throw Error(ErrorKind::comm, fmt::format("rank {} ({}) ended without leaving: it was killed or crashed", rank,
+      throw RankError(Fault::peer, fmt::format("rank {} ({}) ended without leaving: it was killed or crashed", rank,
                                                member.process.text()));
     }
   }
 
   [[noreturn]] void end_all(const std::string& reason) {
     fail(reason);
-    throw Error(ErrorKind::comm, reason);
+    throw RankError(Fault::rendezvous, reason);
   }
 
   [[noreturn]] void refuse_leftovers(std::string_view what) {

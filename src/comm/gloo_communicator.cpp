@@ -3,6 +3,7 @@
 #include <gloo/allreduce.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
+#include <gloo/common/error.h>
 #include <gloo/rendezvous/context.h>
 #include <gloo/rendezvous/file_store.h>
 #include <gloo/transport/tcp/device.h>
@@ -15,7 +16,7 @@
 #include "comm/host_communicator.hpp"
 #include "comm/reduce.hpp"
 #include "comm/signature.hpp"
-#include "core/error.hpp"
+#include "core/rank_error.hpp"
 
 namespace syslab::comm {
 namespace {
@@ -36,6 +37,35 @@ class GlooCommunicator final : public HostCommunicator {
 
  protected:
   void perform(std::span<const Call> calls) override {
+    by_gloo([&] { perform_now(calls); });
+  }
+
+  std::vector<std::string> exchange_now(const Call& call, std::string_view text) override {
+    std::vector<std::string> texts;
+    by_gloo([&] { texts = gather_texts(call, text); });
+    return texts;
+  }
+
+  // Whoever waits for this rank sees its connections end.
+  void spread(std::string_view) noexcept override {
+    try {
+      context_->closeConnections();
+    } catch (...) {  // they come to their limit
+    }
+  }
+
+ private:
+  // What Gloo throws is a connection that ended, or came to its limit: another rank's doing, though it knows not whose.
+  template <typename Body>
+  static void by_gloo(const Body& body) {
+    try {
+      body();
+    } catch (const ::gloo::Exception& error) {
+      throw RankError(Fault::peer, error.what());
+    }
+  }
+
+  void perform_now(std::span<const Call> calls) {
     const Call& call = calls[0];
     switch (call.signature.operation) {
       case Operation::all_reduce:
@@ -51,7 +81,7 @@ class GlooCommunicator final : public HostCommunicator {
     }
   }
 
-  std::vector<std::string> exchange_now(const Call& call, std::string_view text) override {
+  std::vector<std::string> gather_texts(const Call& call, std::string_view text) {
     const auto ranks = static_cast<std::size_t>(size());
     // First what is of one size: what every rank calls, and how long its text is.
     struct Head {
@@ -68,7 +98,7 @@ class GlooCommunicator final : public HostCommunicator {
       longest = std::max<std::size_t>(longest, head.length);
     }
     if (const std::string difference = disagreement(signatures); !difference.empty()) {
-      throw Error(ErrorKind::comm, difference);
+      throw RankError(Fault::mismatch, difference);
     }
     std::vector<char> padded(longest), all(ranks * longest);
     text.copy(padded.data(), text.size());
@@ -79,15 +109,6 @@ class GlooCommunicator final : public HostCommunicator {
     return texts;
   }
 
-  // Whoever waits for this rank sees its connections end.
-  void spread(std::string_view) noexcept override {
-    try {
-      context_->closeConnections();
-    } catch (...) {  // they come to their limit
-    }
-  }
-
- private:
   void all_reduce(void* buffer, std::int64_t count, const Signature& signature) {
     const DType dtype = signature.dtype;
     const Reduction reduction = signature.reduction;
@@ -168,7 +189,7 @@ class GlooCommunicator final : public HostCommunicator {
       message.head->recv(ours.peer, kHeadSlot);
       message.head->waitRecv(options().limit);
       const std::string difference = disagreement(ours.peer, message.signature, rank(), ours);
-      if (!difference.empty()) throw Error(ErrorKind::comm, difference);
+      if (!difference.empty()) throw RankError(Fault::mismatch, difference);
       message.body = context_->createUnboundBuffer(calls[i].out, ours.bytes());
       message.body->recv(ours.peer, kBodySlot);
       message.body->waitRecv(options().limit);

@@ -50,9 +50,10 @@ class HostCommunicator::Turn {
     try {
       const std::string cause = device::failure_of(calls_[0].stream);
       owner_.fail(fmt::format("rank {}: {} was dropped, because work before it on its stream failed{}{}", owner_.rank(),
-                              name_of(calls_[0].signature), cause.empty() ? "" : ": ", cause));
+                              name_of(calls_[0].signature), cause.empty() ? "" : ": ", cause),
+                  {EndingKind::failure, owner_.rank()});
     } catch (...) {  // no memory for the text
-      owner_.fail("work before an operation failed");
+      owner_.fail("work before an operation failed", {EndingKind::failure, owner_.rank()});
     }
   }
 
@@ -71,7 +72,7 @@ class HostCommunicator::Turn {
       ++line_->running;
     }
     try {
-      owner_.failure_state().throw_if_failed();
+      owner_.throw_if_failed();
       owner_.run(calls_, alone_);
     } catch (...) {
       leave(0);
@@ -108,8 +109,8 @@ void HostCommunicator::run(std::span<const Call> calls, bool alone) {
     }
   } catch (const std::exception& error) {
     for (const Call& call : calls) recorded().end(call.record, false);
-    fail(fmt::format("rank {}: {}: {}", rank(), name_of(calls[0].signature), error.what()));
-    failure_state().throw_if_failed();
+    fail(fmt::format("rank {}: {}: {}", rank(), name_of(calls[0].signature), error.what()), blame_of(error, rank()));
+    throw_if_failed();
     throw;
   }
   for (const Call& call : calls) recorded().end(call.record, true);
@@ -137,8 +138,9 @@ void HostCommunicator::wait_until_done(std::uint64_t work) {
     if (entry.work == work) name = name_of(entry.signature);
   }
   fail(fmt::format("rank {} waited {} for {}, which did not end: work before it in its stream may hang", rank(),
-                   format_duration(options().limit), name));
-  failure_state().throw_if_failed();
+                   format_duration(options().limit), name),
+       {EndingKind::time_out, -1});
+  throw_if_failed();
 }
 
 void HostCommunicator::finish() noexcept {

@@ -118,12 +118,12 @@ class LocalCommunicator final : public HostCommunicator {
   [[noreturn]] void give_up(Lock& lock) {
     world_->changed.wait(lock, [this] { return world_->copying == 0; });
     lock.unlock();
-    failure_state().throw_if_failed();
+    throw_if_failed();
     throw Error(ErrorKind::internal, "a rank gave up without a failure");
   }
 
-  [[noreturn]] void fail_here(Lock& lock, const std::string& text) {
-    failure_state().set(text);
+  [[noreturn]] void fail_here(Lock& lock, const std::string& text, const Blame& blame) {
+    failure_state().set(text, blame);
     world_->changed.notify_all();
     give_up(lock);
   }
@@ -137,13 +137,17 @@ class LocalCommunicator final : public HostCommunicator {
       const std::vector<int> missing = awaited();
       for (const int other : missing) {
         if (!world_->at(other).left) continue;
-        fail_here(lock, fmt::format("rank {} has left; rank {} waits for it in {}{}", other, rank(),
-                                    to_string(signature), last_of(other)));
+        fail_here(lock,
+                  fmt::format("rank {} has left; rank {} waits for it in {}{}", other, rank(), to_string(signature),
+                              last_of(other)),
+                  {EndingKind::left, other});
       }
       if (world_->changed.wait_until(lock, deadline) == std::cv_status::timeout && !ready() && !failed()) {
-        fail_here(lock, fmt::format("rank{} {} did not come to {} within {}; rank {} waited{}",
-                                    missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), to_string(signature),
-                                    format_duration(options().limit), rank(), last_of(missing[0])));
+        fail_here(lock,
+                  fmt::format("rank{} {} did not come to {} within {}; rank {} waited{}",
+                              missing.size() == 1 ? "" : "s", fmt::join(missing, ", "), to_string(signature),
+                              format_duration(options().limit), rank(), last_of(missing[0])),
+                  {EndingKind::time_out, missing[0]});
       }
     }
     if (failed()) give_up(lock);
@@ -191,7 +195,7 @@ class LocalCommunicator final : public HostCommunicator {
     std::vector<Signature> all;
     for (const World::Rank& other : world_->ranks) all.push_back(other.lines[line].signature);
     const std::string difference = disagreement(all);
-    if (!difference.empty()) fail_here(lock, difference);
+    if (!difference.empty()) fail_here(lock, difference, {EndingKind::disagreement, -1});
   }
 
   // Memory of other ranks is touched in here alone: never after a failure, and who gives up waits until it is over.
@@ -301,7 +305,7 @@ class LocalCommunicator final : public HostCommunicator {
         lock, call.signature, [&] { return !messages.waiting.empty(); }, [&] { return std::vector<int>{from}; });
     const Call sent = messages.waiting.front();
     const std::string difference = disagreement(from, sent.signature, rank(), call.signature);
-    if (!difference.empty()) fail_here(lock, difference);
+    if (!difference.empty()) fail_here(lock, difference, {EndingKind::disagreement, -1});
     lock.unlock();
     copy_from(call.signature, sent.in, call.out, call.signature.count);
     lock.lock();

@@ -65,7 +65,7 @@ class NcclCommunicator final : public Communicator {
       : Communicator(store == nullptr ? 0 : store->rank(), store == nullptr ? 1 : store->size(), options),
         store_(std::move(store)),
         nccl_(std::move(nccl)) {
-    if (!nccl_.exit) nccl_.exit = [] { ::_exit(static_cast<int>(WorkerExit::peer_failure)); };
+    if (!nccl_.exit) nccl_.exit = [] { ::_exit(static_cast<int>(Fault::peer)); };
     if (size() == 1) return;
     library_ = std::make_shared<NcclLibrary>(nccl_.library);
     agree(*store_, "nccl", {{"NCCL version", library_->version()}, {"multicast", library_->nvls()}}, options.limit);
@@ -108,7 +108,7 @@ class NcclCommunicator final : public Communicator {
       poll();
       expect_no_async_error();
     } catch (const std::exception& error) {
-      fail(fmt::format("rank {}: {}", rank(), error.what()));
+      fail(fmt::format("rank {}: {}", rank(), error.what()), blame_of(error, rank()));
     }
   }
 
@@ -122,8 +122,8 @@ class NcclCommunicator final : public Communicator {
     } catch (const std::exception& error) {
       // The lock is free again: failing ends in ncclCommAbort, which takes it.
       for (const Call& call : calls) recorded().end(call.record, false);
-      fail(fmt::format("rank {}: {}: {}", rank(), name_of(calls[0].signature), error.what()));
-      failure_state().throw_if_failed();
+      fail(fmt::format("rank {}: {}: {}", rank(), name_of(calls[0].signature), error.what()), blame_of(error, rank()));
+      throw_if_failed();
     }
   }
 
@@ -140,7 +140,7 @@ class NcclCommunicator final : public Communicator {
       poll();
       const bool over = done() >= work;
       if (over) look();  // what an error ended has its end, too
-      failure_state().throw_if_failed();
+      throw_if_failed();
       if (over) return;
       if (Clock::now() >= ask_at) {
         ask_at = Clock::now() + 1ms;
@@ -148,7 +148,8 @@ class NcclCommunicator final : public Communicator {
       }
       if (Clock::now() >= deadline) {
         fail(fmt::format("rank {} waited {:.1f} s for its operation {} in vain", rank(),
-                         std::chrono::duration<double>(options().limit).count(), work));
+                         std::chrono::duration<double>(options().limit).count(), work),
+             {EndingKind::time_out, -1});
       }
       std::this_thread::sleep_for(kNap);
     }
@@ -162,11 +163,12 @@ class NcclCommunicator final : public Communicator {
     for (int other = 0; other < size(); ++other) {
       std::optional<std::string> found;
       while (!found) {
-        failure_state().throw_if_failed();
+        throw_if_failed();
         found = store_->find(key(other), kStoreNap);
         if (!found && Clock::now() >= deadline) {
           fail(fmt::format("rank {} has not entered {}, in which rank {} waits for {:.1f} s", other,
-                           name_of(call.signature), rank(), std::chrono::duration<double>(options().limit).count()));
+                           name_of(call.signature), rank(), std::chrono::duration<double>(options().limit).count()),
+               {EndingKind::time_out, other});
         }
       }
       texts.push_back(std::move(*found));
@@ -226,7 +228,7 @@ class NcclCommunicator final : public Communicator {
     Deadline ask_at = Clock::now() + kStoreNap;
     while (!start->over()) {
       try {
-        failure_state().throw_if_failed();
+        throw_if_failed();
         if (Clock::now() >= deadline) throw in_progress("ncclCommInitRankConfig");
         if (Clock::now() >= ask_at) {
           ask_at = Clock::now() + kStoreNap;
@@ -297,13 +299,13 @@ class NcclCommunicator final : public Communicator {
     while (true) {
       {
         const std::lock_guard lock(mutex_);
-        if (comm_ == nullptr) failure_state().throw_if_failed();
+        if (comm_ == nullptr) throw_if_failed();
         nccl::Result state = nccl::kSuccess;
         library_->expect(library_->api().ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
         library_->expect(state, call, comm_);
         if (state == nccl::kSuccess) return;
       }
-      failure_state().throw_if_failed();
+      throw_if_failed();
       if (Clock::now() >= deadline) throw in_progress(call);
       std::this_thread::sleep_for(kNap);
     }
@@ -322,7 +324,7 @@ class NcclCommunicator final : public Communicator {
     const nccl::Api& api = library_->api();
     const device::CurrentDevice current(nccl_.place);
     const std::lock_guard lock(mutex_);
-    if (comm_ == nullptr) failure_state().throw_if_failed();
+    if (comm_ == nullptr) throw_if_failed();
     if (calls.size() == 1) return give_one(api, calls[0]);
     library_->expect(api.ncclGroupStart(), "ncclGroupStart", comm_);
     try {
@@ -469,7 +471,7 @@ class NcclCommunicator final : public Communicator {
       const std::lock_guard lock(mutex_);
       if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) library_->api().ncclCommDestroy(comm);
     } catch (const std::exception& error) {
-      fail(error.what());
+      fail(error.what(), blame_of(error, rank()));
     }
   }
 

@@ -26,7 +26,7 @@ struct NcclOptions {
   int min_ctas = nccl::kUndefined, max_ctas = nccl::kUndefined;  // blocks of a kernel, which is SMs it takes: 1–64
   int cga_cluster_size = nccl::kUndefined;                       // 0–8
   std::chrono::milliseconds budget{2'000};
-  std::function<void()> exit;  // empty: _exit() with WorkerExit::peer_failure
+  std::function<void()> exit;  // empty: _exit() with the code of Fault::peer
 };
 
 // One rank of `store.size()`. The store must outlive it; texts that ranks exchange go through it. Alone, no NCCL is

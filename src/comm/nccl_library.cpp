@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/rank_error.hpp"
 
 namespace syslab::comm {
 namespace {
@@ -111,10 +111,10 @@ std::string NcclLibrary::nvls_and_by_whom() const {
 void NcclLibrary::expect(nccl::Result result, const char* call, nccl::Comm comm) const {
   if (result == nccl::kSuccess || result == nccl::kInProgress) return;
   const char* last = api_.ncclGetLastError(comm);
-  throw Error(ErrorKind::comm,
-              fmt::format("{}: {}{}{}", call, api_.ncclGetErrorString(result),
-                          last == nullptr || *last == '\0' ? "" : ": ", last == nullptr ? "" : last),
-              call);
+  throw RankError(result == nccl::kRemoteError ? Fault::peer : Fault::own,
+                  fmt::format("{}: {}{}{}", call, api_.ncclGetErrorString(result),
+                              last == nullptr || *last == '\0' ? "" : ": ", last == nullptr ? "" : last),
+                  call);
 }
 
 }  // namespace syslab::comm

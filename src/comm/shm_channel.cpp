@@ -242,7 +242,7 @@ void ShmChannel::transfer(std::span<const Call> calls) {
     throw Error(ErrorKind::internal, "this lane of shared memory has no room for transfers between two ranks");
   }
   now_ = calls[0].signature;
-  if (segment_.failed()) throw Error(ErrorKind::comm, segment_.failure());
+  segment_.throw_if_failed();
   transferred_.assign(calls.size(), 0);
   const auto finished = [&](std::size_t index) { return is_finished(calls[index], transferred_[index]); };
   // Those of one direction and peer go one after the other.
@@ -318,7 +318,7 @@ bool ShmChannel::go_on(const Call& call, std::size_t& done) {
       std::memcpy(staged, static_cast<const std::byte*>(call.in) + done, length);
     } else {
       const std::string difference = disagreement(peer, tag, rank_, call.signature);
-      if (!difference.empty()) fail(difference);
+      if (!difference.empty()) fail(difference, {EndingKind::disagreement, -1});
       take(static_cast<std::byte*>(call.out) + done, staged, length);
     }
     counter.value.store(chunk + 1);
@@ -332,7 +332,7 @@ bool ShmChannel::go_on(const Call& call, std::size_t& done) {
 
 void ShmChannel::enter(const Call& call) {
   now_ = call.signature;
-  if (segment_.failed()) throw Error(ErrorKind::comm, segment_.failure());
+  segment_.throw_if_failed();
   segment_.line(lane_, rank_).entered.value.store(call.signature.number, std::memory_order_release);
 }
 
@@ -411,7 +411,7 @@ void ShmChannel::await_long(const std::function<bool()>& ready, const std::funct
   for (int turn = crowded_ ? kSpins : 0; turn < kSpins + kYields; ++turn) {
     turn < kSpins ? relax() : static_cast<void>(::sched_yield());
     if (ready()) return;
-    if (segment_.failed()) throw Error(ErrorKind::comm, segment_.failure());
+    segment_.throw_if_failed();
   }
   auto looked = Clock::now();
   const auto deadline = looked + segment_.limit();
@@ -422,7 +422,7 @@ void ShmChannel::await_long(const std::function<bool()>& ready, const std::funct
     if (!ready() && !segment_.failed()) futex_wait(wake.bell, bell, kNap);
     wake.asleep.store(0);
     if (ready()) return;
-    if (segment_.failed()) throw Error(ErrorKind::comm, segment_.failure());
+    segment_.throw_if_failed();
     const auto now = Clock::now();
     if (now - looked < kNap && now < deadline) continue;
     looked = now;
@@ -444,12 +444,13 @@ void ShmChannel::look_after(const std::function<bool()>& ready, const std::funct
     if (ready()) return;
     if (ended) {
       fail(fmt::format("rank {}'s process ({}) has ended; rank {} waits in {}{}", other, segment_.pid(other), rank_,
-                       to_string(now_), last_of(other)));
+                       to_string(now_), last_of(other)),
+           {EndingKind::death, other});
     }
     if (!behind) continue;
     if (!joined) {
-      fail(
-          fmt::format("rank {} has left; rank {} waits for it in {}{}", other, rank_, to_string(now_), last_of(other)));
+      fail(fmt::format("rank {} has left; rank {} waits for it in {}{}", other, rank_, to_string(now_), last_of(other)),
+           {EndingKind::left, other});
     }
     const bool entered = is_pairwise(now_.operation) || segment_.line(lane_, other).entered.value.load() >= now_.number;
     if (!at_limit) continue;
@@ -460,7 +461,8 @@ void ShmChannel::look_after(const std::function<bool()>& ready, const std::funct
   }
   if (!at_limit) return;
   fail(fmt::format("{} {} within {}; rank {} waited{}", late.empty() ? "nobody moved in" : late, to_string(now_),
-                   format_duration(segment_.limit()), rank_, first_late < 0 ? "" : last_of(first_late)));
+                   format_duration(segment_.limit()), rank_, first_late < 0 ? "" : last_of(first_late)),
+       {EndingKind::time_out, first_late});
 }
 
 std::string ShmChannel::last_of(int rank) const {
@@ -483,18 +485,19 @@ void ShmChannel::disagree(int rank, std::uint64_t chunk) {
   const auto of = [&](int other) { return other == rank_ ? now_ : Signature(segment_.tag(lane_, other, chunk)); };
   if (!is_there(0)) {
     const Signature &theirs = of(rank), &ours = now_;
-    fail(
-        fmt::format("the ranks disagree: rank {} calls {}; rank {} calls {}: every rank must call the same operations "
-                    "in the same order",
-                    rank, to_string(theirs), rank_, to_string(ours)));
+    fail(fmt::format("the ranks disagree: rank {} calls {}; rank {} calls {}: every rank must call the same operations "
+                     "in the same order",
+                     rank, to_string(theirs), rank_, to_string(ours)),
+         {EndingKind::disagreement, -1});
   }
   for (int other = 0; other < size_; ++other) all[static_cast<std::size_t>(other)] = of(is_there(other) ? other : 0);
-  fail(disagreement(all));
+  fail(disagreement(all), {EndingKind::disagreement, -1});
 }
 
-void ShmChannel::fail(const std::string& text) {
-  segment_.fail(text);
-  throw Error(ErrorKind::comm, segment_.failure());
+void ShmChannel::fail(const std::string& text, const Blame& blame) {
+  segment_.fail(text, blame);
+  segment_.throw_if_failed();
+  throw Error(ErrorKind::internal, text);  // it has failed now
 }
 
 }  // namespace syslab::comm

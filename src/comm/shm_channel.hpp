@@ -68,7 +68,7 @@ class ShmChannel {
   void await(int rank, const Ready& ready);  // until ready(rank)
   void await_long(const std::function<bool()>& ready, const std::function<bool(int rank)>& is_late);
   void look_after(const std::function<bool()>& ready, const std::function<bool(int rank)>& is_late, bool at_limit);
-  [[noreturn]] void fail(const std::string& text);
+  [[noreturn]] void fail(const std::string& text, const Blame& blame);
   [[noreturn]] void disagree(int rank, std::uint64_t chunk);
   std::string last_of(int rank) const;
 

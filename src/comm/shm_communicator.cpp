@@ -36,9 +36,11 @@ class ShmCommunicator final : public HostCommunicator {
     return texts;
   }
 
-  void spread(std::string_view failure) noexcept override { segment_->fail(failure); }
+  void spread(std::string_view failure) noexcept override { segment_->fail(failure, failure_state().blame()); }
   void hear() const override {
-    if (segment_->failed()) failure_state().set(segment_->failure());
+    if (!segment_->failed()) return;
+    const std::string reason = segment_->failure();
+    failure_state().set(reason, segment_->blame());
   }
   bool compares_signatures() const override { return true; }
 
@@ -49,8 +51,8 @@ class ShmCommunicator final : public HostCommunicator {
     try {
       body();
     } catch (const Error& error) {
-      fail(error.what());
-      failure_state().throw_if_failed();
+      if (!failed()) fail(error.what(), blame_of(error, rank()));
+      throw_if_failed();
     }
   }
 

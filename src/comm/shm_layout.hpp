@@ -19,7 +19,7 @@
 
 namespace syslab::comm {
 
-inline constexpr std::uint64_t kShmMagic = 0x73'79'73'6c'61'62'0001;  // the last digits: version of this layout
+inline constexpr std::uint64_t kShmMagic = 0x73'79'73'6c'61'62'0002;  // the last digits: version of this layout
 inline constexpr int kMostShmRanks = 64;
 inline constexpr int kShmLanes = 2;
 // Two cache lines: x86 fetches lines in pairs, and a neighbour's counter must not travel along.
@@ -63,6 +63,8 @@ struct alignas(kShmLine) RankEntry {
 struct alignas(kShmLine) ShmFailure {
   enum State : std::uint32_t { none, being_written, told };
   std::atomic<std::uint32_t> state{none};
+  std::uint32_t kind = 0;     // EndingKind
+  std::int32_t culprit = -1;  // these and the reason are read once `state` is told
   std::array<char, 1024> reason{};
 };
 

@@ -392,14 +392,19 @@ void ShmSegment::wait_for_all() {
       }
       watch(other);
       if (state(other) == RankState::joined && has_ended(other)) {
-        fail(fmt::format("rank {}'s process ({}) ended while the ranks were joining", other, pid(other)));
+        fail(fmt::format("rank {}'s process ({}) ended while the ranks were joining", other, pid(other)),
+             {EndingKind::death, other});
       }
     }
-    if (failed()) throw Error(ErrorKind::comm, fmt::format("rank {} of {} cannot join: {}", rank_, size_, failure()));
+    if (failed()) {
+      const std::string reason = failure();
+      throw RankError(fault_of(blame(), rank_), fmt::format("rank {} of {} cannot join: {}", rank_, size_, reason));
+    }
     if (missing.empty()) break;
     if (Clock::now() >= deadline) {
       const std::string names = fmt::format("{} {}", missing.size() == 1 ? "rank" : "ranks", fmt::join(missing, ", "));
-      fail(fmt::format("{} of {} did not join within {}", names, size_, format_duration(limit_)));
+      fail(fmt::format("{} of {} did not join within {}", names, size_, format_duration(limit_)),
+           {EndingKind::time_out, missing[0]});
       continue;
     }
     std::this_thread::sleep_for(pause);
@@ -407,13 +412,15 @@ void ShmSegment::wait_for_all() {
   file_.reset();
 }
 
-void ShmSegment::fail(std::string_view reason) noexcept {
+void ShmSegment::fail(std::string_view reason, const Blame& blame) noexcept {
   ShmFailure& failure = header().failure;
   std::uint32_t none = ShmFailure::none;
   if (failure.state.compare_exchange_strong(none, ShmFailure::being_written)) {
     const std::size_t length = std::min(reason.size(), failure.reason.size() - 1);
     std::memcpy(failure.reason.data(), reason.data(), length);
     failure.reason[length] = '\0';
+    failure.kind = static_cast<std::uint32_t>(blame.kind);
+    failure.culprit = blame.culprit;
     failure.state.store(ShmFailure::told, std::memory_order_release);
   }
   for (int lane = 0; lane < kShmLanes; ++lane) {
@@ -430,6 +437,18 @@ std::string ShmSegment::failure() const {
     std::this_thread::sleep_for(1ms);
   }
   return failure.reason.data();
+}
+
+Blame ShmSegment::blame() const {
+  const ShmFailure& failure = header().failure;
+  if (failure.state.load(std::memory_order_acquire) != ShmFailure::told) return {};
+  return {static_cast<EndingKind>(failure.kind), failure.culprit};
+}
+
+void ShmSegment::throw_if_failed() const {
+  if (!failed()) return;
+  const std::string reason = failure();
+  throw RankError(fault_of(blame(), rank_), reason);
 }
 
 ShmHeader& ShmSegment::header() const { return mapping_->header(); }

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <vector>
 
+#include "comm/failure.hpp"
 #include "comm/shm_layout.hpp"
 #include "core/process.hpp"
 
@@ -59,9 +60,11 @@ class ShmSegment {
   void wait_for_all();
 
   // Ends the communication of all ranks. The first reason stands.
-  void fail(std::string_view reason) noexcept;
+  void fail(std::string_view reason, const Blame& blame) noexcept;
   bool failed() const noexcept { return header().failure.state.load(std::memory_order_acquire) != ShmFailure::none; }
   std::string failure() const;  // the reason, empty before
+  Blame blame() const;          // of the reason, once failure() has given it
+  void throw_if_failed() const;
 
   // What the system says of another rank's process. Ranks that are threads of this one are never said to have ended.
   bool has_ended(int rank) const;

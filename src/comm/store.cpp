@@ -7,7 +7,7 @@
 
 #include "comm/socket.hpp"
 #include "core/build_info.hpp"
-#include "core/error.hpp"
+#include "core/rank_error.hpp"
 
 namespace syslab::comm {
 namespace {
@@ -57,8 +57,8 @@ void Store::say(const std::string& text) const {
 
 std::string Store::get(std::string_view key, milliseconds limit) {
   if (auto found = find(key, limit)) return *found;
-  throw Error(ErrorKind::comm,
-              fmt::format("rank {} waited {:.1f} s for '{}', which no rank has set", rank_, seconds(limit), key));
+  throw RankError(Fault::late,
+                  fmt::format("rank {} waited {:.1f} s for '{}', which no rank has set", rank_, seconds(limit), key));
 }
 
 std::vector<std::string> Store::gather(std::string_view name, std::string_view text, milliseconds limit) {
@@ -89,7 +89,7 @@ std::vector<std::string> Store::gather(std::string_view name, std::string_view t
             fmt::format("{} did not come to '{}' within {:.1f} s: not started, still busy, or sent elsewhere ({})", who,
                         name, seconds(limit), options_.rendezvous);
         fail(reason);
-        throw Error(ErrorKind::comm, reason);
+        throw RankError(Fault::late, reason);
       }
       noticed = true;
       // The first of those that are here speaks for all.

@@ -9,7 +9,7 @@
 
 #include "comm/socket.hpp"
 #include "comm/tcp_store_server.hpp"
-#include "core/error.hpp"
+#include "core/rank_error.hpp"
 
 namespace syslab::comm {
 namespace {
@@ -110,7 +110,7 @@ class TcpStore final : public Store {
 
  private:
   [[noreturn]] void lost() const {
-    throw Error(ErrorKind::comm, fmt::format("rank {}: rank 0, which keeps the store, has ended", rank()));
+    throw RankError(Fault::peer, fmt::format("rank {}: rank 0, which keeps the store, has ended", rank()));
   }
 
   // Nothing at the deadline, or when the server says that there is nothing.
@@ -130,7 +130,7 @@ class TcpStore final : public Store {
       // An answer to what an earlier call stopped waiting for.
       if (reader.number() != request) continue;
       std::string text = reader.text();
-      if (kind == store_message::failed) throw Error(ErrorKind::comm, text);
+      if (kind == store_message::failed) throw RankError(Fault::peer, text);
       if (kind == store_message::value) return text;
       return std::nullopt;
     }
@@ -175,8 +175,8 @@ class TcpStore final : public Store {
       }
       std::this_thread::sleep_for(20ms);
     } while (Clock::now() < deadline);
-    throw Error(
-        ErrorKind::comm,
+    throw RankError(
+        Fault::late,
         fmt::format("rank {} found no rank 0 of this job (token '{}') on {} within {:.1f} s{}: it did not start, or "
                     "listens elsewhere",
                     rank(), address_.token, ports(address_), std::chrono::duration<double>(options().limit).count(),
@@ -201,7 +201,7 @@ class TcpStore final : public Store {
     PacketReader reader(message.payload);
     const std::uint64_t kind = reader.number();
     if (kind == store_message::refused)
-      throw Error(ErrorKind::comm, fmt::format("refused by rank 0: {}", reader.text()));
+      throw RankError(Fault::mismatch, fmt::format("refused by rank 0: {}", reader.text()));
     if (kind == store_message::stranger) return instead(reader.text());
     if (!client.send(Packet() << store_message::confirm, deadline)) return instead("somebody who hangs up");
     return client;

@@ -25,7 +25,7 @@ std::string_view to_string(Fault fault);  // "own", "peer", "late", …
 std::optional<Fault> fault_of_word(std::string_view word);
 std::optional<Fault> fault_of_exit_code(int code);
 
-// An Error(comm) that says whose fault it is. One that does not is taken for the fault of a peer.
+// An Error(comm) that says whose fault it is. One that does not is the fault of the rank that throws it.
 class RankError : public Error {
  public:
   RankError(Fault fault, const std::string& message, std::string call = {})

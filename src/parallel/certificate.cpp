@@ -317,7 +317,7 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
   device::synchronize(communication);
   Trained made = outcome(network);
   made.updated = ways->updated();
-  if (ranks.failed()) throw Error(ErrorKind::comm, ranks.failure());
+  ranks.throw_if_failed();
   ways->check();
   return made;
 }

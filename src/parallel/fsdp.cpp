@@ -102,7 +102,7 @@ std::vector<double> Fsdp::gather_now(int matrix) {
   ranks_.all_gather(stretch(weights(), layout_.offset(matrix), chunk), flat, {"export", of.name.substr(0, 40)},
                     communication_);
   device::synchronize(communication_);
-  if (ranks_.failed()) throw Error(ErrorKind::comm, ranks_.failure());
+  ranks_.throw_if_failed();
   return model::values_of(stretch(flat, 0, of.rows * of.width), compute_);
 }
 

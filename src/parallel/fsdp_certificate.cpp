@@ -281,7 +281,7 @@ Trained train_sharded(const FsdpCertificateCase& asked, comm::Communicator& rank
   }
   device::synchronize(communication);
   device::synchronize(compute);
-  if (ranks.failed()) throw Error(ErrorKind::comm, ranks.failure());
+  ranks.throw_if_failed();
   fsdp.check_bytes();
 
   Trained made{.weights = std::vector<float>(at(drawn.weights().elements())),

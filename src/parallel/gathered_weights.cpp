@@ -186,7 +186,7 @@ ConstTensorView GatheredWeights::read(int bracket) {
     if (stay.gathers) waits_.wait(gathered_[at(stay.slot)], compute_);
     if (options_.timing) first_use_[at(stay_)].record(compute_);
     // On the plain stream the wait was the host's, and what failed in the queue is known.
-    if (ranks_.failed()) throw Error(ErrorKind::comm, ranks_.failure());
+    ranks_.throw_if_failed();
   }
   lent_ = true;
   return view(bracket, stay.slot);

@@ -139,7 +139,7 @@ void GradientSync::finish(Stream compute) {
   reduced_.record(communication_);
   wait(reduced_, compute);
   // On the plain stream the wait was the host's, and what failed in the queue is known: no optimizer may run on it.
-  if (ranks_.failed()) throw Error(ErrorKind::comm, ranks_.failure());
+  ranks_.throw_if_failed();
 }
 
 std::uint64_t GradientSync::expected_bytes() const {

@@ -146,7 +146,7 @@ void ParameterOwners::broadcast(device::Stream compute) {
   arrived_.record(communication_);
   if (left_out_wait_ != 1) arrived_.before(compute);
   // On the plain stream the wait was the host's, and what failed in the queue is known.
-  if (ranks_.failed()) throw Error(ErrorKind::comm, ranks_.failure());
+  ranks_.throw_if_failed();
 }
 
 void ParameterOwners::zero_gradients(device::Stream compute) const {

@@ -175,7 +175,7 @@ void ScatteredGradients::finish() {
   reduced_.record(communication_);
   waits_.wait(reduced_, compute_);
   std::ranges::fill(busy_, char{0});  // that wait was for all of them
-  if (ranks_.failed()) throw Error(ErrorKind::comm, ranks_.failure());
+  ranks_.throw_if_failed();
 }
 
 }  // namespace syslab::parallel

@@ -82,7 +82,7 @@ void ShardNorm::queue(const Places& places, device::Stream compute) {
   if (counts_losses) ranks_.all_gather(of_losses_, of_all_losses_, {kKind, "losses"}, communication_);
   arrived_.record(communication_);
   if (left_out_wait_ != 1) arrived_.before(compute);
-  if (ranks_.failed()) throw Error(ErrorKind::comm, ranks_.failure());
+  ranks_.throw_if_failed();
 
   if (counts_losses) {  // norm and factor are the gradients' after them
     norm_of(of_all_losses_, {.norm = places.norm, .factor = places.factor, .non_finite = places.non_finite}, compute);

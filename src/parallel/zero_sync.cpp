@@ -256,9 +256,7 @@ void ZeroSync::all_needed(Stream compute) {
 }
 
 // On the plain stream the wait was the host's, and what failed in the queue is known: nothing may run on it.
-void ZeroSync::hear_failure() const {
-  if (ranks_.failed()) throw Error(ErrorKind::comm, ranks_.failure());
-}
+void ZeroSync::hear_failure() const { ranks_.throw_if_failed(); }
 
 std::uint64_t ZeroSync::counted() const {
   return ranks_.counters().total(comm::Operation::reduce_scatter, kGradient).payload_bytes +

@@ -80,7 +80,6 @@ EndRecord run_body(CaseContext& context) {
     if (error.kind() == ErrorKind::oom) return {Status::oom, error.what()};
     const std::string call = error.call().empty() ? "" : fmt::format(" (in {})", error.call());
     EndRecord end{Status::error, fmt::format("{}: {}{}", to_string(error.kind()), error.what(), call)};
-    if (error.kind() == ErrorKind::comm) end.fault = Fault::peer;
     if (const auto* of_rank = dynamic_cast<const RankError*>(&error)) end.fault = of_rank->fault();
     return end;
   } catch (const std::exception& error) {

@@ -59,7 +59,7 @@ class ControlPlane : public testing::TestWithParam<const char*> {
         const std::lock_guard lock(rank.mutex);
         rank.said += text + "\n";
       };
-      options.exit = [&rank](WorkerExit code) { rank.exit_code = static_cast<int>(code); };
+      options.exit = [&rank](Fault code) { rank.exit_code = static_cast<int>(code); };
       if (change) change(rank, options);
       rank.control = std::make_unique<Control>(*rank.store, options);
       body(rank);
@@ -109,7 +109,7 @@ TEST_P(ControlPlane, WhatFailsOneRankIsReadOnAll) {
     EXPECT_EQ(ending.culprit, 1);
     EXPECT_EQ(ending.kind, EndingKind::failure);
     EXPECT_EQ(ending.reason, "rank 1 failed: out of memory allocating 3.2 GB (fc1 activations)");
-    EXPECT_EQ(static_cast<int>(exit_code(ending, rank.store->rank())), rank.store->rank() == 1 ? 70 : 71);
+    EXPECT_EQ(static_cast<int>(fault_of(ending, rank.store->rank())), rank.store->rank() == 1 ? 70 : 71);
   });
 }
 
@@ -127,7 +127,7 @@ TEST_P(ControlPlaneOverTcp, TheWatchdogNamesWhoHasNotComeAndWhereItIs) {
     EXPECT_EQ(ending.number, 1741U);
     EXPECT_TRUE(has(ending.reason, "rank 2 has not entered all_reduce #1741 (gradient, bucket 12)")) << ending.reason;
     EXPECT_TRUE(has(ending.reason, "in phase forward, step 118")) << ending.reason;
-    EXPECT_EQ(static_cast<int>(exit_code(ending, 0)), 72);
+    EXPECT_EQ(static_cast<int>(fault_of(ending, 0)), 72);
     rank.control->leave();
     // The warning came before the end.
     if (rank.store->rank() != 2) {
@@ -207,7 +207,26 @@ TEST_P(ControlPlane, AFailureThatNobodyToldOfIsToldBeforeTheFarewell) {
         EXPECT_EQ(rank.wait_for_ending().reason, "rank 1: all_reduce #3: the disk is full");
       },
       [](Rank& rank, ControlOptions& options) {
-        if (rank.store->rank() == 1) options.failure = [] { return "rank 1: all_reduce #3: the disk is full"; };
+        if (rank.store->rank() == 1)
+          options.failure = [] {
+            return Ending{{EndingKind::failure, 1}, "rank 1: all_reduce #3: the disk is full", {}, 0};
+          };
+      });
+}
+
+// Who meets a failure first is seldom who failed.
+TEST_P(ControlPlane, TheCulpritIsWhomTheFailureBlamesNotWhoTellsOfIt) {
+  run(
+      3, 10s,
+      [](Rank& rank) {
+        const Ending ending = rank.wait_for_ending();
+        EXPECT_EQ(ending.kind, EndingKind::death);
+        EXPECT_EQ(ending.culprit, 2);
+        EXPECT_EQ(static_cast<int>(fault_of(ending, rank.store->rank())), rank.store->rank() == 2 ? 70 : 71);
+      },
+      [](Rank& rank, ControlOptions& options) {
+        if (rank.store->rank() != 1) return;
+        options.failure = [] { return Ending{{EndingKind::death, 2}, "rank 2's process has ended", {}, 0}; };
       });
 }
 

@@ -9,6 +9,7 @@
 
 #include "comm/host_communicator.hpp"
 #include "comm/local.hpp"
+#include "comm/shm.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
 #include "tests/comm/backends.hpp"
@@ -273,6 +274,65 @@ TEST_P(Fault, AWaitForWorkThatNeverBeginsEndsAtTheLimit) {
 
 INSTANTIATE_TEST_SUITE_P(Backends, Fault, testing::ValuesIn(backends().begin(), backends().end()),
                          [](const auto& info) { return info.param.name; });
+
+// Whose fault it is, as each of two ranks tells it; own where it threw what is no failure of the communication.
+std::vector<std::string> faults(const std::function<std::vector<std::unique_ptr<Communicator>>()>& make,
+                                const std::function<void(Communicator&)>& body) {
+  auto ranks = make();
+  std::vector<std::string> told(ranks.size(), "none");
+  std::vector<std::thread> threads;
+  for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        body(*ranks[rank]);
+      } catch (const RankError& error) {
+        told[rank] = to_string(error.fault());
+      } catch (const std::exception& error) {
+        told[rank] = "own";
+        ranks[rank]->abort(error.what());
+      }
+      ranks[rank].reset();
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return told;
+}
+
+TEST(Blame, IsTheRanksThatFailedLeftOrCameLate) {
+  using Told = std::vector<std::string>;
+  const CommunicatorOptions options{.limit = std::chrono::seconds(2)};
+  const std::vector<std::function<std::vector<std::unique_ptr<Communicator>>()>> both{
+      [&] { return make_local(2, options); }, [&] { return make_shm_for_threads(2, options); }};
+  for (const auto& make : both) {
+    const auto reduce = [](Communicator& ranks, std::int64_t count) {
+      Floats buffer(8);
+      ranks.all_reduce(view(buffer, count), Reduction::sum, {}, {});
+    };
+    EXPECT_EQ(faults(make, [&](Communicator& ranks) { reduce(ranks, 8); }), (Told{"none", "none"}));
+    EXPECT_EQ(faults(make, [&](Communicator& ranks) { reduce(ranks, 8 - ranks.rank()); }),
+              (Told{"mismatch", "mismatch"}));
+    EXPECT_EQ(faults(make,
+                     [&](Communicator& ranks) {
+                       if (ranks.rank() == 0) reduce(ranks, 8);
+                     }),
+              (Told{"peer", "none"}));
+    EXPECT_EQ(faults(make,
+                     [&](Communicator& ranks) {
+                       if (ranks.rank() == 1) throw std::runtime_error("no memory");
+                       reduce(ranks, 8);
+                     }),
+              (Told{"peer", "own"}));
+    // The one that the other waited for comes at last, and it is too late.
+    EXPECT_EQ(faults(make,
+                     [&](Communicator& ranks) {
+                       while (ranks.rank() == 1 && !ranks.failed()) {
+                         std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                       }
+                       reduce(ranks, 8);
+                     }),
+              (Told{"late", "own"}));
+  }
+}
 
 // Work that is left in a queue when its communicator goes must not touch it.
 TEST(Destruction, WorkStillQueuedFailsAndTouchesNothing) {

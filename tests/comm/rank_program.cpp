@@ -94,6 +94,6 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const std::exception& error) {
     fmt::print("error: {}\n", error.what());
-    return static_cast<int>(comm::WorkerExit::peer_failure);
+    return static_cast<int>(Fault::peer);
   }
 }

@@ -99,6 +99,13 @@ TEST(Ranks, AReasonTellsWhatBecameOfTheOthers) {
   EXPECT_EQ(ranks[0].at("exit"), "exit code 72");
 }
 
+// An error of a conversation with somebody who is no rank: nothing that another rank has done.
+TEST(Ranks, AWorkersWorkerThatEndsIsItsOwnRanksFault) {
+  RanksLab lab;
+  expect_contains(lab.run_ranks("foreign", 2, 1000).detail, "rank 1: comm: the worker 'fake' ended");
+  EXPECT_EQ(Json::parse(lab.results.back().facts_json).at("ranks")[1].at("fault"), "own");
+}
+
 TEST(Ranks, ThoseThatWaitAreKilledAtTheEndOfTheGraceTheyHave) {
   RanksLab lab;
   const AttemptResult& result = lab.run_ranks("crash", 3);  // they would wait for 15 s

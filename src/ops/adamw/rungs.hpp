@@ -31,15 +31,26 @@ inline std::function<std::optional<std::string>(const Problem&)> supports_whole_
       };
 }
 
+// a·b + c, on a GPU rounded once: left to itself, the compiler joins other products with other sums in each kernel, and
+// the bits of a step would depend on where its weights lie.
+template <typename T>
+constexpr T multiply_add(T a, T b, T c) {
+#ifdef __CUDA_ARCH__
+  return fma(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+
 // One element's step. `g_scale` is grad_scale · clip. Compiled for GPUs too (--expt-relaxed-constexpr).
 template <typename T>
 constexpr void step_element(const StepNumbers<T>& n, T g_scale, T& p, T& m, T& v, T g) {
   g *= g_scale;
-  m = n.beta1 * m + n.rest1 * g;
-  v = n.beta2 * v + n.rest2 * (g * g);
-  p -= n.decay_before * p;
-  p -= n.step * (m / (std::sqrt(v) * n.root_factor + n.eps));
-  p -= n.decay_after * p;
+  m = multiply_add(n.beta1, m, n.rest1 * g);
+  v = multiply_add(n.beta2, v, n.rest2 * (g * g));
+  p = multiply_add(-n.decay_before, p, p);
+  p = multiply_add(-n.step, m / multiply_add(std::sqrt(v), n.root_factor, n.eps), p);
+  p = multiply_add(-n.decay_after, p, p);
 }
 
 }  // namespace syslab::adamw

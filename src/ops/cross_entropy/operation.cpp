@@ -21,7 +21,7 @@ struct Maker {
   Rung rung;
   WholeNumbers targets;
   ops::KeptWorkspace workspace;
-  Rows computed;  // by the oracle
+  Rows computed;  // of the gradient, by the oracle
 
   void forward(const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) const {
     rung.forward(problem, {in[0], WholeNumbers::of(in[1]), out[0], out[1], out[2]}, workspace.lend(stream), stream);

@@ -98,19 +98,18 @@ std::vector<std::int64_t> Rows::of(std::int64_t rows) const {
 }
 
 Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
-              double scale, const Rows& computed) {
-  const std::vector<std::int64_t> chosen = computed.of(problem.rows);
-  const double fraction = static_cast<double>(chosen.size()) / static_cast<double>(problem.rows);
+              double scale, const Rows& with_gradient) {
+  const std::vector<std::int64_t> chosen = with_gradient.of(problem.rows);
   const double u = carrier_unit(problem), share = scale / static_cast<double>(problem.rows);
   const auto rows = static_cast<std::size_t>(problem.rows);
   Oracle found;
   for (ops::Expected* column : {&found.row_loss, &found.lse}) *column = nothing_expected(rows);
   found.dlogits = nothing_expected(rows * static_cast<std::size_t>(problem.classes));
   double total = 0, bounds = 0, sizes = 0;
-  for (const std::int64_t chosen_row : chosen) {
-    const auto i = static_cast<std::size_t>(chosen_row);
-    const auto at = static_cast<std::ptrdiff_t>(i) * problem.classes;
-    const std::vector<double> values = row_of(logits, chosen_row);
+  auto next = chosen.begin();
+  for (std::int64_t row_index = 0; row_index < problem.rows; ++row_index) {
+    const auto i = static_cast<std::size_t>(row_index);
+    const std::vector<double> values = row_of(logits, row_index);
     const double* row = values.data();
     const RowSum sum = sum_of(problem, row);
     const double of_lse = lse_bound(problem, sum);
@@ -128,14 +127,16 @@ Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<c
     total += loss;
     bounds += of_loss;
     sizes += std::abs(loss);
+    if (next == chosen.end() || *next != row_index) continue;
+    ++next;
+    const std::int64_t at = row_index * problem.classes;
     expect_row(problem, row, targets[i], sum.lse(), of_lse, share, found.dlogits.value.data() + at,
                found.dlogits.tolerance.data() + at);
   }
-  const double count = static_cast<double>(problem.rows), mean = computed.every == 1 ? total / count : kNaN;
+  const double count = static_cast<double>(problem.rows), mean = total / count;
   const double order = std::min(gamma(problem.rows, u), gamma_probable(problem.rows, u));
   found.loss = {{mean}, {bounds / count * (1 + order) + order * sizes / count + 2 * u * std::abs(mean)}};
-  for (ops::Expected* one : {&found.row_loss, &found.lse, &found.dlogits}) one->fraction = fraction;
-  found.loss.fraction = computed.every == 1 ? 1 : 0;
+  found.dlogits.fraction = static_cast<double>(chosen.size()) / count;
   return found;
 }
 

@@ -22,7 +22,7 @@
 
 namespace syslab::cross_entropy {
 
-// The rows that are computed: of each `every` neighbours one, drawn from the seed; 1: all.
+// The rows whose gradient is computed: of each `every` neighbours one, drawn from the seed; 1: all.
 struct Rows {
   std::int64_t every = 1;
   std::uint64_t seed = 0;
@@ -35,10 +35,10 @@ struct Oracle {
 };
 
 // Tensors and targets in the host's memory. Rows whose loss is NaN (cross_entropy.hpp) are not asked about: their
-// expected values are NaN, and so is the mean's. Where not all rows are computed, the others' values and the mean's are
-// NaN. Fractions say what is there to be compared: nothing of the mean then.
+// expected values are NaN, and so is the mean's. Losses and their mean are those of all rows; where not all gradients
+// are computed, the others' values are NaN and the fraction says how many are there to be compared.
 Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
-              double scale = 1, const Rows& computed = {});
+              double scale = 1, const Rows& with_gradient = {});
 // The gradient of a given lse, which may be rounded.
 ops::Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits,
                               std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale = 1,

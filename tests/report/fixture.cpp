@@ -198,7 +198,7 @@ void FixtureStore::add(Attempt asked) {
   run.build_json = R"({"version": "0.1.0", "git_sha": "0123456789abcdef", "git_dirty": false})";
   run.author = asked.author;
   PlanRow row = planned(0, asked.params, asked.implementation);
-  row.implementation.is_mine = !asked.author.empty();
+  row.implementation.is_mine |= !asked.author.empty();
   row.experiment = asked.experiment;
   row.case_uid = case_uid(row.experiment, row.version, asked.params);
   const store::RowId id = store_->begin_run(run, {row});

@@ -54,9 +54,9 @@ class DataParallelWorkload {
  private:
   DataParallelWorkloadOptions options_;
   std::vector<std::unique_ptr<comm::Communicator>> alone_;  // where nothing is to be communicated
+  device::OwnedStream communication_;                       // goes after all that queues work there, and waits for it
   std::unique_ptr<ZeroParameters> zero_;
   std::optional<model::Transformer> model_;
-  device::OwnedStream communication_;  // goes before the memory that its work uses
   std::optional<Forecast> forecast_;
   std::optional<DataParallelStep> step_;
   train::RandomBatches source_;

@@ -142,7 +142,12 @@ void ParameterOwners::broadcast(device::Stream compute) {
   if (ranks_.size() == 1) return;
   updated_.record(compute);
   if (left_out_wait_ != 0) updated_.before(communication_);
-  for (const Run& run : runs_) ranks_.broadcast(run.weights, run.owner, {kKind, run.label}, communication_);
+  try {
+    for (const Run& run : runs_) ranks_.broadcast(run.weights, run.owner, {kKind, run.label}, communication_);
+  } catch (...) {
+    device::await_queue(communication_);  // what is queued writes weights that whoever catches this may free
+    throw;
+  }
   arrived_.record(communication_);
   if (left_out_wait_ != 1) arrived_.before(compute);
   // On the plain stream the wait was the host's, and what failed in the queue is known.

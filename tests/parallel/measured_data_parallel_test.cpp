@@ -137,6 +137,21 @@ TEST(MeasuredDataParallel, WithoutCommunicationIsTheSameStepOfEachRankAlone) {
   });
 }
 
+// Weights are on their way when the last step has been taken: who ends then waits for a stream that is still there.
+TEST(MeasuredDataParallel, EndsWhileNewWeightsAreOnTheirWay) {
+  for (const Sharding sharding : {Sharding::none, Sharding::optimizer, Sharding::zero1, Sharding::zero2}) {
+    DataParallelWorkloadOptions options = small_workload(Strategy::bucketed);
+    options.sharding = sharding;
+    with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream) {
+      for (int run = 0; run < 8; ++run) {
+        DataParallelWorkload workload(options, ranks, {}, 3);
+        workload.refresh();
+        workload.run();
+      }
+    });
+  }
+}
+
 TEST(MeasuredDataParallel, NeedsAnUpdateToReduceFor) {
   DataParallelWorkloadOptions options = small_workload(Strategy::naive);
   options.step.mode = train::Mode::forward;

@@ -4,30 +4,19 @@
 //
 // NCCL's communicators are blocking ones: of the others, NCCL starts a thread for every operation, which on 2 H200 took
 // an all-reduce of 1 KiB from 43 to 144 µs. A blocking call that makes a communicator waits for all ranks; it runs on a
-// thread of its own, on which this one looks with a deadline. Operations are queued without waiting, once connected.
-// What fails, here or on another rank, ends in ncclCommAbort on a thread of its own; as that, too, may hang, the
-// process ends by `exit` when it has not returned within `budget`.
+// thread of its own, on which this one looks with a deadline (comm/nccl_handle.hpp). Operations are queued without
+// waiting, once connected. What fails, here or on another rank, ends in ncclCommAbort on a thread of its own; as that,
+// too, may hang, the process ends by `exit` when it has not returned within `budget`.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <memory>
-#include <string>
 
 #include "comm/communicator.hpp"
-#include "comm/nccl_api.hpp"
+#include "comm/nccl_options.hpp"
 #include "comm/store.hpp"
 
 namespace syslab::comm {
-
-struct NcclOptions {
-  std::string library;  // empty: as NcclLibrary looks for it
-  device::Place place{device::Kind::cuda, 0};
-  int min_ctas = nccl::kUndefined, max_ctas = nccl::kUndefined;  // blocks of a kernel, which is SMs it takes: 1–64
-  int cga_cluster_size = nccl::kUndefined;                       // 0–8
-  std::chrono::milliseconds budget{2'000};
-  std::function<void()> exit;  // empty: _exit() with the code of Fault::peer
-};
 
 // One rank of `store.size()`. The store must outlive it; texts that ranks exchange go through it. Alone, no NCCL is
 // opened. Error(comm) at the limit, or where the ranks' NCCL, their settings or their GPUs do not fit together.

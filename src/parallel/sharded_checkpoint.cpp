@@ -49,6 +49,12 @@ class Digest {
   Sha256 hash_;
 };
 
+// What a rank could not do, as all ranks know it: none has gone on.
+class PartFailed : public Error {
+ public:
+  using Error::Error;
+};
+
 // Every rank does its part; any one's failure is an error of all, in its words. Returns what each came to.
 std::vector<std::string> all_succeed(comm::Communicator& ranks, const std::function<std::string()>& part) {
   std::string told;
@@ -58,11 +64,16 @@ std::vector<std::string> all_succeed(comm::Communicator& ranks, const std::funct
     told = std::string("-") + error.what();
   }
   std::vector<std::string> all = ranks.exchange(told);
-  for (int rank = 0; rank < ranks.size(); ++rank) {
-    std::string& one = all[static_cast<std::size_t>(rank)];
-    if (one.front() == '-') throw Error(ErrorKind::usage, fmt::format("rank {}: {}", rank, one.substr(1)));
-    one.erase(0, 1);
+  const auto failed = std::ranges::find(all, '-', [](const std::string& one) { return one.front(); });
+  if (failed != all.end()) {
+    // Who leaves ends the communication: not before the others have heard this, too.
+    try {
+      ranks.barrier();
+    } catch (const std::exception&) {
+    }
+    throw PartFailed(ErrorKind::usage, fmt::format("rank {}: {}", failed - all.begin(), failed->substr(1)));
   }
+  for (std::string& one : all) one.erase(0, 1);
   return all;
 }
 
@@ -217,16 +228,22 @@ void save_sharded(comm::Communicator& ranks, const fs::path& directory, std::spa
       std::vector<std::string> named;
       for (int rank = 0; rank < ranks.size(); ++rank) {
         named.push_back(file_of(rank));
+        if (!fs::exists(directory / named.back())) {
+          throw Error(ErrorKind::usage,
+                      fmt::format("'{}', which rank {} wrote, is not to be seen here: save into a directory that all "
+                                  "ranks share",
+                                  (directory / named.back()).string(), rank));
+        }
         metadata[std::string(kShard) + named.back()] = digests[static_cast<std::size_t>(rank)];
       }
       model::SafetensorsWriter(manifest_of(directory), {}, metadata).finish();
       remove_others(directory, named);
       return {};
     });
-  } catch (...) {
-    // Not where rank 0 may have named it before another rank was lost: then it is a part of a whole checkpoint.
+  } catch (const PartFailed&) {
+    // Not where a rank was lost: rank 0 may have named it before, and then it is a part of a whole checkpoint.
     std::error_code ignored;
-    if (!ranks.failed()) fs::remove(mine, ignored);
+    fs::remove(mine, ignored);
     throw;
   }
 }

@@ -38,7 +38,8 @@ struct StatePiece {
 };
 
 // Collective; waits for the stream. Pieces of all ranks together hold each element once. Error(usage) on every rank
-// where any cannot write, with its reason; the checkpoint that was there stays.
+// where any cannot write, or writes where rank 0 does not see it, with its reason: the checkpoint that was there stays
+// and nothing of this one is left. Where a rank is lost, what it left goes with the next save.
 void save_sharded(comm::Communicator& ranks, const std::filesystem::path& directory, std::span<const StatePiece> own,
                   const train::TrainingState& state, const train::Settings& settings, device::Stream stream);
 

@@ -143,6 +143,11 @@ class Bundled(Elsewhere):
     def test_it_works_in_an_empty_environment_from_another_folder(self):
         self.works(self.lab / "syslab")
 
+    def test_what_fills_rows_of_many_gpus_finds_the_program_beside_it(self):
+        lines = run_alone(sys.executable, self.lab / "gpu_rows", "--dry-run", "--only", "all_reduce,pytorch-steps-2", cwd=self.cwd)
+        self.assertIn(shlex.quote(f"{self.lab}/syslab") + " run distributed_communication_single_node ", lines)
+        self.assertIn(shlex.quote(f"{self.lab}/peers/data_parallel.py"), lines)
+
     def test_its_libraries_are_its_own(self):
         loader = "/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else "/lib/ld-linux-aarch64.so.1"
         for file in (self.lab / "syslab", self.lab / "lib/libsyslab.so.0"):

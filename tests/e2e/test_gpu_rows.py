@@ -1,0 +1,123 @@
+"""tools/gpu_rows on ranks of the CPU: that it measures what it plans, goes on where it stopped, and says what it cannot."""
+import pathlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import unittest
+
+from lab import SYSLAB, Lab
+
+TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/gpu_rows"
+FAKE = """#!/bin/sh
+if [ "$1" = env ]; then echo '{{"build": {{"cuda": true}}, "environment": {{"gpu": {gpus}}}}}'; else exec '{syslab}' "$@"; fi
+"""
+
+
+class GpuRows(Lab):
+    def setUp(self):
+        super().setUp()
+        self.rows = self.folder / "rows"
+        self.db = self.rows / "rows.db"
+
+    def words(self, *arguments, syslab=SYSLAB):
+        return [sys.executable, str(TOOL), *map(str, arguments), "--folder", str(self.rows), "--syslab", str(syslab)]
+
+    def tool(self, *arguments, expect=0, **options):
+        environment = {**self.environment(), "CUDA_VISIBLE_DEVICES": ""}
+        done = subprocess.run(self.words(*arguments, **options), cwd=self.folder, env=environment, text=True, capture_output=True,
+                              timeout=240)
+        self.assertEqual(done.returncode, expect, f"{arguments}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
+        return done
+
+    def on_cpu(self, *arguments, **options):
+        return self.tool(*arguments, "--device", "cpu", **options)
+
+    def with_gpus(self, gpus):
+        """A program that says it has so many, and has what this machine has."""
+        fake = self.folder / "syslab"
+        fake.write_text(FAKE.format(gpus=[0] * gpus, syslab=SYSLAB))
+        fake.chmod(0o755)
+        return fake
+
+    def measured(self):
+        return self.sql("SELECT experiment, world_size, params, implementation, count(*) FROM v_attempt WHERE status = 'ok'"
+                        " GROUP BY 1, 2, 3, 4")
+
+    def test_it_plans_measures_and_reports_every_part_and_measures_nothing_twice(self):
+        planned = self.on_cpu("plan").stdout
+        self.assertFalse(self.db.exists())
+        parts = re.findall(r"^(\S+) +(\d+) +0 ", planned, re.M)
+        cases = sum(int(number) for _, number in parts)
+        self.assertIn(f"\n{cases} cases in {len(parts)} parts", planned)
+        done = self.on_cpu()
+        self.assertIn("every row that this machine can fill is there", done.stdout)
+        self.assertEqual(sum(count for *_, count in self.measured()), cases)
+        for experiment in ("distributed_communication_single_node", "ddp_bucketed_benchmarking", "fsdp_accounting",
+                           "optimizer_state_sharding_accounting", "alternate_ring_all_reduce"):
+            self.assertLessEqual({2, 4}, {ranks for name, ranks, *_ in self.measured() if name == experiment}, experiment)
+        self.assertEqual({file.stem for file in (self.rows / "logs").glob("*.log")}, {name for name, _ in parts})
+        self.assertIn("All-reduce on one machine", (self.rows / "report.md").read_text(encoding="utf-8"))
+        again = self.on_cpu().stdout
+        self.assertIn("is forecast to take 0 s", again)
+        self.assertEqual(sum(count for *_, count in self.measured()), cases)
+
+    def test_what_is_stopped_goes_on_where_it_was(self):
+        only = ("--device", "cpu", "--only", "rings,all_reduce")
+        process = subprocess.Popen(self.words(*only), cwd=self.folder, env=self.environment(), text=True, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT)
+        for line in process.stdout:
+            if " 1/4 ok " in line:
+                process.send_signal(signal.SIGTERM)
+                break
+        rest = process.communicate(timeout=60)[0]
+        self.assertEqual(process.returncode, 130, rest)
+        self.assertIn("the same command goes on from here", rest)
+        before = self.measured()
+        self.assertIn(len(before), (1, 2, 3, 4))
+        said = self.tool("report", *only, expect=3).stdout
+        self.assertRegex(said, r"missing: rings, not begun; filled by: .*gpu_rows .*--device cpu .*--only rings\n")
+        self.tool(*only)
+        after = self.measured()
+        self.assertEqual(len(after), 4 + 4)
+        self.assertEqual({count for *_, count in after}, {1})
+        self.assertLessEqual({row[:4] for row in before}, {row[:4] for row in after})
+
+    def test_parts_that_do_not_fit_are_left_and_named_with_the_command_that_fills_them(self):
+        said = self.on_cpu("--only", "all_reduce", "--budget", "3s", expect=3).stdout
+        self.assertFalse(self.db.exists())
+        self.assertIn("nothing has been measured", said)
+        (command,) = re.findall(r"^missing: all_reduce, not begun; filled by: (.*)$", said, re.M)
+        done = subprocess.run([sys.executable, *shlex.split(command)], cwd=self.folder, env=self.environment(), text=True,
+                              capture_output=True, timeout=100)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual({count for *_, count in self.measured()}, {1})
+
+    def test_the_parts_of_gpus_are_such_that_syslab_can_plan_them(self):
+        said = self.tool("plan", syslab=self.with_gpus(8)).stdout
+        for part in ("all_reduce", "ddp-xl26-8", "ddp-xl26-1", "state-10B-6", "fsdp-10B-2", "leaderboard-2026"):
+            self.assertRegex(said, rf"(?m)^{part} ")
+        self.assertRegex(said, r"(?m)^rings +\d\d +0 ")  # its ranks are the CPU's
+
+    def test_a_dry_run_prints_the_commands_and_leaves_nothing_behind(self):
+        lines = self.tool("--dry-run", "--ranks", 4, "--only", "ddp-xl26-*").stdout.splitlines()
+        self.assertEqual([re.findall(r"world_size=(\d)", line) for line in lines[:-1]], [["4"], ["2"], ["1"]])
+        self.assertIn(" report ddp_bucketed_benchmarking ", lines[-1])
+        self.assertFalse(self.rows.exists())
+
+    def test_what_cannot_be_done_here_is_said_before_anything_is_measured(self):
+        for gpus, arguments, why in ((4, ["--ranks", 8], "--ranks 8 was asked and this machine has 4 GPUs"),
+                                     (1, [], "this machine has 1 GPU, and two at least are needed"),
+                                     (4, ["--free", "900000T"], r"free and --free wants 9e\+08 GB: name another place"),
+                                     (4, ["--only", "everything"], "no part is called everything: all_reduce, "),
+                                     (4, ["--budget", "soon"], "'soon' is no amount"),
+                                     (4, ["--only", "all_reduce"], "an all-reduce of two GPUs does not work here: .*needs ")):
+            said = self.tool(*arguments, syslab=self.with_gpus(gpus), expect=2).stderr
+            self.assertRegex(said, why)
+            self.assertNotIn("Traceback", said)
+        self.assertIn("there is no program at", self.tool(syslab="no/such/file", expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,98 @@
+"""What tools/gpu_rows measures, in the order of how much it is wanted. A part is one command of syslab, or of PyTorch's side."""
+import dataclasses
+
+SIZES = (2, 4, 6, 8)
+ROWS = 4  # of the batch, a rank
+MODEL = ("-a", "context=512", "-a", "precision=bf16_amp", "--impl", "fused")
+
+
+@dataclasses.dataclass(frozen=True)
+class Part:
+    name: str
+    what: str
+    arguments: tuple  # of `syslab run`; with PyTorch, of tools/peers/data_parallel.py
+    seconds: float    # that a case is assumed to take
+    pytorch: bool = False
+
+    @property
+    def experiment(self):
+        return self.arguments[0]
+
+
+def values(axis, of):
+    return ("-a", f"{axis}=" + ",".join(map(str, of)))
+
+
+def gpu_parts(sizes, gpus):
+    """Of all these world sizes, those beyond `gpus`, too: their rows say what they need. PyTorch's would only fail."""
+    megabyte, most_first = 10**6, sorted(sizes, reverse=True)
+    collective = "distributed_communication_single_node"
+    whole = values("bytes", (megabyte, 10 * megabyte, 100 * megabyte, 1000 * megabyte))
+    among = values("world_size", sizes)
+    parts = [Part("all_reduce", "all-reduce, 1 MB to 1 GB, NCCL beside NCCL itself",
+                  (collective, *values("operation", ["all_reduce"]), *whole, *among, "--impl", "nccl,nccl_raw"), 5)]
+
+    def steps(model, ranks, strategies):
+        return Part(f"ddp-{model}-{ranks}", f"strategies of data parallelism, {model} on {ranks}",
+                    ("ddp_bucketed_benchmarking", *values("model", [model]), *values("batch", [ROWS * ranks]),
+                     *values("world_size", [ranks]), *values("strategy", strategies), *values("bucket_mb", (0, 25)), *MODEL), 15)
+
+    def sharded(model, ranks, shardings, seconds, *more):
+        return Part(f"state-{model}-{ranks}", f"the optimizer's state divided, {model} on {ranks}",
+                    ("optimizer_state_sharding_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
+                     *values("world_size", [ranks]), *values("sharding", shardings), *MODEL, *more), seconds)
+
+    def fsdp(model, ranks, seconds, *more):
+        return Part(f"fsdp-{model}-{ranks}", f"full sharding, {model} on {ranks}",
+                    ("fsdp_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
+                     *values("world_size", [ranks]), *MODEL, *more), seconds)
+
+    ladder = ("none", "naive", "flat_view", "overlap", "bucketed", "planned")
+    parts += [steps("xl26", ranks, ladder) for ranks in most_first] + [steps("xl26", 1, ["none"])]
+    parts += [part for ranks in most_first
+              for part in (sharded("xl26", ranks, ("none", "optimizer", "zero1", "zero2"), 20), fsdp("xl26", ranks, 20))]
+    # That no GPU holds the whole model is the point: the forecast of memory is of one.
+    parts += [part for ranks in most_first
+              for part in (sharded("10B", ranks, ["zero1"], 45, "--try-oom"), fsdp("10B", ranks, 45, "--try-oom"))]
+    parts += [steps("xl25", ranks, ladder) for ranks in most_first] + [steps("xl25", 1, ["none"])]
+    others = values("operation", ("reduce_scatter", "all_gather", "broadcast"))
+    parts += [Part("others", "reduce-scatter, all-gather and broadcast, 1 MB to 1 GB",
+                   (collective, *others, *whole, *among, "--impl", "nccl"), 5),
+              Part("rings", "a ring that forwards whole tensors beside the usual one, ranks of the CPU",
+                   ("alternate_ring_all_reduce", *values("bytes", (1 << 20, 16 << 20)), *among), 5),
+              Part("host", "all-reduce of ranks of the CPU, 1 MB to 100 MB",
+                   (collective, *values("bytes", (megabyte, 10 * megabyte, 100 * megabyte)), *among, "--impl", "shm,gloo"), 5),
+              Part("leaderboard-2025", "both passes of attention, one GPU", ("leaderboard_2025",), 10),
+              Part("leaderboard-2026", "slices of the 8B model, one GPU", ("leaderboard_2026", "--preset", "slices"), 20)]
+    beside = [ranks for ranks in most_first if ranks <= gpus]
+    sizes_of = ",".join(str(megabyte * 10**exponent) for exponent in range(4))
+    parts += [Part(f"pytorch-collectives-{ranks}", f"PyTorch's all-reduce on {ranks}",
+                   ("collectives", "--ranks", str(ranks), "--bytes", sizes_of), 30, True) for ranks in beside]
+    parts += [Part(f"pytorch-steps-{ranks}", f"PyTorch's steps of xl26 on {ranks}",
+                   ("steps", "--ranks", str(ranks), "--models", "xl26", "--contexts", "512", "--batch", str(ROWS * ranks),
+                    "--variants", "none,naive,ddp_25,zero,fsdp"), 75, True) for ranks in beside]
+    return parts
+
+
+def cpu_parts(sizes):
+    """The same experiments at their smallest sizes: whether the script works, and no times to keep."""
+    smoke = ("--preset", "smoke")
+    collective = "distributed_communication_single_node"
+    among = values("world_size", sizes)
+    most_first = sorted(sizes, reverse=True)
+    parts = [Part("all_reduce", "all-reduce", (collective, *values("operation", ["all_reduce"]), *among, *smoke), 0.3)]
+    parts += [Part(f"ddp-tiny-{ranks}", f"strategies of data parallelism on {ranks}",
+                   ("ddp_bucketed_benchmarking", *values("batch", [2 * ranks]), *values("world_size", [ranks]),
+                    *values("strategy", strategies), *values("bucket_mb", [0]), *smoke), 0.4)
+              for ranks, strategies in [*((ranks, ("none", "naive", "planned")) for ranks in most_first), (1, ["none"])]]
+    for ranks in most_first:
+        common = (*values("batch", [2 * ranks]), *values("world_size", [ranks]), *smoke)
+        parts += [Part(f"state-tiny-{ranks}", f"the optimizer's state divided, on {ranks}",
+                       ("optimizer_state_sharding_accounting", *values("sharding", ("none", "zero1")), *common), 0.4),
+                  Part(f"fsdp-tiny-{ranks}", f"full sharding, on {ranks}",
+                       ("fsdp_accounting", *values("granularity", ["block"]), *common), 0.4)]
+    one_gather = (*values("operation", ["all_gather"]), *values("bytes", [1000]))
+    return parts + [Part("others", "all-gather", (collective, *one_gather, *among, *smoke), 0.3),
+                    Part("rings", "two rings", ("alternate_ring_all_reduce", *among, *smoke, "--impl", "parts,whole"), 0.3),
+                    Part("leaderboard-2025", "both passes of attention",
+                         ("leaderboard_2025", "--device", "cpu", *smoke, "--impl", "flash_tiled"), 0.4)]

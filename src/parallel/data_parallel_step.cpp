@@ -149,6 +149,52 @@ void DataParallelStep::run(double learning_rate, double loss_scale) {
 
 DataParallelResult DataParallelStep::result() { return result_of(ranks_, step_, shares_); }
 
+ParameterOwners::MomentOf DataParallelStep::owned_moments() const {
+  return [this](StatePlane plane, int, int number) { return owned_->moment(plane, number); };
+}
+
+// All of a state that every rank has.
+std::vector<StatePiece> DataParallelStep::replicated_pieces() const {
+  const model::ParameterArena& arena = model_.parameters();
+  std::vector<StatePiece> pieces;
+  for (const auto& [plane, held] :
+       {std::pair(StatePlane::weight, Plane::weight), std::pair(StatePlane::first_moment, Plane::first_moment),
+        std::pair(StatePlane::second_moment, Plane::second_moment)}) {
+    for (const int index : arena.layout().arena_order()) {
+      pieces.push_back({plane, arena.layout().info(index).name, 0, arena.view(held, index)});
+    }
+  }
+  return pieces;
+}
+
+std::vector<StatePiece> DataParallelStep::own_pieces() {
+  device::synchronize(model_.stream());
+  if (zero_ != nullptr) return zero_->own_pieces();
+  expect_whole_weights();
+  if (owners_) return owners_->own_pieces(owned_moments());
+  return ranks_.rank() == 0 ? replicated_pieces() : std::vector<StatePiece>{};
+}
+
+std::vector<StatePiece> DataParallelStep::wanted_pieces() {
+  if (zero_ != nullptr) zero_->all_needed(model_.stream());
+  device::synchronize(model_.stream());
+  device::synchronize(communication_);
+  if (zero_ != nullptr) return zero_->wanted_pieces();
+  expect_whole_weights();
+  return owners_ ? owners_->wanted_pieces(owned_moments()) : replicated_pieces();
+}
+
+void DataParallelStep::expect_whole_weights() const {
+  if (!model_.parameters().splits()) return;
+  throw Error(ErrorKind::usage,
+              "no piece of weights that are kept in halves can be shown: save_checkpoint() saves them");
+}
+
+void DataParallelStep::resumed(const train::TrainingState& state) {
+  zero_ != nullptr ? zero_->refresh_copy() : model_.refresh_weights_copy();
+  step_.optimizer().set_steps(state.step);
+}
+
 void DataParallelStep::check() {
   if (zero_ != nullptr) zero_->all_needed(model_.stream());
   device::synchronize(communication_);

@@ -69,6 +69,13 @@ class DataParallelStep {
   // Of the last step, the same on all ranks. Collective; waits for it.
   DataParallelResult result();
 
+  // For parallel/sharded_checkpoint.hpp, however the state is divided: what this rank saves, and what it is given
+  // again. Queued work is done when they return. After loading: resumed(). Error(usage) where weights are kept in
+  // halves.
+  std::vector<StatePiece> own_pieces();
+  std::vector<StatePiece> wanted_pieces();
+  void resumed(const train::TrainingState& state);
+
   // What the end of a run holds: all ranks have the same weights, bit for bit, reduced as many bytes as the plan says,
   // and took from one another what the formula makes of them. Collective; waits. Error(check).
   void check();
@@ -78,6 +85,9 @@ class DataParallelStep {
   void divide(device::Stream communication);
   void update_owned(train::Optimizer& optimizer, const ConstTensorView& losses);
   std::vector<TensorView> weights() const;  // the planes that hold them
+  ParameterOwners::MomentOf owned_moments() const;
+  std::vector<StatePiece> replicated_pieces() const;
+  void expect_whole_weights() const;
 
   model::Transformer& model_;
   comm::Communicator& ranks_;

@@ -22,7 +22,9 @@
 #include "parallel/fsdp.hpp"
 #include "parallel/owned_update.hpp"
 #include "parallel/shard_norm.hpp"
+#include "parallel/state_piece.hpp"
 #include "parallel/step_ranks.hpp"
+#include "train/checkpoint.hpp"
 
 namespace syslab::parallel {
 
@@ -105,12 +107,19 @@ class FsdpStep {
   // Of the last step, the same on all ranks. Collective; waits for it.
   DataParallelResult result();
 
+  // For parallel/sharded_checkpoint.hpp: this rank's rows, and of what is replicated rank 0's; and what a rank is given
+  // again. Queued work is done when they return. After loading: resumed().
+  std::vector<StatePiece> own_pieces() { return pieces(ranks_.rank() == 0); }
+  std::vector<StatePiece> wanted_pieces() { return pieces(true); }
+  void resumed(const train::TrainingState& state) { step_.optimizer().set_steps(state.step); }
+
   // What the end of a run holds: what is replicated is the same on all ranks, bit for bit, and each communicated as
   // many bytes as the plan says. Collective; waits. Error(check).
   void check();
 
  private:
   void take_update(train::Optimizer& optimizer, const ConstTensorView& losses);
+  std::vector<StatePiece> pieces(bool replicated);
   train::StepOptions step_options(const FsdpStepOptions& options);
   static model::TransformerOptions sourced(model::TransformerOptions options, const model::ParameterSource& source);
 

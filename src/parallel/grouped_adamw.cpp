@@ -55,6 +55,25 @@ void GroupedAdamW::step(device::Stream stream) {
   }
 }
 
+TensorView GroupedAdamW::moment(StatePlane plane, int group, int number) const {
+  return groups_[static_cast<std::size_t>(group)].update.moment(plane, number);
+}
+
+std::vector<std::int64_t> GroupedAdamW::steps() const {
+  std::vector<std::int64_t> steps;
+  for (const Group& group : groups_) steps.push_back(group.steps);
+  return steps;
+}
+
+void GroupedAdamW::set_steps(std::span<const std::int64_t> steps) {
+  if (steps.size() != groups_.size()) {
+    throw Error(ErrorKind::usage, fmt::format("steps of {} groups for an optimizer of {}: add the groups that there "
+                                              "were before it is resumed",
+                                              steps.size(), groups_.size()));
+  }
+  for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i].steps = steps[i];
+}
+
 std::size_t GroupedAdamW::state_bytes() const {
   std::size_t bytes = 0;
   for (const Group& group : groups_) bytes += group.update.bytes();

@@ -13,6 +13,7 @@
 #include <deque>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "device/event.hpp"
 #include "parallel/optimized_parameter.hpp"
@@ -36,6 +37,12 @@ class GroupedAdamW {
 
   int groups() const { return static_cast<int>(groups_.size()); }
   std::size_t state_bytes() const;  // of all moments
+
+  // For who saves and resumes: a moment of the `number`-th trained parameter of a group, as one row, and the steps that
+  // each group has taken. Error(usage) for steps of another number of groups.
+  TensorView moment(StatePlane plane, int group, int number) const;
+  std::vector<std::int64_t> steps() const;
+  void set_steps(std::span<const std::int64_t> steps);
 
  private:
   struct Group {

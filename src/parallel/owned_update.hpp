@@ -14,6 +14,7 @@
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
 #include "ops/adamw/adamw.hpp"
+#include "parallel/state_piece.hpp"
 
 namespace syslab::parallel {
 
@@ -37,6 +38,7 @@ class OwnedUpdate {
   std::size_t bytes() const { return moments_[0].bytes() + moments_[1].bytes(); }  // of the moments
   // Of one stretch, as one row.
   TensorView moment(Moment moment, int stretch) const;
+  TensorView moment(StatePlane plane, int stretch) const;  // which is one of the moments
 
   // Queues the step of all stretches, or of one. `scalars`, `clip` and `non_finite` as in adamw::Args, in memory of the
   // stream's device that lives until the step is done. On any stream, queues of the CPU too.

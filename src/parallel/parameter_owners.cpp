@@ -161,6 +161,44 @@ void ParameterOwners::zero_gradients(device::Stream compute) const {
   }
 }
 
+// Whether a frozen parameter is another one, too: frozen in a group before, or trained in any.
+bool ParameterOwners::is_repeated(const Owned& frozen) const {
+  return std::ranges::any_of(all_, [&](const Owned& other) {
+    return other.parameter.weight.data == frozen.parameter.weight.data && (other.owner >= 0 || &other < &frozen);
+  });
+}
+
+void ParameterOwners::add_moments(std::vector<StatePiece>& pieces, const MomentOf& moment) const {
+  std::vector<int> next(static_cast<std::size_t>(groups_), 0);
+  for (const Owned& one : all_) {
+    if (one.owner != ranks_.rank()) continue;
+    const int number = next[static_cast<std::size_t>(one.group)]++;
+    for (const StatePlane plane : {StatePlane::first_moment, StatePlane::second_moment}) {
+      pieces.push_back({plane, one.parameter.name, 0, moment(plane, one.group, number)});
+    }
+  }
+}
+
+std::vector<StatePiece> ParameterOwners::own_pieces(const MomentOf& moment) const {
+  std::vector<StatePiece> pieces;
+  for (const Owned& one : all_) {
+    const bool own = one.owner < 0 ? ranks_.rank() == 0 && !is_repeated(one) : one.owner == ranks_.rank();
+    if (own) pieces.push_back({StatePlane::weight, one.parameter.name, 0, one.parameter.weight});
+  }
+  add_moments(pieces, moment);
+  return pieces;
+}
+
+std::vector<StatePiece> ParameterOwners::wanted_pieces(const MomentOf& moment) const {
+  std::vector<StatePiece> pieces;
+  for (const Owned& one : all_) {
+    if (one.owner < 0 && is_repeated(one)) continue;
+    pieces.push_back({StatePlane::weight, one.parameter.name, 0, one.parameter.weight});
+  }
+  add_moments(pieces, moment);
+  return pieces;
+}
+
 std::uint64_t ParameterOwners::bytes_per_step() const {
   if (ranks_.size() == 1) return 0;
   std::uint64_t bytes = 0;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "comm/communicator.hpp"
 #include "device/event.hpp"
 #include "parallel/optimized_parameter.hpp"
+#include "parallel/state_piece.hpp"
 
 namespace syslab::parallel {
 
@@ -52,6 +54,13 @@ class ParameterOwners {
   // Zeroes the gradients of all parameters, whoever owns them.
   void zero_gradients(device::Stream compute) const;
 
+  // For parallel/sharded_checkpoint.hpp: what this rank alone updates, and rank 0 what is frozen; and what a rank is to
+  // be given again: all weights, and its moments. `moment`: of the `number`-th parameter that add() returned of a
+  // group.
+  using MomentOf = std::function<TensorView(StatePlane plane, int group, int number)>;
+  std::vector<StatePiece> own_pieces(const MomentOf& moment) const;
+  std::vector<StatePiece> wanted_pieces(const MomentOf& moment) const;
+
   // What one broadcast() sends of all ranks' weights: every trained element once.
   std::uint64_t bytes_per_step() const;
   int broadcasts_per_step() const { return ranks_.size() > 1 ? static_cast<int>(runs_.size()) : 0; }
@@ -64,6 +73,8 @@ class ParameterOwners {
   };
   void expect_new(std::span<const OptimizedParameter> group) const;
   void plan_runs();
+  bool is_repeated(const Owned& frozen) const;
+  void add_moments(std::vector<StatePiece>& pieces, const MomentOf& moment) const;
 
   comm::Communicator& ranks_;
   device::Stream communication_;

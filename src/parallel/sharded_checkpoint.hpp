@@ -3,9 +3,9 @@
 //   save_sharded(ranks, "run", own_pieces, {.step = 1000, .next_batch = 1000}, settings, stream);
 //   const TrainingState state = load_sharded(ranks, "run", wanted_pieces, settings, stream);
 //
-// A piece is a range of a parameter's elements, of its weights or of one of its moments: what flat ranges come to, and
-// rows, and whole parameters. Each rank writes those that it has into a file of its own; what is read is whatever of
-// all files lies in the pieces that are wanted.
+// Each rank writes the pieces that it has into a file of its own; what is read is whatever of all files lies in the
+// pieces that are wanted. Whoever divides a state says which those are: own_pieces() and wanted_pieces() of
+// DataParallelStep, FsdpStep and ShardedOptimizer.
 //
 //   run/manifest.safetensors             which files there are, their digests, the state and the settings; no tensors
 //   run/shard-5f2c…-0-of-2.safetensors   "first_moment 4096 layers.0.attn.q_proj.weight", …
@@ -18,24 +18,12 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "comm/communicator.hpp"
+#include "parallel/state_piece.hpp"
 #include "train/checkpoint.hpp"
 
 namespace syslab::parallel {
-
-enum class StatePlane { weight, first_moment, second_moment };
-std::string_view to_string(StatePlane plane);
-
-struct StatePiece {
-  StatePlane plane = StatePlane::weight;
-  std::string parameter;
-  std::int64_t first = 0;  // of the parameter's elements, row-major
-  TensorView values;       // contiguous, in memory of the stream's device
-};
 
 // Collective; waits for the stream. Pieces of all ranks together hold each element once. Error(usage) on every rank
 // where any cannot write, or writes where rank 0 does not see it, with its reason: the checkpoint that was there stays

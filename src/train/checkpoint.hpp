@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "model/arena.hpp"
 #include "model/safetensors.hpp"
@@ -24,6 +25,7 @@ struct TrainingState {
   std::int64_t step = 0;                    // optimizer steps taken; what was skipped is none
   std::uint64_t next_batch = 0;             // number of the next batch to draw
   std::optional<LossScaler::State> scaler;  // where losses are scaled
+  std::vector<std::int64_t> group_steps;    // of an optimizer whose groups count their own; empty: of another
   bool operator==(const TrainingState&) const = default;
 };
 

@@ -9,7 +9,9 @@
 #include "device/memory_log.hpp"
 #include "parallel/grouped_adamw.hpp"
 #include "parallel/replicas.hpp"
+#include "parallel/sharded_checkpoint.hpp"
 #include "parallel/state_memory.hpp"
+#include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 
@@ -73,6 +75,65 @@ TEST(ShardedOptimizer, TrainsBothToyModelsToTheBitsOfThePlainOptimizer) {
       });
     }
   }
+}
+
+// Two groups of which one began later, saved by three ranks: two go on as one process does that was never stopped.
+TEST(ShardedOptimizer, ResumesItsGroupsOnAnotherNumberOfRanks) {
+  const ToyModel model = ToyModel::official_tied();
+  const test::TemporaryFolder folder;
+  adamw::Options later = kOfficial;
+  later.lr = 0.01;
+  // Groups are added before step 0 and before step 2; the rest of the parameters is frozen as far as this knows.
+  const auto groups = [](ToyNetwork& network) {
+    std::vector<OptimizedParameter> first = network.parameters(), second{first.front()};
+    first.front().gradient = {};
+    return std::pair(first, second);
+  };
+  ToyNetwork plain(model, {});
+  plain.draw_normal(42);
+  GroupedAdamW alone(rung(), {});
+  const auto train_alone = [&](int begin, int end) {
+    for (int step = begin; step < end; ++step) {
+      if (step == 2) alone.add_group(groups(plain).second, later);
+      pass(plain, model, step);
+      alone.step({});
+    }
+  };
+  alone.add_group(groups(plain).first, kOfficial);
+  train_alone(0, 5);
+
+  with_ranks(3, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
+    ToyNetwork network(model, compute);
+    network.draw_normal(42);
+    auto optimizer = sharded(ranks, compute, communication);
+    optimizer.add_group(groups(network).first, kOfficial);
+    for (int step = 0; step < 5; ++step) {
+      if (step == 2) optimizer.add_group(groups(network).second, later);
+      pass(network, model, step);
+      optimizer.step(compute);
+    }
+    device::synchronize(communication);
+    save_sharded(ranks, folder / "run", optimizer.own_pieces(), {.step = 5, .group_steps = optimizer.inner().steps()},
+                 {}, compute);
+  });
+  train_alone(5, 8);
+  with_ranks(2, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
+    ToyNetwork network(model, compute);
+    network.draw_normal(43);
+    auto optimizer = sharded(ranks, compute, communication);
+    optimizer.add_group(groups(network).first, kOfficial);
+    EXPECT_THROW(optimizer.inner().set_steps(std::vector<std::int64_t>{5, 3}), Error);
+    optimizer.add_group(groups(network).second, later);
+    const train::TrainingState state = load_sharded(ranks, folder / "run", optimizer.wanted_pieces(), {}, compute);
+    EXPECT_EQ(state.group_steps, (std::vector<std::int64_t>{5, 3}));
+    optimizer.inner().set_steps(state.group_steps);
+    for (int step = 5; step < 8; ++step) {
+      pass(network, model, step);
+      optimizer.step(compute);
+    }
+    device::synchronize(communication);
+    EXPECT_EQ(network.read_weights(), plain.read_weights());
+  });
 }
 
 TEST(ShardedOptimizer, IsCertifiedOverEveryStrategyOfReducing) {

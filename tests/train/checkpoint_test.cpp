@@ -74,6 +74,12 @@ TEST_F(Checkpoint, TellsOfItselfWithoutAModel) {
   EXPECT_EQ(info.settings, settings_);
 }
 
+TEST_F(Checkpoint, StepsOfGroupsAreKept) {
+  state_.group_steps = {1000, 20, 0};
+  save();
+  EXPECT_EQ(inspect_checkpoint(folder_ / "c").state, state_);
+}
+
 TEST_F(Checkpoint, ARunWithoutAScalerHasNone) {
   state_.scaler.reset();
   save();
@@ -132,6 +138,7 @@ TEST_F(Checkpoint, OtherFilesAreNoCheckpoints) {
   EXPECT_TRUE(with("syslab.next_batch", "12x"));
   EXPECT_TRUE(with("syslab.scaler.scale", "nan"));
   EXPECT_TRUE(with("syslab.scaler.scale", "0"));
+  EXPECT_TRUE(with("syslab.group_steps", "x"));
   model::SafetensorsWriter(folder_ / "x", {}, {{"syslab.checkpoint", "1"}}).finish();
   EXPECT_TRUE(refuses([&] { inspect_checkpoint(folder_ / "x"); }, "does not tell 'syslab.step'"));
 }

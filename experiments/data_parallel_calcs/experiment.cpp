@@ -6,7 +6,7 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kDataParallelCalcs =
-    layer_experiment("data_parallel_calcs", parallel::Strategy::data_parallel)
+    layer_experiment("data_parallel_calcs", parallel::Layout::data_parallel)
         .title("Data parallel on paper")
         .question(
             "One gated feed-forward layer under data parallelism: what does a device compute and send, and up to how "

@@ -9,15 +9,15 @@ namespace syslab {
 namespace {
 
 using parallel::Grid;
-using parallel::Strategy;
+using parallel::Layout;
 
 Value number(std::int64_t value) { return value; }
 
-Grid grid_from(Strategy strategy, const Params& params) {
-  switch (strategy) {
-    case Strategy::fsdp_tensor:
+Grid grid_from(Layout layout, const Params& params) {
+  switch (layout) {
+    case Layout::fsdp_tensor:
       return {params.integer("data_ranks"), params.integer("tensor_ranks")};
-    case Strategy::tensor_parallel:
+    case Layout::tensor_parallel:
       return {1, params.integer("ranks")};
     default:
       return {params.integer("ranks"), 1};
@@ -26,14 +26,14 @@ Grid grid_from(Strategy strategy, const Params& params) {
 
 registry::Values many_tokens() { return {number(4096), number(16384), number(65536), number(262144), number(1048576)}; }
 
-void on_a_line(registry::Builder& made, Strategy strategy) {
+void on_a_line(registry::Builder& made, Layout layout) {
   made.axis("ranks", {number(1), number(2), number(8), number(64)}, "N, devices")
       .preset("smoke", {{"tokens", {number(65536)}}, {"ranks", {number(8)}}})
       .preset("paper", {{"tokens", many_tokens()},
                         {"ranks", {number(1), number(2), number(4), number(8), number(16), number(64), number(256)}}})
       .metric("forward_communication", "s", "forward_sent_bytes by the rate of the link")
       .metric("backward_communication", "s", "alike");
-  if (strategy != Strategy::data_parallel) {  // which nothing bounds in forward
+  if (layout != Layout::data_parallel) {  // which nothing bounds in forward
     made.metric("forward_limit", "1",
                 "the largest number of devices at which forward is bound by compute, not rounded");
   }
@@ -62,7 +62,7 @@ void on_a_grid(registry::Builder& made) {
 
 }  // namespace
 
-registry::Builder layer_experiment(std::string id, Strategy strategy) {
+registry::Builder layer_experiment(std::string id, Layout layout) {
   registry::Builder made = registry::experiment(std::move(id));
   made.tags({"parallel", "arithmetic"})
       .axes(registry::axes_of(parallel::layer_param_list()))
@@ -75,11 +75,11 @@ registry::Builder layer_experiment(std::string id, Strategy strategy) {
       .metric("backward_sent_bytes", "B", "and in backward")
       .metric("forward_compute", "s", "forward_flops by the rate of computing")
       .metric("backward_compute", "s", "alike");
-  strategy == Strategy::fsdp_tensor ? on_a_grid(made) : on_a_line(made, strategy);
-  return made.runs([strategy](worker::CaseContext& context) {
+  layout == Layout::fsdp_tensor ? on_a_grid(made) : on_a_line(made, layout);
+  return made.runs([layout](worker::CaseContext& context) {
     const Params& params = context.params();
-    worker::tell_answer(context, parallel::answer_layer(strategy, parallel::layer_from(params),
-                                                        grid_from(strategy, params), parallel::machine_from(params)));
+    worker::tell_answer(context, parallel::answer_layer(layout, parallel::layer_from(params), grid_from(layout, params),
+                                                        parallel::machine_from(params)));
   });
 }
 

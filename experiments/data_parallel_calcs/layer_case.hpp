@@ -1,4 +1,4 @@
-// A case that is one gated layer under one strategy, on paper: what the four experiments that calculate it have in
+// A case that is one gated layer under one layout, on paper: what the four experiments that calculate it have in
 // common. Nothing is timed: the answer is arithmetic, counted twice.
 #pragma once
 
@@ -11,6 +11,6 @@ namespace syslab {
 
 // Axes: those of the layer and the machine, and `ranks`, or where two strategies meet `data_ranks` and `tensor_ranks`.
 // Presets, metrics and the body are there; a title, a question and a problem are to be added.
-registry::Builder layer_experiment(std::string id, parallel::Strategy strategy);
+registry::Builder layer_experiment(std::string id, parallel::Layout layout);
 
 }  // namespace syslab

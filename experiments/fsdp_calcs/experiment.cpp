@@ -6,7 +6,7 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kFsdpCalcs =
-    layer_experiment("fsdp_calcs", parallel::Strategy::fsdp)
+    layer_experiment("fsdp_calcs", parallel::Layout::fsdp)
         .title("Full sharding on paper")
         .question(
             "The same gated layer with its weights sharded: what does a device compute and send, and up to how many "

@@ -6,7 +6,7 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kFsdpTpCalcs =
-    layer_experiment("fsdp_tp_calcs", parallel::Strategy::fsdp_tensor)
+    layer_experiment("fsdp_tp_calcs", parallel::Layout::fsdp_tensor)
         .title("Both together on paper")
         .question(
             "The same gated layer, sharded over one axis of devices and split over the other: how far does it go when "

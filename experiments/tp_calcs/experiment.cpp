@@ -6,7 +6,7 @@ namespace syslab {
 namespace {
 
 const registry::Experiment kTpCalcs =
-    layer_experiment("tp_calcs", parallel::Strategy::tensor_parallel)
+    layer_experiment("tp_calcs", parallel::Layout::tensor_parallel)
         .title("Tensor parallel on paper")
         .question(
             "The same gated layer split along its hidden dimension: what is backward, what does a device compute and "

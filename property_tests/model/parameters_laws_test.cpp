@@ -6,9 +6,8 @@
 #include <numeric>
 #include <set>
 
-#include "check/search.hpp"
 #include "model/parameters.hpp"
-#include "property_tests/search_test.hpp"
+#include "property_tests/expect_law.hpp"
 
 namespace syslab::model {
 namespace {
@@ -27,15 +26,8 @@ ModelConfig draw_model() {
   return config;
 }
 
-void expect_law(const char* id, int cases, const std::function<void(check::Observation&)>& property) {
-  const check::LawRequest request = property::ci_request(check::Contract::full, cases);
-  const check::LawResult result = check::search(id, request, property);
-  EXPECT_EQ(result.outcome, check::Outcome::passed)
-      << property::story({.id = id, .statement = "", .search = {}}, result);
-}
-
 TEST(ParameterLaws, EveryParameterHasItsElementsAloneAndInOrder) {
-  expect_law("model.layout_covers_once", 200, [](check::Observation&) {
+  property::expect_law("model.layout_covers_once", 200, [](check::Observation&) {
     const ModelConfig config = draw_model();
     const ParameterLayout layout(config);
     RC_ASSERT(layout.size() == parameter_tensor_count(config));
@@ -61,7 +53,7 @@ TEST(ParameterLaws, EveryParameterHasItsElementsAloneAndInOrder) {
 }
 
 TEST(ParameterLaws, OnlyTheFollowersInABracketMayBeginUnaligned) {
-  expect_law("model.layout_aligned", 200, [](check::Observation&) {
+  property::expect_law("model.layout_aligned", 200, [](check::Observation&) {
     const ModelConfig config = draw_model();
     const ParameterLayout layout(config);
     std::set<int> followers;
@@ -79,7 +71,7 @@ TEST(ParameterLaws, OnlyTheFollowersInABracketMayBeginUnaligned) {
 }
 
 TEST(ParameterLaws, ANameFindsItsIndex) {
-  expect_law("model.layout_names", 50, [](check::Observation&) {
+  property::expect_law("model.layout_names", 50, [](check::Observation&) {
     const ParameterLayout layout(draw_model());
     for (int index = 0; index < layout.size(); ++index) RC_ASSERT(layout.index_of(layout.info(index).name) == index);
   });

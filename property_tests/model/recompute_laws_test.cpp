@@ -5,23 +5,15 @@
 #include <algorithm>
 #include <functional>
 
-#include "check/search.hpp"
 #include "model/toy_stack.hpp"
-#include "property_tests/search_test.hpp"
+#include "property_tests/expect_law.hpp"
 #include "tests/model/model_fixture.hpp"
 
 namespace syslab::model {
 namespace {
 
-void expect_law(const char* id, int cases, const std::function<void(check::Observation&)>& property) {
-  const check::LawRequest request = property::ci_request(check::Contract::full, cases);
-  const check::LawResult result = check::search(id, request, property);
-  EXPECT_EQ(result.outcome, check::Outcome::passed)
-      << property::story({.id = id, .statement = "", .search = {}}, result);
-}
-
 TEST(RecomputeLaws, GradientsHaveTheBitsOfKeptActivations) {
-  expect_law("model.recompute", 60, [](check::Observation&) {
+  property::expect_law("model.recompute", 60, [](check::Observation&) {
     const auto size = [](const char* name, int last) {
       return static_cast<std::int64_t>(*rc::gen::inRange(1, last + 1).as(name));
     };
@@ -52,7 +44,7 @@ TEST(RecomputeLaws, GradientsHaveTheBitsOfKeptActivations) {
 }
 
 TEST(RecomputeLaws, SchemesOfAStackCostWhatTheirFormulasSay) {
-  expect_law("model.toy_stack", 60, [](check::Observation&) {
+  property::expect_law("model.toy_stack", 60, [](check::Observation&) {
     const std::int64_t blocks = *rc::gen::inRange<std::int64_t>(1, 400).as("blocks");
     const auto seed = static_cast<std::uint64_t>(*rc::gen::inRange(0, 1000).as("seed"));
     const std::vector<double> expected = run_toy_stack(Scheme::none, blocks, seed).gradients;

@@ -5,10 +5,9 @@
 #include <cstring>
 #include <set>
 
-#include "check/search.hpp"
 #include "core/error.hpp"
 #include "model/safetensors.hpp"
-#include "property_tests/search_test.hpp"
+#include "property_tests/expect_law.hpp"
 #include "property_tests/temporary_folder.hpp"
 
 namespace syslab::model {
@@ -49,16 +48,9 @@ void write(const std::filesystem::path& path, const Drawn& drawn) {
   writer.finish();
 }
 
-void expect_law(const char* id, int cases, const std::function<void(check::Observation&)>& property) {
-  const check::LawRequest request = property::ci_request(check::Contract::full, cases);
-  const check::LawResult result = check::search(id, request, property);
-  EXPECT_EQ(result.outcome, check::Outcome::passed)
-      << property::story({.id = id, .statement = "", .search = {}}, result);
-}
-
 TEST(SafetensorsLaws, WhatIsWrittenIsRead) {
   const test::TemporaryFolder folder;
-  expect_law("model.safetensors_round_trip", 100, [&](check::Observation&) {
+  property::expect_law("model.safetensors_round_trip", 100, [&](check::Observation&) {
     const Drawn drawn = draw_file();
     write(folder / "f", drawn);
     const SafetensorsReader reader(folder / "f");
@@ -87,7 +79,7 @@ bool is_refused(const std::filesystem::path& path) {
 
 TEST(SafetensorsLaws, ACutFileIsRefused) {
   const test::TemporaryFolder folder;
-  expect_law("model.safetensors_truncation", 100, [&](check::Observation&) {
+  property::expect_law("model.safetensors_truncation", 100, [&](check::Observation&) {
     write(folder / "f", draw_file());
     const std::string whole = test::bytes_of(folder / "f");
     // Anywhere, and often a few bytes before the end.
@@ -103,7 +95,7 @@ TEST(SafetensorsLaws, ACutFileIsRefused) {
 // file and no exception but ours.
 TEST(SafetensorsLaws, ADamagedHeaderIsRefusedOrStillAWholeFile) {
   const test::TemporaryFolder folder;
-  expect_law("model.safetensors_damage", 200, [&](check::Observation&) {
+  property::expect_law("model.safetensors_damage", 200, [&](check::Observation&) {
     write(folder / "f", draw_file());
     std::string bytes = test::bytes_of(folder / "f");
     std::uint64_t header = 0;

@@ -5,8 +5,7 @@
 #include <cmath>
 #include <functional>
 
-#include "check/search.hpp"
-#include "property_tests/search_test.hpp"
+#include "property_tests/expect_law.hpp"
 #include "tests/model/model_fixture.hpp"
 
 namespace syslab::model {
@@ -66,15 +65,8 @@ Outcome outcome_in(const Sample& sample, Precision precision, Variant variant = 
   return outcome_of(model, sample.sequences);
 }
 
-void expect_law(const char* id, int cases, const std::function<void(check::Observation&)>& property) {
-  const check::LawRequest request = property::ci_request(check::Contract::full, cases);
-  const check::LawResult result = check::search(id, request, property);
-  EXPECT_EQ(result.outcome, check::Outcome::passed)
-      << property::story({.id = id, .statement = "", .search = {}}, result);
-}
-
 TEST(TransformerLaws, TheReferencesLossIsThatOfPlainLoops) {
-  expect_law("model.loss", 60, [](check::Observation&) {
+  property::expect_law("model.loss", 60, [](check::Observation&) {
     const Sample sample = draw_sample();
     RC_ASSERT(std::abs(outcome_in(sample, Precision::fp64).loss - plain_loss(sample, weights_for(sample))) < 1e-11);
   });
@@ -82,7 +74,7 @@ TEST(TransformerLaws, TheReferencesLossIsThatOfPlainLoops) {
 
 // One direction through all parameters at once: a gradient that is wrong anywhere shows.
 TEST(TransformerLaws, TheReferencesGradientIsTheSlopeOfPlainLoops) {
-  expect_law("model.gradient", 60, [](check::Observation&) {
+  property::expect_law("model.gradient", 60, [](check::Observation&) {
     const Sample sample = draw_sample();
     const Outcome outcome = outcome_in(sample, Precision::fp64);
     Values above = weights_for(sample), below = above;
@@ -105,7 +97,7 @@ TEST(TransformerLaws, TheReferencesGradientIsTheSlopeOfPlainLoops) {
 }
 
 TEST(TransformerLaws, Fp32StaysWithTheReferenceInEveryShape) {
-  expect_law("model.fp32", 60, [](check::Observation&) {
+  property::expect_law("model.fp32", 60, [](check::Observation&) {
     const Sample sample = draw_sample();
     const Outcome expected = outcome_in(sample, Precision::fp64);
     const Variant variant = *rc::gen::inRange(0, 2).as("fused unless 0") == 0 ? Variant::eager : Variant::fused;
@@ -122,7 +114,7 @@ TEST(TransformerLaws, Fp32StaysWithTheReferenceInEveryShape) {
 }
 
 TEST(TransformerLaws, LaterTokensNeverReachEarlierLogits) {
-  expect_law("model.causal", 60, [](check::Observation&) {
+  property::expect_law("model.causal", 60, [](check::Observation&) {
     Sample sample = draw_sample();
     const std::vector<double> before = outcome_in(sample, Precision::fp32).logits;
     const std::int64_t at = *rc::gen::inRange<std::int64_t>(0, sample.sequences.seq).as("changed token");

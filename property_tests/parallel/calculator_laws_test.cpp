@@ -10,7 +10,7 @@
 #include "parallel/mesh_batch.hpp"
 #include "parallel/ring_costs.hpp"
 #include "parallel/ring_walk.hpp"
-#include "property_tests/parallel/law.hpp"
+#include "property_tests/expect_law.hpp"
 
 namespace syslab::parallel {
 namespace {

@@ -7,7 +7,7 @@
 #include <array>
 #include <numeric>
 
-#include "property_tests/parallel/law.hpp"
+#include "property_tests/expect_law.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 
 namespace syslab::parallel {

@@ -7,7 +7,7 @@
 
 #include "parallel/planner.hpp"
 #include "parallel/uniform_model.hpp"
-#include "property_tests/parallel/law.hpp"
+#include "property_tests/expect_law.hpp"
 #include "tests/parallel/pieces_fixture.hpp"
 
 namespace syslab::parallel {
@@ -24,7 +24,7 @@ struct Drawn {
 
 // Tensors of very different sizes with padding between some, ready at any times, over a link of any curve, also one
 // that falls.
-Drawn drawn(int most) {
+Drawn drawn_pieces(int most) {
   const int count = drawn_size("tensors", 1, most + 1);
   std::vector<Piece> pieces;
   std::vector<Seconds> ready;
@@ -58,7 +58,7 @@ BucketPlan plan_of_cuts(unsigned cuts, int pieces) {
 
 TEST(PlannerLaws, ThePlanIsTheBestOfAllPlans) {
   expect_law("parallel.plan_is_best", 200, [](check::Observation&) {
-    const Drawn in = drawn(12);
+    const Drawn in = drawn_pieces(12);
     const Seconds slack(1e-6 * drawn_size("µs of slack", 0, 200));
     const Forecast found = plan_buckets(in.pieces, in.ready, in.curve, slack);
     Seconds best{1e9};
@@ -80,7 +80,7 @@ TEST(PlannerLaws, ThePlanIsTheBestOfAllPlans) {
 
 TEST(PlannerLaws, NoPlanBeatsTheBoundNorThePlannersOwn) {
   expect_law("parallel.plan_bounds", 100, [](check::Observation&) {
-    const Drawn in = drawn(40);
+    const Drawn in = drawn_pieces(40);
     const Forecast best = plan_buckets(in.pieces, in.ready, in.curve, Seconds(0));
     RC_ASSERT(best.schedule.end() == best.best_end);
     const double rounding = 1 + 1e-12;
@@ -96,7 +96,7 @@ TEST(PlannerLaws, NoPlanBeatsTheBoundNorThePlannersOwn) {
 
 TEST(PlannerLaws, NoBucketPassesItsLimitUnlessOnePieceAloneDoes) {
   expect_law("parallel.plan_caps", 200, [](check::Observation&) {
-    const Drawn in = drawn(40);
+    const Drawn in = drawn_pieces(40);
     const std::int64_t cap = drawn_size("cap", 1, 40000);
     const BucketPlan plan = plan_by_cap(in.pieces, cap);
     RC_ASSERT(plan.pieces() == in.pieces.size());

@@ -9,8 +9,7 @@
 
 #include <numeric>
 
-#include "check/search.hpp"
-#include "property_tests/search_test.hpp"
+#include "property_tests/expect_law.hpp"
 #include "store/reservoir.hpp"
 #include "store/utf8.hpp"
 #include "tests/store/dump.hpp"
@@ -117,15 +116,8 @@ void merge(const fs::path& into, const std::vector<fs::path>& parts) {
   for (const fs::path& part : parts) store.merge(part);
 }
 
-void expect_law(const char* id, int cases, const std::function<void(check::Observation&)>& property) {
-  const check::LawRequest request = property::ci_request(check::Contract::full, cases);
-  const check::LawResult result = check::search(id, request, property);
-  EXPECT_EQ(result.outcome, check::Outcome::passed)
-      << property::story({.id = id, .statement = "", .search = {}}, result);
-}
-
 TEST(StoreLaws, MergingIsIdempotentAndOrderFree) {
-  expect_law("store.merge_order_free", 8, [](check::Observation&) {
+  property::expect_law("store.merge_order_free", 8, [](check::Observation&) {
     const auto parts = *rc::gen::resize(3, rc::gen::nonEmpty(rc::gen::container<std::vector<History>>(histories())));
     const Folder folder;
     std::vector<fs::path> files;
@@ -151,7 +143,7 @@ TEST(StoreLaws, MergingIsIdempotentAndOrderFree) {
 }
 
 TEST(StoreLaws, CopiesOfOneRunThatWentOnApartUnite) {
-  expect_law("store.split_runs_unite", 10, [](check::Observation&) {
+  property::expect_law("store.split_runs_unite", 10, [](check::Observation&) {
     const History before = *histories();
     const History left = *histories();
     const History right = *histories();
@@ -178,7 +170,7 @@ TEST(StoreLaws, CopiesOfOneRunThatWentOnApartUnite) {
 }
 
 TEST(StoreLaws, WhatWasAcknowledgedOutlivesAKill) {
-  expect_law("store.kill", 20, [](check::Observation&) {
+  property::expect_law("store.kill", 20, [](check::Observation&) {
     const History history = *rc::gen::nonEmpty(histories());
     const std::size_t last = *rc::gen::inRange<std::size_t>(0, history.size());
     const Folder folder;
@@ -211,7 +203,7 @@ TEST(StoreLaws, WhatWasAcknowledgedOutlivesAKill) {
 }
 
 TEST(StoreLaws, AnyNumberAndAnyBytesAreReadBackOrSaidToBeMissing) {
-  expect_law("store.round_trip", 25, [](check::Observation&) {
+  property::expect_law("store.round_trip", 25, [](check::Observation&) {
     Step step = *steps();
     step.kind = Step::Kind::finish;
     step.announced = false;
@@ -238,7 +230,7 @@ TEST(StoreLaws, AnyNumberAndAnyBytesAreReadBackOrSaidToBeMissing) {
 }
 
 TEST(StoreLaws, RepairedTextIsWellFormedAndWellFormedTextIsLeftAlone) {
-  expect_law("store.utf8", 500, [](check::Observation&) {
+  property::expect_law("store.utf8", 500, [](check::Observation&) {
     const auto bytes = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
     const std::string once = repaired_utf8(bytes).value_or(bytes);
     RC_ASSERT(!repaired_utf8(once));
@@ -249,7 +241,7 @@ TEST(StoreLaws, RepairedTextIsWellFormedAndWellFormedTextIsLeftAlone) {
 }
 
 TEST(StoreLaws, AReservoirIsFairAndFull) {
-  expect_law("store.reservoir", 300, [](check::Observation&) {
+  property::expect_law("store.reservoir", 300, [](check::Observation&) {
     const auto sizes = *rc::gen::container<std::vector<std::int64_t>>(rc::gen::inRange<std::int64_t>(0, 1000));
     const auto limit = *rc::gen::inRange<std::int64_t>(0, 2000);
     const auto quotas = sample_quotas(sizes, limit);

@@ -2,8 +2,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "check/search.hpp"
-#include "property_tests/search_test.hpp"
+#include "property_tests/expect_law.hpp"
 #include "property_tests/temporary_folder.hpp"
 #include "train/batches.hpp"
 #include "train/byte_tokeniser.hpp"
@@ -11,19 +10,12 @@
 namespace syslab::train {
 namespace {
 
-void expect_law(const char* id, int cases, const std::function<void(check::Observation&)>& property) {
-  const check::LawRequest request = property::ci_request(check::Contract::full, cases);
-  const check::LawResult result = check::search(id, request, property);
-  EXPECT_EQ(result.outcome, check::Outcome::passed)
-      << property::story({.id = id, .statement = "", .search = {}}, result);
-}
-
 std::int64_t size(const char* name, int first, int end) { return *rc::gen::inRange(first, end).as(name); }
 
 // Ranks that share a batch draw together what one alone draws, however its rows are divided and in whatever order.
 TEST(BatchLaws, PartsOfABatchAreItsRows) {
   const test::TemporaryFolder folder;
-  expect_law("train.batch_parts", 100, [&](check::Observation&) {
+  property::expect_law("train.batch_parts", 100, [&](check::Observation&) {
     const auto text = *rc::gen::container<std::string>(300, rc::gen::inRange<char>(1, 127));
     test::write_bytes(folder / "t", text);
     const TokenFile file(folder / "t");
@@ -59,7 +51,7 @@ TEST(BatchLaws, PartsOfABatchAreItsRows) {
 }
 
 TEST(BatchLaws, BytesComeBackAsTheTextTheyWere) {
-  expect_law("train.bytes_round_trip", 100, [](check::Observation&) {
+  property::expect_law("train.bytes_round_trip", 100, [](check::Observation&) {
     const auto text = *rc::gen::container<std::string>(rc::gen::arbitrary<char>());
     RC_ASSERT(decode_bytes(encode_bytes(text)) == text);
   });

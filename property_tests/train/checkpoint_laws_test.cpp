@@ -2,9 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
-#include "check/search.hpp"
 #include "model/initialise.hpp"
-#include "property_tests/search_test.hpp"
+#include "property_tests/expect_law.hpp"
 #include "property_tests/temporary_folder.hpp"
 #include "train/checkpoint.hpp"
 
@@ -13,13 +12,6 @@ namespace {
 
 using model::ParameterArena;
 using model::Plane;
-
-void expect_law(const char* id, int cases, const std::function<void(check::Observation&)>& property) {
-  const check::LawRequest request = property::ci_request(check::Contract::full, cases);
-  const check::LawResult result = check::search(id, request, property);
-  EXPECT_EQ(result.outcome, check::Outcome::passed)
-      << property::story({.id = id, .statement = "", .search = {}}, result);
-}
 
 model::ModelConfig draw_model() {
   const auto size = [](const char* name, int last) {
@@ -51,7 +43,7 @@ Settings draw_settings() {
 
 TEST(CheckpointLaws, WhatWasSavedIsResumedAndNothingElse) {
   const test::TemporaryFolder folder;
-  expect_law("train.checkpoint_round_trip", 50, [&](check::Observation&) {
+  property::expect_law("train.checkpoint_round_trip", 50, [&](check::Observation&) {
     const model::ModelConfig config = draw_model();
     const DType dtype = *rc::gen::element(DType::f32, DType::f64);
     ParameterArena arena(model::ParameterLayout(config), {.dtype = dtype}, {});
@@ -78,7 +70,7 @@ TEST(CheckpointLaws, WhatWasSavedIsResumedAndNothingElse) {
 
 TEST(CheckpointLaws, ACutCheckpointIsRefused) {
   const test::TemporaryFolder folder;
-  expect_law("train.checkpoint_truncation", 50, [&](check::Observation&) {
+  property::expect_law("train.checkpoint_truncation", 50, [&](check::Observation&) {
     const model::ModelConfig config = draw_model();
     ParameterArena arena(model::ParameterLayout(config), {}, {});
     save_checkpoint(folder / "c", arena, draw_state(), {});

@@ -20,8 +20,8 @@ constexpr double kMostCounted = 1e15;  // doubles count them one by one
 
 using CostsOf = std::function<PassCosts(const GatedLayer&, const Grid&, Pass)>;
 
-CostsOf costs_of(Strategy strategy) {
-  if (strategy != Strategy::data_parallel) return sharded_costs;
+CostsOf costs_of(Layout layout) {
+  if (layout != Layout::data_parallel) return sharded_costs;
   return [](const GatedLayer& layer, const Grid& grid, Pass pass) {
     return data_parallel_costs(layer, grid.ranks(), pass);
   };
@@ -30,9 +30,9 @@ CostsOf costs_of(Strategy strategy) {
 const char* name_of(Pass pass) { return pass == Pass::forward ? "forward" : "backward"; }
 const char* name_of(Axes axes) { return axes == Axes::overlapped ? "overlapped" : "serial"; }
 
-double limit_of(Strategy strategy, const GatedLayer& layer, const Machine& machine, Pass pass) {
-  if (strategy == Strategy::data_parallel) return data_parallel_limit(layer, machine, pass);
-  return strategy == Strategy::fsdp ? fsdp_limit(layer, machine) : tensor_parallel_limit(layer, machine, pass);
+double limit_of(Layout layout, const GatedLayer& layer, const Machine& machine, Pass pass) {
+  if (layout == Layout::data_parallel) return data_parallel_limit(layer, machine, pass);
+  return layout == Layout::fsdp ? fsdp_limit(layer, machine) : tensor_parallel_limit(layer, machine, pass);
 }
 
 // The whole number that a limit allows; one that is whole but for rounding counts.
@@ -45,17 +45,17 @@ Grid walked(Grid grid) {
   return {std::min<std::int64_t>(grid.data, 8), std::min<std::int64_t>(grid.tensor, 8)};
 }
 
-void recount_costs(std::vector<Recount>& recounts, Strategy strategy, const Grid& asked) {
+void recount_costs(std::vector<Recount>& recounts, Layout layout, const Grid& asked) {
   const Grid grid = walked(asked);
   const GatedLayer layer = walkable_layer(grid);
   const LayerWalk walk =
-      walk_layer(layer, grid, strategy == Strategy::data_parallel ? Scheme::data_parallel : Scheme::sharded);
+      walk_layer(layer, grid, layout == Layout::data_parallel ? Scheme::data_parallel : Scheme::sharded);
   const std::string where = fmt::format("a layer of {} × {} × {} on {} × {} ranks", layer.tokens, layer.d_model,
                                         layer.d_ff, grid.data, grid.tensor);
   recounts.push_back(
       {"reference:gradients", static_cast<double>(walk.wrong), 0, 0,
        fmt::format("of {} outputs and derivatives of {} so many differ from the whole layer's", walk.compared, where)});
-  const CostsOf costs = costs_of(strategy);
+  const CostsOf costs = costs_of(layout);
   for (const Pass pass : {Pass::forward, Pass::backward}) {
     const PassCosts& counted = pass == Pass::forward ? walk.forward : walk.backward;
     const PassCosts formula = costs(layer, grid, pass);
@@ -79,8 +79,8 @@ std::int64_t largest_by_trying(const std::function<bool(std::int64_t)>& is_bound
   return low;
 }
 
-void answer_line(LayerAnswer& answer, Strategy strategy, const GatedLayer& layer, const Machine& machine, Pass pass) {
-  const double limit = limit_of(strategy, layer, machine, pass);
+void answer_line(LayerAnswer& answer, Layout layout, const GatedLayer& layer, const Machine& machine, Pass pass) {
+  const double limit = limit_of(layout, layer, machine, pass);
   if (std::isinf(limit)) return;
   if (limit > kMostCounted) {
     throw Error(ErrorKind::usage,
@@ -89,9 +89,9 @@ void answer_line(LayerAnswer& answer, Strategy strategy, const GatedLayer& layer
                             limit));
   }
   answer.numbers.push_back({fmt::format("{}_limit", name_of(pass)), "1", limit});
-  const CostsOf costs = costs_of(strategy);
+  const CostsOf costs = costs_of(layout);
   const std::int64_t found = largest_by_trying([&](std::int64_t n) {
-    const Grid line = strategy == Strategy::tensor_parallel ? Grid{1, n} : Grid{n, 1};
+    const Grid line = layout == Layout::tensor_parallel ? Grid{1, n} : Grid{n, 1};
     return is_compute_bound(costs(layer, line, pass), machine, Axes::serial);
   });
   answer.recounts.push_back({fmt::format("reference:{}_limit", name_of(pass)), static_cast<double>(found),
@@ -137,13 +137,13 @@ void answer_grid(LayerAnswer& answer, const GatedLayer& layer, const Machine& ma
 
 }  // namespace
 
-LayerAnswer answer_layer(Strategy strategy, const GatedLayer& layer, const Grid& grid, const Machine& machine) {
+LayerAnswer answer_layer(Layout layout, const GatedLayer& layer, const Grid& grid, const Machine& machine) {
   validate(layer);
   validate(machine);
   LayerAnswer answer;
-  const bool two_axes = strategy == Strategy::fsdp_tensor;
+  const bool two_axes = layout == Layout::fsdp_tensor;
   for (const Pass pass : {Pass::forward, Pass::backward}) {
-    const PassCosts costs = costs_of(strategy)(layer, grid, pass);
+    const PassCosts costs = costs_of(layout)(layer, grid, pass);
     const std::string name = name_of(pass);
     answer.numbers.push_back({name + "_flops", "1", costs.flops});
     answer.numbers.push_back({name + "_compute", "s", compute_time(costs, machine).count()});
@@ -151,7 +151,7 @@ LayerAnswer answer_layer(Strategy strategy, const GatedLayer& layer, const Grid&
     if (!two_axes) {
       answer.numbers.push_back(
           {name + "_communication", "s", communication_time(costs, machine, Axes::serial).count()});
-      answer_line(answer, strategy, layer, machine, pass);
+      answer_line(answer, layout, layer, machine, pass);
       continue;
     }
     answer.numbers.push_back({name + "_data_sent_bytes", "B", costs.data_sent_bytes});
@@ -162,7 +162,7 @@ LayerAnswer answer_layer(Strategy strategy, const GatedLayer& layer, const Grid&
       answer_grid(answer, layer, machine, pass, axes);
     }
   }
-  recount_costs(answer.recounts, strategy, grid);
+  recount_costs(answer.recounts, layout, grid);
   return answer;
 }
 

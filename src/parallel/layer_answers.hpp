@@ -1,6 +1,6 @@
-// What the calculators tell of one layer under one strategy: named numbers, and the same things counted in other ways.
+// What the calculators tell of one layer under one layout: named numbers, and the same things counted in other ways.
 //
-//   const LayerAnswer answer = answer_layer(Strategy::fsdp, layer, {8, 1}, machine);
+//   const LayerAnswer answer = answer_layer(Layout::fsdp, layer, {8, 1}, machine);
 //   for (const Number& one : answer.numbers) …      // forward_flops, forward_compute, limit, …
 //   for (const Recount& one : answer.recounts) …    // "reference:gradients", "reference:bytes", "reference:limit"
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace syslab::parallel {
 
-enum class Strategy { data_parallel, fsdp, tensor_parallel, fsdp_tensor };
+enum class Layout { data_parallel, fsdp, tensor_parallel, fsdp_tensor };
 
 struct Number {
   std::string name, unit;
@@ -41,7 +41,7 @@ struct LayerAnswer {
 //
 // The recounts walk a small layer over the same grid, or over 64 ranks of it where it is larger (layer_walk.hpp), and
 // look for the limits by trying.
-LayerAnswer answer_layer(Strategy strategy, const GatedLayer& layer, const Grid& grid, const Machine& machine);
+LayerAnswer answer_layer(Layout layout, const GatedLayer& layer, const Grid& grid, const Machine& machine);
 
 // The parameters of a case that these two read: tokens, d_model, d_ff, element_bytes; compute_tflops, link_gbps. The
 // defaults are ours: the hand-out has symbols only. Rates are those of the hand-out of 2025.

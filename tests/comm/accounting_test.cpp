@@ -8,13 +8,10 @@
 #include "comm/local.hpp"
 #include "comm/record.hpp"
 #include "tests/comm/expect_error.hpp"
+#include "tests/comm/floats.hpp"
 
 namespace syslab::comm {
 namespace {
-
-using Floats = std::vector<float>;
-
-TensorView view(Floats& of) { return {of.data(), DType::f32, {static_cast<std::int64_t>(of.size())}}; }
 
 // Every operation once, on sizes that no number of ranks divides.
 void every_operation(Communicator& ranks) {

@@ -14,15 +14,10 @@
 #include "device/queue.hpp"
 #include "device/stream.hpp"
 #include "tests/comm/expect_error.hpp"
+#include "tests/comm/floats.hpp"
 
 namespace syslab::comm {
 namespace {
-
-using Floats = std::vector<float>;
-
-TensorView view(Floats& of, std::int64_t elements = -1) {
-  return {of.data(), DType::f32, {elements < 0 ? static_cast<std::int64_t>(of.size()) : elements}};
-}
 
 TEST(Communicator, RefusesARankThatCannotBe) {
   expect_error(ErrorKind::usage, {"rank 2 of 2"}, [] { RecordCommunicator(2, 2); });

@@ -14,15 +14,10 @@
 #include "device/stream.hpp"
 #include "tests/comm/backends.hpp"
 #include "tests/comm/expect_error.hpp"
+#include "tests/comm/floats.hpp"
 
 namespace syslab::comm {
 namespace {
-
-using Floats = std::vector<float>;
-
-TensorView view(Floats& of, std::int64_t elements = -1) {
-  return {of.data(), DType::f32, {elements < 0 ? static_cast<std::int64_t>(of.size()) : elements}};
-}
 
 class Fault : public testing::TestWithParam<Backend> {
  protected:

@@ -11,6 +11,7 @@
 #include "comm/connect.hpp"
 #include "device/stream.hpp"
 #include "tests/comm/expect_error.hpp"
+#include "tests/comm/floats.hpp"
 #include "tests/comm/ranks_fixture.hpp"
 
 namespace syslab::comm {
@@ -20,10 +21,6 @@ using namespace std::chrono_literals;
 
 constexpr CommunicatorOptions kShort{.limit = 20s};
 constexpr Purpose kPurpose{"gradient", "bucket 3"};
-using Floats = std::vector<float>;
-
-TensorView view(Floats& of) { return {of.data(), DType::f32, {static_cast<std::int64_t>(of.size())}}; }
-
 std::vector<std::exception_ptr> try_ranks(int size, const std::function<void(Communicator&)>& body,
                                           const CommunicatorOptions& options = kShort) {
   const TestFolder folder;

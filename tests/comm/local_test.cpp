@@ -14,14 +14,13 @@
 #include "device/queue.hpp"
 #include "device/stream.hpp"
 #include "tests/comm/expect_error.hpp"
+#include "tests/comm/floats.hpp"
 
 namespace syslab::comm {
 namespace {
 
 constexpr CommunicatorOptions kShort{.limit = std::chrono::seconds(2)};
 constexpr Purpose kPurpose{"gradient", "bucket 3"};
-
-TensorView view(std::vector<float>& of) { return {of.data(), DType::f32, {static_cast<std::int64_t>(of.size())}}; }
 
 TEST(Local, AllReduceSumsOverTheRanks) {
   run_local(3, kShort, [](Communicator& ranks) {

@@ -11,8 +11,6 @@
 namespace syslab::device {
 namespace {
 
-constexpr std::size_t kMi = std::size_t{1} << 20;
-
 struct Fixture {
   explicit Fixture(std::size_t total = 1024 * kMi)
       : source(new FakeSegments(total, {Kind::cuda, 3})), allocator(std::unique_ptr<SegmentSource>(source), log) {}

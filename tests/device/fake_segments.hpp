@@ -9,6 +9,8 @@
 
 namespace syslab::device {
 
+inline constexpr std::size_t kMi = std::size_t{1} << 20;
+
 // A device of `total` bytes whose streams are done when a test says so.
 class FakeSegments final : public SegmentSource {
  public:

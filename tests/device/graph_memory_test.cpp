@@ -14,11 +14,10 @@
 namespace syslab::device {
 namespace {
 
-constexpr std::size_t kMi = std::size_t{1} << 20;
 const Stream kMain{}, kSide{Kind::cpu, reinterpret_cast<void*>(16)};
 
-struct Fixture {
-  explicit Fixture(std::size_t total = 1024 * kMi) {
+struct Graphs {
+  explicit Graphs(std::size_t total = 1024 * kMi) {
     auto owned = std::make_unique<FakeSegments>(total, Place{});
     source = owned.get();
     memory = std::make_shared<GraphMemory>(std::move(owned), log);
@@ -29,7 +28,7 @@ struct Fixture {
 };
 
 TEST(GraphMemory, GivesABlockThatWasReleasedInsideACaptureOutAgainInsideIt) {
-  const Fixture fixture;
+  const Graphs fixture;
   const GraphMemory::Lending lending(fixture.memory);
   Buffer first(30 * kMi, "a", kMain);
   const void* there = first.data();
@@ -39,7 +38,7 @@ TEST(GraphMemory, GivesABlockThatWasReleasedInsideACaptureOutAgainInsideIt) {
 }
 
 TEST(GraphMemory, ServesNoBufferOutsideOfALending) {
-  const Fixture fixture;
+  const Graphs fixture;
   const Buffer before(kMi, "x", kMain);
   { const GraphMemory::Lending lending(fixture.memory); }
   const Buffer after(kMi, "x", kMain);
@@ -48,7 +47,7 @@ TEST(GraphMemory, ServesNoBufferOutsideOfALending) {
 }
 
 TEST(GraphMemory, ServesOnlyTheThreadThatItWasLentTo) {
-  const Fixture fixture;
+  const Graphs fixture;
   const GraphMemory::Lending lending(fixture.memory);
   std::thread([] { const Buffer other(kMi, "x", kMain); }).join();
   const Buffer without_a_stream(kMi, "x");
@@ -58,7 +57,7 @@ TEST(GraphMemory, ServesOnlyTheThreadThatItWasLentTo) {
 }
 
 TEST(GraphMemory, OfAnInnerLendingCounts) {
-  const Fixture outer, inner;
+  const Graphs outer, inner;
   const GraphMemory::Lending first(outer.memory);
   {
     const GraphMemory::Lending second(inner.memory);
@@ -71,7 +70,7 @@ TEST(GraphMemory, OfAnInnerLendingCounts) {
 }
 
 TEST(GraphMemory, KeepsEverySegmentUntilItGoes) {
-  Fixture fixture;
+  Graphs fixture;
   {
     const GraphMemory::Lending lending(fixture.memory);
     for (const std::size_t bytes : {30 * kMi, 70 * kMi, std::size_t{100}}) const Buffer buffer(bytes, "x", kMain);
@@ -86,7 +85,7 @@ TEST(GraphMemory, KeepsEverySegmentUntilItGoes) {
 
 // Graphs captured before have its addresses.
 TEST(GraphMemory, GivesNoSegmentBackWhenThereIsNoRoom) {
-  const Fixture fixture(100 * kMi);
+  const Graphs fixture(100 * kMi);
   const GraphMemory::Lending lending(fixture.memory);
   { const Buffer first(60 * kMi, "x", kMain); }
   try {
@@ -101,7 +100,7 @@ TEST(GraphMemory, GivesNoSegmentBackWhenThereIsNoRoom) {
 }
 
 TEST(GraphMemory, IsKeptByABufferThatLeavesTheCapture) {
-  Fixture fixture;
+  Graphs fixture;
   Buffer result;
   {
     const GraphMemory::Lending lending(fixture.memory);
@@ -121,7 +120,7 @@ TEST(GraphMemory, IsKeptByABufferThatLeavesTheCapture) {
 
 // Whether the other stream's part has passed is only known when all of it is recorded, and nothing can be waited for.
 TEST(GraphMemory, ABlockUsedByAnotherStreamIsNotReusedWithinTheSameCapture) {
-  const Fixture fixture(100 * kMi);
+  const Graphs fixture(100 * kMi);
   const void* there = nullptr;
   {
     const GraphMemory::Lending lending(fixture.memory);
@@ -137,7 +136,7 @@ TEST(GraphMemory, ABlockUsedByAnotherStreamIsNotReusedWithinTheSameCapture) {
 }
 
 TEST(GraphMemory, ABlockThatComesBackAfterTheCaptureWaitsForItsStreams) {
-  const Fixture fixture;
+  const Graphs fixture;
   Buffer block;
   {
     const GraphMemory::Lending lending(fixture.memory);

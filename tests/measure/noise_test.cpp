@@ -1,4 +1,4 @@
-// Known noise in, known labels and error rates out: the whole measurer on a device whose distribution is ours to
+// Known noise in, known labels and error rates out: the nearest measurer on a device whose distribution is ours to
 // choose.
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-Nanoseconds whole(double nanoseconds) { return Nanoseconds(std::llround(nanoseconds)); }
+Nanoseconds nearest(double nanoseconds) { return Nanoseconds(std::llround(nanoseconds)); }
 
 bool has(const Samples& samples, const std::string& label) {
   const std::vector<std::string> labels = stats::noise_labels(samples.seconds);
@@ -40,7 +40,7 @@ TEST(Noise, WhiteNoiseHasNoLabel) {
     FakeLab fake;
     std::mt19937 generator(seed);
     std::normal_distribution<double> noise(1e6, 1e4);
-    fake.duration = [&](int) { return whole(noise(generator)); };
+    fake.duration = [&](int) { return nearest(noise(generator)); };
     if (!stats::noise_labels(fake.take(exactly(100)).seconds).empty()) ++labelled;
   }
   EXPECT_LE(labelled, 5);
@@ -50,7 +50,7 @@ TEST(Noise, DriftInDriftingOut) {
   FakeLab fake;
   std::mt19937 generator(1);
   std::normal_distribution<double> noise(0, 2e3);
-  fake.duration = [&](int call) { return whole(1e6 + 300.0 * call + noise(generator)); };  // 3 % over 100 samples
+  fake.duration = [&](int call) { return nearest(1e6 + 300.0 * call + noise(generator)); };  // 3 % over 100 samples
   const Samples samples = fake.take(exactly(100));
   EXPECT_TRUE(has(samples, "drifting"));
   EXPECT_FALSE(has(samples, "bimodal"));
@@ -61,7 +61,7 @@ TEST(Noise, TwoModesInBimodalOut) {
   std::mt19937 generator(2);
   std::normal_distribution<double> noise(0, 2e3);
   std::bernoulli_distribution slow(0.4);
-  fake.duration = [&](int) { return whole((slow(generator) ? 1.3e6 : 1e6) + noise(generator)); };
+  fake.duration = [&](int) { return nearest((slow(generator) ? 1.3e6 : 1e6) + noise(generator)); };
   const Samples samples = fake.take(exactly(100));
   EXPECT_TRUE(has(samples, "bimodal"));
   EXPECT_FALSE(has(samples, "drifting"));
@@ -74,7 +74,7 @@ TEST(Noise, SamplesThatHangTogetherAreAutocorrelated) {
   double state = 0;
   fake.duration = [&](int) {
     state = 0.9 * state + noise(generator);
-    return whole(1e6 + 5e3 * state);
+    return nearest(1e6 + 5e3 * state);
   };
   EXPECT_TRUE(has(fake.take(exactly(400)), "autocorrelated"));
 }
@@ -95,7 +95,7 @@ TEST(Noise, TheMediansIntervalCoversTheTruthThoughTheStopRuleLooks) {
     FakeLab fake;
     std::mt19937 generator(seed);
     std::normal_distribution<double> noise(1e6, 2e4);
-    fake.duration = [&](int) { return whole(noise(generator)); };
+    fake.duration = [&](int) { return nearest(noise(generator)); };
     Protocol protocol;
     protocol.warmup_time = milliseconds(5);
     protocol.warmup_until_steady = false;
@@ -122,7 +122,7 @@ TEST(Noise, IdenticalCodeIsCalledDifferentInAtMostSevenPercentOfAThousandTrials)
       FakeLab a, b;
       double slowdown = 1 + 0.02 * launch / kLaunches;
       const auto noisy = [&](double life) {
-        return [&, life](int) { return whole(1e6 * slowdown * (life + 0.01 * unit(generator))); };
+        return [&, life](int) { return nearest(1e6 * slowdown * (life + 0.01 * unit(generator))); };
       };
       a.duration = noisy(1 + 0.005 * unit(generator));
       b.duration = noisy(1 + 0.005 * unit(generator));

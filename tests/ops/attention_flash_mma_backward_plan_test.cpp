@@ -7,14 +7,14 @@
 namespace syslab::attention {
 namespace {
 
-constexpr int kMultiprocessors = 132, kSharedLimit = 227 * 1024;
+constexpr int kProcessors = 132, kSharedLimit = 227 * 1024;
 
-Problem one_head(std::int64_t seq, std::int64_t head_dim, Mask mask = Mask::top_left) {
+Problem one_head_backward(std::int64_t seq, std::int64_t head_dim, Mask mask = Mask::top_left) {
   return {.seq_q = seq, .seq_k = seq, .head_dim = head_dim, .mask = mask, .dtype = DType::bf16};
 }
 
 BackwardPlan plan_of(const Problem& problem, bool deterministic) {
-  return plan_backward(problem, deterministic, kMultiprocessors, kSharedLimit);
+  return plan_backward(problem, deterministic, kProcessors, kSharedLimit);
 }
 
 TEST(FlashMmaSteps, AreThePairsOfTilesThatHoldAVisiblePair) {
@@ -44,9 +44,9 @@ TEST(FlashMmaBackwardPlan, OneHeadIsCutUntilTheGpuHasWork) {
   for (const std::int64_t head_dim : {32, 64, 128}) {
     for (const std::int64_t seq : {1024, 2048, 4096, 8192}) {
       for (const bool deterministic : {false, true}) {
-        const BackwardPlan plan = plan_of(one_head(seq, head_dim), deterministic);
+        const BackwardPlan plan = plan_of(one_head_backward(seq, head_dim), deterministic);
         EXPECT_GT(plan.keys.parts, 1) << seq << " " << head_dim;
-        EXPECT_GE(plan.keys.tiles * plan.keys.parts, kMultiprocessors / 2) << seq << " " << head_dim;
+        EXPECT_GE(plan.keys.tiles * plan.keys.parts, kProcessors / 2) << seq << " " << head_dim;
         EXPECT_EQ(plan.queries.parts > 1, deterministic) << seq << " " << head_dim;
       }
     }
@@ -56,7 +56,7 @@ TEST(FlashMmaBackwardPlan, OneHeadIsCutUntilTheGpuHasWork) {
 TEST(FlashMmaBackwardPlan, AGridThatFillsTheGpuIsNotCutAndHasWideTiles) {
   for (const std::int64_t head_dim : {64, 128}) {
     for (const Mask mask : {Mask::none, Mask::top_left}) {
-      Problem problem = one_head(2048, head_dim, mask);
+      Problem problem = one_head_backward(2048, head_dim, mask);
       problem.batch = 8;
       problem.heads_q = problem.heads_kv = 2048 / head_dim;
       for (const bool deterministic : {false, true}) {
@@ -70,7 +70,7 @@ TEST(FlashMmaBackwardPlan, AGridThatFillsTheGpuIsNotCutAndHasWideTiles) {
 }
 
 TEST(FlashMmaBackwardPlan, DeterministicNeedsNoFp32GradientsWhereNothingIsCut) {
-  Problem problem = one_head(2048, 64);
+  Problem problem = one_head_backward(2048, 64);
   problem.batch = 8;
   problem.heads_q = problem.heads_kv = 32;
   const std::size_t rows = 8UL * 32 * 2048;
@@ -80,7 +80,7 @@ TEST(FlashMmaBackwardPlan, DeterministicNeedsNoFp32GradientsWhereNothingIsCut) {
 
 TEST(FlashMmaBackwardPlan, AGpuOfLittleSharedMemoryHasTilesForEveryHeadDim) {
   for (std::int64_t head_dim = 16; head_dim <= 256; head_dim += 8) {
-    const BackwardPlan plan = plan_backward(one_head(4096, head_dim), true, 48, kPortableShared);
+    const BackwardPlan plan = plan_backward(one_head_backward(4096, head_dim), true, 48, kPortableShared);
     const BackwardTiles& tiles = kBackwardTiles[static_cast<std::size_t>(plan.tiles)];
     EXPECT_LE(tiles.shared_bytes, kPortableShared);
     EXPECT_GE(tiles.head_dim, head_dim);
@@ -91,7 +91,7 @@ TEST(FlashMmaBackwardPlan, AGpuOfLittleSharedMemoryHasTilesForEveryHeadDim) {
 TEST(FlashMmaBackwardPlan, WorkspaceGrowsWithTheSequenceNotWithItsSquare) {
   for (const bool deterministic : {false, true}) {
     const auto bytes = [&](std::int64_t seq) {
-      return static_cast<double>(plan_of(one_head(seq, 128), deterministic).workspace_bytes());
+      return static_cast<double>(plan_of(one_head_backward(seq, 128), deterministic).workspace_bytes());
     };
     // At most eight parts of dQ, dK and dV, and the statistics.
     for (const std::int64_t seq : {1024, 4096, 16384, 65536}) {
@@ -108,7 +108,7 @@ TEST(FlashMmaBackwardPlan, OfAnyGpuNeedsNoMoreThanWasLentIfThatWasWhatItAskedFor
       for (const std::int64_t head_dim : {32, 64, 128, 256}) {
         for (const std::int64_t seq : {100, 1024, 8192}) {
           for (const bool deterministic : {false, true}) {
-            const Problem problem = one_head(seq, head_dim);
+            const Problem problem = one_head_backward(seq, head_dim);
             SCOPED_TRACE(to_string(problem) + " on " + std::to_string(multiprocessors));
             const std::size_t lent = backward_bytes_to_lend(problem, deterministic);
             const BackwardPlan own = plan_backward(problem, deterministic, multiprocessors, shared_limit);

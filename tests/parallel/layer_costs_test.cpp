@@ -8,12 +8,12 @@
 
 #include "core/error.hpp"
 #include "parallel/layer_walk.hpp"
+#include "tests/parallel/machine.hpp"
 
 namespace syslab::parallel {
 namespace {
 
 constexpr GatedLayer kLayer{.tokens = 65536, .d_model = 4096, .d_ff = 11008};
-constexpr Machine kMachine{.flops_per_second = 4.6e14, .link_bytes_per_second = 1.8e11};
 constexpr double kB = 65536, kD = 4096, kF = 11008, kC = 4.6e14, kW = 1.8e11;
 
 double seconds(const PassCosts& costs) { return communication_time(costs, kMachine, Axes::overlapped).count(); }

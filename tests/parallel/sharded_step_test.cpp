@@ -21,16 +21,16 @@ using test::kSeq;
 using test::small_config;
 using Rig = test::ShardedRig;
 
-struct Trained {
+struct Left {
   std::vector<std::vector<double>> weights;
   std::vector<double> losses, norms;
 };
 
-Trained trained(comm::Communicator& ranks, Sharding sharding, const DataParallelOptions& options, Stream communication,
-                int slots = 2) {
+Left trained(comm::Communicator& ranks, Sharding sharding, const DataParallelOptions& options, Stream communication,
+             int slots = 2) {
   const std::int64_t rows = kRows / ranks.size() / options.parts;
   Rig rig(ranks, sharding, options, rows, communication, slots);
-  Trained made;
+  Left made;
   for (int i = 0; i < 4; ++i) {
     for (int part = 0; part < options.parts; ++part)
       rig.load(i, part, (ranks.rank() * options.parts + part) * rows, rows);
@@ -49,9 +49,9 @@ constexpr std::array kDivided{Sharding::optimizer, Sharding::zero1, Sharding::ze
 TEST(ShardedStep, GivesTheBitsOfPlainDataParallelism) {
   for (const int count : {1, 2, 3}) {
     with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream communication) {
-      const Trained plain = trained(ranks, Sharding::none, {}, communication);
+      const Left plain = trained(ranks, Sharding::none, {}, communication);
       for (const Sharding sharding : kDivided) {
-        const Trained divided = trained(ranks, sharding, {}, communication);
+        const Left divided = trained(ranks, sharding, {}, communication);
         EXPECT_TRUE(divided.weights == plain.weights) << to_string(sharding) << " on " << count;
         EXPECT_EQ(divided.losses, plain.losses) << to_string(sharding) << " on " << count;
       }
@@ -62,9 +62,9 @@ TEST(ShardedStep, GivesTheBitsOfPlainDataParallelism) {
 TEST(ShardedStep, ClipsByTheNormOfAllRanksGradients) {
   const DataParallelOptions options{.optimizer = {.max_norm = 0.5}};
   with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
-    const Trained plain = trained(ranks, Sharding::none, options, communication);
+    const Left plain = trained(ranks, Sharding::none, options, communication);
     for (const Sharding sharding : kDivided) {
-      const Trained divided = trained(ranks, sharding, options, communication);
+      const Left divided = trained(ranks, sharding, options, communication);
       EXPECT_GT(plain.norms[0], 0.5);
       // Of the same weights in the first step; later ones differ by what the norm was rounded to.
       EXPECT_NEAR(divided.norms[0], plain.norms[0], 2e-7 * plain.norms[0]) << to_string(sharding);
@@ -78,11 +78,11 @@ TEST(ShardedStep, AddsUpPartsInTheirShards) {
   DataParallelOptions options;
   options.parts = 3;
   with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
-    const Trained plain = trained(ranks, Sharding::none, options, communication);
+    const Left plain = trained(ranks, Sharding::none, options, communication);
     // The first stage adds parts as the plain step does, before it scatters; the second after, in another order.
     EXPECT_TRUE(trained(ranks, Sharding::zero1, options, communication).weights == plain.weights);
     for (const int slots : {2, 4}) {
-      const Trained divided = trained(ranks, Sharding::zero2, options, communication, slots);
+      const Left divided = trained(ranks, Sharding::zero2, options, communication, slots);
       for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(divided.losses[i], plain.losses[i], 1e-5);
     }
   });

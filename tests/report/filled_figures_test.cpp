@@ -96,7 +96,7 @@ TEST_F(FilledFigures, AnIntervalThatEndsBeforeItBeginsIsLeftOutAndTold) {
   EXPECT_NE(found.notes[0].find("1 point is left out"), std::string::npos);
 }
 
-std::string fault(const std::string& text) {
+std::string refused(const std::string& text) {
   try {
     parse_figure("bad", text);
   } catch (const Error& error) {
@@ -107,7 +107,7 @@ std::string fault(const std::string& text) {
 
 TEST(ParseFilledFigure, RefusesWhatWouldMislead) {
   const auto with = [](const char* kind, const char* rest) {
-    return fault("-- figure: " + std::string(kind) + "\n-- title: T\n" + rest + "SELECT 1");
+    return refused("-- figure: " + std::string(kind) + "\n-- title: T\n" + rest + "SELECT 1");
   };
   EXPECT_NE(with("areas", "-- x: x|1|linear\n-- y: y|1|log10\n-- series: s\n").find("scale linear for y"),
             std::string::npos);

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "tests/worker/operator_case_fixture.hpp"
+#include "tests/worker/three_orders.hpp"
 #include "worker/bursts.hpp"
 #include "worker/checked_operator.hpp"
 
@@ -119,16 +120,6 @@ TEST(OperatorCase, LabelsNoiseAndWhoeverElseWasThere) {
   EXPECT_NE(std::find(labels.begin(), labels.end(), "few_samples"), labels.end()) << labels.dump();
 }
 
-// The host's side of a paired launch, as a test.
-class ThreeOrders final : public BurstLine {
- public:
-  void say(const Ready& ready) override { told = ready; }
-  void say(const Burst& burst) override { bursts.push_back(burst.seconds_per_call); }
-  bool ordered() override { return bursts.size() < 3; }
-  Ready told;
-  std::vector<double> bursts;
-};
-
 TEST(OperatorCase, IsTimedInBurstsWhenTheHostOrdersThem) {
   OperatorCase steady = doubling();
   steady.self_time = [] { return Nanoseconds(std::chrono::milliseconds(2)); };
@@ -140,8 +131,8 @@ TEST(OperatorCase, IsTimedInBurstsWhenTheHostOrdersThem) {
   CaseContext context(
       asked, [&outcome](const Record& record) { outcome.records.push_back(record); }, &host);
   run_operator_case(context, steady);
-  EXPECT_EQ(host.told.calls_per_burst, 5);
-  EXPECT_DOUBLE_EQ(host.told.seconds_per_call, 2e-3);
+  EXPECT_EQ(host.told.at(0).calls_per_burst, 5);
+  EXPECT_DOUBLE_EQ(host.told.at(0).seconds_per_call, 2e-3);
   EXPECT_EQ(host.bursts, std::vector<double>(3, 2e-3));
   EXPECT_EQ(outcome.check("reference:y").outcome, "passed");
   EXPECT_GE(outcome.check("samples:y").cases_run, 1);
@@ -158,7 +149,7 @@ TEST(OperatorCase, AWrongImplementationIsNeverReadyForBursts) {
   CaseContext context(
       asked, [](const Record&) {}, &host);
   EXPECT_THROW(run_operator_case(context, wrong), CheckFailed);
-  EXPECT_EQ(host.told.seconds_per_call, 0);
+  EXPECT_TRUE(host.told.empty());
 }
 
 }  // namespace

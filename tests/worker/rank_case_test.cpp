@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "tests/worker/three_orders.hpp"
 #include "worker/bursts.hpp"
 
 namespace syslab::worker {
@@ -63,16 +64,6 @@ struct Together {
 };
 
 using Change = std::function<void(RankCase& made, int rank)>;
-
-// The host's side of a paired launch, as a test: three bursts of each rank.
-class ThreeOrders final : public BurstLine {
- public:
-  void say(const Ready& ready) override { told.push_back(ready); }
-  void say(const Burst& burst) override { bursts.push_back(burst.seconds_per_call); }
-  bool ordered() override { return bursts.size() < 3; }
-  std::vector<Ready> told;
-  std::vector<double> bursts;
-};
 
 // With `hosts`, one a rank, as task `paired`.
 std::vector<Left> run_ranks(const std::string& protocol, const Change& change = {},

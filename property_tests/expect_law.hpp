@@ -1,4 +1,4 @@
-// A law of data parallelism as a test runs it.
+// A law as a test runs it.
 #pragma once
 
 #include <gtest/gtest.h>

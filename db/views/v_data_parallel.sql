@@ -1,13 +1,11 @@
 -- A row a measured training step of several ranks: v_measured and, apart, what its case and its metrics say of the way in
 -- which gradients travelled (`strategy`; `none`: not at all). Times of phases in ms, of the slowest rank at each step,
 -- from the steps' own events: `forward`, `backward`, `exposed` (from the last gradient to the end of the last all-reduce),
--- `updating`; `communicating` is the sum over all-reduces. `none_ms` is the time of the same step without communication,
--- a case of its own.
+-- `updating`; `communicating` is the sum over all-reduces, `overlapped` the share of it under the backward pass, in %, of the
+-- rank that hid least. `none_ms` is the time of the same step without communication, a case of its own.
 CREATE VIEW v_data_parallel AS
 WITH t AS MATERIALIZED (
-  SELECT *, json_remove(params, '$.strategy', '$.bucket_mb') AS point,
-         (SELECT json_group_object(name, value)
-            FROM (SELECT m.name, max(m.value) AS value FROM metric m WHERE m.attempt_id = v.attempt_id GROUP BY m.name)) AS found
+  SELECT *, json_remove(params, '$.strategy', '$.bucket_mb') AS point, metrics AS found
     FROM v_measured v
    WHERE params ->> '$.strategy' IS NOT NULL
 )
@@ -18,7 +16,8 @@ SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.
        1e3 * (t.found ->> '$.update') AS updating,
        iif(t.params ->> '$.strategy' = 'none', 0, 1e3 * (t.found ->> '$.exposed')) AS exposed,
        iif(t.params ->> '$.strategy' = 'none', 0, 1e3 * (t.found ->> '$.communicating')) AS communicating,
-       iif(t.params ->> '$.strategy' = 'none', 0, 100 * (t.found ->> '$.overlapped')) AS overlapped,
+       iif(t.params ->> '$.strategy' = 'none', 0,
+           100 * (SELECT min(m.value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'overlapped')) AS overlapped,
        t.found ->> '$.buckets' AS buckets, t.found ->> '$.gradient_bytes' AS gradient_bytes,
        1e3 * (t.found ->> '$.forecast_exposed') AS forecast_exposed
   FROM t

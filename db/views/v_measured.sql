@@ -8,6 +8,8 @@
 -- `implementation` names who handed one in under another name than its own, and what came by merge or import: "me (ada)",
 -- "naive (self-reported)", so that whatever groups by it keeps hand-ins apart. Ratios stay within one origin.
 -- `row_order` sorts rows of one case: device, protocol, reference, naive, the others by name.
+-- `metrics` is an object of all metrics by name. Of several ranks' the one that stands for all: that of rank -1 where there is
+-- one (what the slowest rank at each step makes it, or null), else the largest; where the largest is not what is meant, ask `metric`.
 CREATE VIEW v_measured AS
 WITH t AS MATERIALIZED (
   SELECT n.*, coalesce(n.gpu_name, n.cpu_model, 'unknown') AS device,
@@ -48,7 +50,10 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
            coalesce((SELECT group_concat(j.value, ', ') FROM json_each(t.facts, '$.noise') j), 'none')) AS noise,
        printf('%s|%s|%d|%d|%s', t.device, t.protocol, t.is_mine,
               CASE WHEN t.implementation LIKE 'reference%' THEN 0
-                   WHEN t.implementation IN ('naive', 'naive_cuda') THEN 1 ELSE 2 END, t.implementation) AS row_order
+                   WHEN t.implementation IN ('naive', 'naive_cuda') THEN 1 ELSE 2 END, t.implementation) AS row_order,
+       (SELECT json_group_object(name, value)
+          FROM (SELECT m.name, iif(min(m.rank) < 0, max(m.value) FILTER (WHERE m.rank < 0), max(m.value)) AS value
+                  FROM metric m WHERE m.attempt_id = t.attempt_id GROUP BY m.name)) AS metrics
   FROM t
   LEFT JOIN base naive ON naive.case_id = t.case_id AND naive.world_size = t.world_size
                       AND naive.comparability_key = t.comparability_key AND naive.protocol IS t.protocol

@@ -17,17 +17,18 @@ WITH entry AS MATERIALIZED (
 SELECT (SELECT group_concat(p.key || ' ' || CASE p.type WHEN 'true' THEN 'yes' WHEN 'false' THEN 'no' ELSE p.value END, ', ')
           FROM json_each(e.asked) p) AS "case",
        m.implementation || iif(m.is_mine, ' (mine)', '') AS implementation, replace(x.name, '_', ' ') AS what,
-       max(x.value) / e.scale AS ours, max(x.ci_low) / e.scale AS low, max(x.ci_high) / e.scale AS high,
-       e.value AS published, e.unit, e.value * e.scale / max(x.value) AS published_over_ours, m.gpu_name AS device, e.source,
+       x.value / e.scale AS ours, x.ci_low / e.scale AS low, x.ci_high / e.scale AS high,
+       e.value AS published, e.unit, e.value * e.scale / x.value AS published_over_ours, m.gpu_name AS device, e.source,
        coalesce(e.note, '') AS note, m.protocol, m.run_uid
   FROM entry e
   -- A kind of device is a word of the name: "NVIDIA A800-SXM4-80GB" is an A800, "GB200" no B200.
   JOIN v_newest m ON m.experiment = ?1 AND m.world_size = e.world_size
                  AND instr(' ' || replace(m.gpu_name, '-', ' ') || ' ', ' ' || e.class || ' ') > 0
   JOIN metric x ON x.attempt_id = m.attempt_id AND x.name = e.name AND x.value > 0
+               AND x.rank = (SELECT y.rank FROM metric y WHERE y.attempt_id = m.attempt_id AND y.name = e.name
+                              ORDER BY y.rank <> -1, y.value DESC, y.rank LIMIT 1)
  WHERE m.task = 'measure' AND m.status = 'ok' AND m.checked
    AND (e.implementations = 'null' OR m.is_mine AND e.mine
         OR EXISTS (SELECT 1 FROM json_each(e.implementations) g WHERE m.implementation GLOB g.value AND NOT m.is_mine))
    AND NOT EXISTS (SELECT 1 FROM json_each(e.asked) p WHERE m.params ->> ('$.' || p.key) IS NOT p.value)
- GROUP BY e.place, m.attempt_id
  ORDER BY e.place, m.implementation, m.protocol;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -58,24 +59,52 @@ std::vector<double> slowest(const Series& series) {
   return longest;
 }
 
-bool is_median_of(const MetricRecord& metric, std::vector<double> values) {
-  if (!metric.value || values.empty()) return false;
-  std::sort(values.begin(), values.end());
-  const double median = stats::quantile(values, 0.5);
-  return std::abs(*metric.value - median) <= 1e-6 * std::abs(median);
-}
+// What ranks tell of a series, by what stands behind its name; the median stands under the name itself.
+struct Statistic {
+  const char* suffix;
+  double stats::Summary::*of;
+};
+constexpr std::array<Statistic, 6> kStatistics{{{"", &stats::Summary::median},
+                                                {"_mean", &stats::Summary::mean},
+                                                {"_stddev", &stats::Summary::standard_deviation},
+                                                {"_min", &stats::Summary::min},
+                                                {"_q1", &stats::Summary::q1},
+                                                {"_q3", &stats::Summary::q3}}};
 
-// Each rank's metric of the series' name is the median of its own samples.
-bool has_medians(const Series& series, std::span<const Record> records) {
+// Each rank's metric of that name is this statistic of its own samples.
+bool told_by_all(const std::string& name, const Statistic& statistic, const std::map<int, stats::Summary>& of_rank,
+                 std::span<const Record> records) {
   std::size_t found = 0;
   for (const Record& record : records) {
     const auto* metric = std::get_if<MetricRecord>(&record);
-    if (metric == nullptr || metric->name != series.name || metric->unit != "s") continue;
-    const auto own = series.of_rank.find(metric->rank);
-    if (own == series.of_rank.end() || !is_median_of(*metric, own->second)) return false;
+    if (metric == nullptr || metric->name != name || metric->unit != "s") continue;
+    const auto own = of_rank.find(metric->rank);
+    if (own == of_rank.end() || own->second.n == 0 || !metric->value) return false;
+    const double value = own->second.*statistic.of;
+    if (!(std::abs(*metric->value - value) <= 1e-6 * std::abs(value))) return false;
     ++found;
   }
-  return found == series.of_rank.size();
+  return found == of_rank.size();
+}
+
+MetricRecord of_all_ranks(const Series& series, const Statistic& statistic) {
+  MetricRecord metric;
+  metric.name = series.name + statistic.suffix;
+  metric.unit = "s";
+  metric.rank = worker::kAllRanks;
+  if (!series.in_step()) {
+    metric.note = "the ranks took different numbers of samples: there is no step to take the slowest rank of";
+    return metric;
+  }
+  const stats::Summary summary = stats::summarize(slowest(series));
+  metric.value = summary.*statistic.of;
+  metric.n = summary.n;
+  if (statistic.of == &stats::Summary::median && summary.n >= kFewestForInterval) {
+    metric.low = summary.median_95.low;
+    metric.high = summary.median_95.high;
+  }
+  metric.note = fmt::format("of the slowest of {} ranks at each sample", series.of_rank.size());
+  return metric;
 }
 
 }  // namespace
@@ -97,25 +126,13 @@ std::vector<SampleRecord> slowest_of_ranks(std::span<const Record> records) {
 std::vector<MetricRecord> metrics_of_all_ranks(std::span<const Record> records) {
   std::vector<MetricRecord> metrics;
   for (const Series& series : shared_series(records)) {
-    if (!has_medians(series, records)) continue;
-    MetricRecord metric;
-    metric.name = series.name;
-    metric.unit = "s";
-    metric.rank = worker::kAllRanks;
-    if (!series.in_step()) {
-      metric.note = "the ranks took different numbers of samples: there is no step to take the slowest rank of";
-      metrics.push_back(std::move(metric));
-      continue;
+    std::map<int, stats::Summary> of_rank;
+    for (const auto& [rank, values] : series.of_rank) of_rank[rank] = stats::summarize(values);
+    for (const Statistic& statistic : kStatistics) {
+      if (told_by_all(series.name + statistic.suffix, statistic, of_rank, records)) {
+        metrics.push_back(of_all_ranks(series, statistic));
+      }
     }
-    const stats::Summary summary = stats::summarize(slowest(series));
-    metric.value = summary.median;
-    metric.n = summary.n;
-    if (summary.n >= kFewestForInterval) {
-      metric.low = summary.median_95.low;
-      metric.high = summary.median_95.high;
-    }
-    metric.note = fmt::format("of the slowest of {} ranks at each sample", series.of_rank.size());
-    metrics.push_back(std::move(metric));
   }
   return metrics;
 }

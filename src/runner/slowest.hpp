@@ -15,7 +15,8 @@ namespace syslab::runner {
 std::vector<worker::SampleRecord> slowest_of_ranks(std::span<const worker::Record> records);
 
 // A metric of rank worker::kAllRanks for each of these series of which every rank's metric of that name is the median:
-// the median of the slowest, with its interval. Where ranks took different numbers of samples, a metric that says so.
+// the median of the slowest, with its interval. Likewise for NAME_mean, _stddev, _min, _q1 and _q3 where every rank
+// tells them of its own samples. Where ranks took different numbers of samples, a metric that says so.
 std::vector<worker::MetricRecord> metrics_of_all_ranks(std::span<const worker::Record> records);
 
 }  // namespace syslab::runner

@@ -57,6 +57,27 @@ TEST(Slowest, MakesAMetricOfASeriesWhoseMedianEveryRankTold) {
       metrics_of_all_ranks(std::vector<Record>{sample(0, {1}), sample(1, {2}), metric(0, 1), metric(1, 7)}).empty());
 }
 
+TEST(Slowest, TheMeanOfStepsIsOfTheSlowestAtEachAndNoRanksOwn) {
+  const std::vector<Record> records{sample(0, {1, 5, 3}),
+                                    sample(1, {4, 2, 6}),
+                                    metric(0, 3),
+                                    metric(1, 4),
+                                    metric(0, 3, "time_mean"),
+                                    metric(1, 4, "time_mean"),
+                                    metric(0, 1, "time_min"),
+                                    metric(1, 2, "time_min"),
+                                    metric(0, 2, "time_stddev"),
+                                    metric(1, 7, "time_stddev")};
+  const auto metrics = metrics_of_all_ranks(records);
+  ASSERT_EQ(metrics.size(), 3U) << "a rank's spread of 7 is not that of its samples";
+  EXPECT_EQ(metrics[1].name, "time_mean");
+  EXPECT_EQ(metrics[1].rank, worker::kAllRanks);
+  EXPECT_EQ(metrics[1].value, 5) << "of 4, 5, 6; the slowest rank's own mean is 4";
+  EXPECT_FALSE(metrics[1].low);
+  EXPECT_EQ(metrics[2].name, "time_min");
+  EXPECT_EQ(metrics[2].value, 4);
+}
+
 TEST(Slowest, RanksThatDidNotKeepStepHaveNoTimeTogether) {
   const std::vector<Record> records{sample(0, {1, 3}), sample(1, {4}), metric(0, 2), metric(1, 4)};
   EXPECT_TRUE(slowest_of_ranks(records).empty());

@@ -138,6 +138,13 @@ TEST_F(StoreViews, ATimeOfAllRanksTogetherStandsAlone) {
   EXPECT_EQ(rows.rows[2][3].integer, 7);
   EXPECT_EQ(rows.rows[3][1].real, 5000.0);
 
+  const ResultSet by_name = store_.query(
+      "SELECT metrics ->> '$.time' FROM v_measured WHERE implementation <> 'torch' ORDER BY implementation");
+  ASSERT_EQ(by_name.rows.size(), 3U);
+  EXPECT_EQ(by_name.rows[0][0].type, Cell::Type::null) << "no rank's own stands in";
+  EXPECT_EQ(by_name.rows[1][0].real, 4.0);
+  EXPECT_EQ(by_name.rows[2][0].real, 2.5);
+
   const ResultSet speeds = store_.query("SELECT implementation, speedup FROM v_speedup ORDER BY implementation");
   ASSERT_EQ(speeds.rows.size(), 2U) << "`apart` has none";
   EXPECT_EQ(speeds.rows[0][0].text, "single");

@@ -9,13 +9,11 @@
 WITH one AS (
   SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS tensor_bytes, v.params ->> '$.bucket_kb' AS bucket_kb,
          v.world_size AS ranks, v.device, v.protocol, v.run_uid,
-         max(iif(m.name = 'exposed', m.value, NULL)) AS exposed, max(iif(m.name = 'buckets', m.value, NULL)) AS buckets,
-         max(iif(m.name = 'forecast_exposed', m.value, NULL)) AS forecast, max(iif(m.name = 'overhead', m.value, NULL)) AS o,
-         max(iif(m.name = 'rate', m.value, NULL)) AS w, max(iif(m.name = 'best_bucket_bytes', m.value, NULL)) AS best
+         v.metrics ->> '$.exposed' AS exposed, v.metrics ->> '$.buckets' AS buckets, v.metrics ->> '$.forecast_exposed' AS forecast,
+         v.metrics ->> '$.overhead' AS o, v.metrics ->> '$.rate' AS w, v.metrics ->> '$.best_bucket_bytes' AS best
     FROM v_measured v
-    JOIN metric m ON m.attempt_id = v.attempt_id
    WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.pace' = 1
-   GROUP BY v.attempt_id
+     AND v.metrics ->> '$.exposed' IS NOT NULL
 ),
 placed AS (
   SELECT *, row_number() OVER (same ORDER BY exposed) AS place, row_number() OVER (same ORDER BY buckets) AS few,

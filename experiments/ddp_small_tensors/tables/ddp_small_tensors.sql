@@ -9,8 +9,7 @@
 --   device?|1|s|left; status|1|status|left
 -- note: Ranks sleep where a device would compute, and wake up some 50 µs late or more; on fewer processors than ranks communication takes turns.
 WITH v AS (
-  SELECT *, (SELECT json_group_object(name, value)
-               FROM (SELECT m.name, max(m.value) AS value FROM metric m WHERE m.attempt_id = t.attempt_id GROUP BY m.name)) AS found
+  SELECT *, metrics AS found
     FROM v_measured t
    WHERE experiment = ?1 AND status <> 'skipped'
 )

@@ -11,8 +11,7 @@
 --   device?|1|s|left; status|1|status|left
 -- note: `batch` is of all ranks together. Ranks that share cores do not hide communication: there is no time to hide it in.
 WITH t AS MATERIALIZED (
-  SELECT *, (SELECT json_group_object(name, value)
-               FROM (SELECT m.name, max(m.value) AS value FROM metric m WHERE m.attempt_id = v.attempt_id GROUP BY m.name)) AS found
+  SELECT *, metrics AS found
     FROM v_measured v
    WHERE v.experiment = ?1 AND v.status <> 'skipped'
 )

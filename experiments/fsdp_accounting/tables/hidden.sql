@@ -6,16 +6,11 @@
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; gathering|ms|.3g|right; exposed_forward|ms|.3g|right; share|%|.3g|right;
 --   forward|ms|.3g|right; exposed_backward|ms|.3g|right
-WITH t AS (
-  SELECT v.*, (SELECT json_group_object(name, value)
-                 FROM (SELECT m.name, 1e3 * max(m.value) AS value FROM metric m WHERE m.attempt_id = v.attempt_id GROUP BY m.name)) AS ms
-    FROM v_measured v
-   WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1
-)
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", params ->> '$.batch' AS batch,
        params ->> '$.context' AS context, world_size AS ranks, device, protocol, implementation, params ->> '$.granularity' AS granularity,
-       ms ->> '$.gathering' AS gathering, ms ->> '$.exposed_forward' AS exposed_forward,
-       100 * (ms ->> '$.exposed_forward') / (ms ->> '$.forward') AS share, ms ->> '$.forward' AS forward,
-       ms ->> '$.exposed_backward' AS exposed_backward, run_uid
-  FROM t
+       1e3 * (metrics ->> '$.gathering') AS gathering, 1e3 * (metrics ->> '$.exposed_forward') AS exposed_forward,
+       100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward') AS share, 1e3 * (metrics ->> '$.forward') AS forward,
+       1e3 * (metrics ->> '$.exposed_backward') AS exposed_backward, run_uid
+  FROM v_measured
+ WHERE experiment = ?1 AND is_good AND world_size > 1 AND metrics ->> '$.forward' IS NOT NULL
  ORDER BY model, batch, context, "precision", ranks, row_order, granularity DESC;

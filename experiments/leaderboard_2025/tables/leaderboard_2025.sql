@@ -9,8 +9,8 @@
 SELECT params ->> '$.heads' AS heads, params ->> '$.seq' AS seq, params ->> '$.head_dim' AS head_dim,
        params ->> '$.dtype' AS dtype, params ->> '$.causal' AS causal, params ->> '$.pass' AS pass, implementation, time_ms,
        low_ms, high_ms,
-       1e3 * (SELECT max(value) FROM metric k WHERE k.attempt_id = m.attempt_id AND k.name = 'time_mean') AS mean, tflops,
+       1e3 * (metrics ->> '$.time_mean') AS mean, tflops,
        vs_naive, worst_error, bound, scratch, n, checked_percent, noise, protocol, device, status, message, run_uid
-  FROM v_measured m
+  FROM v_measured
  WHERE experiment = ?1
  ORDER BY heads, seq, head_dim, dtype, pass <> 'both', pass <> 'forward', row_order;

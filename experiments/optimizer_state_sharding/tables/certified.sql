@@ -10,8 +10,7 @@ WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding, t.world_size AS ranks,
          json_remove(t.params, '$.sharding') AS point,
-         (SELECT json_group_object(name, value)
-            FROM (SELECT m.name, max(m.value) AS value FROM metric m WHERE m.attempt_id = t.attempt_id GROUP BY m.name)) AS found
+         metrics AS found
     FROM v_measured t
    WHERE t.experiment = ?1
 )

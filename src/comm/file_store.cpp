@@ -238,6 +238,8 @@ class FileStore final : public Store {
       if (members_.count(other) != 0) continue;
       const Member member = read_member(read_file(entry.path()).value_or(""));
       if (has_ended(member.process)) {
+        // Whoever ended the job and left said why before; nobody's word is what an earlier run leaves.
+        if (const auto reason = read_file(directory_ / "failed")) throw RankError(Fault::peer, *reason);
         if (first_look) refuse_leftovers(fmt::format("its rank {} was {}", other, member.process.text()));
         end_all(fmt::format("rank {} ({}) has ended: it was killed or crashed during the rendezvous", other,
                             member.process.text()));

@@ -59,9 +59,36 @@ class GpuRows(Lab):
             self.assertLessEqual({2, 4}, {ranks for name, ranks, *_ in self.measured() if name == experiment}, experiment)
         self.assertEqual({file.stem for file in (self.rows / "logs").glob("*.log")}, {name for name, _ in parts})
         self.assertIn("All-reduce on one machine", (self.rows / "report.md").read_text(encoding="utf-8"))
+        self.stands_side_by_side()
         again = self.on_cpu().stdout
         self.assertIn("is forecast to take 0 s", again)
         self.assertEqual(sum(count for *_, count in self.measured()), cases)
+        self.what_is_missing_is_filled_by_the_command_that_the_table_says()
+
+    def table(self, experiment, name):
+        return next(table for table in self.json("report", experiment) if table["id"] == name)["rows"]
+
+    def stands_side_by_side(self):
+        for row in self.table("distributed_communication_single_node", "ranks"):
+            self.assertGreater(min(row["r2"], row["r4"], row["bus2"], row["bus4"]), 0)
+            self.assertEqual((row["r6"], row["bus6"]), ("missing", "–"))
+        steps = {row["strategy"]: row for row in self.table("ddp_bucketed_benchmarking", "scaling")}
+        self.assertEqual(set(steps), {"none", "naive", "planned"})
+        alone = steps["none"]["r1"]
+        for row in steps.values():
+            self.assertEqual(row["rows"], 2)
+            self.assertAlmostEqual(row["kept"], 100 * alone / row["r4"], delta=1e-6 * row["kept"])
+        self.assertEqual((steps["naive"]["r1"], steps["naive"]["r8"]), ("–", "missing"))
+
+    def what_is_missing_is_filled_by_the_command_that_the_table_says(self):
+        def missing():
+            return {(row["operation"], row["ranks"]): row["command"]
+                    for row in self.table("distributed_communication_single_node", "ranks_missing")}
+
+        before = missing()
+        self.assertEqual(set(before), {(operation, ranks) for operation in ("all_reduce", "all_gather") for ranks in (6, 8)})
+        self.syslab(*shlex.split(before["all_gather", 6])[1:], "--laws", "none")
+        self.assertEqual(set(before) - set(missing()), {("all_gather", 6)})
 
     def test_what_is_stopped_goes_on_where_it_was(self):
         only = ("--device", "cpu", "--only", "rings,all_reduce")

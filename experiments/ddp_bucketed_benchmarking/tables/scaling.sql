@@ -1,0 +1,35 @@
+-- title: Steps by number of ranks
+-- caption: Median time of a whole step, of the slowest rank at each, on 1, 2, 4, 6 and 8 ranks side by side, each with as many rows of the batch
+--   (weak scaling). `kept`: the time without communication on the fewest ranks over this one on the most, which is what is left of a
+--   rank's speed there.
+-- experiment: ddp_bucketed_benchmarking
+-- columns: model|1|s|left; context?|1|d|right; precision?|1|s|left; rows as rows a rank|1|d|right; strategy|1|s|left;
+--   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; r1 as 1 rank|ms|.4g|right; r2 as 2|ms|.4g|right; r4 as 4|ms|.4g|right;
+--   r6 as 6|ms|.4g|right; r8 as 8|ms|.4g|right; kept|%|.3g|right; protocol?|1|s|left; device?|1|s|left
+-- note: `missing`: nobody has measured it; `tools/gpu_rows` does, on a machine that has the GPUs. On one rank there is nothing to communicate.
+WITH one AS MATERIALIZED (
+  SELECT *, max(ranks) FILTER (WHERE is_good) OVER (PARTITION BY model, context, "precision", rows, strategy, bucket_mb, implementation,
+                                                                 protocol, comparability_key) AS most
+    FROM (SELECT *, batch / ranks AS rows,
+                 iif(is_good, time_ms, iif(status IN ('skipped', 'unsupported'), coalesce(message, status), replace(status, '_', ' '))) AS cell
+            FROM v_data_parallel
+           WHERE experiment = ?1 AND (status <> 'skipped' OR message NOT LIKE 'a limit of buckets%'))
+),
+alone AS (
+  SELECT model, context, "precision", rows, implementation, protocol, comparability_key, time_ms AS alone_ms,
+         row_number() OVER (PARTITION BY model, context, "precision", rows, implementation, protocol, comparability_key ORDER BY ranks) AS place
+    FROM one
+   WHERE strategy = 'none' AND is_good
+)
+SELECT o.model, o.context, o."precision", o.rows, o.strategy, o.bucket_mb, o.implementation,
+       coalesce(max(cell) FILTER (WHERE ranks = 1), iif(o.strategy = 'none', 'missing', '–')) AS r1,
+       coalesce(max(cell) FILTER (WHERE ranks = 2), 'missing') AS r2, coalesce(max(cell) FILTER (WHERE ranks = 4), 'missing') AS r4,
+       coalesce(max(cell) FILTER (WHERE ranks = 6), 'missing') AS r6, coalesce(max(cell) FILTER (WHERE ranks = 8), 'missing') AS r8,
+       coalesce(100 * a.alone_ms / max(o.time_ms) FILTER (WHERE o.ranks = o.most), '–') AS kept,
+       o.protocol, o.device, max(o.run_uid) AS run_uid
+  FROM one o
+  LEFT JOIN alone a ON a.place = 1 AND a.model = o.model AND a.context = o.context AND a."precision" = o."precision" AND a.rows = o.rows
+                   AND a.implementation = o.implementation AND a.protocol IS o.protocol AND a.comparability_key = o.comparability_key
+ GROUP BY o.model, o.context, o."precision", o.rows, o.strategy, o.bucket_mb, o.implementation, o.protocol, o.device, o.comparability_key
+HAVING count(o.most) > 0
+ ORDER BY o.model, o.context, o."precision", o.rows, min(o.row_order), o.strategy <> 'none', o.strategy <> 'naive', o.strategy, o.bucket_mb;

@@ -6,29 +6,11 @@
 
 #include <array>
 #include <fstream>
-#include <sstream>
+
+#include "core/process_stat.hpp"
 
 namespace syslab::comm {
 namespace {
-
-// The state and the 22nd field of proc(5)'s stat: counted from behind the program's name, which may hold anything.
-struct Stat {
-  char state = 0;
-  std::uint64_t start = 0;
-};
-
-bool read_stat(pid_t pid, Stat& stat) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  if (!std::getline(file, line)) return false;
-  const std::size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return false;
-  std::istringstream fields(line.substr(name_end + 1));
-  fields >> stat.state;
-  std::string skipped;
-  for (int field = 4; field < 22; ++field) fields >> skipped;
-  return static_cast<bool>(fields >> stat.start);
-}
 
 std::string system_name() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
@@ -48,15 +30,14 @@ ProcessName this_process() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   ProcessName made{host.data(), system, ::getpid(), 0};
-  if (Stat stat; read_stat(made.pid, stat)) made.start = stat.start;
+  if (const auto stat = process_stat(made.pid)) made.start = stat->start_ticks;
   return made;
 }
 
 bool has_ended(const ProcessName& process) {
   if (process.system != this_process().system) return false;
-  Stat stat;
-  if (!read_stat(process.pid, stat)) return true;
-  return stat.start != process.start || stat.state == 'Z' || stat.state == 'X';
+  const auto stat = process_stat(process.pid);
+  return !stat || !stat->runs() || stat->start_ticks != process.start;
 }
 
 }  // namespace syslab::comm

@@ -8,7 +8,8 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
+
+#include "core/process_stat.hpp"
 
 namespace syslab::store {
 namespace {
@@ -20,20 +21,11 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// Field 22 of /proc/PID/stat; counted from behind the command's last ')', which may itself hold spaces and brackets.
-// Nothing when there is no such process, or only its remains (state Z or X) that no parent has collected.
+// Nothing when there is no such process, or only its remains that no parent has collected.
 std::optional<std::int64_t> start_ticks(std::int64_t pid) {
-  const std::string stat = first_line(fmt::format("/proc/{}/stat", pid));
-  const auto bracket = stat.rfind(')');
-  if (bracket == std::string::npos) return std::nullopt;
-  std::istringstream fields(stat.substr(bracket + 1));
-  std::string state, skipped;
-  fields >> state;
-  if (state == "Z" || state == "X") return std::nullopt;
-  for (int field = 4; field < 22; ++field) fields >> skipped;
-  std::int64_t ticks = 0;
-  if (!(fields >> ticks)) return std::nullopt;
-  return ticks;
+  const auto stat = process_stat(static_cast<pid_t>(pid));
+  if (!stat || !stat->runs()) return std::nullopt;
+  return static_cast<std::int64_t>(stat->start_ticks);
 }
 
 }  // namespace

@@ -1,0 +1,26 @@
+// What Linux tells of any process that can be seen here: /proc/PID/stat (proc(5)).
+//
+//   const auto stat = process_stat(pid);
+//   const bool same = stat && stat->runs() && stat->start_ticks == then;   // a pid is used again, with its start it is
+//   not
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace syslab {
+
+struct ProcessStat {
+  char state = 0;
+  pid_t parent = 0, group = 0;
+  std::uint64_t start_ticks = 0;  // since boot
+
+  bool runs() const { return state != 'Z' && state != 'X'; }  // else only its remains are there, for its parent
+};
+
+// Nothing where there is no such process.
+std::optional<ProcessStat> process_stat(pid_t pid);
+
+}  // namespace syslab

@@ -1,0 +1,48 @@
+#include "core/process_stat.hpp"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace syslab {
+namespace {
+
+TEST(ProcessStat, TellsOfThisProcess) {
+  const ProcessStat own = process_stat(::getpid()).value();
+  EXPECT_EQ(own.parent, ::getppid());
+  EXPECT_EQ(own.group, ::getpgrp());
+  EXPECT_TRUE(own.runs());
+  EXPECT_GT(own.start_ticks, process_stat(1).value().start_ticks);
+}
+
+TEST(ProcessStat, AProgramMayBeNamedLikeFields) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_NAME, ") Z 1 (2) X 3");
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, WUNTRACED);
+  const auto stopped = process_stat(child);
+  ::kill(child, SIGCONT);
+  siginfo_t ended{};
+  ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT);
+  const auto remains = process_stat(child);
+  ::waitpid(child, &status, 0);
+
+  ASSERT_TRUE(stopped && remains);
+  EXPECT_EQ(stopped->state, 'T');
+  EXPECT_TRUE(stopped->runs());
+  EXPECT_EQ(stopped->parent, ::getpid());
+  EXPECT_EQ(stopped->group, child);
+  EXPECT_EQ(remains->start_ticks, stopped->start_ticks);
+  EXPECT_FALSE(remains->runs());
+  EXPECT_FALSE(process_stat(child).has_value());
+}
+
+}  // namespace
+}  // namespace syslab

@@ -25,7 +25,6 @@ enum class Operation : std::uint8_t {
   barrier,
   exchange
 };
-inline constexpr int kOperations = 8;
 std::string_view to_string(Operation operation);  // "all_reduce"
 
 // Between two ranks, not among all.

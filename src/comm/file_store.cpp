@@ -6,9 +6,7 @@
 //   key-RUN-…   a value
 //   failed      why the job ended
 //   bye-R       rank R has left
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <cctype>
@@ -121,15 +119,13 @@ class FileStore final : public Store {
     return wait_for(limit, [&] { return read_file(directory_ / name); });
   }
 
-  std::int64_t add(std::string_view key, std::int64_t amount) override {
-    const FileDescriptor lock(::open((directory_ / "lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!lock || ::flock(lock.get(), LOCK_EX) != 0) {
-      throw_errno(ErrorKind::comm, fmt::format("lock '{}'", (directory_ / "lock").string()), errno, "flock");
+  void remove(std::string_view key) override {
+    std::error_code error;
+    fs::remove(directory_ / key_name(key), error);
+    if (error) {
+      throw_errno(ErrorKind::comm, fmt::format("remove '{}'", (directory_ / key_name(key)).string()), error.value(),
+                  "unlink");
     }
-    const std::string name = key_name(key);
-    const std::int64_t sum = std::stoll(read_file(directory_ / name).value_or("0")) + amount;
-    write(name, std::to_string(sum));
-    return sum;
   }
 
   void fail(std::string_view reason) noexcept override {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "core/error.hpp"
@@ -162,11 +163,6 @@ void MessageServer::trust(Peer peer) {
   if (Connection* which = find(peer)) which->in.trust();
 }
 
-std::string MessageServer::name(Peer peer) const {
-  const Connection* which = find(peer);
-  return which == nullptr ? "somebody" : peer_name(which->socket.get());
-}
-
 bool MessageServer::write_to(Connection& connection) {
   while (!connection.out.empty()) {
     const ssize_t sent = ::send(connection.socket.get(), connection.out.data(), connection.out.size(), MSG_NOSIGNAL);
@@ -179,12 +175,21 @@ bool MessageServer::write_to(Connection& connection) {
 void MessageServer::accept_all() {
   while (true) {
     FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) return;
+    if (!socket) {
+      // Who knocks goes on knocking: without a pause poll() would return at once, again and again.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) accept_at_ = Clock::now() + kTick;
+      return;
+    }
     Connection& made = connections_.emplace_back();
     made.peer = next_++;
     made.socket = std::move(socket);
     made.greet_until = Clock::now() + kGreetingLimit;
   }
+}
+
+void MessageServer::lose(Connection& connection) {
+  if (std::exchange(connection.gone, true)) return;
+  if (connection.spoke && !connection.closing) handler_.on_gone(connection.peer);
 }
 
 void MessageServer::read_from(Connection& connection) {
@@ -200,24 +205,20 @@ void MessageServer::read_from(Connection& connection) {
       connection.spoke = true;
       handler_.on_message(connection.peer, payload);
     } catch (const Error&) {  // what does not read as a message ends its sender's connection, not the server
-      connection.gone = true;
-      if (connection.spoke) handler_.on_gone(connection.peer);
-      return;
+      return lose(connection);
     }
   }
   write_to(connection);
-  if (received == Received::end && !connection.gone) {
-    connection.gone = true;
-    if (connection.spoke && !connection.closing) handler_.on_gone(connection.peer);
-  }
+  if (received == Received::end) lose(connection);
 }
 
 void MessageServer::serve() {
   bool stopping = false;
   Deadline stop_at{}, tick_at = Clock::now() + kTick;
   while (true) {
+    const bool accepts = !stopping && Clock::now() >= accept_at_;
     std::vector<pollfd> waiting{{wake_.get(), static_cast<short>(stopping ? 0 : POLLIN), 0},
-                                {listener_.get(), static_cast<short>(stopping ? 0 : POLLIN), 0}};
+                                {listener_.get(), static_cast<short>(accepts ? POLLIN : 0), 0}};
     bool queued = false;
     for (const Connection& one : connections_) {
       queued = queued || !one.out.empty();
@@ -230,8 +231,9 @@ void MessageServer::serve() {
     std::size_t index = 2;
     for (Connection& one : connections_) {
       const short events = waiting[index++].revents;
-      if ((events & POLLOUT) != 0 && !write_to(one)) one.gone = true;
-      if (!stopping && !one.gone && (events & (POLLIN | POLLHUP | POLLERR)) != 0) read_from(one);
+      // Who does not take what we write is gone: that is read, behind its last words.
+      if ((events & POLLOUT) != 0 && !write_to(one)) one.out.clear();
+      if (!stopping && (events & (POLLIN | POLLHUP | POLLERR)) != 0) read_from(one);
       if (!one.spoke && Clock::now() > one.greet_until) one.gone = true;
     }
     connections_.remove_if([](const Connection& one) { return one.gone || (one.closing && one.out.empty()); });

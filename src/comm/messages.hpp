@@ -101,13 +101,13 @@ class MessageServer {
   void send(Peer peer, const Packet& packet);
   void close(Peer peer);  // after what was sent
   void trust(Peer peer);  // its messages may be long
-  std::string name(Peer peer) const;
 
  private:
   struct Connection;
   void serve();
   void accept_all();
   void read_from(Connection& connection);
+  void lose(Connection& connection);
   static bool write_to(Connection& connection);
   Connection* find(Peer peer) const;
 
@@ -115,6 +115,7 @@ class MessageServer {
   Handler& handler_;
   mutable std::list<Connection> connections_;
   Peer next_ = 1;
+  Deadline accept_at_{};  // not before: there was no descriptor or no memory for one more
   std::thread thread_;
 };
 

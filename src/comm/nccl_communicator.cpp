@@ -153,14 +153,17 @@ class NcclCommunicator final : public Communicator {
 
   std::vector<std::string> exchange_now(const Call& call, std::string_view text) override {
     const Deadline deadline = Clock::now() + options().limit;
-    const auto key = [&](int rank) { return fmt::format("nccl/{}/{}", call.signature.number, rank); };
-    store_->set(key(rank()), text);
+    const std::uint64_t number = call.signature.number;
+    const auto key = [](std::uint64_t at, int rank) { return fmt::format("nccl/{}/{}", at, rank); };
+    store_->set(key(number, rank()), text);
+    // Who set the text before this one had read all those before that.
+    if (number > 2) store_->remove(key(number - 2, rank()));
     std::vector<std::string> texts;
     for (int other = 0; other < size(); ++other) {
       std::optional<std::string> found;
       while (!found) {
         throw_if_failed();
-        found = store_->find(key(other), kStoreNap);
+        found = store_->find(key(number, other), kStoreNap);
         if (!found && Clock::now() >= deadline) {
           fail(fmt::format("rank {} has not entered {}, in which rank {} waits for {:.1f} s", other,
                            name_of(call.signature), rank(), std::chrono::duration<double>(options().limit).count()),

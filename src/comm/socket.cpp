@@ -192,17 +192,4 @@ Received receive_some(int socket, std::string& into, Deadline deadline, int wake
   }
 }
 
-std::string peer_name(int socket) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof address;
-  std::array<char, NI_MAXHOST> host{};
-  std::array<char, NI_MAXSERV> port{};
-  if (::getpeername(socket, reinterpret_cast<sockaddr*>(&address), &size) != 0 || address.ss_family == AF_UNIX ||
-      ::getnameinfo(reinterpret_cast<sockaddr*>(&address), size, host.data(), host.size(), port.data(), port.size(),
-                    NI_NUMERICHOST | NI_NUMERICSERV) != 0) {
-    return "a local process";
-  }
-  return fmt::format("{}:{}", host.data(), port.data());
-}
-
 }  // namespace syslab::comm

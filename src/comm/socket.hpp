@@ -41,6 +41,4 @@ bool send_all(int socket, std::string_view bytes, Deadline deadline);
 enum class Received { bytes, nothing, end };
 Received receive_some(int socket, std::string& into, Deadline deadline, int wake = -1);
 
-std::string peer_name(int socket);  // "127.0.0.1:41234", "a local process"
-
 }  // namespace syslab::comm

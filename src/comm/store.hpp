@@ -51,8 +51,8 @@ class Store {
   virtual void set(std::string_view key, std::string_view value) = 0;
   // As soon as somebody has set it; nothing at the limit. Error(comm) when the job has ended meanwhile.
   virtual std::optional<std::string> find(std::string_view key, std::chrono::milliseconds limit) = 0;
-  // Adds to a number that begins as 0; the sum.
-  virtual std::int64_t add(std::string_view key, std::int64_t amount) = 0;
+  // What nobody will ask for any more, or nobody has set.
+  virtual void remove(std::string_view key) = 0;
   // Ends the job for everybody: whoever waits, and whoever asks from now on, gets this as Error(comm).
   virtual void fail(std::string_view reason) noexcept = 0;
 

@@ -82,19 +82,17 @@ class TcpStore final : public Store {
   std::optional<std::string> find(std::string_view key, milliseconds limit) override {
     const std::lock_guard lock(mutex_);
     if (limit > 0ms) {
-      auto found = answer(store_message::find, key, std::nullopt, Clock::now() + limit);
+      auto found = answer(store_message::find, key, Clock::now() + limit);
       if (found) return found;
     }
     // Whatever the limit, the server is given the time to say that it has nothing.
     const Deadline patience = Clock::now() + std::max<milliseconds>(options().limit, 2s);
-    return answer(store_message::peek, key, std::nullopt, patience);
+    return answer(store_message::peek, key, patience);
   }
 
-  std::int64_t add(std::string_view key, std::int64_t amount) override {
+  void remove(std::string_view key) override {
     const std::lock_guard lock(mutex_);
-    const auto sum = answer(store_message::add, key, amount, Clock::now() + options().limit);
-    if (!sum) throw Error(ErrorKind::comm, fmt::format("rank {}: rank 0 does not answer; is it stopped?", rank()));
-    return std::stoll(*sum);
+    if (!client_.send(Packet() << store_message::remove << key, Clock::now() + options().limit)) lost();
   }
 
   void fail(std::string_view reason) noexcept override {
@@ -114,13 +112,9 @@ class TcpStore final : public Store {
   }
 
   // Nothing at the deadline, or when the server says that there is nothing.
-  std::optional<std::string> answer(std::uint64_t what, std::string_view key, std::optional<std::int64_t> amount,
-                                    Deadline deadline) {
+  std::optional<std::string> answer(std::uint64_t what, std::string_view key, Deadline deadline) {
     const std::uint64_t request = ++requests_;
-    Packet packet;
-    packet << what << request << key;
-    if (amount) packet << static_cast<std::uint64_t>(*amount);
-    if (!client_.send(packet, deadline)) lost();
+    if (!client_.send(Packet() << what << request << key, deadline)) lost();
     while (true) {
       const MessageClient::Message message = client_.receive(deadline);
       if (message.state == Received::end) lost();
@@ -167,7 +161,6 @@ class TcpStore final : public Store {
       met.clear();
       for (int port = address_.port; port <= last_port(address_); ++port) {
         if (client_ = knock(address_.host, port, hello, std::min(deadline, Clock::now() + 1s), met); client_) return;
-        // A server of this job takes the first free port: behind a free one there is none of it.
       }
       if (!noticed && Clock::now() - begin > options().notice) {
         noticed = true;
@@ -183,7 +176,8 @@ class TcpStore final : public Store {
                     met));
   }
 
-  // A client that was let in, or none: `met` says what was there instead. Error(comm) when this job refuses this rank.
+  // A client that was let in, or none: `met` then grows by what was there instead, if anything was. RankError when this
+  // job refuses this rank.
   static MessageClient knock(const std::string& host, int port, const StoreHello& hello, Deadline deadline,
                              std::string& met) {
     Connected connected = connect_tcp(host, port, deadline);

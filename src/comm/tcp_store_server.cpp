@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/error.hpp"
 
@@ -11,12 +10,6 @@ namespace syslab::comm {
 namespace {
 
 constexpr std::chrono::milliseconds kLatecomers{500};
-
-std::int64_t whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
 
 StoreHello read_hello(PacketReader& packet) {
   StoreHello hello;
@@ -115,18 +108,15 @@ void TcpStoreServer::on_message(Peer peer, std::string_view payload) {
       const std::string key = packet.text();
       return store(key, packet.text());
     }
+    case store_message::remove:
+      values_.erase(packet.text());
+      return;
     default:
       break;
   }
   const std::uint64_t request = packet.number();
   const std::string key = packet.text();
   if (!failure_.empty()) return server_.send(peer, Packet() << store_message::failed << request << failure_);
-  if (what == store_message::add) {
-    const auto amount = static_cast<std::int64_t>(packet.number());
-    const std::string sum = std::to_string(whole_number(values_[key]) + amount);
-    store(key, sum);
-    return server_.send(peer, Packet() << store_message::value << request << sum);
-  }
   const auto found = values_.find(key);
   if (found != values_.end()) {
     server_.send(peer, Packet() << store_message::value << request << found->second);

@@ -18,7 +18,7 @@ namespace syslab::comm {
 // First words of a message. Requests carry a number that the answer repeats.
 namespace store_message {
 inline constexpr std::uint64_t kVersion = 1;
-enum : std::uint64_t { hello, confirm, set, find, peek, add, fail, bye };     // to the server
+enum : std::uint64_t { hello, confirm, set, remove, find, peek, fail, bye };  // to the server
 enum : std::uint64_t { accepted, stranger, refused, value, absent, failed };  // from it
 }  // namespace store_message
 

@@ -14,6 +14,7 @@
 #include "core/error.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
+#include "tests/comm/fake_nccl.hpp"
 #include "tests/comm/ranks_fixture.hpp"
 
 namespace syslab::comm {
@@ -23,9 +24,21 @@ using namespace std::chrono_literals;
 
 class FakeNccl : public testing::Test {
  protected:
-  static void SetUpTestSuite() { ::unsetenv("NCCL_NVLS_ENABLE"); }  // before the library is opened
+  static void SetUpTestSuite() {
+    ::unsetenv("NCCL_NVLS_ENABLE");  // before the library is opened
+    entry<decltype(fake_enqueue_by)>("fake_enqueue_by")([](void* stream, std::function<void()> work) {
+      device::enqueue({device::Kind::cpu, stream}, std::move(work));
+    });
+  }
   void SetUp() override { ::unsetenv("SYSLAB_FAKE_NCCL"); }
   void TearDown() override { ::unsetenv("SYSLAB_FAKE_NCCL"); }
+
+  // A function of the library, which stays open.
+  template <typename Function>
+  static Function* entry(const char* name) {
+    void* const library = ::dlopen(std::getenv("SYSLAB_TEST_FAKE_NCCL"), RTLD_NOW);
+    return reinterpret_cast<Function*>(::dlsym(library, name));
+  }
 
   static NcclOptions fake() {
     NcclOptions options;
@@ -147,6 +160,31 @@ TEST_F(FakeNccl, AnAsynchronousErrorIsFoundByWhoWaits) {
   });
   for (const std::string& error : errors) EXPECT_TRUE(has(error, "remote process exited")) << error;
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 9s);
+}
+
+TEST_F(FakeNccl, LeavesNoTextsOfTheHostInTheStore) {
+  const TestFolder folder;
+  std::atomic<std::ptrdiff_t> begun = 0, ended = 0;
+  const auto errors = as_threads(2, [&](int rank) {
+    const std::shared_ptr<Store> store = open_store(
+        {.rendezvous = "file:" + (folder.path() / "meeting").string(), .rank = rank, .size = 2, .limit = 20s});
+    const auto ranks = make_nccl(store, {.limit = 10s}, fake());
+    const auto files = [&] {
+      ranks->barrier();
+      if (rank == 0) return std::distance(std::filesystem::directory_iterator(folder.path() / "meeting"), {});
+      return std::ptrdiff_t{0};
+    };
+    if (const auto counted = files(); rank == 0) begun = counted;
+    for (int i = 0; i < 20; ++i) {
+      const std::string text = std::to_string(rank) + " in round " + std::to_string(i);
+      const std::string other = std::to_string(1 - rank) + " in round " + std::to_string(i);
+      EXPECT_EQ(ranks->exchange(text)[static_cast<std::size_t>(1 - rank)], other);
+    }
+    if (const auto counted = files(); rank == 0) ended = counted;
+    ranks->barrier();
+  });
+  EXPECT_EQ(errors, kTwoWell);
+  EXPECT_LE(ended, begun + 4) << "two of each rank stand, and drafts come and go";
 }
 
 TEST_F(FakeNccl, WhatDoesNotEndIsAbortedAtTheLimit) {
@@ -294,9 +332,7 @@ TEST_F(FakeNccl, ARankThatFailsInsideTheLibrarysStartEndsTheOthersStart) {
 // A group is its thread's: one that was left open would take in the next communicator's operations.
 TEST_F(FakeNccl, AGroupThatFailsIsClosed) {
   ::setenv("SYSLAB_FAKE_NCCL", "refuse_send", 1);
-  void* const library = ::dlopen(std::getenv("SYSLAB_TEST_FAKE_NCCL"), RTLD_NOW);
-  ASSERT_NE(library, nullptr);
-  const auto open_groups = reinterpret_cast<int (*)()>(::dlsym(library, "fake_open_groups"));
+  const auto open_groups = entry<decltype(fake_open_groups)>("fake_open_groups");
   const auto errors = run(2, {.limit = 10s}, [&](Communicator& ranks, device::Stream stream) {
     std::vector<float> value{1}, got(1);
     ranks.begin_group();

@@ -1,8 +1,13 @@
 #include "comm/store.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
@@ -57,17 +62,25 @@ TEST_P(EveryStore, KeepsValuesForAll) {
   EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
 }
 
-TEST_P(EveryStore, AddsWithoutLosingAny) {
-  std::atomic<std::int64_t> last{0};
-  const auto errors = as_threads(3, [&](int rank) {
-    const auto store = open_store(options(rank, 3));
-    for (int i = 0; i < 20; ++i) store->add("sum", rank + 1);
-    store->wait_all("added", 10s);
-    last = store->add("sum", 0);
+TEST_P(EveryStore, ForgetsWhatIsRemovedForAll) {
+  const auto errors = as_threads(2, [&](int rank) {
+    const auto store = open_store(options(rank, 2));
+    store->set("kept/" + std::to_string(rank), "here");
+    store->set("note/" + std::to_string(rank), "one");
+    store->wait_all("written", 10s);
+    store->remove("note/" + std::to_string(rank));
+    store->remove("nobody has set this");
+    store->wait_all("removed", 10s);
+    for (const char* other : {"0", "1"}) {
+      EXPECT_EQ(store->find(std::string("note/") + other, 0ms), std::nullopt);
+      EXPECT_EQ(store->find(std::string("kept/") + other, 0ms), "here");
+    }
+    store->wait_all("looked", 10s);
+    store->set("note/" + std::to_string(rank), "two");
+    EXPECT_EQ(store->get("note/" + std::to_string(1 - rank), 10s), "two");
     store->wait_all("end", 10s);
   });
-  EXPECT_EQ(errors, (std::vector<std::string>{"", "", ""}));
-  EXPECT_EQ(last, 120);
+  EXPECT_EQ(errors, (std::vector<std::string>{"", ""}));
 }
 
 TEST_P(EveryStore, GathersTextsByRank) {
@@ -160,6 +173,70 @@ TEST_P(EveryStore, NothingIsLeft) {
   EXPECT_EQ(errors, (std::vector<std::string>{"", ""}));
   EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
   EXPECT_TRUE(listen_tcp("127.0.0.1", port_.number()));
+}
+
+// Answers the first word with more than a connection holds, and counts.
+struct Talker : MessageServer::Handler {
+  MessageServer* server = nullptr;
+  std::size_t answer = 0;
+  std::atomic<int> heard = 0, gone = 0;
+
+  void on_message(MessageServer::Peer peer, std::string_view) override {
+    server->send(peer, Packet() << std::string(answer, 'x'));
+    ++heard;
+  }
+  void on_gone(MessageServer::Peer) override { ++gone; }
+  void on_tick() override {}
+
+  static bool comes_to(const std::atomic<int>& count, int wanted) {
+    for (int i = 0; i < 1000 && count < wanted; ++i) std::this_thread::sleep_for(10ms);
+    return count == wanted;
+  }
+};
+
+TEST(MessageServer, HearsThatSomebodyIsGoneWhileWordsForItAreLeft) {
+  const FreePort port;
+  Talker talker;
+  talker.answer = 32 << 20;
+  MessageServer server(listen_tcp("127.0.0.1", port.number()), talker);
+  talker.server = &server;
+  MessageClient client(connect_tcp("127.0.0.1", port.number(), Clock::now() + 5s).socket);
+  ASSERT_TRUE(client.send(Packet() << "hello", Clock::now() + 5s));
+  ASSERT_TRUE(Talker::comes_to(talker.heard, 1));
+  client.close();  // with bytes that nobody has read: the other end cannot write any more
+  EXPECT_TRUE(Talker::comes_to(talker.gone, 1));
+}
+
+TEST(MessageServer, WithoutADescriptorForOneMoreNeitherSpinsNorForgets) {
+  const FreePort port;
+  Talker talker;
+  MessageServer server(listen_tcp("127.0.0.1", port.number()), talker);
+  talker.server = &server;
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  MessageClient client(connect_tcp("127.0.0.1", port.number(), Clock::now() + 5s).socket);
+  ASSERT_TRUE(client.send(Packet() << "hello", Clock::now() + 5s));
+  ASSERT_TRUE(Talker::comes_to(talker.heard, 1));
+
+  const FileDescriptor later(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const FileDescriptor lowest(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  rlimit full = before;
+  full.rlim_cur = static_cast<rlim_t>(lowest.get()) + 1;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &full), 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<std::uint16_t>(port.number()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool knocked = ::connect(later.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  const std::clock_t cpu = std::clock();
+  std::this_thread::sleep_for(1s);
+  const double used = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_TRUE(knocked);
+  EXPECT_LT(used, 0.3) << "seconds of the processor, of one";
+  const std::string hello = std::string(greeting()) + framed((Packet() << "hello").bytes());
+  ASSERT_TRUE(send_all(later.get(), hello, Clock::now() + 5s));
+  EXPECT_TRUE(Talker::comes_to(talker.heard, 2)) << "who knocked meanwhile was forgotten";
 }
 
 TEST(TcpStore, PassesOverPortsThatOthersHold) {

@@ -44,7 +44,8 @@ void Event::record(Stream stream) {
   }
   if (place_.kind == Kind::cuda) {
     runtime::record_event(handle_, stream.handle);
-  } else if (HostQueue* queue = host_queue(stream)) {
+  } else if (is_queue(stream)) {
+    const std::shared_ptr<HostQueue> queue = host_queue(stream);
     mark_ = std::make_shared<HostMark>();
     queue->push_mark(mark_);
   } else {
@@ -69,7 +70,7 @@ void Event::before(Stream later) const {
   if (later.kind != place_.kind) return synchronize();
   if (place_.kind == Kind::cuda) return runtime::stream_wait(later.handle, handle_);
   if (mark_ == nullptr) return;
-  if (HostQueue* queue = host_queue(later)) return queue->push_wait(mark_);
+  if (is_queue(later)) return host_queue(later)->push_wait(mark_);
   mark_->wait();
 }
 

@@ -1,6 +1,9 @@
 #include "device/host_queue.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -117,9 +120,25 @@ void HostQueue::synchronize() {
 
 namespace {
 
+constexpr const char* kGone =
+    "a stream of the CPU is used after its owner has gone: declare the device::OwnedStream before all that queues work "
+    "on it or waits for it, so that it goes last";
+
+struct Numbered {
+  std::uintptr_t number = 0;
+  std::shared_ptr<HostQueue> queue;
+};
+
 struct Queues {
   std::mutex mutex;
-  std::vector<std::shared_ptr<HostQueue>> all;
+  std::uintptr_t last = 0;
+  std::vector<Numbered> all;  // by number
+
+  std::vector<Numbered>::iterator find(const void* handle) {
+    const auto number = reinterpret_cast<std::uintptr_t>(handle);
+    const auto found = std::ranges::lower_bound(all, number, {}, &Numbered::number);
+    return found != all.end() && found->number == number ? found : all.end();
+  }
 };
 
 Queues& queues() {
@@ -127,36 +146,50 @@ Queues& queues() {
   return *kept;
 }
 
-}  // namespace
-
-HostQueue* create_host_queue() {
-  auto queue = std::make_shared<HostQueue>();
+std::shared_ptr<HostQueue> find(const void* handle) {
   const std::lock_guard lock(queues().mutex);
-  queues().all.push_back(queue);
-  return queue.get();
+  const auto found = queues().find(handle);
+  return found == queues().all.end() ? nullptr : found->queue;
 }
 
-void destroy_host_queue(HostQueue* queue) noexcept {
-  std::shared_ptr<HostQueue> last;
-  {
-    const std::lock_guard lock(queues().mutex);
-    auto& all = queues().all;
-    const auto found = std::find_if(all.begin(), all.end(), [queue](const auto& kept) { return kept.get() == queue; });
-    if (found == all.end()) return;
-    last = std::move(*found);
-    all.erase(found);
-  }
-  last->finish();  // with the lock free: its work may make streams of its own
+}  // namespace
+
+void* create_host_queue() {
+  auto queue = std::make_shared<HostQueue>();
+  const std::lock_guard lock(queues().mutex);
+  queues().all.push_back({++queues().last, std::move(queue)});
+  return reinterpret_cast<void*>(queues().last);  // NOLINT: a number, which nobody follows
+}
+
+void destroy_host_queue(void* handle) noexcept {
+  const std::shared_ptr<HostQueue> queue = find(handle);
+  if (queue == nullptr) return;
+  queue->finish();  // with the lock free: its work may make streams of its own, and may ask for this one
+  const std::lock_guard lock(queues().mutex);
+  queues().all.erase(queues().find(handle));
+}
+
+std::shared_ptr<HostQueue> host_queue(Stream stream) {
+  std::shared_ptr<HostQueue> found = find(stream.handle);
+  if (found == nullptr) throw Error(ErrorKind::internal, kGone);
+  return found;
+}
+
+std::shared_ptr<HostQueue> host_queue_or_end(Stream stream) noexcept {
+  std::shared_ptr<HostQueue> found = find(stream.handle);
+  if (found != nullptr) return found;
+  std::fprintf(stderr, "syslab: %s\n", kGone);
+  std::abort();
 }
 
 void synchronize_host_queues() {
-  std::vector<std::shared_ptr<HostQueue>> all;
+  std::vector<Numbered> all;
   {
     const std::lock_guard lock(queues().mutex);
     all = queues().all;
   }
   std::exception_ptr first;
-  for (const auto& queue : all) {
+  for (const auto& [number, queue] : all) {
     queue->wait();
     if (first == nullptr) first = queue->failure();
   }

@@ -69,14 +69,18 @@ class HostQueue {
   std::thread thread_;  // last: it uses all of the above
 };
 
-// Those that live, for synchronize(Place): no side stream escapes. What failed in one is told and stays there: it is
-// its owner's to take.
-HostQueue* create_host_queue();
-void destroy_host_queue(HostQueue* queue) noexcept;  // when its work is done, whoever else waits for it
+// A handle is a number that no two queues of a process share, never an address: a stream whose owner is gone is known
+// for what it is, and no other queue is taken for it.
+void* create_host_queue();
+void destroy_host_queue(void* handle) noexcept;  // when its work is done, whoever else waits for it
+// All that live, for synchronize(Place): no side stream escapes. What failed in one is told and stays there: it is its
+// owner's to take.
 void synchronize_host_queues();
 
-inline HostQueue* host_queue(Stream stream) {
-  return stream.kind == Kind::cpu ? static_cast<HostQueue*>(stream.handle) : nullptr;
-}
+inline bool is_queue(Stream stream) { return stream.kind == Kind::cpu && stream.handle != nullptr; }
+// The queue behind a stream that is one. Error(internal) where its owner is gone.
+std::shared_ptr<HostQueue> host_queue(Stream stream);
+// For who cannot throw: ends the process then, in the same words.
+std::shared_ptr<HostQueue> host_queue_or_end(Stream stream) noexcept;
 
 }  // namespace syslab::device

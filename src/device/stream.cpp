@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include "core/error.hpp"
@@ -72,8 +73,8 @@ OwnedStream& OwnedStream::operator=(OwnedStream&& other) noexcept {
 
 OwnedStream::~OwnedStream() {
   if (stream_.handle == nullptr) return;
-  if (HostQueue* queue = host_queue(stream_)) {
-    destroy_host_queue(queue);
+  if (is_queue(stream_)) {
+    destroy_host_queue(stream_.handle);
   } else {
     forget_engines(place_, stream_);
     runtime::destroy_stream(stream_.handle);
@@ -89,13 +90,12 @@ bool is_capturing(Stream stream) { return stream.kind == Kind::cuda && runtime::
 
 bool is_idle(Stream stream) {
   if (stream.kind == Kind::cuda) return runtime::stream_done(stream.handle);
-  const HostQueue* queue = host_queue(stream);
-  return queue == nullptr || queue->idle();
+  return !is_queue(stream) || host_queue(stream)->idle();
 }
 
 void synchronize(Stream stream) {
   if (stream.kind == Kind::cuda) return runtime::synchronize_stream(stream.handle);
-  if (HostQueue* queue = host_queue(stream)) queue->synchronize();
+  if (is_queue(stream)) host_queue(stream)->synchronize();
 }
 
 void synchronize(Place place) {
@@ -105,8 +105,10 @@ void synchronize(Place place) {
 }
 
 void await_queue(Stream stream) noexcept {
+  if (!is_queue(stream)) return;
+  const std::shared_ptr<HostQueue> queue = host_queue_or_end(stream);
   try {
-    if (HostQueue* queue = host_queue(stream)) queue->wait();
+    queue->wait();
   } catch (...) {  // from work of that queue: nothing of it is behind
   }
 }
@@ -115,13 +117,12 @@ void enqueue(Stream stream, std::function<void()> work) {
   if (stream.kind == Kind::cuda) {
     throw Error(ErrorKind::internal, "work of the host cannot be put on a stream of a GPU");
   }
-  if (HostQueue* queue = host_queue(stream)) return queue->push(std::move(work));
+  if (is_queue(stream)) return host_queue(stream)->push(std::move(work));
   work();
 }
 
 std::string failure_of(Stream stream) {
-  const HostQueue* queue = host_queue(stream);
-  const std::exception_ptr failure = queue == nullptr ? nullptr : queue->failure();
+  const std::exception_ptr failure = is_queue(stream) ? host_queue(stream)->failure() : nullptr;
   if (failure == nullptr) return {};
   try {
     std::rethrow_exception(failure);
@@ -133,7 +134,7 @@ std::string failure_of(Stream stream) {
 }
 
 void expect_plain(Stream stream, std::string_view work) {
-  if (host_queue(stream) == nullptr) return;
+  if (!is_queue(stream)) return;
   throw Error(ErrorKind::usage,
               fmt::format("{} runs at once on the CPU and was given a queue of it, whose order it would "
                           "not keep: give it the plain stream, inside enqueue()",

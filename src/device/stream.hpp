@@ -5,6 +5,8 @@
 //   synchronize(stream.view());
 #pragma once
 
+#include <utility>
+
 #include "device/device.hpp"
 
 namespace syslab::device {
@@ -19,7 +21,9 @@ class OwnedStream {
   // others wait for. On the CPU the plain stream.
   static OwnedStream urgent(Place place);
   // A stream of the CPU with a thread of its own (device/queue.hpp). Its owner, when destroyed, waits for its work;
-  // what failed then and was not asked for by synchronize() is lost.
+  // what failed then and was not asked for by synchronize() is lost. Whoever uses the stream after that is told so: by
+  // Error(internal), and await_queue(), which destructors call, by the end of the process. A GPU's would be used as if
+  // it were still there.
   static OwnedStream queue();
   OwnedStream(OwnedStream&& other) noexcept;
   OwnedStream& operator=(OwnedStream&& other) noexcept;
@@ -49,5 +53,22 @@ void synchronize(Place place);
 // For destructors, before memory of the host goes that work in a queue of the CPU may still use: waits until that work
 // has ended, well or not. Other streams it leaves alone: a GPU's memory is ordered by its streams.
 void await_queue(Stream stream) noexcept;
+
+// await_queue() at the end of a scope or of an object. Declared behind the memory that work in these streams uses, it
+// goes before it, whatever is thrown.
+class AwaitsQueues {
+ public:
+  explicit AwaitsQueues(Stream stream, Stream other = {}) : stream_(stream), other_(other) {}
+  AwaitsQueues(AwaitsQueues&& from) noexcept
+      : stream_(std::exchange(from.stream_, {})), other_(std::exchange(from.other_, {})) {}
+  AwaitsQueues& operator=(AwaitsQueues&&) = delete;
+  ~AwaitsQueues() {
+    await_queue(stream_);
+    await_queue(other_);
+  }
+
+ private:
+  Stream stream_, other_;
+};
 
 }  // namespace syslab::device

@@ -8,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "device/memory.hpp"
-#include "device/stream.hpp"
 #include "model/convert.hpp"
 #include "model/tensor.hpp"
 #include "parallel/replicas.hpp"
@@ -22,10 +21,8 @@ using device::Buffer;
 using device::MemoryCategory;
 using device::Stream;
 
-Buffer zeros(std::int64_t elements, DType dtype, std::string_view tag, MemoryCategory category, Stream stream) {
-  Buffer made(static_cast<std::size_t>(elements) * size_of(dtype), tag, stream, category);
-  device::fill_bytes(made.data(), 0, made.bytes(), stream);
-  return made;
+Buffer memory(std::int64_t elements, DType dtype, std::string_view tag, MemoryCategory category, Stream stream) {
+  return {static_cast<std::size_t>(elements) * size_of(dtype), tag, stream, category};
 }
 
 }  // namespace
@@ -37,12 +34,14 @@ Fsdp::Fsdp(comm::Communicator& ranks, FsdpParts parts, const FsdpOptions& option
       compute_(compute),
       communication_(communication),
       layout_(parts_, ranks.size()),
-      weights_(zeros(layout_.elements(), parts_.dtype, "weight shards", MemoryCategory::parameter, compute)),
-      gradients_(zeros(layout_.elements(), parts_.dtype, "gradient shards", MemoryCategory::gradient, compute)),
+      weights_(memory(layout_.elements(), parts_.dtype, "weight shards", MemoryCategory::parameter, compute)),
+      gradients_(memory(layout_.elements(), parts_.dtype, "gradient shards", MemoryCategory::gradient, compute)),
+      awaits_(communication, compute),
       waits_(options.left_out_wait),
       gathered_(ranks, parts_, layout_, whole(weights_), options.gather, compute, communication, waits_),
       scattered_(ranks, parts_, layout_, whole(gradients_), options.scatter, compute, communication, waits_),
       counted_before_(counted()) {
+  for (const Buffer* shards : {&weights_, &gradients_}) device::fill_bytes(shards->data(), 0, shards->bytes(), compute);
   require_agreement(ranks, "what is sharded, and how", description());
 }
 

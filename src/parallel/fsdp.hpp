@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "device/stream.hpp"
 #include "parallel/scattered_gradients.hpp"
 
 namespace syslab::parallel {
@@ -27,8 +28,8 @@ struct FsdpOptions {
 
 class Fsdp {
  public:
-  // Shards are zero. Collective: holds parts and options against each other. `ranks` outlives this; who destroys it has
-  // waited for both streams. Error(usage), Error(oom).
+  // Shards are zero. Collective: holds parts and options against each other. `ranks` and the streams outlive this,
+  // whose end waits for those that are queues of the CPU. Error(usage), Error(oom).
   Fsdp(comm::Communicator& ranks, FsdpParts parts, const FsdpOptions& options, device::Stream compute,
        device::Stream communication);
   Fsdp(const Fsdp&) = delete;
@@ -78,6 +79,7 @@ class Fsdp {
   device::Stream compute_, communication_;
   ShardLayout layout_;
   device::Buffer weights_, gradients_;
+  device::AwaitsQueues awaits_;
   EventWaits waits_;
   GatheredWeights gathered_;
   ScatteredGradients scattered_;

@@ -7,7 +7,6 @@
 #include "core/error.hpp"
 #include "core/integers.hpp"
 #include "device/memory.hpp"
-#include "device/stream.hpp"
 #include "parallel/in_order.hpp"
 #include "parallel/wire_buffer.hpp"
 
@@ -57,6 +56,7 @@ GatheredWeights::GatheredWeights(comm::Communicator& ranks, const FsdpParts& par
       waits_(waits),
       elementwise_(&elementwise::find_rung(compute.kind == device::Kind::cuda ? "fused_cuda" : "naive")),
       places_(parts.brackets.size()),
+      awaits_(communication, compute),
       begun_(device::place_of(compute), device::Timing::yes) {
   for (const FsdpBracket& bracket : parts.brackets) brackets_.emplace_back(parts, layout, bracket);
   for (int unit = 0; unit < static_cast<int>(parts.units.size()); ++unit) {

@@ -24,6 +24,7 @@
 #include "core/units.hpp"
 #include "device/buffer.hpp"
 #include "device/event.hpp"
+#include "device/stream.hpp"
 #include "ops/elementwise/elementwise.hpp"
 #include "parallel/fsdp_parts.hpp"
 #include "parallel/gather_plan.hpp"
@@ -124,6 +125,7 @@ class GatheredWeights {
   std::vector<std::string> labels_;      // by unit
   std::vector<GatherPlan> plans_;        // by PassKind
   device::Buffer pool_;
+  device::AwaitsQueues awaits_;
   std::vector<std::int64_t> slot_offset_;  // bytes; and the end
   device::Event begun_;
   std::vector<device::Event> gathered_, released_;                   // by slot

@@ -85,10 +85,12 @@ void GradientTurns::finish() {
 }
 
 void GradientTurns::leave(device::Stream communication, device::Stream compute) noexcept {
-  if (ranks_.size() == 1) return;
   try {
-    if (open_) ranks_.abort(fmt::format("a step was left before its gradients {}", names(next_, pieces_.size())));
+    if (open_ && ranks_.size() > 1) {
+      ranks_.abort(fmt::format("a step was left before its gradients {}", names(next_, pieces_.size())));
+    }
     device::await_queue(communication);
+    device::await_queue(compute);
     if (compute.kind != device::Kind::cuda) return;
     device::Event behind(device::place_of(communication));
     behind.record(communication);

@@ -33,8 +33,8 @@ class GradientTurns {
   void finish();  // after all of them
 
   // For the destructor of whoever holds this. A step that was begun and not finished, because of an exception, ends the
-  // communication of all ranks. Behind this nothing on `communication` uses memory of the host, and what uses a GPU's
-  // comes before what is queued on `compute` from now on.
+  // communication of all ranks. Behind this nothing on either stream uses memory of the host, and what uses a GPU's on
+  // `communication` comes before what is queued on `compute` from now on. A rank alone has work there, too: copies.
   void leave(device::Stream communication, device::Stream compute) noexcept;
 
   // Ends all ranks' communication for `why`, and throws it.

@@ -7,7 +7,6 @@
 
 #include "core/error.hpp"
 #include "device/memory.hpp"
-#include "device/stream.hpp"
 
 namespace syslab::parallel {
 
@@ -30,7 +29,8 @@ void GroupedAdamW::add_group(std::span<const OptimizedParameter> parameters, con
        .update = OwnedUpdate(std::move(stretches), *rung_, stream_),
        .numbers = device::Buffer(sizeof(adamw::Scalars), "step_numbers", stream_, device::MemoryCategory::workspace),
        .staged = device::Buffer::pinned(sizeof(adamw::Scalars), "step_numbers", place),
-       .copied = device::Event(place)});
+       .copied = device::Event(place),
+       .awaits = device::AwaitsQueues(stream_)});
 }
 
 void GroupedAdamW::set_learning_rate(int group, double rate) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/event.hpp"
+#include "device/stream.hpp"
 #include "parallel/optimized_parameter.hpp"
 #include "parallel/owned_update.hpp"
 
@@ -50,6 +51,7 @@ class GroupedAdamW {
     OwnedUpdate update;
     device::Buffer numbers, staged;
     device::Event copied;
+    device::AwaitsQueues awaits;
     std::int64_t steps = 0;
   };
 

@@ -10,7 +10,6 @@
 #include "core/rounding.hpp"
 #include "core/text.hpp"
 #include "device/memory.hpp"
-#include "device/stream.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -54,7 +53,8 @@ MeasuredCollective::MeasuredCollective(comm::Communicator& ranks, Operation oper
     : ranks_(ranks),
       stream_(stream),
       instead_(std::move(instead)),
-      content_{.operation = operation, .ranks = ranks.size(), .rank = ranks.rank()} {
+      content_{.operation = operation, .ranks = ranks.size(), .rank = ranks.rank()},
+      awaits_(stream) {
   const std::int64_t parts = in_parts(operation) ? ranks.size() : 1;
   content_.count = bytes / static_cast<std::int64_t>(sizeof(float)) / parts;
   if (content_.count < 1) {

@@ -17,6 +17,7 @@
 
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
+#include "device/stream.hpp"
 #include "parallel/collective_content.hpp"
 
 namespace syslab::parallel {
@@ -36,7 +37,7 @@ class MeasuredCollective {
 
   // Of `bytes` of fp32, rounded down to whole elements, and for reduce_scatter and all_gather to as many for each rank;
   // at least one element a rank. `instead`: somebody else's all-reduce, which is measured in place of the
-  // communicator's. `ranks` outlives it.
+  // communicator's. `ranks` and `stream` outlive it, whose end waits for a queue of the CPU.
   MeasuredCollective(comm::Communicator& ranks, comm::Operation operation, std::int64_t bytes, device::Stream stream,
                      AllReduce instead = {});
 
@@ -63,6 +64,7 @@ class MeasuredCollective {
   AllReduce instead_;
   CollectiveContent content_;
   device::Buffer all_, part_;
+  device::AwaitsQueues awaits_;
   int calls_ = 1;
 };
 

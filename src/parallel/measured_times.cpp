@@ -61,10 +61,7 @@ TransferCurve measure_curve(comm::Communicator& ranks, DType dtype, std::span<co
   }
   const auto bytes = static_cast<std::size_t>(*std::ranges::max_element(sizes));
   const device::Buffer buffer(bytes, "curve", communication, device::MemoryCategory::workspace);
-  const struct Behind {
-    device::Stream stream;
-    ~Behind() { device::await_queue(stream); }
-  } behind{communication};  // should a call throw, those before it still use the buffer
+  const device::AwaitsQueues awaits(communication);  // should a call throw, those before it still use the buffer
   device::fill_bytes(buffer.data(), 0, bytes, communication);
   Event begin(device::place_of(communication), Timing::yes), end(device::place_of(communication), Timing::yes);
   std::vector<Seconds> own;

@@ -12,7 +12,7 @@
 namespace syslab::parallel {
 
 OwnedUpdate::OwnedUpdate(std::vector<OwnedStretch> stretches, const adamw::Rung& rung, device::Stream stream)
-    : stretches_(std::move(stretches)), rung_(&rung) {
+    : stretches_(std::move(stretches)), rung_(&rung), awaits_(stream) {
   if (!stretches_.empty()) dtype_ = stretches_.front().weight.dtype;
   for (const OwnedStretch& one : stretches_) {
     const std::int64_t elements = one.weight.elements();

@@ -13,6 +13,7 @@
 
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
+#include "device/stream.hpp"
 #include "ops/adamw/adamw.hpp"
 #include "parallel/state_piece.hpp"
 
@@ -29,8 +30,9 @@ class OwnedUpdate {
   enum class Moment { first, second };
 
   // Takes memory for the moments, zeroed in the order of `stream`, accounted as optimizer. There may be no stretch at
-  // all. Error(usage) naming a stretch whose views do not fit or whose dtype differs from the first one's. Who destroys
-  // this has waited for what was queued, where `stream` is a queue of the CPU.
+  // all. Error(usage) naming a stretch whose views do not fit or whose dtype differs from the first one's. Its end
+  // waits for `stream` where that is a queue of the CPU; for another that it was queued on, who destroys this has
+  // waited.
   OwnedUpdate(std::vector<OwnedStretch> stretches, const adamw::Rung& rung, device::Stream stream);
 
   int size() const { return static_cast<int>(stretches_.size()); }
@@ -53,6 +55,7 @@ class OwnedUpdate {
   std::vector<std::int64_t> first_{0};  // of each stretch in the moments, and the end
   DType dtype_ = DType::f32;
   device::Buffer moments_[2];
+  device::AwaitsQueues awaits_;
 };
 
 }  // namespace syslab::parallel

@@ -21,7 +21,7 @@ TensorView piece(const TensorView& buffer, const comm::OwnedPart& part) {
 
 RingAllReduce::RingAllReduce(comm::Communicator& ranks, Ring ring, std::int64_t elements, DType dtype,
                              device::Stream stream)
-    : ranks_(ranks), ring_(ring), elements_(elements), dtype_(dtype), stream_(stream) {
+    : ranks_(ranks), ring_(ring), elements_(elements), dtype_(dtype), stream_(stream), awaits_(stream) {
   if (ranks.kind() != device::Kind::cpu || stream.kind != device::Kind::cpu) {
     throw Error(ErrorKind::usage,
                 "the ring of sends and receives adds on the CPU: join its ranks by shm, gloo or local");

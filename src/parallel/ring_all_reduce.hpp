@@ -14,6 +14,7 @@
 
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
+#include "device/stream.hpp"
 
 namespace syslab::parallel {
 
@@ -24,8 +25,8 @@ enum class Ring {
 
 class RingAllReduce {
  public:
-  // For buffers of `elements` of `dtype` in the host's memory; `ranks` outlives it. `stream`: the CPU's plain one or a
-  // queue of it. Error(usage) for ranks on another device.
+  // For buffers of `elements` of `dtype` in the host's memory; `ranks` and `stream` outlive it. `stream`: the CPU's
+  // plain one or a queue of it, which its end waits for. Error(usage) for ranks on another device.
   RingAllReduce(comm::Communicator& ranks, Ring ring, std::int64_t elements, DType dtype, device::Stream stream);
 
   // buffer = the sum over ranks, queued on the stream. In `whole` sums are taken in the order in which tensors arrive,
@@ -46,6 +47,7 @@ class RingAllReduce {
   DType dtype_;
   device::Stream stream_;
   device::Buffer rooms_[2];  // for what arrives, and, in `whole`, for what is passed on
+  device::AwaitsQueues awaits_;
 };
 
 }  // namespace syslab::parallel

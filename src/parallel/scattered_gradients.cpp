@@ -7,7 +7,6 @@
 #include "core/error.hpp"
 #include "core/integers.hpp"
 #include "device/memory.hpp"
-#include "device/stream.hpp"
 #include "parallel/in_order.hpp"
 #include "parallel/wire_buffer.hpp"
 
@@ -33,6 +32,7 @@ ScatteredGradients::ScatteredGradients(comm::Communicator& ranks, const FsdpPart
       communication_(communication),
       waits_(waits),
       elementwise_(&elementwise::find_rung(compute.kind == device::Kind::cuda ? "fused_cuda" : "naive")),
+      awaits_(communication, compute),
       last_(device::place_of(compute)),
       reduced_(device::place_of(compute)) {
   if (options.slots < 1) {

@@ -68,7 +68,8 @@ class ScatteredGradients {
   std::vector<BracketPlaces> brackets_;
   std::vector<std::int64_t> slot_offset_;  // elements; and the end
   device::Buffer pool_, wire_, received_;  // of one matrix: as it travels, and what came of it
-  std::vector<std::string> labels_;        // by bracket
+  device::AwaitsQueues awaits_;
+  std::vector<std::string> labels_;  // by bracket
   device::Event last_, reduced_;
   std::vector<device::Event> ready_, free_;  // by slot
   std::vector<char> busy_;                   // by slot: in this pass

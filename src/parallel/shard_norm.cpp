@@ -6,7 +6,6 @@
 #include "core/error.hpp"
 #include "core/integers.hpp"
 #include "device/memory.hpp"
-#include "device/stream.hpp"
 #include "ops/expect_tensor.hpp"
 #include "parallel/in_order.hpp"
 
@@ -27,6 +26,7 @@ ShardNorm::ShardNorm(comm::Communicator& ranks, const global_norm::Rung& rung, s
       statistics_(ops::statistics_dtype(dtype)),
       communication_(communication),
       left_out_wait_(left_out_wait),
+      awaits_(communication, compute),
       known_(device::place_of(communication)),
       arrived_(device::place_of(communication)) {
   std::erase_if(own_, [](const ConstTensorView& one) { return one.elements() == 0; });

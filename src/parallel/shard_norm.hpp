@@ -15,6 +15,7 @@
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
 #include "device/event.hpp"
+#include "device/stream.hpp"
 #include "ops/global_norm/global_norm.hpp"
 
 namespace syslab::parallel {
@@ -22,7 +23,8 @@ namespace syslab::parallel {
 class ShardNorm {
  public:
   // `own`: what this rank counts, contiguous and of one dtype; each element of the gradients is counted by one rank
-  // alone, and a rank may have none. All memory is made here. `ranks` and the stretches' memory outlive this.
+  // alone, and a rank may have none. All memory is made here. `ranks`, the streams and the stretches' memory outlive
+  // this, whose end waits for streams that are queues of the CPU.
   // `left_out_wait`: for tests of tests, 0 or 1.
   ShardNorm(comm::Communicator& ranks, const global_norm::Rung& rung, std::vector<ConstTensorView> own, DType dtype,
             device::Stream compute, device::Stream communication, int left_out_wait = -1);
@@ -49,6 +51,7 @@ class ShardNorm {
   device::Stream communication_;
   int left_out_wait_;
   device::Buffer numbers_, workspace_;
+  device::AwaitsQueues awaits_;
   // Of the stretches, of this rank's gradients and losses, of all ranks', and what nobody reads.
   TensorView of_stretches_, of_rank_, of_losses_, of_ranks_, of_all_losses_, unread_;
   device::Event known_, arrived_;

@@ -33,7 +33,8 @@ WireBuffer::WireBuffer(const GradientPieces& pieces, const TensorView& arena, DT
       layout_(layout),
       elementwise_(&elementwise::find_rung(stream.kind == device::Kind::cuda ? "fused_cuda" : "naive")),
       buffer_(static_cast<std::size_t>(at_.back()) * size_of(wire), "gradients_on_the_wire", stream,
-              device::MemoryCategory::gradient) {}
+              device::MemoryCategory::gradient),
+      awaits_(stream) {}
 
 TensorView WireBuffer::view(int begin, int end) const {
   const TensorView all(buffer_.data(), wire_, {1, at_.back()});

@@ -4,6 +4,7 @@
 
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
+#include "device/stream.hpp"
 #include "ops/elementwise/elementwise.hpp"
 #include "parallel/bucket_plan.hpp"
 
@@ -16,7 +17,8 @@ class WireBuffer {
     dense         // a tensor at a time, without padding between them: as a framework concatenates
   };
 
-  // `arena`: the gradients, contiguous. The buffer is used on `stream` alone. `arena` and `pieces` outlive it.
+  // `arena`: the gradients, contiguous. The buffer is used on `stream` alone. `arena`, `pieces` and `stream` outlive
+  // it.
   WireBuffer(const GradientPieces& pieces, const TensorView& arena, DType wire, Layout layout, device::Stream stream);
 
   // The bucket of pieces [begin, end) in the buffer.
@@ -36,6 +38,7 @@ class WireBuffer {
   Layout layout_;
   const elementwise::Rung* elementwise_;
   device::Buffer buffer_;
+  device::AwaitsQueues awaits_;
 };
 
 // Elements [first, first + count) of a contiguous tensor, as one row.

@@ -235,6 +235,95 @@ TEST(Queue, WorkThatWaitsForItsOwnStreamIsToldSo) {
   EXPECT_THROW(synchronize(queue), Error);
 }
 
+// What a destroyed stream was may be another's by now: it is told, whatever is asked of it.
+TEST(Queue, WhoseOwnerIsGoneIsToldSoAndNoOtherIsTakenForIt) {
+  Stream gone;
+  Event before({}), event({});
+  {
+    const OwnedStream queue = OwnedStream::queue();
+    gone = queue;
+    before.record(queue);
+  }
+  const OwnedStream next = OwnedStream::queue();
+  EXPECT_NE(next.view().handle, gone.handle);
+  EXPECT_NO_THROW(before.before(next)) << "a mark outlives its queue";
+  before.record(next);
+  const std::vector<std::function<void()>> uses = {
+      [&] { enqueue(gone, [] { ADD_FAILURE() << "ran on a queue that is gone"; }); },
+      [&] { synchronize(gone); },
+      [&] { static_cast<void>(is_idle(gone)); },
+      [&] { static_cast<void>(failure_of(gone)); },
+      [&] { event.record(gone); },
+      [&] { before.before(gone); },
+  };
+  for (const auto& use : uses) {
+    try {
+      use();
+      ADD_FAILURE() << "used a queue that is gone";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::internal);
+      EXPECT_NE(std::string(error.what()).find("after its owner has gone"), std::string::npos) << error.what();
+    }
+  }
+  synchronize(next);
+}
+
+TEST(QueueDeathTest, WhoseOwnerIsGoneEndsTheProcessOfADestructorThatAwaitsIt) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto queue = std::make_unique<OwnedStream>(OwnedStream::queue());
+        const AwaitsQueues awaits({}, *queue);
+        queue.reset();
+      },
+      "after its owner has gone");
+}
+
+// Its work may ask for its own stream while the owner's end waits for it: what a failure drops tells why.
+TEST(Queue, KnowsItsOwnStreamToItsEnd) {
+  std::string told;
+  std::promise<void> release;
+  std::thread later;
+  {
+    const OwnedStream queue = OwnedStream::queue();
+    enqueue(queue, [until = release.get_future().share()] { until.wait(); });
+    enqueue(queue, [] { throw std::runtime_error("the third layer"); });
+    std::shared_ptr<int> dropped(new int, [&told, stream = queue.view()](const int* number) {
+      delete number;
+      told = failure_of(stream);
+    });
+    enqueue(queue, [dropped = std::move(dropped)] {});
+    later = std::thread([&release] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));  // the owner has come to wait
+      release.set_value();
+    });
+  }
+  later.join();
+  EXPECT_EQ(told, "the third layer");
+}
+
+TEST(Queue, MemoryStaysForItsWorkWhateverIsThrown) {
+  const OwnedStream queue = OwnedStream::queue();
+  std::atomic<bool> stands = false, stood = false;
+  struct Memory {
+    explicit Memory(std::atomic<bool>& on) : stands(on) { stands = true; }
+    ~Memory() { stands = false; }
+    std::atomic<bool>& stands;
+  };
+  const auto leave = [&] {
+    const Memory memory(stands);
+    AwaitsQueues first(queue);
+    const AwaitsQueues awaits(std::move(first));
+    enqueue(queue, [&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      stood = stands.load();
+    });
+    throw std::runtime_error("elsewhere");
+  };
+  EXPECT_THROW(leave(), std::runtime_error);
+  EXPECT_TRUE(stood);
+}
+
 TEST(Queue, CopiesAndFillsGoInItsOrder) {
   const OwnedStream queue = OwnedStream::queue();
   Hold hold(queue);

@@ -3,7 +3,7 @@
 -- wrong. `protocol` names the inputs where they were not the usual ones ("kernel, zeros inputs"): such numbers never meet
 -- the others. `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by merge or import
 -- from somebody who is not vouched for. What ran on the CPU of a machine that has a GPU is that CPU's: it has no gpu_name
--- and a comparability_key of its own, and never meets what ran on the GPU. Most other views stand on this one.
+-- and a comparability_key of its own, and never meets what ran on the GPU. `case_text` is `params` in words ("context=32 model=tiny"). Most other views stand on this one.
 CREATE VIEW v_attempt AS
 SELECT a.id                                  AS attempt_id,
        a.uid                                 AS attempt_uid,
@@ -25,6 +25,7 @@ SELECT a.id                                  AS attempt_id,
        p.case_id,
        c.uid                                 AS case_uid,
        c.params,
+       (SELECT group_concat(x.axis || '=' || x.value, ' ') FROM v_param x WHERE x.case_id = p.case_id) AS case_text,
        i.name                                AS implementation,
        i.digest                              AS implementation_digest,
        i.language,

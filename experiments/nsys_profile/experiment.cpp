@@ -6,16 +6,17 @@
 #include "device/stream.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
-#include "stats/summary.hpp"
 #include "trace/recording.hpp"
 #include "trace/timeline.hpp"
 #include "train/measured_step.hpp"
+#include "worker/emit_times.hpp"
 #include "worker/measured_step_case.hpp"
 
 namespace syslab {
 namespace {
 
-constexpr int kSteps = 5;                  // that are recorded, and as many without, for what recording costs
+// That are recorded, and one more without, for what recording costs: the fewest whose median has an interval.
+constexpr int kSteps = 6;
 constexpr std::size_t kMostSpans = 50000;  // of the one step that is stored span by span
 
 double seconds(Nanoseconds time) { return Seconds(time).count(); }
@@ -32,8 +33,11 @@ double timed_step(train::Workload& workload, device::Place place) {
 
 struct Profile {
   trace::Trace trace;
-  std::size_t first = 0, last_step = 0;  // spans from which on steps count; and of the last step alone
-  std::vector<double> plain, recorded;   // seconds a step, without and with somebody listening
+  std::vector<std::size_t> steps;       // the span with which each recorded step begins
+  std::vector<double> plain, recorded;  // seconds a step, without and with somebody listening
+
+  std::size_t first() const { return steps.front(); }
+  std::size_t last_step() const { return steps.back(); }
 };
 
 // Without, with, without: what drifts meanwhile falls on both.
@@ -48,9 +52,8 @@ Profile record(train::Workload& workload, device::Place place) {
     // A graph's kernels belong where they were captured: that is seen once more. Any other step is warm-up here.
     workload.training().record_again();
     for (int i = 0; i < 2; ++i) static_cast<void>(timed_step(workload, place));
-    made.first = recording.spans();
     for (int i = 0; i < kSteps; ++i) {
-      made.last_step = recording.spans();
+      made.steps.push_back(recording.spans());
       made.recorded.push_back(timed_step(workload, place));
     }
     made.trace = recording.finish();
@@ -59,23 +62,33 @@ Profile record(train::Workload& workload, device::Place place) {
   return made;
 }
 
+// What activities of a kind took in each recorded step, in seconds.
+template <typename Kind>
+std::vector<double> busy_steps(const std::vector<trace::Attributed>& activities, const Profile& profile, Kind is_one) {
+  std::vector<double> sums(profile.steps.size(), 0.0);
+  for (const trace::Attributed& one : activities) {
+    if (!is_one(one)) continue;
+    const auto next = std::ranges::upper_bound(profile.steps, one.activity->span.value_or(profile.first()));
+    sums[static_cast<std::size_t>(next - profile.steps.begin()) - 1] +=
+        seconds(one.activity->end - one.activity->begin);
+  }
+  return sums;
+}
+
 void tell_phase(worker::CaseContext& context, const std::string& phase,
                 const std::vector<trace::Attributed>& activities, const Profile& profile) {
   if (activities.empty()) return;  // a replay whose kernels nobody could see: zeros would be a finding
-  Nanoseconds busy{};
-  std::int64_t launches = 0;
-  for (const trace::Attributed& one : activities) {
-    if (!phase.empty() && one.belongs.phase != phase) continue;
-    busy += one.activity->end - one.activity->begin;
-    if (one.activity->kind == trace::ActivityKind::kernel) ++launches;
-  }
+  const auto is_one = [&phase](const trace::Attributed& one) { return phase.empty() || one.belongs.phase == phase; };
+  const std::int64_t launches = std::ranges::count_if(activities, [&](const trace::Attributed& one) {
+    return is_one(one) && one.activity->kind == trace::ActivityKind::kernel;
+  });
   const std::string prefix = phase.empty() ? "step" : phase;
-  context.metric(prefix + "_busy", "s", seconds(busy) / kSteps);
+  context.emit(worker::median_metric(prefix + "_busy", "s", busy_steps(activities, profile, is_one)));
   context.metric(prefix + "_launches", "1", static_cast<double>(launches) / kSteps);
   const bool replayed = !profile.trace.graph_nodes.empty();
   if (replayed) return;  // nothing of the host runs in a replay
   context.metric(prefix + "_products", "1",
-                 static_cast<double>(trace::count_calls(profile.trace.spans, "gemm", phase, profile.first)) / kSteps);
+                 static_cast<double>(trace::count_calls(profile.trace.spans, "gemm", phase, profile.first())) / kSteps);
 }
 
 void tell_kernels(worker::CaseContext& context, const std::vector<trace::Attributed>& activities) {
@@ -92,8 +105,8 @@ void tell_kernels(worker::CaseContext& context, const std::vector<trace::Attribu
 // The last step: ranges of the host and what the device did, on a clock that begins with it.
 void tell_spans(worker::CaseContext& context, const Profile& profile) {
   const std::vector<trace::Span>& spans = profile.trace.spans;
-  if (profile.last_step >= spans.size()) return;
-  const Nanoseconds origin = spans[profile.last_step].begin;
+  if (profile.last_step() >= spans.size()) return;
+  const Nanoseconds origin = spans[profile.last_step()].begin;
   std::size_t told = 0;
   const auto emit = [&](const std::string& track, const std::string& name, std::string_view category, Nanoseconds begin,
                         Nanoseconds end) {
@@ -104,19 +117,62 @@ void tell_spans(worker::CaseContext& context, const Profile& profile) {
                                     .start_ns = (begin - origin).count(),
                                     .end_ns = (end - origin).count()});
   };
-  for (std::size_t i = profile.last_step; i < spans.size(); ++i) {
+  for (std::size_t i = profile.last_step(); i < spans.size(); ++i) {
     const trace::Span& span = spans[i];
     const bool call = span.kind == device::RangeKind::kernel;
     emit(trace::kHostTrack, call ? trace::belonging_of(spans, i).operation : span.name, to_string(span.kind),
          span.begin, span.end);
   }
-  for (const trace::Attributed& one : trace::attribute(profile.trace, profile.last_step)) {
+  for (const trace::Attributed& one : trace::attribute(profile.trace, profile.last_step())) {
     if (one.activity->track == trace::kHostTrack) continue;  // those are spans already
     const std::string& operation = one.belongs.operation;
     emit(one.activity->track, operation.empty() ? one.activity->name : operation, to_string(one.activity->kind),
          one.activity->begin, one.activity->end);
   }
   if (told > kMostSpans) context.emit(worker::FactRecord{Json{{"spans_left_out", told - kMostSpans}}.dump()});
+}
+
+// The median over the recorded steps of one time over another of the same step: what slows a machine down falls on
+// both.
+void tell_ratio(worker::CaseContext& context, const std::string& name, const std::vector<double>& part,
+                const std::vector<double>& whole) {
+  std::vector<double> ratios;
+  for (std::size_t i = 0; i < part.size(); ++i) {
+    if (whole[i] > 0 && part[i] > 0) ratios.push_back(part[i] / whole[i]);
+  }
+  if (!ratios.empty()) context.emit(worker::median_metric(name, "1", ratios));
+}
+
+void tell_ratios(worker::CaseContext& context, const std::vector<trace::Attributed>& activities,
+                 const Profile& profile) {
+  const auto steps = [&](const std::string& phase, auto is_one) {
+    return busy_steps(activities, profile, [&](const trace::Attributed& one) {
+      return (phase.empty() || one.belongs.phase == phase) && is_one(one.belongs.operation);
+    });
+  };
+  const auto any = [](const std::string&) { return true; };
+  const auto product = [](const std::string& operation) { return operation == "gemm" || operation.ends_with(".gemm"); };
+  tell_ratio(context, "forward_product_share", steps("forward", product), steps("forward", any));
+  tell_ratio(context, "step_product_share", steps("", product), steps("", any));
+  tell_ratio(context, "softmax_over_products",
+             steps("forward", [](const std::string& operation) { return operation.starts_with("attention.softmax"); }),
+             steps("forward", [](const std::string& operation) {
+               return operation == "attention.scores.gemm" || operation == "attention.values.gemm";
+             }));
+}
+
+// Step with somebody listening over step without, less one. The bounds take both intervals at their worst.
+void tell_recording(worker::CaseContext& context, const Profile& profile) {
+  const worker::MetricRecord plain = worker::median_metric("step_plain", "s", profile.plain);
+  const worker::MetricRecord recorded = worker::median_metric("step_recorded", "s", profile.recorded);
+  context.emit(plain);
+  context.emit(recorded);
+  context.emit(worker::MetricRecord{.name = "recording_overhead",
+                                    .unit = "1",
+                                    .value = *recorded.value / *plain.value - 1,
+                                    .low = *recorded.low / *plain.high - 1,
+                                    .high = *recorded.high / *plain.low - 1,
+                                    .n = recorded.n});
 }
 
 void tell_attention(worker::CaseContext& context, const train::WorkloadOptions& options) {
@@ -132,7 +188,7 @@ void tell_attention(worker::CaseContext& context, const train::WorkloadOptions& 
 void profile_step(worker::CaseContext& context, train::Workload& workload, const train::WorkloadOptions& options) {
   const device::Place place = device::place_of(workload.model().stream());
   const Profile profile = record(workload, place);
-  const std::vector<trace::Attributed> activities = trace::attribute(profile.trace, profile.first);
+  const std::vector<trace::Attributed> activities = trace::attribute(profile.trace, profile.first());
 
   context.metric("profiled_steps", "1", kSteps);
   for (const char* phase : {"", "forward", "backward", "optimizer"}) tell_phase(context, phase, activities, profile);
@@ -140,10 +196,8 @@ void profile_step(worker::CaseContext& context, train::Workload& workload, const
   context.metric("forward_products_expected", "1", products);
   context.metric("step_products_expected", "1", options.mode == train::Mode::forward ? products : 3 * products);
   tell_attention(context, options);
-  const double plain = stats::summarize(profile.plain).median, recorded = stats::summarize(profile.recorded).median;
-  context.metric("step_plain", "s", plain);
-  context.metric("step_recorded", "s", recorded);
-  context.metric("recording_overhead", "1", recorded / plain - 1);
+  tell_ratios(context, activities, profile);
+  tell_recording(context, profile);
 
   tell_kernels(context, activities);
   tell_spans(context, profile);
@@ -151,7 +205,7 @@ void profile_step(worker::CaseContext& context, train::Workload& workload, const
                             context.params().text("precision") + ", " + context.request().implementation;
   context.emit(
       worker::ArtifactRecord{"timeline", "application/json",
-                             trace::timeline_json(profile.trace, {.title = title, .first = profile.last_step})});
+                             trace::timeline_json(profile.trace, {.title = title, .first = profile.last_step()})});
   Json facts{{"trace", {{"source", profile.trace.source}, {"lost", profile.trace.lost}}}};
   std::string why = profile.trace.why;
   if (activities.empty())
@@ -215,13 +269,20 @@ registry::Experiment describe() {
               "optimizer alike")
       .metric("profiled_steps", "1", "steps that were recorded, and kernels summed over")
       .metric("step_busy", "s",
-              "kernels and copies of a step, added up; forward_busy, backward_busy, optimizer_busy alike")
+              "kernels and copies of a step, added up, median of the recorded steps; forward_busy, backward_busy, "
+              "optimizer_busy alike")
       .metric("step_launches", "1", "kernels of a step; forward_launches and so on alike")
       .metric("step_products", "1", "matrix products that a step asked for; forward_products and so on alike")
       .metric("step_products_expected", "1", "27L + 3 (a forward pass: 9L + 1), one a product of the baseline")
       .metric("attention_product_flops", "FLOP", "scores and values of a forward pass, all layers: 4·B·H·T²·d")
       .metric("softmax_flops", "FLOP", "softmax of a forward pass, all layers: 5·B·H·T²")
-      .metric("recording_overhead", "1", "how much longer a recorded step takes, as a part of one that is not")
+      .metric("step_product_share", "1",
+              "time of matrix products over that of all kernels of a step, median of the recorded steps; "
+              "forward_product_share alike")
+      .metric("softmax_over_products", "1",
+              "time of softmax over that of scores and values, of the forward pass, median of the recorded steps")
+      .metric("recording_overhead", "1",
+              "how much longer a recorded step takes, as a part of one that is not; both medians with their intervals")
       .oom_is_an_answer()
       .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
       .memory([](const Params& params, std::string_view implementation) {

@@ -21,8 +21,9 @@ x AS (
 )
 SELECT params ->> ('$.' || x.key) AS x, x.key AS axis, iif(is_good, time_ms, NULL) AS time, low_ms AS low, high_ms AS high,
        implementation || iif(is_mine, ' (mine)', '') AS implementation,
-       coalesce((SELECT group_concat(j.key || ' ' || j.value, ', ') FROM json_each(params) j
-                  WHERE j.key <> x.key AND j.key IN (SELECT key FROM axis_of WHERE n > 1)), '') AS panel,
+       coalesce((SELECT group_concat(p.axis || ' ' || p.value, ', ') FROM v_param p
+                  WHERE p.case_id = measured.case_id AND p.axis <> x.key AND p.axis IN (SELECT key FROM axis_of WHERE n > 1)),
+                '') AS panel,
        protocol, device, status, run_uid
   FROM measured, x
  ORDER BY panel, protocol, device, row_order, x;

@@ -10,7 +10,7 @@
 -- panel: panel
 -- optional: yes
 WITH warmed AS (
-  SELECT t.attempt_uid, t.params, t.implementation, t.is_mine, t.run_uid, m.value AS median, m.ci_low, m.ci_high,
+  SELECT t.attempt_uid, t.case_id, t.implementation, t.is_mine, t.run_uid, m.value AS median, m.ci_low, m.ci_high,
          s.id AS series_id,
          (SELECT x.value FROM sample x WHERE x.series_id = s.id ORDER BY x.launch, x.rank, x.idx LIMIT 1) AS first
     FROM v_newest t
@@ -23,13 +23,13 @@ ranked AS (
 ),
 -- Axes whose values differ between these cases: a panel's title need not tell the others.
 telling AS (
-  SELECT j.key FROM warmed, json_each(warmed.params) j GROUP BY j.key HAVING count(DISTINCT j.value) > 1
+  SELECT p.axis FROM warmed JOIN v_param p ON p.case_id = warmed.case_id GROUP BY p.axis HAVING count(DISTINCT p.value) > 1
 )
 SELECT row_number() OVER (PARTITION BY x.series_id, x.launch ORDER BY x.rank, x.idx) AS call, 1e3 * x.value AS time,
        1e3 * median AS median, 1e3 * ci_low AS low, 1e3 * ci_high AS high, 'launch ' || x.launch AS launch,
        implementation || iif(is_mine, ' (mine)', '') ||
-       coalesce((SELECT ', ' || group_concat(j.key || ' ' || j.value, ', ') FROM json_each(r.params) j
-                  WHERE j.key IN (SELECT key FROM telling)), '') AS panel, run_uid
+       coalesce((SELECT ', ' || group_concat(p.axis || ' ' || p.value, ', ') FROM v_param p
+                  WHERE p.case_id = r.case_id AND p.axis IN (SELECT axis FROM telling)), '') AS panel, run_uid
   FROM ranked r
   JOIN sample x ON x.series_id = r.series_id
  WHERE r.place <= 4

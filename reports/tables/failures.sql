@@ -5,7 +5,7 @@
 -- columns: experiment|1|code|left; implementation|1|code|left; case|1|s|left; law?|1|s|left; status|1|status|left;
 --   check|1|s|left; protocol?|1|s|left; run|1|uid|left
 SELECT t.experiment, t.implementation,
-       replace(replace(replace(trim(t.params, '{}'), '"', ''), ',', ' '), ':', '=') AS "case",
+       t.case_text AS "case",
        coalesce(t.law, 'none') AS law, t.status, t.message,
        coalesce((SELECT k.name || ': ' || coalesce(k.message, k.outcome) FROM check_result k
                   WHERE k.attempt_id = t.attempt_id AND k.outcome IN ('falsified', 'error') ORDER BY k.id LIMIT 1),

@@ -10,7 +10,7 @@
 --   `--protocol kernel` takes more.
 -- empty: Nobody has handed anything in: `syslab run NAME --mine me=kernel.so --author ALIAS` does.
 WITH entry AS (
-  SELECT t.experiment, t.case_id, t.params, t.author, t.implementation, t.is_mine, t.language, t.protocol,
+  SELECT t.experiment, t.case_id, t.params, t.case_text, t.author, t.implementation, t.is_mine, t.language, t.protocol,
          t.comparability_key, t.world_size, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device, t.measured_here,
          t.run_uid, m.value AS time, m.ci_low AS low, m.ci_high AS high
     FROM v_newest t
@@ -34,7 +34,7 @@ ranked AS (
     FROM board b
   WINDOW field AS (PARTITION BY b.case_id, b.protocol, b.world_size, b.comparability_key, b.measured_here)
 )
-SELECT experiment, replace(replace(replace(trim(params, '{}'), '"', ''), ',', ' '), ':', '=') AS "case",
+SELECT experiment, case_text AS "case",
        iif(measured_here, 'verified', 'self-reported') AS standing,
        coalesce(place || iif(count(*) OVER (PARTITION BY case_id, protocol, world_size, comparability_key, measured_here,
                                                          place) > 1, ' (tie)', ''), 'unranked') AS rank,

@@ -7,6 +7,7 @@
 #include "cli/experiment_json.hpp"
 #include "cli/this_machine.hpp"
 #include "cli/verbs.hpp"
+#include "core/text.hpp"
 #include "plan/plan.hpp"
 
 namespace syslab::cli {
@@ -41,8 +42,9 @@ class Section {
   std::string& text_;
 };
 
+// The first line of an axis' help says what it is, any other what one of its values stands for: "small: 12 layers, …".
 std::string describe_axis(const registry::Axis& axis) {
-  std::string says = axis.help.empty() ? "" : axis.help + ": ";
+  std::string says = axis.help.empty() ? "" : axis.help.substr(0, axis.help.find('\n')) + ": ";
   says += values_text(axis.values);
   if (!axis.also.empty()) says += "; also " + values_text(axis.also);
   for (const auto& [word, meanings] : axis.by_handout) {
@@ -92,7 +94,14 @@ Exit execute(const Context& context, const DescribeOptions& options) {
   if (!experiment.question.empty()) text += "\n" + wrapped(experiment.question, kWidth, 0);
   if (!experiment.axes.empty() || experiment.takes_ranks()) {
     Section section(text, console, "Axes");
-    for (const registry::Axis& axis : experiment.axes) section.row(axis.name, describe_axis(axis));
+    for (const registry::Axis& axis : experiment.axes) {
+      section.row(axis.name, describe_axis(axis));
+      const std::vector<std::string> lines = split(axis.help, '\n');
+      for (std::size_t i = 1; i < lines.size(); ++i) {
+        const std::size_t colon = std::min(lines[i].find(": "), lines[i].size());
+        section.row("  " + lines[i].substr(0, colon), lines[i].substr(std::min(colon + 2, lines[i].size())));
+      }
+    }
     if (experiment.takes_ranks()) {
       section.row(experiment.ranks.name, fmt::format("{}: {}; or any other up to {}", experiment.ranks.help,
                                                      values_text(experiment.ranks.values), registry::kMostRanks));

@@ -23,6 +23,18 @@ bool is_special(const fs::path& path) {
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::error_code& why) {
+  // No folder is made for a report: a mistyped one would go unseen.
+  const fs::path folder = path.parent_path();
+  std::error_code ignored;
+  if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+    const bool taken = fs::exists(folder, ignored);
+    throw Error(ErrorKind::usage,
+                fmt::format("cannot write '{}': {} '{}'; {}", path.string(),
+                            taken ? "it would lie in what is no folder," : "there is no folder", folder.string(),
+                            taken ? "choose another place with -o FILE"
+                                  : fmt::format("make it first (mkdir -p '{}') or choose another place with -o FILE",
+                                                folder.string())));
+  }
   throw Error(ErrorKind::usage,
               fmt::format("cannot write '{}': {}; choose another place with -o FILE", path.string(), why.message()));
 }

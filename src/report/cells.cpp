@@ -49,7 +49,9 @@ std::string status_text(const Table& table, std::size_t row, const std::string& 
 // the column of the status, or, where a table has none, in that first value.
 std::string missing(const Table& table, std::size_t row, const Column& column) {
   const store::Cell& status = cell_of(table.result, row, "status");
-  if (status.type != Type::text || status.text == "ok") return std::string(kNotMeasured);
+  if (status.type != Type::text || status.text == "ok") {
+    return table.source.blank.empty() ? std::string(kNotMeasured) : table.source.blank;
+  }
   const auto& columns = table.source.columns;
   const auto first = std::find_if(columns.begin(), columns.end(), [&](const Column& other) {
     return !other.only_if_varies && cell_of(table.result, row, other.name).type == Type::null;
@@ -60,15 +62,26 @@ std::string missing(const Table& table, std::size_t row, const Column& column) {
   return says_why ? status_word(status.text) : status_text(table, row, status.text);
 }
 
+// A ratio that may be 1 shows both ends, whatever its width: they are the finding.
+std::string with_verdict(double value, double low, double high) {
+  if (!(low <= 1 && 1 <= high)) return with_interval(value, low, high);
+  return fmt::format("{} ({} … {}, nothing can be said at this noise)", with_digits(value, 3), with_digits(low, 3),
+                     with_digits(high, 3));
+}
+
+// Of "ci(low, high)" and "ratio(low, high)".
 std::string interval_text(const Table& table, std::size_t row, const Column& column, double value) {
-  const std::size_t comma = column.format.find(',');
-  const std::string low_name = trim(std::string_view(column.format).substr(3, comma - 3));
+  const std::size_t open = column.format.find('('), comma = column.format.find(',');
+  const std::string low_name = trim(std::string_view(column.format).substr(open + 1, comma - open - 1));
   const std::string high_name =
       trim(std::string_view(column.format).substr(comma + 1, column.format.size() - comma - 2));
   const store::Cell& low = cell_of(table.result, row, low_name);
   const store::Cell& high = cell_of(table.result, row, high_name);
-  if (!is_number(low) || !is_number(high)) return with_digits(value, 3);
-  return with_interval(value, number_of(low), number_of(high));
+  const bool known = is_number(low) && is_number(high);
+  if (column.format.starts_with("ratio")) {
+    return known ? with_verdict(value, number_of(low), number_of(high)) : with_digits(value, 3) + " (no interval)";
+  }
+  return known ? with_interval(value, number_of(low), number_of(high)) : with_digits(value, 3);
 }
 
 }  // namespace
@@ -153,7 +166,7 @@ std::string formatted(const Table& table, std::size_t row, const Column& column)
   const double value = number_of(cell);
   if (format == "flag") return value != 0 ? "yes" : "no";
   if (format == "d") return cell.type == Type::integer ? std::to_string(cell.integer) : fmt::format("{:.0f}", value);
-  if (format.rfind("ci(", 0) == 0) return interval_text(table, row, column, value);
+  if (format.back() == ')') return interval_text(table, row, column, value);
   const int digits = std::stoi(format.substr(1));
   if (format.back() == 'g') return with_digits(value, digits);
   if (format.back() == 'f') return fmt::format("{:.{}f}", value, digits);

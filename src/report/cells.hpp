@@ -5,6 +5,8 @@
 //   .3g          three significant digits          code    a text as code
 //   .2f .1e      fixed, scientific                 flag    yes or no
 //   ci(low, high)  value ± interval, digits from the interval's width; low and high are columns of the result
+//   ratio(low, high)  of two measured times, in a sentence: as ci, "1.87 (no interval)" without bounds,
+//                and where 1 is within them "1.02 (0.80 … 1.31, nothing can be said at this noise)"
 //   status       "OOM (needs …)", "wrong: …"            outcome of a law: passed, falsified, not run
 //   uid          enough of an identity to find it again
 #pragma once

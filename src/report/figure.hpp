@@ -32,6 +32,9 @@
 //             values span more than a factor of ten). `x_name: column` takes the axis' name from the result.
 //   interval  columns of the lower and upper end
 //   series    column whose values tell series apart; each keeps its colour, line and mark in all panels
+//   apart     of lines: column whose text, where there is one, takes a point off the axis and off its line: it stands
+//   beside
+//             the axis, under that text ("all kept" beside segments of 1, 2, 4 blocks)
 //   panel     columns, separated by ',', whose values are drawn beside each other under one pair of scales, in order of
 //             appearance; a panel's title tells those that differ ("dtype fp32, mask causal"), of a column `panel` the
 //             value alone
@@ -74,6 +77,7 @@ struct FigureSource {
   std::vector<std::string> panel;               // columns
   std::string x_name, low, high, series, flag;  // columns; empty: none
   std::string end;                              // of lanes: where an interval ends
+  std::string apart;                            // of lines: what stands beside the axis
   std::string middle, middle_low, middle_high;  // of a trace
   std::string bandwidth, peak;                  // of a roofline, GB/s and TFLOP/s
   std::vector<FigureCeiling> ceilings;

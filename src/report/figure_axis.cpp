@@ -22,8 +22,8 @@ std::string label_of(double value) {
   return text;
 }
 
-// A linear axis: the step is 1, 2 or 5 times a power of ten.
-void add_linear_tics(Axis& axis, int most) {
+// A linear axis: the step is 1, 2 or 5 times a power of ten; of whole numbers, one of those.
+void add_linear_tics(Axis& axis, int most, bool whole) {
   const double wanted = (axis.high - axis.low) / most;
   double step = std::pow(10.0, std::floor(std::log10(wanted)));
   for (const double factor : {1.0, 2.0, 5.0, 10.0}) {
@@ -32,6 +32,7 @@ void add_linear_tics(Axis& axis, int most) {
       break;
     }
   }
+  if (whole) step = std::max(step, 1.0);
   if (!std::isfinite(step) || step <= 0) return;
   const double first = std::ceil(axis.low / step);
   for (int i = 0; i <= 2 * most; ++i) {
@@ -72,7 +73,7 @@ int labels(const Axis& axis) {
 }
 
 // The coarsest tics of which enough can be seen. A range so short that even all digits are too few gets linear steps.
-void add_tics(Axis& axis, int most) {
+void add_tics(Axis& axis, int most, bool whole) {
   constexpr int kEnough = 3, kDecadesOfTwo = 2;  // two labels are enough where decades lie between them
   if (axis.logarithmic && axis.base == 2) {
     add_powers_of_two(axis, most);
@@ -85,7 +86,12 @@ void add_tics(Axis& axis, int most) {
     }
   }
   axis.tics.clear();
-  add_linear_tics(axis, most);
+  add_linear_tics(axis, most, whole);
+}
+
+// What is counted (calls, ranks, layers): there is nothing between two of them.
+bool whole_numbers(std::span<const double> values) {
+  return std::all_of(values.begin(), values.end(), [](double value) { return std::floor(value) == value; });
 }
 
 bool powers_of_two(std::span<const double> values) {
@@ -123,8 +129,28 @@ Axis make_axis(const std::string& scale, std::span<const double> values, bool fr
     axis.low = from_zero && low == 0 ? 0 : low - kMargin * length;
     axis.high = high + kMargin * length;
   }
-  add_tics(axis, most);
+  add_tics(axis, most, whole_numbers(values));
   return axis;
+}
+
+std::vector<double> make_room_beside(Axis& axis, std::span<const std::string> texts, double slot, double width) {
+  const double n = static_cast<double>(texts.size());
+  const double part = std::min(slot / width, 0.5 / n);  // of the whole, for one of them
+  const double length = 1 / (1 - n * part);             // of the whole, in lengths of the axis as it was
+  const Axis inner = axis;
+  const auto at = [&](double place) {
+    return inner.logarithmic ? inner.low * std::pow(inner.high / inner.low, place)
+                             : inner.low + (inner.high - inner.low) * place;
+  };
+  axis.low = at(1 - length);
+  std::vector<double> places;
+  std::vector<Tic> tics;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    places.push_back(at(1 - length + (static_cast<double>(i) + 0.5) * part * length));
+    tics.push_back({places.back(), texts[i]});
+  }
+  axis.tics.insert(axis.tics.begin(), tics.begin(), tics.end());
+  return places;
 }
 
 }  // namespace syslab::report

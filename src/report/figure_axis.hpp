@@ -23,7 +23,11 @@ struct Axis {
 
 // An axis by a scale of the header (linear, log2, log10, auto) that holds all `values`; they must be finite, and
 // positive for a logarithmic one. `from_zero`: a linear axis begins there, where no value is negative. Labels: about
-// `most` at most, all told apart.
+// `most` at most, all told apart; where all values are whole numbers, those of a linear axis are, too.
 Axis make_axis(const std::string& scale, std::span<const double> values, bool from_zero, int most);
+
+// Takes the axis further down for texts beside it, each on `slot` of `width` pixels that the whole axis has, or on less
+// where more than half would be theirs. Gives their places, which are tics now.
+std::vector<double> make_room_beside(Axis& axis, std::span<const std::string> texts, double slot, double width);
 
 }  // namespace syslab::report

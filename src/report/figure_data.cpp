@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "report/cells.hpp"
@@ -22,10 +23,12 @@ constexpr std::size_t kMostSeries = 12;
 constexpr std::size_t kMostPanels = 8;
 constexpr std::size_t kMostCategories = 24;
 constexpr std::size_t kMostNamed = 4;
+constexpr std::size_t kMostApart = 3;
 // Of a trace longer than kMostSamples, ranges are drawn: the picture is some 300 points wide.
 constexpr std::size_t kMostSamples = 600;
 constexpr std::size_t kRanges = 300;
-constexpr double kLaneSteps = 1500;  // intervals of a lane closer than so many parts of the picture are drawn as one
+constexpr double kLaneSteps = 1500;  // intervals of a lane closer than so many parts of the picture are drawn as one,
+constexpr double kWideSteps = 75;    // but not two that are each longer than so many: the line between them is seen
 
 double number_in(const store::Cell& cell) {
   if (cell.type == Type::integer) return static_cast<double>(cell.integer);
@@ -95,7 +98,7 @@ class Reader {
     std::vector<std::string> columns{source_.x.column, source_.y.column,   source_.x_name,      source_.low,
                                      source_.high,     source_.series,     source_.flag,        source_.middle,
                                      source_.end,      source_.middle_low, source_.middle_high, source_.bandwidth,
-                                     source_.peak};
+                                     source_.peak,     source_.apart};
     columns.insert(columns.end(), source_.panel.begin(), source_.panel.end());
     for (const FigureCeiling& ceiling : source_.ceilings) columns.push_back(ceiling.column);
     return columns;
@@ -146,10 +149,16 @@ class Reader {
       const auto category = place_of(data_.categories, text(row, source_.x.column), kMostCategories);
       if (!category) return static_cast<void>(other_categories_.insert(text(row, source_.x.column)));
       point.x = static_cast<double>(*category);
+    } else if (const std::string beside = text(row, source_.apart); !beside.empty()) {
+      const auto place = place_of(data_.apart, beside, kMostApart);
+      if (!place) return static_cast<void>(++not_numbers_);
+      point.apart = true;
+      point.x = static_cast<double>(*place);
     } else {
       point.x = number(row, source_.x.column);
     }
-    if (!drawable(point.x, source_.x) || !drawable(point.y, source_.y)) return static_cast<void>(++not_numbers_);
+    if (!(point.apart || drawable(point.x, source_.x)) || !drawable(point.y, source_.y))
+      return static_cast<void>(++not_numbers_);
     if (lanes() && !(point.end >= point.x)) return static_cast<void>(++not_numbers_);
     set_interval(point, number(row, source_.low), number(row, source_.high));
     if (!source_.flag.empty()) {
@@ -215,8 +224,9 @@ class Reader {
     std::sort(panel.series.begin(), panel.series.end(),
               [](const FigureSeries& a, const FigureSeries& b) { return a.style < b.style; });
     for (FigureSeries& series : panel.series) {
-      std::stable_sort(series.points.begin(), series.points.end(),
-                       [](const FigurePoint& a, const FigurePoint& b) { return a.x < b.x; });
+      std::stable_sort(series.points.begin(), series.points.end(), [](const FigurePoint& a, const FigurePoint& b) {
+        return std::pair(!a.apart, a.x) < std::pair(!b.apart, b.x);
+      });
       if (source_.kind == FigureKind::trace && series.points.size() > kMostSamples) thin(series);
     }
     if (source_.kind == FigureKind::areas) align_steps(panel);
@@ -267,13 +277,15 @@ class Reader {
         last = std::fmax(last, point.end);
       }
     }
-    const double least = (last - first) / kLaneSteps;
+    const double least = (last - first) / kLaneSteps, wide = (last - first) / kWideSteps;
+    const auto is_wide = [wide](const FigurePoint& one) { return one.end - one.x > wide; };
     for (FigureSeries& series : panel.series) {
       std::vector<FigurePoint> kept;
       std::map<double, std::size_t> newest;  // of a lane, in `kept`
       for (const FigurePoint& point : series.points) {
         const auto before = newest.find(point.y);
-        if (before != newest.end() && point.x - kept[before->second].end < least) {
+        const bool near = before != newest.end() && point.x - kept[before->second].end < least;
+        if (near && !(is_wide(point) && is_wide(kept[before->second]))) {
           kept[before->second].end = std::max(kept[before->second].end, point.end);
         } else {
           newest[point.y] = kept.size();

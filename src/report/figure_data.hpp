@@ -17,6 +17,7 @@ struct FigurePoint {
   double low = kNone, high = kNone;  // both numbers or neither
   double end = kNone;                // of an interval in a lane, whose beginning is x
   bool flagged = false;
+  bool apart = false;  // x is a place in FigureData::apart
 };
 
 struct FigureSeries {
@@ -48,6 +49,7 @@ struct FigureData {
   std::string x_scale, y_scale;
   std::vector<std::string> names;       // of the series, in order of appearance
   std::vector<std::string> categories;  // of bars and stacks: the texts at x = 0, 1, …; of lanes, at y
+  std::vector<std::string> apart;       // the texts beside the axis, from the outside inwards
   std::vector<FigurePanel> panels;      // none: nothing can be drawn
   std::vector<std::string> notes;       // what is not in the picture, and why
 

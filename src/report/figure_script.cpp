@@ -4,28 +4,19 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 #include <iterator>
 #include <map>
 
 #include "core/text.hpp"
 #include "report/figure_axis.hpp"
+#include "report/figure_labels.hpp"
+#include "report/figure_style.hpp"
 #include "report/figure_text.hpp"
 #include "report/gnuplot.hpp"
 
 namespace syslab::report {
 namespace {
-
-// Okabe and Ito's palette, its light colours darkened: told apart by people with colour-vision deficiencies, and each
-// at least three times as bright or as dark as a white and as a near-black page. Line and mark differ as well.
-constexpr std::array<const char*, 6> kColours{"#0072b2", "#d55e00", "#009e73", "#c46a98", "#a87900", "#7a7a7a"};
-constexpr std::array<const char*, 6> kDashes{"solid", "(9,4)", "(3,3)", "(12,4,3,4)", "(6,3)", "(2,4)"};
-constexpr std::array<int, 6> kFullMarks{7, 5, 9, 13, 11, 15};
-constexpr std::array<int, 6> kHollowMarks{6, 4, 8, 12, 10, 14};
-
-// Of what is filled (stacks, areas, lanes): each brighter than the one before, so that they are told apart in greys,
-// too, with a line in ink around each.
-constexpr std::array<const char*, 6> kFills{"#23395b", "#8a3b4a", "#2a8c6e", "#c98a3a", "#9cc3e6", "#f4e3b2"};
 
 // In pixels of the SVG; the PDF has the same proportions.
 constexpr double kWidth = 720, kSoloHeight = 360, kPanelHeight = 250;
@@ -35,42 +26,10 @@ constexpr double kGap = 14, kSwatch = 22, kRightEdge = 10, kTicRoom = 14, kTicWi
 constexpr std::size_t kLongestName = 24, kMostTitleLines = 3;
 constexpr double kPixelsAnInch = 96;
 
-struct Style {
-  const char* colour;
-  const char* dash;
-  int mark;
-};
-
-Style style_of(std::size_t series) {
-  const std::size_t n = kColours.size();
-  const bool second_round = series >= n;
-  return {kColours[series % n], kDashes[(series + (second_round ? 1 : 0)) % n],
-          (second_round ? kHollowMarks : kFullMarks)[series % n]};
-}
-
-// What stands to the right of a panel: a line's name beside where the line ends.
-struct EndLabel {
-  double at = 0;  // pixels from the top of the picture
-  std::string text;
-  std::optional<std::size_t> series;  // nothing: a line in ink
-  bool broken = false;                // the line in ink, as ceilings are
-};
-
-// Moves labels apart that would cover each other, within [top, bottom], keeping their order.
-void spread(std::vector<EndLabel>& labels, double top, double bottom) {
-  std::stable_sort(labels.begin(), labels.end(), [](const EndLabel& a, const EndLabel& b) { return a.at < b.at; });
-  const double n = static_cast<double>(labels.size());
-  const double distance = n > 1 ? std::min(kLine - 1, (bottom - top) / (n - 1)) : 0;
-  double lowest = top;
-  for (EndLabel& label : labels) {
-    label.at = std::max(label.at, lowest);
-    lowest = label.at + distance;
-  }
-  double highest = bottom;
-  for (auto label = labels.rbegin(); label != labels.rend(); ++label) {
-    label->at = std::min(label->at, highest);
-    highest = label->at - distance;
-  }
+double longest_of(const std::vector<std::string>& texts) {
+  std::size_t longest = 0;
+  for (const std::string& text : texts) longest = std::max(longest, characters(fitted(text, kLongestName)));
+  return static_cast<double>(longest);
 }
 
 class Script {
@@ -82,6 +41,8 @@ class Script {
     panel_width_ = kWidth / static_cast<double>(columns_);
     for (const FigurePanel& panel : data.panels) title_lines_ = std::max(title_lines_, title_of(panel).size());
     if (title_lines_ > 1) height_ += kLine * static_cast<double>((title_lines_ - 1) * rows_);
+    make_legend();
+    height_ += legend_height_;
     make_axes();
   }
 
@@ -128,7 +89,7 @@ class Script {
     };
     for (const FigureSeries& series : panel.series) {
       for (const FigurePoint& point : series.points) {
-        xs.push_back(point.x);
+        if (!point.apart) xs.push_back(point.x);
         if (lanes()) xs.push_back(point.end);
         add(point.y, point.low, point.high);
       }
@@ -168,7 +129,41 @@ class Script {
       make_axis_of_categories(plot_width);
     } else {
       x_axis_ = make_axis(data_.x_scale, xs, false, static_cast<int>(plot_width / kTicWidth));
+      if (!data_.apart.empty()) {
+        if (xs.empty()) x_axis_.tics.clear();
+        apart_ends_ = x_axis_.low;
+        apart_places_ = make_room_beside(x_axis_, data_.apart, longest_of(data_.apart) * kCharacter + kGap, plot_width);
+      }
     }
+  }
+
+  double x_of(const FigurePoint& point) const {
+    return point.apart ? apart_places_.at(static_cast<std::size_t>(point.x)) : point.x;
+  }
+
+  // --- the legend of what is filled: below the panels, once ---
+
+  bool legend_below() const { return data_.has_names() && (bars() || filled()); }
+
+  void make_legend() {
+    if (!legend_below()) return;
+    legend_ = legend_of(data_.names, kWidth - kRightEdge, kSwatch + 5, kGap, kCharacter, kLine + 2);
+    legend_height_ = legend_.back().y + 2 * kLine;
+  }
+
+  void draw_legend() {
+    const double top = height_ - legend_height_ + kLine / 2;
+    for (std::size_t i = 0; i < legend_.size(); ++i) {
+      const LegendEntry& entry = legend_[i];
+      swatch(entry.x, top + entry.y, i);
+      place_text(entry.x + kSwatch + 5, top + entry.y, entry.text, "left");
+    }
+  }
+
+  void swatch(double left, double at, std::size_t series) {
+    const double y = 1 - at / height_, half = 5 / height_;
+    line("set object rectangle from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} fillcolor rgb '{}' {}",
+         (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, colour_of(series), fill(series));
   }
 
   // The first lane on top. Gives the length of the longest name.
@@ -201,7 +196,7 @@ class Script {
 
   double right_margin() const {
     std::size_t longest = 0;
-    if (data_.has_names()) {
+    if (data_.has_names() && !legend_below()) {
       for (const std::string& name : data_.names) longest = std::max(longest, characters(fitted(name, kLongestName)));
     }
     for (const FigurePanel& panel : data_.panels) {
@@ -218,10 +213,10 @@ class Script {
   void draw(std::size_t index) {
     const FigurePanel& panel = data_.panels[index];
     const double x = panel_width_ * static_cast<double>(index % columns_);
-    const double y = height_ / static_cast<double>(rows_) * static_cast<double>(index / columns_);
+    const double row = (height_ - legend_height_) / static_cast<double>(rows_);
+    const double y = row * static_cast<double>(index / columns_);
     const double above = kLine * static_cast<double>(1 + title_lines_) + 10;
-    box_ = {x + left_, y + above, panel_width_ - left_ - right_,
-            height_ / static_cast<double>(rows_) - above - 2 * kLine - 12 - slant_room_};
+    box_ = {x + left_, y + above, panel_width_ - left_ - right_, row - above - 2 * kLine - 12 - slant_room_};
     line("unset label\nunset arrow\nunset object");
     line("set lmargin at screen {:.5f}\nset rmargin at screen {:.5f}", box_.x / kWidth, (box_.x + box_.w) / kWidth);
     line("set tmargin at screen {:.5f}\nset bmargin at screen {:.5f}", 1 - box_.y / height_,
@@ -240,6 +235,7 @@ class Script {
                fitted(data_.x_label, most_characters()), "center");
     lines_across(panel);
     label_ends(panel);
+    if (index == 0) draw_legend();
     plot(panel);
   }
 
@@ -271,7 +267,10 @@ class Script {
     const bool slanted = name == 'x' && slanted_;
     line("set {}tics nomirror out scale {} {} offset {} font ',{}' textcolor rgb '{}' ({})", name,
          bars() && name == 'x' ? "0" : "0.5,0.3", slanted ? "rotate by 25 right" : "norotate",
-         name == 'x' ? "0,0.4" : "0.5,0", terminal_ == Terminal::svg ? "11" : "6.9", ink(), fmt::join(tics, ", "));
+         slanted       ? "0,-0.1"
+         : name == 'x' ? "0,0.4"
+                       : "0.5,0",
+         terminal_ == Terminal::svg ? "11" : "6.9", ink(), fmt::join(tics, ", "));
   }
 
   void place_text(double x, double y, const std::string& text, const char* side) {
@@ -283,6 +282,10 @@ class Script {
     for (const FigureLine& ceiling : panel.ceilings) {
       line("set arrow from graph 0, first {0:.9g} to graph 1, first {0:.9g} nohead lw 1.2 dt (5,3) lc rgb '{1}'",
            ceiling.y, ink());
+    }
+    if (!data_.apart.empty()) {
+      line("set arrow from first {0:.9g}, graph 0 to first {0:.9g}, graph 1 nohead lw 1 dt (2,4) lc rgb '{1}'",
+           apart_ends_, ink());
     }
     for (const FigureLine& middle : panel.middles) {
       if (std::isfinite(middle.low) && std::isfinite(middle.high)) {
@@ -301,16 +304,12 @@ class Script {
   void label_ends(const FigurePanel& panel) {
     std::vector<EndLabel> labels;
     for (const FigureSeries& series : panel.series) {
-      if (!data_.has_names()) break;
-      const std::string& name = data_.names[series.style];
-      const double at = bars() || lanes() ? box_.y
-                        : areas()         ? middle_of_end(panel, series)
-                                          : pixel_of(series.points.back().y);
-      labels.push_back({at, name, series.style, false});
+      if (!data_.has_names() || legend_below()) break;
+      labels.push_back({pixel_of(series.points.back().y), data_.names[series.style], series.style, false});
     }
     for (const FigureLine& ceiling : panel.ceilings) labels.push_back({pixel_of(ceiling.y), ceiling.label, {}, true});
     for (const FigureLine& middle : panel.middles) labels.push_back({pixel_of(middle.y), middle.label, {}, false});
-    spread(labels, box_.y + 4, box_.y + box_.h - 4);
+    spread(labels, box_.y + 4, box_.y + box_.h - 4, kLine - 1);
     const double left = box_.x + box_.w + 6;
     for (const EndLabel& label : labels) {
       const double y = 1 - label.at / height_;
@@ -318,13 +317,8 @@ class Script {
                                            (left + kSwatch) / kWidth, y);
       if (!label.series) {
         line("set arrow {} nohead lw 1.2 dt {} lc rgb '{}'", ends, label.broken ? "(5,3)" : "solid", ink());
-      } else if (bars() || filled()) {
-        const double half = 5 / height_;
-        line("set object rectangle from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} fillcolor rgb '{}' {}",
-             (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, colour_of(*label.series),
-             fill(*label.series));
       } else {
-        const Style style = style_of(*label.series);
+        const SeriesStyle style = style_of(*label.series);
         if (data_.kind == FigureKind::lines) {
           line("set arrow {} nohead lw 1.8 dt {} lc rgb '{}'", ends, style.dash, style.colour);
         }
@@ -378,16 +372,6 @@ class Script {
     line("plot {}", fmt::join(drawn, ", \\\n     "));
   }
 
-  // Where the name of an area stands: in the middle of its right end.
-  double middle_of_end(const FigurePanel& panel, const FigureSeries& series) const {
-    double below = 0;
-    for (const FigureSeries& other : panel.series) {
-      if (&other == &series) break;
-      below += other.points.back().y;
-    }
-    return pixel_of(below + series.points.back().y / 2);
-  }
-
   // Steps from below to below + y; each holds until the next moment.
   std::string area(const FigureSeries& series, std::map<double, double>& below) {
     std::vector<std::string> rows;
@@ -429,12 +413,12 @@ class Script {
   }
 
   void add_series(const FigureSeries& series, double offset, std::vector<std::string>& drawn) {
-    const Style style = style_of(series.style);
-    std::vector<std::string> points, intervals, flagged;
+    const SeriesStyle style = style_of(series.style);
+    std::vector<std::string> points, apart, intervals, flagged;
     for (const FigurePoint& point : series.points) {
-      const double x = bars() ? point.x + offset : point.x;
+      const double x = bars() ? point.x + offset : x_of(point);
       const bool interval = std::isfinite(point.low);
-      points.push_back(fmt::format("{:.9g} {:.9g}", x, point.y));
+      (point.apart ? apart : points).push_back(fmt::format("{:.9g} {:.9g}", x, point.y));
       if (interval) intervals.push_back(fmt::format("{:.9g} {:.9g} {:.9g} {:.9g}", x, point.y, point.low, point.high));
       if (trace() && !interval) intervals.push_back(fmt::format("{0:.9g} {1:.9g} {1:.9g} {1:.9g}", x, point.y));
       if (point.flagged) flagged.push_back(points.back());
@@ -456,7 +440,11 @@ class Script {
       drawn.push_back(fmt::format("{} using 1:2:3:4 with yerrorbars pt 0 lw 1.2 lc rgb '{}'", block(intervals),
                                   bars() ? ink() : style.colour));
     }
-    if (data_.kind == FigureKind::lines) {
+    if (!apart.empty()) {
+      drawn.push_back(
+          fmt::format("{} using 1:2 with points pt {} ps 0.7 lc rgb '{}'", block(apart), style.mark, style.colour));
+    }
+    if (data_.kind == FigureKind::lines && !points.empty()) {
       drawn.push_back(fmt::format("{} using 1:2 with linespoints lw 1.8 dt {} pt {} ps 0.55 lc rgb '{}'", block(points),
                                   style.dash, style.mark, style.colour));
     } else if (data_.kind == FigureKind::roofline) {
@@ -477,8 +465,12 @@ class Script {
   std::size_t columns_ = 1, rows_ = 1;
   double height_ = 0, panel_width_ = 0, left_ = 0, right_ = 0, slant_room_ = 0;
   bool slanted_ = false;
-  std::size_t title_lines_ = 0;  // of the panel with most
-  std::vector<Axis> y_axes_;     // one, or one a panel
+  std::vector<LegendEntry> legend_;
+  double legend_height_ = 0;
+  std::vector<double> apart_places_;  // on the x axis, by FigureData::apart
+  double apart_ends_ = 0;             // and where the axis proper begins
+  std::size_t title_lines_ = 0;       // of the panel with most
+  std::vector<Axis> y_axes_;          // one, or one a panel
   Axis x_axis_, y_axis_;
   Box box_;
   std::string text_;

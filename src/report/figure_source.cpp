@@ -87,6 +87,7 @@ const std::map<std::string, Setter>& setters() {
        }},
       {"flag", [](S& s, const std::string& v) { s.flag = v; }},
       {"end", [](S& s, const std::string& v) { s.end = v; }},
+      {"apart", [](S& s, const std::string& v) { s.apart = v; }},
       {"interval",
        [](S& s, const std::string& v) {
          const auto found = parts(v, ',', 2, 2, "low, high");
@@ -129,6 +130,7 @@ std::string fault_of(const FigureSource& source, bool has_kind) {
   if (lanes != (source.y.scale == "text"))
     return "lanes stand for texts: y of lanes has the scale text, and no other's";
   if (lanes != !source.end.empty()) return "lanes, and nothing else, have an 'end'";
+  if (source.kind != FigureKind::lines && !source.apart.empty()) return "'apart' belongs to lines";
   const bool stacked = source.kind == FigureKind::stacks || source.kind == FigureKind::areas;
   if (stacked && (source.series.empty() || source.y.scale != "linear")) {
     return "what is stacked has 'series', and the scale linear for y";

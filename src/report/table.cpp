@@ -21,7 +21,7 @@ namespace {
 }
 
 bool is_format(const std::string& format) {
-  static const std::regex kFormat(R"(d|s|code|flag|status|outcome|uid|\.[0-9]+[gfe]|ci\([^,()]+,[^,()]+\))");
+  static const std::regex kFormat(R"(d|s|code|flag|status|outcome|uid|\.[0-9]+[gfe]|(ci|ratio)\([^,()]+,[^,()]+\))");
   return std::regex_match(format, kFormat);
 }
 
@@ -88,6 +88,8 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
     source.command = value;
   } else if (key == "empty") {
     source.empty = value;
+  } else if (key == "blank") {
+    source.blank = value;
   } else if (key == "note") {
     source.notes.push_back(value);
   } else if (key == "fills") {
@@ -97,7 +99,7 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
   } else {
     malformed(source.id, line,
               fmt::format("unknown header '{}'; there are title, caption, experiment, columns, note, "
-                          "sentence, command, empty, fills, like",
+                          "sentence, command, empty, blank, fills, like",
                           key));
   }
 }

@@ -16,6 +16,9 @@
 // reports/columns.txt. Units: 1 for none. Formats: cells.hpp. A header line may be continued by lines that begin with
 // "--   ".
 //
+// A missing value of a row that went well reads "not measured". Where it means another thing, `blank: –` says how it
+// reads and the caption what it means: a table has one word for each.
+//
 // Without a row the table reads "not measured" with `command`, or the text of `empty`.
 //
 // `fills` names the parts of the experiment's problem that this answers (deliverables.hpp), "*" the only one of a
@@ -50,6 +53,7 @@ struct TableSource {
   std::string sentence;  // not empty: a sentence, no table
   std::string command;   // what would measure it; "syslab run {experiment}" where the header says nothing
   std::string empty;     // what no row means, where it does not mean "not measured"
+  std::string blank;     // how a missing value reads, likewise
   std::vector<Column> columns;
   std::vector<std::string> notes;
   std::vector<std::string> fills;  // parts of the problem

@@ -1,5 +1,6 @@
 #include "train/params.hpp"
 
+#include "model/sizes_in_words.hpp"
 #include "train/peak_memory.hpp"
 
 namespace syslab::train {
@@ -15,10 +16,12 @@ Value number(std::int64_t value) { return value; }
 
 std::vector<ops::ParamInfo> param_list() {
   std::vector<Value> models, more;
+  std::string help = "sizes by name";  // and a line for each name
   for (const model::NamedModel& one : model::named_models()) {
     const bool asked =
         one.name == "small" || one.name == "medium" || one.name == "large" || one.name == "xl25" || one.name == "xl26";
     (asked ? models : more).push_back(text(one.name));
+    help += "\n" + one.name + ": " + model::sizes_in_words(one.config);
   }
   more.push_back(text("2.7B"));
   std::vector<Value> precisions;
@@ -26,12 +29,7 @@ std::vector<ops::ParamInfo> param_list() {
     precisions.push_back(text(to_string(one)));
   }
   return {
-      {"model",
-       models,
-       "sizes by name; `syslab describe` and docs/the-model.md tell them",
-       true,
-       more,
-       {{"xl", {{"2025", text("xl25")}, {"2026", text("xl26")}}}}},
+      {"model", models, help, true, more, {{"xl", {{"2025", text("xl25")}, {"2026", text("xl26")}}}}},
       {"batch", {number(4)}, "sequences of a step", false, {}},
       {"context", {number(128), number(256), number(512), number(1024)}, "tokens of a sequence", false, {}},
       {"precision", precisions, "dtypes of weights, activations and products", true, {text("fp16_amp"), text("fp64")}},

@@ -16,6 +16,17 @@ namespace {
 
 constexpr std::int64_t kFewestForInterval = 6;
 
+MetricRecord of_summary(std::string name, std::string unit, const stats::Summary& summary) {
+  MetricRecord made{.name = std::move(name), .unit = std::move(unit), .value = summary.median, .n = summary.n};
+  if (summary.n >= kFewestForInterval) {
+    made.low = summary.median_95.low;
+    made.high = summary.median_95.high;
+  } else {
+    made.note = fmt::format("{} samples are too few for a 95 % interval", summary.n);
+  }
+  return made;
+}
+
 // What sampling leaves behind, as records.
 class Times {
  public:
@@ -45,13 +56,7 @@ class Times {
     }
 
     const stats::Summary summary = stats::summarize(samples.seconds);
-    MetricRecord time{.name = "time", .unit = "s", .value = summary.median, .n = summary.n};
-    if (summary.n >= kFewestForInterval) {
-      time.low = summary.median_95.low;
-      time.high = summary.median_95.high;
-    } else {
-      time.note = fmt::format("{} samples are too few for a 95 % interval", summary.n);
-    }
+    const MetricRecord time = of_summary("time", "s", summary);
     context_.emit(time);
     context_.metric("time_q1", "s", summary.q1);
     context_.metric("time_q3", "s", summary.q3);
@@ -94,6 +99,10 @@ class Times {
 };
 
 }  // namespace
+
+MetricRecord median_metric(std::string name, std::string unit, const std::vector<double>& samples) {
+  return of_summary(std::move(name), std::move(unit), stats::summarize(samples));
+}
 
 void emit_times(CaseContext& context, const measure::Samples& samples, const Work& work) {
   Times(context, work).emit(samples);

@@ -44,7 +44,7 @@ void time_phases(CaseContext& context, const RunningStep& running, device::Place
     const std::string& name = running.phases[p].name;
     context.emit(SampleRecord{.series = name, .unit = "s", .values = seconds[p]});
     const stats::Summary summary = stats::summarize(seconds[p]);
-    context.metric(name, "s", summary.median);
+    context.emit(median_metric(name, "s", seconds[p]));
     context.metric(name + "_mean", "s", summary.mean);
     context.metric(name + "_stddev", "s", summary.standard_deviation);
   }

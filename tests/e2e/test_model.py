@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
@@ -92,7 +93,13 @@ class BenchmarkingScript(ModelLab):
         self.assertEqual(planned("--handout", "2026"), ["xl26", "small"])
         refused = self.syslab("run", "benchmarking_script", "-a", "model=xl", expect=2).stderr
         self.assertIn("say --handout 2025 (xl25) or --handout 2026 (xl26)", refused)
-        self.assertIn("with --handout 2025 xl is xl25", self.syslab("describe", "benchmarking_script").stdout.replace("\n", " "))
+        described = re.sub(r"\s+", " ", self.syslab("describe", "benchmarking_script").stdout)
+        self.assertIn("with --handout 2025 xl is xl25", described)
+        sizes = "12 layers, d_model 768, 12 heads, d_ff 3072, vocabulary 10,000: 128,625,408 parameters"
+        self.assertIn("small " + sizes, described, "what a name stands for")
+        (model,) = [axis for axis in self.json("describe", "benchmarking_script")["axes"] if axis["name"] == "model"]
+        explained = {line.split(":")[0] for line in model["help"].splitlines()[1:]}
+        self.assertEqual(explained, {*model["values"], *model["also"]} - {"2.7B"}, "every name, and the other one of xl26")
 
     def test_a_mode_takes_and_predicts_only_what_it_needs(self):
         cases = {mode: self.json("plan", "torch_compile", "-a", "model=small", "-a", f"mode={mode}", "--impl", "host", "--device",

@@ -1,5 +1,6 @@
 """Where time and memory go: kernels by phase, timelines, live bytes, and what the report makes of them."""
 import json
+import re
 import unittest
 
 from lab import Lab, attempts
@@ -92,6 +93,14 @@ class Profile(Lab):
         for words in ("by the sum of its kernels", "takes most time", "Besides matrix products", "From inference to a whole training step",
                       "softmax takes", "live memory climbs", "One activation of the residual stream", "makes gradients of"):
             self.assertIn(words, report)
+        # A ratio of two times never stands alone, and what is more than all of it leaves no gaps.
+        for ratio in re.findall(r"takes ([^;]*?) times as long", report):
+            self.assertRegex(ratio, r"±|…|no interval")
+        for share, meaning in re.findall(r": ([^:]*) % of the clock's time\. ([^\n]*)", report):
+            self.assertRegex(share, r"±|…")
+            if "What is left" in meaning:
+                self.assertLess(float(re.match(r"[\d.]+", share)[0]), 100)
+        self.assertRegex(report, r"Recording (adds|costs between|seems to take)")
 
 
 if __name__ == "__main__":

@@ -127,6 +127,12 @@ class Report(Lab):
         for name, words in (("report.pdf", "pdflatex"), ("report.docx", ".docx"), ("nowhere/report.html", "nowhere")):
             with self.subTest(name):
                 self.assertIn(words, self.syslab("report", "-o", name, expect=2).stderr)
+        missing = self.syslab("report", "-o", "missing/dir/report.md", expect=2).stderr
+        self.assertIn("there is no folder 'missing/dir'; make it first (mkdir -p 'missing/dir')", missing)
+        self.assertFalse((self.folder / "missing").exists(), "a mistyped folder is not made")
+        (self.folder / "file").write_text("no folder")
+        self.assertIn("what is no folder, 'file'", self.syslab("query", "SELECT 1", "-o", "file/one.md", expect=2).stderr)
+        (self.folder / "file").unlink()
         (self.folder / "taken").mkdir()
         self.syslab("report", "-o", "taken", expect=2)
         self.assertIn("xlsx", self.syslab("report", "--to", "xlsx", expect=2).stderr)

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <sstream>
 
+#include "model/sizes_in_words.hpp"
 #include "tests/model/refusal.hpp"
 
 namespace syslab::model {
@@ -35,6 +38,36 @@ TEST(ModelConfig, CountsTheParametersOfEveryNamedModel) {
     EXPECT_EQ(parameter_count(config), expected.total) << expected.name;
     EXPECT_EQ(parameter_count(config) - config.vocab * config.d_model, expected.without_one_embedding) << expected.name;
     EXPECT_EQ(parameter_tensor_count(config), expected.tensors) << expected.name;
+  }
+}
+
+TEST(ModelConfig, TellsItsSizesInWords) {
+  EXPECT_EQ(sizes_in_words(find_model("small")),
+            "12 layers, d_model 768, 12 heads, d_ff 3072, vocabulary 10,000: 128,625,408 parameters");
+  EXPECT_EQ(sizes_in_words(find_model("tiny")),
+            "2 layers, d_model 64, 4 heads, d_ff 128, vocabulary 101: 95,168 parameters");
+}
+
+// docs/the-model.md has a row for each model, and they say what the table of the code says.
+TEST(ModelConfig, ThePageHasTheSizesOfTheCode) {
+  std::ifstream file(SYSLAB_SOURCE_ROOT "/docs/the-model.md");
+  std::ostringstream page;
+  page << file.rdbuf();
+  const auto parts_of = [](std::string text) {  // "12 layers, d_model 768, …: 128,625,408 parameters" as its numbers
+    std::string numbers;
+    for (const char c : text) numbers += (c >= '0' && c <= '9') || c == ',' ? c : ' ';
+    std::istringstream words(numbers);
+    std::vector<std::string> found;
+    for (std::string word; words >> word;) {
+      while (!word.empty() && word.back() == ',') word.pop_back();
+      if (!word.empty()) found.push_back(word);
+    }
+    return found;
+  };
+  for (const NamedModel& model : named_models()) {
+    std::string row = "| `" + model.name + "` |";
+    for (const std::string& number : parts_of(sizes_in_words(model.config))) row += " " + number + " |";
+    EXPECT_NE(page.str().find(row), std::string::npos) << row;
   }
 }
 

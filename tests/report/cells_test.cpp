@@ -57,6 +57,26 @@ TEST(Formatted, SaysWhyAValueIsMissing) {
   Table ok = table;
   ok.result.rows[0][3] = null();
   EXPECT_EQ(formatted(ok, 0, time), "not measured");
+  ok.source.blank = "–";
+  EXPECT_EQ(formatted(ok, 0, time), "–") << "the table has another meaning for it";
+  EXPECT_EQ(formatted(ok, 1, time), "OOM");
+}
+
+TEST(Formatted, ARatioOfTimesHasItsIntervalAndSaysWhereItMayBeOne) {
+  Table table = speeds();
+  Column ratio = table.source.columns[3];
+  ratio.format = "ratio(low, high)";
+  const auto shown = [&](store::Cell value, store::Cell low, store::Cell high) {
+    table.result.rows[0][3] = std::move(value);
+    table.result.rows[0][4] = std::move(low);
+    table.result.rows[0][5] = std::move(high);
+    return formatted(table, 0, ratio);
+  };
+  EXPECT_EQ(shown(cell(1.872), cell(1.841), cell(1.9)), "1.872 ± 0.031");
+  EXPECT_EQ(shown(cell(1.02), cell(0.8), cell(1.31)), "1.02 (0.800 … 1.31, nothing can be said at this noise)");
+  EXPECT_EQ(shown(cell(1.002), cell(0.999), cell(1.004)), "1.00 (0.999 … 1.00, nothing can be said at this noise)");
+  EXPECT_EQ(shown(cell(1.5), null(), null()), "1.50 (no interval)");
+  EXPECT_EQ(shown(null(), null(), null()), "not measured");
 }
 
 TEST(Formatted, SpellsStatusesOut) {

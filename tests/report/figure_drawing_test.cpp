@@ -2,6 +2,7 @@
 // those of its absence.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -168,6 +169,27 @@ TEST_F(Drawing, BreaksALongTitleOfAPanelBetweenItsParts) {
   }
 }
 
+// A step that keeps everything is no segment of 0 blocks.
+TEST_F(Drawing, WhatStandsApartIsNamedBesideTheAxisAndOnNoLine) {
+  const std::string text =
+      "-- figure: lines\n-- title: Steps\n-- experiment: toy\n-- x: k|blocks|log2\n-- y: time|ms|linear\n-- apart: "
+      "kept\n"
+      "-- series: name\nWITH t(k, kept, time, name) AS (VALUES (0.0, 'all kept', 5, 'host'), (0.5, '', 7, 'host'), "
+      "(1.0, '', 6, 'host'), (2.0, '', 8, 'host')) SELECT * FROM t";
+  const FigureSource source = parse_figure("steps", text);
+  const FigureData data = figure_data(source, fixture_.store().query(source.sql));
+  EXPECT_EQ(data.apart, (std::vector<std::string>{"all kept"}));
+  EXPECT_TRUE(data.notes.empty()) << data.notes.front();
+  ASSERT_EQ(data.panels.at(0).series.at(0).points.size(), 4U);
+  EXPECT_TRUE(data.panels[0].series[0].points[0].apart);
+  const Figure figure = draw(text);
+  EXPECT_EQ(figure.missing, "");
+  const std::string words = bare(figure.svg);
+  for (const char* word : {"all kept\n", "\n0.5\n", "\n1\n", "\n2\n"})
+    EXPECT_NE(words.find(word), std::string::npos) << words;
+  EXPECT_EQ(words.find("0.0"), std::string::npos) << words;
+}
+
 TEST_F(Drawing, OfBarsHasAGroupForEachWord) {
   const Figure figure = draw(
       "-- figure: bars\n-- title: Bars\n-- experiment: toy\n-- x: model|1|text\n-- y: time|ms|linear\n-- series: s\n-- "
@@ -255,6 +277,32 @@ TEST(FigureAxis, OfManyDecadesHasLabelsFromEndToEnd) {
       EXPECT_LT(places.front(), 0.4) << low << " " << most;
       EXPECT_GT(places.back(), 0.5) << low << " " << most;
     }
+  }
+}
+
+TEST(FigureAxis, OfWholeNumbersHasWholeLabels) {
+  for (const std::vector<double>& values : {std::vector<double>{1, 2, 3}, {1, 2}, {0, 4}}) {
+    for (const Tic& tic : make_axis("linear", values, false, 10).tics) {
+      EXPECT_EQ(tic.at, std::floor(tic.at)) << tic.label;
+      EXPECT_EQ(tic.label.find('.'), std::string::npos) << tic.label;
+    }
+  }
+  const std::vector<double> fractions{0.5, 2};
+  EXPECT_GT(make_axis("linear", fractions, false, 6).tics.size(), 3U);
+}
+
+TEST(FigureAxis, MakesRoomBesideIt) {
+  for (const char* scale : {"log2", "linear"}) {
+    const std::vector<double> values{0.5, 8};
+    Axis axis = make_axis(scale, values, false, 6);
+    const double began = axis.low;
+    const std::vector<std::string> texts{"all kept", "none"};
+    const std::vector<double> places = make_room_beside(axis, texts, 60, 600);
+    ASSERT_EQ(places.size(), 2U);
+    EXPECT_NEAR(axis.place(places[0]), 0.05, 1e-9) << scale;
+    EXPECT_NEAR(axis.place(places[1]), 0.15, 1e-9) << scale;
+    EXPECT_NEAR(axis.place(began), 0.2, 1e-9) << scale;
+    EXPECT_EQ(axis.tics[0].label, "all kept");
   }
 }
 

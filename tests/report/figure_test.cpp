@@ -83,6 +83,9 @@ TEST(ParseFigure, RefusesWhatWouldMislead) {
   EXPECT_NE(fault("-- figure: roofline\n-- title: T\n-- x: x|1|log10\n-- y: y|1|log10\nSELECT 1").find("'roof'"),
             std::string::npos);
   EXPECT_NE(fault(std::string(kHeader) + "-- flag: f\nSELECT 1").find("belong to a trace"), std::string::npos);
+  EXPECT_NE(fault("-- figure: bars\n-- title: T\n-- x: x|1|text\n-- y: y|1|linear\n-- apart: a\nSELECT 1")
+                .find("'apart' belongs to lines"),
+            std::string::npos);
 }
 
 // Every figure that the binary carries parses, runs on an empty store, and gives the columns it names.

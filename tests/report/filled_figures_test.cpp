@@ -89,6 +89,13 @@ TEST_F(FilledFigures, IntervalsThatNoEyeCouldTellApartAreOne) {
   EXPECT_EQ(series[2].points.size(), 1U) << "of another series, however near";
 }
 
+TEST_F(FilledFigures, TwoLongIntervalsStayTwo) {
+  const FigureData found =
+      data(lanes("(0, 400, 'layers', 'forward'), (400.1, 800, 'layers', 'forward'),"
+                 "(800.1, 1000, 'layers', 'forward')"));
+  EXPECT_EQ(found.panels[0].series[0].points.size(), 3U) << "the line between two layers is seen";
+}
+
 TEST_F(FilledFigures, AnIntervalThatEndsBeforeItBeginsIsLeftOutAndTold) {
   const FigureData found = data(lanes("(5, 4, 'a', 'x'), (1, 2, 'a', 'x')"));
   EXPECT_EQ(found.panels[0].series[0].points.size(), 1U);
@@ -181,6 +188,24 @@ TEST_F(FilledDrawing, AreasStacksAndLanesSayTheirNames) {
   for (const char* name : {"phases", "calls", "forward", "gemm"}) {
     EXPECT_NE(timeline.find("<text>" + std::string(name) + "</text>"), std::string::npos) << name;
   }
+}
+
+// Beside each panel there was room for two dozen letters, and half of the panel was gone.
+TEST_F(FilledDrawing, NamesStandOnceAndWholeBelowThePanels) {
+  const std::string longest = "norm, SwiGLU, RoPE, casts and everything else";
+  std::string text = stacks("('forward', 70, '" + longest +
+                            "', 'one'), ('optimizer', 30, 'rest', 'one'), ('backward', 1, 'rest', "
+                            "'one'), ('forward', 70, '" +
+                            longest + "', 'two')");
+  text.replace(text.find("t(phase, share, name)"), 21, "t(phase, share, name, panel)");
+  text.replace(text.find("WITH"), 4, "-- panel: panel\nWITH");
+  const std::string svg = draw(text);
+  const std::string name = "<text>" + longest + "</text>";
+  const std::size_t at = svg.find(name);
+  ASSERT_NE(at, std::string::npos) << svg;
+  EXPECT_EQ(svg.find(name, at + 1), std::string::npos) << "once";
+  EXPECT_EQ(svg.find("…"), std::string::npos) << "nothing is cut";
+  EXPECT_EQ(svg.find("rotate(-25"), std::string::npos) << "there is room for words under their bars";
 }
 
 TEST_F(FilledDrawing, IsTheSameToTheByteForTheSameData) { EXPECT_EQ(draw(areas(kSixAreas)), draw(areas(kSixAreas))); }

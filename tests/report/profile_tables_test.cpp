@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/resources.hpp"
+#include "report/table.hpp"
 #include "tests/report/fixture.hpp"
 
 namespace syslab::report {
@@ -21,6 +22,10 @@ struct Kernel {
 
 Record metric(const std::string& name, double value) {
   return worker::MetricRecord{.name = name, .unit = "1", .value = value};
+}
+
+Record timed(const std::string& name, double value, double low, double high) {
+  return worker::MetricRecord{.name = name, .unit = "s", .value = value, .low = low, .high = high, .n = 10};
 }
 
 worker::CheckRecord passed() {
@@ -43,6 +48,21 @@ class ProfileTables : public ::testing::Test {
       attempt.records.push_back(worker::KernelStatRecord{kernel.phase, kernel.operation + "/k", 1, ns, ns, ns});
     }
     fixture_.add(std::move(attempt));
+  }
+  void add_records(const std::string& experiment, std::vector<Record> records, FixtureStore::Attempt attempt) {
+    attempt.experiment = experiment;
+    attempt.records = {passed()};
+    attempt.records.insert(attempt.records.end(), records.begin(), records.end());
+    fixture_.add(std::move(attempt));
+  }
+  Table table(const std::string& experiment, const std::string& id) {
+    const std::string name = "experiments/" + experiment + "/tables/" + id + ".sql";
+    const std::vector<Resource> files = resources(name);
+    EXPECT_EQ(files.size(), 1U) << name;
+    return fill(parse_table(id, std::string(files.at(0).text)), fixture_.store());
+  }
+  std::string said(const std::string& experiment, const std::string& sentence) {
+    return write_sentences(table(experiment, sentence));
   }
   void add_memory(const std::string& precision, const std::string& pass, double mib, FixtureStore::Attempt attempt) {
     attempt.experiment = "memory_profiling";
@@ -160,6 +180,124 @@ TEST_F(ProfileTables, AttentionInPartsHasNoShareInOneKernelAndTheOtherWayRound) 
   const std::size_t fused = at(0, "implementation").text == "fused" ? 0 : 1;
   EXPECT_NEAR(real(fused, "fused"), 25, 1e-9);
   EXPECT_TRUE(blank(fused, "softmax"));
+}
+
+// One meaning each: a number was measured, 0 too, and what there is nothing of has no value.
+TEST_F(ProfileTables, SharesOfWhatAModeDoesNotHaveAreNoZeros) {
+  add_profile(kInParts, {.params = step_of(4, "forward"), .implementation = "eager"});
+  add_profile(kInOne, {.params = step_of(4), .implementation = "fused"});
+  query("nsys_profile", "tables/matmul_share.sql");
+  ASSERT_EQ(found_.rows.size(), 2U);
+  const std::size_t fused = at(0, "implementation").text == "fused" ? 0 : 1, forward = 1 - fused;
+  for (const char* column : {"both", "step", "optimizer"}) EXPECT_TRUE(blank(forward, column)) << column;
+  EXPECT_EQ(real(fused, "optimizer"), 0) << "a step whose optimizer has no kernels: measured, and nothing";
+  const std::string page = write(table("nsys_profile", "matmul_share"), Format::markdown);
+  EXPECT_EQ(page.find("not measured"), std::string::npos) << page;
+  EXPECT_NE(page.find("| – |"), std::string::npos) << page;
+  EXPECT_NE(page.find("– stands where there is nothing that could be"), std::string::npos) << page;
+}
+
+TEST_F(ProfileTables, SoftmaxInsideOneKernelHasNoShareThatChanges) {
+  add_profile(kInOne, {.params = step_of(4), .implementation = "fused"});
+  const std::string text = said("nsys_profile", "share_changes");
+  EXPECT_NE(text.find("softmax is within attention's one kernel"), std::string::npos) << text;
+  EXPECT_EQ(text.find("softmax from"), std::string::npos) << text;
+}
+
+TEST_F(ProfileTables, TheSumOfKernelsBesideTheClockSaysWhatItMeans) {
+  const struct {
+    double low, busy, high;  // ms of kernels, beside 10 (9.5 to 10.5) by the clock
+    const char* source;
+    const char* words;
+  } kCases[] = {
+      {7.9, 8, 8.1, "CUPTI", "What is left, 15 % to 25 %, are launches and gaps"},
+      {9, 10, 12, "host clock", "100 % is within that interval: at this noise nothing can be said"},
+      {12, 12.4, 13, "CUPTI", "More than all of it: kernels that overlap count twice"},
+      {12, 12.4, 13, "host clock", "More than all of it: calls do not overlap here"},
+  };
+  int number = 0;
+  for (const auto& one : kCases) {
+    add_records("nsys_profile",
+                {metric("parameters", 1000), timed("forward", 0.010, 0.0095, 0.0105),
+                 timed("forward_busy", one.busy * 1e-3, one.low * 1e-3, one.high * 1e-3),
+                 worker::FactRecord{std::string(R"({"trace":{"source":")") + one.source + "\"}}"}},
+                {.params = step_of(4), .implementation = "step-" + std::to_string(number++)});
+    const std::string text = said("nsys_profile", "forward_time");
+    EXPECT_NE(text.find(one.words), std::string::npos) << text;
+  }
+  const std::string text = said("nsys_profile", "forward_time");
+  EXPECT_EQ(text.find("124 % of the clock's time. What is left"), std::string::npos) << text;
+}
+
+TEST_F(ProfileTables, WhatRecordingCostsIsSaidOnlyBeyondTheNoise) {
+  const auto with_cost = [&](const std::string& name, double cost, double low, double high) {
+    add_records("nsys_profile",
+                {metric("parameters", 1000), timed("recording_overhead", cost, low, high),
+                 timed("step_plain", 0.010, 0.009, 0.011), timed("step_recorded", 0.0105, 0.01, 0.011)},
+                {.params = step_of(4), .implementation = name});
+  };
+  with_cost("a", 0.05, 0.02, 0.08);
+  with_cost("b", -0.1, -0.61, 0.53);
+  with_cost("c", -0.3, -0.4, -0.2);
+  const std::string text = said("nsys_profile", "recording");
+  EXPECT_NE(text.find("Recording adds 5 % to a step, 95 % interval 2 % to 8 %"), std::string::npos) << text;
+  EXPECT_NE(text.find("costs between -61 % and +53 % of a step, which holds 0: at this noise nothing can be said"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("seems to take 30 % off a step (20 % to 40 %), which it cannot"), std::string::npos) << text;
+}
+
+TEST_F(ProfileTables, SoftmaxBesideProductsHasItsInterval) {
+  add_profile(kInParts, {.params = step_of(4), .implementation = "eager"});
+  const std::string before = said("nsys_profile", "softmax_ratio");
+  EXPECT_NE(before.find("softmax takes 1.50 (no interval) times as long"), std::string::npos) << before;
+}
+
+TEST_F(ProfileTables, BackwardOverForwardHasItsIntervalAndSaysWhereNothingCanBeSaid) {
+  Params params = step_of(4);
+  params.set("warmup", std::int64_t{5});
+  const auto step = [&](const std::string& name, double half_width) {
+    const auto phase = [&](const std::string& phase_name, double seconds) {
+      return timed(phase_name, seconds, seconds * (1 - half_width), seconds * (1 + half_width));
+    };
+    add_records(
+        "benchmarking_script",
+        {metric("parameters", 1000), phase("forward", 0.010), phase("backward", 0.019), phase("optimizer", 0.001)},
+        {.params = params, .implementation = name});
+  };
+  step("calm", 0.01);
+  step("noisy", 0.4);
+  const std::string text = said("benchmarking_script", "phases");
+  EXPECT_NE(text.find("`calm`, Example\\_CPU 9000) is 33.33 ± 0.45 % forward pass"), std::string::npos) << text;
+  EXPECT_NE(text.find("backward takes 1.900 ± 0.038 times as long"), std::string::npos) << text;
+  EXPECT_NE(text.find("backward takes 1.90 (0.814 … 4.43, nothing can be said at this noise) times as long"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(ProfileTables, AGainGrowsWithTheModelOnlyWhereTheIntervalsAreApart) {
+  const auto step = [&](const std::string& name, const std::string& model, const std::string& precision, double seconds,
+                        double half_width) {
+    Params params = step_of(4);
+    params.set("model", model);
+    params.set("precision", precision);
+    const double low = 0.5 * seconds * (1 - half_width), high = 0.5 * seconds * (1 + half_width);
+    add_records("benchmarking_mixed_precision",
+                {metric("parameters", model == "small" ? 1000 : 2000), timed("forward", 0.5 * seconds, low, high),
+                 timed("backward", 0.5 * seconds, low, high)},
+                {.params = params, .implementation = name});
+  };
+  for (const auto& [name, half_width] : {std::pair{"calm", 0.01}, {"noisy", 0.3}}) {
+    step(name, "small", "fp32", 0.1, half_width);
+    step(name, "small", "bf16_amp", 0.05, half_width);
+    step(name, "large", "fp32", 0.3, half_width);
+    step(name, "large", "bf16_amp", 0.1, half_width);
+  }
+  const std::string text = said("benchmarking_mixed_precision", "trend");
+  EXPECT_NE(text.find("2.000 ± 0.040 times as fast as"), std::string::npos) << text;
+  EXPECT_NE(text.find("The gain grows with the model: products take"), std::string::npos) << text;
+  EXPECT_NE(text.find("The gain is not seen to change with the model: the intervals of both meet"), std::string::npos)
+      << text;
 }
 
 TEST_F(ProfileTables, TheEffectOfAPrecisionIsFoundWithinOneProtocolAndModel) {

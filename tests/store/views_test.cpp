@@ -38,6 +38,18 @@ TEST_F(StoreViews, LatestTakesTheNewestOkAttemptOfEachProtocol) {
   EXPECT_EQ(rows.rows[1][1].real, 2.0) << "the later failure hides nothing";
 }
 
+TEST_F(StoreViews, ACaseInWordsIsWrittenAsItIsTyped) {
+  std::vector<PlanRow> plan = a_plan(1);
+  plan[0].params = {
+      {"segment", 0.0}, {"share", 0.5}, {"causal", true}, {"seq", std::int64_t{64}}, {"model", std::string("tiny")}};
+  store_.finish_attempt(run_of(plan), an_attempt(0, 1.0));
+  const std::string words = "causal=true model=tiny segment=0 seq=64 share=0.5";
+  EXPECT_EQ(store_.query("SELECT case_text FROM v_latest WHERE metric = 'time'").rows.at(0).at(0).text, words);
+  const ResultSet axes = store_.query("SELECT value FROM v_param WHERE axis = 'segment'");
+  ASSERT_EQ(axes.rows.size(), 1U);
+  EXPECT_EQ(axes.rows[0][0].text, "0");
+}
+
 TEST_F(StoreViews, ResultsOfUnusualInputsMeetNoOthers) {
   RunRow run = a_run();
   for (const char* protocol :

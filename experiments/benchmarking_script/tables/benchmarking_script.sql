@@ -7,15 +7,19 @@
 --   batch?|1|d|right; context|1|d|right; precision|1|s|left; mode?|1|s|left; implementation|1|code|left;
 --   forward|ms|ci(forward_low, forward_high)|right; backward|ms|ci(backward_low, backward_high)|right;
 --   optimizer|ms|ci(optimizer_low, optimizer_high)|right; step|ms|ci(step_low, step_high)|right;
---   backward_over_forward as bwd / fwd|×|.3g|right; tflops as rate|TFLOP/s|.3g|right; tokens as tokens|1/s|.4g|right;
+--   backward_over_forward as bwd / fwd|×|ci(ratio_low, ratio_high)|right; tflops as rate|TFLOP/s|.3g|right; tokens as tokens|1/s|.4g|right;
 --   peak|GiB|.4g|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `forward` has the loss and its gradient by the logits in it. A graph (`graph`) is one piece: it has no phases to be timed.
+-- note: `bwd / fwd` is of the medians, with the interval that their 95 % intervals leave.
 -- note: The rate counts matrix products as the baseline computes them, without credit for what a causal mask spares, over the
 --   median. `peak` is the most in use during a step, parameters, gradients and moments included.
 WITH t AS MATERIALIZED (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+         b.value / f.value AS backward_over_forward, b.ci_low / f.ci_high AS ratio_low, b.ci_high / f.ci_low AS ratio_high
     FROM v_measured v
-   WHERE experiment = ?1 AND v.params ->> '$.warmup' >= 5
+    LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward'
+    LEFT JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'backward'
+   WHERE v.experiment = ?1 AND v.params ->> '$.warmup' >= 5
 ),
 s AS (
   SELECT *, 1e3 * (found ->> '$.forward_mean') AS forward, 1e3 * (found ->> '$.forward_stddev') AS forward_sd,
@@ -31,7 +35,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params 
        forward, forward - forward_sd AS forward_low, forward + forward_sd AS forward_high,
        backward, backward - backward_sd AS backward_low, backward + backward_sd AS backward_high,
        optimizer, optimizer - optimizer_sd AS optimizer_low, optimizer + optimizer_sd AS optimizer_high,
-       step, step - step_sd AS step_low, step + step_sd AS step_high, backward / forward AS backward_over_forward, tflops,
+       step, step - step_sd AS step_low, step + step_sd AS step_high, backward_over_forward, ratio_low, ratio_high, tflops,
        found ->> '$.tokens_per_second' AS tokens, (found ->> '$.peak_bytes') / 1073741824 AS peak, n, noise, protocol, device,
        status, message, run_uid
   FROM s

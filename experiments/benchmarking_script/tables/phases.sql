@@ -4,24 +4,29 @@
 -- experiment: benchmarking_script
 -- fills: b
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;
---   forward|%|.3g|right; backward|%|.3g|right; optimizer|%|.3g|right; ratio|×|.3g|right
+--   forward|%|ci(forward_low, forward_high)|right; backward|%|ci(backward_low, backward_high)|right;
+--   optimizer|%|ci(optimizer_low, optimizer_high)|right; ratio|×|ratio(ratio_low, ratio_high)|right
 WITH parts AS (
-  SELECT v.params, v.implementation, v.device, v.comparability_key, v.run_uid, f.value AS f, b.value AS b, o.value AS o,
+  SELECT v.params, v.implementation, v.device, v.comparability_key, v.run_uid, f.value AS f, f.ci_low AS fl, f.ci_high AS fh, b.value AS b,
+         b.ci_low AS bl, b.ci_high AS bh, o.value AS o, o.ci_low AS ol, o.ci_high AS oh,
          -- Smallest and largest model, each at the longest context in the simplest precision.
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation ORDER BY p.value, v.params ->> '$.context' DESC,
                             v.params ->> '$.precision' <> 'fp32', v.params, v.protocol) AS smallest,
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation ORDER BY p.value DESC, v.params ->> '$.context' DESC,
                             v.params ->> '$.precision' <> 'fp32', v.params, v.protocol) AS largest
     FROM v_measured v
-    JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward_mean'
-    JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'backward_mean'
-    JOIN metric o ON o.attempt_id = v.attempt_id AND o.name = 'optimizer_mean'
+    JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward'
+    JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'backward'
+    JOIN metric o ON o.attempt_id = v.attempt_id AND o.name = 'optimizer'
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.warmup' >= 5
 )
+-- Medians; the bounds take their intervals at their worst.
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation,
-       device, 100 * f / (f + b + o) AS forward, 100 * b / (f + b + o) AS backward, 100 * o / (f + b + o) AS optimizer,
-       b / f AS ratio, run_uid
+       device, 100 * f / (f + b + o) AS forward, 100 * fl / (fl + bh + oh) AS forward_low, 100 * fh / (fh + bl + ol) AS forward_high,
+       100 * b / (f + b + o) AS backward, 100 * bl / (fh + bl + oh) AS backward_low, 100 * bh / (fl + bh + ol) AS backward_high,
+       100 * o / (f + b + o) AS optimizer, 100 * ol / (fh + bh + ol) AS optimizer_low, 100 * oh / (fl + bl + oh) AS optimizer_high,
+       b / f AS ratio, bl / fh AS ratio_low, bh / fl AS ratio_high, run_uid
   FROM parts
  WHERE smallest = 1 OR largest = 1
  ORDER BY device, implementation, smallest;

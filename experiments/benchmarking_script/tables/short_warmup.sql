@@ -1,11 +1,11 @@
 -- sentence: After {w} {steps} of warm-up the first measured step of {model} ({implementation}, {device}) takes {ratio} times the median
---   of the {others} after it and {verdict}. What the first step alone pays is paid by then; what can be left is memory that the second
+--   of the {others} after it ({least} times the slowest of them, {most} times the fastest) and {verdict}. What the first step alone pays is paid by then; what can be left is memory that the second
 --   step takes beside what the first one left, and for `graph` the recording of the second step and the first replay, the third.
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
 -- columns: w|1|d|right; steps|1|s|left; model|1|s|left; implementation|1|code|left; device|1|s|left; ratio|×|.3g|right;
---   others|1|d|right; verdict|1|s|left
+--   least|×|.3g|right; most|×|.3g|right; others|1|d|right; verdict|1|s|left
 WITH numbered AS (
   SELECT v.attempt_id, x.value, row_number() OVER (PARTITION BY v.attempt_id ORDER BY x.launch, x.rank, x.idx) AS step
     FROM v_measured v
@@ -20,13 +20,14 @@ ranked AS (
 ),
 firsts AS (
   SELECT attempt_id, max(iif(step = 1, value, NULL)) AS first, max(iif(step > 1, value, NULL)) AS slowest,
+         min(iif(step > 1, value, NULL)) AS fastest,
          -- the middle one, or the lower of the two in the middle
          max(iif(step > 1 AND place = (n + 1) / 2, value, NULL)) AS median, max(iif(step > 1, n, NULL)) AS others
     FROM ranked
    GROUP BY attempt_id
   HAVING others > 1
 )
-SELECT w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, ratio, others,
+SELECT w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, ratio, first / slowest AS least, first / fastest AS most, others,
        iif(first > 1.05 * slowest, 'stands out: it is slower than all of them', 'does not stand out from them') AS verdict, run_uid
   FROM (SELECT v.params ->> '$.warmup' AS w, v.params ->> '$.model' AS model, v.implementation, v.device, f.*,
                f.first / f.median AS ratio, v.run_uid,

@@ -1,18 +1,19 @@
--- sentence: Causality: {implementation} at seq {seq}, head_dim {head_dim}, {dtype} takes {ratio} of the time of full attention;
+-- sentence: Causality: {implementation} at seq {seq}, head_dim {head_dim}, {dtype} takes {ratio} times as long as full attention;
 --   the mask leaves {pairs} of the pairs (protocol {protocol}, {device}).
 -- experiment: flash_forward
--- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; ratio|×|.3g|right;
---   pairs|1|.3g|right; protocol|1|s|left; device|1|s|left
+-- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left;
+--   ratio|×|ratio(low, high)|right; pairs|1|.3g|right; protocol|1|s|left; device|1|s|left
 WITH times AS (
   SELECT case_id, params, implementation, is_mine, protocol, comparability_key, run_uid, attempt_id,
-         coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time
+         coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time, ci_low, ci_high
     FROM v_latest
    WHERE experiment = 'flash_forward' AND metric = 'time' AND checked
 )
 -- Cases that differ in `causal` alone; the longest sequence of each implementation that is not the naive one.
-SELECT seq, head_dim, dtype, implementation, ratio, (seq + 1.0) / (2.0 * seq) AS pairs, protocol, device, run_uid
+SELECT seq, head_dim, dtype, implementation, ratio, low, high, (seq + 1.0) / (2.0 * seq) AS pairs, protocol, device, run_uid
   FROM (SELECT c.params ->> '$.seq' AS seq, c.params ->> '$.head_dim' AS head_dim, c.params ->> '$.dtype' AS dtype,
-               c.implementation, c.time / f.time AS ratio, c.protocol, c.device, c.run_uid,
+               c.implementation, c.time / f.time AS ratio, c.ci_low / f.ci_high AS low,
+               c.ci_high / f.ci_low AS high, c.protocol, c.device, c.run_uid,
                row_number() OVER (PARTITION BY c.implementation, c.is_mine, c.comparability_key, c.protocol
                                       ORDER BY c.params ->> '$.seq' DESC, c.params ->> '$.dtype' = 'fp32' DESC,
                                                c.params) AS place

@@ -23,6 +23,6 @@ SELECT 1e-6 * e.t_ns AS time,
   FROM chosen c
   JOIN mem_event e ON e.attempt_id = c.attempt_id
  WHERE c.place = 1
- ORDER BY c.implementation, CASE c.params ->> '$.pass' WHEN 'step' THEN 0 WHEN 'forward_kept' THEN 1 ELSE 2 END,
+ ORDER BY CASE c.params ->> '$.pass' WHEN 'forward' THEN 0 WHEN 'forward_kept' THEN 1 ELSE 2 END, c.implementation,
           CASE e.category WHEN 'parameters' THEN 0 WHEN 'gradients' THEN 1 WHEN 'optimizer state' THEN 2 WHEN 'saved activations' THEN 3
                           WHEN 'temporaries' THEN 4 ELSE 5 END, e.t_ns, e.delta_bytes, e.seq;

@@ -1,13 +1,15 @@
 -- title: The share of matrix products
--- caption: Of the kernels' time in the forward pass, in forward and backward, and in the whole step, what matrix products take.
+-- caption: Of the kernels' time in the forward pass, in forward and backward, and in the whole step, what matrix products take. A number was
+--   measured, 0 too; – stands where there is nothing that could be: a phase that the mode does not have, attention's one kernel where it
+--   runs in parts, its softmax where it runs in one kernel.
+-- blank: –
 -- experiment: nsys_profile
 -- fills: d
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision|1|s|left; mode?|1|s|left; implementation|1|code|left; forward|%|.3g|right;
 --   both as forward + backward|%|.3g|right; step|%|.3g|right; fused as fused attention, of the step|%|.3g|right;
 --   softmax as softmax, of the step|%|.3g|right; optimizer as AdamW, of the step|%|.3g|right; protocol?|1|s|left;
 --   device?|1|s|left
--- note: Attention in one kernel (`flash_…`) has its products inside and is told apart: it is not counted among them. A blank: attention
---   in parts has no such kernel, attention in one shows no softmax.
+-- note: Attention in one kernel (`flash_…`) has its products inside and is told apart: it is not counted among them.
 WITH sums AS (
   SELECT attempt_id, params, implementation, protocol, device, run_uid,
          sum(ms) FILTER (WHERE phase = 'forward') AS f, sum(ms) FILTER (WHERE phase = 'forward' AND kind = 'matrix products') AS fp,
@@ -26,6 +28,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> 
        params ->> '$.mode' AS mode, implementation,
        100 * fp / f AS forward, iif(params ->> '$.mode' = 'forward', NULL, 100 * fbp / fb) AS both,
        iif(params ->> '$.mode' = 'train', 100 * sp / s, NULL) AS step, iif(parts IS NULL, 100 * fused / s, NULL) AS fused,
-       100 * softmax / s AS softmax, 100 * coalesce(optimizer, 0) / s AS optimizer, protocol, device, run_uid
+       iif(parts IS NULL, NULL, 100 * coalesce(softmax, 0) / s) AS softmax,
+       iif(params ->> '$.mode' = 'train', 100 * coalesce(optimizer, 0) / s, NULL) AS optimizer, protocol, device, run_uid
   FROM sums
  ORDER BY s, model, context, precision, mode, device, protocol, implementation;

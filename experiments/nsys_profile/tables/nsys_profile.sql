@@ -1,5 +1,5 @@
 -- title: A step by its kernels
--- caption: What phases take by the clock (each waited for) and by the sum of their kernels, how many kernels and matrix products a step
+-- caption: What phases take by the clock (each waited for) and by the sum of their kernels, medians of steps, how many kernels and matrix products a step
 --   has, and what recording costs.
 -- experiment: nsys_profile
 -- fills: a
@@ -7,17 +7,21 @@
 --   forward|ms|.4g|right; forward_busy as kernels of forward|ms|.4g|right; step|ms|.4g|right; step_busy as kernels of step|ms|.4g|right;
 --   forward_launches as launches forward|1|d|right; step_launches as launches step|1|d|right; forward_products as products forward|1|d|right;
 --   forward_expected as 9L + 1|1|d|right; step_products as products step|1|d|right; step_expected as 27L + 3|1|d|right;
---   overhead as recording costs|%|.2g|right; source as recorded by|1|s|left; why?|1|s|left; device?|1|s|left; status|1|status|left
+--   overhead as recording costs|%|ci(overhead_low, overhead_high)|right; source as recorded by|1|s|left; why?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: Products are counted where the program asks for them. `host_eager` and `eager` ask for each by itself, as the baseline does;
 --   `host` and `fused` join Q, K, V and W1, W3, and their attention makes its products inside one kernel: 4L + 1 forward.
+-- note: `recording costs`: the median of six recorded steps over that of seven beside them, less one, with the 95 % interval that both
+--   medians' intervals leave. Where it holds 0, nothing can be said at this noise.
 -- note: On the CPU a kernel is a call of an operator, timed by the ranges themselves. On a GPU without CUPTI it is one too, timed by events.
 WITH t AS MATERIALIZED (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
+  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+         o.value AS overhead, o.ci_low AS overhead_low, o.ci_high AS overhead_high
     FROM v_measured v
+    LEFT JOIN metric o ON o.attempt_id = v.attempt_id AND o.name = 'recording_overhead'
    WHERE v.experiment = ?1
 )
 SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.precision' AS precision,
-       params ->> '$.mode' AS mode, implementation, 1e3 * (found ->> '$.forward_mean') AS forward,
+       params ->> '$.mode' AS mode, implementation, 1e3 * (found ->> '$.forward') AS forward,
        1e3 * (found ->> '$.forward_busy') AS forward_busy, 1e3 * (found ->> '$.step_plain') AS step,
        1e3 * (found ->> '$.step_busy') AS step_busy, CAST(round(found ->> '$.forward_launches') AS INTEGER) AS forward_launches,
        CAST(round(found ->> '$.step_launches') AS INTEGER) AS step_launches,
@@ -25,7 +29,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> 
        CAST(found ->> '$.forward_products_expected' AS INTEGER) AS forward_expected,
        CAST(round(found ->> '$.step_products') AS INTEGER) AS step_products,
        CAST(found ->> '$.step_products_expected' AS INTEGER) AS step_expected,
-       100 * (found ->> '$.recording_overhead') AS overhead, facts ->> '$.trace.source' AS source, facts ->> '$.trace.why' AS why, device,
+       100 * overhead AS overhead, 100 * overhead_low AS overhead_low, 100 * overhead_high AS overhead_high, facts ->> '$.trace.source' AS source, facts ->> '$.trace.why' AS why, device,
        status, message, run_uid
   FROM t
  ORDER BY found ->> '$.parameters', model, context, precision, mode, device, protocol, implementation;

@@ -4,28 +4,30 @@
 -- experiment: nsys_profile
 -- fills: e
 -- command: syslab run nsys_profile --impl host_eager
--- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; time|1|.3g|right;
---   flops|1|.2g|right; worse|1|.3g|right
-WITH parts AS (
-  SELECT k.attempt_id, k.attempt_uid, k.params, k.implementation, k.device, k.comparability_key, k.run_uid,
-         sum(ms) FILTER (WHERE kind = 'softmax') AS softmax,
+-- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; time|1|ratio(low, high)|right;
+--   flops|1|.2g|right; worse|1|ratio(worse_low, worse_high)|right
+WITH sums AS (
+  SELECT attempt_id, sum(ms) FILTER (WHERE kind = 'softmax') AS softmax,
          sum(ms) FILTER (WHERE operation IN ('attention.scores.gemm', 'attention.values.gemm')) AS products
-    FROM v_kernel k
+    FROM v_kernel
    WHERE experiment = ?1 AND is_good AND phase = 'forward'
    GROUP BY attempt_id
 ),
 t AS (
-  SELECT p.*, s.value / f.value AS ratio,
-         row_number() OVER (PARTITION BY p.comparability_key, p.implementation
-                                ORDER BY n.value DESC, p.params ->> '$.context' DESC, p.params ->> '$.precision' <> 'fp32', p.attempt_uid) AS place
-    FROM parts p
-    JOIN metric f ON f.attempt_id = p.attempt_id AND f.name = 'attention_product_flops'
-    JOIN metric s ON s.attempt_id = p.attempt_id AND s.name = 'softmax_flops'
-    JOIN metric n ON n.attempt_id = p.attempt_id AND n.name = 'parameters'
-   WHERE p.products > 0 AND p.softmax > 0
+  -- The median of the recorded steps' ratios; a database from before they were told has their sums alone.
+  SELECT v.params, v.implementation, v.device, v.run_uid, coalesce(r.value, k.softmax / k.products) AS time, r.ci_low AS low, r.ci_high AS high, s.value / f.value AS flops,
+         row_number() OVER (PARTITION BY v.comparability_key, v.implementation
+                                ORDER BY n.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32', v.attempt_uid) AS place
+    FROM v_measured v
+    JOIN sums k ON k.attempt_id = v.attempt_id AND k.softmax > 0 AND k.products > 0
+    LEFT JOIN metric r ON r.attempt_id = v.attempt_id AND r.name = 'softmax_over_products'
+    JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'attention_product_flops'
+    JOIN metric s ON s.attempt_id = v.attempt_id AND s.name = 'softmax_flops'
+    JOIN metric n ON n.attempt_id = v.attempt_id AND n.name = 'parameters'
+   WHERE v.experiment = ?1 AND v.is_good
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, device,
-       softmax / products AS time, ratio AS flops, softmax / products / ratio AS worse, run_uid
+       time, low, high, flops, time / flops AS worse, low / flops AS worse_low, high / flops AS worse_high, run_uid
   FROM t
  WHERE place = 1
  ORDER BY device, implementation;

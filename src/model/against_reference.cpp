@@ -43,9 +43,25 @@ Batch batch_for(const ModelConfig& config, std::uint64_t seed) {
 struct Outcome {
   std::vector<double> logits, loss;
   std::vector<std::vector<double>> gradients;  // by registration order
+  std::vector<double> normalized;              // what the LM head reads
 };
 
-Outcome run(const ModelConfig& config, TransformerOptions options, device::Stream stream, std::uint64_t seed) {
+// What the backward pass begins with: the loss's gradient, or of that the term that the target's class alone has. The
+// latter in fp64, on the CPU.
+enum class Begins { loss, targets };
+
+// −1/rows at each target, in place of the logits' gradient.
+void leave_targets(const TensorView& dlogits, const std::vector<std::int64_t>& targets) {
+  const std::int64_t rows = dlogits.size(0), classes = dlogits.size(1);
+  double* const gradient = dlogits.as<double>();
+  std::fill_n(gradient, rows * classes, 0.0);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    gradient[row * classes + targets[static_cast<std::size_t>(row)]] = -1 / static_cast<double>(rows);
+  }
+}
+
+Outcome run(const ModelConfig& config, TransformerOptions options, device::Stream stream, std::uint64_t seed,
+            Begins begins = Begins::loss) {
   options.with_gradients = true;
   options.with_moments = false;
   Transformer model(config, options, stream);
@@ -61,23 +77,89 @@ Outcome run(const ModelConfig& config, TransformerOptions options, device::Strea
   device::copy_now(tokens.as<std::byte>() + bytes, batch.targets.data(), bytes, stream);
 
   Outcome outcome;
+  const Watching watching(model, [&](const std::string& name, const ConstTensorView& tensor) {
+    if (name == "ln_final.normalized") outcome.normalized = values_of(tensor, stream);
+  });
   const auto* ids = tokens.as<std::int64_t>();
   Activations kept = model.forward({ids, batch.batch, batch.seq});
   outcome.logits = values_of(kept.logits, stream);
   model.loss_and_gradient(kept, ids + batch.ids.size(), {});
   outcome.loss = values_of(kept.loss, stream);
+  if (begins == Begins::targets) leave_targets(kept.logits, batch.targets);
   model.backward(std::move(kept), {});
   for (int i = 0; i < layout.size(); ++i) outcome.gradients.push_back(model.parameters().read(Plane::gradient, i));
   return outcome;
 }
 
-double distance(const std::vector<double>& found, const std::vector<double>& expected) {
-  double difference = 0, norm = 0;
+double norm_of(const std::vector<double>& values) {
+  double squares = 0;
+  for (const double value : values) squares += value * value;
+  return std::sqrt(squares);
+}
+
+double distance(const std::vector<double>& found, const std::vector<double>& expected, double size) {
+  double difference = 0;
   for (std::size_t i = 0; i < expected.size(); ++i) {
     difference += (found[i] - expected[i]) * (found[i] - expected[i]);
-    norm += expected[i] * expected[i];
   }
-  return std::sqrt(difference / norm);
+  return difference == 0 ? 0 : std::sqrt(difference) / size;
+}
+
+// √Σ(x·w)² over all products that logits are sums of: of the columns of x and w, the squares.
+double size_of_logit_terms(const Outcome& exact, const ModelConfig& config, std::uint64_t seed) {
+  const ParameterLayout layout(config);
+  const std::vector<double> w = weights_for(layout.info(layout.lm_head()), seed);
+  const auto squares = [&](const std::vector<double>& matrix, std::int64_t column) {
+    double sum = 0;
+    for (auto i = static_cast<std::size_t>(column); i < matrix.size(); i += static_cast<std::size_t>(config.d_model)) {
+      sum += matrix[i] * matrix[i];
+    }
+    return sum;
+  };
+  double sum = 0;
+  for (std::int64_t column = 0; column < config.d_model; ++column) {
+    sum += squares(exact.normalized, column) * squares(w, column);
+  }
+  return std::sqrt(sum);
+}
+
+// ε of the header.
+double rounding_of_loss(const Outcome& exact, const ModelConfig& config, DType computed_in) {
+  double largest = 0;
+  for (const double logit : exact.logits) largest = std::max(largest, std::abs(logit));
+  return 16 * unit_roundoff(computed_in) * (1 + largest + std::log(static_cast<double>(config.vocab)));
+}
+
+// Calls visit(parameter, values) for every Q and K whose gradient is nothing beside that of V.
+template <typename Visit>
+void for_vanishing_queries(const ParameterLayout& layout, const std::vector<double>& norms, const Visit& visit) {
+  constexpr double kNothing = 1e-9;
+  for (std::int64_t layer = 0; layer < layout.config().layers; ++layer) {
+    const LayerIndices index = layout.layer(layer);
+    for (const int one : {index.q, index.k}) {
+      const double values = norms[static_cast<std::size_t>(index.v)];
+      if (norms[static_cast<std::size_t>(one)] <= kNothing * values) visit(one, index.v);
+    }
+  }
+}
+
+// What differences of gradients are relative to, by parameter.
+std::vector<double> sizes_of_gradients(const Outcome& exact, const ModelConfig& config, std::uint64_t seed,
+                                       double least_share) {
+  const ParameterLayout layout(config);
+  std::vector<double> sizes;
+  for (const std::vector<double>& gradient : exact.gradients) sizes.push_back(norm_of(gradient));
+  if (config.vocab == 1) {
+    const Outcome targets = run(config, {.precision = Precision::fp64}, {}, seed, Begins::targets);
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+      sizes[i] = std::max(sizes[i], least_share * norm_of(targets.gradients[i]));
+    }
+  }
+  const std::vector<double> before = sizes;
+  for_vanishing_queries(layout, before, [&](int one, int values) {
+    sizes[static_cast<std::size_t>(one)] = before[static_cast<std::size_t>(values)];
+  });
+  return sizes;
 }
 
 }  // namespace
@@ -107,11 +189,17 @@ ModelConfig reduced(const ModelConfig& config) {
   ModelConfig small = config;
   small.heads = std::min<std::int64_t>(config.heads, 2);
   small.d_model = small.heads * config.head_dim();
-  small.d_ff = 2 * small.d_model;
+  small.d_ff = std::min(config.d_ff, 2 * small.d_model);
   small.layers = std::min<std::int64_t>(config.layers, 2);
   small.vocab = std::min<std::int64_t>(config.vocab, 997);
   small.context = std::min<std::int64_t>(config.context, 48);
   return small;
+}
+
+std::vector<bool> vanishing(const ParameterLayout& layout, const std::vector<double>& norms) {
+  std::vector<bool> made(norms.size(), layout.config().vocab == 1);
+  for_vanishing_queries(layout, norms, [&](int one, int) { made[static_cast<std::size_t>(one)] = true; });
+  return made;
 }
 
 std::vector<Distance> against_reference(const ModelConfig& config, const TransformerOptions& options,
@@ -123,17 +211,21 @@ std::vector<Distance> against_reference(const ModelConfig& config, const Transfo
   const std::string on =
       fmt::format("{} in {}, {}", to_string(small), to_string(options.precision), to_string(options.variant));
   const ParameterLayout layout(small);
+  const double of_loss = rounding_of_loss(expected, small, dtypes_of(options.precision, options.variant).statistics);
+  const std::vector<double> sizes = sizes_of_gradients(expected, small, seed, of_loss / allowed.gradients);
   Distance worst{"gradients", -1, allowed.gradients, on};
   for (int i = 0; i < layout.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
-    const double error = distance(found.gradients[at], expected.gradients[at]);
+    const double error = distance(found.gradients[at], expected.gradients[at], sizes[at]);
     if (error <= worst.error) continue;  // a NaN is worse than anything
     worst.error = error;
     worst.message = fmt::format("worst in {}; {}", layout.info(i).name, on);
     if (std::isnan(error)) break;
   }
-  return {{"logits", distance(found.logits, expected.logits), allowed.logits, on},
-          {"loss", distance(found.loss, expected.loss), allowed.logits, on},
+  const double of_logits = std::max(norm_of(expected.logits), size_of_logit_terms(expected, small, seed)),
+               loss = std::max(std::abs(expected.loss.front()), of_loss / allowed.logits);
+  return {{"logits", distance(found.logits, expected.logits, of_logits), allowed.logits, on},
+          {"loss", distance(found.loss, expected.loss, loss), allowed.logits, on},
           worst};
 }
 

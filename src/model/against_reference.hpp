@@ -9,7 +9,18 @@
 
 namespace syslab::model {
 
-// ‖found − expected‖ / ‖expected‖ over all elements.
+// ‖found − expected‖ / size over all elements. The size is ‖expected‖; where what is expected is a difference that may
+// cancel, at least what the roundings of its terms are worth:
+//
+//   logits      sums of x·w over the width: the root of the sum of those products' squares, which for weights of random
+//               signs is ‖logits‖ but for chance. One class has one number for a logit, which may be nearly 0
+//   loss        lse − z, of logits up to m: rounding leaves ε = 16u·(1 + m + ln V), u of the dtype it is computed in.
+//               (An exponential of t, |t| ≤ 2m, is off by u·(6m + 4), a logarithm by 2u·ln V, the two differences by
+//               u·(6m + ln V); a loss is near 0 where one class has all of the sum, whose order rounds nothing then.)
+//               It is allowed what the tolerance allows: size ≥ ε / tolerance
+//   gradients   those of p − 1, where one class has all of p: ε / tolerance of what they were, were the 1 there alone.
+//               And a softmax over one key, or over keys whose values are the same, passes nothing on: gradients of Q
+//               and K that vanish (below) are held to the size of V's, made of the same terms
 struct Distance {
   std::string name;  // "logits", "loss", "gradients": the worst parameter's
   double error = 0, tolerance = 0;
@@ -27,8 +38,14 @@ struct Tolerance {
 };
 Tolerance tolerance_of(Precision precision, std::int64_t layers);
 
-// The model that stands for `config`: its head dimension, positions and layout, two layers, two heads.
+// The model that stands for `config`: its head dimension, positions and layout, two layers, two heads. Sizes that are
+// smaller stay.
 ModelConfig reduced(const ModelConfig& config);
+
+// By parameter, whether its exact gradient is nothing, so that what others find there is rounding: of all of a model of
+// one token, whose loss is 0, and of Q and K where no softmax chooses between different values. `norms`: of the fp64
+// reference's gradients, which round as well: by 1e-16 of V's, where no choice that matters is worth less than 1e-9.
+std::vector<bool> vanishing(const ParameterLayout& layout, const std::vector<double>& norms);
 
 // One forward and backward pass over two sequences with random weights that no precision rounds. Waits.
 std::vector<Distance> against_reference(const ModelConfig& config, const TransformerOptions& options,

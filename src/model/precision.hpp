@@ -6,9 +6,9 @@
 //   tf32         fp32     tf32      fp32              fp32 in memory; factors of products cut to TF32
 //   bf16_amp     fp32     bf16      fp32              autocast: products in bf16, norms, softmax and loss in fp32
 //   fp16_amp     fp32     fp16      fp32              the same in fp16, with a scaled loss
-//   bf16_fused   fp32     bf16      bf16              bf16 activations throughout, fp32 master weights (in two halves,
-//   of
-//                                                     which products read the upper one, but in `eager`)
+//   bf16_fused   fp32     bf16      bf16              bf16 activations throughout, fp32 master weights:
+//                                                     in two halves, of which products read the upper one,
+//                                                     and in `eager` whole, with a copy
 //
 // Source: CS336 assignment 2, benchmarking_mixed_precision; PyTorch's autocast lists.
 #pragma once

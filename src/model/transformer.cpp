@@ -69,6 +69,7 @@ Transformer::Transformer(const ModelConfig& config, const TransformerOptions& op
       parameters_(arena_of(config, options, dtypes_, stream)) {
   device::expect_plain(stream, "a model");
   kernels_.keeps_all = model::keeps_all(options);
+  if (options.plant) options.plant(kernels_);
   if (!config.rope_theta) return;
   const Shape shape{config.context, config.head_dim() / 2};
   const TensorSpec cos{"rope.cos", dtypes_.statistics, shape}, sin{"rope.sin", dtypes_.statistics, shape};

@@ -44,6 +44,8 @@ struct TransformerOptions {
   // Who lends weights and takes gradients in place of the model's own arena, which then has a layout and no memory.
   // Outlives the model.
   const ParameterSource* source = nullptr;
+  // Puts other rungs in the place of those that were chosen: how tests plant a wrong one, which a check must find.
+  std::function<void(Kernels&)> plant;
 };
 
 inline bool keeps_all(const TransformerOptions& options) {

@@ -71,6 +71,15 @@ class BenchmarkingScript(ModelLab):
         # P = 2Vd + L(4d² + 3·d·d_ff + 2d) + d with V = 101, d = 32, d_ff = 128
         self.assertEqual(counts, [2 * 101 * 32 + layers * (4 * 32**2 + 3 * 32 * 128 + 2 * 32) + 32 for layers in (1, 3)])
 
+    def test_one_of_anything_is_right_in_every_implementation(self):
+        for axes in ("vocab=1", "context=1", "batch=1", "layers=1 heads=1 d_ff=1", "vocab=1 context=1 batch=1 layers=1 heads=1 d_ff=1 d_model=2"):
+            sizes = [word for axis in axes.split() for word in ("-a", axis)]
+            lines = self.lines("run", "nsys_profile", "--preset", "smoke", "--device", "cpu", *sizes)
+            self.assertEqual([(line["impl"], line["status"]) for line in attempts(lines)], [("host", "ok"), ("host_eager", "ok")], axes)
+            lines = self.lines("run", "benchmarking_script", "--preset", "smoke", "--device", "cpu", "--impl", "reference",
+                               "-a", "precision=fp64", *sizes)
+            self.assertEqual([line["status"] for line in attempts(lines)], ["ok"], axes)
+
     def test_what_cannot_be_is_refused_before_any_work(self):
         for wrong, says in (("model=smal", "did you mean 'small'?"),
                             ("context=0", "context is 0; it must be between 1 and"),

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
+#include <utility>
 
 #include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
@@ -172,6 +174,54 @@ TEST(TrainingStep, IsHeldToTheReferenceByItsWeightsAfterThreeSteps) {
   run_steps(step, 3);
   EXPECT_GT(model::relative_distance(all_weights(still), all_weights(moved)),
             2 * model::tolerance_of(Precision::bf16_fused, 2).gradients);
+}
+
+// Of one token or one position exact gradients are nothing, and AdamW goes where rounding points: not further.
+TEST(TrainingStep, IsHeldToTheReferenceWhereGradientsVanishToo) {
+  const auto off = [](std::int64_t vocab, std::int64_t context, const model::TransformerOptions& options,
+                      std::uint64_t seed) {
+    WorkloadOptions workload{.config = model::tiny_config(), .model = options};
+    workload.config.vocab = vocab;
+    workload.config.context = context;
+    return steps_against_reference(workload, {}, seed);
+  };
+  for (const auto& [vocab, context] : {std::pair{1, 12}, {101, 1}, {2, 2}, {1, 1}}) {
+    for (const model::Variant variant : {model::Variant::fused, model::Variant::eager}) {
+      for (std::uint64_t seed = 0; seed < 3; ++seed) {
+        const model::Distance found = off(vocab, context, {.variant = variant}, seed);
+        EXPECT_LE(found.error, found.tolerance) << found.message;
+      }
+    }
+  }
+  // A rounding in the gradient of one token's logits carries every weight as far as a gradient would.
+  auto loss = std::make_shared<cross_entropy::Rung>();
+  const auto rounds = [loss](model::Kernels& kernels) {
+    *loss = *kernels.cross_entropy;
+    loss->forward_backward = [right = *kernels.cross_entropy](const auto& problem, const auto& args,
+                                                              ops::Workspace workspace, device::Stream stream) {
+      right.forward_backward(problem, args, workspace, stream);
+      for (std::int64_t i = 0; i < problem.rows; ++i) args.dlogits.template as<float>()[i] += 1e-5F;
+    };
+    kernels.cross_entropy = loss.get();
+  };
+  const model::Distance carried = off(1, 12, {.plant = rounds}, 0);
+  EXPECT_LE(carried.error, carried.tolerance) << carried.message;
+  // Ten times as far is no step of AdamW.
+  auto update = std::make_shared<adamw::Rung>();
+  const auto leaps = [&](model::Kernels& kernels) {
+    rounds(kernels);
+    *update = *kernels.adamw;
+    update->step = [right = *kernels.adamw](const auto& problem, const adamw::Args& args, device::Stream stream) {
+      alignas(16) adamw::Scalars ten = *args.scalars;
+      ten.in_f32.step *= 10;
+      adamw::Args more = args;
+      more.scalars = &ten;
+      right.step(problem, more, stream);
+    };
+    kernels.adamw = update.get();
+  };
+  const model::Distance leapt = off(1, 12, {.plant = leaps}, 0);
+  EXPECT_GT(leapt.error, 10 * leapt.tolerance);
 }
 
 TEST(TrainingStep, TellsNobodyOfFinalGradientsFromAGraph) {

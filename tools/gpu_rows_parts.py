@@ -13,6 +13,7 @@ class Part:
     arguments: tuple  # of `syslab run`; with PyTorch, of tools/peers/data_parallel.py
     seconds: float    # that a case is assumed to take
     pytorch: bool = False
+    timeout: str = "2m"  # of a case
 
     @property
     def experiment(self):
@@ -37,15 +38,15 @@ def gpu_parts(sizes, gpus):
                     ("ddp_bucketed_benchmarking", *values("model", [model]), *values("batch", [ROWS * ranks]),
                      *values("world_size", [ranks]), *values("strategy", strategies), *values("bucket_mb", (0, 25)), *MODEL), 15)
 
-    def sharded(model, ranks, shardings, seconds, *more):
+    def sharded(model, ranks, shardings, seconds, *more, timeout="2m"):
         return Part(f"state-{model}-{ranks}", f"the optimizer's state divided, {model} on {ranks}",
                     ("optimizer_state_sharding_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
-                     *values("world_size", [ranks]), *values("sharding", shardings), *MODEL, *more), seconds)
+                     *values("world_size", [ranks]), *values("sharding", shardings), *MODEL, *more), seconds, timeout=timeout)
 
-    def fsdp(model, ranks, seconds, *more):
+    def fsdp(model, ranks, seconds, *more, timeout="2m"):
         return Part(f"fsdp-{model}-{ranks}", f"full sharding, {model} on {ranks}",
                     ("fsdp_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
-                     *values("world_size", [ranks]), *MODEL, *more), seconds)
+                     *values("world_size", [ranks]), *MODEL, *more), seconds, timeout=timeout)
 
     ladder = ("none", "naive", "flat_view", "overlap", "bucketed", "planned")
     parts += [steps("xl26", ranks, ladder) for ranks in most_first] + [steps("xl26", 1, ["none"])]
@@ -53,7 +54,8 @@ def gpu_parts(sizes, gpus):
               for part in (sharded("xl26", ranks, ("none", "optimizer", "zero1", "zero2"), 20), fsdp("xl26", ranks, 20))]
     # That no GPU holds the whole model is the point: the forecast of memory is of one.
     parts += [part for ranks in most_first
-              for part in (sharded("10B", ranks, ["zero1"], 45, "--try-oom"), fsdp("10B", ranks, 45, "--try-oom"))]
+              for part in (sharded("10B", ranks, ["zero1"], 45, "--try-oom", timeout="4m"),
+                           fsdp("10B", ranks, 45, "--try-oom", timeout="4m"))]
     parts += [steps("xl25", ranks, ladder) for ranks in most_first] + [steps("xl25", 1, ["none"])]
     others = values("operation", ("reduce_scatter", "all_gather", "broadcast"))
     parts += [Part("others", "reduce-scatter, all-gather and broadcast, 1 MB to 1 GB",
@@ -95,4 +97,6 @@ def cpu_parts(sizes):
     return parts + [Part("others", "all-gather", (collective, *one_gather, *among, *smoke), 0.3),
                     Part("rings", "two rings", ("alternate_ring_all_reduce", *among, *smoke, "--impl", "parts,whole"), 0.3),
                     Part("leaderboard-2025", "both passes of attention",
-                         ("leaderboard_2025", "--device", "cpu", *smoke, "--impl", "flash_tiled"), 0.4)]
+                         ("leaderboard_2025", "--device", "cpu", *smoke, "--impl", "flash_tiled"), 0.4),
+                    Part("pytorch-collectives-2", "PyTorch's all-reduce on 2, over Gloo",
+                         ("collectives", "--device", "cpu", "--ranks", "2", "--bytes", "1000,1000000"), 5, True)]

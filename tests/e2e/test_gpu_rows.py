@@ -10,6 +10,8 @@ import unittest
 from lab import SYSLAB, Lab
 
 TOOL = pathlib.Path(__file__).resolve().parents[2] / "tools/gpu_rows"
+sys.path.insert(0, str(TOOL.parent))
+from gpu_rows_pytorch import log_of  # noqa: E402
 FAKE = """#!/bin/sh
 if [ "$1" = env ]; then echo '{{"build": {{"cuda": true}}, "environment": {{"gpu": {gpus}}}}}'; else exec '{syslab}' "$@"; fi
 """
@@ -46,12 +48,13 @@ class GpuRows(Lab):
                         " GROUP BY 1, 2, 3, 4")
 
     def test_it_plans_measures_and_reports_every_part_and_measures_nothing_twice(self):
-        planned = self.on_cpu("plan").stdout
+        ours = ("--without", "pytorch-*")
+        planned = self.on_cpu("plan", *ours).stdout
         self.assertFalse(self.db.exists())
         parts = re.findall(r"^(\S+) +(\d+) +0 ", planned, re.M)
         cases = sum(int(number) for _, number in parts)
         self.assertIn(f"\n{cases} cases in {len(parts)} parts", planned)
-        done = self.on_cpu()
+        done = self.on_cpu(*ours)
         self.assertIn("every row that this machine can fill is there", done.stdout)
         self.assertEqual(sum(count for *_, count in self.measured()), cases)
         for experiment in ("distributed_communication_single_node", "ddp_bucketed_benchmarking", "fsdp_accounting",
@@ -60,7 +63,7 @@ class GpuRows(Lab):
         self.assertEqual({file.stem for file in (self.rows / "logs").glob("*.log")}, {name for name, _ in parts})
         self.assertIn("All-reduce on one machine", (self.rows / "report.md").read_text(encoding="utf-8"))
         self.stands_side_by_side()
-        again = self.on_cpu().stdout
+        again = self.on_cpu(*ours).stdout
         self.assertIn("is forecast to take 0 s", again)
         self.assertEqual(sum(count for *_, count in self.measured()), cases)
         self.what_is_missing_is_filled_by_the_command_that_the_table_says()
@@ -126,6 +129,25 @@ class GpuRows(Lab):
         for part in ("all_reduce", "ddp-xl26-8", "ddp-xl26-1", "state-10B-6", "fsdp-10B-2", "leaderboard-2026"):
             self.assertRegex(said, rf"(?m)^{part} ")
         self.assertRegex(said, r"(?m)^rings +\d\d +0 ")  # its ranks are the CPU's
+
+    def test_what_pytorch_measured_stands_beside_ours_where_it_was_checked(self):
+        about = {"ranks": 2, "backend": "gloo", "torch": "2", "nccl": None, "status": "ok"}
+        step = {**about, "model": "tiny", "context": 16, "batch": 4, "precision": "fp32", "parameters": 95168, "peak_gib": [1, 2],
+                "by_rank_ms": [[1, 2, 6], [3, 1, 5]], "replicas_equal": True}
+        lines = [{**about, "operation": "all_reduce", "bytes": 1000, "bus_factor": 1.0, "single_by_rank_ms": [[1, 4, 1], [2, 1, 3]],
+                  "pipelined_by_rank_ms": [[1, 1, 1], [2, 2, 2]]},
+                 {**step, "variant": "ddp_25"}, {**step, "variant": "zero"}, {**step, "variant": "none", "replicas_equal": False},
+                 {**step, "variant": "fsdp", "replicas_equal": None}, {**about, "variant": "naive", "status": "oom"}]
+        log = self.folder / "torch.jsonl"
+        log.write_text(log_of(lines, "theirs", {}))
+        self.db = self.folder / "lab.db"
+        self.syslab("import", log)
+        self.assertEqual(self.sql("SELECT experiment, params ->> '$.strategy', params ->> '$.sharding', status, time_ms,"
+                                  " metrics ->> '$.peak' FROM v_measured ORDER BY 1"),
+                         [("ddp_bucketed_benchmarking", "bucketed", None, "ok", 3.0, None),
+                          ("distributed_communication_single_node", None, None, "ok", 3.0, None),
+                          ("optimizer_state_sharding_accounting", None, "optimizer", "ok", 3.0, 2.0 * 2**30)])
+        self.assertIsNone(log_of(lines[3:], "theirs", {}))
 
     def test_a_dry_run_prints_the_commands_and_leaves_nothing_behind(self):
         lines = self.tool("--dry-run", "--ranks", 4, "--only", "ddp-xl26-*").stdout.splitlines()

@@ -19,14 +19,15 @@ Variants of `steps`:
 The optimizer is PyTorch's AdamW, fused on a GPU.
 
 A sample is a step with all ranks idle and met at a barrier before it; `samples_ms` and `median_ms` are of the slowest rank at
-each, `per_rank_ms` each rank's median. `pipelined_ms`: steps queued one behind the other, the time of all by their number.
+each, `by_rank_ms` each rank's own, `per_rank_ms` their medians. `pipelined_ms`: steps queued one behind the other, the time of all by their number.
 `parts_ms`: medians of the parts of a step on rank 0, by events; where gradients travel under the backward pass it holds what is
 not hidden. `peak_gib`: the most that tensors held at once, by rank. `loss`: the mean over ranks behind as many steps in every
 variant, `gradient_norm` that of the gradients it left; `replicas_equal`: whether all ranks hold the same weights, bit for bit.
 Both are null where no rank holds all.
 
 `collectives` times operations on fp32 by the clock of the host, from the call to the end of the wait: `single_ms`, the median
-of calls made one by one, and `pipelined_ms`, of a call among 20 back to back with one wait; both of the slowest rank.
+of calls made one by one, and `pipelined_ms`, of a call among 20 back to back with one wait; both of the slowest rank at each
+sample (`single_by_rank_ms`, `pipelined_by_rank_ms`: each rank's own).
 `algbw`, bytes by time, and `busbw` (times 2(n-1)/n, (n-1)/n or 1, as nccl-tests has it) are in GB/s, single and pipelined.
 
 A case that fails ends all ranks; its status says how (oom, failed, timeout), and without a foreign launcher the next one starts
@@ -252,7 +253,7 @@ def step_case(case, arguments, device):
     slowest, whole = of_slowest(by_rank), not step.variant.startswith("fsdp")
     return [{**asdict(config), "parameters": config.parameters(), "n": len(slowest), "median_ms": statistics.median(slowest),
              "per_rank_ms": [statistics.median(times) for times in by_rank], "pipelined_ms": max(time for (time,) in pipelined),
-             "parts_ms": parts, "samples_ms": slowest, "peak_gib": [one for (one,) in peaks] if peaks else None,
+             "parts_ms": parts, "samples_ms": slowest, "by_rank_ms": by_rank, "peak_gib": [one for (one,) in peaks] if peaks else None,
              "loss": loss.item() / ranks, "gradient_norm": gradient_norm(step.plain.parameters()).item() if whole else None,
              "replicas_equal": step.replicas_equal() if whole else None}]
 
@@ -311,7 +312,7 @@ class Collective:
 
 
 def timed(work, calls, samples, device):
-    """Milliseconds of a call on the slowest rank, at each sample."""
+    """Milliseconds of a call at each sample, by rank."""
     found = []
     for _ in range(samples):
         meet(device)
@@ -320,7 +321,7 @@ def timed(work, calls, samples, device):
             work()
         device.synchronize()
         found.append(1e3 * (time.perf_counter() - begin) / calls)
-    return of_slowest(of_all_ranks(found, device))
+    return of_all_ranks(found, device)
 
 
 def collective_case(case, arguments, device):
@@ -342,11 +343,12 @@ def collective_case(case, arguments, device):
         for _ in range(arguments.warmup):
             call()
         single, pipelined = timed(call, 1, arguments.samples, device), timed(call, BACK_TO_BACK, arguments.samples, device)
-        for name, found in (("single", single), ("pipelined", pipelined)):
-            median = statistics.median(found)
+        for name, by_rank in (("single", single), ("pipelined", pipelined)):
+            median = statistics.median(of_slowest(by_rank))
             rate = 1e-6 * line["bytes"] / median
             line.update({f"{name}_ms": median, f"{name}_algbw": rate, f"{name}_busbw": rate * call.bus_factor()})
-        yield {**line, "n": len(single), "single_samples_ms": single}
+        yield {**line, "n": arguments.samples, "bus_factor": call.bus_factor(), "single_samples_ms": of_slowest(single),
+               "single_by_rank_ms": single, "pipelined_by_rank_ms": pipelined}
 
 
 def collective_cases(arguments):

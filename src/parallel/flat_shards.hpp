@@ -10,7 +10,9 @@
 // that a rank holds beyond its share.
 #pragma once
 
+#include "core/tensor.hpp"
 #include "parallel/bucket_plan.hpp"
+#include "parallel/state_piece.hpp"
 
 namespace syslab::parallel {
 
@@ -20,6 +22,11 @@ struct Stretch {
 
   std::int64_t end() const { return first + count; }
 };
+
+// For parallel/sharded_checkpoint.hpp: adds those of `tensors`, and parts of them, that lie in a stretch of the arena
+// whose values are given.
+void add_pieces(std::vector<StatePiece>& pieces, std::span<const Piece> tensors, StatePlane plane, const Stretch& at,
+                const TensorView& values);
 
 class FlatShards {
  public:

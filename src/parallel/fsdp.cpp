@@ -107,6 +107,26 @@ std::vector<double> Fsdp::gather_now(int matrix) {
 
 std::vector<double> Fsdp::read_replicated(int tensor) const { return model::values_of(replicated(tensor), compute_); }
 
+std::vector<StatePiece> Fsdp::pieces(const std::function<TensorView(StatePlane)>& moment, bool replicated) const {
+  std::vector<StatePiece> pieces;
+  const auto add = [&](const std::string& name, std::int64_t first, std::int64_t offset, std::int64_t count) {
+    for (const StatePlane plane : {StatePlane::weight, StatePlane::first_moment, StatePlane::second_moment}) {
+      const TensorView all = plane == StatePlane::weight ? weights() : moment(plane);
+      pieces.push_back({plane, name, first, stretch(all, offset, count)});
+    }
+  };
+  for (int i = 0; i < static_cast<int>(parts_.matrices.size()); ++i) {
+    const ShardedMatrix& matrix = parts_.matrices[static_cast<std::size_t>(i)];
+    const std::int64_t own = layout_.own_rows(i, ranks_.rank()) * matrix.width;
+    if (own > 0) add(matrix.name, ranks_.rank() * layout_.chunk(i), layout_.offset(i), own);
+  }
+  for (int i = 0; replicated && i < static_cast<int>(parts_.replicated.size()); ++i) {
+    const ReplicatedTensor& tensor = parts_.replicated[static_cast<std::size_t>(i)];
+    add(tensor.name, 0, layout_.replicated_offset(i), tensor.elements);
+  }
+  return pieces;
+}
+
 void Fsdp::begin(PassKind kind, bool add) {
   if (!in_step_) waits_.begin_step();
   gathered_.begin(kind, in_step_);

@@ -11,11 +11,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "device/stream.hpp"
 #include "parallel/scattered_gradients.hpp"
+#include "parallel/state_piece.hpp"
 
 namespace syslab::parallel {
 
@@ -62,6 +64,10 @@ class Fsdp {
   void end();
   // After the last pass of a step.
   void finish();
+
+  // For parallel/sharded_checkpoint.hpp: this rank's rows, and what is replicated where that is asked for. `moment`: of
+  // all shards, laid out as weights().
+  std::vector<StatePiece> pieces(const std::function<TensorView(StatePlane)>& moment, bool replicated) const;
 
   int waits_of_step() const { return waits_.made(); }  // of the last step, or of this one so far
   // Error(check) with both numbers unless this rank's communication since the beginning was what the plan says.

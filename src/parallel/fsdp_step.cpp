@@ -149,25 +149,7 @@ void FsdpStep::write(int parameter, std::int64_t first, const ConstTensorView& v
 std::vector<StatePiece> FsdpStep::pieces(bool replicated) {
   device::synchronize(compute_);
   device::synchronize(communication_);
-  const ShardLayout& layout = fsdp_.layout();
-  std::vector<StatePiece> pieces;
-  const auto add = [&](const std::string& name, std::int64_t first, std::int64_t offset, std::int64_t count) {
-    for (const StatePlane plane : {StatePlane::weight, StatePlane::first_moment, StatePlane::second_moment}) {
-      const TensorView all = plane == StatePlane::weight ? fsdp_.weights() : moments_.moment(plane, 0);
-      pieces.push_back({plane, name, first, stretch(all, offset, count)});
-    }
-  };
-  const int rank = ranks_.rank();
-  for (int i = 0; i < static_cast<int>(parts_.parts.matrices.size()); ++i) {
-    const ShardedMatrix& matrix = parts_.parts.matrices[at(i)];
-    const std::int64_t own = layout.own_rows(i, rank) * matrix.width;
-    if (own > 0) add(matrix.name, rank * layout.chunk(i), layout.offset(i), own);
-  }
-  for (int i = 0; replicated && i < static_cast<int>(parts_.parts.replicated.size()); ++i) {
-    const ReplicatedTensor& tensor = parts_.parts.replicated[at(i)];
-    add(tensor.name, 0, layout.replicated_offset(i), tensor.elements);
-  }
-  return pieces;
+  return fsdp_.pieces([this](StatePlane plane) { return moments_.moment(plane, 0); }, replicated);
 }
 
 void FsdpStep::initialise(std::uint64_t seed) {

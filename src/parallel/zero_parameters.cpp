@@ -48,6 +48,7 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
   for (const int index : layout.arena_order()) {
     if (layout.bracket(index).front() == index) ++next;
     piece_of_[static_cast<std::size_t>(index)] = next;
+    tensors_.push_back({layout.info(index).name, layout.offset(index), layout.info(index).shape.elements()});
   }
   const TensorView weights = arena_.whole(Plane::weight);
   GradientPieces pieces = bracket_pieces(layout, weights.dtype);
@@ -77,30 +78,20 @@ void ZeroParameters::refresh_copy() {
   kernels_.elementwise->cast({1, from.elements()}, {from, to}, compute_);
 }
 
-// Parameters, and parts of them, that lie in a stretch of the arena whose values these are.
-void ZeroParameters::add_pieces(std::vector<StatePiece>& pieces, StatePlane plane, const Stretch& at,
-                                const TensorView& values) const {
-  const model::ParameterLayout& layout = arena_.layout();
-  for (const int index : layout.arena_order()) {
-    const std::int64_t begin = layout.offset(index), end = begin + layout.info(index).shape.elements();
-    const std::int64_t first = std::max(begin, at.first), past = std::min(end, at.end());
-    if (first >= past) continue;
-    pieces.push_back({plane, layout.info(index).name, first - begin, stretch(values, first - at.first, past - first)});
-  }
-}
-
 void ZeroParameters::add_moments(std::vector<StatePiece>& pieces) const {
   for (int bucket = 0; bucket < sync_->buckets(); ++bucket) {
     const Stretch own = sync_->shards().slice(bucket, ranks_.rank());
-    add_pieces(pieces, StatePlane::first_moment, own, moments_->moment(OwnedUpdate::Moment::first, bucket));
-    add_pieces(pieces, StatePlane::second_moment, own, moments_->moment(OwnedUpdate::Moment::second, bucket));
+    for (const StatePlane plane : {StatePlane::first_moment, StatePlane::second_moment}) {
+      add_pieces(pieces, tensors_, plane, own, moments_->moment(plane, bucket));
+    }
   }
 }
 
 std::vector<StatePiece> ZeroParameters::own_pieces() const {
   std::vector<StatePiece> pieces;
   for (int bucket = 0; bucket < sync_->buckets(); ++bucket) {
-    add_pieces(pieces, StatePlane::weight, sync_->shards().slice(bucket, ranks_.rank()), sync_->weight_slice(bucket));
+    add_pieces(pieces, tensors_, StatePlane::weight, sync_->shards().slice(bucket, ranks_.rank()),
+               sync_->weight_slice(bucket));
   }
   add_moments(pieces);
   return pieces;
@@ -109,7 +100,7 @@ std::vector<StatePiece> ZeroParameters::own_pieces() const {
 std::vector<StatePiece> ZeroParameters::wanted_pieces() {
   all_needed(compute_);
   std::vector<StatePiece> pieces;
-  add_pieces(pieces, StatePlane::weight, {0, arena_.layout().elements()}, arena_.whole(Plane::weight));
+  add_pieces(pieces, tensors_, StatePlane::weight, {0, arena_.layout().elements()}, arena_.whole(Plane::weight));
   add_moments(pieces);
   return pieces;
 }

@@ -65,7 +65,6 @@ class ZeroParameters final : public model::ParameterSource {
 
  private:
   void begin_pass(device::Stream compute) const;
-  void add_pieces(std::vector<StatePiece>& pieces, StatePlane plane, const Stretch& at, const TensorView& values) const;
   void add_moments(std::vector<StatePiece>& pieces) const;
 
   comm::Communicator& ranks_;
@@ -73,7 +72,8 @@ class ZeroParameters final : public model::ParameterSource {
   model::Kernels kernels_;
   device::Stream compute_;
   model::ParameterArena arena_;
-  std::vector<int> piece_of_;  // by parameter: its bracket's
+  std::vector<Piece> tensors_;  // each in the arena
+  std::vector<int> piece_of_;   // by parameter: its bracket's
   std::unique_ptr<ZeroSync> sync_;
   std::unique_ptr<OwnedUpdate> moments_;
   std::unique_ptr<ShardNorm> norm_;

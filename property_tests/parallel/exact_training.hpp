@@ -1,0 +1,107 @@
+// A training job whose numbers are exact, for laws about its state: a few tensors, gradients that are sums over rows,
+// and an AdamW whose weights are brought back to a grid. By one process that does everything, and by ranks that divide
+// the state in any way.
+//
+// NOTE: exact numbers. Weights are multiples of 1/2 in [−1, 1], and so is the least part of what a row adds to a
+// gradient, at most 2; of at most 8 rows every sum, in any order, is exact in fp32. The update is elementwise: of equal
+// gradients and moments it makes equal bits wherever it runs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "parallel/certificate.hpp"
+#include "parallel/grouped_adamw.hpp"
+
+namespace syslab::property {
+
+using parallel::RowBlock;
+using parallel::Sharding;
+using parallel::StatePiece;
+using parallel::StatePlane;
+
+struct ExactTensor {
+  std::string name;
+  std::int64_t rows = 1, width = 1;  // of one row: replicated where all is sharded
+  std::int64_t elements() const { return rows * width; }
+};
+
+struct ExactModel {
+  std::uint64_t seed = 1;
+  std::vector<ExactTensor> tensors;  // in the order in which gradients become final; the first has two rows or more
+  unsigned cuts = 0;                 // bit t: tensor t does not travel together with the next one
+  bool grouped = false;              // the optimizer begins with one tensor, others join it one by one; else with all
+
+  int size() const { return static_cast<int>(tensors.size()); }
+  float initial(int tensor, std::int64_t element) const;
+};
+
+struct ExactStep {
+  std::int64_t number = 0, rows = 1;
+  int parts = 1;
+  std::vector<std::int64_t> users;  // by tensor: so many of the first rows use it
+};
+
+// The bits of a state, where all of it is: by plane and tensor. Of tensors that have not joined: nothing.
+struct ExactState {
+  std::int64_t step = 0;
+  std::vector<std::int64_t> group_steps;
+  int joined = 0;
+  std::array<std::vector<std::vector<float>>, 3> planes;
+
+  // Nothing, or where a rank's pieces differ.
+  std::string difference(const ExactModel& model, const std::vector<StatePiece>& pieces) const;
+};
+
+// AdamW by groups; then weights go to the grid.
+class SnappedAdamW {
+ public:
+  using Options = adamw::Options;
+  static std::string text_of(const Options& options) { return parallel::GroupedAdamW::text_of(options); }
+
+  explicit SnappedAdamW(device::Stream stream);
+  void add_group(std::span<const parallel::OptimizedParameter> parameters, const Options& options);
+  void step(device::Stream stream);
+  std::size_t state_bytes() const { return inner_.state_bytes(); }
+  TensorView moment(StatePlane plane, int group, int number) const { return inner_.moment(plane, group, number); }
+  std::vector<std::int64_t> steps() const { return inner_.steps(); }
+  void set_steps(std::span<const std::int64_t> steps) { inner_.set_steps(steps); }
+
+ private:
+  parallel::GroupedAdamW inner_;
+  std::vector<TensorView> weights_;
+};
+
+// Each tensor by itself, with the optimizer's kernel and nothing else of the optimizer.
+class ExactAlone {
+ public:
+  explicit ExactAlone(const ExactModel& model) : model_(model) { join(); }
+  ExactAlone(const ExactModel& model, ExactState state) : model_(model), state_(std::move(state)) {}
+  void join();  // the next tensor
+  void take(const ExactStep& step);
+  const ExactState& state() const { return state_; }
+
+ private:
+  const ExactModel& model_;
+  ExactState state_;
+};
+
+class ExactRanks {
+ public:
+  virtual ~ExactRanks() = default;
+  virtual void join(int until) = 0;  // collective: tensors up to there
+  virtual void take(const ExactStep& step) = 0;
+  virtual SnappedAdamW& optimizer() = 0;
+  // After all that is queued.
+  virtual std::vector<StatePiece> own_pieces() = 0;
+  virtual std::vector<StatePiece> wanted_pieces() = 0;
+};
+// Tensors join in groups with `none` and `optimizer` alone.
+std::unique_ptr<ExactRanks> exact_ranks(const ExactModel& model, Sharding sharding, comm::Communicator& ranks,
+                                        device::Stream compute, device::Stream communication);
+
+}  // namespace syslab::property

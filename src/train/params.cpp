@@ -12,6 +12,9 @@ using model::Variant;
 Value text(std::string_view value) { return std::string(value); }
 Value number(std::int64_t value) { return value; }
 
+// As any size of a model: tokens of a step and what is predicted of them are counted in 63 bits.
+constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
+
 }  // namespace
 
 std::vector<ops::ParamInfo> param_list() {
@@ -59,8 +62,9 @@ WorkloadOptions workload_from(const Params& params, const Rung& rung) {
   options.mode = parse_mode(params.text("mode"));
   options.optimizer.adamw = adamw_options_of(options.config);
   validate(options.config);
-  if (options.batch < 1) {
-    throw Error(ErrorKind::usage, "batch is " + std::to_string(options.batch) + "; at least 1 is wanted");
+  if (options.batch < 1 || options.batch > kLargestBatch) {
+    throw Error(ErrorKind::usage, "batch is " + std::to_string(options.batch) + "; it must be between 1 and " +
+                                      std::to_string(kLargestBatch));
   }
   return options;
 }

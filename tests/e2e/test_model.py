@@ -86,7 +86,8 @@ class BenchmarkingScript(ModelLab):
                             ("heads=5", "5 heads do not divide d_model 64 (4 would be left over)"),
                             ("heads=64", "the head dimension 1 (d_model 64 / 64 heads) is odd, and RoPE rotates pairs"),
                             ("layers=-1", ""),
-                            ("batch=0", "batch is 0; at least 1 is wanted"),
+                            ("batch=0", "batch is 0; it must be between 1 and 1048576"),
+                            ("batch=300000000000000000", "batch is 300000000000000000; it must be between 1 and"),
                             ("precision=fp8", "unknown value of axis 'precision'"),
                             ("mode=sideways", "unknown value of axis 'mode'")):
             model = () if wrong.startswith("model") else ("-a", "model=tiny")

@@ -33,7 +33,7 @@ Nanoseconds HostMark::at() const {
   return at_;
 }
 
-HostQueue::HostQueue() : thread_([this] { serve(); }) {}
+HostQueue::HostQueue() : thread_([this] { serve(); }), own_(thread_.get_id()) {}
 
 void HostQueue::finish() noexcept {
   if (!thread_.joinable()) return;
@@ -102,7 +102,7 @@ std::exception_ptr HostQueue::failure() const {
 }
 
 void HostQueue::wait() {
-  if (std::this_thread::get_id() == thread_.get_id()) {
+  if (std::this_thread::get_id() == own_) {
     throw Error(ErrorKind::usage,
                 "work on a stream of the CPU waits for that same stream, which would never end: wait for an event "
                 "of another stream, or from outside");

@@ -66,7 +66,8 @@ class HostQueue {
   std::uint64_t pushed_ = 0, done_ = 0;
   bool stop_ = false;
   std::exception_ptr error_;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;   // behind all that it uses
+  std::thread::id own_;  // kept, since finish() changes the above while others may ask
 };
 
 // A handle is a number that no two queues of a process share, never an address: a stream whose owner is gone is known

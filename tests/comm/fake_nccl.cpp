@@ -92,6 +92,12 @@ struct CommOpaque {
 
 namespace {
 
+// All stay until the process ends: another rank may still be in a world, a stream may still run a call.
+std::vector<nccl::Comm>& made_comms() {
+  static auto* const kept = new std::vector<nccl::Comm>;
+  return *kept;
+}
+
 struct Queued {
   nccl::Comm comm = nullptr;
   void* stream = nullptr;
@@ -183,6 +189,10 @@ nccl::Result ncclCommInitRankConfig(nccl::Comm* comm, int size, nccl::UniqueId i
     if (++world->joined == size) world->complete = std::chrono::steady_clock::now();
   }
   auto* made = new nccl::CommOpaque{world, rank};
+  {
+    const std::lock_guard lock(worlds_mutex);
+    made_comms().push_back(made);
+  }
   made->slow = says("slow_init");
   made->never = says("never_ready");
   made->fails = says("async_error");
@@ -207,7 +217,6 @@ nccl::Result ncclCommGetAsyncError(nccl::Comm comm, nccl::Result* error) {
 
 nccl::Result ncclCommFinalize(nccl::Comm comm) { return comm == nullptr ? nccl::kInvalidArgument : nccl::kSuccess; }
 
-// The worlds stay until the process ends: another rank may still be in one.
 nccl::Result ncclCommDestroy(nccl::Comm) { return nccl::kSuccess; }
 
 nccl::Result ncclCommAbort(nccl::Comm comm) {

@@ -7,9 +7,7 @@
 -- columns: case|1|s|left; a as A|1|code|left; b as B|1|code|left; time_a as time of A|ms|.4g|right;
 --   time_b as time of B|ms|.4g|right; change|%|ci(change_low, change_high)|right; verdict|1|s|left; q?|1|.2g|right;
 --   delta as δ?|%|.3g|right; launches|1|d|right; mode?|1|s|left; why?|1|s|left; run|1|uid|left
-SELECT (SELECT group_concat(j.key || '=' || CASE j.type WHEN 'real' THEN printf('%.15g', j.value) WHEN 'true' THEN 'true'
-                                                        WHEN 'false' THEN 'false' ELSE j.value END, ' ')
-          FROM json_each(c.params) j) AS "case",
+SELECT c.case_text AS "case",
        c.label_a AS a, c.label_b AS b, 1e3 * c.value_a AS time_a, 1e3 * c.value_b AS time_b,
        100 * c.change AS change, 100 * c.change_low AS change_low, 100 * c.change_high AS change_high,
        c.verdict, coalesce(c.q_value, 'none') AS q, 100 * c.delta AS delta, c.launches, c.mode,

@@ -23,7 +23,7 @@ constexpr double kWidth = 720, kSoloHeight = 360, kPanelHeight = 250;
 constexpr double kLine = 16;      // of text
 constexpr double kCharacter = 7;  // on average, of the wider sans-serif fonts that readers have
 constexpr double kGap = 14, kSwatch = 22, kRightEdge = 10, kTicRoom = 14, kTicWidth = 40;
-constexpr std::size_t kLongestName = 24, kMostTitleLines = 3;
+constexpr std::size_t kLongestName = 24, kLongestAlone = 40, kLongestBeside = 12, kMostTitleLines = 3;
 constexpr double kPixelsAnInch = 96;
 
 double longest_of(const std::vector<std::string>& texts) {
@@ -141,9 +141,18 @@ class Script {
     return point.apart ? apart_places_.at(static_cast<std::size_t>(point.x)) : point.x;
   }
 
-  // --- the legend of what is filled: below the panels, once ---
+  // --- the legend of what is filled, or has long names: below the panels, once ---
 
-  bool legend_below() const { return data_.has_names() && (bars() || filled()); }
+  bool legend_below() const {
+    if (!data_.has_names()) return false;
+    // Beside a narrow panel the names of lines have little room.
+    const bool too_long = columns_ > 1 && std::ranges::any_of(data_.names, [](const std::string& name) {
+                            return characters(name) > kLongestBeside;
+                          });
+    return bars() || filled() || too_long;
+  }
+  // Of what stands beside a panel.
+  std::size_t longest_name() const { return columns_ > 1 ? kLongestName : kLongestAlone; }
 
   void make_legend() {
     if (!legend_below()) return;
@@ -160,10 +169,21 @@ class Script {
     }
   }
 
+  // How a series looks, in kSwatch pixels from `left` on.
   void swatch(double left, double at, std::size_t series) {
     const double y = 1 - at / height_, half = 5 / height_;
-    line("set object rectangle from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} fillcolor rgb '{}' {}",
-         (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, colour_of(series), fill(series));
+    if (bars() || filled()) {
+      line("set object rectangle from screen {:.5f},{:.5f} to screen {:.5f},{:.5f} fillcolor rgb '{}' {}",
+           (left + 6) / kWidth, y - half, (left + kSwatch - 4) / kWidth, y + half, colour_of(series), fill(series));
+      return;
+    }
+    const SeriesStyle style = style_of(series);
+    if (data_.kind == FigureKind::lines) {
+      line("set arrow from screen {0:.5f},{1:.5f} to screen {2:.5f},{1:.5f} nohead lw 1.8 dt {3} lc rgb '{4}'",
+           left / kWidth, y, (left + kSwatch) / kWidth, style.dash, style.colour);
+    }
+    line("set label '' at screen {:.5f},{:.5f} point pt {} ps 0.55 lc rgb '{}'", (left + kSwatch / 2) / kWidth, y,
+         trace() ? 7 : style.mark, style.colour);
   }
 
   // The first lane on top. Gives the length of the longest name.
@@ -197,11 +217,11 @@ class Script {
   double right_margin() const {
     std::size_t longest = 0;
     if (data_.has_names() && !legend_below()) {
-      for (const std::string& name : data_.names) longest = std::max(longest, characters(fitted(name, kLongestName)));
+      for (const std::string& name : data_.names) longest = std::max(longest, characters(fitted(name, longest_name())));
     }
     for (const FigurePanel& panel : data_.panels) {
       for (const auto* lines : {&panel.ceilings, &panel.middles}) {
-        for (const FigureLine& one : *lines) longest = std::max(longest, characters(fitted(one.label, kLongestName)));
+        for (const FigureLine& one : *lines) longest = std::max(longest, characters(fitted(one.label, longest_name())));
       }
     }
     if (longest == 0) return kRightEdge + kGap;
@@ -312,20 +332,13 @@ class Script {
     spread(labels, box_.y + 4, box_.y + box_.h - 4, kLine - 1);
     const double left = box_.x + box_.w + 6;
     for (const EndLabel& label : labels) {
-      const double y = 1 - label.at / height_;
-      const std::string ends = fmt::format("from screen {:.5f},{:.5f} to screen {:.5f},{:.5f}", left / kWidth, y,
-                                           (left + kSwatch) / kWidth, y);
-      if (!label.series) {
-        line("set arrow {} nohead lw 1.2 dt {} lc rgb '{}'", ends, label.broken ? "(5,3)" : "solid", ink());
+      if (label.series) {
+        swatch(left, label.at, *label.series);
       } else {
-        const SeriesStyle style = style_of(*label.series);
-        if (data_.kind == FigureKind::lines) {
-          line("set arrow {} nohead lw 1.8 dt {} lc rgb '{}'", ends, style.dash, style.colour);
-        }
-        line("set label '' at screen {:.5f},{:.5f} point pt {} ps 0.55 lc rgb '{}'", (left + kSwatch / 2) / kWidth, y,
-             trace() ? 7 : style.mark, style.colour);
+        line("set arrow from screen {0:.5f},{1:.5f} to screen {2:.5f},{1:.5f} nohead lw 1.2 dt {3} lc rgb '{4}'",
+             left / kWidth, 1 - label.at / height_, (left + kSwatch) / kWidth, label.broken ? "(5,3)" : "solid", ink());
       }
-      place_text(left + kSwatch + 5, label.at, fitted(label.text, kLongestName), "left");
+      place_text(left + kSwatch + 5, label.at, fitted(label.text, longest_name()), "left");
     }
   }
 

@@ -169,6 +169,17 @@ TEST_F(Drawing, BreaksALongTitleOfAPanelBetweenItsParts) {
   }
 }
 
+TEST_F(Drawing, OfLongNamesBesideNarrowPanelsHasThemWholeBelow) {
+  const std::string longest = "an implementation of somebody (self-reported)";
+  const std::string one = ", 1.0, 0.9, 1.1, '" + longest + "', ";
+  const Figure two = draw(lines("(128" + one + "'left', 'ok', 1), (256" + one + "'right', 'ok', 1)"));
+  const std::size_t at = two.svg.find("<text>" + longest + "</text>");
+  ASSERT_NE(at, std::string::npos) << bare(two.svg);
+  EXPECT_EQ(two.svg.find("<text>" + longest + "</text>", at + 1), std::string::npos) << "once";
+  const Figure alone = draw(lines("(128, 1.0, 0.9, 1.1, 'thirty letters are no hardship', 'p', 'ok', 1)"));
+  EXPECT_NE(bare(alone.svg).find("thirty letters are no hardship"), std::string::npos) << bare(alone.svg);
+}
+
 // A step that keeps everything is no segment of 0 blocks.
 TEST_F(Drawing, WhatStandsApartIsNamedBesideTheAxisAndOnNoLine) {
   const std::string text =

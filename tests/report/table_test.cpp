@@ -128,6 +128,17 @@ TEST(Sentence, TakesValuesFromTheQuery) {
             "- `flash` is 2.0 times as fast as x\\|y.\n");
 }
 
+TEST(Sentence, CountsOneThingInTheSingular) {
+  Table table = sentence();
+  table.source = parse_table("s",
+                             "-- sentence: segments of {ratio} blocks hold {other} bytes\n-- experiment: toy\n"
+                             "-- columns: ratio|1|s|left; other|1|d|left\nSELECT 1");
+  table.result.rows = {{cell("1"), cell(1)}, {cell("0.5"), cell(11)}, {cell("2"), cell(0)}};
+  EXPECT_EQ(write_sentences(table),
+            "- segments of 1 block hold 1 byte\n- segments of 0.5 blocks hold 11 bytes\n"
+            "- segments of 2 blocks hold 0 bytes\n");
+}
+
 TEST(Sentence, SaysNotMeasuredWithTheCommandThatWould) {
   Table table = sentence();
   EXPECT_EQ(write_sentences(table), "- Not measured; `syslab run toy` would tell.\n");

@@ -79,6 +79,11 @@ train::StepOptions DataParallelStep::step_options(const DataParallelOptions& opt
     };
   }
   if (ranks_.size() == 1) return made;
+  if (!owned && options.optimizer.skip_non_finite) {
+    made.update = [this](train::Optimizer& optimizer, const ConstTensorView& losses) {
+      optimizer.queue(of_all_ranks(losses));
+    };
+  }
   made.grad_final = [this](int parameter, device::Stream compute) {
     sync_->grad_final(piece_of_parameter_[static_cast<std::size_t>(parameter)], compute);
   };
@@ -86,8 +91,15 @@ train::StepOptions DataParallelStep::step_options(const DataParallelOptions& opt
   return made;
 }
 
+// What all ranks decide by whether to skip a step: the same on all of them.
+ConstTensorView DataParallelStep::of_all_ranks(const ConstTensorView& losses) {
+  if (!losses_) losses_ = std::make_unique<SharedLosses>(ranks_, losses, model_.stream(), communication_);
+  return losses_->sum(losses, model_.stream());
+}
+
 void DataParallelStep::update_owned(train::Optimizer& optimizer, const ConstTensorView& losses) {
-  const float* clip = optimizer.queue_norm(losses);
+  const bool skips = optimizer.options().skip_non_finite && ranks_.size() > 1;
+  const float* clip = optimizer.queue_norm(skips ? of_all_ranks(losses) : losses);
   {
     const device::NvtxRange range("adamw", device::RangeKind::kernel, model_.stream(), model_.kernels().adamw->name);
     owned_->queue(optimizer.scalars(), clip, optimizer.skips_on(), model_.stream());

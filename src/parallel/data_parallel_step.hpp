@@ -22,6 +22,7 @@
 #include "parallel/gradient_sync.hpp"
 #include "parallel/owned_update.hpp"
 #include "parallel/parameter_owners.hpp"
+#include "parallel/shared_losses.hpp"
 #include "parallel/step_ranks.hpp"
 #include "parallel/zero_parameters.hpp"
 #include "train/step.hpp"
@@ -84,6 +85,7 @@ class DataParallelStep {
   train::StepOptions step_options(const DataParallelOptions& options);
   void divide(device::Stream communication);
   void update_owned(train::Optimizer& optimizer, const ConstTensorView& losses);
+  ConstTensorView of_all_ranks(const ConstTensorView& losses);
   std::vector<TensorView> weights() const;  // the planes that hold them
   ParameterOwners::MomentOf owned_moments() const;
   std::vector<StatePiece> replicated_pieces() const;
@@ -97,7 +99,8 @@ class DataParallelStep {
   std::unique_ptr<GradientSync> sync_;
   std::unique_ptr<ParameterOwners> owners_;
   std::unique_ptr<OwnedUpdate> owned_;
-  std::vector<double> shares_;  // by rank
+  std::unique_ptr<SharedLosses> losses_;  // where replicas skip, from the first step on
+  std::vector<double> shares_;            // by rank
   double share_;
   train::TrainingStep step_;
 };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tests/model/overflowing_loss.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/sharded_fixture.hpp"
 
@@ -138,6 +139,46 @@ TEST(ShardedStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
       const auto at = static_cast<std::size_t>(rig.arena().layout().ln_final());
       after[at][0] = before[at][0];
       EXPECT_TRUE(after == before) << to_string(sharding);
+    });
+  }
+}
+
+// Its gradients are finite, and so is their sum: none but rank 1 would know.
+TEST(ShardedStep, SkipsOnAllRanksWhereTheLossOfOneIsInfinite) {
+  for (const Sharding sharding : {Sharding::none, Sharding::optimizer, Sharding::zero1, Sharding::zero2}) {
+    with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
+      Rig rig(ranks, sharding, {.optimizer = {.skip_non_finite = true}}, 2, communication);
+      const auto run = [&](int number) {
+        rig.load(number, 0, 2 * ranks.rank(), 2);
+        rig.step->run(kRate);
+        return rig.step->result();
+      };
+      EXPECT_FALSE(run(0).skipped);
+      const auto before = rig.weights();
+      const int head = rig.arena().layout().lm_head();
+      if (ranks.rank() == 1) {
+        const model::Sequences all = model::random_sequences(small_config(), kRows, kSeq, 101);
+        const auto own = [](const std::vector<std::int64_t>& of) {
+          return std::vector(of.begin() + 2 * kSeq, of.begin() + 4 * kSeq);
+        };
+        model::make_loss_infinite(*rig.model, rig.arena(), {2, kSeq, own(all.ids), own(all.targets)});
+      }
+      const auto spoilt = rig.weights();
+      const DataParallelResult wrong = run(1);
+      EXPECT_TRUE(wrong.skipped) << to_string(sharding);
+      EXPECT_EQ(wrong.losses[1], INFINITY);
+      EXPECT_TRUE(std::isfinite(wrong.losses[0]) && std::isfinite(wrong.losses[2]));
+      if (sharding == Sharding::none) {
+        EXPECT_TRUE(std::isfinite(*wrong.gradient_norm));
+        EXPECT_TRUE(rig.weights() == spoilt);
+      }
+      rig.weights();  // all have come
+      rig.arena().write(Plane::weight, head, 0,
+                        ConstTensorView(before[static_cast<std::size_t>(head)].data(), DType::f64,
+                                        rig.arena().layout().info(head).shape));
+      EXPECT_TRUE(rig.weights() == before) << to_string(sharding);
+      EXPECT_FALSE(run(2).skipped);
+      rig.step->check();
     });
   }
 }

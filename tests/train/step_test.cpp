@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "tests/model/model_fixture.hpp"
+#include "tests/model/overflowing_loss.hpp"
 #include "tests/model/refusal.hpp"
 #include "train/steps_against_reference.hpp"
 
@@ -117,50 +118,24 @@ TEST(TrainingStep, ClipsToTheGlobalNorm) {
   EXPECT_NEAR(std::sqrt(clipped), 0.5 * std::sqrt(squares), 1e-4 * std::sqrt(squares));
 }
 
-// Two logits of the first token so far apart that their difference is no number of fp32, though each is: the loss is
-// infinite, and every gradient, being that of a mean over eight tokens, finite.
-struct Overflowing {
-  Transformer model = tiny(Precision::fp32);
-  Sequences batch = model::random_sequences(model::tiny_config(), 1, 8, 5);
-
-  Overflowing() {
-    std::vector<double> x;
-    {
-      const model::Uploaded uploaded(batch, {});
-      const model::Watching watching(model, [&](const std::string& name, const ConstTensorView& tensor) {
-        if (name == "ln_final.normalized") x = model::values_of(tensor, {});
-      });
-      static_cast<void>(model.forward(uploaded.tokens()));
-    }
-    const std::int64_t d = model::tiny_config().d_model;
-    x.resize(static_cast<std::size_t>(d));  // the first token's
-    double squares = 0;
-    for (const double value : x) squares += value * value;
-    const std::int64_t target = batch.targets[0], other = (target + 1) % 101;
-    for (double& value : x) value *= 2.5e38 / squares;
-    const int head = model.parameters().layout().lm_head();
-    model.parameters().write(Plane::weight, head, other * d, ConstTensorView(x.data(), DType::f64, {d}));
-    for (double& value : x) value = -value;
-    model.parameters().write(Plane::weight, head, target * d, ConstTensorView(x.data(), DType::f64, {d}));
-  }
-};
-
 TEST(TrainingStep, AnInfiniteLossWithFiniteGradientsUpdatesNothingWhereSkippingIsAsked) {
   for (const bool skips : {true, false}) {
-    Overflowing overflowing;
+    Transformer model = tiny(Precision::fp32);
+    const Sequences batch = model::random_sequences(model::tiny_config(), 1, 8, 5);
+    model::make_loss_infinite(model, model.parameters(), batch);
     StepOptions options;
     options.optimizer.skip_non_finite = skips;
-    TrainingStep step(overflowing.model, options, 1, 8);
-    const std::vector<double> before = all_weights(overflowing.model);
-    step.load(0, overflowing.batch.ids, overflowing.batch.targets);
+    TrainingStep step(model, options, 1, 8);
+    const std::vector<double> before = all_weights(model);
+    step.load(0, batch.ids, batch.targets);
     step.run(1e-2);
     const StepResult result = step.result();
     EXPECT_EQ(result.loss, INFINITY);
-    for (int i = 0; i < overflowing.model.parameters().layout().size(); ++i) {
-      for (const double g : overflowing.model.parameters().read(Plane::gradient, i)) ASSERT_TRUE(std::isfinite(g));
+    for (int i = 0; i < model.parameters().layout().size(); ++i) {
+      for (const double g : model.parameters().read(Plane::gradient, i)) ASSERT_TRUE(std::isfinite(g));
     }
     EXPECT_EQ(result.skipped, skips);
-    EXPECT_EQ(all_weights(overflowing.model) == before, skips);
+    EXPECT_EQ(all_weights(model) == before, skips);
   }
 }
 

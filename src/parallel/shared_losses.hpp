@@ -1,0 +1,30 @@
+// The losses of all ranks, for who skips a step where one of them is no number: an infinite loss may have finite
+// gradients, and then the sum of gradients, which all ranks have, tells nobody but the rank whose loss it is.
+//
+//   optimizer.queue(shared.sum(losses, compute));
+#pragma once
+
+#include "comm/communicator.hpp"
+#include "device/buffer.hpp"
+#include "device/event.hpp"
+
+namespace syslab::parallel {
+
+class SharedLosses {
+ public:
+  // Of as many losses on every rank. All memory is made here. `ranks` outlives this.
+  SharedLosses(comm::Communicator& ranks, const ConstTensorView& losses, device::Stream compute,
+               device::Stream communication);
+
+  // Collective. The sum over ranks of each loss: infinite or NaN where one of them is. Behind what is queued on
+  // `compute`, before what is queued there from now on; until the next call.
+  ConstTensorView sum(const ConstTensorView& losses, device::Stream compute);
+
+ private:
+  comm::Communicator& ranks_;
+  device::Stream communication_;
+  device::Buffer sums_;
+  device::Event known_, arrived_;
+};
+
+}  // namespace syslab::parallel

@@ -8,10 +8,12 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/integers.hpp"
 #include "device/event.hpp"
 #include "experiments/naive_ddp_benchmarking/rank_training.hpp"
 #include "parallel/fsdp_state.hpp"
 #include "parallel/measured_fsdp.hpp"
+#include "parallel/rank_memory.hpp"
 #include "registry/ladder.hpp"
 #include "stats/summary.hpp"
 #include "train/ladder.hpp"
@@ -29,9 +31,12 @@ using parallel::MeasuredFsdp;
 Value number(std::int64_t value) { return value; }
 Value text(std::string_view value) { return std::string(value); }
 
+parallel::FsdpStepOptions sharding_of(const Params& params) {
+  return parallel::fsdp_step_options(parallel::parse_granularity(params.text("granularity")));
+}
+
 FsdpWorkloadOptions options_of(const worker::CaseRequest& request, const train::Rung& rung) {
-  FsdpWorkloadOptions options{.step = rank_workload(request, rung)};
-  options.sharding = parallel::fsdp_step_options(parallel::parse_granularity(request.params.text("granularity")));
+  FsdpWorkloadOptions options{.step = rank_workload(request, rung), .sharding = sharding_of(request.params)};
   options.sharding.fsdp.gather.timing = true;
   return options;
 }
@@ -174,9 +179,11 @@ void run_case(worker::CaseContext& context) {
   });
 }
 
-// Of one rank at the worst: with the whole batch and the whole state.
 double memory(const Params& params, std::string_view implementation) {
-  return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
+  const auto ranks = params.integer("world_size");
+  train::WorkloadOptions options = train::workload_from(params, train::find_rung(implementation));
+  options.batch = ceil_div(options.batch, ranks);  // of the rank with most
+  return parallel::fsdp_memory(options, static_cast<int>(ranks), sharding_of(params)).total();
 }
 
 registry::Values texts(const std::vector<std::string>& words) {

@@ -8,10 +8,12 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/integers.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
 #include "experiments/naive_ddp_benchmarking/rank_training.hpp"
 #include "parallel/measured_data_parallel.hpp"
+#include "parallel/rank_memory.hpp"
 #include "parallel/state_memory.hpp"
 #include "registry/ladder.hpp"
 #include "stats/summary.hpp"
@@ -26,7 +28,7 @@ using parallel::DataParallelWorkload;
 using parallel::MeasuredDataParallel;
 using parallel::Sharding;
 
-constexpr double kBucketMb = 25;
+const parallel::SyncOptions kSync{.strategy = parallel::Strategy::bucketed, .bucket_mb = {25}};
 
 Sharding sharding_of(const Params& params) {
   const std::string asked = params.text("sharding");
@@ -183,7 +185,7 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   parallel::DataParallelWorkloadOptions options;
   options.step = rank_workload(context.request(), rung);
-  options.sync = {.strategy = parallel::Strategy::bucketed, .bucket_mb = {kBucketMb}};
+  options.sync = kSync;
   options.sharding = sharding_of(context.params());
   const MeasuredDataParallel measured = parallel::measured_data_parallel(options, rung, context.request().seed);
   run_on_ranks(context, measured, [&](comm::Communicator& ranks, device::Stream stream) {
@@ -201,7 +203,10 @@ registry::Values texts(const std::vector<std::string>& words) {
 }
 
 double memory(const Params& params, std::string_view implementation) {
-  return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
+  const auto ranks = params.integer("world_size");
+  train::WorkloadOptions options = train::workload_from(params, train::find_rung(implementation));
+  options.batch = ceil_div(options.batch, ranks);  // of the rank with most
+  return parallel::data_parallel_memory(options, static_cast<int>(ranks), sharding_of(params), kSync).total();
 }
 
 }  // namespace

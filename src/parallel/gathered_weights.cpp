@@ -26,7 +26,53 @@ std::vector<Event> events(int count, Stream stream, device::Timing timing = devi
   return made;
 }
 
+// Of a bracket in its unit's slot, in bytes.
+std::int64_t room_of(const FsdpParts& parts, const BracketPlaces& places, int bracket) {
+  return round_up(places.room * static_cast<std::int64_t>(size_of(parts.brackets[at(bracket)].gathered)), kAligned);
+}
+
+std::vector<GatherPlan> plans_of(const FsdpParts& parts, const GatherOptions& options) {
+  std::vector<int> unit_of(parts.brackets.size());
+  for (int unit = 0; unit < static_cast<int>(parts.units.size()); ++unit) {
+    for (const int bracket : parts.units[at(unit)]) unit_of[at(bracket)] = unit;
+  }
+  const int slots = options.reshard_after_forward ? options.slots : static_cast<int>(parts.units.size());
+  std::vector<GatherPlan> plans;
+  for (const std::vector<int>* reads : {&parts.training_reads, &parts.forward_reads}) {
+    std::vector<int> units;
+    for (const int bracket : *reads) units.push_back(unit_of[at(bracket)]);
+    plans.emplace_back(units, slots);
+  }
+  return plans;
+}
+
+// Where slots begin in the pool, and its end: each is as large as the largest unit that a plan puts there.
+std::vector<std::int64_t> slot_offsets(const std::vector<GatherPlan>& plans,
+                                       const std::vector<std::int64_t>& unit_room) {
+  std::vector<std::int64_t> room, offsets{0};
+  for (const GatherPlan& plan : plans) {
+    for (const Stay& stay : plan.stays()) {
+      if (at(stay.slot) >= room.size()) room.resize(at(stay.slot) + 1, 0);
+      room[at(stay.slot)] = std::max(room[at(stay.slot)], unit_room[at(stay.unit)]);
+    }
+  }
+  for (const std::int64_t bytes : room) offsets.push_back(offsets.back() + bytes);
+  return offsets;
+}
+
 }  // namespace
+
+std::int64_t GatheredWeights::pool_bytes(const FsdpParts& parts, const ShardLayout& layout,
+                                         const GatherOptions& options) {
+  std::vector<std::int64_t> unit_room;
+  for (const std::vector<int>& unit : parts.units) {
+    std::int64_t& room = unit_room.emplace_back(0);
+    for (const int bracket : unit) {
+      room += room_of(parts, BracketPlaces(parts, layout, parts.brackets[at(bracket)]), bracket);
+    }
+  }
+  return slot_offsets(plans_of(parts, options), unit_room).back();
+}
 
 BracketPlaces::BracketPlaces(const FsdpParts& parts, const ShardLayout& layout, const FsdpBracket& bracket) {
   std::int64_t rows = 0;
@@ -63,14 +109,12 @@ GatheredWeights::GatheredWeights(comm::Communicator& ranks, const FsdpParts& par
     std::int64_t room = 0;
     for (const int bracket : parts.units[at(unit)]) {
       places_[at(bracket)] = {unit, room};
-      room += round_up(
-          brackets_[at(bracket)].room * static_cast<std::int64_t>(size_of(parts.brackets[at(bracket)].gathered)),
-          kAligned);
+      room += room_of(parts, brackets_[at(bracket)], bracket);
     }
     unit_room_.push_back(room);
     labels_.push_back(fmt::format("unit {}", unit));
   }
-  make_plans();
+  plans_ = plans_of(parts, options);
   make_pool();
   gathered_ = events(static_cast<int>(slot_offset_.size()) - 1, compute);
   released_ = events(static_cast<int>(slot_offset_.size()) - 1, compute);
@@ -79,26 +123,8 @@ GatheredWeights::GatheredWeights(comm::Communicator& ranks, const FsdpParts& par
   for (auto* timed : {&started_, &ended_, &needed_, &first_use_}) *timed = events(stays, compute, device::Timing::yes);
 }
 
-void GatheredWeights::make_plans() {
-  const int slots = options_.reshard_after_forward ? options_.slots : static_cast<int>(parts_.units.size());
-  for (const std::vector<int>* reads : {&parts_.training_reads, &parts_.forward_reads}) {
-    std::vector<int> units;
-    for (const int bracket : *reads) units.push_back(places_[at(bracket)].unit);
-    plans_.emplace_back(units, slots);
-  }
-}
-
-// Each slot is as large as the largest unit that a plan puts there.
 void GatheredWeights::make_pool() {
-  std::vector<std::int64_t> room;
-  for (const GatherPlan& plan : plans_) {
-    for (const Stay& stay : plan.stays()) {
-      if (at(stay.slot) >= room.size()) room.resize(at(stay.slot) + 1, 0);
-      room[at(stay.slot)] = std::max(room[at(stay.slot)], unit_room_[at(stay.unit)]);
-    }
-  }
-  slot_offset_ = {0};
-  for (const std::int64_t bytes : room) slot_offset_.push_back(slot_offset_.back() + bytes);
+  slot_offset_ = slot_offsets(plans_, unit_room_);
   pool_ = device::Buffer(static_cast<std::size_t>(slot_offset_.back()), "gathered weights", compute_,
                          device::MemoryCategory::workspace);
   device::fill_bytes(pool_.data(), options_.poison ? 0xff : 0, pool_.bytes(), compute_);

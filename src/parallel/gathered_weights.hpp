@@ -91,6 +91,9 @@ class GatheredWeights {
   void done(int bracket);
   void end();  // Error(usage) unless everything was read
 
+  // What the slots take, before there are any.
+  static std::int64_t pool_bytes(const FsdpParts& parts, const ShardLayout& layout, const GatherOptions& options);
+
   const GatherPlan& plan(PassKind kind) const { return plans_[static_cast<std::size_t>(kind)]; }
   std::int64_t bytes() const { return static_cast<std::int64_t>(pool_.bytes()); }  // of all slots
   std::int64_t unit_bytes(int unit) const;                                         // that are gathered, whole
@@ -103,7 +106,6 @@ class GatheredWeights {
     int unit = 0;
     std::int64_t offset = 0;  // bytes
   };
-  void make_plans();
   void make_pool();
   TensorView view(int bracket, int slot) const;
   void gather(int stay);

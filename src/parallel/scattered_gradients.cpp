@@ -18,7 +18,41 @@ using device::Stream;
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
+// In elements.
+struct Room {
+  std::vector<std::int64_t> slot_offset{0};     // and the end
+  std::int64_t largest = 0, largest_chunk = 0;  // of one matrix: whole, and a rank's part
+};
+Room room_of(const FsdpParts& parts, const ShardLayout& layout, const ScatterOptions& options) {
+  if (options.slots < 1) {
+    throw Error(ErrorKind::usage, fmt::format("{} slots for gradients; at least 1 is wanted", options.slots));
+  }
+  Room made;
+  const int slots = std::min(options.slots, static_cast<int>(parts.brackets.size()));
+  std::vector<std::int64_t> room(at(slots), 0);
+  for (int bracket = 0; bracket < static_cast<int>(parts.brackets.size()); ++bracket) {
+    std::int64_t& of_slot = room[at(bracket % slots)];
+    const BracketPlaces places(parts, layout, parts.brackets[at(bracket)]);
+    of_slot = std::max(of_slot, round_up(places.room, model::kAlignedElements));
+    for (const int matrix : parts.brackets[at(bracket)].matrices) {
+      made.largest = std::max(made.largest, layout.ranks() * layout.chunk(matrix));
+      made.largest_chunk = std::max(made.largest_chunk, layout.chunk(matrix));
+    }
+  }
+  for (const std::int64_t elements : room) made.slot_offset.push_back(made.slot_offset.back() + elements);
+  return made;
+}
+
 }  // namespace
+
+std::int64_t ScatteredGradients::pool_bytes(const FsdpParts& parts, const ShardLayout& layout,
+                                            const ScatterOptions& options) {
+  const Room room = room_of(parts, layout, options);
+  const DType wire = options.wire.value_or(parts.dtype);
+  const std::int64_t travels = room.largest_chunk + (wire != parts.dtype ? room.largest : 0);
+  return room.slot_offset.back() * static_cast<std::int64_t>(size_of(parts.dtype)) +
+         travels * static_cast<std::int64_t>(size_of(wire));
+}
 
 ScatteredGradients::ScatteredGradients(comm::Communicator& ranks, const FsdpParts& parts, const ShardLayout& layout,
                                        const TensorView& shards, const ScatterOptions& options, Stream compute,
@@ -35,24 +69,13 @@ ScatteredGradients::ScatteredGradients(comm::Communicator& ranks, const FsdpPart
       awaits_(communication, compute),
       last_(device::place_of(compute)),
       reduced_(device::place_of(compute)) {
-  if (options.slots < 1) {
-    throw Error(ErrorKind::usage, fmt::format("{} slots for gradients; at least 1 is wanted", options.slots));
-  }
-  const int slots = std::min(options.slots, static_cast<int>(parts.brackets.size()));
-  std::vector<std::int64_t> room(at(slots), 0);
-  std::int64_t largest = 0, largest_chunk = 0;
+  const Room room = room_of(parts, layout, options);
+  slot_offset_ = room.slot_offset;
+  const int slots = static_cast<int>(slot_offset_.size()) - 1;
   for (int bracket = 0; bracket < static_cast<int>(parts.brackets.size()); ++bracket) {
-    const BracketPlaces& places = brackets_.emplace_back(parts, layout, parts.brackets[at(bracket)]);
-    std::int64_t& of_slot = room[at(bracket % slots)];
-    of_slot = std::max(of_slot, round_up(places.room, model::kAlignedElements));
+    brackets_.emplace_back(parts, layout, parts.brackets[at(bracket)]);
     labels_.push_back(fmt::format("bracket {}", bracket));
-    for (const int matrix : parts.brackets[at(bracket)].matrices) {
-      largest = std::max(largest, layout.ranks() * layout.chunk(matrix));
-      largest_chunk = std::max(largest_chunk, layout.chunk(matrix));
-    }
   }
-  slot_offset_ = {0};
-  for (const std::int64_t elements : room) slot_offset_.push_back(slot_offset_.back() + elements);
   for (int slot = 0; slot < slots; ++slot) {
     ready_.emplace_back(device::place_of(compute));
     free_.emplace_back(device::place_of(compute));
@@ -65,8 +88,8 @@ ScatteredGradients::ScatteredGradients(comm::Communicator& ranks, const FsdpPart
   };
   pool_ = memory(slot_offset_.back(), parts.dtype, "gradients before they are scattered");
   const DType wire = options.wire.value_or(parts.dtype);
-  if (wire != parts.dtype) wire_ = memory(largest, wire, "gradients on the wire");
-  received_ = memory(largest_chunk, wire, "gradients that came");
+  if (wire != parts.dtype) wire_ = memory(room.largest, wire, "gradients on the wire");
+  received_ = memory(room.largest_chunk, wire, "gradients that came");
   device::synchronize(compute);
 }
 

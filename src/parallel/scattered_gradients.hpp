@@ -47,7 +47,9 @@ class ScatteredGradients {
   // After the last backward pass of a step: what is queued on `compute` from now on finds all sums.
   void finish();
 
-  std::int64_t bytes() const;                                         // of slots and of what travels
+  std::int64_t bytes() const;  // of slots and of what travels
+  // The same before there are any.
+  static std::int64_t pool_bytes(const FsdpParts& parts, const ShardLayout& layout, const ScatterOptions& options);
   std::uint64_t scattered_bytes() const { return scattered_bytes_; }  // payload of all reduce-scatters so far
   std::uint64_t reduced_bytes() const { return reduced_bytes_; }      // and of all all-reduces
 

@@ -70,7 +70,11 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
   if (law.empty()) {
     planned.skip_reason = skip_reason(experiment, params, chosen, machine);
     if (!planned.skip_reason) note_too_many_ranks(planned, machine);
-    if (experiment.memory_bytes) planned.predicted_bytes = experiment.memory_bytes(params, chosen.name);
+    if (experiment.memory_bytes) {
+      Params of_ranks = params;
+      of_ranks.set("world_size", std::int64_t{world_size});
+      planned.predicted_bytes = experiment.memory_bytes(of_ranks, chosen.name);
+    }
     if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // of the GPUs each rank has its own
   } else {
     planned.task = Task::law;

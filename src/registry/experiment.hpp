@@ -135,7 +135,7 @@ class Builder {
   Builder& axes(std::vector<Axis> list);  // registry/ladder.hpp makes them
   Builder& axis(std::string name, Values values, std::string help);
   Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
-  Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank
+  Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank, told "world_size"
   Builder& preset(std::string name, Preset preset);
   Builder& implementation(Implementation implementation);
   Builder& implementations(std::vector<Implementation> implementations);  // registry/ladder.hpp makes them

@@ -1,0 +1,88 @@
+#include "parallel/rank_memory.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/integers.hpp"
+#include "parallel/parameter_owners.hpp"
+#include "parallel/zero_parameters.hpp"
+#include "train/params.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+double bytes_of(std::int64_t elements, DType dtype) {
+  return static_cast<double>(elements) * static_cast<double>(size_of(dtype));
+}
+
+model::DTypes dtypes_of_step(const train::WorkloadOptions& options) {
+  return dtypes_of(options.model.precision, options.model.variant);
+}
+
+void expect_ranks(int ranks) {
+  if (ranks < 1) throw Error(ErrorKind::usage, fmt::format("{} ranks; at least 1 is wanted", ranks));
+}
+
+// All that a step holds beside its state.
+double beside_state(const train::WorkloadOptions& options) {
+  const train::StepBytes parts = train::predicted_parts(options);
+  return parts.kept + parts.head;
+}
+
+// Of the rank that owns most in whole parameters.
+std::int64_t most_owned(const model::ParameterLayout& layout, int ranks) {
+  std::vector<std::int64_t> elements, loads(static_cast<std::size_t>(ranks), 0);
+  for (const int index : layout.arena_order()) elements.push_back(layout.info(index).shape.elements());
+  static_cast<void>(assign_owners(elements, loads));
+  return *std::ranges::max_element(loads);
+}
+
+}  // namespace
+
+RankMemory data_parallel_memory(const train::WorkloadOptions& of_rank, int ranks, Sharding sharding,
+                                const SyncOptions& sync) {
+  expect_ranks(ranks);
+  if (sharding == Sharding::zero3) throw Error(ErrorKind::usage, "the memory of zero3 is fsdp_memory()'s");
+  const model::DTypes dtypes = dtypes_of_step(of_rank);
+  const bool flat = sharding == Sharding::zero1 || sharding == Sharding::zero2;
+  const model::ParameterLayout layout(of_rank.config, model::kAlignedElements * (flat ? ranks : 1));
+  const std::int64_t all = layout.elements();
+  RankMemory made{.weights = bytes_of(all, dtypes.weights),
+                  .gradients = bytes_of(all, dtypes.weights),
+                  .moments = 2 * bytes_of(all, dtypes.weights),
+                  .activations = beside_state(of_rank)};
+  model::TransformerOptions needed = train::needed(of_rank);
+  needed.with_moments = sharding == Sharding::none;
+  if (dtypes.weights_copy && !model::splits_weights(needed)) made.copy = bytes_of(all, *dtypes.weights_copy);
+  if (sharding == Sharding::optimizer) made.moments = 2 * bytes_of(most_owned(layout, ranks), dtypes.weights);
+  if (flat) made.moments /= ranks;
+  if (sharding == Sharding::zero2) {
+    made.gradients /= ranks;
+    const GradientPieces pieces = bracket_pieces(layout, dtypes.weights);
+    const FlatShards shards(pieces, plan_of(sync, pieces), all, ranks);
+    const int slots = std::min(ZeroModelOptions{}.slots, shards.buckets());
+    made.slots = bytes_of(slots * shards.largest_bucket(), dtypes.weights);
+  }
+  return made;
+}
+
+RankMemory fsdp_memory(const train::WorkloadOptions& of_rank, int ranks, const FsdpStepOptions& options) {
+  expect_ranks(ranks);
+  const FsdpParts parts = parts_of(model::ParameterLayout(of_rank.config), dtypes_of_step(of_rank),
+                                   of_rank.model.recompute, options.granularity)
+                              .parts;
+  const ShardLayout layout(parts, ranks);
+  const double plane = bytes_of(layout.elements(), parts.dtype);
+  return {.weights = plane,
+          .copy = 0,
+          .gradients = plane,
+          .moments = 2 * plane,
+          .slots = static_cast<double>(GatheredWeights::pool_bytes(parts, layout, options.fsdp.gather) +
+                                       ScatteredGradients::pool_bytes(parts, layout, options.fsdp.scatter)),
+          .activations = beside_state(of_rank)};
+}
+
+}  // namespace syslab::parallel

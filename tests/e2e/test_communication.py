@@ -48,6 +48,18 @@ class Communication(Lab):
         self.assertEqual(row["message"], case["skip"])
         self.assertIsNone(row["time_ms"])
 
+    def test_a_layers_ratio_of_communicating_to_computing_stands_beside_the_formulas(self):
+        self.smoke("layer_crossover")
+        rows = {(row["layout"], row["tokens"], row["d_ff"]): row for row in self.rows("layer_crossover", "layer_crossover")}
+        self.assertEqual(len(rows), 8)
+        for row in rows.values():
+            self.assertAlmostEqual(row["ratio"], row["communicate"] / row["compute"], delta=1e-9 * row["ratio"])
+        # By the formula tokens alone count where weights are gathered, hidden numbers alone where sums are.
+        for tokens, d_ff in ((8, 8), (8, 512), (512, 8), (512, 512)):
+            for layout, counts in (("fsdp", tokens), ("tensor", d_ff)):
+                self.assertAlmostEqual(rows[layout, tokens, d_ff]["formula"] * counts, 8 * rows[layout, 8, 8]["formula"],
+                                       delta=1e-6 * rows[layout, 8, 8]["formula"])
+
     def test_both_rings_stand_beside_each_other(self):
         self.smoke("alternate_ring_all_reduce")
         rows = self.rows("alternate_ring_all_reduce", "alternate_ring_all_reduce")

@@ -124,6 +124,11 @@ class Communication(Lab):
             self.assertLessEqual(held[sharding], 0.55 * held["none"], sharding)
         memory = {(row["sharding"], row["moment"]): row for row in self.rows(name, "a_memory")}
         self.assertEqual(len(memory), 16)
+        # What a plan promises of all ranks together, which share this machine's memory, is what they hold at the highest.
+        planned = {case["params"]["sharding"]: case["predicted_bytes"] / case["world_size"]
+                   for case in self.json("plan", name, "--preset", "smoke")["cases"]}
+        for sharding, promised in planned.items():
+            self.assertAlmostEqual(memory[sharding, "highest"]["total"] * 2**30 / promised, 1, delta=0.1, msg=sharding)
         for (sharding, moment), row in memory.items():
             self.assertGreaterEqual(memory[sharding, "highest"]["total"], row["total"])
             # The account's own: what it says is the optimizer's is the moments and a few numbers.

@@ -81,6 +81,7 @@ registry::Experiment describe() {
                         {"precision", precisions},
                         {"impl", {text("eager"), text("fused")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
       .metric("time", "s", "median of the measured steps, each as a whole")
       .metric("time_mean", "s", "mean of the measured steps, as the hand-out asks")
       .metric("time_stddev", "s", "their standard deviation (n − 1)")

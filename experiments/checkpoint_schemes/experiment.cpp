@@ -24,6 +24,20 @@ void emit_check(worker::CaseContext& context, const char* name, double off, cons
   if (off != 0) throw worker::CheckFailed(message);
 }
 
+// Of a stack that can be drawn: what is held, a block's pass after the other. A deep one has millions of them.
+constexpr std::int64_t kMostDrawn = 64;
+
+void tell_course(worker::CaseContext& context, const std::vector<model::Held>& course) {
+  worker::SampleRecord streams{.series = "held_streams", .unit = "1"},
+      residuals{.series = "held_residuals", .unit = "1"};
+  for (const model::Held& held : course) {
+    streams.values.push_back(static_cast<double>(held.streams));
+    residuals.values.push_back(static_cast<double>(held.residuals));
+  }
+  context.emit(streams);
+  context.emit(residuals);
+}
+
 void run_case(worker::CaseContext& context) {
   const model::Scheme scheme = model::parse_scheme(context.params().text("scheme"));
   const std::int64_t blocks = context.params().integer("blocks");
@@ -48,6 +62,7 @@ void run_case(worker::CaseContext& context) {
   context.metric("block_forwards", "1", static_cast<double>(run.cost.forwards));
   context.metric("streams", "1", static_cast<double>(run.cost.streams));
   context.metric("residuals", "1", static_cast<double>(run.cost.residuals));
+  if (blocks <= kMostDrawn) tell_course(context, run.course);
 }
 
 Value number(std::int64_t value) { return value; }
@@ -62,7 +77,8 @@ registry::Experiment describe() {
           "equal blocks need, one after the other or nested?")
       .tags({"model"})
       .closed_axis("scheme", schemes, "where streams are kept: see src/model/toy_stack.hpp")
-      .axis("blocks", {number(8), number(16), number(32), number(64), number(128)}, "of the stack, at most 4096")
+      .axis("blocks", {number(8), number(16), number(32), number(64), number(128)}, "of the stack, 1 to 4096")
+      .expects([](const Params& params) { model::require_toy_blocks(params.integer("blocks")); })
       .preset("smoke", {{"blocks", {number(8), number(32)}}})
       .preset("laptop", {})
       .preset("paper", {})

@@ -17,6 +17,7 @@
 #include "registry/ladder.hpp"
 #include "stats/summary.hpp"
 #include "train/ladder.hpp"
+#include "train/measured_step.hpp"
 #include "train/params.hpp"
 #include "worker/rank_case.hpp"
 
@@ -219,6 +220,7 @@ registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>
                         {"precision", {text("fp32"), text("bf16_fused")}},
                         {"impl", {text("fused")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
       .skip_if("a recorded graph has no place for its gathers: full sharding runs without one",
                [](const Params&, std::string_view implementation) { return implementation == "graph"; })
       .metric("time", "s", "median of a whole step; of the slowest rank at each (rank -1)")

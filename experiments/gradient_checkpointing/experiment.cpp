@@ -7,6 +7,7 @@
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "train/measured_step.hpp"
+#include "train/peak_memory.hpp"
 #include "train/recomputed_against_kept.hpp"
 #include "worker/measured_step_case.hpp"
 
@@ -17,6 +18,20 @@ train::WorkloadOptions options_from(const Params& params, const train::Rung& run
   train::WorkloadOptions options = train::workload_from(params, rung);
   options.model.recompute = model::segments_of(params.number("segment"));
   return options;
+}
+
+// Without a backward pass there is nothing that activations could be made again for.
+void expect_backward(const Params& params) {
+  if (params.text("mode") != "forward") return;
+  throw Error(ErrorKind::usage,
+              "gradient_checkpointing: mode=forward has no backward pass, for which activations are made again; take "
+              "mode=train (the default) or mode=forward_backward");
+}
+
+// Such a segment is the whole model, which is kept whole: the case of segment=0, under another name.
+bool is_more_than_the_model(const Params& params, std::string_view) {
+  const std::int64_t layers = options_from(params, train::ladder().back()).config.layers;
+  return params.number("segment") > static_cast<double>(layers);
 }
 
 // How often blocks ran forward, beside the formula.
@@ -36,6 +51,18 @@ void tell_forwards(worker::CaseContext& context, const train::WorkloadOptions& o
   if (check.outcome != "passed") throw worker::CheckFailed(check.message);
   context.metric("block_forwards", "1", counted);
   context.metric("block_forwards_formula", "1", formula);
+}
+
+// What the best size of a segment follows from: a stream, and all that a block keeps.
+void tell_sizes(worker::CaseContext& context, const train::WorkloadOptions& options) {
+  double stream = 0, block = 0;
+  for (const train::SavedTensor& one : train::saved_by_block(options)) {
+    if (one.name == "ln1.residual") stream = one.bytes;
+    block += one.bytes;
+  }
+  context.metric("stream_bytes", "B", stream);
+  context.metric("block_bytes", "B", block);
+  context.metric("layers", "1", static_cast<double>(options.config.layers));
 }
 
 // What the blocks keep between the passes, read from the activations. A recorded step shows none.
@@ -67,6 +94,7 @@ void run_case(worker::CaseContext& context) {
       usual(told);
       tell_forwards(told, options, workload->block_forwards());
       told.metric("predicted_bytes", "B", train::predicted_bytes(options));
+      tell_sizes(told, options);
       if (step.in_phases) tell_kept(told, *workload);
     };
     return running;
@@ -106,12 +134,19 @@ registry::Experiment describe() {
       .preset("paper",
               {{"context", {number(512), number(2048)}}, {"impl", {text("eager"), text("fused"), text("graph")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .expects(expect_backward)
+      .refuses(train::refusal_by_axes)
+      .skip_if("a segment of more blocks than the model has keeps all of them: segment=0 measures that",
+               is_more_than_the_model)
       .metric("time", "s", "median of the measured steps, each as a whole")
       .metric("time_mean", "s", "mean of the measured steps")
       .metric("backward", "s", "median of the backward pass, with what it makes again, waited for before and after")
       .metric("peak_bytes", "B", "most in use during a step, parameters and all")
       .metric("predicted_bytes", "B", "the same by arithmetic")
       .metric("kept_bytes", "B", "what the blocks keep between forward and backward pass")
+      .metric("stream_bytes", "B", "the residual stream where a segment begins, by arithmetic: c")
+      .metric("block_bytes", "B", "what a block keeps, by arithmetic: R")
+      .metric("layers", "1", "blocks of the model: N")
       .metric("block_forwards", "1",
               "forward passes of a block in a step, counted; block_forwards_formula by arithmetic")
       .oom_is_an_answer()

@@ -109,6 +109,9 @@ registry::Experiment describe() {
                        .teaches = "arithmetic: what a step of `fused` holds, and its operations; nothing is run"})
       .implementation({.name = "predicted_eager", .teaches = "the same where attention keeps its matrices of scores"})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses([](const Params& params, std::string_view implementation) {
+        return predicted_rung(implementation) ? std::nullopt : train::refusal_by_axes(params, implementation);
+      })
       .metric("time", "s", "median of the measured steps")
       .metric("total_bytes", "B",
               "predicted: all that a step holds at once; weights, copy, gradient, moment, kept and head_bytes are its "

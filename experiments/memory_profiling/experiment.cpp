@@ -234,6 +234,7 @@ registry::Experiment describe() {
       .preset("paper", {{"context", {number(128), number(256), number(512), number(2048)}},
                         {"impl", {text("eager"), text("fused")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
       .skip_if("a graph takes its memory once, when it is recorded: what a step takes shows `fused`",
                [](const Params&, std::string_view implementation) { return implementation == "graph"; })
       .metric("time", "s", "median of the measured passes")
@@ -248,6 +249,9 @@ registry::Experiment describe() {
       .metric("predicted_block_bytes", "B", "what one block keeps for its backward pass")
       .metric("framework_block_bytes", "B", "the same of the hand-outs' baseline")
       .oom_is_an_answer()
+      .flops([](const Params& asked) {
+        return train::flops(options_of(asked, train::ladder().back(), train::parse_memory_pass(asked.text("pass"))));
+      })
       .memory([](const Params& asked, std::string_view implementation) {
         const MemoryPass pass = train::parse_memory_pass(asked.text("pass"));
         return train::predicted_peak(options_of(asked, train::find_rung(implementation), pass), pass).total();

@@ -13,6 +13,7 @@
 #include "registry/ladder.hpp"
 #include "stats/summary.hpp"
 #include "train/ladder.hpp"
+#include "train/measured_step.hpp"
 #include "train/params.hpp"
 
 namespace syslab {
@@ -222,6 +223,7 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
                          {"device", {text("cpu")}},
                          {"impl", {text("host")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
       .skip_if("a recorded graph has no place for its gradients' events: several ranks run without one",
                [](const Params&, std::string_view implementation) { return implementation == "graph"; })
       .metric("time", "s", "median of a whole step; of the slowest rank at each (rank -1)")

@@ -263,6 +263,7 @@ registry::Experiment describe() {
                         {"precision", {text("fp32"), text("bf16_amp")}},
                         {"impl", {text("eager"), text("fused"), text("graph")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
       .metric("time", "s", "median of the measured steps, each as a whole, nobody recording")
       .metric("forward", "s",
               "median of the forward pass and the loss, waited for before and after; backward and "

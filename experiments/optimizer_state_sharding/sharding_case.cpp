@@ -18,6 +18,7 @@
 #include "registry/ladder.hpp"
 #include "stats/summary.hpp"
 #include "train/ladder.hpp"
+#include "train/measured_step.hpp"
 #include "train/params.hpp"
 
 namespace syslab {
@@ -237,6 +238,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
                          {"impl", {text("host")}}})
       .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
       .skip_if("a recorded graph has no place for its gradients' events: several ranks run without one",
                [](const Params&, std::string_view implementation) { return implementation == "graph"; })
       .metric("time", "s", "median of a whole step; of the slowest rank at each (rank -1)")

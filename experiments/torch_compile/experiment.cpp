@@ -50,6 +50,7 @@ registry::Experiment describe() {
                         {"precision", {text("fp32"), text("bf16_amp")}},
                         {"impl", {text("eager"), text("fused"), text("graph")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
       .skip_if("the graph is of a whole training step: mode=train", records_no_graph)
       .metric("time", "s", "median of the measured steps, each as a whole")
       .metric("time_mean", "s", "mean of the measured steps, as the hand-out asks")

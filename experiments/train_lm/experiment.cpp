@@ -16,6 +16,7 @@
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "stats/summary.hpp"
+#include "train/measured_step.hpp"
 #include "train/params.hpp"
 #include "train/training_run.hpp"
 #include "worker/bench.hpp"
@@ -166,7 +167,7 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   if (context.is_paired()) throw Unsupported("a run ends somewhere; it is no call that can be repeated in bursts");
   const train::RunOptions options = options_from(context.params(), rung);
-  if (const auto why = train::refusal(rung, options.model.precision)) throw Unsupported(*why);
+  if (const auto why = train::refusal_by_axes(context.params(), rung.name)) throw Unsupported(*why);
   const worker::Bench bench(context.request(), rung.device);
   worker::emit_checks(context, against_reference(options, bench.stream()));
 
@@ -246,6 +247,7 @@ registry::Experiment describe() {
                          {"impl", {text("host")}}})
       .preset("paper", {{"precision", half_precisions}, {"impl", {text("fused"), text("graph")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
       .metric("loss", "1", "mean over the last tenth of the steps, in nats a token")
       .metric("first_loss", "1", "of the first step")
       .metric("validation_loss", "1", "over tokens that were kept back (the last tenth of the text), at the end")

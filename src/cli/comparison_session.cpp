@@ -144,7 +144,7 @@ std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint
     if (!planned.skip_reason) continue;
     store::AttemptRow row;
     row.plan_seq = planned.index;
-    row.status = planned.beyond_machine ? worker::Status::unsupported : worker::Status::skipped;
+    row.status = planned.unsupported ? worker::Status::unsupported : worker::Status::skipped;
     row.detail = *planned.skip_reason;
     store_.finish_attempt(runs_[index_of(side)], row);
     (side == 'A' ? judgement.failed_a : judgement.failed_b) = row.status;

@@ -91,6 +91,7 @@ Exit execute(const Context& context, const DescribeOptions& options) {
   if (!experiment.aliases.empty()) text += fmt::format("also called: {}\n", fmt::join(experiment.aliases, ", "));
   text +=
       fmt::format("measured by: protocol {} unless --protocol says otherwise; smoke by quick\n", experiment.protocol);
+  if (experiment.oom_is_an_answer) text += "running out of memory: an answer, no failure (exit code 0)\n";
   if (!experiment.question.empty()) text += "\n" + wrapped(experiment.question, kWidth, 0);
   if (!experiment.axes.empty() || experiment.takes_ranks()) {
     Section section(text, console, "Axes");

@@ -30,7 +30,7 @@ std::string line_of(const Console& console, const plan::PlannedCase& planned) {
   const auto aside = [&](const std::string& text) { line += "  " + console.styled(text, Style::dim); };
   if (planned.predicted_bytes > 0) aside(format_bytes(static_cast<std::uint64_t>(planned.predicted_bytes)));
   if (planned.skip_reason) {
-    aside((planned.beyond_machine ? "unsupported: " : "skipped: ") + *planned.skip_reason);
+    aside((planned.unsupported ? "unsupported: " : "skipped: ") + *planned.skip_reason);
   } else if (!planned.predicted_oom.empty()) {
     aside("out of memory: " + planned.predicted_oom);
   } else if (!planned.predicted_from.empty()) {

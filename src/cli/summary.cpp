@@ -48,6 +48,7 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
     experiments_.push_back(planned.experiment->id);
   }
   if (planned.skip_reason) ++skips_[detail];
+  if (status == worker::Status::oom && exit == Exit::well) ++oom_answers_;
   if (exit == Exit::well) return;
   std::string command = failed_check.empty() ? command_for(planned) : "syslab replay " + failed_check;
   concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command), exit});
@@ -100,6 +101,9 @@ void Summary::print(const Context& context, Nanoseconds took) const {
                                  format_duration(took), console.styled(counts, verdict));
   for (const auto& [reason, count] : skips_) {
     text += fmt::format("  {} {} skipped: {}\n", count, count == 1 ? "is" : "are", reason);
+  }
+  if (oom_answers_ > 0) {
+    text += fmt::format("  {} ran, or would run, out of memory: an answer here, no failure\n", oom_answers_);
   }
   if (left_out_ > 0) {
     text += fmt::format("  {} did not start for want of time; {}\n", left_out_, left_out_example_);

@@ -51,7 +51,7 @@ class Summary {
   std::vector<std::string> experiments_;       // measured ones, for the next command
   std::map<std::string, std::int64_t> skips_;  // reasons
   std::string left_out_example_;
-  std::int64_t missing_ = 0, left_out_ = 0, total_ = 0;
+  std::int64_t missing_ = 0, left_out_ = 0, oom_answers_ = 0, total_ = 0;
   Exit exit_ = Exit::well;
 };
 

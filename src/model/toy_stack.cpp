@@ -74,14 +74,17 @@ class Stack {
     const Counted input(drawn_[0], streams_);
     reverse(0, blocks_, input, scheme_ == Scheme::binomial ? 1 + ceil_log2(blocks_) : 0);
     gradients_[0] = gradient_;
-    return {{forwards_, streams_.most, residuals_.most}, gradients_};
+    return {{forwards_, streams_.most, residuals_.most}, gradients_, course_};
   }
 
  private:
   double weight(std::int64_t block) const { return drawn_[static_cast<std::size_t>(block + 1)]; }
 
+  void note() { course_.push_back({streams_.now, residuals_.now}); }
+
   double forward(std::int64_t block, double x) {
     ++forwards_;
+    note();
     return std::sin(weight(block) * x);
   }
 
@@ -98,6 +101,7 @@ class Stack {
     }
     const Counted residual(x, residuals_);
     record(first + 1, end, forward(first, x));
+    note();
     const double slope = gradient_ * std::cos(weight(first) * residual.value());
     gradients_[static_cast<std::size_t>(first + 1)] = slope * residual.value();
     gradient_ = slope * weight(first);
@@ -151,15 +155,16 @@ class Stack {
   std::vector<double> drawn_, gradients_;  // of the input, then of each block
   double gradient_ = 0;                    // that has come so far
   std::int64_t forwards_ = 0;
+  std::vector<Held> course_;
   Gauge streams_, residuals_;
 };
 
-void require(std::int64_t blocks) {
-  if (blocks >= 1 && blocks <= kMostToyBlocks) return;
-  throw Error(ErrorKind::usage, fmt::format("a stack of {} blocks; 1 to {} are wanted", blocks, kMostToyBlocks));
-}
-
 }  // namespace
+
+void require_toy_blocks(std::int64_t blocks) {
+  if (blocks >= 1 && blocks <= kMostToyBlocks) return;
+  throw Error(ErrorKind::usage, fmt::format("blocks is {}; a toy stack has 1 to {} of them", blocks, kMostToyBlocks));
+}
 
 std::string_view to_string(Scheme scheme) {
   constexpr std::array<std::string_view, kSchemes.size()> kNames{"none",    "every",    "sqrt",
@@ -177,12 +182,12 @@ Scheme parse_scheme(std::string_view text) {
 }
 
 ToyRun run_toy_stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed) {
-  require(blocks);
+  require_toy_blocks(blocks);
   return Stack(scheme, blocks, seed).run();
 }
 
 SchemeCost cost_of(Scheme scheme, std::int64_t blocks) {
-  require(blocks);
+  require_toy_blocks(blocks);
   const std::int64_t n = blocks, log = ceil_log2(n);
   switch (scheme) {
     case Scheme::none:

@@ -43,15 +43,23 @@ struct SchemeCost {
   bool operator==(const SchemeCost&) const = default;
 };
 
+// What is alive while a block runs, forward or backward.
+struct Held {
+  std::int64_t streams = 0, residuals = 0;
+};
+
 struct ToyRun {
   SchemeCost cost;                // counted
   std::vector<double> gradients;  // of the stack's input, then of each block's weight
+  std::vector<Held> course;       // a block's pass after the other, both ways
 };
 
 inline constexpr std::int64_t kMostToyBlocks = 4096;
 
-// Forward and backward through blocks y = sin(w·x) with weights and an input from `seed`. Error(usage) for a number of
-// blocks below 1 or above kMostToyBlocks.
+void require_toy_blocks(std::int64_t blocks);  // Error(usage) below 1 or above kMostToyBlocks
+
+// Forward and backward through blocks y = sin(w·x) with weights and an input from `seed`. Error(usage) as
+// require_toy_blocks() has it.
 ToyRun run_toy_stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed);
 
 // The table above. Of binomial's streams the limit; it may need fewer.

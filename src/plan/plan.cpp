@@ -49,6 +49,14 @@ std::optional<std::string> skip_reason(const Experiment& experiment, const Param
   return std::nullopt;
 }
 
+// Marks what an implementation of ours would refuse. What it would need is nobody's prediction then.
+void note_refusal(PlannedCase& planned) {
+  planned.skip_reason = refusal_of(*planned.experiment, planned.params, planned.implementation);
+  if (!planned.skip_reason) return;
+  planned.unsupported = true;
+  planned.predicted_bytes = 0;
+}
+
 // Experiment and parameters only: all implementations meet the same inputs.
 std::uint64_t case_seed(std::uint64_t root_seed, const Experiment& experiment, const Params& params,
                         std::string_view law) {
@@ -69,12 +77,13 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
   planned.case_uid = case_uid(experiment.id, experiment.version, params);
   if (law.empty()) {
     planned.skip_reason = skip_reason(experiment, params, chosen, machine);
-    if (!planned.skip_reason) note_too_many_ranks(planned, machine);
     if (experiment.memory_bytes) {
       Params of_ranks = params;
       of_ranks.set("world_size", std::int64_t{world_size});
       planned.predicted_bytes = experiment.memory_bytes(of_ranks, chosen.name);
     }
+    if (!planned.skip_reason) note_refusal(planned);
+    if (!planned.skip_reason) note_too_many_ranks(planned, machine);
     if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // of the GPUs each rank has its own
   } else {
     planned.task = Task::law;
@@ -132,6 +141,7 @@ Plan make_plan(const registry::Registry& registry, const Selection& selection) {
   for (const Experiment* experiment : experiments) {
     const std::vector<Params> points = grid(*experiment, selection);
     if (points.empty()) continue;
+    if (experiment->expectation) std::ranges::for_each(points, experiment->expectation);
     const std::vector<Chosen> chosen = implementations(*experiment, selection, false);
     const std::vector<int> sizes = world_sizes(*experiment, selection);
     for (const Params& params : points) {
@@ -177,6 +187,12 @@ void leave_out_unmeasured(Plan& laws, const Plan& measured) {
   for (std::size_t i = 0; i < laws.cases.size(); ++i) laws.cases[i].index = static_cast<int>(i);
 }
 
+std::optional<std::string> refusal_of(const Experiment& experiment, const Params& params,
+                                      std::string_view implementation) {
+  const bool ours = experiment.find_implementation(implementation) != nullptr;
+  return ours && experiment.refusal ? experiment.refusal(params, implementation) : std::nullopt;
+}
+
 void note_too_many_ranks(PlannedCase& planned, const Machine& machine) {
   const int size = planned.world_size;
   if (size > 1 && machine.ranks > 0 && size > machine.ranks) {
@@ -186,7 +202,7 @@ void note_too_many_ranks(PlannedCase& planned, const Machine& machine) {
   } else {
     return;
   }
-  planned.beyond_machine = true;
+  planned.unsupported = true;
 }
 
 std::string needs_gpus(int ranks) { return fmt::format("needs {} GPUs", ranks); }

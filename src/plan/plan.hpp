@@ -57,9 +57,10 @@ struct PlannedCase {
   Task task = Task::measure;
   std::string law;  // when task == law
   std::optional<std::string> skip_reason;
-  bool beyond_machine = false;  // skip_reason is what this machine lacks ("needs 6 GPUs"): `unsupported`, not `skipped`
-  double predicted_bytes = 0;   // 0: not predicted
-  Nanoseconds predicted_time{};    // of one attempt, all its launches; 0: not predicted (plan/predict.hpp)
+  bool unsupported = false;      // skip_reason is what machine or implementation cannot ("needs 6 GPUs"), not what was
+                                 // left out: its status is `unsupported`
+  double predicted_bytes = 0;    // 0: not predicted
+  Nanoseconds predicted_time{};  // of one attempt, all its launches; 0: not predicted (plan/predict.hpp)
   bool time_was_measured = false;  // of the same case, not estimated
   std::string predicted_from;      // "measured 2 days ago", "estimated at 12 GFLOP/s …"
   std::string predicted_oom;       // "needs 242 GiB, this machine has 24 GiB"; empty: it fits, or is to be tried
@@ -88,6 +89,10 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
 // Takes from `laws` those of implementations of which `measured` skips every case: what cannot be measured as asked
 // needs no search first.
 void leave_out_unmeasured(Plan& laws, const Plan& measured);
+
+// Why an implementation of the experiment's own cannot do a case; nothing when it can, and of somebody else's.
+std::optional<std::string> refusal_of(const registry::Experiment& experiment, const Params& params,
+                                      std::string_view implementation);
 
 // Marks a case of more ranks than there are places or GPUs for.
 void note_too_many_ranks(PlannedCase& planned, const Machine& machine);

@@ -138,6 +138,17 @@ Builder& Builder::skip_if(std::string reason,
   return *this;
 }
 
+Builder& Builder::refuses(
+    std::function<std::optional<std::string>(const Params&, std::string_view implementation)> why) {
+  experiment_.refusal = std::move(why);
+  return *this;
+}
+
+Builder& Builder::expects(std::function<void(const Params&)> what) {
+  experiment_.expectation = std::move(what);
+  return *this;
+}
+
 Builder& Builder::accepts_mine() {
   experiment_.accepts_mine = true;
   return *this;

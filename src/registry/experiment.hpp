@@ -107,6 +107,11 @@ struct Experiment {
   std::vector<Metric> metrics;
   std::vector<LawInfo> laws;
   std::vector<SkipRule> skips;
+  // Why one of its implementations cannot do a case, as the worker itself would say it: the case is told as
+  // `unsupported` and not run. Nothing: it can.
+  std::function<std::optional<std::string>(const Params&, std::string_view implementation)> refusal;
+  // Error(usage) for a point of the grid that makes no sense, before anything runs.
+  std::function<void(const Params&)> expectation;
   bool accepts_mine = false;  // --mine implementations can join
   bool oom_is_an_answer = false;
   std::function<double(const Params&)> flops;                                          // per call; empty: not counted
@@ -142,6 +147,8 @@ class Builder {
   Builder& metric(std::string name, std::string unit, std::string help);
   Builder& laws(std::vector<LawInfo> laws);
   Builder& skip_if(std::string reason, std::function<bool(const Params&, std::string_view implementation)> applies);
+  Builder& refuses(std::function<std::optional<std::string>(const Params&, std::string_view implementation)> why);
+  Builder& expects(std::function<void(const Params&)> what);
   Builder& accepts_mine();
   Builder& oom_is_an_answer();
   Builder& flops(std::function<double(const Params&)> formula);

@@ -5,11 +5,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "report/byte_unit.hpp"
 
 namespace syslab::report {
 namespace {
@@ -82,6 +84,37 @@ std::string interval_text(const Table& table, std::size_t row, const Column& col
     return known ? with_verdict(value, number_of(low), number_of(high)) : with_digits(value, 3) + " (no interval)";
   }
   return known ? with_interval(value, number_of(low), number_of(high)) : with_digits(value, 3);
+}
+
+// A value below this of its column's unit of bytes has a unit of its own: "168 B".
+constexpr double kFarBelow = 0.01;
+
+bool bears_digits(const Column& column) { return column.format.back() == 'g' && bytes_in(column.unit); }
+
+// Columns of bytes in one unit are compared: they change it together.
+void fit_units(const store::ResultSet& result, std::vector<Column>& columns) {
+  std::map<std::string, double> most;  // by declared unit
+  for (const Column& column : columns) {
+    if (!bears_digits(column)) continue;
+    for (std::size_t row = 0; row < result.rows.size(); ++row) {
+      const store::Cell& cell = cell_of(result, row, column.name);
+      if (is_number(cell)) most[column.unit] = std::max(most[column.unit], std::abs(number_of(cell)));
+    }
+  }
+  for (Column& column : columns) {
+    if (!bears_digits(column)) continue;
+    const double declared = *bytes_in(column.unit), largest = most[column.unit];
+    if (!std::isfinite(largest) || largest == 0 || largest >= 1) continue;
+    column.unit = fitting_unit(largest * declared, column.unit);
+    column.factor = declared / *bytes_in(column.unit);
+  }
+}
+
+// Of a value in the unit of its column.
+std::string digits_of(double value, int digits, const Column& column) {
+  if (!bytes_in(column.unit) || value == 0 || !std::isfinite(value)) return with_digits(value, digits);
+  if (column.unit == "B") return fmt::format("{:.0f}", value);
+  return std::abs(value) < kFarBelow ? with_fitting_unit(value, column.unit, digits) : with_digits(value, digits);
 }
 
 }  // namespace
@@ -163,12 +196,13 @@ std::string formatted(const Table& table, std::size_t row, const Column& column)
     const std::string text = plain(cell);
     return text.empty() ? std::string("(empty)") : text;
   }
-  const double value = number_of(cell);
+  const double value = number_of(cell) * column.factor;
   if (format == "flag") return value != 0 ? "yes" : "no";
   if (format == "d") return cell.type == Type::integer ? std::to_string(cell.integer) : fmt::format("{:.0f}", value);
   if (format.back() == ')') return interval_text(table, row, column, value);
   const int digits = std::stoi(format.substr(1));
-  if (format.back() == 'g') return with_digits(value, digits);
+  if (format.back() == 'g') return digits_of(value, digits, column);
+  if (format.back() == 'b') return with_fitting_unit(value, column.unit, digits);
   if (format.back() == 'f') return fmt::format("{:.{}f}", value, digits);
   return fmt::format("{:.{}e}", value, digits);
 }
@@ -190,6 +224,7 @@ std::vector<Column> shown_columns(const Table& table) {
     }
     if (!column.only_if_varies || values.size() > 1) shown.push_back(column);
   }
+  fit_units(table.result, shown);
   return shown;
 }
 

@@ -4,6 +4,7 @@
 //   d            an integer                        s       a text
 //   .3g          three significant digits          code    a text as code
 //   .2f .1e      fixed, scientific                 flag    yes or no
+//   .4b          significant digits and a unit of bytes that fits, no larger than the column's: "3.015 MiB"
 //   ci(low, high)  value ± interval, digits from the interval's width; low and high are columns of the result
 //   ratio(low, high)  of two measured times, in a sentence: as ci, "1.87 (no interval)" without bounds,
 //                and where 1 is within them "1.02 (0.80 … 1.31, nothing can be said at this noise)"
@@ -45,7 +46,9 @@ std::string formatted(const Table& table, std::size_t row, const Column& column)
 // True if a column holds a time or what is made of times, by its unit: those are what a smoke run does not measure.
 bool holds_times(const TableSource& source);
 
-// Columns that are to be shown: all but those marked '?' whose values, where there are any, are all the same.
+// Columns that are to be shown: all but those marked '?' whose values, where there are any, are all the same. Those of
+// bytes (format g) that are all below 1 of the unit which they share are in a smaller one; a single value far below
+// bears its own.
 std::vector<Column> shown_columns(const Table& table);
 
 }  // namespace syslab::report

@@ -27,8 +27,8 @@
 //   interval,
 //             `flag: column` marks samples where it is not 0
 // Every kind:
-//   x, y      column|unit|scale; unit 1 for none; scales linear, log2, log10, text (bars, stacks: x; lanes: y), auto
-//   (logarithmic where the
+//   x, y      column|unit|scale; unit 1 for none, y in bytes (MiB, GiB) in a smaller one where all are below 1; scales
+//   linear, log2, log10, text (bars, stacks: x; lanes: y), auto (logarithmic where the
 //             values span more than a factor of ten). `x_name: column` takes the axis' name from the result.
 //   interval  columns of the lower and upper end
 //   series    column whose values tell series apart; each keeps its colour, line and mark in all panels

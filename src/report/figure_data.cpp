@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "report/byte_unit.hpp"
 #include "report/cells.hpp"
 #include "report/text.hpp"
 
@@ -64,6 +65,29 @@ void add_once(std::vector<std::string>& list, const std::string& text) {
   if (std::find(list.begin(), list.end(), text) == list.end()) list.push_back(text);
 }
 
+// Bytes of which all are below 1 of the declared unit are drawn in a smaller one, which is returned.
+std::string fit_unit(std::vector<FigurePanel>& panels, const std::string& declared) {
+  const std::optional<double> bytes = bytes_in(declared);
+  double most = 0;
+  for (const FigurePanel& panel : panels) {
+    for (const FigureSeries& series : panel.series) {
+      for (const FigurePoint& point : series.points) most = std::max(most, std::abs(point.y));
+    }
+  }
+  if (!bytes || most == 0 || most >= 1) return declared;
+  const std::string unit(fitting_unit(most * *bytes, declared));
+  const double factor = *bytes / *bytes_in(unit);
+  for (FigurePanel& panel : panels) {
+    for (FigureSeries& series : panel.series) {
+      for (FigurePoint& point : series.points) point.y *= factor, point.low *= factor, point.high *= factor;
+    }
+    for (std::vector<FigureLine>* lines : {&panel.ceilings, &panel.middles}) {
+      for (FigureLine& line : *lines) line.y *= factor, line.low *= factor, line.high *= factor;
+    }
+  }
+  return unit;
+}
+
 // Reads the result row by row.
 class Reader {
  public:
@@ -86,9 +110,9 @@ class Reader {
     std::string x_name = source_.x.column;
     if (!source_.x_name.empty() && !result_.rows.empty()) x_name = text(0, source_.x_name);
     data_.x_label = label_of(x_name, source_.x.unit);
-    data_.y_label = label_of(source_.y.column, source_.y.unit);
     std::erase_if(data_.panels, [](const FigurePanel& panel) { return panel.series.empty(); });
     for (FigurePanel& panel : data_.panels) tidy(panel);
+    data_.y_label = label_of(source_.y.column, lanes() ? source_.y.unit : fit_unit(data_.panels, source_.y.unit));
     tell();
     return std::move(data_);
   }

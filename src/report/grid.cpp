@@ -60,6 +60,9 @@ std::string heading_of(const Column& column) {
   return name;
 }
 
-std::string unit_of(const Column& column) { return column.unit == "1" ? "" : "[" + column.unit + "]"; }
+std::string unit_of(const Column& column) {
+  const bool in_cells = column.format.back() == 'b';
+  return column.unit == "1" || in_cells ? "" : "[" + column.unit + "]";
+}
 
 }  // namespace syslab::report

@@ -34,7 +34,7 @@ std::vector<Text> sentences(const Table& table);
 
 // "time" or "head dim": underscores are spaces.
 std::string heading_of(const Column& column);
-// "[ms]", empty where the unit is 1.
+// "[ms]", empty where the unit is 1 or stands in every cell.
 std::string unit_of(const Column& column);
 
 }  // namespace syslab::report

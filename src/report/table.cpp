@@ -21,7 +21,7 @@ namespace {
 }
 
 bool is_format(const std::string& format) {
-  static const std::regex kFormat(R"(d|s|code|flag|status|outcome|uid|\.[0-9]+[gfe]|(ci|ratio)\([^,()]+,[^,()]+\))");
+  static const std::regex kFormat(R"(d|s|code|flag|status|outcome|uid|\.[0-9]+[gfeb]|(ci|ratio)\([^,()]+,[^,()]+\))");
   return std::regex_match(format, kFormat);
 }
 

@@ -43,6 +43,7 @@ struct Column {
   std::string name, unit, format, align;
   bool only_if_varies = false;
   std::string label;  // what heads it; empty: its name
+  double factor = 1;  // of what is shown, where `unit` is not the declared one (byte_unit.hpp)
 
   const std::string& heading() const { return label.empty() ? name : label; }
 };

@@ -16,9 +16,9 @@ namespace {
 AttemptResult not_tried(const plan::PlannedCase& planned) {
   AttemptResult result;
   result.planned = &planned;
-  result.status = planned.beyond_machine ? worker::Status::unsupported
-                  : planned.skip_reason  ? worker::Status::skipped
-                                         : worker::Status::oom;
+  result.status = planned.unsupported   ? worker::Status::unsupported
+                  : planned.skip_reason ? worker::Status::skipped
+                                        : worker::Status::oom;
   result.detail = planned.skip_reason ? *planned.skip_reason : planned.predicted_oom;
   if (!planned.skip_reason) result.facts_json = Json{{"predicted", true}, {"device", planned.device}}.dump();
   result.started_at = result.ended_at = utc_now();

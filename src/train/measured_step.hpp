@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct MeasuredStep {
   bool in_phases = true;  // a graph has none
   double flops = 0, tokens = 0, parameters = 0;
 };
+
+// Why an implementation cannot do a case, by its axes alone (precision, and mode where there is one): what the plan
+// says, and MeasuredStep::refusal after it.
+std::optional<std::string> refusal_by_axes(const Params& params, std::string_view implementation);
 
 MeasuredStep measured_step(const Params& params, const Rung& rung, std::uint64_t seed);
 MeasuredStep measured_step(const WorkloadOptions& options, const Rung& rung, std::uint64_t seed);

@@ -307,20 +307,49 @@ double framework_block_bytes(const WorkloadOptions& options) {
   return 10 * btd * 4 + 5 * btf * 4 + 2 * bht * t * 4 + 2 * rows * 4 + bht * 12 + t * t;
 }
 
+namespace {
+
+// What the baseline holds of one pass beside parameters and blocks, in bytes. Its operations each make a tensor, in
+// fp32, but that under autocast products and what follows them directly are 2 bytes wide.
+struct Baseline {
+  explicit Baseline(const WorkloadOptions& options) {
+    const model::ModelConfig& config = options.config;
+    const auto bytes = [](std::int64_t elements) { return 4 * static_cast<double>(elements); };
+    const std::int64_t rows = options.batch * options.seq;
+    const bool half = dtypes_of(options.model.precision, options.model.variant).weights_copy.has_value();
+    p = static_cast<double>(model::parameter_count(config));
+    copy = half ? 2 * p : 0;
+    largest = bytes(config.d_model * std::max({config.d_model, config.d_ff, config.vocab}));
+    stream = bytes(rows * config.d_model);
+    inner = bytes(rows * config.d_ff);
+    logits = bytes(rows * config.vocab);
+    scores = bytes(rows * config.heads * options.seq);
+    kept = static_cast<double>(config.layers) * framework_block_bytes(options);
+    softmax = half ? 3 * scores : 4 * scores;
+  }
+
+  double p, copy;  // parameters; bytes of their copy in halves
+  double largest;  // tensor of parameters
+  double stream, inner, logits, scores;
+  double kept;     // by all blocks
+  double softmax;  // masked scores, those less their maximum, exp, weights
+};
+
+}  // namespace
+
 double framework_peak(const WorkloadOptions& options, MemoryPass pass) {
-  const model::ModelConfig& config = options.config;
-  const double p = static_cast<double>(model::parameter_count(config));
-  const double rows = static_cast<double>(options.batch * options.seq);
-  const double scores = rows * static_cast<double>(config.heads * options.seq);
-  const bool half = dtypes_of(options.model.precision, options.model.variant).weights_copy.has_value();
-  const double copy = half ? 2 * p : 0;
-  if (pass == MemoryPass::forward) return 4 * p + copy + 6 * scores * 4;
-  const double head =
-      3 * rows * static_cast<double>(config.d_model) * 4 + 3 * rows * static_cast<double>(config.vocab) * 4;
-  const double kept = static_cast<double>(config.layers) * framework_block_bytes(options) + head;
-  if (pass == MemoryPass::forward_kept) return 4 * p + copy + kept;
-  constexpr double kOptimizerTemporaries = 0.6 * 1073741824;
-  return std::max(12 * p + copy + kept, 16 * p + kOptimizerTemporaries);
+  const Baseline b(options);
+  if (pass == MemoryPass::forward) {
+    const double attention = 5 * b.stream + b.softmax;       // stream, its norm, rotated Q and K, V
+    const double feed_forward = 2 * b.stream + 3 * b.inner;  // W1·x, its sigmoid, their product; with W3·x alike
+    const double loss = b.stream + 3 * b.logits;             // logits, those less their maximum, exp
+    return 4 * b.p + b.copy + std::max({attention, feed_forward, loss});
+  }
+  const double head = 3 * b.stream + 3 * b.logits;
+  if (pass == MemoryPass::forward_kept) return 4 * b.p + b.copy + b.kept + head;
+  // Weights and moments; gradients come as the backward pass goes, and what blocks kept goes faster.
+  const double backward = std::max(head + 2 * b.logits, 3 * b.scores + 2 * b.logits);
+  return std::max(12 * b.p + b.copy + b.kept + backward, 16 * b.p + 5 * b.largest);
 }
 
 }  // namespace syslab::train

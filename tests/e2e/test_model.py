@@ -132,6 +132,41 @@ class BenchmarkingScript(ModelLab):
         self.assertIn("host runs in fp32 on the CPU; bf16_fused needs a GPU", ended["detail"])
 
 
+    def test_a_plan_says_of_every_rung_and_precision_what_running_it_says(self):
+        """Every experiment on a training step; of those of several ranks the plan alone, which asks the same."""
+        tiny = ("-a", "model=tiny", "-a", "batch=2", "-a", "context=8", "-a", "precision=fp32,bf16_amp,fp64", "--impl",
+                "reference,host,host_eager")
+        wanted = {(rung, precision): (rung == "reference") == (precision == "fp64") and precision != "bf16_amp"
+                  for rung in ("reference", "host", "host_eager") for precision in ("fp32", "bf16_amp", "fp64")}
+        everywhere = ("benchmarking_script", "benchmarking_mixed_precision", "nsys_profile", "torch_compile", "memory_profiling",
+                      "gradient_checkpointing", "leaderboard_2026", "train_lm", "naive_ddp_benchmarking", "optimizer_state_sharding",
+                      "fsdp")
+        for experiment in everywhere:
+            for case in self.json("plan", experiment, *tiny)["cases"]:
+                if case["params"].get("segment", 0) > 2:  # of a model of two blocks: left out for that
+                    continue
+                of = (case["impl"], case["params"]["precision"])
+                self.assertEqual("skip" not in case, wanted[of], (experiment, case))
+                self.assertEqual("predicted_bytes" in case, wanted[of], (experiment, case))
+        lines = self.lines("run", "memory_profiling", *tiny, "-a", "pass=forward", "--protocol", "quick")
+        self.assertEqual({(line["impl"], line["params"]["precision"]): line["status"] == "ok" for line in attempts(lines)}, wanted)
+        self.assertEqual({line["status"] for line in attempts(lines)}, {"ok", "unsupported"})
+        # The reference holds 8 bytes where the others hold 4, and the prediction says so.
+        (peak, predicted), = self.sql(
+            "SELECT p.value, m.value FROM v_attempt a JOIN metric p ON p.attempt_id = a.attempt_id AND p.name = 'peak_bytes'"
+            " JOIN metric m ON m.attempt_id = a.attempt_id AND m.name = 'predicted_peak' WHERE a.implementation = 'reference'")
+        self.assertAlmostEqual(predicted, peak, delta=0.03 * peak)
+
+    def test_running_out_of_memory_is_an_answer_where_the_experiment_says_so(self):
+        asked = ("-a", "model=small", "-a", "batch=2", "-a", "context=32", "--impl", "host", "--device", "cpu", "--memory-limit", "64Mi")
+        said = self.syslab("run", "memory_profiling", *asked, "-a", "precision=fp32", "-a", "pass=step", expect=0).stdout
+        self.assertIn("1 oom", said)
+        self.assertIn("out of memory: an answer here, no failure", said)
+        self.assertIn("running out of memory: an answer", self.syslab("describe", "memory_profiling").stdout)
+        self.syslab("run", "train_lm", *asked, expect=3)
+        self.assertNotIn("running out of memory: an answer", self.syslab("describe", "train_lm").stdout)
+
+
 class MixedPrecision(ModelLab):
     def test_dtypes_are_read_from_the_running_model(self):
         lines = self.lines("run", "benchmarking_mixed_precision", "--preset", "smoke", "--device", "cpu")
@@ -295,11 +330,27 @@ class GradientCheckpointing(ModelLab):
         block = rows["all kept"]["kept"] / 4
         self.assertAlmostEqual(rows["1"]["kept"], block + 3 * 2 * 32 * 64 * 4 / 2**20)
         self.assertAlmostEqual(rows["2"]["kept"], 2 * block + 2 * 32 * 64 * 4 / 2**20)
-        self.assertIn("segments of 1 blocks hold least", self.syslab("report", "gradient_checkpointing", "--no-figures").stdout)
+        report = self.syslab("report", "gradient_checkpointing", "--no-figures").stdout
+        self.assertIn("segments of 1 blocks hold least", report)
+        self.assertRegex(report, r"Why 1: of segments of k blocks.*N is 4, c 16\.00 KiB and R \d+\.\d KiB: least at k = √\(N·c/R\) = 0\.6")
+        self.assertNotIn("0.00", re.findall(r"hold least, (\S+)", report)[0])
 
     def test_segments_that_cannot_be_are_refused_before_any_work(self):
         for wrong in ("0.3", "-1"):
             self.syslab("run", "gradient_checkpointing", "-a", "model=tiny", "-a", f"segment={wrong}", expect=2)
+        refused = self.syslab("run", "gradient_checkpointing", "-a", "model=tiny", "-a", "mode=train,forward", expect=2).stderr
+        self.assertIn("mode=forward has no backward pass", refused)
+
+    def test_a_segment_of_more_blocks_than_there_are_is_left_out_with_the_reason(self):
+        cases = self.json("plan", "gradient_checkpointing", "-a", "model=tiny", "-a", "layers=3", "-a", "segment=0,1,3,4", "--impl",
+                          "host")["cases"]
+        self.assertEqual([case["params"]["segment"] for case in cases if "skip" in case], [4])
+        self.assertIn("keeps all of them: segment=0", cases[-1]["skip"])
+
+    def test_a_stack_that_cannot_be_is_bad_input(self):
+        for blocks in ("0", "5000"):
+            refused = self.syslab("run", "checkpoint_schemes", "-a", f"blocks=8,{blocks}", expect=2).stderr
+            self.assertIn(f"blocks is {blocks}; a toy stack has 1 to 4096 of them", refused)
 
     def test_schemes_are_counted_on_a_toy_stack(self):
         lines = self.lines("run", "checkpoint_schemes", "-a", "blocks=32")
@@ -309,6 +360,13 @@ class GradientCheckpointing(ModelLab):
         self.assertEqual(rows, {"none": (32, 1, 32), "every": (63, 32, 1), "sqrt": (62, 6, 6), "halving": (112, 6, 1),
                                 "binomial": (92, 6, 1), "left_deep": (528, 1, 1)})
         self.assertEqual(len(self.table("checkpoint_schemes", "checkpoint_schemes")["rows"]), 6)
+        # The sketch of part (a): as many moments as passes of a block, as high as the counts.
+        self.assertEqual(dict(self.sql("SELECT params ->> '$.scheme', count(*) FROM v_attempt JOIN series s USING (attempt_id) JOIN sample"
+                                       " ON series_id = s.id WHERE s.name = 'held_streams' GROUP BY 1")),
+                         {scheme: forwards + 32 for scheme, (forwards, _, _) in rows.items()})
+        report = self.syslab("report", "gradient_checkpointing", "-o", "report.md") and (self.folder / "report.md").read_text()
+        self.assertIn("What arrangements of checkpoints hold over a pass", report)
+        self.assertNotIn("**(a) Figure**: A sketch of it: what is held over the pass. → not", report)
 
 
 class Operators(ModelLab):

@@ -55,10 +55,26 @@ TEST(ToyStack, NoOtherSplitRunsFewerBlocksThanTheBinomialOne) {
 }
 
 TEST(ToyStack, RefusesWhatCannotBe) {
-  EXPECT_TRUE(test::refuses([] { run_toy_stack(Scheme::none, 0, 1); }, "a stack of 0 blocks", "1 to 4096"));
+  EXPECT_TRUE(test::refuses([] { run_toy_stack(Scheme::none, 0, 1); }, "blocks is 0", "1 to 4096"));
   EXPECT_TRUE(test::refuses([] { cost_of(Scheme::none, 5000); }, "5000"));
   EXPECT_TRUE(test::refuses([] { parse_scheme("halvin"); }, "halving"));
   for (const Scheme scheme : kSchemes) EXPECT_EQ(parse_scheme(to_string(scheme)), scheme);
+}
+
+// The picture of a pass: what is told at each block's pass is what the counts say was the most, and there is one for
+// each way through a block.
+TEST(ToyStack, TheCourseOfAPassHasItsHeightAndItsLength) {
+  for (const Scheme scheme : kSchemes) {
+    const ToyRun run = run_toy_stack(scheme, 16, 3);
+    EXPECT_EQ(run.course.size(), static_cast<std::size_t>(run.cost.forwards + 16)) << to_string(scheme);
+    std::int64_t streams = 0, residuals = 0;
+    for (const Held& held : run.course) {
+      streams = std::max(streams, held.streams);
+      residuals = std::max(residuals, held.residuals);
+    }
+    EXPECT_EQ(streams, run.cost.streams) << to_string(scheme);
+    EXPECT_EQ(residuals, run.cost.residuals) << to_string(scheme);
+  }
 }
 
 }  // namespace

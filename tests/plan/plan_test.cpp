@@ -172,6 +172,47 @@ TEST(MakePlan, SkipsWithAReason) {
   EXPECT_EQ(plan.cases[0].predicted_bytes, 8192.0);
 }
 
+// What the worker would refuse the plan says, with the status of that answer and nothing that it would need.
+TEST(MakePlan, SaysWhatAnImplementationWouldRefuse) {
+  Registry registry;
+  registry.add(registry::experiment("train")
+                   .title("t")
+                   .closed_axis("precision", {"fp32", "bf16"}, "dtypes")
+                   .implementation({.name = "host", .teaches = "", .dtypes = {}})
+                   .implementation({.name = "gpu", .teaches = "", .dtypes = {}})
+                   .refuses([](const Params& params, std::string_view implementation) -> std::optional<std::string> {
+                     if (implementation == "gpu" || params.text("precision") == "fp32") return std::nullopt;
+                     return "host has no bf16";
+                   })
+                   .memory([](const Params&, std::string_view) { return 64.0; })
+                   .accepts_mine()
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  const Plan plan = make_plan(registry, select({"train"}));
+  ASSERT_EQ(plan.cases.size(), 4U);
+  for (const PlannedCase& planned : plan.cases) {
+    const bool refused = planned.implementation == "host" && planned.params.text("precision") == "bf16";
+    EXPECT_EQ(planned.skip_reason.value_or(""), refused ? "host has no bf16" : "");
+    EXPECT_EQ(planned.unsupported, refused);
+    EXPECT_EQ(planned.predicted_bytes, refused ? 0 : 64);
+  }
+  EXPECT_EQ(refusal_of(plan.cases[0].experiment[0], {{"precision", "bf16"}}, "somebody's"), std::nullopt);
+}
+
+TEST(MakePlan, RefusesAPointThatMakesNoSenseBeforeThereIsAPlan) {
+  Registry registry;
+  registry.add(registry::experiment("toy")
+                   .title("t")
+                   .axis("blocks", {i64(8)}, "of the stack")
+                   .expects([](const Params& params) {
+                     if (params.integer("blocks") < 1) throw Error(ErrorKind::usage, "a stack of no blocks");
+                   })
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  EXPECT_EQ(make_plan(registry, select({"toy"}, {"blocks=1,4"})).cases.size(), 2U);
+  EXPECT_EQ(usage_error([&] { make_plan(registry, select({"toy"}, {"blocks=4,0"})); }), "a stack of no blocks");
+}
+
 TEST(MakePlan, SeedsDependOnRootExperimentAndParametersButNotOnTheImplementation) {
   const auto seeds = [](std::uint64_t root) {
     Selection selection = select({"flash_forward"});

@@ -94,7 +94,7 @@ TEST(WorldSize, BeyondTheGpusIsUnsupportedAndSaysWhatItNeeds) {
   ASSERT_EQ(plan.cases.size(), 4U);
   for (const PlannedCase& planned : plan.cases) {
     const bool beyond = planned.implementation == "nccl" && planned.world_size == 6;
-    EXPECT_EQ(planned.beyond_machine, beyond);
+    EXPECT_EQ(planned.unsupported, beyond);
     EXPECT_EQ(planned.skip_reason.value_or(""), beyond ? "needs 6 GPUs" : "");
   }
 }

@@ -101,6 +101,51 @@ TEST(Formatted, ARowThatEndedBadlySaysSoOnceAndWhy) {
   EXPECT_EQ(formatted(table, 3, table.source.columns[3]), "1230") << "an ok row without an interval";
 }
 
+Table sizes(std::vector<std::vector<store::Cell>> rows) {
+  Table table;
+  table.source = parse_table("sizes", R"(-- title: Sizes
+-- caption: What is held.
+-- experiment: toy
+-- columns: peak|GiB|.4g|right; parts|GiB|.4g|right; kept|MiB|.4g|right
+SELECT 1)");
+  table.result.columns = {"peak", "parts", "kept"};
+  table.result.rows = std::move(rows);
+  return table;
+}
+
+std::vector<std::string> shown_row(const Table& table, std::size_t row) {
+  std::vector<std::string> texts;
+  for (const Column& column : shown_columns(table)) texts.push_back(formatted(table, row, column) + "|" + column.unit);
+  return texts;
+}
+
+using Shown = std::vector<std::string>;
+
+TEST(SizesInBytes, OfLargeModelsKeepTheUnitOfTheHeader) {
+  const Table table = sizes({{cell(63.6), cell(0.5), cell(20.0)}});
+  EXPECT_EQ(shown_row(table, 0), (Shown{"63.60|GiB", "0.5000|GiB", "20.00|MiB"}));
+}
+
+// 3 MiB in a column of GiB; parts are in the unit of the whole.
+TEST(SizesInBytes, OfAToyAreInAUnitThatFits) {
+  const Table table = sizes({{cell(3.0 / 1024), cell(0.25 / 1024), cell(0.5)}, {cell(2.0 / 1024), null(), cell(0)}});
+  EXPECT_EQ(shown_row(table, 0), (Shown{"3.000|MiB", "0.2500|MiB", "512.0|KiB"}));
+  EXPECT_EQ(shown_row(table, 1), (Shown{"2.000|MiB", "not measured|MiB", "0|KiB"}));
+}
+
+TEST(SizesInBytes, FarBelowTheOthersBearTheirOwnUnit) {
+  const Table table = sizes({{cell(50.0), cell(168.0 / 1073741824), cell(168.0 / 1048576)}});
+  EXPECT_EQ(shown_row(table, 0), (Shown{"50.00|GiB", "168 B|GiB", "168|B"}));
+}
+
+TEST(SizesInBytes, OfASentenceBearTheirUnit) {
+  Table table = sizes({{cell(3.0 / 1024), cell(63.6), cell(-168.0 / 1048576)}});
+  for (Column& column : table.source.columns) column.format = ".4b";
+  EXPECT_EQ(formatted(table, 0, table.source.columns[0]), "3.000 MiB");
+  EXPECT_EQ(formatted(table, 0, table.source.columns[1]), "63.60 GiB");
+  EXPECT_EQ(formatted(table, 0, table.source.columns[2]), "-168 B");
+}
+
 TEST(Formatted, CutsLongMessagesBetweenCharacters) {
   Table table = speeds();
   std::string message;

@@ -52,6 +52,14 @@ std::vector<std::pair<double, double>> points(const FigureSeries& series) {
 }
 using Points = std::vector<std::pair<double, double>>;
 
+TEST_F(FilledFigures, BytesOfAToyAreDrawnInAUnitThatFits) {
+  const FigureData toy = data(areas("(0, 0.5, 'weights'), (1, 0.25, 'weights')"));
+  EXPECT_EQ(toy.y_label, "live (KiB)");
+  EXPECT_EQ(points(toy.panels[0].series[0]), (Points{{0, 512}, {1, 256}}));
+  const FigureData large = data(areas("(0, 512, 'weights'), (1, 0.25, 'weights')"));
+  EXPECT_EQ(large.y_label, "live (MiB)");
+}
+
 TEST_F(FilledFigures, AnAreaKeepsItsValueUntilItChanges) {
   const FigureData found = data(areas("(0, 10, 'weights'), (1, 5, 'saved'), (3, 0, 'saved')"));
   ASSERT_EQ(found.panels.size(), 1U);

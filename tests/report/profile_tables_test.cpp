@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <map>
 
 #include "core/resources.hpp"
 #include "report/table.hpp"
@@ -323,6 +325,36 @@ TEST_F(ProfileTables, TheEffectOfAPrecisionIsFoundWithinOneProtocolAndModel) {
   EXPECT_EQ(real(first, "half_forward"), 120);
   EXPECT_EQ(real(first, "full_forward"), 200);
   EXPECT_EQ(real(1 - first, "full"), 500);
+  query("memory_profiling", "tables/precision_peaks.sql");
+  ASSERT_EQ(found_.rows.size(), 4U) << "a row a pass and pair, none of fp32 alone";
+  for (std::size_t row = 0; row < 4; ++row) {
+    const std::map<double, double> in_fp32{{150, 400}, {120, 200}, {250, 500}, {220, 250}};
+    EXPECT_EQ(real(row, "full"), in_fp32.at(real(row, "half")));
+  }
+}
+
+// Segments of 1, 2 and 4 of eight blocks, of which one weighs three streams: √(8·1/3) = 1.6 is the best.
+TEST_F(ProfileTables, WhyASegmentIsBestFollowsFromAStreamAndABlock) {
+  constexpr double kMiB = 1048576;
+  const auto held = [](double k) { return (8 / k - 1) + k * 3; };
+  for (const double k : {1.0, 2.0, 4.0}) {
+    Params params = step_of(4);
+    params.set("segment", k);
+    fixture_.add({.experiment = "gradient_checkpointing",
+                  .params = params,
+                  .implementation = "fused",
+                  .records = {passed(), metric("peak_bytes", (100 + held(k)) * kMiB), metric("block_forwards", 16 - k),
+                              metric("stream_bytes", kMiB), metric("block_bytes", 3 * kMiB), metric("layers", 8)}});
+  }
+  query("gradient_checkpointing", "tables/best.sql");
+  ASSERT_EQ(found_.rows.size(), 1U);
+  EXPECT_EQ(at(0, "best").text, "2");
+  EXPECT_EQ(at(0, "smaller_peak").text, "110 MiB");
+  EXPECT_NEAR(real(0, "optimum"), std::sqrt(8.0 / 3), 1e-12);
+  EXPECT_EQ(real(0, "held_best"), 9);
+  EXPECT_EQ(at(0, "held_smaller").text, "10 MiB for 1");
+  EXPECT_EQ(at(0, "held_larger").text, "13 MiB for 4");
+  EXPECT_TRUE(at(0, "reason").text.starts_with("Shorter segments")) << at(0, "reason").text;
 }
 
 TEST_F(ProfileTables, WhatABlockGivesBackIsWhatTheLogSaysItKept) {

@@ -1,12 +1,13 @@
--- sentence: {implementation}, {model}, context {context}, {precision} on {device}: segments of {best} blocks hold least, {peak} GiB; the next
---   smaller size tried ({smaller}) holds {smaller_peak}, the next larger one ({larger}) {larger_peak} GiB. The step takes {slower} times as
---   long as with all activations kept ({kept_peak} GiB), for {forwards} forward passes of a block instead of {layers}.
+-- sentence: {implementation}, {model}, context {context}, {precision} on {device}: segments of {best} blocks hold least, {peak}; the next
+--   smaller size tried ({smaller}) holds {smaller_peak}, the next larger one ({larger}) {larger_peak}. The step takes {slower} times as
+--   long as with all activations kept ({kept_peak}), for {forwards} forward passes of a block instead of {layers}.
 -- experiment: gradient_checkpointing
 -- fills: b
 -- columns: implementation|1|code|left; model|1|s|left; context|1|d|right; precision|1|code|left; device|1|s|left; best|1|s|right;
---   peak|GiB|.4g|right; smaller|1|s|right; smaller_peak|1|s|right; larger|1|s|right; larger_peak|1|s|right; slower|×|s|right;
+--   peak|GiB|.4b|right; smaller|1|s|right; smaller_peak|1|s|right; larger|1|s|right; larger_peak|1|s|right; slower|×|s|right;
 --   kept_peak|1|s|right; forwards|1|s|right; layers|1|s|right
-WITH t AS MATERIALIZED (
+WITH unit(size, name) AS (VALUES (1073741824.0, 'GiB'), (1048576.0, 'MiB'), (1024.0, 'KiB'), (1.0, 'B')),
+t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.segment') AS point, v.params ->> '$.segment' AS segment, p.value AS bytes, f.value AS forwards
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'peak_bytes'
@@ -20,16 +21,39 @@ sizes AS (
     FROM t
    WHERE segment > 0
   WINDOW up AS (PARTITION BY point, implementation, comparability_key, protocol ORDER BY segment)
+),
+-- With what follows from sizes: c a stream, R a block, n blocks. A segment of k holds (n/k − 1)·c + k·R.
+reckoned AS (
+  SELECT s.*, c.value AS stream, r.value AS block, n.value AS count, sqrt(n.value * c.value / r.value) AS optimum,
+         (n.value / s.segment - 1) * c.value + s.segment * r.value AS held_best,
+         (n.value / s.smaller - 1) * c.value + s.smaller * r.value AS held_smaller,
+         (n.value / s.larger - 1) * c.value + s.larger * r.value AS held_larger
+    FROM sizes s
+    LEFT JOIN metric c ON c.attempt_id = s.attempt_id AND c.name = 'stream_bytes'
+    LEFT JOIN metric r ON r.attempt_id = s.attempt_id AND r.name = 'block_bytes'
+    LEFT JOIN metric n ON n.attempt_id = s.attempt_id AND n.name = 'layers'
+   WHERE s.place = 1
 )
 SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.context' AS context, b.params ->> '$.precision' AS precision,
        b.device, printf('%g', b.segment) AS best, b.bytes / 1073741824 AS peak, coalesce(printf('%g', b.smaller), 'none') AS smaller,
-       coalesce(printf('%.4g GiB', b.smaller_bytes / 1073741824), 'nothing') AS smaller_peak,
-       coalesce(printf('%g', b.larger), 'none') AS larger, coalesce(printf('%.4g', b.larger_bytes / 1073741824), 'no') AS larger_peak,
+       coalesce((SELECT printf('%.4g %s', b.smaller_bytes / size, name) FROM unit WHERE b.smaller_bytes >= size ORDER BY size DESC LIMIT 1), 'nothing') AS smaller_peak,
+       coalesce(printf('%g', b.larger), 'none') AS larger,
+       coalesce((SELECT printf('%.4g %s', b.larger_bytes / size, name) FROM unit WHERE b.larger_bytes >= size ORDER BY size DESC LIMIT 1), 'nothing') AS larger_peak,
        coalesce(printf('%.3g', b.time_ms / k.time_ms), '?') AS slower,
-       coalesce(printf('%.4g', k.bytes / 1073741824), 'more than there is') AS kept_peak, printf('%g', b.forwards) AS forwards,
-       coalesce(printf('%g', k.forwards), '?') AS layers, max(b.run_uid, coalesce(k.run_uid, '')) AS run_uid
-  FROM sizes b
+       coalesce((SELECT printf('%.4g %s', k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1), 'more than there is') AS kept_peak,
+       printf('%g', b.forwards) AS forwards, coalesce(printf('%g', k.forwards), '?') AS layers,
+       -- For why.sql.
+       b.count, b.stream / 1048576 AS stream, b.block / 1048576 AS block, b.optimum, b.held_best / 1048576 AS held_best,
+       coalesce((SELECT printf('%.4g %s for %g', b.held_smaller / size, name, b.smaller) FROM unit WHERE b.held_smaller >= size ORDER BY size DESC LIMIT 1),
+                'a smaller one was not tried') AS held_smaller,
+       coalesce((SELECT printf('%.4g %s for %g', b.held_larger / size, name, b.larger) FROM unit WHERE b.held_larger >= size ORDER BY size DESC LIMIT 1),
+                'a larger one was not tried') AS held_larger,
+       iif(b.optimum < 1, 'A block weighs more than all streams together: each block more in a segment costs more than the streams that it spares.',
+           'Shorter segments add streams faster than they shrink; longer ones add activations faster than they spare streams.')
+         || iif(b.smaller = 0.5, ' Half a block has twice as many streams and spares nothing at the peak: when the backward pass is at a'
+                                 || ' block''s attention, what its feed-forward kept has gone already.', '') AS reason,
+       max(b.run_uid, coalesce(k.run_uid, '')) AS run_uid
+  FROM reckoned b
   LEFT JOIN t k ON k.point = b.point AND k.implementation = b.implementation AND k.comparability_key = b.comparability_key
                AND k.protocol = b.protocol AND k.segment = 0
- WHERE b.place = 1
  ORDER BY model, context, b.device, b.implementation;

@@ -9,7 +9,7 @@
 --   step|ms|ci(low_ms, high_ms)|right; slower as step vs kept|×|.3g|right; backward|ms|.3g|right;
 --   forwards as block forwards|1|s|right; formula|1|s|right; n|1|d|right; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: k = ½: attention and feed-forward are segments of their own. Forward passes of a block in a step: L + (L − k'), where k' is what is
---   left for the last segment (k where it divides L).
+--   left for the last segment (k where it divides L). k = L: one segment, the last, kept whole: nothing is made again.
 WITH t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.segment') AS point, v.params ->> '$.segment' AS segment,
          (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found

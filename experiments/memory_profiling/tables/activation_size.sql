@@ -1,8 +1,8 @@
 -- sentence: One activation of the residual stream of {model} at context {context} and batch {batch} has {bytes} bytes in fp32, B·T·d·4:
---   {mib} MiB; a matrix of attention scores, B·H·T²·4, {scores} MiB.
+--   {mib}; a matrix of attention scores, B·H·T²·4, {scores}.
 -- experiment: memory_profiling
 -- fills: d
--- columns: model|1|s|left; context|1|d|right; batch|1|d|right; bytes|B|d|right; mib|MiB|.4g|right; scores|MiB|.4g|right
+-- columns: model|1|s|left; context|1|d|right; batch|1|d|right; bytes|B|d|right; mib|MiB|.4b|right; scores|MiB|.4b|right
 SELECT v.params ->> '$.model' AS model, v.params ->> '$.context' AS context, v.params ->> '$.batch' AS batch, CAST(s.value AS INTEGER) AS bytes,
        s.value / 1048576 AS mib, c.value / 1048576 AS scores, max(v.run_uid) AS run_uid
   FROM v_measured v

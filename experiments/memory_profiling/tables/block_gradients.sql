@@ -1,10 +1,10 @@
--- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) makes gradients of {found} MiB for its parameters, where
---   4d² + 3·d·d_ff + 2d of them want {expected} MiB; at context {context} it gives back {saved} MiB that the allocator's log says it had kept, so that a framework
---   which takes memory for gradients as they come would see {net} MiB a block. Here they have their place from the start.
+-- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) makes gradients of {found} for its parameters, where
+--   4d² + 3·d·d_ff + 2d of them want {expected}; at context {context} it gives back {saved} that the allocator's log says it had kept, so that a framework
+--   which takes memory for gradients as they come would see {net} a block. Here they have their place from the start.
 -- experiment: memory_profiling
 -- fills: f
--- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; found|MiB|.5g|right; expected|MiB|.5g|right;
---   context|1|d|right; saved|MiB|.4g|right; net|MiB|.4g|right
+-- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; found|MiB|.5b|right; expected|MiB|.5b|right;
+--   context|1|d|right; saved|MiB|.4b|right; net|MiB|.4b|right
 WITH t AS (
   SELECT v.*, f.value AS found, e.value AS expected,
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation

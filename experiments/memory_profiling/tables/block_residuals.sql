@@ -8,8 +8,8 @@
 --   device?|1|s|left
 -- note: `residual` is the stream at a norm, `normalized` what the norm gave, `qkv` Q, K and V, `kept` attention's own matrices of scores
 --   (exp and weights of `host_eager` and `eager`), `gate_up` W1·x beside W3·x, `gated` the gate's output. `host`, `fused` and `graph` make
---   `normalized` and `gated` again in the backward pass instead of keeping them. The baseline keeps ten tensors of B·T·d, five of B·T·d_ff and
---   two of B·H·T².
+--   `normalized` and `gated` again in the backward pass instead of keeping them. `baseline's block` is arithmetic, too, and of the hand-outs'
+--   model in PyTorch: ten tensors of B·T·d, five of B·T·d_ff and two of B·H·T² in fp32.
 WITH chosen AS (
   SELECT v.*, n.value AS parameters,
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation, v.params ->> '$.context', v.params ->> '$.precision'

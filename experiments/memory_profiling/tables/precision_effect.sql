@@ -1,11 +1,11 @@
--- sentence: With {precision} a training step of {model} (context {context}, {implementation}, {device}) peaks at {half} MiB instead of {full}
---   MiB, {change} %, and inference at {half_forward} MiB instead of {full_forward} MiB, {change_forward} %: parameters, gradients and moments
+-- sentence: With {precision} a training step of {model} (context {context}, {implementation}, {device}) peaks at {half} instead of {full},
+--   {change} %, and inference at {half_forward} instead of {full_forward}, {change_forward} %: parameters, gradients and moments
 --   stay fp32, a copy of the weights comes on top, and activations that are kept shrink.
 -- experiment: memory_profiling
 -- fills: c
 -- command: syslab run memory_profiling --preset paper
--- columns: precision|1|s|left; model|1|s|left; context|1|d|right; implementation|1|code|left; device|1|s|left; half|MiB|.5g|right;
---   full|MiB|.5g|right; change|%|.2g|right; half_forward|MiB|.5g|right; full_forward|MiB|.5g|right; change_forward|%|.2g|right
+-- columns: precision|1|s|left; model|1|s|left; context|1|d|right; implementation|1|code|left; device|1|s|left; half|MiB|.5b|right;
+--   full|MiB|.5b|right; change|%|.2g|right; half_forward|MiB|.5b|right; full_forward|MiB|.5b|right; change_forward|%|.2g|right
 WITH t AS (
   SELECT v.params ->> '$.model' AS model, v.params ->> '$.context' AS context, v.params ->> '$.precision' AS precision,
          v.params ->> '$.pass' AS pass, v.implementation, v.device, v.run_uid, p.value / 1048576 AS peak, n.value AS parameters,

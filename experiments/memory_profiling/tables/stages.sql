@@ -1,10 +1,10 @@
 -- sentence: Over a training step of {model} (context {context}, {precision}, {implementation}, {device}) live memory climbs through the
---   forward pass by {climb} MiB, block after block, peaks {where_at} at {peak} MiB, falls through the backward pass as blocks give back what
---   they kept, and is flat through AdamW: parameters, gradients and moments, {floor} MiB.
+--   forward pass by {climb}, block after block, peaks {where_at} at {peak}, falls through the backward pass as blocks give back what
+--   they kept, and is flat through AdamW: parameters, gradients and moments, {floor}.
 -- experiment: memory_profiling
 -- fills: a
--- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; climb|MiB|.4g|right;
---   where_at|1|s|left; peak|MiB|.5g|right; floor|MiB|.5g|right
+-- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; climb|MiB|.4b|right;
+--   where_at|1|s|left; peak|MiB|.5b|right; floor|MiB|.5b|right
 WITH chosen AS (
   SELECT v.*, row_number() OVER (PARTITION BY v.comparability_key, v.implementation
                                      ORDER BY p.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32',

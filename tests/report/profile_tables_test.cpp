@@ -277,6 +277,28 @@ TEST_F(ProfileTables, BackwardOverForwardHasItsIntervalAndSaysWhereNothingCanBeS
       << text;
 }
 
+TEST_F(ProfileTables, AStepOfSegmentsBesideTheOneThatKeepsAllHasItsInterval) {
+  const auto step = [&](const std::string& name, double segment, double seconds, double half_width) {
+    Params params = step_of(4);
+    params.set("segment", segment);
+    add_records("gradient_checkpointing",
+                {metric("peak_bytes", (segment > 0 ? 1.0 : 2.0) * 1048576), metric("block_forwards", 4),
+                 timed("time", seconds, seconds * (1 - half_width), seconds * (1 + half_width))},
+                {.params = params, .implementation = name});
+  };
+  for (const auto& [name, half_width] : {std::pair{"calm", 0.01}, {"noisy", 0.4}}) {
+    step(name, 0.0, 0.1, half_width);
+    step(name, 1.0, 0.12, half_width);
+  }
+  step("alone", 1.0, 0.12, 0.01);
+  const std::string text = said("gradient_checkpointing", "best");
+  EXPECT_NE(text.find("segments of 1 block hold least"), std::string::npos) << text;
+  EXPECT_NE(text.find("The step takes 1.2 (1.18 … 1.22) times as long"), std::string::npos) << text;
+  EXPECT_NE(text.find("takes 1.2 (0.514 … 2.8, nothing can be said at this noise) times as long"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("takes ? times as long"), std::string::npos) << text;
+}
+
 TEST_F(ProfileTables, AGainGrowsWithTheModelOnlyWhereTheIntervalsAreApart) {
   const auto step = [&](const std::string& name, const std::string& model, const std::string& precision, double seconds,
                         double half_width) {

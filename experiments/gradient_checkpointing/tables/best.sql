@@ -39,7 +39,11 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
        coalesce((SELECT printf('%.4g %s', b.smaller_bytes / size, name) FROM unit WHERE b.smaller_bytes >= size ORDER BY size DESC LIMIT 1), 'nothing') AS smaller_peak,
        coalesce(printf('%g', b.larger), 'none') AS larger,
        coalesce((SELECT printf('%.4g %s', b.larger_bytes / size, name) FROM unit WHERE b.larger_bytes >= size ORDER BY size DESC LIMIT 1), 'nothing') AS larger_peak,
-       coalesce(printf('%.3g', b.time_ms / k.time_ms), '?') AS slower,
+       -- As the format ratio() reads, and a word where no step keeps all.
+       CASE WHEN k.time_ms IS NULL THEN '?'
+            WHEN b.low_ms IS NULL OR k.low_ms IS NULL THEN printf('%.3g (no interval)', b.time_ms / k.time_ms)
+            ELSE printf('%.3g (%.3g … %.3g%s)', b.time_ms / k.time_ms, b.low_ms / k.high_ms, b.high_ms / k.low_ms,
+                        iif(b.low_ms <= k.high_ms AND k.low_ms <= b.high_ms, ', nothing can be said at this noise', '')) END AS slower,
        coalesce((SELECT printf('%.4g %s', k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1), 'more than there is') AS kept_peak,
        printf('%g', b.forwards) AS forwards, coalesce(printf('%g', k.forwards), '?') AS layers,
        -- For why.sql.

@@ -11,9 +11,9 @@
 #include "core/random.hpp"
 #include "device/stream.hpp"
 #include "parallel/gradient_sync.hpp"
+#include "parallel/moves.hpp"
 #include "parallel/replicas.hpp"
 #include "parallel/sharded_optimizer.hpp"
-#include "parallel/wire_buffer.hpp"
 #include "parallel/zero_sync.hpp"
 
 namespace syslab::parallel {

@@ -10,8 +10,8 @@
 #include "device/memory.hpp"
 #include "model/convert.hpp"
 #include "model/tensor.hpp"
+#include "parallel/moves.hpp"
 #include "parallel/replicas.hpp"
-#include "parallel/wire_buffer.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -37,9 +37,9 @@ Fsdp::Fsdp(comm::Communicator& ranks, FsdpParts parts, const FsdpOptions& option
       weights_(memory(layout_.elements(), parts_.dtype, "weight shards", MemoryCategory::parameter, compute)),
       gradients_(memory(layout_.elements(), parts_.dtype, "gradient shards", MemoryCategory::gradient, compute)),
       awaits_(communication, compute),
-      waits_(options.left_out_wait),
-      gathered_(ranks, parts_, layout_, whole(weights_), options.gather, compute, communication, waits_),
-      scattered_(ranks, parts_, layout_, whole(gradients_), options.scatter, compute, communication, waits_),
+      context_(ranks, parts_, layout_, compute, communication, options.left_out_wait),
+      gathered_(context_, whole(weights_), options.gather),
+      scattered_(context_, whole(gradients_), options.scatter),
       counted_before_(counted()) {
   for (const Buffer* shards : {&weights_, &gradients_}) device::fill_bytes(shards->data(), 0, shards->bytes(), compute);
   require_agreement(ranks, "what is sharded, and how", description());
@@ -59,12 +59,6 @@ std::string Fsdp::description() const {
   }
   for (const std::vector<int>& unit : parts_.units) text += fmt::format("gathered {}\n", fmt::join(unit, " "));
   return text + fmt::format("read {}\n", fmt::join(parts_.training_reads, " "));
-}
-
-TensorView Fsdp::replicated(int tensor) const {
-  const std::int64_t elements = parts_.replicated[static_cast<std::size_t>(tensor)].elements;
-  const TensorView flat = stretch(weights(), layout_.replicated_offset(tensor), elements);
-  return {flat.data, flat.dtype, {elements}};
 }
 
 // Of elements [first, …) of a tensor, [begin, end) of which lie at `offset` of the shards, those that are there.
@@ -128,7 +122,7 @@ std::vector<StatePiece> Fsdp::pieces(const std::function<TensorView(StatePlane)>
 }
 
 void Fsdp::begin(PassKind kind, bool add) {
-  if (!in_step_) waits_.begin_step();
+  if (!in_step_) context_.waits.begin_step();
   gathered_.begin(kind, in_step_);
   in_step_ = kind == PassKind::training;
   if (kind == PassKind::training) scattered_.begin(add);

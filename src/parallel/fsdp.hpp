@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "device/stream.hpp"
+#include "parallel/gathered_weights.hpp"
 #include "parallel/scattered_gradients.hpp"
 #include "parallel/state_piece.hpp"
 
@@ -47,7 +48,7 @@ class Fsdp {
   // This rank's, as the layout has them: (elements), padding too, which is zero.
   TensorView weights() const { return whole(weights_); }
   TensorView gradients() const { return whole(gradients_); }
-  TensorView replicated(int tensor) const;  // its weights
+  TensorView replicated(int tensor) const { return context_.replicated(weights(), tensor); }  // its weights
   std::size_t shard_bytes() const { return weights_.bytes() + gradients_.bytes(); }
   std::int64_t slot_bytes() const { return gathered_.bytes() + scattered_.bytes(); }
 
@@ -69,7 +70,7 @@ class Fsdp {
   // all shards, laid out as weights().
   std::vector<StatePiece> pieces(const std::function<TensorView(StatePlane)>& moment, bool replicated) const;
 
-  int waits_of_step() const { return waits_.made(); }  // of the last step, or of this one so far
+  int waits_of_step() const { return context_.waits.made(); }  // of the last step, or of this one so far
   // Error(check) with both numbers unless this rank's communication since the beginning was what the plan says.
   void check_bytes() const;
 
@@ -86,7 +87,7 @@ class Fsdp {
   ShardLayout layout_;
   device::Buffer weights_, gradients_;
   device::AwaitsQueues awaits_;
-  EventWaits waits_;
+  FsdpContext context_;
   GatheredWeights gathered_;
   ScatteredGradients scattered_;
   bool in_step_ = false;

@@ -10,9 +10,9 @@
 #include "device/nvtx.hpp"
 #include "device/stream.hpp"
 #include "model/initialise.hpp"
+#include "parallel/moves.hpp"
 #include "parallel/replicas.hpp"
 #include "parallel/step_ranks.hpp"
-#include "parallel/wire_buffer.hpp"
 
 namespace syslab::parallel {
 namespace {

@@ -14,45 +14,17 @@
 // at the end of the bracket.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "comm/communicator.hpp"
 #include "core/units.hpp"
-#include "device/buffer.hpp"
-#include "device/event.hpp"
 #include "device/stream.hpp"
-#include "ops/elementwise/elementwise.hpp"
-#include "parallel/fsdp_parts.hpp"
+#include "parallel/fsdp_context.hpp"
 #include "parallel/gather_plan.hpp"
+#include "parallel/slot_pool.hpp"
 
 namespace syslab::parallel {
-
-// Waits of streams for events, counted: for tests of tests, one of a step is not made.
-class EventWaits {
- public:
-  explicit EventWaits(int left_out) : left_out_(left_out) {}
-  void wait(const device::Event& event, device::Stream later) {
-    if (made_++ != left_out_) event.before(later);
-  }
-  void begin_step() { made_ = 0; }
-  int made() const { return made_; }
-
- private:
-  int left_out_, made_ = 0;
-};
-
-// Where the matrices of a bracket lie once they are whole, in elements from the bracket's beginning.
-struct BracketPlaces {
-  BracketPlaces(const FsdpParts& parts, const ShardLayout& layout, const FsdpBracket& bracket);
-
-  std::vector<std::int64_t> first;  // of each matrix
-  Shape shape;                      // of all: (rows, width)
-  std::int64_t room = 0;            // with the zeros behind the last
-};
 
 enum class PassKind { training, forward };
 
@@ -76,11 +48,9 @@ struct GatherTimes {
 
 class GatheredWeights {
  public:
-  // `shards`: this rank's, as `layout` has them. All that is given outlives this. Takes memory for the slots on
-  // `compute`. Error(usage) for impossible parts; Error(oom).
-  GatheredWeights(comm::Communicator& ranks, const FsdpParts& parts, const ShardLayout& layout,
-                  const TensorView& shards, const GatherOptions& options, device::Stream compute,
-                  device::Stream communication, EventWaits& waits);
+  // `shards`: this rank's, as the layout has them. All that is given outlives this. Takes memory for the slots on
+  // `compute`. Error(oom).
+  GatheredWeights(FsdpContext& context, const TensorView& shards, const GatherOptions& options);
 
   // Shards are as what is queued on `compute` so far leaves them, until the pass has ended. `again`: behind a training
   // pass of the same step, whose last gradient communication has waited for: weights are the same, and all reads done.
@@ -95,9 +65,9 @@ class GatheredWeights {
   static std::int64_t pool_bytes(const FsdpParts& parts, const ShardLayout& layout, const GatherOptions& options);
 
   const GatherPlan& plan(PassKind kind) const { return plans_[static_cast<std::size_t>(kind)]; }
-  std::int64_t bytes() const { return static_cast<std::int64_t>(pool_.bytes()); }  // of all slots
-  std::int64_t unit_bytes(int unit) const;                                         // that are gathered, whole
-  std::uint64_t expected_bytes() const { return expected_bytes_; }                 // payload of all gathers so far
+  std::int64_t bytes() const { return pool_.bytes(); }              // of all slots
+  std::int64_t unit_bytes(int unit) const;                          // that are gathered, whole
+  std::uint64_t expected_bytes() const { return expected_bytes_; }  // payload of all gathers so far
   // Of the last pass, by stay; those without a gather are left out. With options.timing and both streams done.
   std::vector<GatherTimes> times() const;
 
@@ -106,29 +76,21 @@ class GatheredWeights {
     int unit = 0;
     std::int64_t offset = 0;  // bytes
   };
-  void make_pool();
   TensorView view(int bracket, int slot) const;
   void gather(int stay);
   void gather_after(int stay);
   [[noreturn]] void refuse(const std::string& why);
   const GatherPlan& plan() const { return plan(kind_); }
 
-  comm::Communicator& ranks_;
-  const FsdpParts& parts_;
-  const ShardLayout& layout_;
+  FsdpContext& context_;
   TensorView shards_;
   GatherOptions options_;
-  device::Stream compute_, communication_;
-  EventWaits& waits_;
-  const elementwise::Rung* elementwise_;
-  std::vector<BracketPlaces> brackets_;
   std::vector<Place> places_;            // by bracket
   std::vector<std::int64_t> unit_room_;  // bytes of a slot that the unit takes
   std::vector<std::string> labels_;      // by unit
   std::vector<GatherPlan> plans_;        // by PassKind
-  device::Buffer pool_;
+  SlotPool pool_;
   device::AwaitsQueues awaits_;
-  std::vector<std::int64_t> slot_offset_;  // bytes; and the end
   device::Event begun_;
   std::vector<device::Event> gathered_, released_;                   // by slot
   std::vector<device::Event> started_, ended_, needed_, first_use_;  // by stay, with timing

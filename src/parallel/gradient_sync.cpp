@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
+#include "parallel/events.hpp"
 #include "parallel/replicas.hpp"
 
 namespace syslab::parallel {
@@ -26,12 +27,6 @@ TensorView checked(const GradientPieces& pieces, const TensorView& arena) {
                     to_string(arena.dtype), pieces[pieces.size() - 1].end(), to_string(pieces.dtype())));
   }
   return arena;
-}
-
-std::vector<Event> events(int count, Stream stream, device::Timing timing) {
-  std::vector<Event> made;
-  for (int i = 0; i < count; ++i) made.emplace_back(device::place_of(stream), timing);
-  return made;
 }
 
 std::uint64_t counted(const comm::Communicator& ranks) {

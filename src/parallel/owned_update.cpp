@@ -7,7 +7,7 @@
 #include "core/error.hpp"
 #include "device/memory.hpp"
 #include "parallel/in_order.hpp"
-#include "parallel/wire_buffer.hpp"
+#include "parallel/moves.hpp"
 
 namespace syslab::parallel {
 

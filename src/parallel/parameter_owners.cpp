@@ -10,8 +10,8 @@
 #include "core/error.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
+#include "parallel/moves.hpp"
 #include "parallel/replicas.hpp"
-#include "parallel/wire_buffer.hpp"
 
 namespace syslab::parallel {
 namespace {

@@ -16,7 +16,10 @@
 #include <string>
 #include <vector>
 
-#include "parallel/gathered_weights.hpp"
+#include "device/buffer.hpp"
+#include "device/stream.hpp"
+#include "parallel/fsdp_context.hpp"
+#include "parallel/slot_pool.hpp"
 
 namespace syslab::parallel {
 
@@ -28,11 +31,9 @@ struct ScatterOptions {
 
 class ScatteredGradients {
  public:
-  // `shards`: this rank's gradients, as `layout` has them. All that is given outlives this. Takes memory for the slots
-  // on `compute`. Error(usage); Error(oom).
-  ScatteredGradients(comm::Communicator& ranks, const FsdpParts& parts, const ShardLayout& layout,
-                     const TensorView& shards, const ScatterOptions& options, device::Stream compute,
-                     device::Stream communication, EventWaits& waits);
+  // `shards`: this rank's gradients, as the layout has them. All that is given outlives this. Takes memory for the
+  // slots on `compute`. Error(usage); Error(oom).
+  ScatteredGradients(FsdpContext& context, const TensorView& shards, const ScatterOptions& options);
 
   // A pass begins, whose weights are gathered on the same stream; `add`: its gradients are added to those of the ones
   // before in this step.
@@ -42,7 +43,7 @@ class ScatteredGradients {
   TensorView place(int bracket);
   void final(int bracket);
   // What is replicated, by tensor: written, or added to, in its place; and told when all that writes it is queued.
-  TensorView replicated(int tensor) const;
+  TensorView replicated(int tensor) const { return context_.replicated(shards_, tensor); }
   void replicated_final() { unsent_ = true; }
   // After the last backward pass of a step: what is queued on `compute` from now on finds all sums.
   void finish();
@@ -54,22 +55,15 @@ class ScatteredGradients {
   std::uint64_t reduced_bytes() const { return reduced_bytes_; }      // and of all all-reduces
 
  private:
-  int slot_of(int bracket) const { return bracket % static_cast<int>(free_.size()); }
+  int slot_of(int bracket) const { return bracket % pool_.size(); }
   TensorView whole(int bracket) const;
   void scatter(int bracket, int matrix, std::int64_t first);
-  [[noreturn]] void refuse(const std::string& why);
 
-  comm::Communicator& ranks_;
-  const FsdpParts& parts_;
-  const ShardLayout& layout_;
+  FsdpContext& context_;
   TensorView shards_;
   ScatterOptions options_;
-  device::Stream compute_, communication_;
-  EventWaits& waits_;
-  const elementwise::Rung* elementwise_;
-  std::vector<BracketPlaces> brackets_;
-  std::vector<std::int64_t> slot_offset_;  // elements; and the end
-  device::Buffer pool_, wire_, received_;  // of one matrix: as it travels, and what came of it
+  SlotPool pool_;
+  device::Buffer wire_, received_;  // of one matrix: as it travels, and what came of it
   device::AwaitsQueues awaits_;
   std::vector<std::string> labels_;  // by bracket
   device::Event last_, reduced_;

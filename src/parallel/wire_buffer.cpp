@@ -1,8 +1,5 @@
 #include "parallel/wire_buffer.hpp"
 
-#include "device/memory.hpp"
-#include "parallel/in_order.hpp"
-
 namespace syslab::parallel {
 namespace {
 
@@ -18,20 +15,14 @@ std::vector<std::int64_t> places(const GradientPieces& pieces, WireBuffer::Layou
 
 }  // namespace
 
-TensorView stretch(const TensorView& tensor, std::int64_t first, std::int64_t count) {
-  auto* bytes = static_cast<std::byte*>(tensor.data) + first * static_cast<std::int64_t>(size_of(tensor.dtype));
-  return {bytes, tensor.dtype, {1, count}};
-}
-
 WireBuffer::WireBuffer(const GradientPieces& pieces, const TensorView& arena, DType wire, Layout layout,
                        device::Stream stream)
     : pieces_(pieces),
       arena_(arena),
       wire_(wire),
-      stream_(stream),
       at_(places(pieces, layout)),
       layout_(layout),
-      elementwise_(&elementwise::find_rung(stream.kind == device::Kind::cuda ? "fused_cuda" : "naive")),
+      moves_(stream),
       buffer_(static_cast<std::size_t>(at_.back()) * size_of(wire), "gradients_on_the_wire", stream,
               device::MemoryCategory::gradient),
       awaits_(stream) {}
@@ -47,14 +38,7 @@ TensorView WireBuffer::view(int begin, int end) const {
 void WireBuffer::move(int begin, int end, bool to_wire) const {
   const TensorView wire = view(begin, end);
   const TensorView lies = stretch(arena_, pieces_.first(begin), wire.elements());
-  const ConstTensorView from = to_wire ? lies : wire;
-  const TensorView to = to_wire ? wire : lies;
-  if (wire_ == arena_.dtype) {
-    return device::copy(to.data, from.data, static_cast<std::size_t>(to.elements()) * size_of(wire_), stream_);
-  }
-  in_order(stream_, [rung = elementwise_, from, to](device::Stream stream) {
-    rung->cast({1, to.elements()}, {from, to}, stream);
-  });
+  to_wire ? moves_.move(lies, wire) : moves_.move(wire, lies);
 }
 
 void WireBuffer::pack(int begin, int end) const {

@@ -5,8 +5,8 @@
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
 #include "device/stream.hpp"
-#include "ops/elementwise/elementwise.hpp"
 #include "parallel/bucket_plan.hpp"
+#include "parallel/moves.hpp"
 
 namespace syslab::parallel {
 
@@ -33,15 +33,11 @@ class WireBuffer {
   const GradientPieces& pieces_;
   TensorView arena_;
   DType wire_;
-  device::Stream stream_;
   std::vector<std::int64_t> at_;  // of each piece, and where the last ends: elements of the buffer
   Layout layout_;
-  const elementwise::Rung* elementwise_;
+  Moves moves_;
   device::Buffer buffer_;
   device::AwaitsQueues awaits_;
 };
-
-// Elements [first, first + count) of a contiguous tensor, as one row.
-TensorView stretch(const TensorView& tensor, std::int64_t first, std::int64_t count);
 
 }  // namespace syslab::parallel

@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "device/nvtx.hpp"
-#include "parallel/wire_buffer.hpp"
+#include "parallel/moves.hpp"
 
 namespace syslab::parallel {
 namespace {

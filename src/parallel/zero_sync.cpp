@@ -8,9 +8,8 @@
 #include "core/error.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
-#include "parallel/in_order.hpp"
+#include "parallel/events.hpp"
 #include "parallel/replicas.hpp"
-#include "parallel/wire_buffer.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -40,12 +39,6 @@ void expect_fit(const ZeroOptions& options, const TensorView& weights, const Ten
                   gradients.elements(), to_string(gradients.dtype), weights.elements(), to_string(weights.dtype)));
 }
 
-std::vector<device::Event> events(int count, Stream stream) {
-  std::vector<device::Event> made;
-  for (int i = 0; i < count; ++i) made.emplace_back(device::place_of(stream));
-  return made;
-}
-
 }  // namespace
 
 ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const TensorView& weights,
@@ -60,7 +53,7 @@ ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const Tenso
       gradients_(gradients),
       copy_(copy),
       communication_(communication),
-      elementwise_(&elementwise::find_rung(communication.kind == device::Kind::cuda ? "fused_cuda" : "naive")),
+      moves_(communication),
       reduced_(device::place_of(communication)),
       ready_(events(shards_.buckets(), communication)),
       updated_(events(shards_.buckets(), communication)),
@@ -195,12 +188,7 @@ void ZeroSync::scatter(int bucket, Stream compute) {
   ranks_.reduce_scatter(all, sum, comm::Reduction::sum, purpose, communication_);
   expected_ += bytes_of(all);
   if (!in_slots()) return;
-  if (add_) {
-    const TensorView shard = shard_view(bucket);
-    in_order(communication_, [rung = elementwise_, shard, sum](Stream stream) {
-      rung->add({1, shard.elements()}, {.a = shard, .b = sum, .y = shard}, stream);
-    });
-  }
+  if (add_) moves_.add(sum, shard_view(bucket));
   if (options_.poison) spoil(bucket);
   slot_used_[static_cast<std::size_t>(slot_of(bucket))] = scatters_;
   freed_[static_cast<std::size_t>(slot_of(bucket))].record(communication_);
@@ -232,12 +220,7 @@ void ZeroSync::updated(int bucket, Stream compute) {
   wait(Wait::updated, bucket, updated_[at], communication_);
   ranks_.all_gather(weight_slice(bucket), weights, {kParameter, labels_[at]}, communication_);
   expected_ += bytes_of(weights);
-  if (copy_.data != nullptr) {
-    const TensorView copy = stretch(copy_, all.first, all.count);
-    in_order(communication_, [rung = elementwise_, weights, copy](Stream stream) {
-      rung->cast({1, weights.elements()}, {weights, copy}, stream);
-    });
-  }
+  if (copy_.data != nullptr) moves_.move(weights, stretch(copy_, all.first, all.count));
   gathered_[at].record(communication_);
   on_its_way_[at] = 1;
 }

@@ -31,9 +31,9 @@
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
 #include "device/event.hpp"
-#include "ops/elementwise/elementwise.hpp"
 #include "parallel/flat_shards.hpp"
 #include "parallel/gradient_turns.hpp"
+#include "parallel/moves.hpp"
 #include "parallel/state_memory.hpp"
 
 namespace syslab::parallel {
@@ -119,7 +119,7 @@ class ZeroSync {
   GradientTurns turns_;
   TensorView weights_, gradients_, copy_;
   device::Stream communication_, compute_;  // the latter of the last pass
-  const elementwise::Rung* elementwise_;
+  Moves moves_;
   device::Buffer slots_, shard_;  // zero2
   device::Event reduced_;
   std::vector<device::Event> ready_, updated_, gathered_, freed_;  // by bucket; the last by slot

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "device/memory_log.hpp"
-#include "parallel/wire_buffer.hpp"
+#include "parallel/moves.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/pieces_fixture.hpp"
 #include "tests/parallel/ranks_fixture.hpp"

@@ -10,9 +10,8 @@
 
 #include "model/initialise.hpp"
 #include "parallel/replicas.hpp"
-#include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
-#include "tests/parallel/ranks_fixture.hpp"
+#include "tests/parallel/step_fixture.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -20,55 +19,24 @@ namespace {
 using device::Stream;
 using model::Plane;
 using model::Transformer;
+using test::kRate;
+using test::kRows;
+using test::kSeq;
+using test::load;
+using test::small_config;
+using test::Training;
+using test::weights_of;
 using test::with_ranks;
 
-constexpr std::int64_t kSeq = 8, kRows = 6;
-constexpr double kRate = 1e-2;
+model::Sequences batch_of(int step) { return test::batch_of(small_config(), step); }
 
-model::ModelConfig small_config() {
-  model::ModelConfig config = model::tiny_config();
-  config.d_model = 32;
-  config.d_ff = 64;
-  return config;
-}
-
-model::Sequences batch_of(int step) {
-  return model::random_sequences(small_config(), kRows, kSeq, static_cast<std::uint64_t>(100 + step));
-}
-
-// Rows [first, first + count) of a batch into a part of a step.
-template <typename Step>
-void load(Step& step, int part, const model::Sequences& batch, std::int64_t first, std::int64_t count) {
-  const auto at = static_cast<std::size_t>(first * kSeq), size = static_cast<std::size_t>(count * kSeq);
-  step.load(part, std::span(batch.ids).subspan(at, size), std::span(batch.targets).subspan(at, size));
-}
-
-std::vector<double> weights_of(const Transformer& model) {
-  return model::values_of(model.parameters().whole(Plane::weight), model.stream());
-}
-
-struct Alone {
-  std::vector<double> weights, losses, norms;  // Adam forgives a gradient that is too large: its norm tells
-};
-
-Alone train_alone(const train::OptimizerOptions& optimizer, int steps) {
-  Transformer model(small_config(), {}, {});
-  model::set_weights(model, 1);
-  train::TrainingStep step(model, {.optimizer = optimizer}, kRows, kSeq);
-  Alone made;
-  for (int i = 0; i < steps; ++i) {
-    load(step, 0, batch_of(i), 0, kRows);
-    step.run(kRate);
-    made.losses.push_back(step.result().loss);
-    made.norms.push_back(step.result().gradient_norm.value_or(0));
-  }
-  made.weights = weights_of(model);
-  return made;
+Training train_alone(const train::OptimizerOptions& optimizer, int steps) {
+  return test::train_alone(small_config(), optimizer, steps);
 }
 
 TEST(DataParallelStep, StaysWithOneProcessForTenSteps) {
   const train::OptimizerOptions optimizer{.max_norm = 0.5};
-  const Alone alone = train_alone(optimizer, 10);
+  const Training alone = train_alone(optimizer, 10);
   for (const StrategyInfo& info : strategies()) {
     with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
       Transformer model(small_config(), {}, {});
@@ -80,11 +48,7 @@ TEST(DataParallelStep, StaysWithOneProcessForTenSteps) {
       for (int i = 0; i < 10; ++i) {
         load(step, 0, batch_of(i), ranks.rank() * kRows / 2, kRows / 2);
         step.run(kRate);
-        const DataParallelResult result = step.result();
-        const double norm = alone.norms[static_cast<std::size_t>(i)];
-        EXPECT_NEAR(result.loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
-        // Of the same weights in the first step; later ones differ by what fp32 rounded on the way.
-        EXPECT_NEAR(result.gradient_norm.value(), norm, (i == 0 ? 1e-6 : 1e-4) * norm);
+        test::expect_step(step.result(), alone, i);
       }
       step.check();
       EXPECT_LT(model::relative_distance(weights_of(model), alone.weights), 1e-5) << to_string(info.strategy);
@@ -94,7 +58,7 @@ TEST(DataParallelStep, StaysWithOneProcessForTenSteps) {
 
 TEST(DataParallelStep, WeighsUnevenRowsByTheirNumberAndPartsAlike) {
   const train::OptimizerOptions optimizer{.max_norm = 100};  // never reached: for the norm
-  const Alone alone = train_alone(optimizer, 4);
+  const Training alone = train_alone(optimizer, 4);
   with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
     Transformer model(small_config(), {}, {});
     model::set_weights(model, 1);
@@ -125,7 +89,7 @@ TEST(DataParallelStep, WeighsUnevenRowsByTheirNumberAndPartsAlike) {
 }
 
 TEST(DataParallelStep, InBf16OnTheWireStaysNearAndEqualOnAllRanks) {
-  const Alone alone = train_alone({}, 4);
+  const Training alone = train_alone({}, 4);
   with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
     Transformer model(small_config(), {}, {});
     model::set_weights(model, 1);
@@ -146,7 +110,7 @@ TEST(DataParallelStep, InBf16OnTheWireStaysNearAndEqualOnAllRanks) {
 }
 
 TEST(DataParallelStep, OfOneRankIsThePlainStep) {
-  const Alone alone = train_alone({}, 2);
+  const Training alone = train_alone({}, 2);
   with_ranks(1, [&](comm::Communicator& ranks, Stream, Stream communication) {
     Transformer model(small_config(), {}, {});
     model::set_weights(model, 1);

@@ -14,21 +14,22 @@
 #include "parallel/fsdp_state.hpp"
 #include "parallel/measured_data_parallel.hpp"
 #include "parallel/measured_fsdp.hpp"
-#include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
-#include "tests/parallel/ranks_fixture.hpp"
+#include "tests/parallel/step_fixture.hpp"
 #include "train/ladder.hpp"
 
 namespace syslab::parallel {
 namespace {
 
 using device::Stream;
-using model::Plane;
 using model::Transformer;
+using test::kRate;
+using test::kRows;
+using test::kSeq;
+using test::load;
+using test::Training;
+using test::weights_of;
 using test::with_ranks;
-
-constexpr std::int64_t kSeq = 8, kRows = 6;
-constexpr double kRate = 1e-2;
 
 // Sizes that two, three and four ranks do not divide.
 model::ModelConfig odd_config() {
@@ -40,15 +41,7 @@ model::ModelConfig odd_config() {
   return config;
 }
 
-model::Sequences batch_of(int step) {
-  return model::random_sequences(odd_config(), kRows, kSeq, static_cast<std::uint64_t>(100 + step));
-}
-
-template <typename Step>
-void load(Step& step, int part, const model::Sequences& batch, std::int64_t first, std::int64_t count) {
-  const auto at = static_cast<std::size_t>(first * kSeq), size = static_cast<std::size_t>(count * kSeq);
-  step.load(part, std::span(batch.ids).subspan(at, size), std::span(batch.targets).subspan(at, size));
-}
+model::Sequences batch_of(int step) { return test::batch_of(odd_config(), step); }
 
 void set_weights(FsdpStep& step) {
   const model::ParameterLayout& layout = step.model().parameters().layout();
@@ -67,37 +60,13 @@ std::vector<double> weights_of(FsdpStep& step) {
   return all;
 }
 
-std::vector<double> weights_of(const Transformer& model) {
-  std::vector<double> all;
-  for (int i = 0; i < model.parameters().layout().size(); ++i) {
-    const std::vector<double> one = model.parameters().read(Plane::weight, i);
-    all.insert(all.end(), one.begin(), one.end());
-  }
-  return all;
-}
-
-struct Trained {
-  std::vector<double> weights, losses, norms;
-};
-
-Trained train_alone(const train::OptimizerOptions& optimizer, int steps) {
-  Transformer model(odd_config(), {}, {});
-  model::set_weights(model, 1);
-  train::TrainingStep step(model, {.optimizer = optimizer}, kRows, kSeq);
-  Trained made;
-  for (int i = 0; i < steps; ++i) {
-    load(step, 0, batch_of(i), 0, kRows);
-    step.run(kRate);
-    made.losses.push_back(step.result().loss);
-    made.norms.push_back(step.result().gradient_norm.value_or(0));
-  }
-  made.weights = weights_of(model);
-  return made;
+Training train_alone(const train::OptimizerOptions& optimizer, int steps) {
+  return test::train_alone(odd_config(), optimizer, steps);
 }
 
 // Of rank 0; the others have the same.
-Trained train_replicated(int count, int steps) {
-  Trained made;
+Training train_replicated(int count, int steps) {
+  Training made;
   with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream communication) {
     Transformer model(odd_config(), {}, {});
     model::set_weights(model, 1);
@@ -116,7 +85,7 @@ Trained train_replicated(int count, int steps) {
 TEST(FsdpStep, HasTheBitsOfReplicasHoweverItGathers) {
   constexpr int kSteps = 4;
   for (const int count : {1, 2, 3}) {
-    const Trained replicas = train_replicated(count, kSteps);
+    const Training replicas = train_replicated(count, kSteps);
     struct Way {
       Granularity granularity;
       int slots, gradient_slots;
@@ -148,7 +117,7 @@ TEST(FsdpStep, HasTheBitsOfReplicasHoweverItGathers) {
 
 TEST(FsdpStep, ClipsByTheNormOfAllShards) {
   const train::OptimizerOptions optimizer{.max_norm = 0.5};
-  const Trained alone = train_alone(optimizer, 10);
+  const Training alone = train_alone(optimizer, 10);
   with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
     FsdpStepOptions options = fsdp_step_options(Granularity::block);
     options.optimizer = optimizer;
@@ -157,11 +126,7 @@ TEST(FsdpStep, ClipsByTheNormOfAllShards) {
     for (int i = 0; i < 10; ++i) {
       load(step, 0, batch_of(i), ranks.rank() * kRows / 3, kRows / 3);
       step.run(kRate);
-      const DataParallelResult result = step.result();
-      const double norm = alone.norms[static_cast<std::size_t>(i)];
-      EXPECT_NEAR(result.loss, alone.losses[static_cast<std::size_t>(i)], 1e-5);
-      // Of the same weights in the first step; later ones differ by what fp32 rounded on the way.
-      EXPECT_NEAR(result.gradient_norm.value(), norm, (i == 0 ? 1e-6 : 1e-4) * norm);
+      test::expect_step(step.result(), alone, i);
     }
     step.check();
     EXPECT_LT(model::relative_distance(weights_of(step), alone.weights), 1e-5);
@@ -170,7 +135,7 @@ TEST(FsdpStep, ClipsByTheNormOfAllShards) {
 
 TEST(FsdpStep, WeighsUnevenRowsAndAddsPartsUp) {
   const train::OptimizerOptions optimizer{.max_norm = 100};  // never reached: for the norm
-  const Trained alone = train_alone(optimizer, 4);
+  const Training alone = train_alone(optimizer, 4);
   with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
     FsdpStepOptions options = fsdp_step_options(Granularity::layer);
     options.optimizer = optimizer;
@@ -198,7 +163,7 @@ TEST(FsdpStep, WeighsUnevenRowsAndAddsPartsUp) {
 }
 
 TEST(FsdpStep, InBf16OnTheWireStaysNear) {
-  const Trained alone = train_alone({}, 4);
+  const Training alone = train_alone({}, 4);
   with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
     FsdpStepOptions options = fsdp_step_options(Granularity::block);
     options.fsdp.scatter.wire = DType::bf16;

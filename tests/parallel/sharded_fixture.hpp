@@ -3,26 +3,14 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "parallel/data_parallel_step.hpp"
 #include "parallel/fsdp_step.hpp"
-#include "tests/model/model_fixture.hpp"
-#include "tests/parallel/ranks_fixture.hpp"
+#include "tests/parallel/step_fixture.hpp"
 #include "train/workload.hpp"
 
 namespace syslab::test {
-
-inline constexpr std::int64_t kSeq = 8, kRows = 6;
-inline constexpr double kRate = 1e-2;
-
-inline model::ModelConfig small_config() {
-  model::ModelConfig config = model::tiny_config();
-  config.d_model = 32;
-  config.d_ff = 64;
-  return config;
-}
 
 // A model and its step, sharded in any way.
 struct ShardedRig {
@@ -49,10 +37,7 @@ struct ShardedRig {
 
   // Rows from `first` on of batch `number` into a part.
   void load(int number, int part, std::int64_t first, std::int64_t rows) {
-    const model::Sequences batch =
-        model::random_sequences(small_config(), kRows, kSeq, static_cast<std::uint64_t>(100 + number));
-    const auto at = static_cast<std::size_t>(first * kSeq), size = static_cast<std::size_t>(rows * kSeq);
-    step->load(part, std::span(batch.ids).subspan(at, size), std::span(batch.targets).subspan(at, size));
+    test::load(*step, part, batch_of(small_config(), number), first, rows);
   }
 
   std::vector<std::vector<double>> weights() {
@@ -89,11 +74,8 @@ class DividedRig {
   // Takes step `number` and returns its loss.
   double take(int number) {
     return visit([&](auto& step) {
-      const model::Sequences batch =
-          model::random_sequences(small_config(), kRows, kSeq, static_cast<std::uint64_t>(100 + number));
-      const auto size = static_cast<std::size_t>(kRows / ranks_.size() * kSeq),
-                 at = static_cast<std::size_t>(ranks_.rank()) * size;
-      step.load(0, std::span(batch.ids).subspan(at, size), std::span(batch.targets).subspan(at, size));
+      const std::int64_t rows = kRows / ranks_.size();
+      load(step, 0, batch_of(small_config(), number), ranks_.rank() * rows, rows);
       step.run(kRate);
       return step.result().loss;
     });

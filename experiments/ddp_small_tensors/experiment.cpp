@@ -2,6 +2,7 @@
 // this file.
 #include <algorithm>
 #include <memory>
+#include <span>
 
 #include "comm/accounting.hpp"
 #include "device/stream.hpp"
@@ -10,16 +11,15 @@
 #include "parallel/measured_times.hpp"
 #include "parallel/paced_gradients.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab {
 namespace {
 
 using parallel::PacedGradients;
-
-Value number(std::int64_t value) { return value; }
-
-registry::Values numbers(std::initializer_list<std::int64_t> list) { return {list.begin(), list.end()}; }
+using registry::number;
+using registry::numbers;
 
 parallel::PacedOptions options_from(const Params& params) {
   return {.tensors = params.integer("tensors"),
@@ -33,19 +33,13 @@ struct Run {
   device::OwnedStream communication = parallel::communication_stream({});
   parallel::AffineTransfer law;
   std::unique_ptr<PacedGradients> step;
-  std::vector<double> busy, exposed, backward;
+  std::vector<parallel::Schedule> steps;
 
   worker::StepCheck found() const {
     return {.name = "sums", .error = step->error(), .message = step->what() + ": every element, against the formula"};
   }
   void keep() {
-    if (!step->sync().options().timing || step->sync().steps() == 0) return;
-    const parallel::Schedule schedule = step->sync().timeline();
-    double sum = 0;
-    for (const parallel::BucketTimes& bucket : schedule.buckets) sum += (bucket.end - bucket.start).count();
-    busy.push_back(sum);
-    exposed.push_back(std::max(schedule.exposed().count(), 0.0));
-    backward.push_back(schedule.backward_end().count());
+    if (step->sync().options().timing && step->sync().steps() > 0) steps.push_back(step->sync().timeline());
   }
 };
 
@@ -62,13 +56,14 @@ std::shared_ptr<Run> prepared(comm::Communicator& ranks, const Params& params) {
 
 void tell(worker::CaseContext& context, Run& run, std::size_t samples) {
   run.keep();
-  const auto last = [samples](const std::vector<double>& all) {
-    return std::vector<double>(all.end() - static_cast<std::ptrdiff_t>(std::min(samples, all.size())), all.end());
-  };
-  if (!run.busy.empty()) {
-    worker::emit_series(context, "exposed", last(run.exposed));
-    worker::emit_series(context, "communicating", last(run.busy));
-    worker::emit_series(context, "backward", last(run.backward));
+  const std::span<const parallel::Schedule> steps = worker::last_of(run.steps, samples);
+  if (!steps.empty()) {
+    worker::emit_series(context, "exposed", steps,
+                        [](const parallel::Schedule& one) { return std::max(one.exposed().count(), 0.0); });
+    worker::emit_series(context, "communicating", steps,
+                        [](const parallel::Schedule& one) { return one.busy().count(); });
+    worker::emit_series(context, "backward", steps,
+                        [](const parallel::Schedule& one) { return one.backward_end().count(); });
   }
   const parallel::UniformStep uniform = run.step->uniform();
   context.metric("buckets", "1", run.step->sync().plan().size());
@@ -84,8 +79,7 @@ void run_case(worker::CaseContext& context) {
   const std::unique_ptr<comm::Communicator> ranks = parallel::join(parallel::case_rank(context.request(), "shm"));
   std::shared_ptr<Run> run;
   worker::RankCase made;
-  made.of_first = [&](double own) { return parallel::of_first(*ranks, own); };
-  made.barrier = [&] { ranks->barrier(); };
+  parallel::keep_in_step(made, *ranks);
   made.check = [&](device::Stream stream) {
     run = prepared(*ranks, context.params());
     run->step->refresh();

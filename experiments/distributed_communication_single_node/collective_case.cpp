@@ -47,8 +47,7 @@ void run_collective_case(worker::CaseContext& context, const std::string& backen
   };
   worker::RankCase made;
   made.device = ranks->kind();
-  made.of_first = [&](double own) { return parallel::of_first(*ranks, own); };
-  made.barrier = [&] { ranks->barrier(); };
+  parallel::keep_in_step(made, *ranks);
   made.check = [&](device::Stream stream) {
     MeasuredCollective& one = on(stream);
     one.refresh();

@@ -4,14 +4,23 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
+#include "core/integers.hpp"
 #include "parallel/case_ranks.hpp"
+#include "registry/ladder.hpp"
+#include "registry/values.hpp"
+#include "stats/summary.hpp"
+#include "train/measured_step.hpp"
 #include "train/params.hpp"
 
 namespace syslab {
 namespace {
 
+using registry::number;
+using registry::text;
 using worker::StepCheck;
 
 // The strategy's certificate to the bit, and the model of this rank against fp64.
@@ -33,6 +42,45 @@ std::vector<StepCheck> checked(const RankTraining& training, comm::Communicator&
 
 }  // namespace
 
+registry::Builder training_experiment(std::string id, const std::vector<std::string>& models, std::string no_graphs) {
+  const auto on_cpu = [](const char* model, std::int64_t context) {
+    return registry::Preset{{"model", {text(model)}},
+                            {"batch", {number(2)}},
+                            {"context", {number(context)}},
+                            {"device", {text("cpu")}},
+                            {"impl", {text("host")}}};
+  };
+  registry::Builder made = registry::experiment(std::move(id));
+  made.tags({"communication", "model"})
+      .protocol("cs336")
+      .axes(registry::axes_of(
+          train::param_list(),
+          {{"model", registry::texts(models)}, {"context", {number(128)}}, {"precision", {text("fp32")}}}))
+      .world_sizes({number(2)})
+      .preset("smoke", on_cpu("tiny", 16))
+      .preset("laptop", on_cpu("cpu10m", 64))
+      .implementations(registry::implementations_of(train::ladder()))
+      .refuses(train::refusal_by_axes)
+      .skip_if(std::move(no_graphs),
+               [](const Params&, std::string_view implementation) { return implementation == "graph"; })
+      .metric("time", "s", "median of a whole step; of the slowest rank at each (rank -1)")
+      .oom_is_an_answer();
+  return made;
+}
+
+void add_training_metrics(registry::Builder& experiment) {
+  experiment.metric("tokens_per_second", "1/s", "of all ranks, over this rank's median")
+      .metric("parameters", "1", "of the model")
+      .metric("loss", "1", "of the last step, over the rows of all ranks");
+}
+
+void tell_training(worker::CaseContext& context, double tokens, double parameters, double loss,
+                   const std::vector<double>& seconds) {
+  context.metric("tokens_per_second", "1/s", tokens * context.world_size() / stats::summarize(seconds).median);
+  context.metric("loss", "1", loss);
+  context.metric("parameters", "1", parameters);
+}
+
 train::WorkloadOptions rank_workload(const worker::CaseRequest& request, const train::Rung& rung) {
   train::WorkloadOptions options = train::workload_from(request.params, rung);
   if (options.batch % request.world_size != 0) {
@@ -40,6 +88,12 @@ train::WorkloadOptions rank_workload(const worker::CaseRequest& request, const t
                                               request.world_size));
   }
   options.batch /= request.world_size;
+  return options;
+}
+
+train::WorkloadOptions fullest_rank(const Params& params, std::string_view implementation) {
+  train::WorkloadOptions options = train::workload_from(params, train::find_rung(implementation));
+  options.batch = ceil_div(options.batch, params.integer("world_size"));
   return options;
 }
 
@@ -55,8 +109,7 @@ void run_training(worker::CaseContext& context, const RankTraining& training, co
       parallel::join(parallel::case_rank(context.request(), training.device == device::Kind::cpu ? "shm" : "nccl"));
   worker::RankCase made;
   made.device = training.device;
-  made.of_first = [&](double own) { return parallel::of_first(*ranks, own); };
-  made.barrier = [&] { ranks->barrier(); };
+  parallel::keep_in_step(made, *ranks);
   made.check = [&](device::Stream stream) { return checked(training, *ranks, stream); };
   made.start = [&](device::Stream stream) { return start(*ranks, stream); };
   worker::run_rank_case(context, made);

@@ -5,18 +5,33 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/communicator.hpp"
 #include "model/against_reference.hpp"
+#include "registry/registry.hpp"
 #include "train/ladder.hpp"
 #include "train/workload.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab {
 
+// The experiment around such a case: axes of the model, `batch` being the rows of all ranks and `model` by default
+// these; presets smoke and laptop; implementations, of which recorded graphs are skipped for this reason; metric
+// "time"; memory. What it is about, further axes, presets and metrics, and the body are to be added.
+registry::Builder training_experiment(std::string id, const std::vector<std::string>& models, std::string no_graphs);
+// Metrics of every training step, and what they are of this rank's steps: tokens of a rank's step, parameters of the
+// model, loss over the rows of all ranks.
+void add_training_metrics(registry::Builder& experiment);
+void tell_training(worker::CaseContext& context, double tokens, double parameters, double loss,
+                   const std::vector<double>& seconds);
+
 // A model's step with this rank's rows of a batch of all ranks. Error(usage) where they do not divide.
 train::WorkloadOptions rank_workload(const worker::CaseRequest& request, const train::Rung& rung);
+
+// The step of a rank with as many rows as any, for what it will hold.
+train::WorkloadOptions fullest_rank(const Params& params, std::string_view implementation);
 
 // That a loss is a number.
 worker::StepCheck loss_check(double loss);

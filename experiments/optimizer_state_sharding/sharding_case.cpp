@@ -8,18 +8,13 @@
 #include <string_view>
 
 #include "core/error.hpp"
-#include "core/integers.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
 #include "experiments/naive_ddp_benchmarking/rank_training.hpp"
 #include "parallel/measured_data_parallel.hpp"
 #include "parallel/rank_memory.hpp"
 #include "parallel/state_memory.hpp"
-#include "registry/ladder.hpp"
-#include "stats/summary.hpp"
-#include "train/ladder.hpp"
-#include "train/measured_step.hpp"
-#include "train/params.hpp"
+#include "registry/values.hpp"
 
 namespace syslab {
 namespace {
@@ -28,6 +23,9 @@ using device::MemoryCategory;
 using parallel::DataParallelWorkload;
 using parallel::MeasuredDataParallel;
 using parallel::Sharding;
+using registry::number;
+using registry::text;
+using registry::texts;
 
 const parallel::SyncOptions kSync{.strategy = parallel::Strategy::bucketed, .bucket_mb = {25}};
 
@@ -156,10 +154,7 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
                                          const std::vector<std::vector<double>>& seconds) {
     parallel::DataParallelStep& step = run->workload->step();
     step.check();  // the same weights on all ranks, and every byte that the formulas say
-    context.metric("tokens_per_second", "1/s",
-                   measured.tokens * context.world_size() / stats::summarize(seconds[0]).median);
-    context.metric("loss", "1", run->workload->loss());
-    context.metric("parameters", "1", measured.parameters);
+    tell_training(context, measured.tokens, measured.parameters, run->workload->loss(), seconds[0]);
     tell_memory(context, *run);
     const parallel::HeldBytes held = step.held();
     context.metric("held_state", "B", static_cast<double>(held.total() - held.copy));
@@ -194,20 +189,10 @@ void run_case(worker::CaseContext& context) {
   });
 }
 
-Value text(std::string_view value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
-
-registry::Values texts(const std::vector<std::string>& words) {
-  registry::Values values;
-  for (const std::string& word : words) values.push_back(text(word));
-  return values;
-}
-
 double memory(const Params& params, std::string_view implementation) {
-  const auto ranks = params.integer("world_size");
-  train::WorkloadOptions options = train::workload_from(params, train::find_rung(implementation));
-  options.batch = ceil_div(options.batch, ranks);  // of the rank with most
-  return parallel::data_parallel_memory(options, static_cast<int>(ranks), sharding_of(params), kSync).total();
+  const auto ranks = static_cast<int>(params.integer("world_size"));
+  return parallel::data_parallel_memory(fullest_rank(params, implementation), ranks, sharding_of(params), kSync)
+      .total();
 }
 
 }  // namespace
@@ -216,35 +201,15 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
                                       const std::vector<std::string>& models) {
   std::vector<std::string> others{"none", "optimizer", "zero1", "zero2"};
   std::erase_if(others, [&](const std::string& word) { return std::ranges::count(shardings, word) > 0; });
-  registry::Builder made = registry::experiment(std::move(id));
-  made.tags({"communication", "model", "memory"})
-      .protocol("cs336")
-      .axes(registry::axes_of(train::param_list(),
-                              {{"model", texts(models)}, {"context", {number(128)}}, {"precision", {text("fp32")}}}))
+  registry::Builder made = training_experiment(
+      std::move(id), models, "a recorded graph has no place for its gradients' events: several ranks run without one");
+  add_training_metrics(made);
+  made.tags({"memory"})
       .closed_axis("sharding", texts(shardings),
                    "whose the optimizer's state is: everybody's (none), whole parameters' owners' (optimizer), flat "
                    "ranges' (zero1), gradients' too (zero2)",
                    texts(others))
-      .world_sizes({number(2)})
-      .preset("smoke", {{"model", {text("tiny")}},
-                        {"batch", {number(2)}},
-                        {"context", {number(16)}},
-                        {"device", {text("cpu")}},
-                        {"impl", {text("host")}}})
-      .preset("laptop", {{"model", {text("cpu10m")}},
-                         {"batch", {number(2)}},
-                         {"context", {number(64)}},
-                         {"device", {text("cpu")}},
-                         {"impl", {text("host")}}})
       .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
-      .implementations(registry::implementations_of(train::ladder()))
-      .refuses(train::refusal_by_axes)
-      .skip_if("a recorded graph has no place for its gradients' events: several ranks run without one",
-               [](const Params&, std::string_view implementation) { return implementation == "graph"; })
-      .metric("time", "s", "median of a whole step; of the slowest rank at each (rank -1)")
-      .metric("tokens_per_second", "1/s", "of all ranks, over this rank's median")
-      .metric("parameters", "1", "of the model")
-      .metric("loss", "1", "of the last step, over the rows of all ranks")
       .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
       .metric("held_moments", "B", "of that, the optimizer's moments")
       .metric("held_gradients", "B", "of that, gradients, with the slots that they pass through")
@@ -262,7 +227,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
   moment("before_update", "behind the backward pass of the second step");
   moment("after_update", "behind its update");
   moment("peak", "at the highest moment of that step");
-  made.memory(memory).oom_is_an_answer().runs(run_case);
+  made.memory(memory).runs(run_case);
   return made;
 }
 

@@ -39,4 +39,11 @@ std::unique_ptr<comm::Communicator> join(const CaseRank& rank);
 // Rank 0's number, on all ranks, to the bit. Collective, of the host.
 double of_first(comm::Communicator& ranks, double own);
 
+// What keeps the ranks of a case in step (worker::RankCase), by these.
+template <typename Case>
+void keep_in_step(Case& rank_case, comm::Communicator& ranks) {
+  rank_case.of_first = [&ranks](double own) { return of_first(ranks, own); };
+  rank_case.barrier = [&ranks] { ranks.barrier(); };
+}
+
 }  // namespace syslab::parallel

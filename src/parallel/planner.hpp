@@ -37,6 +37,11 @@ struct BucketTimes {
 struct Schedule {
   std::vector<BucketTimes> buckets;
 
+  Seconds busy() const {  // the channel
+    Seconds sum{};
+    for (const BucketTimes& one : buckets) sum += one.end - one.start;
+    return sum;
+  }
   Seconds backward_end() const { return buckets.back().ready; }
   Seconds end() const { return buckets.back().end; }
   Seconds exposed() const { return end() - backward_end(); }  // what the step is longer for communicating

@@ -12,8 +12,10 @@
 // seed, which all ranks have, drawn after the sample was taken.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -55,6 +57,20 @@ struct RankCase {
 // Samples of a series in seconds and the metric of its name, their median; where all ranks do it for as many samples,
 // the host adds those of the slowest rank.
 void emit_series(CaseContext& context, const std::string& name, const std::vector<double>& seconds);
+
+// What was kept of every step, of the last `count`: those before warmed up. None where there are not as many.
+template <typename Kept>
+std::span<const Kept> last_of(const std::vector<Kept>& steps, std::size_t count) {
+  return steps.size() < count ? std::span<const Kept>{} : std::span(steps).last(count);
+}
+
+// The samples that `seconds` makes of them, each.
+template <typename Kept, typename Of>
+void emit_series(CaseContext& context, const std::string& name, std::span<const Kept> steps, const Of& seconds) {
+  std::vector<double> samples;
+  for (const Kept& one : steps) samples.push_back(seconds(one));
+  emit_series(context, name, samples);
+}
 
 // Emits check records "reference:<name>" and "samples:<series>", samples and a metric for each series, facts. Throws
 // CheckFailed, Unsupported, Error.

@@ -185,5 +185,12 @@ TEST(UniformModel, GivesTheTableOfTheAccountingPage) {
   EXPECT_TRUE(refuses([&] { exposed(xl25(1), 1e10); }, "10000000000 bytes"));
 }
 
+TEST(Schedule, IsBusyWhileABucketIsOnItsWay) {
+  Schedule schedule;
+  schedule.buckets = {{.ready = ms(1), .start = ms(1), .end = ms(3)}, {.ready = ms(4), .start = ms(5), .end = ms(8)}};
+  EXPECT_DOUBLE_EQ(schedule.busy().count(), ms(5).count());
+  EXPECT_DOUBLE_EQ(schedule.exposed().count(), ms(4).count());
+}
+
 }  // namespace
 }  // namespace syslab::parallel

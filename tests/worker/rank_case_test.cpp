@@ -262,5 +262,12 @@ TEST(RankCase, RefusesToBeCaptured) {
       Unsupported);
 }
 
+TEST(LastOf, LeavesOutTheStepsThatWarmedUp) {
+  const std::vector<int> steps{1, 2, 3, 4};
+  const std::span<const int> last = last_of(steps, 3);
+  EXPECT_EQ(std::vector(last.begin(), last.end()), (std::vector{2, 3, 4}));
+  EXPECT_TRUE(last_of(steps, 5).empty()) << "not all samples have a step";
+}
+
 }  // namespace
 }  // namespace syslab::worker

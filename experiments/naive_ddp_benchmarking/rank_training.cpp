@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -40,6 +42,13 @@ std::vector<StepCheck> checked(const RankTraining& training, comm::Communicator&
   }
 }
 
+// What parallel::measured_data_parallel and parallel::measured_fsdp refuse, as far as axes tell.
+std::optional<std::string> refusal_on_ranks(const Params& params, std::string_view implementation) {
+  if (auto why = train::refusal_by_axes(params, implementation)) return why;
+  if (params.text("mode") == "train") return std::nullopt;
+  return "gradients of several ranks meet for an update: mode=train";
+}
+
 }  // namespace
 
 registry::Builder training_experiment(std::string id, const std::vector<std::string>& models, std::string no_graphs) {
@@ -60,7 +69,7 @@ registry::Builder training_experiment(std::string id, const std::vector<std::str
       .preset("smoke", on_cpu("tiny", 16))
       .preset("laptop", on_cpu("cpu10m", 64))
       .implementations(registry::implementations_of(train::ladder()))
-      .refuses(train::refusal_by_axes)
+      .refuses(refusal_on_ranks)
       .skip_if(std::move(no_graphs),
                [](const Params&, std::string_view implementation) { return implementation == "graph"; })
       .metric("time", "s", "median of a whole step; of the slowest rank at each (rank -1)")

@@ -10,6 +10,13 @@
 #include "core/error.hpp"
 
 namespace syslab::device {
+namespace {
+
+constexpr const char* kGone =
+    "a stream of the CPU is used after its owner has gone: declare the device::OwnedStream before all that queues work "
+    "on it or waits for it, so that it goes last";
+
+}  // namespace
 
 void HostMark::set() {
   const std::lock_guard lock(mutex_);
@@ -47,6 +54,7 @@ void HostQueue::finish() noexcept {
 
 void HostQueue::push(Item item) {
   const std::lock_guard lock(mutex_);
+  if (ended_) throw Error(ErrorKind::internal, kGone);  // by another thread than its owner's, as it goes
   items_.push_back(std::move(item));
   ++pushed_;
   more_.notify_one();
@@ -78,7 +86,10 @@ void HostQueue::serve() {
   std::unique_lock lock(mutex_);
   while (true) {
     more_.wait(lock, [this] { return stop_ || !items_.empty(); });
-    if (items_.empty()) return;
+    if (items_.empty()) {
+      ended_ = true;
+      return;
+    }
     {
       Item item = std::move(items_.front());
       items_.pop_front();
@@ -119,10 +130,6 @@ void HostQueue::synchronize() {
 }
 
 namespace {
-
-constexpr const char* kGone =
-    "a stream of the CPU is used after its owner has gone: declare the device::OwnedStream before all that queues work "
-    "on it or waits for it, so that it goes last";
 
 struct Numbered {
   std::uintptr_t number = 0;

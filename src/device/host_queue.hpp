@@ -64,7 +64,7 @@ class HostQueue {
   std::condition_variable more_, less_;
   std::deque<Item> items_;
   std::uint64_t pushed_ = 0, done_ = 0;
-  bool stop_ = false;
+  bool stop_ = false, ended_ = false;
   std::exception_ptr error_;
   std::thread thread_;   // behind all that it uses
   std::thread::id own_;  // kept, since finish() changes the above while others may ask

@@ -81,7 +81,7 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
   const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
   MeasuredDataParallel made{.device = alone.device, .refusal = alone.refusal};
   if (!made.refusal && options.step.mode != train::Mode::train) {
-    made.refusal = "gradients are reduced for an update: mode=train";
+    made.refusal = "gradients of several ranks meet for an update: mode=train";
   }
   if (!made.refusal && options.sharding != Sharding::none && options.sync.strategy == Strategy::planned) {
     made.refusal = "a plan is made for all-reduces: a divided state is reduced in buckets of a limited size";

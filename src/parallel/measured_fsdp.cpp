@@ -53,7 +53,7 @@ MeasuredFsdp measured_fsdp(const FsdpWorkloadOptions& options, const train::Rung
   const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
   MeasuredFsdp made{.device = alone.device, .refusal = alone.refusal};
   if (!made.refusal && options.step.mode != train::Mode::train) {
-    made.refusal = "gradients are scattered for an update: mode=train";
+    made.refusal = "gradients of several ranks meet for an update: mode=train";
   }
   made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
     const device::OwnedStream communication = communication_stream(device::place_of(compute));

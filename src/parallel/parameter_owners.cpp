@@ -164,7 +164,8 @@ void ParameterOwners::zero_gradients(device::Stream compute) const {
 // Whether a frozen parameter is another one, too: frozen in a group before, or trained in any.
 bool ParameterOwners::is_repeated(const Owned& frozen) const {
   return std::ranges::any_of(all_, [&](const Owned& other) {
-    return other.parameter.weight.data == frozen.parameter.weight.data && (other.owner >= 0 || &other < &frozen);
+    const TensorView &there = other.parameter.weight, &here = frozen.parameter.weight;
+    return there.data == here.data && there.elements() == here.elements() && (other.owner >= 0 || &other < &frozen);
   });
 }
 

@@ -99,13 +99,14 @@ std::string write_shard(const fs::path& path, std::span<const StatePiece> own, d
 }
 
 // What no manifest names any more, of saves that were replaced or never became one.
-void remove_others(const fs::path& directory, const std::vector<std::string>& named) {
+void remove_others(const fs::path& directory, const std::vector<std::string>& named) noexcept try {
   std::error_code failed;
   for (fs::directory_iterator it(directory, failed), end; !failed && it != end; it.increment(failed)) {
     const std::string name = it->path().filename().string();
     std::error_code ignored;
     if (name.starts_with("shard-") && std::ranges::find(named, name) == named.end()) fs::remove(it->path(), ignored);
   }
+} catch (...) {  // the save has been made; the next one removes them
 }
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {

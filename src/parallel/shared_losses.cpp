@@ -11,6 +11,7 @@ SharedLosses::SharedLosses(comm::Communicator& ranks, const ConstTensorView& los
       communication_(communication),
       sums_(static_cast<std::size_t>(losses.elements()) * size_of(losses.dtype), "losses of all ranks", compute,
             device::MemoryCategory::workspace),
+      awaits_(communication),
       known_(device::place_of(communication)),
       arrived_(device::place_of(communication)) {}
 

@@ -7,6 +7,7 @@
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
 #include "device/event.hpp"
+#include "device/stream.hpp"
 
 namespace syslab::parallel {
 
@@ -24,6 +25,7 @@ class SharedLosses {
   comm::Communicator& ranks_;
   device::Stream communication_;
   device::Buffer sums_;
+  device::AwaitsQueues awaits_;  // before the sums go
   device::Event known_, arrived_;
 };
 

@@ -86,6 +86,7 @@ CheckpointInfo info_of(const SafetensorsReader& reader) {
   if (const auto found = reader.metadata().find(kGroupSteps); found != reader.metadata().end()) {
     for (const std::string& one : split(found->second, ' ')) {
       info.state.group_steps.push_back(number_of<std::int64_t>(reader, kGroupSteps, one));
+      if (info.state.group_steps.back() < 0) refuse(reader, fmt::format("a group's step is {}", one));
     }
   }
   for (const auto& [name, value] : reader.metadata()) {

@@ -212,7 +212,7 @@ TEST_F(ProfileTables, TheSumOfKernelsBesideTheClockSaysWhatItMeans) {
     const char* source;
     const char* words;
   } kCases[] = {
-      {7.9, 8, 8.1, "CUPTI", "What is left, 15 % to 25 %, are launches and gaps"},
+      {7.9, 8, 8.1, "CUPTI", "What is left, 14.7 % to 24.8 %, are launches and gaps"},
       {9, 10, 12, "host clock", "100 % is within that interval: at this noise nothing can be said"},
       {12, 12.4, 13, "CUPTI", "More than all of it: kernels that overlap count twice"},
       {12, 12.4, 13, "host clock", "More than all of it: calls do not overlap here"},
@@ -377,6 +377,26 @@ TEST_F(ProfileTables, WhyASegmentIsBestFollowsFromAStreamAndABlock) {
   EXPECT_EQ(at(0, "held_smaller").text, "10 MiB for 1");
   EXPECT_EQ(at(0, "held_larger").text, "13 MiB for 4");
   EXPECT_TRUE(at(0, "reason").text.starts_with("Shorter segments")) << at(0, "reason").text;
+}
+
+TEST_F(ProfileTables, HalfABlockIsInNoArithmeticOfWholeOnes) {
+  constexpr double kMiB = 1048576;
+  for (const auto& [k, peak] : std::map<double, double>{{0.5, 150}, {1, 137}, {2, 163}}) {
+    Params params = step_of(4);
+    params.set("segment", k);
+    fixture_.add({.experiment = "gradient_checkpointing",
+                  .params = params,
+                  .implementation = "fused",
+                  .records = {passed(), metric("peak_bytes", peak * kMiB), metric("block_forwards", 16 - k),
+                              metric("stream_bytes", kMiB), metric("block_bytes", 30 * kMiB), metric("layers", 8)}});
+  }
+  query("gradient_checkpointing", "tables/best.sql");
+  ASSERT_EQ(found_.rows.size(), 1U);
+  EXPECT_EQ(at(0, "best").text, "1");
+  EXPECT_EQ(real(0, "held_best"), 37);
+  EXPECT_EQ(at(0, "held_smaller").text, "half a block is none of these");
+  EXPECT_EQ(at(0, "held_larger").text, "63 MiB for 2");
+  EXPECT_TRUE(at(0, "reason").text.starts_with("A block weighs more")) << at(0, "reason").text;
 }
 
 TEST_F(ProfileTables, WhatABlockGivesBackIsWhatTheLogSaysItKept) {

@@ -1,7 +1,8 @@
 -- figure: areas
 -- title: What arrangements of checkpoints hold over a pass
 -- caption: Inputs of blocks that are kept to start again from (streams) and blocks whose activations are kept (residuals), at each pass of a
---   block, forward or backward, of a stack of equal blocks. Height is memory, length the work; counted on a stack that runs
+--   block, forward or backward, of a stack of equal blocks. Height is how many are held (a residual is
+--   many times a stream in bytes), length the work; counted on a stack that runs
 --   (`checkpoint_schemes`).
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes

@@ -22,12 +22,12 @@ sizes AS (
    WHERE segment > 0
   WINDOW up AS (PARTITION BY point, implementation, comparability_key, protocol ORDER BY segment)
 ),
--- With what follows from sizes: c a stream, R a block, n blocks. A segment of k holds (n/k − 1)·c + k·R.
+-- With what follows from sizes: c a stream, R a block, n blocks. Segments of k whole blocks hold (n/k − 1)·c + k·R.
 reckoned AS (
   SELECT s.*, c.value AS stream, r.value AS block, n.value AS count, sqrt(n.value * c.value / r.value) AS optimum,
-         (n.value / s.segment - 1) * c.value + s.segment * r.value AS held_best,
-         (n.value / s.smaller - 1) * c.value + s.smaller * r.value AS held_smaller,
-         (n.value / s.larger - 1) * c.value + s.larger * r.value AS held_larger
+         iif(s.segment >= 1, (n.value / s.segment - 1) * c.value + s.segment * r.value, NULL) AS held_best,
+         iif(s.smaller >= 1, (n.value / s.smaller - 1) * c.value + s.smaller * r.value, NULL) AS held_smaller,
+         iif(s.larger >= 1, (n.value / s.larger - 1) * c.value + s.larger * r.value, NULL) AS held_larger
     FROM sizes s
     LEFT JOIN metric c ON c.attempt_id = s.attempt_id AND c.name = 'stream_bytes'
     LEFT JOIN metric r ON r.attempt_id = s.attempt_id AND r.name = 'block_bytes'
@@ -49,11 +49,14 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
        -- For why.sql.
        b.count, b.stream / 1048576 AS stream, b.block / 1048576 AS block, b.optimum, b.held_best / 1048576 AS held_best,
        coalesce((SELECT printf('%.4g %s for %g', b.held_smaller / size, name, b.smaller) FROM unit WHERE b.held_smaller >= size ORDER BY size DESC LIMIT 1),
-                'a smaller one was not tried') AS held_smaller,
+                iif(b.smaller < 1, 'half a block is none of these', 'a smaller one was not tried')) AS held_smaller,
        coalesce((SELECT printf('%.4g %s for %g', b.held_larger / size, name, b.larger) FROM unit WHERE b.held_larger >= size ORDER BY size DESC LIMIT 1),
                 'a larger one was not tried') AS held_larger,
-       iif(b.optimum < 1, 'A block weighs more than all streams together: each block more in a segment costs more than the streams that it spares.',
-           'Shorter segments add streams faster than they shrink; longer ones add activations faster than they spare streams.')
+       CASE WHEN b.held_best > min(coalesce(b.held_smaller, b.held_best), coalesce(b.held_larger, b.held_best))
+              THEN 'By this arithmetic another size would hold less: what was measured has more in it.'
+            WHEN b.optimum < 1
+              THEN 'A block weighs more than all streams together: each block more in a segment costs more than the streams that it spares.'
+            ELSE 'Shorter segments add streams faster than they shrink; longer ones add activations faster than they spare streams.' END
          || iif(b.smaller = 0.5, ' Half a block has twice as many streams and spares nothing at the peak: when the backward pass is at a'
                                  || ' block''s attention, what its feed-forward kept has gone already.', '') AS reason,
        max(b.run_uid, coalesce(k.run_uid, '')) AS run_uid

@@ -1,6 +1,6 @@
 -- sentence: With {precision} a training step of {model} (context {context}, {implementation}, {device}) peaks at {half} instead of {full},
 --   {change} %, and inference at {half_forward} instead of {full_forward}, {change_forward} %: parameters, gradients and moments
---   stay fp32, a copy of the weights comes on top, and activations that are kept shrink.
+--   stay fp32, and activations that are kept shrink.
 -- experiment: memory_profiling
 -- fills: c
 -- command: syslab run memory_profiling --preset paper

@@ -7,7 +7,8 @@
 --   `syslab run memory_profiling --preset paper` measures both, and `-a model=small -a precision=fp32,bf16_amp` a small model.
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; pass|1|s|left; implementation|1|code|left; precision|1|s|left;
 --   half as peak|MiB|.5g|right; full as peak in fp32|MiB|.5g|right; change|%|.2g|right; device?|1|s|left
--- note: Parameters, gradients and moments stay fp32 in half precision, and a copy of the weights comes on top; activations shrink.
+-- note: Parameters, gradients and moments stay fp32 in half precision, and under autocast a copy of the weights comes on top
+--   (`bf16_fused` has it in the upper halves of the weights themselves); activations shrink.
 WITH t AS (
   SELECT v.params, v.params ->> '$.precision' AS precision, v.implementation, v.device, v.run_uid, p.value / 1048576 AS peak, n.value AS parameters,
          -- All that a pair must have in common.

@@ -28,7 +28,7 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        CASE WHEN share_low IS NULL
               THEN 'Without an interval nothing can be said of launches and gaps between kernels.'
             WHEN share_high < 100
-              THEN printf('What is left, %.2g %% to %.2g %%, are launches and gaps between kernels.', 100 - share_high, 100 - share_low)
+              THEN printf('What is left, %.3g %% to %.3g %%, are launches and gaps between kernels.', 100 - share_high, 100 - share_low)
             WHEN share_low <= 100
               THEN '100 % is within that interval: at this noise nothing can be said of launches and gaps between kernels.'
             WHEN source = 'host clock'

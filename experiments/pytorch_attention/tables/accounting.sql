@@ -1,11 +1,11 @@
 -- sentence: The smallest case that ran out of memory: {implementation}, {pass}, batch {rows} times {seq} queries and keys, head_dim
---   {head_dim}, {dtype}, on {device} ({why}). {tensors} tensors of B·S·D elements, {tensor_mib} MiB each; {kept} matrices of
---   B·S² floats kept and {work} worked in, {matrix_gib} GiB each; together {total_gib} GiB, of which the matrices are {share} %.
+--   {head_dim}, {dtype}, on {device} ({why}). {tensors} tensors of B·S·D elements, {tensor_mib} each; {kept} matrices of
+--   B·S² floats kept and {work} worked in, {matrix_gib} each; together {total_gib}, of which the matrices are {share} %.
 -- experiment: pytorch_attention
 -- command: syslab run pytorch_attention -a seq=2048 -a head_dim=64 --impl literal --laws none --memory-limit 256Mi
 -- columns: implementation|1|code|left; pass|1|s|left; rows|1|d|right; seq|1|d|right; head_dim|1|d|right; dtype|1|s|left;
---   device|1|s|left; why|1|s|left; tensors|1|d|right; tensor_mib|MiB|.4g|right; kept|1|d|right; work|1|d|right;
---   matrix_gib|GiB|.4g|right; total_gib|GiB|.4g|right; share|%|.3g|right
+--   device|1|s|left; why|1|s|left; tensors|1|d|right; tensor_mib|MiB|.4b|right; kept|1|d|right; work|1|d|right;
+--   matrix_gib|GiB|.4b|right; total_gib|GiB|.4b|right; share|%|.3g|right
 WITH counts(implementation, pass, tensors, kept, work) AS (  -- of matrices: src/ops/attention/autograd.hpp
   VALUES ('literal', 'forward', 4, 2, 2), ('literal', 'backward', 8, 2, 4), ('literal', 'both', 8, 2, 4),
          ('fused_softmax', 'forward', 4, 1, 0), ('fused_softmax', 'backward', 8, 1, 1), ('fused_softmax', 'both', 8, 1, 1)

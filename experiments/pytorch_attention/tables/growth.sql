@@ -1,8 +1,8 @@
 -- sentence: {implementation} at head_dim {head_dim} in {dtype}: {length} times the length, from seq {low_seq} to {high_seq}, keeps
---   {growth} times as much for the backward pass ({low_kept} MiB, then {high_kept} MiB; {device}).
+--   {growth} times as much for the backward pass ({low_kept}, then {high_kept}; {device}).
 -- experiment: pytorch_attention
 -- columns: implementation|1|code|left; head_dim|1|d|right; dtype|1|s|left; length|×|.3g|right; low_seq|1|d|right;
---   high_seq|1|d|right; growth|×|.3g|right; low_kept|MiB|.4g|right; high_kept|MiB|.4g|right; device|1|s|left
+--   high_seq|1|d|right; growth|×|.3g|right; low_kept|MiB|.4b|right; high_kept|MiB|.4b|right; device|1|s|left
 WITH kept AS (
   SELECT DISTINCT json_remove(v.params, '$.pass', '$.seq') AS point, v.params ->> '$.seq' AS seq, v.implementation,
          v.is_mine, v.comparability_key, v.device, k.value AS bytes, v.run_uid

@@ -1,8 +1,8 @@
--- sentence: At seq {seq}, head_dim {head_dim}, {dtype}: {implementation} keeps {kept} MiB for the backward pass where `literal` keeps
---   {literal_kept} MiB, and takes {ratio} of its time, forward and backward together (protocol {protocol}, {device}).
+-- sentence: At seq {seq}, head_dim {head_dim}, {dtype}: {implementation} keeps {kept} for the backward pass where `literal` keeps
+--   {literal_kept}, and takes {ratio} of its time, forward and backward together (protocol {protocol}, {device}).
 -- experiment: pytorch_attention
--- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; kept|MiB|.3g|right;
---   literal_kept|MiB|.4g|right; ratio|×|.3g|right; protocol|1|s|left; device|1|s|left
+-- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; kept|MiB|.3b|right;
+--   literal_kept|MiB|.4b|right; ratio|×|.3g|right; protocol|1|s|left; device|1|s|left
 WITH passes AS (
   SELECT json_remove(v.params, '$.pass') AS point, v.implementation, v.is_mine, v.comparability_key, v.protocol, v.device,
          sum(v.time_ms) AS time, max(k.value) / 1048576 AS kept, max(v.run_uid) AS run_uid

@@ -158,10 +158,12 @@ class TcpStore final : public Store {
     std::string met;
     bool noticed = false;
     do {
-      met.clear();
+      std::string seen;
       for (int port = address_.port; port <= last_port(address_); ++port) {
-        if (client_ = knock(address_.host, port, hello, std::min(deadline, Clock::now() + 1s), met); client_) return;
+        if (client_ = knock(address_.host, port, hello, std::min(deadline, Clock::now() + 1s), seen); client_) return;
       }
+      // Who had no time left to answer the last round is known by the one before it.
+      if (met.empty() || Clock::now() < deadline) met = seen;
       if (!noticed && Clock::now() - begin > options().notice) {
         noticed = true;
         say(fmt::format("'rendezvous' still finds no rank 0 of this job on {}{}", ports(address_), met));

@@ -100,8 +100,12 @@ class Communication(Lab):
             self.assertLessEqual(sum(phases), found["time"] + 1e-6)
         report = self.syslab("report", *DDP, "--to", "md").stdout
         for words in ("ends with the bits of one process", "of a step is communication", "one message of all gradients",
-                      "communication is hidden", "all-reduces, and steps from", "is exposed; least at"):
+                      "communication is hidden", "all-reduces, and steps from"):
             self.assertIn(words, " ".join(report.split()))
+        # Of two sizes on a busy machine the law may have no cost of a call: then no number of buckets is best.
+        law = self.sql("SELECT alpha FROM v_transfer_law WHERE operation = 'all_reduce' AND series = 'pipelined'"
+                       " AND implementation = 'shm'")
+        self.assertEqual("is exposed; least at" in " ".join(report.split()), any(alpha > 0 for (alpha,) in law))
         for name in ("naive", "flat_copy", "flat_view"):
             self.assertGreater(rows[name]["exposed"], 0)
             self.assertGreater(rows[name]["communicating"], 0)

@@ -5,12 +5,14 @@
 #include "experiments/distributed_communication_single_node/collective_case.hpp"
 #include "parallel/ring_all_reduce.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 
 namespace syslab {
 namespace {
 
 using parallel::Ring;
 using parallel::RingAllReduce;
+using registry::number;
 
 MakeAllReduce around(Ring ring) {
   return [ring](comm::Communicator& ranks, std::int64_t elements, device::Stream stream) {
@@ -24,8 +26,6 @@ void run_case(worker::CaseContext& context) {
   const MakeAllReduce instead = name == "parts" ? around(Ring::parts) : name == "whole" ? around(Ring::whole) : nullptr;
   run_collective_case(context, "shm", comm::Operation::all_reduce, context.params().integer("bytes"), instead);
 }
-
-Value number(std::int64_t value) { return value; }
 
 // The buffer, and what arrives and is passed on.
 double memory(const Params& params, std::string_view implementation) {

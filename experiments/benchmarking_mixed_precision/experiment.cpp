@@ -4,12 +4,16 @@
 
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "train/dtypes_seen.hpp"
 #include "train/measured_step.hpp"
 #include "worker/measured_step_case.hpp"
 
 namespace syslab {
 namespace {
+
+using registry::number;
+using registry::text;
 
 // Reads the dtypes from a training step of the same implementation and precision on a reduced model: they do not
 // depend on its sizes, the timed model is without moments where it does not train, and beside one that fills the memory
@@ -48,9 +52,6 @@ void run_case(worker::CaseContext& context) {
   };
   worker::run_step_case(context, step_case);
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   const registry::Values precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"), text("bf16_fused")};

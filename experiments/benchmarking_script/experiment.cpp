@@ -2,11 +2,15 @@
 // beside this file.
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "train/measured_step.hpp"
 #include "worker/measured_step_case.hpp"
 
 namespace syslab {
 namespace {
+
+using registry::number;
+using registry::text;
 
 constexpr int kSteady = 5;  // steps of warm-up that the hand-out thinks enough; fewer are a study of the first steps
 constexpr std::int64_t kMostWarmup = 10000;
@@ -24,9 +28,6 @@ void run_case(worker::CaseContext& context) {
   step_case.check_last = *step_case.warmup < kSteady;
   worker::run_step_case(context, step_case);
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   return registry::experiment("benchmarking_script")

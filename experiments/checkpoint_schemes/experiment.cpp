@@ -6,10 +6,13 @@
 
 #include "model/toy_stack.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "worker/case_context.hpp"
 
 namespace syslab {
 namespace {
+
+using registry::number;
 
 void emit_check(worker::CaseContext& context, const char* name, double off, const std::string& message) {
   worker::CheckRecord check;
@@ -64,8 +67,6 @@ void run_case(worker::CaseContext& context) {
   context.metric("residuals", "1", static_cast<double>(run.cost.residuals));
   if (blocks <= kMostDrawn) tell_course(context, run.course);
 }
-
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   registry::Values schemes;

@@ -13,6 +13,7 @@
 #include "parallel/block_memory.hpp"
 #include "parallel/mesh_batch.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "worker/check_number.hpp"
 
 namespace syslab {
@@ -22,6 +23,7 @@ using parallel::Axes;
 using parallel::BlockModel;
 using parallel::Machine;
 using parallel::Mesh;
+using registry::number;
 
 // (a) and (b). A gigabyte is 10^9 bytes in one reading and 2^30 in the other; both are told.
 constexpr std::pair<const char*, std::int64_t> kReadings[] = {{"decimal", 1'000'000'000}, {"binary", 1'073'741'824}};
@@ -199,8 +201,6 @@ void run_case(worker::CaseContext& context) {
   tell_memory(context, model);
   tell_batch(context, model.d_ff, mesh, machine);
 }
-
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   return registry::experiment("communication_accounting")

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "registry/ladder.hpp"
+#include "registry/values.hpp"
 #include "worker/check_number.hpp"
 
 namespace syslab {
@@ -10,8 +11,7 @@ namespace {
 
 using parallel::Grid;
 using parallel::Layout;
-
-Value number(std::int64_t value) { return value; }
+using registry::number;
 
 Grid grid_from(Layout layout, const Params& params) {
   switch (layout) {

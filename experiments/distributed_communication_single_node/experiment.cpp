@@ -5,9 +5,13 @@
 #include "core/build_info.hpp"
 #include "experiments/distributed_communication_single_node/collective_case.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 
 namespace syslab {
 namespace {
+
+using registry::number;
+using registry::text;
 
 constexpr std::string_view kRaw = "nccl_raw";
 
@@ -21,9 +25,6 @@ void run_case(worker::CaseContext& context) {
                       parallel::parse_collective(context.params().text("operation")), context.params().integer("bytes"),
                       raw ? nccl_itself : nullptr);
 }
-
-Value number(std::int64_t value) { return value; }
-Value text(const char* value) { return std::string(value); }
 
 constexpr std::int64_t kMega = 1'000'000, kMebi = 1 << 20;
 

@@ -6,6 +6,7 @@
 #include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "worker/law_case.hpp"
 #include "worker/operation_case.hpp"
 
@@ -13,15 +14,14 @@ namespace syslab {
 namespace {
 
 using attention::phase_from;
+using registry::number;
+using registry::text;
 
 void run_case(worker::CaseContext& context) {
   const attention::AutogradRung rung = capi::autograd_implementation(context);
   if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
   worker::run_pass(context, attention::problem_from(context.params()), phase_from(context.params()), rung);
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   const registry::Values both{text("bf16"), text("fp32")};

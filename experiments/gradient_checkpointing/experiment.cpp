@@ -6,6 +6,7 @@
 
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "train/measured_step.hpp"
 #include "train/peak_memory.hpp"
 #include "train/recomputed_against_kept.hpp"
@@ -13,6 +14,9 @@
 
 namespace syslab {
 namespace {
+
+using registry::number;
+using registry::text;
 
 train::WorkloadOptions options_from(const Params& params, const train::Rung& rung) {
   train::WorkloadOptions options = train::workload_from(params, rung);
@@ -101,9 +105,6 @@ void run_case(worker::CaseContext& context) {
   };
   worker::run_step_case(context, step_case);
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   const registry::Values segments{0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0};

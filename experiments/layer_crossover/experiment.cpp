@@ -7,12 +7,15 @@
 #include "parallel/case_ranks.hpp"
 #include "parallel/split_layer.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab {
 namespace {
 
 using parallel::SplitLayer;
+using registry::numbers;
+using registry::text;
 
 std::shared_ptr<SplitLayer> layer_of(comm::Communicator& ranks, const worker::CaseRequest& request) {
   const Params& params = request.params;
@@ -74,9 +77,6 @@ void run_case(worker::CaseContext& context) {
   };
   worker::run_rank_case(context, made);
 }
-
-registry::Values numbers(std::initializer_list<std::int64_t> list) { return {list.begin(), list.end()}; }
-Value text(const char* value) { return std::string(value); }
 
 const registry::Experiment kExperiment =
     registry::experiment("layer_crossover")

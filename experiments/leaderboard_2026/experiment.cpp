@@ -6,11 +6,15 @@
 #include "model/parameters.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "train/measured_step.hpp"
 #include "worker/measured_step_case.hpp"
 
 namespace syslab {
 namespace {
+
+using registry::number;
+using registry::text;
 
 // Implementations that run nothing, by the way to run a step that they do the arithmetic of.
 std::optional<std::string_view> predicted_rung(std::string_view implementation) {
@@ -67,9 +71,6 @@ double bytes_of(const Params& params, std::string_view implementation) {
   const double bytes = train::predicted_bytes(train::workload_from(params, rung));
   return predicted ? 0 : bytes;
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   const registry::Values precisions{text("fp32"), text("bf16_amp"), text("bf16_fused")};

@@ -10,6 +10,7 @@
 #include "device/stream.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "trace/memory.hpp"
 #include "train/measured_step.hpp"
 #include "train/peak_memory.hpp"
@@ -18,6 +19,8 @@
 namespace syslab {
 namespace {
 
+using registry::number;
+using registry::text;
 using train::MemoryPass;
 
 // A pass that can be run over and over, and what was alive when it was set up.
@@ -195,9 +198,6 @@ void run_case(worker::CaseContext& context) {
   };
   worker::run_step_case(context, step_case);
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   std::vector<ops::ParamInfo> params = train::param_list();

@@ -7,6 +7,7 @@
 
 #include "ops/norm_statistics/norm_statistics.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "worker/case_context.hpp"
 
 namespace syslab {
@@ -15,6 +16,8 @@ namespace {
 using norm_statistics::Norm;
 using norm_statistics::Problem;
 using norm_statistics::Sum;
+using registry::number;
+using registry::text;
 
 constexpr std::int64_t kRows = 16;
 
@@ -122,9 +125,6 @@ void run_case(worker::CaseContext& context) {
   context.metric("error_rstd", "1", found.error_rstd);
   context.metric("error_out", "1", found.error_out);
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   return registry::experiment("norm_precision")

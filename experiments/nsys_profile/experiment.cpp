@@ -6,6 +6,7 @@
 #include "device/stream.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "trace/recording.hpp"
 #include "trace/timeline.hpp"
 #include "train/measured_step.hpp"
@@ -14,6 +15,9 @@
 
 namespace syslab {
 namespace {
+
+using registry::number;
+using registry::text;
 
 // That are recorded, and one more without, for what recording costs: the fewest whose median has an interval.
 constexpr int kSteps = 6;
@@ -230,9 +234,6 @@ void run_case(worker::CaseContext& context) {
   };
   worker::run_step_case(context, step_case);
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   return registry::experiment("nsys_profile")

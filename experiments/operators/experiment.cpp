@@ -6,6 +6,7 @@
 #include "ops/copy/copy.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "worker/operation_case.hpp"
 
 namespace syslab {
@@ -13,6 +14,8 @@ namespace {
 
 using operators::Asked;
 using operators::Operator;
+using registry::number;
+using registry::text;
 
 constexpr std::string_view kCopy = "copy_";  // before the name of a rung that copies
 
@@ -72,9 +75,6 @@ std::vector<registry::Implementation> implementations() {
   }
   return shown;
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   registry::Values names;

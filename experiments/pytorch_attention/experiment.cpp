@@ -6,6 +6,7 @@
 #include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "worker/law_case.hpp"
 #include "worker/operation_case.hpp"
 
@@ -13,6 +14,8 @@ namespace syslab {
 namespace {
 
 using attention::phase_from;
+using registry::number;
+using registry::text;
 
 // What is in use when the forward pass has ended: q, k, v, out, lse and what the implementation keeps.
 void tell_memory(worker::CaseContext& context, const attention::Problem& problem, const attention::AutogradRung& rung) {
@@ -33,9 +36,6 @@ void run_case(worker::CaseContext& context) {
   worker::run_pass(context, problem, phase_from(context.params()), rung);
   tell_memory(context, problem, rung);
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   const registry::Values kept_and_flash = registry::names_of(attention::autograd_ladder(), {"naive"});

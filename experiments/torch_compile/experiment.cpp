@@ -2,20 +2,21 @@
 // graph; the question is in README.md beside this file. Attention alone is pytorch_attention's grid.
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "train/measured_step.hpp"
 #include "worker/measured_step_case.hpp"
 
 namespace syslab {
 namespace {
 
+using registry::number;
+using registry::text;
+
 void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   worker::run_step_case(context,
                         worker::step_case_of(train::measured_step(context.params(), rung, context.request().seed)));
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   const registry::Values rungs = registry::names_of(train::ladder(), {"host_eager"});

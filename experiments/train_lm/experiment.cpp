@@ -15,6 +15,7 @@
 #include "model/against_reference.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
+#include "registry/values.hpp"
 #include "stats/summary.hpp"
 #include "train/measured_step.hpp"
 #include "train/params.hpp"
@@ -24,6 +25,9 @@
 
 namespace syslab {
 namespace {
+
+using registry::number;
+using registry::text;
 
 constexpr std::int64_t kValidationBatches = 16;
 
@@ -201,9 +205,6 @@ void run_case(worker::CaseContext& context) {
   context.emit(worker::FactRecord{facts.dump()});
   check_learned(context, late_loss(curves.losses()), std::log(static_cast<double>(options.config.vocab)));
 }
-
-Value text(const char* value) { return std::string(value); }
-Value number(std::int64_t value) { return value; }
 
 registry::Experiment describe() {
   const registry::Values half_precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"),

@@ -117,15 +117,18 @@ TEST(ShardedStep, HoldsAsManyBytesAsTheFormulaSays) {
   }
 }
 
+// A step on this rank's two rows of batch `number`.
+DataParallelResult run_own_rows(Rig& rig, const comm::Communicator& ranks, int number) {
+  rig.load(number, 0, 2 * ranks.rank(), 2);
+  rig.step->run(kRate);
+  return rig.step->result();
+}
+
 TEST(ShardedStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
   for (const Sharding sharding : kDivided) {
     with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
       Rig rig(ranks, sharding, {.optimizer = {.skip_non_finite = true}}, 2, communication);
-      const auto run = [&](int number) {
-        rig.load(number, 0, 2 * ranks.rank(), 2);
-        rig.step->run(kRate);
-        return rig.step->result();
-      };
+      const auto run = [&](int number) { return run_own_rows(rig, ranks, number); };
       EXPECT_FALSE(run(0).skipped);
       const auto before = rig.weights();
       float& weight = *rig.arena().view(Plane::weight, rig.arena().layout().ln_final()).as<float>();
@@ -148,11 +151,7 @@ TEST(ShardedStep, SkipsOnAllRanksWhereTheLossOfOneIsInfinite) {
   for (const Sharding sharding : {Sharding::none, Sharding::optimizer, Sharding::zero1, Sharding::zero2}) {
     with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
       Rig rig(ranks, sharding, {.optimizer = {.skip_non_finite = true}}, 2, communication);
-      const auto run = [&](int number) {
-        rig.load(number, 0, 2 * ranks.rank(), 2);
-        rig.step->run(kRate);
-        return rig.step->result();
-      };
+      const auto run = [&](int number) { return run_own_rows(rig, ranks, number); };
       EXPECT_FALSE(run(0).skipped);
       const auto before = rig.weights();
       const int head = rig.arena().layout().lm_head();

@@ -35,16 +35,35 @@ void expect_fit(const OptimizedParameter& one) {
                           to_string(one.gradient.dtype)));
 }
 
+bool same_memory(const TensorView& a, const TensorView& b) { return a.data == b.data && bytes_of(a) == bytes_of(b); }
+bool overlap(const TensorView& a, const TensorView& b) { return begin_of(a) < end_of(b) && begin_of(b) < end_of(a); }
+
 // Each once, in the order in which they come.
 std::vector<OptimizedParameter> without_repeats(std::span<const OptimizedParameter> group) {
   std::vector<OptimizedParameter> made;
   for (const OptimizedParameter& one : group) {
-    const bool tied = std::ranges::any_of(made, [&](const OptimizedParameter& before) {
-      return before.weight.data == one.weight.data && before.weight.elements() == one.weight.elements();
-    });
+    const bool tied = std::ranges::any_of(
+        made, [&](const OptimizedParameter& before) { return same_memory(before.weight, one.weight); });
     if (!tied) made.push_back(one);
   }
   return made;
+}
+
+// Of `other`, which was given before. Names are what a saved state is known by: two parameters of one would be saved as
+// one.
+void expect_apart(const OptimizedParameter& one, int group, const OptimizedParameter& other, int other_group) {
+  if (one.name == other.name && !same_memory(one.weight, other.weight)) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("the name '{}' in group {} is another parameter's in group {}, of other memory: a parameter "
+                    "is saved and resumed by its name; give each one of its own",
+                    one.name, group, other_group));
+  }
+  if (other.frozen() || !overlap(one.weight, other.weight)) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("the parameter '{}' is in group {} already, as '{}': a parameter has one group, and only one "
+                          "that was frozen there can be given again",
+                          one.name, other_group, other.name));
 }
 
 }  // namespace
@@ -71,17 +90,10 @@ ParameterOwners::ParameterOwners(comm::Communicator& ranks, device::Stream commu
       arrived_(device::place_of(communication)) {}
 
 void ParameterOwners::expect_new(std::span<const OptimizedParameter> group) const {
-  for (const OptimizedParameter& one : group) {
-    expect_fit(one);
-    for (const Owned& other : all_) {
-      const bool apart = other.owner < 0 || end_of(one.weight) <= begin_of(other.parameter.weight) ||
-                         end_of(other.parameter.weight) <= begin_of(one.weight);
-      if (apart) continue;
-      throw Error(ErrorKind::usage,
-                  fmt::format("the parameter '{}' is in group {} already, as '{}': a parameter has one group, and only "
-                              "one that was frozen there can be given again",
-                              one.name, other.group, other.parameter.name));
-    }
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    expect_fit(group[i]);
+    for (const OptimizedParameter& before : group.first(i)) expect_apart(group[i], groups_, before, groups_);
+    for (const Owned& other : all_) expect_apart(group[i], groups_, other.parameter, other.group);
   }
 }
 
@@ -165,7 +177,7 @@ void ParameterOwners::zero_gradients(device::Stream compute) const {
 bool ParameterOwners::is_repeated(const Owned& frozen) const {
   return std::ranges::any_of(all_, [&](const Owned& other) {
     const TensorView &there = other.parameter.weight, &here = frozen.parameter.weight;
-    return there.data == here.data && there.elements() == here.elements() && (other.owner >= 0 || &other < &frozen);
+    return same_memory(there, here) && (other.owner >= 0 || &other < &frozen);
   });
 }
 

@@ -41,7 +41,8 @@ class ParameterOwners {
 
   // Takes a group and returns those of it that this rank updates, frozen ones left out. A parameter that is given twice
   // in a group (a tied one) counts once. Collective. Error(usage) on every rank: ranks that give other parameters or
-  // other `options`, views that do not fit, a parameter that a group before has, unless it was frozen there.
+  // other `options`, views that do not fit, a parameter that a group before has, unless it was frozen there, a name
+  // that other memory has, in this group or one before.
   std::vector<OptimizedParameter> add(std::span<const OptimizedParameter> group, const std::string& options);
 
   std::span<const Owned> all() const { return all_; }

@@ -135,8 +135,23 @@ struct Source {
   std::int64_t first = 0, count = 0;
 };
 
-// The pieces of all files by plane and parameter, in ascending order.
+// The pieces of all files by plane and parameter, in ascending order. Error(usage) unless each element is one piece's:
+// of two that differ, which one was read would be chance.
 using Sources = std::map<std::string, std::vector<Source>>;
+
+void expect_apart(const std::string& name, const std::vector<Source>& ascending) {
+  const Source* before = nullptr;
+  for (const Source& source : ascending) {
+    if (source.count == 0) continue;
+    if (before != nullptr && source.first < before->first + before->count) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("element {} of '{}' is in two of the saved pieces, of '{}' and of '{}'; each was to be "
+                              "saved by one rank, and parameters to have names of their own",
+                              source.first, name, before->reader->path().string(), source.reader->path().string()));
+    }
+    before = &source;
+  }
+}
 
 Sources sources_of(const std::vector<std::unique_ptr<SafetensorsReader>>& readers) {
   Sources sources;
@@ -151,7 +166,10 @@ Sources sources_of(const std::vector<std::unique_ptr<SafetensorsReader>>& reader
       sources[tensor.name.substr(0, plane) + tensor.name.substr(number)].push_back(source);
     }
   }
-  for (auto& [name, all] : sources) std::ranges::sort(all, {}, &Source::first);
+  for (auto& [name, all] : sources) {
+    std::ranges::sort(all, {}, &Source::first);
+    expect_apart(name, all);
+  }
   return sources;
 }
 
@@ -227,6 +245,7 @@ void save_sharded(comm::Communicator& ranks, const fs::path& directory, std::spa
       if (ranks.rank() != 0) return {};
       model::FileMetadata metadata = train::metadata_of(state, settings);
       std::vector<std::string> named;
+      std::vector<std::unique_ptr<SafetensorsReader>> readers;
       for (int rank = 0; rank < ranks.size(); ++rank) {
         named.push_back(file_of(rank));
         if (!fs::exists(directory / named.back())) {
@@ -236,7 +255,9 @@ void save_sharded(comm::Communicator& ranks, const fs::path& directory, std::spa
                                   (directory / named.back()).string(), rank));
         }
         metadata[std::string(kShard) + named.back()] = digests[static_cast<std::size_t>(rank)];
+        readers.push_back(std::make_unique<SafetensorsReader>(directory / named.back()));
       }
+      sources_of(readers);  // refuses here what nobody could resume, while the checkpoint before is there
       model::SafetensorsWriter(manifest_of(directory), {}, metadata).finish();
       remove_others(directory, named);
       return {};

@@ -26,14 +26,15 @@
 namespace syslab::parallel {
 
 // Collective; waits for the stream. Pieces of all ranks together hold each element once. Error(usage) on every rank
-// where any cannot write, or writes where rank 0 does not see it, with its reason: the checkpoint that was there stays
-// and nothing of this one is left. Where a rank is lost, what it left goes with the next save.
+// where they do not, and where any cannot write, or writes where rank 0 does not see it, with its reason: the
+// checkpoint that was there stays and nothing of this one is left. Where a rank is lost, what it left goes with the
+// next save.
 void save_sharded(comm::Communicator& ranks, const std::filesystem::path& directory, std::span<const StatePiece> own,
                   const train::TrainingState& state, const train::Settings& settings, device::Stream stream);
 
 // Collective: every file is read whole by one rank, which holds it against its digest. Error(usage) on every rank,
 // before anything is written to a piece: no checkpoint, a file that is missing, torn or changed, by its name; settings
-// that differ, each with both values; a wanted element that no file has, another dtype.
+// that differ, each with both values; a wanted element that no file has, one that two pieces have, another dtype.
 train::TrainingState load_sharded(comm::Communicator& ranks, const std::filesystem::path& directory,
                                   std::span<const StatePiece> wanted, const train::Settings& settings,
                                   device::Stream stream);

@@ -246,5 +246,64 @@ TEST_F(ShardedCheckpoint, NamesAnElementThatNobodySaved) {
   });
 }
 
+// Two ranks that both think an element theirs: which of the two would be resumed?
+TEST_F(ShardedCheckpoint, IsNotMadeOfPiecesThatOverlap) {
+  std::vector<float> values(10);
+  const auto piece = [&](std::int64_t first, std::int64_t count) {
+    return StatePiece{.parameter = "w", .first = first, .values = {values.data(), DType::f32, {count}}};
+  };
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream) {
+    const bool first = ranks.rank() == 0;
+    save_sharded(ranks, directory_, std::array{first ? piece(0, 4) : piece(4, 6)}, {.step = 1}, kSettings, {});
+    for (const std::int64_t begin : {0, 2, 3}) {
+      const std::vector<fs::path> before = shards();
+      ranks.barrier();
+      try {
+        save_sharded(ranks, directory_, std::array{first ? piece(0, 4) : piece(begin, 2)}, {.step = 2}, kSettings, {});
+        ADD_FAILURE() << "saved element " << begin << " twice";
+      } catch (const Error& error) {
+        const std::string why = "element " + std::to_string(begin) + " of 'weight w' is in two of the saved pieces";
+        EXPECT_NE(std::string(error.what()).find(why), std::string::npos) << error.what();
+      }
+      ranks.barrier();
+      EXPECT_EQ(shards(), before);
+    }
+    EXPECT_EQ(load_sharded(ranks, directory_, std::array{piece(0, 10)}, kSettings, {}).step, 1);
+    // Nothing is nobody's.
+    save_sharded(ranks, directory_, std::array{first ? piece(0, 10) : piece(3, 0)}, {.step = 3}, kSettings, {});
+  });
+}
+
+// A checkpoint of somebody else's making.
+TEST_F(ShardedCheckpoint, IsNotResumedFromPiecesThatOverlap) {
+  with_ranks(1, [&](comm::Communicator& ranks, Stream, Stream) {
+    std::vector<float> values(10);
+    model::FileMetadata named;
+    for (const auto& [first, count] : {std::pair(0, 6), std::pair(4, 6)}) {
+      const StatePiece piece{.parameter = "w", .first = first, .values = {values.data(), DType::f32, {count}}};
+      const fs::path aside = directory_ / std::to_string(first);
+      save_sharded(ranks, aside, std::array{piece}, {}, kSettings, {});
+      named.merge(model::FileMetadata(model::SafetensorsReader(aside / "manifest.safetensors").metadata()));
+      for (const auto& entry : fs::directory_iterator(aside)) {
+        if (entry.path().filename().string().starts_with("shard-")) {
+          fs::rename(entry.path(), directory_ / entry.path().filename());
+        }
+      }
+    }
+    model::SafetensorsWriter(directory_ / "manifest.safetensors", {}, named).finish();
+    // Also where what is wanted lies outside of what is there twice.
+    for (const std::int64_t count : {10, 2}) {
+      const StatePiece wanted{.parameter = "w", .values = {values.data(), DType::f32, {count}}};
+      try {
+        load_sharded(ranks, directory_, std::array{wanted}, kSettings, {});
+        ADD_FAILURE() << "resumed one of two";
+      } catch (const Error& error) {
+        EXPECT_NE(std::string(error.what()).find("element 4 of 'weight w' is in two of"), std::string::npos)
+            << error.what();
+      }
+    }
+  });
+}
+
 }  // namespace
 }  // namespace syslab::parallel

@@ -329,6 +329,33 @@ TEST(ShardedOptimizer, RefusesAGroupThatRanksDoNotShare) {
   for (const auto& error : one_misfit) EXPECT_TRUE(test::threw(error, "4 weights", "3 gradients"));
 }
 
+// Both would be saved under one name, and resumed from whichever came first.
+TEST(ShardedOptimizer, RefusesANameThatOtherMemoryHas) {
+  std::vector<float> weights(8), gradients(8);
+  const auto at = [&](std::string name, int first, bool frozen) {
+    OptimizedParameter one{.name = std::move(name), .weight = {weights.data() + first, DType::f32, {2}}};
+    if (!frozen) one.gradient = {gradients.data() + first, DType::f32, {2}};
+    return one;
+  };
+  const auto added = [](std::vector<std::vector<OptimizedParameter>> groups) {
+    return comm::try_local(1, {}, [&](comm::Communicator& ranks) {
+      ParameterOwners owners(ranks, {});
+      for (const auto& group : groups) owners.add(group, "");
+    });
+  };
+  for (const bool first_frozen : {false, true}) {
+    for (const bool second_frozen : {false, true}) {
+      const OptimizedParameter one = at("w", 0, first_frozen), other = at("w", 2, second_frozen);
+      EXPECT_TRUE(test::threw(added({{one, other}})[0], "'w' in group 0", "another parameter's in group 0"));
+      EXPECT_TRUE(test::threw(added({{one, at("v", 4, false)}, {other}})[0], "'w' in group 1", "in group 0"));
+    }
+  }
+  EXPECT_TRUE(test::threw(added({{at("w", 0, false), at("v", 1, false)}})[0], "'v' is in group 0 already, as 'w'"));
+  // Of the same memory it is the same parameter: tied, or frozen until now.
+  EXPECT_EQ(added({{at("w", 0, false), at("w", 0, false), at("v", 2, false)}})[0], nullptr);
+  EXPECT_EQ(added({{at("w", 0, true), at("v", 2, false)}, {at("w", 0, false)}})[0], nullptr);
+}
+
 TEST(AssignOwners, GivesTheLargestFirstToWhomHasLeast) {
   std::vector<std::int64_t> loads(2, 0);
   EXPECT_EQ(assign_owners(std::vector<std::int64_t>{1, 5, 3, 3}, loads), (std::vector{0, 0, 1, 1}));

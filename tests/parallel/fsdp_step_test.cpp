@@ -4,8 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-#include <limits>
 #include <map>
 
 #include "device/memory_log.hpp"
@@ -15,7 +13,7 @@
 #include "parallel/measured_data_parallel.hpp"
 #include "parallel/measured_fsdp.hpp"
 #include "tests/model/refusal.hpp"
-#include "tests/parallel/step_fixture.hpp"
+#include "tests/parallel/fsdp_step_fixture.hpp"
 #include "train/ladder.hpp"
 
 namespace syslab::parallel {
@@ -27,38 +25,13 @@ using test::kRate;
 using test::kRows;
 using test::kSeq;
 using test::load;
+using test::odd_config;
+using test::set_weights;
 using test::Training;
 using test::weights_of;
 using test::with_ranks;
 
-// Sizes that two, three and four ranks do not divide.
-model::ModelConfig odd_config() {
-  model::ModelConfig config = model::tiny_config();
-  config.d_model = 20;
-  config.d_ff = 50;
-  config.heads = 2;
-  config.layers = 3;
-  return config;
-}
-
 model::Sequences batch_of(int step) { return test::batch_of(odd_config(), step); }
-
-void set_weights(FsdpStep& step) {
-  const model::ParameterLayout& layout = step.model().parameters().layout();
-  for (int i = 0; i < layout.size(); ++i) {
-    const std::vector<double> values = model::weights_of(layout.info(i), 1);
-    step.write(i, 0, {values.data(), DType::f64, layout.info(i).shape});
-  }
-}
-
-std::vector<double> weights_of(FsdpStep& step) {
-  std::vector<double> all;
-  for (int i = 0; i < step.model().parameters().layout().size(); ++i) {
-    const std::vector<double> one = step.gather_now(i);
-    all.insert(all.end(), one.begin(), one.end());
-  }
-  return all;
-}
 
 Training train_alone(const train::OptimizerOptions& optimizer, int steps) {
   return test::train_alone(odd_config(), optimizer, steps);
@@ -321,31 +294,6 @@ TEST(FsdpStep, BeginsWithTheWeightsOfTheSeed) {
     FsdpStep step(odd_config(), {}, ranks, fsdp_step_options(Granularity::block), 1, kSeq, {}, communication);
     step.initialise(3);
     EXPECT_EQ(weights_of(step), weights_of(model));
-  });
-}
-
-TEST(FsdpStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
-  with_ranks(3, [](comm::Communicator& ranks, Stream, Stream communication) {
-    FsdpStepOptions options = fsdp_step_options(Granularity::block);
-    options.optimizer.skip_non_finite = true;
-    FsdpStep step(odd_config(), {}, ranks, options, 2, kSeq, {}, communication);
-    set_weights(step);
-    const auto run = [&](int number) {
-      load(step, 0, batch_of(number), 2 * ranks.rank(), 2);
-      step.run(kRate);
-      return step.result();
-    };
-    EXPECT_FALSE(run(0).skipped);
-    const std::vector<double> before = weights_of(step);
-    // One norm weight of one rank: replicated, and not the same for a moment.
-    float& weight = *step.fsdp().replicated(0).as<float>();
-    const float kept = weight;
-    if (ranks.rank() == 1) weight = std::numeric_limits<float>::quiet_NaN();
-    EXPECT_TRUE(run(1).skipped);
-    weight = kept;
-    EXPECT_EQ(weights_of(step), before);
-    EXPECT_FALSE(run(2).skipped);
-    step.check();
   });
 }
 

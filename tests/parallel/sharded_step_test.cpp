@@ -2,24 +2,33 @@
 // formula says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 
 #include "tests/model/overflowing_loss.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/parallel/fsdp_step_fixture.hpp"
 #include "tests/parallel/sharded_fixture.hpp"
+#include "train/loss_scaler.hpp"
 
 namespace syslab::parallel {
 namespace {
 
 using device::Stream;
 using model::Plane;
+using model::Transformer;
 using test::with_ranks;
 
 using test::kRate;
 using test::kRows;
 using test::kSeq;
+using test::load;
+using test::odd_config;
+using test::set_weights;
 using test::small_config;
+using test::weights_of;
 using Rig = test::ShardedRig;
 
 struct Left {
@@ -180,6 +189,148 @@ TEST(ShardedStep, SkipsOnAllRanksWhereTheLossOfOneIsInfinite) {
       rig.step->check();
     });
   }
+}
+
+TEST(FsdpStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
+  with_ranks(3, [](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStepOptions options = fsdp_step_options(Granularity::block);
+    options.optimizer.skip_non_finite = true;
+    FsdpStep step(odd_config(), {}, ranks, options, 2, kSeq, {}, communication);
+    set_weights(step);
+    const auto run = [&](int number) {
+      load(step, 0, test::batch_of(odd_config(), number), 2 * ranks.rank(), 2);
+      step.run(kRate);
+      return step.result();
+    };
+    EXPECT_FALSE(run(0).skipped);
+    const std::vector<double> before = weights_of(step);
+    // One norm weight of one rank: replicated, and not the same for a moment.
+    float& weight = *step.fsdp().replicated(0).as<float>();
+    const float kept = weight;
+    if (ranks.rank() == 1) weight = std::numeric_limits<float>::quiet_NaN();
+    EXPECT_TRUE(run(1).skipped);
+    weight = kept;
+    EXPECT_EQ(weights_of(step), before);
+    EXPECT_FALSE(run(2).skipped);
+    step.check();
+  });
+}
+
+// All that a rank holds: its parts of weights and moments, and what is replicated.
+std::map<std::string, std::vector<float>> held(FsdpStep& step) {
+  std::map<std::string, std::vector<float>> all;
+  for (const StatePiece& piece : step.wanted_pieces()) {
+    const auto* begin = piece.values.as<float>();
+    all[std::string(to_string(piece.plane)) + " " + piece.parameter].assign(begin, begin + piece.values.elements());
+  }
+  return all;
+}
+
+// The weights of the last norm on this rank: replicated, so that one rank's can be spoilt for a moment.
+TensorView last_norm(FsdpStep& step) {
+  const model::ParameterLayout& layout = step.model().parameters().layout();
+  for (const StatePiece& piece : step.wanted_pieces()) {
+    if (piece.plane == StatePlane::weight && piece.parameter == layout.info(layout.ln_final()).name) {
+      return piece.values;
+    }
+  }
+  throw Error(ErrorKind::internal, "no last norm");
+}
+
+// Its gradients are finite, and so is their sum: none but rank 1 would know. The LM head is that of an infinite loss on
+// rank 1's last row; the others, whose last norm is nothing for a moment, have the loss of logits that are nothing.
+TEST(FsdpStep, SkipsOnAllRanksWhereTheLossOfOneIsInfinite) {
+  struct Way {
+    Granularity granularity;
+    int parts;
+  };
+  for (const Way& way : {Way{Granularity::block, 1}, Way{Granularity::layer, 1}, Way{Granularity::block, 2}}) {
+    SCOPED_TRACE(std::string(to_string(way.granularity)) + ", parts: " + std::to_string(way.parts));
+    with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {
+      FsdpStepOptions options = fsdp_step_options(way.granularity);
+      options.optimizer.skip_non_finite = true;
+      options.parts = way.parts;
+      FsdpStep step(odd_config(), {}, ranks, options, 2 / way.parts, kSeq, {}, communication);
+      set_weights(step);
+      const auto run = [&](int number, double rate) {
+        for (int part = 0; part < way.parts; ++part) {
+          load(step, part, test::batch_of(odd_config(), number), 2 * ranks.rank() + part, 2 / way.parts);
+        }
+        step.run(rate);
+        return step.result();
+      };
+      EXPECT_FALSE(run(0, 0).skipped);  // moments, and weights as they were
+      const auto before = held(step);
+
+      Transformer spoilt(odd_config(), {}, {});
+      model::set_weights(spoilt, 1);
+      const model::Sequences all = test::batch_of(odd_config(), 1);
+      const auto row = [](const std::vector<std::int64_t>& of) {
+        return std::vector(of.begin() + 3 * kSeq, of.begin() + 4 * kSeq);
+      };
+      model::make_loss_infinite(spoilt, spoilt.parameters(), {1, kSeq, row(all.ids), row(all.targets)});
+      const int head = spoilt.parameters().layout().lm_head();
+      const auto write_head = [&](const std::vector<double>& values) {
+        step.write(head, 0, {values.data(), DType::f64, spoilt.parameters().layout().info(head).shape});
+      };
+      write_head(spoilt.parameters().read(model::Plane::weight, head));
+      const TensorView norm = last_norm(step);
+      const std::vector<float> kept(norm.as<float>(), norm.as<float>() + norm.elements());
+      if (ranks.rank() != 1) std::fill_n(norm.as<float>(), norm.elements(), 0.0F);
+
+      const DataParallelResult wrong = run(1, kRate);
+      EXPECT_TRUE(wrong.skipped);
+      EXPECT_EQ(wrong.losses[1], INFINITY);
+      EXPECT_TRUE(std::isfinite(wrong.losses[0]) && std::isfinite(wrong.losses[2]));
+      EXPECT_TRUE(std::isfinite(wrong.gradient_norm.value()));
+      std::ranges::copy(kept, norm.as<float>());
+      write_head(model::weights_of(spoilt.parameters().layout().info(head), 1));
+      EXPECT_TRUE(held(step) == before);
+      EXPECT_FALSE(run(2, kRate).skipped);
+      EXPECT_FALSE(held(step) == before);
+      step.check();
+    });
+  }
+}
+
+// What overflows on one rank halves the scale of all, and is no step; a step whose loss was scaled by a power of two is
+// that of an unscaled one, to the bit. (fp16_amp, whose loss is scaled so, needs a GPU.)
+TEST(FsdpStep, SkippingHalvesTheScaleOfTheLossOnAllRanks) {
+  with_ranks(3, [](comm::Communicator& ranks, Stream, Stream communication) {
+    FsdpStepOptions options = fsdp_step_options(Granularity::block);
+    options.optimizer.skip_non_finite = true;
+    FsdpStep step(odd_config(), {}, ranks, options, 2, kSeq, {}, communication);
+    set_weights(step);
+    train::LossScaler scaler;
+    const auto run = [&](int number, double scale) {
+      load(step, 0, test::batch_of(odd_config(), number), 2 * ranks.rank(), 2);
+      step.run(kRate, scale);
+      return step.result();
+    };
+    run(0, 1);
+    const auto before = held(step);
+
+    float& weight = *last_norm(step).as<float>();
+    const float kept = weight;
+    if (ranks.rank() == 1) weight = INFINITY;
+    EXPECT_FALSE(scaler.update(run(1, scaler.scale()).skipped));
+    for (const double scale : exchange(ranks, scaler.scale())) EXPECT_EQ(scale, 0x1p15);
+    weight = kept;
+    EXPECT_TRUE(held(step) == before);
+
+    const DataParallelResult scaled = run(2, scaler.scale());
+    EXPECT_TRUE(scaler.update(scaled.skipped));
+    FsdpStep unscaled(odd_config(), {}, ranks, options, 2, kSeq, {}, communication);
+    for (const StatePiece& piece : unscaled.wanted_pieces()) {
+      const std::vector<float>& values = before.at(std::string(to_string(piece.plane)) + " " + piece.parameter);
+      std::ranges::copy(values, piece.values.as<float>());
+    }
+    unscaled.resumed({.step = 2});
+    load(unscaled, 0, test::batch_of(odd_config(), 2), 2 * ranks.rank(), 2);
+    unscaled.run(kRate);
+    EXPECT_EQ(unscaled.result().gradient_norm, scaled.gradient_norm);
+    EXPECT_TRUE(held(unscaled) == held(step));
+  });
 }
 
 TEST(ShardedStep, RefusesWhatDoesNotGoTogether) {

@@ -13,9 +13,9 @@ namespace {
 // Large, so that a step that is not taken shows: three of them move a weight by a fifth of its size.
 constexpr double kLearningRate = 1e-2;
 
-// How far AdamW may carry a weight in step t though its exact gradient is nothing (model::vanishing): it knows no size
-// of gradients, and goes where rounding points as far as anywhere, lr·|m̂|/√v̂. |Σaᵢgᵢ| ≤ √(Σaᵢ²/bᵢ)·√(Σbᵢgᵢ²), of the
-// weights aᵢ that m̂ has for each gradient and bᵢ that v̂ has: 1 in the first step, hardly more in others.
+// How far AdamW may carry a weight in step t though all its exact gradients are nothing (model::vanishing): it knows no
+// size of gradients, and goes where rounding points as far as anywhere, lr·|m̂|/√v̂. |Σaᵢgᵢ| ≤ √(Σaᵢ²/bᵢ)·√(Σbᵢgᵢ²), of
+// the weights aᵢ that m̂ has for each gradient and bᵢ that v̂ has: 1 in the first step, hardly more in others.
 double reach_of_rounding(const adamw::Options& options, int t) {
   double squares = 0;
   for (int age = 0; age < t; ++age) {
@@ -26,56 +26,88 @@ double reach_of_rounding(const adamw::Options& options, int t) {
   return kLearningRate * std::sqrt(squares);
 }
 
-// By registration order.
-struct Walked {
-  std::vector<std::vector<double>> weights;
-  std::vector<double> reach;  // of rounding, over all steps in which a gradient vanished
-};
+// A model on its way, from the weights of a seed over the tokens of a seed.
+class Walk {
+ public:
+  Walk(const model::ModelConfig& config, const model::TransformerOptions& options, const OptimizerOptions& optimizer,
+       device::Stream stream, std::uint64_t seed)
+      : model_(config, options, stream),
+        step_(model_, {.optimizer = optimizer}, kSequences, config.context),
+        source_({.rows = kSequences, .context = config.context, .vocab = config.vocab, .seed = seed}) {
+    model::initialise(model_.parameters(), seed);
+  }
 
-Walked walked(const model::ModelConfig& config, const model::TransformerOptions& model_options,
-              const OptimizerOptions& optimizer, device::Stream stream, std::uint64_t seed) {
-  constexpr std::int64_t kSequences = 2;
-  model::Transformer model(config, model_options, stream);
-  const model::ParameterArena& arena = model.parameters();
-  const int parameters = arena.layout().size();
-  model::initialise(model.parameters(), seed);
-  TrainingStep step(model, {.optimizer = optimizer}, kSequences, config.context);
-  const RandomBatches source({.rows = kSequences, .context = config.context, .vocab = config.vocab, .seed = seed});
-  Batch batch;
-  Walked made{.weights = {}, .reach = std::vector<double>(static_cast<std::size_t>(parameters))};
-  for (int t = 1; t <= kCheckedSteps; ++t) {
-    source.draw(static_cast<std::uint64_t>(t - 1), batch);
-    step.load(0, batch.x, batch.y);
-    step.run(kLearningRate);
+  void take(int t) {
+    Batch batch;
+    source_.draw(static_cast<std::uint64_t>(t - 1), batch);
+    step_.load(0, batch.x, batch.y);
+    step_.run(kLearningRate);
+  }
+
+  const model::ParameterLayout& layout() const { return model_.parameters().layout(); }
+  std::vector<double> weights(int parameter) const { return model_.parameters().read(model::Plane::weight, parameter); }
+  void set_weights(int parameter, const std::vector<double>& values) {
+    const ConstTensorView view(values.data(), DType::f64, layout().info(parameter).shape);
+    model_.parameters().write(model::Plane::weight, parameter, 0, view);
+  }
+
+  // By parameter, whether the gradient of the last step is nothing.
+  std::vector<bool> vanished() const {
     std::vector<double> norms;
-    for (int i = 0; i < parameters; ++i) {
+    for (int i = 0; i < layout().size(); ++i) {
       double squares = 0;
-      for (const double g : arena.read(model::Plane::gradient, i)) squares += g * g;
+      for (const double g : model_.parameters().read(model::Plane::gradient, i)) squares += g * g;
       norms.push_back(std::sqrt(squares));
     }
-    const std::vector<bool> vanished = vanishing(arena.layout(), norms);
-    for (std::size_t i = 0; i < norms.size(); ++i) {
-      if (vanished[i]) made.reach[i] += reach_of_rounding(optimizer.adamw, t);
-    }
+    return vanishing(layout(), norms);
   }
-  for (int i = 0; i < parameters; ++i) made.weights.push_back(arena.read(model::Plane::weight, i));
-  return made;
+
+ private:
+  static constexpr std::int64_t kSequences = 2;
+  model::Transformer model_;
+  TrainingStep step_;
+  RandomBatches source_;
+};
+
+// Σ of squares of what weights are apart by more than `reach`.
+double squares_beyond(double reach, const std::vector<double>& found, const std::vector<double>& exact) {
+  double squares = 0;
+  for (std::size_t n = 0; n < exact.size(); ++n) {
+    const double apart = std::abs(found[n] - exact[n]);
+    const double beyond = apart <= reach ? 0 : apart - reach;  // of a NaN, one
+    squares += beyond * beyond;
+  }
+  return squares;
 }
 
 }  // namespace
 
 model::Distance steps_against_reference(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed) {
   const model::ModelConfig small = model::reduced(options.config);
-  const Walked expected = walked(small, {.precision = model::Precision::fp64}, options.optimizer, {}, seed);
-  const Walked found = walked(small, options.model, options.optimizer, stream, seed);
+  Walk expected(small, {.precision = model::Precision::fp64}, options.optimizer, {}, seed),
+      found(small, options.model, options.optimizer, stream, seed);
+  const int parameters = expected.layout().size();
   double difference = 0, norm = 0;
-  for (std::size_t i = 0; i < expected.weights.size(); ++i) {
-    for (std::size_t n = 0; n < expected.weights[i].size(); ++n) {
-      const double exact = expected.weights[i][n], apart = std::abs(found.weights[i][n] - exact);
-      const double beyond = apart <= expected.reach[i] ? 0 : apart - expected.reach[i];  // of a NaN, one
-      difference += beyond * beyond;
-      norm += exact * exact;
+  // Of weights that no gradient has moved yet, each step is held to its reach, and the next begins where the reference
+  // stands: a gradient that comes later is that of the same weights, as all others are.
+  std::vector<bool> unmoved(static_cast<std::size_t>(parameters), true);
+  for (int t = 1; t <= kCheckedSteps; ++t) {
+    expected.take(t);
+    found.take(t);
+    const std::vector<bool> vanished = expected.vanished();
+    for (int i = 0; i < parameters; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      unmoved[at] = unmoved[at] && vanished[at];
+      if (!unmoved[at]) continue;
+      const std::vector<double> exact = expected.weights(i);
+      difference += squares_beyond(reach_of_rounding(options.optimizer.adamw, t), found.weights(i), exact);
+      found.set_weights(i, exact);
     }
+  }
+  for (int i = 0; i < parameters; ++i) {
+    const std::vector<double> exact = expected.weights(i);
+    difference += squares_beyond(0, found.weights(i), exact);  // a rounding, where it was set
+    for (const double weight : exact) norm += weight * weight;
   }
   return {"weights", std::sqrt(difference / norm), model::tolerance_of(options.model.precision, small.layers).gradients,
           fmt::format("after {} steps of {} in {}, {}", kCheckedSteps, to_string(small),

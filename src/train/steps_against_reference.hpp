@@ -12,8 +12,8 @@ namespace syslab::train {
 inline constexpr int kCheckedSteps = 3;  // one by one, recorded, replayed
 
 // The relative distance of all weights after kCheckedSteps steps from the same weights over the same tokens. Tolerance:
-// that of the gradients (model/against_reference.hpp). Of weights whose exact gradient vanishes (there), what is
-// beyond the step that rounding may make AdamW take. Waits.
+// that of the gradients (model/against_reference.hpp). Of weights whose exact gradients have all vanished (there) up to
+// a step, what is beyond the step that rounding may make AdamW take; the next begins with the reference's. Waits.
 model::Distance steps_against_reference(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed);
 
 }  // namespace syslab::train

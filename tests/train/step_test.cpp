@@ -168,6 +168,29 @@ TEST(TrainingStep, IsHeldToTheReferenceWhereGradientsVanishToo) {
       }
     }
   }
+  // Where Q and K have no choice in one step and have one in another: what rounding made of them in the first is not to
+  // change what all others are held to later, and what they were moved by is not forgiven for the second.
+  auto forgets = std::make_shared<adamw::Rung>();
+  const auto forgetful = [forgets](model::Kernels& kernels) {
+    *forgets = *kernels.adamw;
+    forgets->step = [right = *kernels.adamw](const auto& problem, const adamw::Args& args, device::Stream stream) {
+      auto* const weights = args.p.as<float>();
+      const std::vector<float> before(weights, weights + problem.elements);
+      right.step(problem, args, stream);
+      for (std::int64_t i = 0; i < problem.elements; ++i) {
+        if (std::abs(args.g.as<float>()[i]) < 1e-7F) weights[i] = before[static_cast<std::size_t>(i)];
+      }
+    };
+    kernels.adamw = forgets.get();
+  };
+  int stood_still = 0;
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    const model::Distance found = off(2, 2, {}, seed);
+    EXPECT_LE(found.error, found.tolerance) << found.message << ", seed " << seed;
+    const model::Distance still = off(2, 2, {.plant = forgetful}, seed);
+    if (still.error > 100 * still.tolerance) ++stood_still;
+  }
+  EXPECT_GT(stood_still, 5);
   // A rounding in the gradient of one token's logits carries every weight as far as a gradient would.
   auto loss = std::make_shared<cross_entropy::Rung>();
   const auto rounds = [loss](model::Kernels& kernels) {

@@ -2,7 +2,8 @@
 -- which gradients travelled (`strategy`; `none`: not at all). Times of phases in ms, of the slowest rank at each step,
 -- from the steps' own events: `forward`, `backward`, `exposed` (from the last gradient to the end of the last all-reduce),
 -- `updating`; `communicating` is the sum over all-reduces, `overlapped` the share of it under the backward pass, in %, of the
--- rank that hid least. `none_ms` is the time of the same step without communication, a case of its own.
+-- rank that hid least. `none_ms` is the time of the same step without communication, a case of its own, and `over_none` what this
+-- one takes more; its bounds take both 95 % intervals at their worst, and are none of a row beside itself.
 CREATE VIEW v_data_parallel AS
 WITH t AS MATERIALIZED (
   SELECT *, json_remove(params, '$.strategy', '$.bucket_mb') AS point, metrics AS found
@@ -12,6 +13,9 @@ WITH t AS MATERIALIZED (
 SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
        t.params ->> '$.precision' AS "precision", t.world_size AS ranks, t.params ->> '$.strategy' AS strategy,
        t.params ->> '$.bucket_mb' AS bucket_mb, none.time_ms AS none_ms,
+       iif(t.is_good, t.time_ms - none.time_ms, NULL) AS over_none,
+       iif(t.is_good AND none.attempt_id <> t.attempt_id, t.low_ms - none.high_ms, NULL) AS over_none_low,
+       iif(t.is_good AND none.attempt_id <> t.attempt_id, t.high_ms - none.low_ms, NULL) AS over_none_high,
        1e3 * (t.found ->> '$.forward') AS forward, 1e3 * (t.found ->> '$.backward') AS backward,
        1e3 * (t.found ->> '$.update') AS updating,
        iif(t.params ->> '$.strategy' = 'none', 0, 1e3 * (t.found ->> '$.exposed')) AS exposed,

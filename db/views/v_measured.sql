@@ -4,7 +4,8 @@
 -- outputs and all verified calls; `checked_percent` is the share of the outputs compared; `noise` lists what the measurer
 -- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation `naive` (on a GPU
 -- `naive_cuda`), or as the fastest peer (named in `peer`), at the same case, world size, protocol and kind of machine,
--- where both are ok and checked; `vs_naive_low`, `vs_naive_high` take both 95 % intervals at their worst.
+-- where both are ok and checked; `vs_naive_low`, `vs_naive_high`, `vs_peer_low`, `vs_peer_high` take both 95 % intervals at their
+-- worst, and are none of a row beside itself.
 -- `implementation` names who handed one in under another name than its own, and what came by merge or import: "me (ada)",
 -- "naive (self-reported)", so that whatever groups by it keeps hand-ins apart. Ratios stay within one origin.
 -- `row_order` sorts rows of one case: device, protocol, reference, naive, the others by name.
@@ -21,7 +22,7 @@ WITH t AS MATERIALIZED (
    WHERE n.task = 'measure'
 ),
 base AS MATERIALIZED (
-  SELECT case_id, world_size, comparability_key, protocol, implementation, is_mine, measured_here, role, time_ms, low_ms, high_ms,
+  SELECT attempt_id, case_id, world_size, comparability_key, protocol, implementation, is_mine, measured_here, role, time_ms, low_ms, high_ms,
          row_number() OVER (PARTITION BY case_id, world_size, comparability_key, protocol, measured_here, role IS 'peer'
                                 ORDER BY time_ms, implementation) AS place
     FROM t
@@ -40,10 +41,12 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
        (SELECT max(value) FROM metric m
          WHERE m.attempt_id = t.attempt_id AND m.name = 'peak_scratch_bytes')                    AS scratch,
        iif(t.status = 'ok' AND t.checked, naive.time_ms / t.time_ms, NULL)                       AS vs_naive,
-       iif(t.status = 'ok' AND t.checked, naive.low_ms / t.high_ms, NULL)                        AS vs_naive_low,
-       iif(t.status = 'ok' AND t.checked, naive.high_ms / t.low_ms, NULL)                        AS vs_naive_high,
+       iif(t.status = 'ok' AND t.checked AND naive.attempt_id <> t.attempt_id, naive.low_ms / t.high_ms, NULL) AS vs_naive_low,
+       iif(t.status = 'ok' AND t.checked AND naive.attempt_id <> t.attempt_id, naive.high_ms / t.low_ms, NULL) AS vs_naive_high,
        peer.implementation                                                                       AS peer,
        iif(t.status = 'ok' AND t.checked, peer.time_ms / t.time_ms, NULL)                        AS vs_peer,
+       iif(t.status = 'ok' AND t.checked AND peer.attempt_id <> t.attempt_id, peer.low_ms / t.high_ms, NULL) AS vs_peer_low,
+       iif(t.status = 'ok' AND t.checked AND peer.attempt_id <> t.attempt_id, peer.high_ms / t.low_ms, NULL) AS vs_peer_high,
        worst.worst_error, worst.tolerance                                                        AS bound,
        100 * (SELECT min(k.fraction_checked) FROM check_result k
                WHERE k.attempt_id = t.attempt_id AND k.contract IS NULL

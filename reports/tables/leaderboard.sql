@@ -3,7 +3,7 @@
 --   whole intervals is first: a rank is 1 + the number of entries whose interval lies wholly below, and equal ranks are ties.
 -- experiment: *
 -- columns: experiment|1|code|left; case?|1|s|left; standing|1|s|left; rank|1|s|right; author|1|s|left;
---   implementation|1|code|left; language|1|s|left; time|ms|ci(low, high)|right; behind|×|.3g|right; protocol?|1|s|left;
+--   implementation|1|code|left; language|1|s|left; time|ms|ci(low, high)|right; behind|×|ci(behind_low, behind_high)|right; protocol?|1|s|left;
 --   device?|1|s|left; run|1|uid|left
 -- note: verified: measured by whoever keeps this database. self-reported: came with somebody's database or log.
 -- note: Only outputs that were checked take part. Without an interval (fewer than six samples) there is a time and no rank:
@@ -30,16 +30,19 @@ ranked AS (
                     WHERE o.case_id = b.case_id AND o.protocol IS b.protocol AND o.world_size = b.world_size
                       AND o.comparability_key = b.comparability_key AND o.measured_here = b.measured_here
                       AND o.high < b.low)) AS place,
-         min(b.time) OVER field AS best, count(*) OVER field AS entries
+         first_value(b.time) OVER fastest AS best, first_value(b.low) OVER fastest AS best_low,
+         first_value(b.high) OVER fastest AS best_high, row_number() OVER fastest AS from_best
     FROM board b
-  WINDOW field AS (PARTITION BY b.case_id, b.protocol, b.world_size, b.comparability_key, b.measured_here)
+  WINDOW field AS (PARTITION BY b.case_id, b.protocol, b.world_size, b.comparability_key, b.measured_here),
+         fastest AS (field ORDER BY b.time)
 )
 SELECT experiment, case_text AS "case",
        iif(measured_here, 'verified', 'self-reported') AS standing,
        coalesce(place || iif(count(*) OVER (PARTITION BY case_id, protocol, world_size, comparability_key, measured_here,
                                                          place) > 1, ' (tie)', ''), 'unranked') AS rank,
        iif(is_mine, coalesce(author, 'unnamed'), 'syslab') AS author, implementation, language,
-       1e3 * time AS time, 1e3 * low AS low, 1e3 * high AS high, time / best AS behind, protocol, device,
+       1e3 * time AS time, 1e3 * low AS low, 1e3 * high AS high, time / best AS behind,
+       iif(from_best > 1, low / best_high, NULL) AS behind_low, iif(from_best > 1, high / best_low, NULL) AS behind_high, protocol, device,
        run_uid AS run, run_uid
   FROM ranked
  ORDER BY experiment, params, protocol, device, measured_here DESC, place IS NULL, place, time, author;

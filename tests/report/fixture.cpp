@@ -199,6 +199,7 @@ void FixtureStore::add(Attempt asked) {
   run.author = asked.author;
   PlanRow row = planned(0, asked.params, asked.implementation);
   row.implementation.is_mine |= !asked.author.empty();
+  row.world_size = asked.ranks;
   row.experiment = asked.experiment;
   row.case_uid = case_uid(row.experiment, row.version, asked.params);
   const store::RowId id = store_->begin_run(run, {row});

@@ -246,7 +246,9 @@ TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
   store_.finish_attempt(run, wrong);
   store_.finish_attempt(run, an_attempt(5, 1.0));
   const ResultSet rows = store_.query(
-      "SELECT implementation, vs_naive, peer, vs_peer, time_ms, is_good FROM v_measured "
+      "SELECT implementation, vs_naive, peer, vs_peer, time_ms, is_good, vs_naive_low, vs_naive_high, vs_peer_low, "
+      "vs_peer_high "
+      "FROM v_measured "
       "ORDER BY params ->> '$.size', row_order");
   ASSERT_EQ(rows.rows.size(), 6U);
   EXPECT_EQ(rows.rows[0][0].text, "naive");
@@ -260,6 +262,17 @@ TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
   EXPECT_EQ(rows.rows[4][1].type, Cell::Type::null) << "a wrong result has no speed";
   EXPECT_EQ(rows.rows[4][5].integer, 0);
   EXPECT_EQ(rows.rows[5][1].type, Cell::Type::null) << "another case";
+  // Times have intervals of a tenth: both at their worst.
+  EXPECT_DOUBLE_EQ(rows.rows[2][6].real, 8 * 0.9 / 1.1);
+  EXPECT_DOUBLE_EQ(rows.rows[2][7].real, 8 * 1.1 / 0.9);
+  EXPECT_DOUBLE_EQ(rows.rows[2][8].real, 2 * 0.9 / 1.1);
+  EXPECT_DOUBLE_EQ(rows.rows[2][9].real, 2 * 1.1 / 0.9);
+  EXPECT_EQ(rows.rows[0][6].type, Cell::Type::null) << "naive beside itself";
+  EXPECT_EQ(rows.rows[3][0].text, "torch");
+  EXPECT_EQ(rows.rows[3][3].real, 1.0);
+  EXPECT_EQ(rows.rows[3][8].type, Cell::Type::null) << "the fastest peer beside itself";
+  EXPECT_EQ(rows.rows[1][3].real, 0.5) << "the other peer";
+  EXPECT_DOUBLE_EQ(rows.rows[1][8].real, 0.5 * 0.9 / 1.1);
 }
 
 TEST_F(StoreViews, CeilingIsTheBestBeyondTheCachesAndFromSize1024OnNewestOfEachCase) {

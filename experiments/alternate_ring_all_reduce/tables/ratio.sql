@@ -2,11 +2,11 @@
 --   {bytes} bytes that is {expected} times; measured ({device}, protocol {protocol}): {ratio} times, {whole} ms against {parts} ms.
 -- experiment: alternate_ring_all_reduce
 -- fills: *
--- columns: ranks|1|d|right; bytes|B|d|right; expected|×|.3g|right; ratio|×|.3g|right; whole|ms|.3g|right; parts|ms|.3g|right;
+-- columns: ranks|1|d|right; bytes|B|d|right; expected|×|.3g|right; ratio|×|ratio(ratio_low, ratio_high)|right; whole|ms|.3g|right; parts|ms|.3g|right;
 --   device|1|s|left; protocol|1|s|left
 WITH pair AS (
   SELECT w.world_size AS ranks, w.params ->> '$.bytes' AS bytes, w.world_size / 2.0 AS expected, w.time_ms / p.time_ms AS ratio,
-         w.time_ms AS whole, p.time_ms AS parts, w.device, w.protocol, w.run_uid,
+         w.low_ms / p.high_ms AS ratio_low, w.high_ms / p.low_ms AS ratio_high, w.time_ms AS whole, p.time_ms AS parts, w.device, w.protocol, w.run_uid,
          row_number() OVER (PARTITION BY w.world_size, w.device, w.protocol ORDER BY w.params ->> '$.bytes' DESC) AS place
     FROM v_measured w
     JOIN v_measured p ON p.experiment = ?1 AND p.case_id = w.case_id AND p.world_size = w.world_size
@@ -14,7 +14,7 @@ WITH pair AS (
                      AND p.is_good
    WHERE w.experiment = ?1 AND w.implementation = 'whole' AND w.is_good AND w.world_size > 1
 )
-SELECT ranks, bytes, expected, ratio, whole, parts, device, protocol, run_uid
+SELECT ranks, bytes, expected, ratio, ratio_low, ratio_high, whole, parts, device, protocol, run_uid
   FROM pair
  WHERE place = 1
  ORDER BY device, protocol, ranks;

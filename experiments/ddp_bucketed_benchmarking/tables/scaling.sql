@@ -1,11 +1,11 @@
 -- title: Steps by number of ranks
 -- caption: Median time of a whole step, of the slowest rank at each, on 1, 2, 4, 6 and 8 ranks side by side, each with as many rows of the batch
 --   (weak scaling). `kept`: the time without communication on the fewest ranks over this one on the most, which is what is left of a
---   rank's speed there.
+--   rank's speed there, with the interval that both 95 % intervals leave.
 -- experiment: ddp_bucketed_benchmarking
 -- columns: model|1|s|left; context?|1|d|right; precision?|1|s|left; rows as rows a rank|1|d|right; strategy|1|s|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; r1 as 1 rank|ms|.4g|right; r2 as 2|ms|.4g|right; r4 as 4|ms|.4g|right;
---   r6 as 6|ms|.4g|right; r8 as 8|ms|.4g|right; kept|%|.3g|right; protocol?|1|s|left; device?|1|s|left
+--   r6 as 6|ms|.4g|right; r8 as 8|ms|.4g|right; kept|%|ci(kept_low, kept_high)|right; protocol?|1|s|left; device?|1|s|left
 -- note: `missing`: nobody has measured it; `tools/gpu_rows` does, on a machine that has the GPUs. On one rank there is nothing to communicate.
 WITH one AS MATERIALIZED (
   SELECT *, max(ranks) FILTER (WHERE is_good) OVER (PARTITION BY model, context, "precision", rows, strategy, bucket_mb, implementation,
@@ -17,6 +17,7 @@ WITH one AS MATERIALIZED (
 ),
 alone AS (
   SELECT model, context, "precision", rows, implementation, protocol, comparability_key, time_ms AS alone_ms,
+         low_ms AS alone_low, high_ms AS alone_high, attempt_id,
          row_number() OVER (PARTITION BY model, context, "precision", rows, implementation, protocol, comparability_key ORDER BY ranks) AS place
     FROM one
    WHERE strategy = 'none' AND is_good
@@ -26,6 +27,8 @@ SELECT o.model, o.context, o."precision", o.rows, o.strategy, o.bucket_mb, o.imp
        coalesce(max(cell) FILTER (WHERE ranks = 2), 'missing') AS r2, coalesce(max(cell) FILTER (WHERE ranks = 4), 'missing') AS r4,
        coalesce(max(cell) FILTER (WHERE ranks = 6), 'missing') AS r6, coalesce(max(cell) FILTER (WHERE ranks = 8), 'missing') AS r8,
        coalesce(100 * a.alone_ms / max(o.time_ms) FILTER (WHERE o.ranks = o.most), '–') AS kept,
+       100 * a.alone_low / max(o.high_ms) FILTER (WHERE o.ranks = o.most AND o.attempt_id <> a.attempt_id) AS kept_low,
+       100 * a.alone_high / max(o.low_ms) FILTER (WHERE o.ranks = o.most AND o.attempt_id <> a.attempt_id) AS kept_high,
        o.protocol, o.device, max(o.run_uid) AS run_uid
   FROM one o
   LEFT JOIN alone a ON a.place = 1 AND a.model = o.model AND a.context = o.context AND a."precision" = o."precision" AND a.rows = o.rows

@@ -5,7 +5,7 @@
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; small|B|d|right; small_ms|ms|.3g|right;
---   large|B|d|right; large_ms|ms|.3g|right; ratio|×|.3g|right; more|×|.4g|right; small_bus|GB/s|.3g|right; large_bus|GB/s|.3g|right;
+--   large|B|d|right; large_ms|ms|.3g|right; ratio|×|ratio(ratio_low, ratio_high)|right; more|×|.4g|right; small_bus|GB/s|.3g|right; large_bus|GB/s|.3g|right;
 --   sizes|1|d|right; alpha|µs|.3g|right; beta|GB/s|.3g|right; small_share|%|.2g|right; large_share|%|.2g|right; worst|%|.2g|right
 WITH point AS (
   SELECT v.*, v.params ->> '$.bytes' AS bytes,
@@ -18,7 +18,8 @@ WITH point AS (
    WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'
 )
 SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, a.bytes AS small, a.time_ms AS small_ms, b.bytes AS large,
-       b.time_ms AS large_ms, b.time_ms / a.time_ms AS ratio, 1.0 * b.bytes / a.bytes AS more, a.bus AS small_bus,
+       b.time_ms AS large_ms, b.time_ms / a.time_ms AS ratio, b.low_ms / a.high_ms AS ratio_low, b.high_ms / a.low_ms AS ratio_high,
+       1.0 * b.bytes / a.bytes AS more, a.bus AS small_bus,
        b.bus AS large_bus, l.sizes,
        1e6 * l.alpha AS alpha, 1e-9 / l.per_byte AS beta, 100 * l.alpha / (l.alpha + a.bytes * l.per_byte) AS small_share,
        100 * l.alpha / (l.alpha + b.bytes * l.per_byte) AS large_share, 100 * l.worst AS worst, b.run_uid

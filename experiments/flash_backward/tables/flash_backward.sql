@@ -4,7 +4,7 @@
 -- experiment: flash_backward
 -- columns: batch?|1|d|right; heads?|1|d|right; heads_kv?|1|d|right; seq|1|d|right; seq_k?|1|d|right; head_dim|1|d|right;
 --   dtype|1|s|left; causal|1|flag|left; align?|1|s|left; @timed; tflops as rate|TFLOP/s|.3g|right;
---   vs_naive|×|.3g|right; @checked
+--   vs_naive|×|ci(vs_naive_low, vs_naive_high)|right; @checked
 -- note: The rate counts 10·B·H·pairs·D operations: five products, whatever a kernel computes again.
 -- note: The reference computes in fp64 and has rows there only.
 -- note: Worst error is where the error is largest beside its bound, over all outputs and all verified calls; checked is
@@ -12,7 +12,7 @@
 SELECT params ->> '$.batch' AS batch, params ->> '$.heads' AS heads, params ->> '$.heads_kv' AS heads_kv,
        params ->> '$.seq' AS seq, params ->> '$.seq_k' AS seq_k, params ->> '$.head_dim' AS head_dim,
        params ->> '$.dtype' AS dtype, params ->> '$.causal' AS causal, params ->> '$.align' AS align,
-       implementation, time_ms, low_ms, high_ms, tflops, vs_naive, worst_error, bound, scratch, n, checked_percent, noise,
+       implementation, time_ms, low_ms, high_ms, tflops, vs_naive, vs_naive_low, vs_naive_high, worst_error, bound, scratch, n, checked_percent, noise,
        protocol, device, status, message, run_uid
   FROM v_measured
  WHERE experiment = ?1 AND NOT (role IS 'reference' AND status = 'skipped')

@@ -7,9 +7,11 @@
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; time_ms|ms|.4g|right; n|1|d|right;
 --   forward|ms|.3g|right; backward|ms|.3g|right; bytes|B|d|right; buckets|1|d|right; exposed|ms|.3g|right; updating|ms|.3g|right;
---   share|%|.3g|right; none_ms|ms|.4g|right
-SELECT model, "precision", batch, context, ranks, device, protocol, implementation, time_ms, n, forward, backward,
-       gradient_bytes AS bytes, buckets, exposed, updating, 100 * exposed / time_ms AS share, none_ms, run_uid
-  FROM v_data_parallel
+--   share|%|ci(share_low, share_high)|right; none_ms|ms|.4g|right
+SELECT model, "precision", batch, context, ranks, device, protocol, implementation, time_ms, v.n, forward, backward,
+       gradient_bytes AS bytes, buckets, exposed, updating, 100 * exposed / time_ms AS share,
+       1e5 * e.ci_low / high_ms AS share_low, 1e5 * e.ci_high / low_ms AS share_high, none_ms, run_uid
+  FROM v_data_parallel v
+  LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1
  WHERE experiment = ?1 AND strategy = 'naive' AND is_good AND none_ms IS NOT NULL
  ORDER BY model, batch, context, "precision", ranks, row_order;

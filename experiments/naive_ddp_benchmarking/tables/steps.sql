@@ -6,13 +6,13 @@
 -- fills: *
 -- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; strategy|1|s|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right;
---   over_none as over none?|ms|.3g|right; forward|ms|.3g|right; backward|ms|.3g|right; exposed|ms|.3g|right; forecast_exposed as forecast?|ms|.3g|right;
+--   over_none as over none?|ms|ci(over_none_low, over_none_high)|right; forward|ms|.3g|right; backward|ms|.3g|right; exposed|ms|.3g|right; forecast_exposed as forecast?|ms|.3g|right;
 --   updating as update|ms|.3g|right; communicating|ms|.3g|right; overlapped|%|.3g|right; buckets as all-reduces|1|d|right;
 --   gradient_bytes as bytes|B|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `forecast`: what the plan was to expose, told before the first step.
 -- note: `batch` is of all ranks together. Ranks that share cores do not hide communication: there is no time to hide it in.
 SELECT model, batch, context, "precision", ranks, strategy, bucket_mb, implementation, time_ms, low_ms, high_ms,
-       iif(is_good, time_ms - none_ms, NULL) AS over_none, forward, backward, exposed, forecast_exposed, updating, communicating, overlapped,
+       over_none, over_none_low, over_none_high, forward, backward, exposed, forecast_exposed, updating, communicating, overlapped,
        buckets, gradient_bytes, n, noise, protocol, device, status, message, run_uid
   FROM v_data_parallel
  WHERE experiment = ?1 AND status <> 'skipped'

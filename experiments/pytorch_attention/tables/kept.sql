@@ -1,21 +1,23 @@
 -- sentence: At seq {seq}, head_dim {head_dim}, {dtype}: {implementation} keeps {kept} for the backward pass where `literal` keeps
---   {literal_kept}, and takes {ratio} of its time, forward and backward together (protocol {protocol}, {device}).
+--   {literal_kept}, and takes {ratio} times its time, forward and backward together (protocol {protocol}, {device}).
 -- experiment: pytorch_attention
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; kept|MiB|.3b|right;
---   literal_kept|MiB|.4b|right; ratio|×|.3g|right; protocol|1|s|left; device|1|s|left
+--   literal_kept|MiB|.4b|right; ratio|×|ratio(ratio_low, ratio_high)|right; protocol|1|s|left; device|1|s|left
 WITH passes AS (
   SELECT json_remove(v.params, '$.pass') AS point, v.implementation, v.is_mine, v.comparability_key, v.protocol, v.device,
-         sum(v.time_ms) AS time, max(k.value) / 1048576 AS kept, max(v.run_uid) AS run_uid
+         sum(v.time_ms) AS time, iif(count(v.low_ms) = 2, sum(v.low_ms), NULL) AS low,
+         iif(count(v.high_ms) = 2, sum(v.high_ms), NULL) AS high, max(k.value) / 1048576 AS kept, max(v.run_uid) AS run_uid
     FROM v_measured v
     JOIN metric k ON k.attempt_id = v.attempt_id AND k.name = 'kept_bytes' AND k.value IS NOT NULL
    WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.pass' <> 'both'
    GROUP BY 1, 2, 3, 4, 5
   HAVING count(*) = 2
 )
-SELECT seq, head_dim, dtype, implementation, kept, literal_kept, ratio, protocol, device, run_uid
+SELECT seq, head_dim, dtype, implementation, kept, literal_kept, ratio, ratio_low, ratio_high, protocol, device, run_uid
   -- the longest sequence that `literal` ran too
   FROM (SELECT p.point ->> '$.seq' AS seq, p.point ->> '$.head_dim' AS head_dim, p.point ->> '$.dtype' AS dtype,
-               p.implementation, p.kept, l.kept AS literal_kept, p.time / l.time AS ratio, p.protocol, p.device, p.run_uid,
+               p.implementation, p.kept, l.kept AS literal_kept, p.time / l.time AS ratio, p.low / l.high AS ratio_low,
+               p.high / l.low AS ratio_high, p.protocol, p.device, p.run_uid,
                row_number() OVER (PARTITION BY p.implementation, p.is_mine, p.comparability_key, p.protocol
                                       ORDER BY p.point ->> '$.seq' DESC, p.point ->> '$.dtype' <> 'fp32',
                                                p.point ->> '$.head_dim' <> 64, p.point) AS place

@@ -7,7 +7,7 @@
 --   dtype?|1|s|left; causal?|1|flag|left; align?|1|s|left; implementation|1|code|left;
 --   forward|ms|ci(forward_low, forward_high)|right; backward|ms|ci(backward_low, backward_high)|right;
 --   both?|ms|ci(both_low, both_high)|right; kept|B|d|right; before_backward as before backward|MiB|.4g|right;
---   forward_peak as forward peak|MiB|.4g|right; backward_peak as backward peak|MiB|.4g|right; vs_literal|×|.3g|right;
+--   forward_peak as forward peak|MiB|.4g|right; backward_peak as backward peak|MiB|.4g|right; vs_literal|×|ci(vs_literal_low, vs_literal_high)|right;
 --   error_share as error of bound|%|.3g|right; n|1|d|right; checked_percent as checked|%|.3g|right; noise?|1|s|left;
 --   protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: Peaks hold the tensors of the pass and what it keeps and works in, and nothing of the input sets beside it; MiB are 2^20 bytes.
@@ -34,6 +34,9 @@ joined AS (
          max(iif(pass = 'both', high_ms, NULL)) AS both_high,
          max(iif(pass = 'forward' AND is_good, time_ms, NULL)) + max(iif(pass = 'backward' AND is_good, time_ms, NULL))
            AS good_sum,
+         max(iif(pass = 'forward' AND is_good, low_ms, NULL)) + max(iif(pass = 'backward' AND is_good, low_ms, NULL)) AS low_sum,
+         max(iif(pass = 'forward' AND is_good, high_ms, NULL)) + max(iif(pass = 'backward' AND is_good, high_ms, NULL)) AS high_sum,
+         implementation IN ('literal', 'naive_cuda_literal') AND NOT is_mine AS is_literal,
          max(kept) AS kept, max(before) / 1048576 AS before_backward,
          max(iif(pass = 'forward', peak, NULL)) / 1048576 AS forward_peak,
          max(iif(pass = 'backward', peak, NULL)) / 1048576 AS backward_peak,
@@ -49,13 +52,15 @@ SELECT point ->> '$.batch' AS batch, point ->> '$.heads' AS heads, point ->> '$.
        point ->> '$.dtype' AS dtype, point ->> '$.causal' AS causal, point ->> '$.align' AS align, implementation,
        forward, forward_low, forward_high, backward, backward_low, backward_high, both, both_low, both_high, kept,
        before_backward, forward_peak, backward_peak,
-       max(iif(implementation IN ('literal', 'naive_cuda_literal') AND NOT is_mine, good_sum, NULL))
-         OVER (PARTITION BY point, world_size, comparability_key, protocol) / good_sum AS vs_literal,
+       max(iif(is_literal, good_sum, NULL)) OVER same / good_sum AS vs_literal,
+       iif(is_literal, NULL, max(iif(is_literal, low_sum, NULL)) OVER same / high_sum) AS vs_literal_low,
+       iif(is_literal, NULL, max(iif(is_literal, high_sum, NULL)) OVER same / low_sum) AS vs_literal_high,
        error_share, n, checked_percent,
        coalesce((SELECT replace(group_concat(DISTINCT w.value), ',', ', ')
                    FROM json_each(labels) pass, json_each(iif(json_valid(pass.value), pass.value, '[]')) w), 'none') AS noise,
        protocol, device, status, message, run_uid
   FROM joined
+WINDOW same AS (PARTITION BY point, world_size, comparability_key, protocol)
  ORDER BY dtype <> 'fp32', dtype, head_dim, seq, seq_k, causal, align, batch, heads, heads_kv, device, protocol, is_mine,
           CASE implementation WHEN 'literal' THEN 0 WHEN 'naive_cuda_literal' THEN 0 WHEN 'fused_softmax' THEN 1
                WHEN 'naive' THEN 2 WHEN 'naive_cuda' THEN 2 ELSE 3 END,

@@ -6,7 +6,8 @@
 -- fills: a
 -- columns: head_dim|1|d|right; seq|1|d|right; dtype?|1|s|left; pass|1|s|left; literal|ms|.3g|right;
 --   softmax as softmax fused|ms|.3g|right; flash|ms|.3g|right; flash_name as by|1|code|left; flash_graph as as a graph|ms|.3g|right;
---   softmax_gain as softmax vs literal|×|.3g|right; flash_gain as flash vs literal|×|.3g|right; device?|1|s|left
+--   softmax_gain as softmax vs literal|×|ci(softmax_low, softmax_high)|right;
+--   flash_gain as flash vs literal|×|ci(flash_low, flash_high)|right; device?|1|s|left
 -- note: `syslab run pytorch_attention --preset paper --protocol graph` adds the graphs. Checked results only; where `literal` ran out of
 --   memory there is no row.
 WITH t AS MATERIALIZED (
@@ -20,7 +21,8 @@ flash AS (
 )
 SELECT l.params ->> '$.head_dim' AS head_dim, l.params ->> '$.seq' AS seq, l.params ->> '$.dtype' AS dtype, l.params ->> '$.pass' AS pass,
        l.time_ms AS literal, s.time_ms AS softmax, f.time_ms AS flash, f.implementation AS flash_name, g.time_ms AS flash_graph,
-       l.time_ms / s.time_ms AS softmax_gain, l.time_ms / f.time_ms AS flash_gain, l.device,
+       l.time_ms / s.time_ms AS softmax_gain, l.low_ms / s.high_ms AS softmax_low, l.high_ms / s.low_ms AS softmax_high,
+       l.time_ms / f.time_ms AS flash_gain, l.low_ms / f.high_ms AS flash_low, l.high_ms / f.low_ms AS flash_high, l.device,
        max(l.run_uid, coalesce(s.run_uid, ''), coalesce(f.run_uid, '')) AS run_uid
   FROM t l
   LEFT JOIN t s ON s.case_id = l.case_id AND s.comparability_key = l.comparability_key AND s.protocol = l.protocol

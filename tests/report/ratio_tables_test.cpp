@@ -1,0 +1,208 @@
+// Ratios of times in tables and sentences have the interval that the times' intervals leave, both at their worst; a row
+// beside itself has none.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "core/resources.hpp"
+#include "report/cells.hpp"
+#include "report/table.hpp"
+#include "tests/report/fixture.hpp"
+
+namespace syslab::report {
+namespace {
+
+using store::Cell;
+using worker::Record;
+
+// With an interval of a tenth on both sides, if nothing else is said.
+struct Time {
+  double value, low = 0.9 * value, high = 1.1 * value;
+};
+
+Record timed(const std::string& name, const Time& time, int rank = 0) {
+  return worker::MetricRecord{
+      .name = name, .unit = "s", .value = time.value, .low = time.low, .high = time.high, .n = 10, .rank = rank};
+}
+
+worker::CheckRecord passed() { return {.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"}; }
+
+class RatioTables : public ::testing::Test {
+ protected:
+  void add(const std::string& experiment, const Params& params, const std::string& implementation,
+           std::vector<Record> records, int ranks = 1) {
+    records.insert(records.begin(), passed());
+    fixture_.add({.experiment = experiment,
+                  .params = params,
+                  .implementation = implementation,
+                  .records = std::move(records),
+                  .ranks = ranks});
+  }
+  void fill_from(const std::string& experiment, const std::string& id) {
+    const std::string name = "experiments/" + experiment + "/tables/" + id + ".sql";
+    const std::vector<Resource> files = resources(name);
+    ASSERT_EQ(files.size(), 1U) << name;
+    table_ = fill(parse_table(id, std::string(files.at(0).text)), fixture_.store());
+  }
+  const Cell& at(std::size_t row, std::string_view column) const { return cell_of(table_.result, row, column); }
+  void expect_ratio(std::size_t row, const std::string& column, const Time& above, const Time& below) const {
+    EXPECT_DOUBLE_EQ(at(row, column).real, above.value / below.value) << column;
+    EXPECT_DOUBLE_EQ(at(row, column + "_low").real, above.low / below.high) << column;
+    EXPECT_DOUBLE_EQ(at(row, column + "_high").real, above.high / below.low) << column;
+  }
+  void expect_itself(std::size_t row, const std::string& column) const {
+    EXPECT_EQ(at(row, column).real, 1) << column;
+    EXPECT_EQ(at(row, column + "_low").type, Cell::Type::null) << column;
+    EXPECT_EQ(at(row, column + "_high").type, Cell::Type::null) << column;
+  }
+  std::string text(std::size_t row, std::string_view column) const { return at(row, column).text; }
+
+  FixtureStore fixture_;
+  Table table_;
+};
+
+const std::string kRing = "alternate_ring_all_reduce";
+
+TEST_F(RatioTables, OneRingBesideTheOther) {
+  const Time whole{3e-3, 2.5e-3, 4e-3}, parts{2e-3};
+  add(kRing, {{"bytes", std::int64_t{1000}}}, "whole", {timed("time", whole, worker::kAllRanks)}, 4);
+  add(kRing, {{"bytes", std::int64_t{1000}}}, "parts", {timed("time", parts, worker::kAllRanks)}, 4);
+  fill_from(kRing, kRing);
+  ASSERT_EQ(table_.result.rows.size(), 2U);
+  expect_itself(0, "vs_parts");
+  expect_ratio(1, "vs_parts", whole, parts);
+  fill_from(kRing, "ratio");
+  ASSERT_EQ(table_.result.rows.size(), 1U);
+  expect_ratio(0, "ratio", whole, parts);
+}
+
+class Crossing : public RatioTables {
+ protected:
+  // A layer of 256 × 512 numbers on two ranks.
+  void add_layer(const std::string& layout, std::int64_t tokens, std::int64_t d_ff, const Time& communicate) {
+    const std::int64_t width = 256;
+    add("layer_crossover", {{"layout", layout}, {"tokens", tokens}, {"d_ff", d_ff}, {"d_model", width}}, "shm",
+        {timed("time", {2}, worker::kAllRanks), timed("compute", {1, 1, 1}, worker::kAllRanks),
+         timed("communicate", communicate, worker::kAllRanks),
+         worker::MetricRecord{.name = "flops", .unit = "1", .value = 1e9},
+         worker::MetricRecord{.name = "sent_bytes", .unit = "B", .value = 1e6}},
+        2);
+  }
+};
+
+TEST_F(Crossing, LiesWhereTheEndsOfBothRatiosWouldHaveIt) {
+  // From four times at 8 tokens to a quarter at 512: equal in the middle of the logarithms, at 64.
+  const Time below{4, 2, 8}, above{0.25, 0.125, 0.5};
+  add_layer("fsdp", 8, 512, below);
+  add_layer("fsdp", 512, 512, above);
+  fill_from("layer_crossover", "layer_crossover");
+  ASSERT_EQ(table_.result.rows.size(), 2U);
+  expect_ratio(0, "ratio", below, {1, 1, 1});
+  fill_from("layer_crossover", "crossing");
+  ASSERT_EQ(table_.result.rows.size(), 1U);
+  EXPECT_NEAR(at(0, "crossing").real, 64, 1e-9);
+  EXPECT_NEAR(at(0, "crossing_low").real, 8 * std::pow(64, 0.25), 1e-9);
+  EXPECT_NEAR(at(0, "crossing_high").real, 8 * std::pow(64, 0.75), 1e-9);
+  EXPECT_EQ(text(0, "verdict"), "the interval is what the times leave, not what lies between the sizes");
+}
+
+TEST_F(Crossing, HasNoIntervalWhereARatioMayBeOne) {
+  add_layer("tensor", 512, 8, {4, 0.5, 8});
+  add_layer("tensor", 512, 512, {0.25, 0.125, 0.5});
+  fill_from("layer_crossover", "crossing");
+  ASSERT_EQ(table_.result.rows.size(), 1U);
+  EXPECT_NEAR(at(0, "crossing").real, 64, 1e-9);
+  EXPECT_EQ(at(0, "crossing_low").type, Cell::Type::null);
+  EXPECT_EQ(text(0, "verdict"), "at this noise nothing can be said of whether it lies between them");
+}
+
+Params attention(const std::string& pass) {
+  return {{"batch", std::int64_t{1}},         {"heads", std::int64_t{1}},
+          {"heads_kv", std::int64_t{0}},      {"seq", std::int64_t{128}},
+          {"seq_k", std::int64_t{0}},         {"head_dim", std::int64_t{16}},
+          {"dtype", std::string("fp32")},     {"causal", false},
+          {"align", std::string("top_left")}, {"pass", pass}};
+}
+
+TEST_F(RatioTables, AttentionBesideTheLiteralForm) {
+  const Time literal_forward{4e-3}, literal_backward{6e-3}, forward{1e-3, 0.5e-3, 2e-3}, backward{3e-3};
+  const auto add_pass = [&](const std::string& implementation, const std::string& pass, const Time& time) {
+    add("pytorch_attention", attention(pass), implementation,
+        {timed("time", time), worker::MetricRecord{.name = "kept_bytes", .unit = "B", .value = 1024.0}});
+  };
+  add_pass("literal", "forward", literal_forward);
+  add_pass("literal", "backward", literal_backward);
+  add_pass("fused_softmax", "forward", forward);
+  add_pass("fused_softmax", "backward", backward);
+  const Time literal{10e-3, 9e-3, 11e-3}, fused{4e-3, 3.2e-3, 5.3e-3};
+  fill_from("pytorch_attention", "kept");
+  ASSERT_EQ(table_.result.rows.size(), 1U);
+  EXPECT_NEAR(at(0, "ratio").real, 0.4, 1e-12);
+  EXPECT_NEAR(at(0, "ratio_low").real, fused.low / literal.high, 1e-12);
+  EXPECT_NEAR(at(0, "ratio_high").real, fused.high / literal.low, 1e-12);
+  fill_from("pytorch_attention", "pytorch_attention");
+  ASSERT_EQ(table_.result.rows.size(), 2U);
+  expect_itself(0, "vs_literal");
+  EXPECT_NEAR(at(1, "vs_literal").real, 2.5, 1e-12);
+  EXPECT_NEAR(at(1, "vs_literal_low").real, literal.low / fused.high, 1e-12);
+  EXPECT_NEAR(at(1, "vs_literal_high").real, literal.high / fused.low, 1e-12);
+  fill_from("pytorch_attention", "fused");
+  ASSERT_EQ(table_.result.rows.size(), 2U);
+  expect_ratio(0, "ratio", literal_forward, forward);
+}
+
+TEST_F(RatioTables, APrecisionBesideFp32) {
+  const Time slow{4e-3}, fast{1e-3, 0.5e-3, 2e-3};
+  for (const std::string precision : {"fp32", "tf32", "bf16_amp"}) {
+    const Time& time = precision == "bf16_amp" ? fast : slow;
+    add("benchmarking_mixed_precision",
+        {{"model", std::string("tiny")},
+         {"batch", std::int64_t{1}},
+         {"context", std::int64_t{8}},
+         {"precision", precision}},
+        "fused", {timed("time", time), timed("forward", time), timed("backward", time)});
+  }
+  fill_from("benchmarking_mixed_precision", "benchmarking_mixed_precision");
+  ASSERT_EQ(table_.result.rows.size(), 3U);
+  EXPECT_EQ(at(0, "forward_speedup").real, 1);
+  EXPECT_EQ(at(0, "forward_least").type, Cell::Type::null);
+  EXPECT_NEAR(at(1, "forward_least").real, 0.9 / 1.1, 1e-12) << "tf32 beside fp32";
+  EXPECT_EQ(at(1, "over_least").type, Cell::Type::null) << "and beside itself";
+  EXPECT_NEAR(at(2, "backward_speedup").real, 4, 1e-12);
+  EXPECT_NEAR(at(2, "backward_least").real, slow.low / fast.high, 1e-12);
+  EXPECT_NEAR(at(2, "backward_most").real, slow.high / fast.low, 1e-12);
+  EXPECT_NEAR(at(2, "over_least").real, slow.low / fast.high, 1e-12);
+  EXPECT_NEAR(at(2, "over_most").real, slow.high / fast.low, 1e-12);
+}
+
+TEST_F(RatioTables, WhatIsLeftOfARanksSpeed) {
+  const auto add_step = [&](const std::string& strategy, int ranks, const Time& time) {
+    add("ddp_bucketed_benchmarking",
+        {{"model", std::string("tiny")},
+         {"batch", std::int64_t{2} * ranks},
+         {"context", std::int64_t{8}},
+         {"precision", std::string("fp32")},
+         {"strategy", strategy},
+         {"bucket_mb", std::int64_t{0}}},
+        "host", {timed("time", time, worker::kAllRanks)}, ranks);
+  };
+  const Time alone{1e-3}, of_two{2e-3, 1.5e-3, 3e-3};
+  add_step("none", 2, alone);
+  add_step("overlap", 2, of_two);
+  fill_from("ddp_bucketed_benchmarking", "scaling");
+  ASSERT_EQ(table_.result.rows.size(), 2U);
+  EXPECT_EQ(at(0, "kept").real, 100);
+  EXPECT_EQ(at(0, "kept_low").type, Cell::Type::null) << "beside itself";
+  EXPECT_NEAR(at(1, "kept").real, 50, 1e-9);
+  EXPECT_NEAR(at(1, "kept_low").real, 100 * alone.low / of_two.high, 1e-9);
+  EXPECT_NEAR(at(1, "kept_high").real, 100 * alone.high / of_two.low, 1e-9);
+  const store::ResultSet more = fixture_.store().query(
+      "SELECT over_none, over_none_low, over_none_high FROM v_data_parallel ORDER BY strategy = 'overlap'");
+  EXPECT_EQ(more.rows.at(0).at(1).type, Cell::Type::null) << "beside itself";
+  EXPECT_NEAR(more.rows.at(1).at(0).real, 1e3 * (of_two.value - alone.value), 1e-9);
+  EXPECT_NEAR(more.rows.at(1).at(1).real, 1e3 * (of_two.low - alone.high), 1e-9);
+  EXPECT_NEAR(more.rows.at(1).at(2).real, 1e3 * (of_two.high - alone.low), 1e-9);
+}
+
+}  // namespace
+}  // namespace syslab::report

@@ -90,6 +90,12 @@ registry::Experiment describe() {
                        .is_peer = true,
                        .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
                        .device = "cuda"})
+      .implementation({.name = "copy_engines",
+                       .teaches =
+                           "large buffers carried by the GPUs' copy engines, so that multiprocessors are left to "
+                           "who computes; small ones by NCCL",
+                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
+                       .device = "cuda"})
       .skip_if("of the library itself the all-reduce alone is measured",
                [](const Params& params, std::string_view implementation) {
                  return implementation == kRaw && params.text("operation") != "all_reduce";

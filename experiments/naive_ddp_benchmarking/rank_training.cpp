@@ -42,9 +42,26 @@ std::vector<StepCheck> checked(const RankTraining& training, comm::Communicator&
   }
 }
 
+constexpr const char* kBackend = "backend";
+constexpr const char* kAuto = "auto";
+
+// The word of comm::connect() for what the axis says.
+std::string backend_of(const Params& params, device::Kind device) {
+  const std::string asked = params.text(kBackend);
+  if (asked != kAuto) return asked;
+  return device == device::Kind::cpu ? "shm" : "nccl";
+}
+
 // What parallel::measured_data_parallel and parallel::measured_fsdp refuse, as far as axes tell.
 std::optional<std::string> refusal_on_ranks(const Params& params, std::string_view implementation) {
   if (auto why = train::refusal_by_axes(params, implementation)) return why;
+  if (const std::string asked = params.text(kBackend); asked != kAuto) {
+    const bool on_cpu = train::find_rung(implementation).device == device::Kind::cpu;
+    if (on_cpu != (asked == "shm")) {
+      return fmt::format("the backend {} joins {}, and {} computes on {}", asked, on_cpu ? "GPUs" : "ranks of the CPU",
+                         implementation, on_cpu ? "the CPU" : "a GPU");
+    }
+  }
   if (params.text("mode") == "train") return std::nullopt;
   return "gradients of several ranks meet for an update: mode=train";
 }
@@ -65,6 +82,11 @@ registry::Builder training_experiment(std::string id, const std::vector<std::str
       .axes(registry::axes_of(
           train::param_list(),
           {{"model", registry::texts(models)}, {"context", {number(128)}}, {"precision", {text("fp32")}}}))
+      .closed_axis(
+          kBackend, {text(kAuto)},
+          "what carries tensors between ranks; auto: shm on the CPU, nccl on GPUs. copy_engines: large ones go "
+          "by the GPUs' copy engines, and multiprocessors are left to who computes",
+          registry::texts({"shm", "nccl", "copy_engines"}))
       .world_sizes({number(2)})
       .preset("smoke", on_cpu("tiny", 16))
       .preset("laptop", on_cpu("cpu10m", 64))
@@ -115,7 +137,7 @@ worker::StepCheck loss_check(double loss) {
 void run_training(worker::CaseContext& context, const RankTraining& training, const StartOnRanks& start) {
   if (training.refusal) throw worker::Unsupported(*training.refusal);
   const std::unique_ptr<comm::Communicator> ranks =
-      parallel::join(parallel::case_rank(context.request(), training.device == device::Kind::cpu ? "shm" : "nccl"));
+      parallel::join(parallel::case_rank(context.request(), backend_of(context.params(), training.device)));
   worker::RankCase made;
   made.device = training.device;
   parallel::keep_in_step(made, *ranks);

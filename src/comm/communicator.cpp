@@ -87,8 +87,8 @@ Call Communicator::begin(Operation operation, const ConstTensorView& buffer, con
                                   stream.kind == device::Kind::cpu ? "the CPU" : "a GPU", backend(),
                                   kind() == device::Kind::cpu ? "the CPU" : "a GPU"));
   }
-  if (grouped_ && !is_pairwise(operation)) {
-    refuse(operation, "a group holds sends and receives alone: call end_group() first");
+  if (grouped_ && !group_.empty() && is_pairwise(group_[0].signature.operation) != is_pairwise(operation)) {
+    refuse(operation, "a group holds collectives, or sends and receives: call end_group() first");
   }
   if (grouped_ && !group_.empty() && group_[0].stream.handle != stream.handle) {
     refuse(operation, "a group is of one stream: make one group a stream");
@@ -125,9 +125,16 @@ Work Communicator::submit(Call call) {
 
 void Communicator::give_to_backend(std::span<const Call> calls) {
   const Signature& first = calls[0].signature;
-  if (calls.size() == 1 && (size_ == 1 || first.count == 0)) return queue_alone(calls[0]);
-  if (options_.check_signatures && !compares_signatures() && !is_pairwise(first.operation)) compare_signatures(first);
-  queue(calls);
+  if (size_ == 1 || first.count == 0) {
+    for (const Call& call : calls) queue_alone(call);
+    return;
+  }
+  if (is_pairwise(first.operation)) return queue(calls);
+  if (options_.check_signatures && !compares_signatures()) {
+    for (const Call& call : calls) compare_signatures(call.signature);
+  }
+  if (groups_collectives()) return queue(calls);
+  for (const Call& call : calls) queue({&call, 1});
 }
 
 void Communicator::compare_signatures(const Signature& signature) {

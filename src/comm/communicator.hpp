@@ -86,10 +86,12 @@ class Communicator {
   Work all_gather(const ConstTensorView& part, const TensorView& all, const Purpose& purpose, device::Stream stream);
   Work broadcast(const TensorView& buffer, int root, const Purpose& purpose, device::Stream stream);
 
-  // Between two ranks. Those between begin_group() and end_group() go together, so that neighbours may both send first;
-  // a group is of one stream, and its operations are queued by end_group(). Nothing else may stand in a group.
+  // Between two ranks.
   Work send(const ConstTensorView& buffer, int to, const Purpose& purpose, device::Stream stream);
   Work receive(const TensorView& buffer, int from, const Purpose& purpose, device::Stream stream);
+  // What stands between these goes together: sends and receives, so that neighbours may both send first; or
+  // collectives of buffers that have nothing to do with each other, which cost one start instead of many. A group is of
+  // one stream, and queued by end_group().
   void begin_group();
   void end_group();
 
@@ -133,7 +135,7 @@ class Communicator {
                std::shared_ptr<Failure> failure = std::make_shared<Failure>());
 
   // What a backend does. The calls are valid, counted and in the recorder; `size` is at least 2 and there are elements.
-  // One call, or a group of sends and receives of one stream.
+  // One call, or a group of one stream: sends and receives, or collectives where the backend wants them so.
   virtual void queue(std::span<const Call> calls) = 0;
   // A call that involves no other rank: at most a copy from `in` to `out`, in the stream's order (copy_alone() below).
   virtual void queue_alone(const Call& call) = 0;
@@ -146,6 +148,8 @@ class Communicator {
   // Sets the failure where another process has left one: whoever asks failed() need not call an operation to learn of
   // it. Any thread, at any time.
   virtual void hear() const {}
+  // Whether queue() takes several collectives at once; otherwise they come one by one.
+  virtual bool groups_collectives() const { return false; }
   // Whether queue() compares signatures itself; otherwise they are exchanged before it where the options ask for it.
   virtual bool compares_signatures() const { return false; }
 

@@ -138,6 +138,16 @@ std::unique_ptr<Communicator> nccl(const std::shared_ptr<Store>& store, const Co
   return make_nccl(store, communicator_options(options), options.nccl);
 }
 
+std::unique_ptr<Communicator> copy_engines(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
+  expect_one_host(*store, "copy_engines", options.limit);
+  NcclOptions nccl = options.nccl;
+  if (!nccl.copy_engines) {
+    const char* const said = std::getenv("SYSLAB_COPY_ENGINES");
+    nccl.copy_engines = parse_copy_engine_options(said == nullptr ? "" : said);
+  }
+  return make_nccl(store, communicator_options(options), nccl);
+}
+
 struct Backend {
   std::string_view name;
   Make make;  // null: for one rank alone
@@ -148,6 +158,7 @@ constexpr std::array kBackends{
     Backend{"shm", shm, device::Kind::cpu},
     Backend{"gloo", gloo, device::Kind::cpu},
     Backend{"nccl", nccl, device::Kind::cuda},
+    Backend{"copy_engines", copy_engines, device::Kind::cuda},
 };
 
 const Backend& find_backend(const std::string& name) {

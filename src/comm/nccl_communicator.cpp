@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "comm/agree.hpp"
+#include "comm/copy_engines.hpp"
 #include "comm/ending.hpp"
 #include "comm/marked_work.hpp"
 #include "comm/nccl_handle.hpp"
@@ -65,15 +67,23 @@ class NcclCommunicator final : public Communicator {
     if (!nccl.exit) nccl.exit = [] { ::_exit(static_cast<int>(Fault::peer)); };
     if (size() == 1) return;
     const auto opened = std::make_shared<NcclLibrary>(nccl.library);
-    agree(*store_, "nccl", {{"NCCL version", opened->version()}, {"multicast", opened->nvls()}}, options.limit);
+    agree(*store_, "nccl",
+          {{"NCCL version", opened->version()},
+           {"multicast", opened->nvls()},
+           {"copy engines", text_of(nccl.copy_engines)}},
+          options.limit);
     expect_a_gpu_a_rank();
     if (rank() == 0) {
       fmt::print(stderr, "syslab: rank 0 of {}: NCCL {} from {}; {}\n", size(), opened->version(), opened->file(),
                  opened->nvls_and_by_whom());
     }
+    const std::optional<CopyEngineOptions> copies = nccl.copy_engines;
+    budget_ = nccl.budget;
+    exit_ = nccl.exit;
     handle_ = std::make_unique<NcclHandle>(opened, std::move(nccl), options.limit, [this] { throw_if_failed(); });
     try {
       handle_->make(*store_);
+      if (copies) open_copy_engines(*copies);
     } catch (...) {
       handle_->give_up();
       throw;
@@ -83,6 +93,7 @@ class NcclCommunicator final : public Communicator {
   ~NcclCommunicator() override {
     finish();
     part();
+    end_released();
   }
 
   std::function<void(const TensorView&, device::Stream)> raw_all_reduce() {
@@ -95,7 +106,7 @@ class NcclCommunicator final : public Communicator {
     };
   }
 
-  std::string_view backend() const override { return "nccl"; }
+  std::string_view backend() const override { return engines_ == nullptr ? "nccl" : "copy_engines"; }
   device::Kind kind() const override { return place_.kind; }
 
   void look() noexcept override {
@@ -112,8 +123,11 @@ class NcclCommunicator final : public Communicator {
   void queue(std::span<const Call> calls) override {
     try {
       marked_.begin(calls);
-      give_to_nccl(calls);
-      handle_->settle(to_string(calls[0].signature.operation).data(), Clock::now() + options().limit);
+      const std::span<const Call> rest = engines_ == nullptr ? calls : give_to_copy_engines(calls);
+      if (!rest.empty()) {
+        give_to_nccl(rest);
+        handle_->settle(to_string(rest[0].signature.operation).data(), Clock::now() + options().limit);
+      }
       marked_.end();
     } catch (const std::exception& error) {
       // The lock is free again: failing ends in ncclCommAbort, which takes it.
@@ -122,6 +136,8 @@ class NcclCommunicator final : public Communicator {
       throw_if_failed();
     }
   }
+
+  bool groups_collectives() const override { return true; }
 
   void queue_alone(const Call& call) override {
     marked_.begin({&call, 1});
@@ -178,9 +194,41 @@ class NcclCommunicator final : public Communicator {
   // The other ranks are told by the control plane, which looks at failure(); here the kernels that wait for them end.
   void spread(std::string_view) noexcept override {
     if (handle_ != nullptr) handle_->give_up();
+    if (engines_ == nullptr) return;
+    try {
+      releasing_ = std::thread([this] {
+        while (!engines_->idle() && !ended_) {
+          engines_->release();
+          std::this_thread::sleep_for(1ms);
+        }
+      });
+    } catch (const std::exception&) {  // no thread to be had: the end of this waits within its budget
+    }
   }
 
  private:
+  static std::string text_of(const std::optional<CopyEngineOptions>& copies) {
+    if (!copies) return "none";
+    return fmt::format("{} slots of {} bytes, from {} bytes on", copies->slots, copies->slot_bytes,
+                       copies->least_bytes);
+  }
+
+  void open_copy_engines(const CopyEngineOptions& copies) {
+    engines_ = std::make_unique<CopyEngines>(rank(), size(), place_, copies,
+                                             [this](std::string_view text) { return exchange(text); });
+  }
+
+  // After a failure streams may still wait for ranks that are gone; their owner would wait with them.
+  void end_released() noexcept {
+    if (engines_ != nullptr && failed()) {
+      const Deadline deadline = Clock::now() + budget_;
+      while (!engines_->idle() && Clock::now() < deadline) std::this_thread::sleep_for(1ms);
+      if (!engines_->idle()) exit_();
+    }
+    ended_ = true;
+    if (releasing_.joinable()) releasing_.join();
+  }
+
   void expect_a_gpu_a_rank() {
     if (kind() != device::Kind::cuda) return;
     const device::DeviceProperties gpu = device::properties(place_);
@@ -195,6 +243,15 @@ class NcclCommunicator final : public Communicator {
                       std::min(rank(), static_cast<int>(other)), std::max(rank(), static_cast<int>(other)),
                       device::to_string(place_), gpu.uuid));
     }
+  }
+
+  // Those that they take; returns the others.
+  std::span<const Call> give_to_copy_engines(std::span<const Call> calls) {
+    divided_.assign(calls.begin(), calls.end());
+    const auto others = std::stable_partition(divided_.begin(), divided_.end(),
+                                              [this](const Call& call) { return engines_->takes(call); });
+    if (others != divided_.begin()) engines_->queue({divided_.begin(), others});
+    return {others, divided_.end()};
   }
 
   void give_to_nccl(std::span<const Call> calls) {
@@ -249,6 +306,10 @@ class NcclCommunicator final : public Communicator {
         marked_.poll();
         std::this_thread::sleep_for(kNap);
       }
+      if (engines_ != nullptr && !failed()) {
+        engines_->close();
+        barrier();  // nobody's memory goes before all have let go of it
+      }
       if (handle_ != nullptr && !failed()) handle_->end(deadline);
     } catch (const std::exception& error) {
       fail(error.what(), blame_of(error, rank()));
@@ -261,6 +322,12 @@ class NcclCommunicator final : public Communicator {
   device::Place place_;
   MarkedWork marked_;
   std::unique_ptr<NcclHandle> handle_;  // none for one rank alone
+  std::unique_ptr<CopyEngines> engines_;
+  std::vector<Call> divided_;  // of a group that is being queued
+  std::chrono::milliseconds budget_{};
+  std::function<void()> exit_;
+  std::thread releasing_;
+  std::atomic<bool> ended_ = false;
 };
 
 }  // namespace

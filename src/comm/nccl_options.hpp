@@ -3,8 +3,10 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 
+#include "comm/copy_engines.hpp"
 #include "comm/nccl_api.hpp"
 #include "device/device.hpp"
 
@@ -15,6 +17,7 @@ struct NcclOptions {
   device::Place place{device::Kind::cuda, 0};
   int min_ctas = nccl::kUndefined, max_ctas = nccl::kUndefined;  // blocks of a kernel, which is SMs it takes: 1–64
   int cga_cluster_size = nccl::kUndefined;                       // 0–8
+  std::optional<CopyEngineOptions> copy_engines;                 // for what they take; NCCL does the rest
   std::chrono::milliseconds budget{2'000};                       // of ncclCommAbort
   std::function<void()> exit;  // what ends the process behind that; empty: _exit() with the code of Fault::peer
 };

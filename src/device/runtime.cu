@@ -3,10 +3,12 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
 
+#include "core/error.hpp"
 #include "device/cuda.cuh"
 
 namespace syslab::device {
@@ -108,6 +110,30 @@ bool out_of_room(cudaError_t error, std::string_view asked, std::string_view cal
   }
   check(error, asked, call);
   return false;
+}
+
+// Of the driver, which nothing is linked with.
+template <typename Function>
+Function driver_function(const char* name) {
+  void* found = nullptr;
+  cudaDriverEntryPointQueryResult result{};
+  const std::string asked = std::string("find the driver's ") + name;
+#if CUDART_VERSION >= 12050
+  check(cudaGetDriverEntryPointByVersion(name, &found, 12000, cudaEnableDefault, &result), asked,
+        "cudaGetDriverEntryPointByVersion");
+#else
+  check(cudaGetDriverEntryPoint(name, &found, cudaEnableDefault, &result), asked, "cudaGetDriverEntryPoint");
+#endif
+  if (found == nullptr || result != cudaDriverEntryPointSuccess) {
+    throw Unsupported(std::string("the driver of this machine has no ") + name + ": a newer one is needed");
+  }
+  return reinterpret_cast<Function>(found);
+}
+
+void expect_driver(int error, const char* call) {
+  if (error == 0) return;
+  throw_cuda_error("order a stream by a word in memory", call, ("driver error " + std::to_string(error)).c_str(),
+                   "see CUresult in cuda.h");
 }
 
 }  // namespace
@@ -347,6 +373,47 @@ void copy(void* to, const void* from, std::size_t bytes, void* stream) {
 void fill_bytes(void* at, int value, std::size_t bytes, void* stream) {
   check(cudaMemsetAsync(at, value, bytes, as_stream(stream)), "fill " + std::to_string(bytes) + " B of a GPU",
         "cudaMemsetAsync");
+}
+
+static_assert(sizeof(SharedHandle) == sizeof(cudaIpcMemHandle_t));
+
+SharedHandle share(void* data) {
+  cudaIpcMemHandle_t made;
+  check(cudaIpcGetMemHandle(&made, data), "share memory of a GPU with other processes", "cudaIpcGetMemHandle");
+  SharedHandle handle;
+  std::memcpy(handle.bytes, &made, sizeof made);
+  return handle;
+}
+
+void* open_shared(const SharedHandle& handle) {
+  cudaIpcMemHandle_t given;
+  std::memcpy(&given, handle.bytes, sizeof given);
+  void* data = nullptr;
+  const cudaError_t error = cudaIpcOpenMemHandle(&data, given, cudaIpcMemLazyEnablePeerAccess);
+  if (error == cudaErrorPeerAccessUnsupported || error == cudaErrorNotSupported) {
+    forget(error);
+    throw Unsupported("the GPUs of two ranks have no way to each other's memory (" + text_of(error) +
+                      "): ask for the backend nccl, which goes through the host then");
+  }
+  check(error, "open memory of another process's GPU", "cudaIpcOpenMemHandle");
+  return data;
+}
+
+void close_shared(void* data) noexcept { forget(cudaIpcCloseMemHandle(data)); }
+
+void write_word(void* stream, void* at, std::uint32_t value) {
+  static const auto write =
+      driver_function<int (*)(cudaStream_t, unsigned long long, std::uint32_t, unsigned)>("cuStreamWriteValue32");
+  // No flag: behind a fence of the whole system.
+  expect_driver(write(as_stream(stream), reinterpret_cast<std::uintptr_t>(at), value, 0), "cuStreamWriteValue32");
+}
+
+void await_word(void* stream, const void* at, std::uint32_t value) {
+  static const auto wait =
+      driver_function<int (*)(cudaStream_t, unsigned long long, std::uint32_t, unsigned)>("cuStreamWaitValue32");
+  constexpr unsigned kGreaterOrEqual = 0;  // CU_STREAM_WAIT_VALUE_GEQ: by the sign of the difference
+  expect_driver(wait(as_stream(stream), reinterpret_cast<std::uintptr_t>(at), value, kGreaterOrEqual),
+                "cuStreamWaitValue32");
 }
 
 }  // namespace runtime

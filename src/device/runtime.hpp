@@ -60,4 +60,16 @@ Pointer pointer(const void* data);
 void copy(void* to, const void* from, std::size_t bytes, void* stream);
 void fill_bytes(void* at, int value, std::size_t bytes, void* stream);
 
+// Memory of allocate() for other processes of this host, and theirs as the current GPU reaches it.
+struct SharedHandle {
+  unsigned char bytes[64] = {};
+};
+SharedHandle share(void* data);
+void* open_shared(const SharedHandle& handle);  // Unsupported where there is no way from GPU to GPU
+void close_shared(void* data) noexcept;
+// By the stream's front end, without a kernel: a word written behind all that was queued, a word of the stream's own
+// GPU waited for, until it has come to `value` on a circle of 2^32.
+void write_word(void* stream, void* at, std::uint32_t value);
+void await_word(void* stream, const void* at, std::uint32_t value);
+
 }  // namespace syslab::device::runtime

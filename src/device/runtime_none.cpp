@@ -47,5 +47,11 @@ Pointer pointer(const void*) { return {}; }  // without CUDA all memory is the h
 void copy(void*, const void*, std::size_t, void*) { throw_no_cuda("copy memory of a GPU"); }
 void fill_bytes(void*, int, std::size_t, void*) { throw_no_cuda("fill memory of a GPU"); }
 
+SharedHandle share(void*) { throw_no_cuda("share memory of a GPU"); }
+void* open_shared(const SharedHandle&) { throw_no_cuda("open memory of another process's GPU"); }
+void close_shared(void*) noexcept {}
+void write_word(void*, void*, std::uint32_t) { throw_no_cuda("write a word in the order of a CUDA stream"); }
+void await_word(void*, const void*, std::uint32_t) { throw_no_cuda("let a CUDA stream wait for a word"); }
+
 }  // namespace runtime
 }  // namespace syslab::device

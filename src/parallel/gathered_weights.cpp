@@ -77,11 +77,16 @@ GatheredWeights::GatheredWeights(FsdpContext& context, const TensorView& shards,
       begun_(device::place_of(context.compute), device::Timing::yes) {
   for (int unit = 0; unit < static_cast<int>(context.parts.units.size()); ++unit) {
     std::int64_t room = 0;
+    bool padded = false;
     for (const int bracket : context.parts.units[at(unit)]) {
       places_[at(bracket)] = {unit, room};
       room += room_of(context.parts.brackets[at(bracket)], context.brackets[at(bracket)]);
+      for (const int matrix : context.parts.brackets[at(bracket)].matrices) {
+        padded |= context.layout.own_rows(matrix, context.layout.ranks() - 1) < context.layout.chunk_rows(matrix);
+      }
     }
     unit_room_.push_back(room);
+    unit_is_padded_.push_back(padded);
     labels_.push_back(fmt::format("unit {}", unit));
   }
   plans_ = plans_of(context.parts, options);
@@ -135,18 +140,35 @@ TensorView GatheredWeights::view(int bracket, int slot) const {
 void GatheredWeights::gather(int number) {
   const Stay& stay = plan()[number];
   if (options_.timing) started_[at(number)].record(context_.communication);
-  for (const int bracket : context_.parts.units[at(stay.unit)]) {
-    const FsdpBracket& of = context_.parts.brackets[at(bracket)];
-    const TensorView whole = view(bracket, stay.slot);
-    for (std::size_t i = 0; i < of.matrices.size(); ++i) {
-      const int matrix = of.matrices[i];
-      const std::int64_t chunk = context_.layout.chunk(matrix);
-      const TensorView own = stretch(shards_, context_.layout.offset(matrix), chunk);
-      const TensorView all = stretch(whole, context_.brackets[at(bracket)].first[i], context_.layout.ranks() * chunk);
-      const TensorView part = stretch(all, context_.ranks.rank() * chunk, chunk);
-      context_.moves.move(own, part);
-      context_.ranks.all_gather(part, all, {"parameter", labels_[at(stay.unit)]}, context_.communication);
+  // By matrix of the unit: where it lies whole, and this rank's part of that.
+  const auto each = [&](const auto& visit) {
+    for (const int bracket : context_.parts.units[at(stay.unit)]) {
+      const FsdpBracket& of = context_.parts.brackets[at(bracket)];
+      for (std::size_t i = 0; i < of.matrices.size(); ++i) {
+        const std::int64_t chunk = context_.layout.chunk(of.matrices[i]);
+        const TensorView all =
+            stretch(view(bracket, stay.slot), context_.brackets[at(bracket)].first[i], context_.layout.ranks() * chunk);
+        visit(of.matrices[i], all, stretch(all, context_.ranks.rank() * chunk, chunk));
+      }
     }
+  };
+  const auto place = [&](int matrix, const TensorView& part) {
+    context_.moves.move(stretch(shards_, context_.layout.offset(matrix), part.elements()), part);
+  };
+  const auto gather_one = [&](const TensorView& all, const TensorView& part) {
+    context_.ranks.all_gather(part, all, {"parameter", labels_[at(stay.unit)]}, context_.communication);
+  };
+  if (unit_is_padded_[at(stay.unit)]) {
+    // What one matrix is padded with lies where the next begins, which is put there behind it.
+    each([&](int matrix, const TensorView& all, const TensorView& part) {
+      place(matrix, part);
+      gather_one(all, part);
+    });
+  } else {
+    each([&](int matrix, const TensorView&, const TensorView& part) { place(matrix, part); });
+    context_.ranks.begin_group();
+    each([&](int, const TensorView& all, const TensorView& part) { gather_one(all, part); });
+    context_.ranks.end_group();
   }
   if (options_.timing) ended_[at(number)].record(context_.communication);
   gathered_[at(stay.slot)].record(context_.communication);

@@ -87,6 +87,7 @@ class GatheredWeights {
   GatherOptions options_;
   std::vector<Place> places_;            // by bracket
   std::vector<std::int64_t> unit_room_;  // bytes of a slot that the unit takes
+  std::vector<bool> unit_is_padded_;     // by rows of zeros, of any of its matrices
   std::vector<std::string> labels_;      // by unit
   std::vector<GatherPlan> plans_;        // by PassKind
   SlotPool pool_;

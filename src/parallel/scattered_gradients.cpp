@@ -117,9 +117,14 @@ void ScatteredGradients::final(int bracket) {
   context_.waits.wait(ready_[at(slot)], context_.communication);
   unsent_ = false;  // what is replicated and was final before is behind that event too
   const std::vector<int>& matrices = context_.parts.brackets[at(bracket)].matrices;
+  // Together, where none needs the buffers that they share.
+  const bool together = is_direct();
+  if (together) context_.ranks.begin_group();
   for (std::size_t i = 0; i < matrices.size(); ++i) {
     scatter(bracket, matrices[i], context_.brackets[at(bracket)].first[i]);
   }
+  if (together) context_.ranks.end_group();
+  for (const int matrix : matrices) clear_padding(matrix);
   free_[at(slot)].record(context_.communication);
   busy_[at(slot)] = 1;
 }
@@ -134,17 +139,20 @@ void ScatteredGradients::scatter(int bracket, int matrix, std::int64_t first) {
     sent = {wire_.data(), wire, {1, count}};
     context_.moves.move(made, sent);
   }
-  const bool directly = !add_ && sent.dtype == own.dtype;
-  if (!directly) received = {received_.data(), sent.dtype, {1, chunk}};
+  if (!is_direct()) received = {received_.data(), sent.dtype, {1, chunk}};
   context_.ranks.reduce_scatter(sent, received, comm::Reduction::sum, {"gradient", labels_[at(bracket)]},
                                 context_.communication);
   scattered_bytes_ += static_cast<std::uint64_t>(count) * size_of(sent.dtype);
-  if (!directly) add_ ? context_.moves.add(received, own) : context_.moves.move(received, own);
-  // What stands behind the last row is another matrix's gradient, or anything.
+  if (!is_direct()) add_ ? context_.moves.add(received, own) : context_.moves.move(received, own);
+}
+
+// What stands behind the last row is another matrix's gradient, or anything.
+void ScatteredGradients::clear_padding(int matrix) {
+  const std::int64_t chunk = context_.layout.chunk(matrix);
   const std::int64_t width = context_.parts.matrices[at(matrix)].width;
   const std::int64_t mine = context_.layout.own_rows(matrix, context_.ranks.rank()) * width;
   if (mine == chunk) return;
-  const TensorView rest = stretch(own, mine, chunk - mine);
+  const TensorView rest = stretch(shards_, context_.layout.offset(matrix) + mine, chunk - mine);
   device::fill_bytes(rest.data, 0, static_cast<std::size_t>(chunk - mine) * size_of(rest.dtype),
                      context_.communication);
 }

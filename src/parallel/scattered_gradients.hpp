@@ -57,7 +57,9 @@ class ScatteredGradients {
  private:
   int slot_of(int bracket) const { return bracket % pool_.size(); }
   TensorView whole(int bracket) const;
+  bool is_direct() const { return !add_ && wire_.bytes() == 0; }  // sums go where they stay
   void scatter(int bracket, int matrix, std::int64_t first);
+  void clear_padding(int matrix);
 
   FsdpContext& context_;
   TensorView shards_;

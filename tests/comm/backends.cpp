@@ -1,5 +1,6 @@
 #include "tests/comm/backends.hpp"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,11 +11,18 @@
 #include <thread>
 
 #include "comm/local.hpp"
+#include "comm/nccl_communicator.hpp"
 #include "comm/shm.hpp"
+#include "comm/store.hpp"
+#include "device/queue.hpp"
+#include "tests/comm/fake_nccl.hpp"
+#include "tests/comm/ranks_fixture.hpp"
 
 namespace syslab::comm {
 
 namespace {
+
+constexpr const char* kFakeNccl = "SYSLAB_TEST_FAKE_NCCL";
 
 RankEnd end_of(const std::exception_ptr& thrown) {
   RankEnd end;
@@ -75,6 +83,33 @@ std::vector<RankEnd> run_shm_as_threads(int size, CommunicatorOptions options, c
     });
   }
   for (std::thread& thread : threads) thread.join();
+  return ends;
+}
+
+// Over the fake library, which has the operations that are not done by copies; slots as small as above.
+NcclOptions small_copies(const char* fake) {
+  void* const library = ::dlopen(fake, RTLD_NOW);
+  reinterpret_cast<decltype(fake_enqueue_by)*>(::dlsym(library, "fake_enqueue_by"))(
+      [](void* stream, std::function<void()> work) {
+        device::enqueue({device::Kind::cpu, stream}, std::move(work));
+      });
+  NcclOptions options;
+  options.library = fake;
+  options.place = {};
+  options.copy_engines = {.slot_bytes = 2048, .slots = 2, .least_bytes = 0};
+  return options;
+}
+
+std::vector<RankEnd> run_copy_engines_as_threads(int size, CommunicatorOptions options, const RankBody& body) {
+  const NcclOptions nccl = small_copies(std::getenv(kFakeNccl));
+  const TestFolder folder;
+  std::vector<RankEnd> ends(static_cast<std::size_t>(size));
+  as_threads(size, [&](int rank) {
+    const std::shared_ptr<Store> store = open_store(
+        {.rendezvous = "file:" + folder.path().string(), .rank = rank, .size = size, .limit = options.limit});
+    const auto ranks = make_nccl(store, options, nccl);
+    ends[static_cast<std::size_t>(rank)] = end_of(*ranks, body);
+  });
   return ends;
 }
 
@@ -147,11 +182,21 @@ std::vector<RankEnd> run_shm_as_processes(int size, CommunicatorOptions options,
 }  // namespace
 
 std::span<const Backend> backends() {
-  static const std::vector<Backend> all = {
-      {.name = "local", .run = run_as_threads},
-      {.name = "shm", .run = run_shm_as_threads},
-      {.name = "shm_processes", .run = run_shm_as_processes, .forks = true},
-  };
+  static const std::vector<Backend> all = [] {
+    std::vector<Backend> made = {
+        {.name = "local", .run = run_as_threads},
+        {.name = "shm", .run = run_shm_as_threads},
+        {.name = "shm_processes", .run = run_shm_as_processes, .forks = true},
+    };
+    if (std::getenv(kFakeNccl) != nullptr) {
+      made.push_back({.name = "copy_engines",
+                      .run = run_copy_engines_as_threads,
+                      .compares_signatures = false,
+                      .counts_moved = false,
+                      .hears = false});
+    }
+    return made;
+  }();
   return all;
 }
 

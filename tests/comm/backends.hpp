@@ -33,9 +33,11 @@ struct Backend {
   bool compares_signatures = true;  // without being asked to
   bool counts_moved = true;         // Counters::Row::moved_bytes
   bool forks = false;               // a process a rank and a run: too slow for laws, which run hundreds of times
+  bool hears = true;                // of other ranks' failures, without a control plane
   int most_ranks = 6;
 };
 
+// copy_engines is among them where the environment names the fake library (SYSLAB_TEST_FAKE_NCCL, in meson.build).
 std::span<const Backend> backends();
 
 // How tests print and name one.

@@ -64,7 +64,7 @@ TEST(Communicator, AGroupHoldsMessagesOfOneStream) {
   ranks.begin_group();
   expect_error(ErrorKind::usage, {"open already"}, [&] { ranks.begin_group(); });
   const Work first = ranks.send(view(buffer), 1, {}, {});
-  expect_error(ErrorKind::usage, {"all_reduce", "sends and receives alone"},
+  expect_error(ErrorKind::usage, {"all_reduce", "collectives, or sends and receives"},
                [&] { ranks.all_reduce(view(buffer), Reduction::sum, {}, {}); });
   expect_error(ErrorKind::usage, {"one stream"}, [&] { ranks.receive(view(buffer), 1, {}, queue); });
   expect_error(ErrorKind::usage, {"group that is open"}, [&] { ranks.wait(first); });
@@ -79,6 +79,28 @@ TEST(Communicator, AGroupHoldsMessagesOfOneStream) {
   ranks.begin_group();
   ranks.end_group();
   EXPECT_EQ(ranks.log().size(), 2U);
+}
+
+// Where a backend does not want them together they go one by one, and of no elements none goes at all.
+TEST(Communicator, AGroupOfCollectivesGoesWhenItEnds) {
+  RecordCommunicator ranks(0, 2), alone(0, 1);
+  Floats buffer(4), part(2);
+  ranks.begin_group();
+  ranks.all_reduce(view(buffer), Reduction::sum, {}, {});
+  expect_error(ErrorKind::usage, {"send", "collectives, or sends and receives"},
+               [&] { ranks.send(view(buffer), 1, {}, {}); });
+  ranks.all_reduce(view(buffer, 0), Reduction::sum, {}, {});
+  const Work last = ranks.all_gather(view(part), view(buffer), {}, {});
+  EXPECT_TRUE(ranks.log().empty());
+  ranks.end_group();
+  ranks.wait(last);
+  EXPECT_EQ(ranks.lines(), (std::vector<std::string>{"all_reduce #1 (gradient) of 4 fp32 elements, sum",
+                                                     "all_gather #3 (gradient) of 2 fp32 elements"}));
+  EXPECT_EQ(ranks.log()[0].group, 0);
+  alone.begin_group();
+  alone.all_gather(view(buffer), view(buffer), {}, {});
+  alone.end_group();
+  EXPECT_TRUE(alone.log().empty());
 }
 
 TEST(Communicator, NumbersCollectivesAlikeOnAllRanksAndMessagesByPair) {

@@ -1,0 +1,19 @@
+// Sums over ranks on a GPU: kernels.cu where the build has CUDA, else kernels_none.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/dtype.hpp"
+#include "device/device.hpp"
+
+namespace syslab::comm::kernels {
+
+inline constexpr std::size_t kMostSources = 16;
+
+// As reduce_in_order() of comm/reduce.hpp with Reduction::sum, and the same bits. `to` may be one of the sources;
+// `also`, where it is not null, gets the sum too and overlaps nothing. The GPU of `stream` is current.
+void sum_in_order(std::span<const void* const> sources, void* to, void* also, DType dtype, std::int64_t count,
+                  device::Stream stream);
+
+}  // namespace syslab::comm::kernels

@@ -1,0 +1,11 @@
+// Stands in for kernels.cu where the build has no CUDA toolkit.
+#include "comm/kernels.hpp"
+#include "device/cuda_error.hpp"
+
+namespace syslab::comm::kernels {
+
+void sum_in_order(std::span<const void* const>, void*, void*, DType, std::int64_t, device::Stream) {
+  device::throw_no_cuda("sum the parts of ranks on a GPU");
+}
+
+}  // namespace syslab::comm::kernels

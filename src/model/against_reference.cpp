@@ -7,6 +7,7 @@
 
 #include "core/random.hpp"
 #include "device/memory.hpp"
+#include "model/vanishing_queries.hpp"
 
 namespace syslab::model {
 namespace {
@@ -44,6 +45,7 @@ struct Outcome {
   std::vector<double> logits, loss;
   std::vector<std::vector<double>> gradients;  // by registration order
   std::vector<double> normalized;              // what the LM head reads
+  QueryRows queries;                           // of the reference: what its attention was given
 };
 
 // What the backward pass begins with: the loss's gradient, or of that the term that the target's class alone has. The
@@ -64,6 +66,8 @@ Outcome run(const ModelConfig& config, TransformerOptions options, device::Strea
             Begins begins = Begins::loss) {
   options.with_gradients = true;
   options.with_moments = false;
+  Outcome outcome;
+  if (options.precision == Precision::fp64 && !options.plant) options.plant = recording_queries(outcome.queries);
   Transformer model(config, options, stream);
   const ParameterLayout& layout = model.parameters().layout();
   for (int i = 0; i < layout.size(); ++i) {
@@ -76,7 +80,6 @@ Outcome run(const ModelConfig& config, TransformerOptions options, device::Strea
   device::copy_now(tokens.data(), batch.ids.data(), bytes, stream);
   device::copy_now(tokens.as<std::byte>() + bytes, batch.targets.data(), bytes, stream);
 
-  Outcome outcome;
   const Watching watching(model, [&](const std::string& name, const ConstTensorView& tensor) {
     if (name == "ln_final.normalized") outcome.normalized = values_of(tensor, stream);
   });
@@ -130,35 +133,63 @@ double rounding_of_loss(const Outcome& exact, const ModelConfig& config, DType c
   return 16 * unit_roundoff(computed_in) * (1 + largest + std::log(static_cast<double>(config.vocab)));
 }
 
-// Calls visit(parameter, values) for every Q and K whose gradient is nothing beside that of V.
-template <typename Visit>
-void for_vanishing_queries(const ParameterLayout& layout, const std::vector<double>& norms, const Visit& visit) {
+// Whether the gradient of a Q or K is nothing beside that of its V.
+bool vanishes(const std::vector<double>& norms, int one, int values) {
   constexpr double kNothing = 1e-9;
-  for (std::int64_t layer = 0; layer < layout.config().layers; ++layer) {
-    const LayerIndices index = layout.layer(layer);
-    for (const int one : {index.q, index.k}) {
-      const double values = norms[static_cast<std::size_t>(index.v)];
-      if (norms[static_cast<std::size_t>(one)] <= kNothing * values) visit(one, index.v);
-    }
-  }
+  return norms[static_cast<std::size_t>(one)] <= kNothing * norms[static_cast<std::size_t>(values)];
 }
+
+// Of a layer, the largest norm of a row that Q, K and V are made of.
+double largest_input(const ParameterLayout& layout, std::int64_t layer, std::uint64_t seed) {
+  double largest = 0;
+  for (const double gain : weights_for(layout.info(layout.layer(layer).ln1), seed)) {
+    largest = std::max(largest, std::abs(gain));
+  }
+  return largest * std::sqrt(static_cast<double>(layout.config().d_model));
+}
+
+struct Allowed {
+  Tolerance tolerance;
+  DTypes dtypes;
+  double of_loss = 0;  // ε of the header
+};
 
 // What differences of gradients are relative to, by parameter.
 std::vector<double> sizes_of_gradients(const Outcome& exact, const ModelConfig& config, std::uint64_t seed,
-                                       double least_share) {
+                                       const Allowed& allowed) {
   const ParameterLayout layout(config);
   std::vector<double> sizes;
   for (const std::vector<double>& gradient : exact.gradients) sizes.push_back(norm_of(gradient));
+  QueryRows queries = exact.queries;
+  double of_gradient = 1;
   if (config.vocab == 1) {
     const Outcome targets = run(config, {.precision = Precision::fp64}, {}, seed, Begins::targets);
     for (std::size_t i = 0; i < sizes.size(); ++i) {
-      sizes[i] = std::max(sizes[i], least_share * norm_of(targets.gradients[i]));
+      sizes[i] = std::max(sizes[i], allowed.of_loss / allowed.tolerance.gradients * norm_of(targets.gradients[i]));
     }
+    queries = targets.queries;
+    of_gradient = allowed.of_loss;
   }
   const std::vector<double> before = sizes;
-  for_vanishing_queries(layout, before, [&](int one, int values) {
-    sizes[static_cast<std::size_t>(one)] = before[static_cast<std::size_t>(values)];
-  });
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    // Of all roundings of a pass, those up to this layer's attention.
+    const double rounded = (12 * static_cast<double>(layer) + 6) / (12 * static_cast<double>(config.layers) + 2);
+    const QueryRounding rounding = rounding_of_queries(queries[static_cast<std::size_t>(config.layers - 1 - layer)],
+                                                       {.dtypes = allowed.dtypes,
+                                                        .values = allowed.tolerance.logits * std::sqrt(rounded),
+                                                        .keys = config.context,
+                                                        .head_dim = config.head_dim(),
+                                                        .input = largest_input(layout, layer, seed),
+                                                        .of_gradient = of_gradient});
+    const LayerIndices index = layout.layer(layer);
+    const auto hold = [&](int one, double found) {
+      if (vanishes(before, one, index.v)) {
+        sizes[static_cast<std::size_t>(one)] = found / allowed.tolerance.gradients;
+      }
+    };
+    hold(index.q, rounding.queries);
+    hold(index.k, rounding.keys);
+  }
   return sizes;
 }
 
@@ -198,7 +229,12 @@ ModelConfig reduced(const ModelConfig& config) {
 
 std::vector<bool> vanishing(const ParameterLayout& layout, const std::vector<double>& norms) {
   std::vector<bool> made(norms.size(), layout.config().vocab == 1);
-  for_vanishing_queries(layout, norms, [&](int one, int) { made[static_cast<std::size_t>(one)] = true; });
+  for (std::int64_t layer = 0; layer < layout.config().layers; ++layer) {
+    const LayerIndices index = layout.layer(layer);
+    for (const int one : {index.q, index.k}) {
+      if (vanishes(norms, one, index.v)) made[static_cast<std::size_t>(one)] = true;
+    }
+  }
   return made;
 }
 
@@ -211,8 +247,9 @@ std::vector<Distance> against_reference(const ModelConfig& config, const Transfo
   const std::string on =
       fmt::format("{} in {}, {}", to_string(small), to_string(options.precision), to_string(options.variant));
   const ParameterLayout layout(small);
-  const double of_loss = rounding_of_loss(expected, small, dtypes_of(options.precision, options.variant).statistics);
-  const std::vector<double> sizes = sizes_of_gradients(expected, small, seed, of_loss / allowed.gradients);
+  const DTypes dtypes = dtypes_of(options.precision, options.variant);
+  const double of_loss = rounding_of_loss(expected, small, dtypes.statistics);
+  const std::vector<double> sizes = sizes_of_gradients(expected, small, seed, {allowed, dtypes, of_loss});
   Distance worst{"gradients", -1, allowed.gradients, on};
   for (int i = 0; i < layout.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);

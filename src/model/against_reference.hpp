@@ -20,7 +20,8 @@ namespace syslab::model {
 //               It is allowed what the tolerance allows: size ≥ ε / tolerance
 //   gradients   those of p − 1, where one class has all of p: ε / tolerance of what they were, were the 1 there alone.
 //               And a softmax over one key, or over keys whose values are the same, passes nothing on: gradients of Q
-//               and K that vanish (below) are held to the size of V's, made of the same terms
+//               and K that vanish (below) are held to what attention's own roundings make of them
+//               (model/vanishing_queries.hpp): size = that / tolerance
 struct Distance {
   std::string name;  // "logits", "loss", "gradients": the worst parameter's
   double error = 0, tolerance = 0;

@@ -4,6 +4,7 @@
 #include "tests/device/gpu_fixture.hpp"
 #include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/model/smallest_sizes.hpp"
 
 namespace syslab::model {
 namespace {
@@ -33,6 +34,49 @@ TEST_F(GpuTransformer, EveryPrecisionAndVariantStaysWithTheReference) {
         }
       }
     }
+  }
+}
+
+TEST_F(GpuTransformer, StaysWithTheReferenceAtOnePosition) {
+  for (const Precision precision : kPrecisions) {
+    for (const Variant variant : {Variant::eager, Variant::fused}) {
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        const TransformerOptions options{.precision = precision, .variant = variant};
+        for (const Distance& one : against_reference(kOnePosition.config(), options, stream, seed)) {
+          EXPECT_LE(one.error, one.tolerance) << one.name << ": " << one.message;
+        }
+      }
+    }
+  }
+}
+
+// A softmax over one key: dQ is nothing, and here a thousandth of dV.
+TEST_F(GpuTransformer, IsFoundWrongInBf16WhereQueriesOfOnePositionLearn) {
+  const auto learns = [](Kernels& kernels) {
+    kernels.attention.backward = [right = kernels.attention](const auto& problem, const auto& args,
+                                                             ops::Workspace saved, ops::Workspace workspace,
+                                                             device::Stream stream) {
+      right.backward(problem, args, saved, workspace, stream);
+      std::vector<bf16> given(static_cast<std::size_t>(problem.head_dim));
+      const std::size_t bytes = given.size() * sizeof(bf16);
+      for (std::int64_t b = 0; b < problem.batch; ++b) {
+        for (std::int64_t h = 0; h < problem.heads_q; ++h) {
+          const auto row = [&](const auto& view) {
+            return static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(view.data))) +
+                   2 * (b * view.stride(0) + h * view.stride(1));
+          };
+          device::copy_now(given.data(), row(args.dv), bytes, stream);
+          for (bf16& one : given) one = to_bf16(1e-3F * to_float(one));
+          device::copy_now(row(args.dq), given.data(), bytes, stream);
+        }
+      }
+    };
+  };
+  for (const bool wrong : {false, true}) {
+    TransformerOptions options{.precision = Precision::bf16_fused};
+    if (wrong) options.plant = learns;
+    const std::vector<Distance> found = against_reference(kOnePosition.config(), options, stream, 3);
+    EXPECT_EQ(found.back().error > found.back().tolerance, wrong) << found.back().message;
   }
 }
 

@@ -4,6 +4,7 @@
 #include "tests/model/model_fixture.hpp"
 #include "train/loss_scaler.hpp"
 #include "train/step.hpp"
+#include "train/steps_against_reference.hpp"
 #include "train/workload.hpp"
 
 namespace syslab::train {
@@ -99,6 +100,20 @@ TEST_F(GpuTrainingStep, DrawsTheWeightsInHalvesThatItDrawsWhole) {
     return all;
   };
   EXPECT_EQ(drawn(true) == drawn(false), true);
+}
+
+// Of one position, where gradients of Q and K are nothing in every step.
+TEST_F(GpuTrainingStep, IsHeldToTheReferenceAtOnePosition) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16_amp, Precision::bf16_fused}) {
+    for (const Variant variant : {Variant::eager, Variant::fused, Variant::graph}) {
+      WorkloadOptions workload{.config = model::tiny_config(), .model = {.precision = precision, .variant = variant}};
+      workload.config.context = 1;
+      for (std::uint64_t seed = 0; seed < 4; ++seed) {
+        const model::Distance found = steps_against_reference(workload, stream, seed);
+        EXPECT_LE(found.error, found.tolerance) << found.message << ", seed " << seed;
+      }
+    }
+  }
 }
 
 TEST_F(GpuTrainingStep, FollowsTheReferenceForThreeSteps) {

@@ -17,13 +17,17 @@ using parallel::SplitLayer;
 using registry::numbers;
 using registry::text;
 
+parallel::GatedLayer layer_from(const Params& params) {
+  return {.tokens = params.integer("tokens"),
+          .d_model = params.integer("d_model"),
+          .d_ff = params.integer("d_ff"),
+          .element_bytes = sizeof(float)};
+}
+
 std::shared_ptr<SplitLayer> layer_of(comm::Communicator& ranks, const worker::CaseRequest& request) {
   const Params& params = request.params;
-  const parallel::GatedLayer layer{.tokens = params.integer("tokens"),
-                                   .d_model = params.integer("d_model"),
-                                   .d_ff = params.integer("d_ff"),
-                                   .element_bytes = sizeof(float)};
-  return std::make_shared<SplitLayer>(ranks, layer, parallel::parse_layer_split(params.text("layout")), request.seed);
+  return std::make_shared<SplitLayer>(ranks, layer_from(params), parallel::parse_layer_split(params.text("layout")),
+                                      request.seed);
 }
 
 worker::StepCheck found(const SplitLayer& layer) {
@@ -102,6 +106,7 @@ const registry::Experiment kExperiment =
         .metric("communicate", "s", "of the gather, or of the sum, alone")
         .metric("flops", "1", "of a rank's products: 6BDF/N")
         .metric("sent_bytes", "B", "by a rank around a ring: 3DF(N-1)/N or 2BD(N-1)/N elements of 4 bytes")
+        .expects([](const Params& params) { parallel::require_even(layer_from(params), params.integer("world_size")); })
         .memory([](const Params& params, std::string_view) {
           const auto tokens = static_cast<double>(params.integer("tokens"));
           const auto width = static_cast<double>(params.integer("d_model"));

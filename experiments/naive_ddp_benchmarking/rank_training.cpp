@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/integers.hpp"
 #include "parallel/case_ranks.hpp"
 #include "registry/ladder.hpp"
 #include "registry/values.hpp"
@@ -66,6 +65,12 @@ std::optional<std::string> refusal_on_ranks(const Params& params, std::string_vi
   return "gradients of several ranks meet for an update: mode=train";
 }
 
+// Rows of a rank, of a batch of all ranks.
+std::int64_t rows_of_rank(std::int64_t batch, std::int64_t ranks) {
+  if (batch % ranks == 0) return batch / ranks;
+  throw Error(ErrorKind::usage, fmt::format("a batch of {} rows is not divided evenly among {} ranks", batch, ranks));
+}
+
 }  // namespace
 
 registry::Builder training_experiment(std::string id, const std::vector<std::string>& models, std::string no_graphs) {
@@ -91,6 +96,7 @@ registry::Builder training_experiment(std::string id, const std::vector<std::str
       .preset("smoke", on_cpu("tiny", 16))
       .preset("laptop", on_cpu("cpu10m", 64))
       .implementations(registry::implementations_of(train::ladder()))
+      .expects([](const Params& params) { rows_of_rank(params.integer("batch"), params.integer("world_size")); })
       .refuses(refusal_on_ranks)
       .skip_if(std::move(no_graphs),
                [](const Params&, std::string_view implementation) { return implementation == "graph"; })
@@ -114,17 +120,13 @@ void tell_training(worker::CaseContext& context, double tokens, double parameter
 
 train::WorkloadOptions rank_workload(const worker::CaseRequest& request, const train::Rung& rung) {
   train::WorkloadOptions options = train::workload_from(request.params, rung);
-  if (options.batch % request.world_size != 0) {
-    throw Error(ErrorKind::usage, fmt::format("a batch of {} rows is not divided evenly among {} ranks", options.batch,
-                                              request.world_size));
-  }
-  options.batch /= request.world_size;
+  options.batch = rows_of_rank(options.batch, request.world_size);
   return options;
 }
 
 train::WorkloadOptions fullest_rank(const Params& params, std::string_view implementation) {
   train::WorkloadOptions options = train::workload_from(params, train::find_rung(implementation));
-  options.batch = ceil_div(options.batch, params.integer("world_size"));
+  options.batch = rows_of_rank(options.batch, params.integer("world_size"));
   return options;
 }
 

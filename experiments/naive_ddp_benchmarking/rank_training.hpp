@@ -30,7 +30,7 @@ void tell_training(worker::CaseContext& context, double tokens, double parameter
 // A model's step with this rank's rows of a batch of all ranks. Error(usage) where they do not divide.
 train::WorkloadOptions rank_workload(const worker::CaseRequest& request, const train::Rung& rung);
 
-// The step of a rank with as many rows as any, for what it will hold.
+// The same before there are ranks, for what one will hold.
 train::WorkloadOptions fullest_rank(const Params& params, std::string_view implementation);
 
 // That a loss is a number.

@@ -20,7 +20,7 @@ constexpr comm::Purpose kPurpose{"benchmark", "gated layer"};
 
 TensorView flat(float* data, std::int64_t elements) { return TensorView(data, DType::f32, {elements}); }
 
-void must_divide(std::int64_t what, int ranks, const char* name) {
+void must_divide(std::int64_t what, std::int64_t ranks, const char* name) {
   if (what % ranks == 0) return;
   throw Error(ErrorKind::usage, fmt::format("{} {} are not divided evenly among {} ranks", what, name, ranks));
 }
@@ -35,15 +35,19 @@ LayerSplit parse_layer_split(std::string_view name) {
   throw Error(ErrorKind::usage, unknown_name("layout", std::string(name), std::vector<std::string>{"fsdp", "tensor"}));
 }
 
+void require_even(const GatedLayer& layer, std::int64_t ranks) {
+  validate(layer);
+  must_divide(layer.tokens, ranks, "tokens");
+  must_divide(layer.d_ff, ranks, "hidden numbers");
+}
+
 SplitLayer::SplitLayer(comm::Communicator& ranks, const GatedLayer& layer, LayerSplit split, std::uint64_t seed)
     : ranks_(ranks),
       layer_(layer),
       split_(split),
       tokens_(RandomStream::derive(seed, "split layer", "", "tokens")),
       all_(room(3 * layer.d_model * layer.d_ff)) {
-  validate(layer);
-  must_divide(layer.tokens, ranks.size(), "tokens");
-  must_divide(layer.d_ff, ranks.size(), "hidden numbers");
+  require_even(layer, ranks.size());
   const std::int64_t width = layer.d_model, hidden = layer.d_ff, whole = width * hidden;
   // Hidden numbers of about 1, and sums of them, too.
   const RandomStream drawn = RandomStream::derive(seed, "split layer", "", "weights");

@@ -25,9 +25,12 @@ namespace syslab::parallel {
 enum class LayerSplit { fsdp, tensor };
 LayerSplit parse_layer_split(std::string_view name);  // Error(usage) for other words
 
+// Error(usage) where tokens or hidden numbers, and so the weights, do not divide evenly, and for sizes that are none.
+void require_even(const GatedLayer& layer, std::int64_t ranks);
+
 class SplitLayer {
  public:
-  // Error(usage) where tokens, d_ff or weights do not divide evenly among the ranks. `ranks` outlives it.
+  // Error(usage) as require_even(). `ranks` outlives it.
   SplitLayer(comm::Communicator& ranks, const GatedLayer& layer, LayerSplit split, std::uint64_t seed);
 
   void refresh();

@@ -49,6 +49,19 @@ std::optional<std::string> skip_reason(const Experiment& experiment, const Param
   return std::nullopt;
 }
 
+// What speaks of a case before it runs is told how many ranks do it.
+Params of_ranks(Params params, int world_size) {
+  params.set("world_size", std::int64_t{world_size});
+  return params;
+}
+
+void check_points(const Experiment& experiment, const std::vector<Params>& points, const std::vector<int>& sizes) {
+  if (!experiment.expectation) return;
+  for (const Params& params : points) {
+    for (const int size : sizes) experiment.expectation(of_ranks(params, size));
+  }
+}
+
 // Marks what an implementation of ours would refuse. What it would need is nobody's prediction then.
 void note_refusal(PlannedCase& planned) {
   planned.skip_reason = refusal_of(*planned.experiment, planned.params, planned.implementation);
@@ -78,9 +91,7 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
   if (law.empty()) {
     planned.skip_reason = skip_reason(experiment, params, chosen, machine);
     if (experiment.memory_bytes) {
-      Params of_ranks = params;
-      of_ranks.set("world_size", std::int64_t{world_size});
-      planned.predicted_bytes = experiment.memory_bytes(of_ranks, chosen.name);
+      planned.predicted_bytes = experiment.memory_bytes(of_ranks(params, world_size), chosen.name);
     }
     if (!planned.skip_reason) note_refusal(planned);
     if (!planned.skip_reason) note_too_many_ranks(planned, machine);
@@ -141,9 +152,9 @@ Plan make_plan(const registry::Registry& registry, const Selection& selection) {
   for (const Experiment* experiment : experiments) {
     const std::vector<Params> points = grid(*experiment, selection);
     if (points.empty()) continue;
-    if (experiment->expectation) std::ranges::for_each(points, experiment->expectation);
-    const std::vector<Chosen> chosen = implementations(*experiment, selection, false);
     const std::vector<int> sizes = world_sizes(*experiment, selection);
+    check_points(*experiment, points, sizes);
+    const std::vector<Chosen> chosen = implementations(*experiment, selection, false);
     for (const Params& params : points) {
       for (const int size : sizes) {
         for (const Chosen& one : chosen) append(plan, *experiment, params, one, size, {});

@@ -110,13 +110,14 @@ struct Experiment {
   // Why one of its implementations cannot do a case, as the worker itself would say it: the case is told as
   // `unsupported` and not run. Nothing: it can.
   std::function<std::optional<std::string>(const Params&, std::string_view implementation)> refusal;
-  // Error(usage) for a point of the grid that makes no sense, before anything runs.
+  // Error(usage) for a point of the grid that makes no sense, before anything runs; told "world_size", too.
   std::function<void(const Params&)> expectation;
   bool accepts_mine = false;  // --mine implementations can join
   bool oom_is_an_answer = false;
-  std::function<double(const Params&)> flops;                                          // per call; empty: not counted
-  std::function<double(const Params&)> bytes;                                          // compulsory traffic per call
-  std::function<double(const Params&, std::string_view implementation)> memory_bytes;  // predicted peak
+  std::function<double(const Params&)> flops;  // per call; empty: not counted
+  std::function<double(const Params&)> bytes;  // compulsory traffic per call
+  // Predicted peak; told "world_size", too.
+  std::function<double(const Params&, std::string_view implementation)> memory_bytes;
   // Measures one case, or searches one law (request().law), in a worker process.
   std::function<void(worker::CaseContext&)> run;
 
@@ -140,7 +141,7 @@ class Builder {
   Builder& axes(std::vector<Axis> list);  // registry/ladder.hpp makes them
   Builder& axis(std::string name, Values values, std::string help);
   Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
-  Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank, told "world_size"
+  Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank
   Builder& preset(std::string name, Preset preset);
   Builder& implementation(Implementation implementation);
   Builder& implementations(std::vector<Implementation> implementations);  // registry/ladder.hpp makes them

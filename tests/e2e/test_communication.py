@@ -110,6 +110,20 @@ class Communication(Lab):
             self.assertGreater(rows[name]["exposed"], 0)
             self.assertGreater(rows[name]["communicating"], 0)
 
+    def test_what_does_not_divide_among_the_ranks_is_refused_before_anything_runs(self):
+        for asked, words in (
+                (("naive_ddp", "-a", "batch=2"), "a batch of 2 rows is not divided evenly among 3 ranks"),
+                (("fsdp", "-a", "batch=4"), "a batch of 4 rows is not divided evenly among 3 ranks"),
+                (("optimizer_state_sharding", "-a", "batch=1"), "a batch of 1 rows is not divided evenly among 3 ranks"),
+                (("layer_crossover", "-a", "d_ff=9", "-a", "tokens=8"), "8 tokens are not divided evenly among 3 ranks"),
+                (("layer_crossover", "-a", "d_ff=8", "-a", "tokens=9"),
+                 "8 hidden numbers are not divided evenly among 3 ranks")):
+            for verb in ("plan", "run"):
+                refused = self.syslab(verb, *asked, "--preset", "smoke", "-a", "world_size=3", expect=2)
+                self.assertIn(words, refused.stderr)
+        self.assertFalse(self.db.exists())
+        self.syslab("plan", "naive_ddp", "--preset", "smoke", "-a", "world_size=3", "-a", "batch=3")
+
     def test_a_state_that_is_divided_is_certified_and_accounted_for(self):
         self.smoke("optimizer_state_sharding", "optimizer_state_sharding_accounting")
         name = "optimizer_state_sharding_accounting"

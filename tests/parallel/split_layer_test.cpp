@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
+#include <string>
 
 #include "core/error.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
@@ -63,6 +65,19 @@ TEST(SplitLayer, RefusesWhatDoesNotDivide) {
     EXPECT_THROW(SplitLayer(all, kLayer, LayerSplit::fsdp, 7), Error);
     EXPECT_THROW(SplitLayer(all, kLayer, LayerSplit::tensor, 7), Error);
   });
+  const auto refused = [](const GatedLayer& layer, std::int64_t ranks) {
+    try {
+      require_even(layer, ranks);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("none");
+  };
+  EXPECT_EQ(refused(kLayer, 4), "none");
+  EXPECT_EQ(refused(kLayer, 3), "8 tokens are not divided evenly among 3 ranks");
+  EXPECT_EQ(refused(kLayer, 16), "8 tokens are not divided evenly among 16 ranks");
+  EXPECT_EQ(refused({.tokens = 9, .d_model = 24, .d_ff = 40, .element_bytes = 4}, 3),
+            "40 hidden numbers are not divided evenly among 3 ranks");
 }
 
 }  // namespace

@@ -110,6 +110,32 @@ TEST(WorldSize, RanksOnTheCpuShareItsMemory) {
   EXPECT_EQ(plan.cases[3].predicted_bytes, 1024.0);      // nccl: each rank on a GPU of its own
 }
 
+TEST(WorldSize, IsToldToWhatAnExperimentExpectsBeforeThereIsAPlan) {
+  Registry registry;
+  registry.add(registry::experiment("step")
+                   .title("s")
+                   .axis("batch", {i64(4)}, "rows")
+                   .world_sizes({i64(2)})
+                   .expects([](const Params& params) {
+                     if (params.integer("batch") % params.integer("world_size") != 0) {
+                       throw Error(ErrorKind::usage, "uneven rows");
+                     }
+                   })
+                   .runs([](worker::CaseContext&) {}));
+  registry.add(registry::experiment("alone")
+                   .title("a")
+                   .expects([](const Params& params) { EXPECT_EQ(params.integer("world_size"), 1); })
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  const auto refused = [&](const Selection& selection) { return usage_error([&] { make_plan(registry, selection); }); };
+  const Plan plan = make_plan(registry, select({"step"}, {"world_size=1,4"}));
+  EXPECT_EQ(sizes_of(plan), (std::vector<int>{1, 4}));
+  EXPECT_FALSE(plan.cases[0].params.has("world_size")) << "it is no axis of the case";
+  EXPECT_EQ(refused(select({"step"}, {"batch=3"})), "uneven rows");
+  EXPECT_EQ(refused(select({"step"}, {"world_size=2,3"})), "uneven rows");
+  make_plan(registry, select({"alone"}));
+}
+
 TEST(WorldSize, CanBeASideOfAComparisonOrShared) {
   Selection selection = select({"all_reduce"}, {"bytes=16"});
   selection.devices = {"cpu"};

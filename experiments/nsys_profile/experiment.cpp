@@ -237,6 +237,7 @@ void run_case(worker::CaseContext& context) {
 
 registry::Experiment describe() {
   return registry::experiment("nsys_profile")
+      .version("2")  // 1 told means of the recorded steps where medians are told now
       .title("Which kernels the time goes to")
       .question(
           "Which kernels take the time of a forward pass, a backward pass and an optimizer step, how often is each "

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <map>
+#include <string>
+
 #include "cli/output_file.hpp"
 #include "cli/stored_case.hpp"
 #include "cli/verbs.hpp"
@@ -22,7 +25,9 @@ Exit execute(const Context& context, const ReportOptions& options) {
   }
   require_database(context);
   store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
-  store.hold_still();
+  std::map<std::string, std::string> versions;
+  for (const registry::Experiment& one : context.registry.experiments()) versions[one.id] = one.version;
+  store.hold_still(versions);
   if (options.leaderboard) {
     write_output(context, options.output, report::render_leaderboard(store, wanted.experiments, wanted.format));
   } else {

@@ -197,6 +197,19 @@ void add_sentences(std::vector<Block>& blocks, const Shown& shown) {
   blocks.emplace_back(std::move(found));
 }
 
+// Store::hold_still() hides them; that they are there must be said.
+void add_other_versions(std::vector<Block>& blocks, const Experiment& experiment, const store::Store& store) {
+  const std::int64_t others = store.count_other_versions(experiment.id, experiment.version);
+  if (others == 0) return;
+  blocks.emplace_back(
+      Paragraph{marked(fmt::format(
+                    "{} of `{}` in this store {} of another version than {}: what is measured means something else "
+                    "since, and they stand in none of its tables.",
+                    others == 1 ? "One attempt" : fmt::format("{} attempts", others), experiment.id,
+                    others == 1 ? "is" : "are", experiment.version)),
+                Tone::warning});
+}
+
 void add_experiment(std::vector<Block>& blocks, const Shown& shown, bool answers) {
   if (answers) add_sentences(blocks, shown);
   bool any = false;
@@ -294,6 +307,7 @@ std::vector<Block> section(const SectionPlan& plan, const store::Store& store, c
   for (const Shown& one : shown) {
     if (shown.size() > 1)
       blocks.emplace_back(Heading{3, plain_text(one.experiment->title), id + "-" + one.experiment->id});
+    add_other_versions(blocks, *one.experiment, store);
     add_experiment(blocks, one, options.answers);
   }
   warn_once(blocks, evidence);

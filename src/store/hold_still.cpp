@@ -12,8 +12,9 @@ struct KeptView {
   const char* index;  // a column
 };
 
-// Each stands on the one before it. What is asked of them next: a row by its attempt, rows of an experiment.
-constexpr KeptView kKept[] = {{"v_attempt", "attempt_id"}, {"v_newest", "experiment"}, {"v_measured", "experiment"}};
+// Each stands on those before it. What is asked of them next: a row by its attempt, of a run, rows of an experiment.
+constexpr KeptView kAll[] = {{"v_attempt", "attempt_id"}, {"v_run", "run_id"}};
+constexpr KeptView kOfMeaning[] = {{"v_newest", "experiment"}, {"v_measured", "experiment"}};
 
 // The view of that name becomes one over a table of what it held.
 void keep(Connection& db, const KeptView& view) {
@@ -23,9 +24,16 @@ void keep(Connection& db, const KeptView& view) {
       view.name, view.index));
 }
 
+void leave_out_other_versions(Connection& db, const std::map<std::string, std::string>& versions) {
+  for (const auto& [experiment, version] : versions) {
+    Statement(db, "DELETE FROM temp.kept_v_attempt WHERE task = 'measure' AND experiment = ? AND version <> ?")
+        .run(experiment, version);
+  }
+}
+
 }  // namespace
 
-void Store::hold_still() {
+void Store::hold_still(const std::map<std::string, std::string>& versions) {
   if (impl_->mode != Mode::read_only) {
     throw Error(ErrorKind::internal, "hold_still() is for a store that is only read");
   }
@@ -33,9 +41,20 @@ void Store::hold_still() {
   db.execute("PRAGMA query_only=OFF");  // forbids temporary tables, too
   db.execute("BEGIN");                  // one state of the file for all of them
   lay_views_over(db, impl_->options.schema);
-  for (const KeptView& view : kKept) keep(db, view);
+  for (const KeptView& view : kAll) keep(db, view);
+  leave_out_other_versions(db, versions);
+  for (const KeptView& view : kOfMeaning) keep(db, view);
   db.execute("COMMIT");
   db.execute("PRAGMA query_only=ON");
+}
+
+std::int64_t Store::count_other_versions(const std::string& experiment, const std::string& version) const {
+  Statement statement(impl_->db(),
+                      "SELECT count(*) FROM attempt a JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq"
+                      " JOIN case_def c ON c.id = p.case_id"
+                      " WHERE p.task = 'measure' AND c.experiment = ? AND c.version <> ?");
+  statement.with(experiment, version).step();
+  return statement.integer(0);
 }
 
 }  // namespace syslab::store

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -213,7 +214,12 @@ class Store {
   // For many queries on the views of attempts, as a report makes them: what v_attempt, v_newest and v_measured hold is
   // computed once and kept in memory, and every query from now on sees these attempts and no later ones. Nothing is
   // written to the file, and no reading transaction stays open. Only on a store opened read_only.
-  void hold_still();
+  //
+  // `versions`: of an experiment the version whose measurements are seen. The numbers of others mean something else
+  // (registry::Experiment::version) and must not stand beside them; only v_run still counts their attempts.
+  void hold_still(const std::map<std::string, std::string>& versions = {});
+  // How many measurements of the experiment are of another version.
+  std::int64_t count_other_versions(const std::string& experiment, const std::string& version) const;
   std::vector<std::string> tables_and_views() const;
   int schema_version() const;
   std::string journal_mode() const;  // "wal"; "delete" on a network file system

@@ -1,4 +1,5 @@
 """The write-up in every format, from one run: numbers, places for everything that is asked, files beside the report."""
+import contextlib
 import csv
 import html.parser
 import io
@@ -7,6 +8,7 @@ import os
 import pathlib
 import re
 import shutil
+import sqlite3
 import subprocess
 import sys
 import time
@@ -144,6 +146,23 @@ class Report(Lab):
             self.assertEqual((self.folder / "report.md").read_text(), "the old one", "nothing half-written")
         left = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("lab.db"))
         self.assertEqual(left, ["figures", "report.md", "taken"], "nothing is left behind")
+
+    def test_what_another_version_measured_stands_in_no_table_and_is_told(self):
+        aged = self.folder / "aged.db"
+        shutil.copy(self.db, aged)
+        with contextlib.closing(sqlite3.connect(aged)) as store:  # as if its numbers meant something else since
+            store.execute("DROP TRIGGER case_def_no_update")
+            store.execute("UPDATE case_def SET version = '0' WHERE experiment = 'flash_forward' AND params ->> '$.seq' = 32")
+            store.commit()
+        sizes = {row["seq"] for table in self.json("report", "flash_forward") if table["id"] == "flash_forward"
+                 for row in table["rows"]}
+        left = {row["seq"] for table in self.json("report", "flash_forward", "--db", aged) if table["id"] == "flash_forward"
+                for row in table["rows"]}
+        self.assertEqual(left, sizes - {32})
+        self.assertEqual(sizes, {32, 64})
+        text = self.syslab("report", "flash_forward", "--to", "md", "--db", aged).stdout
+        self.assertRegex(text, r"\d+ attempts of `flash_forward` in this store are of another version than 1")
+        self.assertNotIn("another version", self.syslab("report", "flash_forward", "--to", "md").stdout)
 
     def test_published_numbers_are_no_part_of_what_a_cpu_did(self):
         for wanted in ("md", "tex", "html", "csv", "json"):

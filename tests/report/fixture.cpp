@@ -201,6 +201,7 @@ void FixtureStore::add(Attempt asked) {
   row.implementation.is_mine |= !asked.author.empty();
   row.world_size = asked.ranks;
   row.experiment = asked.experiment;
+  row.version = asked.version;
   row.case_uid = case_uid(row.experiment, row.version, asked.params);
   const store::RowId id = store_->begin_run(run, {row});
   AttemptRow attempt;

@@ -32,6 +32,7 @@ class FixtureStore {
     std::string protocol = "cs336", machine = "box";  // machines of other names are not comparable
     std::string gpu, author;                          // author: of a hand-in
     int ranks = 1;
+    std::string version = "1";
   };
   void add(Attempt attempt);
   // flash_benchmarking: `implementation` takes 20 us a call on a GPU of that name (empty: on the CPU).

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "store/store.hpp"
 #include "tests/store/fixture.hpp"
@@ -60,6 +61,33 @@ TEST_F(HoldStill, EveryViewHoldsWhatItHeld) {
   EXPECT_GE(views_of(plain).size(), 10U);
   for (const std::string& view : views_of(plain)) EXPECT_EQ(rows_of(still, view), rows_of(plain, view)) << view;
   EXPECT_EQ(rows_of(still, "v_measured").size(), 4U);
+}
+
+TEST_F(HoldStill, MeasurementsOfAnotherVersionAreNotSeenButCounted) {
+  PlanRow newer = a_case(0, 64, "fast");
+  newer.version = "2";
+  newer.case_uid = case_uid(newer.experiment, newer.version, newer.params);
+  PlanRow law = a_law(1, "toy.law", "fast");
+  writer_.finish_attempt(writer_.begin_run(a_run(), {newer, law}), an_attempt(0, 7.0));
+  const auto seen = [this](const std::map<std::string, std::string>& versions) {
+    Store still = reader();
+    still.hold_still(versions);
+    std::vector<std::string> names;
+    for (const char* view : {"v_measured", "v_latest", "v_failures", "v_run"}) {
+      names.push_back(std::to_string(rows_of(still, view).size()));
+    }
+    names.push_back(std::to_string(count(still, "SELECT sum(missing) FROM v_run")));
+    return names;
+  };
+  const std::vector<std::string> all{"5", "4", "1", "2", "1"};  // missing: the law, that nobody reached
+  EXPECT_EQ(seen({}), all);
+  EXPECT_EQ(seen({{"another", "3"}}), all);
+  EXPECT_EQ(seen({{"toy", "1"}}), (std::vector<std::string>{"4", "3", "1", "2", "1"}));
+  EXPECT_EQ(seen({{"toy", "2"}}), (std::vector<std::string>{"1", "1", "0", "2", "1"}));
+  EXPECT_EQ(seen({{"toy", "3"}}), (std::vector<std::string>{"0", "0", "0", "2", "1"}));
+  EXPECT_EQ(reader().count_other_versions("toy", "1"), 1);
+  EXPECT_EQ(reader().count_other_versions("toy", "2"), 4);
+  EXPECT_EQ(reader().count_other_versions("another", "2"), 0);
 }
 
 TEST_F(HoldStill, LaterAttemptsAreNotSeen) {

@@ -32,7 +32,7 @@ found AS (
     FROM shares
    GROUP BY attempt_id
 )
--- The medians of the recorded steps, with intervals; a database from before they were told has the sums alone.
+-- The medians of the recorded steps, with intervals; where no step had a product there are the sums alone, and they are 0.
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, device,
        CASE WHEN s.ci_high < f.ci_low THEN 'falls' WHEN s.ci_low > f.ci_high THEN 'grows'
             WHEN s.ci_low IS NULL OR f.ci_low IS NULL THEN 'goes'

@@ -156,14 +156,26 @@ void ParameterOwners::broadcast(device::Stream compute) {
   if (left_out_wait_ != 0) updated_.before(communication_);
   try {
     for (const Run& run : runs_) ranks_.broadcast(run.weights, run.owner, {kKind, run.label}, communication_);
-  } catch (...) {
-    device::await_queue(communication_);  // what is queued writes weights that whoever catches this may free
+  } catch (const std::exception& error) {
+    ranks_.abort(error.what());  // the others wait for what does not come any more
+    leave_behind(compute);
     throw;
   }
   arrived_.record(communication_);
   if (left_out_wait_ != 1) arrived_.before(compute);
   // On the plain stream the wait was the host's, and what failed in the queue is known.
   ranks_.throw_if_failed();
+}
+
+// What was sent so far still writes weights, which whoever catches the error may free: after waiting for `compute`, or
+// in its order, as memory of a GPU goes. A wait of the host alone would say nothing to a GPU's streams.
+void ParameterOwners::leave_behind(device::Stream compute) noexcept {
+  try {
+    arrived_.record(communication_);
+    arrived_.before(compute);
+  } catch (...) {  // a device that is lost writes nothing
+    device::await_queue(communication_);
+  }
 }
 
 void ParameterOwners::zero_gradients(device::Stream compute) const {

@@ -49,7 +49,8 @@ class ParameterOwners {
   std::span<const std::int64_t> loads() const { return loads_; }  // elements, by rank
 
   // New weights from owner to all, behind the owner's update on `compute`, before what is queued there from now on.
-  // Neighbours in memory with one owner travel together.
+  // Neighbours in memory with one owner travel together. Where a call throws on the way, the communication of all ranks
+  // is ended, and what was queued of it stands before `compute` too: weights may go behind that.
   void broadcast(device::Stream compute);
 
   // Zeroes the gradients of all parameters, whoever owns them.
@@ -74,6 +75,7 @@ class ParameterOwners {
   };
   void expect_new(std::span<const OptimizedParameter> group) const;
   void plan_runs();
+  void leave_behind(device::Stream compute) noexcept;
   bool is_repeated(const Owned& frozen) const;
   void add_moments(std::vector<StatePiece>& pieces, const MomentOf& moment) const;
 

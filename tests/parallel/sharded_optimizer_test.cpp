@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <future>
 #include <numeric>
 
 #include "device/memory_log.hpp"
@@ -354,6 +356,63 @@ TEST(ShardedOptimizer, RefusesANameThatOtherMemoryHas) {
   // Of the same memory it is the same parameter: tied, or frozen until now.
   EXPECT_EQ(added({{at("w", 0, false), at("w", 0, false), at("v", 2, false)}})[0], nullptr);
   EXPECT_EQ(added({{at("w", 0, true), at("v", 2, false)}, {at("w", 0, false)}})[0], nullptr);
+}
+
+// Broadcasts, of which the second cannot be queued; the first ends when it may.
+class BreaksAtTheSecond final : public comm::Communicator {
+ public:
+  explicit BreaksAtTheSecond(comm::Communicator& inner)
+      : Communicator(inner.rank(), inner.size(), inner.options()), inner_(inner) {}
+  void let_end() { may_end_.set_value(); }
+  bool first_ended() const { return first_ended_; }
+  std::string_view backend() const override { return "breaks"; }
+
+ protected:
+  void queue(std::span<const comm::Call> calls) override {
+    if (++calls_ == 2) throw Error(ErrorKind::comm, "no second broadcast");
+    device::enqueue(calls[0].stream, [this] {
+      may_end_.get_future().wait_for(std::chrono::seconds(10));
+      first_ended_ = true;
+    });
+  }
+  void queue_alone(const comm::Call& call) override { comm::copy_alone(call); }
+  void wait_until_done(std::uint64_t) override {}
+  std::vector<std::string> exchange_now(const comm::Call&, std::string_view text) override {
+    return inner_.exchange(text);
+  }
+  void spread(std::string_view failure) noexcept override { inner_.abort(failure); }
+
+ private:
+  comm::Communicator& inner_;
+  std::promise<void> may_end_;
+  std::atomic<bool> first_ended_ = false;
+  int calls_ = 0;
+};
+
+// Not only for the host: memory of a GPU goes to work that is queued later.
+TEST(ShardedOptimizer, LeavesWhatWasSentBeforeWhatIsComputedLaterWhereABroadcastFails) {
+  with_ranks(2, [](comm::Communicator& ranks, Stream compute, Stream communication) {
+    std::vector<float> weights(4), gradients(4);
+    std::vector<OptimizedParameter> parameters;
+    for (const int first : {0, 2}) {
+      parameters.push_back({.name = std::to_string(first),
+                            .weight = {weights.data() + first, DType::f32, {2}},
+                            .gradient = {gradients.data() + first, DType::f32, {2}}});
+    }
+    std::atomic<bool> seen = false;
+    BreaksAtTheSecond breaking(ranks);
+    ParameterOwners owners(breaking, communication);
+    owners.add(parameters, "");
+    ranks.barrier();
+    EXPECT_THROW(owners.broadcast(compute), Error);
+    EXPECT_FALSE(breaking.first_ended()) << "the host waited for what others may never send";
+    device::enqueue(compute, [&] { seen = breaking.first_ended(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time to be wrong in
+    breaking.let_end();
+    device::synchronize(compute);
+    EXPECT_TRUE(seen);
+    EXPECT_TRUE(ranks.failed()) << "the others would wait";
+  });
 }
 
 TEST(AssignOwners, GivesTheLargestFirstToWhomHasLeast) {

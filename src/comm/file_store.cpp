@@ -5,6 +5,7 @@
 //   accepted    rank 0's list of those it saw, with the identity of this run: nobody else's keys are read
 //   key-RUN-…   a value
 //   failed      why the job ended
+//   earlier     somebody has found what an earlier run left: all leave it where it is
 //   bye-R       rank R has left
 #include <fmt/format.h>
 #include <unistd.h>
@@ -200,14 +201,23 @@ class FileStore final : public Store {
     throw RankError(Fault::rendezvous, reason);
   }
 
+  std::string earlier_run(std::string_view what) const {
+    return fmt::format("'{}' holds what an earlier run left ({}): remove it, or name a directory that no run has used",
+                       directory_.string(), what);
+  }
+
+  // Of what proves itself to be another run's. Those who hear of it are told to leave it first.
   [[noreturn]] void refuse_leftovers(std::string_view what) {
     leftovers_ = true;
-    end_all(fmt::format("'{}' holds what an earlier run left ({}): remove it, or name a directory that no run has used",
-                        directory_.string(), what));
+    write("earlier", "");
+    end_all(earlier_run(what));
   }
 
   void join() {
-    if (const auto reason = read_file(directory_ / "failed")) refuse_leftovers("it ended with: " + *reason);
+    if (const auto reason = read_file(directory_ / "failed")) {
+      // An earlier run's; or this one's, whose ranks are still there and take it along.
+      throw RankError(Fault::rendezvous, earlier_run("it ended with: " + *reason));
+    }
     if (!write_new(rank_file(rank()), to_text(self_))) {
       const Member other = read_member(read_file(directory_ / rank_file(rank())).value_or(""));
       if (other.process.system != self_.process.system || has_ended(other.process)) {
@@ -307,11 +317,12 @@ class FileStore final : public Store {
     if (ours != self_.run) refuse_leftovers("it accepted another rank " + std::to_string(rank()));
   }
 
-  // The last to leave takes everything along, the dead counting as gone.
+  // The last to leave takes everything along, the dead counting as gone; but nothing where an earlier run's is among
+  // it, whoever found that: it may be somebody's evidence, and who comes late is to hear of it and not to wait.
   void leave() noexcept {
     try {
       if (!joined_) return;
-      if (leftovers_) {
+      if (leftovers_ || fs::exists(directory_ / "earlier")) {
         fs::remove(directory_ / rank_file(rank()));
         return;
       }

@@ -6,11 +6,13 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <atomic>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "comm/messages.hpp"
@@ -317,6 +319,56 @@ TEST(FileStore, RefusesWhatAnEarlierRunLeft) {
   for (const std::string& error : errors) {
     EXPECT_TRUE(has(error, "earlier run") && has(error, folder.path().string())) << error;
   }
+}
+
+// Also who only hears of it: what is not this run's is not taken along, and the next to come hears of it, too.
+TEST(FileStore, LeavesWhatAnEarlierRunLeftWhoeverFoundIt) {
+  for (int i = 0; i < 20; ++i) {
+    const TestFolder folder;
+    const auto place = folder.path() / "made";  // by the earlier run
+    const std::string rendezvous = "file:" + place.string();
+    in_a_process([&] {
+      const auto store = open_store({.rendezvous = rendezvous, .rank = 0, .size = 1});
+      store->set("result", "of an hour");
+      ::_exit(0);
+    });
+    const auto left = [&] {
+      std::set<std::string> names;
+      for (const auto& entry : std::filesystem::directory_iterator(place)) names.insert(entry.path().filename());
+      return names;
+    };
+    const std::set<std::string> before = left();
+    const auto errors = as_threads(4, [&](int rank) {
+      if (rank > 0) open_store({.rendezvous = rendezvous, .rank = rank, .size = 4, .limit = 5s});
+      std::this_thread::sleep_for(std::chrono::milliseconds(i % 3));
+      open_store({.rendezvous = rendezvous, .rank = rank, .size = 4, .limit = 5s});
+    });
+    for (const std::string& error : errors) EXPECT_TRUE(has(error, "earlier run")) << error;
+    const std::set<std::string> after = left();
+    EXPECT_TRUE(std::ranges::includes(after, before)) << "the " << i << "th time";
+    EXPECT_FALSE(after.contains("rank-1") || after.contains("rank-2") || after.contains("rank-3"));
+    const auto late =
+        as_threads(1, [&](int) { open_store({.rendezvous = rendezvous, .rank = 2, .size = 4, .limit = 5s}); });
+    EXPECT_TRUE(has(late[0], "earlier run")) << late[0];
+  }
+}
+
+// Its files may be seen later than its word: a directory of another machine is not the same everywhere at once.
+TEST(FileStore, LeavesWhatItHearsOfAndHasNotFound) {
+  const TestFolder folder;
+  const auto errors = as_threads(2, [&](int rank) {
+    if (rank == 1) {
+      open_store({.rendezvous = "file:" + folder.path().string(), .rank = 1, .size = 2, .limit = 5s});
+    }
+    while (!std::filesystem::exists(folder.path() / "rank-1")) std::this_thread::sleep_for(1ms);
+    std::this_thread::sleep_for(100ms);  // it has looked
+    for (const char* name : {"key-of-another-run", "earlier", "failed.new"})
+      std::ofstream(folder.path() / name) << "it";
+    std::filesystem::rename(folder.path() / "failed.new", folder.path() / "failed");
+  });
+  EXPECT_TRUE(has(errors[1], "it")) << errors[1];
+  EXPECT_TRUE(std::filesystem::exists(folder.path() / "key-of-another-run"));
+  EXPECT_FALSE(std::filesystem::exists(folder.path() / "rank-1"));
 }
 
 TEST(FileStore, ATokenKeepsRunsApartInOneDirectory) {

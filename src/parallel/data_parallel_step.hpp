@@ -47,9 +47,9 @@ struct HeldBytes {
 class DataParallelStep {
  public:
   // Steps on `batch` sequences of `seq` tokens on this rank; other ranks may have more or fewer. Collective: holds the
-  // models against each other, gives all ranks rank 0's weights and waits. `model` and `ranks` outlive it;
-  // communication is queued on `communication`. Error(usage) for Variant::graph with more than one rank, and where
-  // ranks differ in anything but their rows.
+  // models against each other, gives all ranks rank 0's weights and waits. `model`, its stream, `ranks` and
+  // `communication`, on which communication is queued, outlive it. Error(usage) for Variant::graph with more than one
+  // rank, and where ranks differ in anything but their rows.
   DataParallelStep(model::Transformer& model, comm::Communicator& ranks, const DataParallelOptions& options,
                    std::int64_t batch, std::int64_t seq, device::Stream communication);
 

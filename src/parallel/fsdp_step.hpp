@@ -68,8 +68,8 @@ struct FsdpBytes {
 class FsdpStep {
  public:
   // Steps on `batch` sequences of `seq` tokens on this rank. Collective: holds models and options against each other.
-  // `ranks` outlives it. Weights are zero until they are initialised or written. Error(usage) as of model::Transformer,
-  // Fsdp and train::TrainingStep, for Variant::graph, and for fp64 with clipping.
+  // `ranks` and both streams outlive it. Weights are zero until they are initialised or written. Error(usage) as of
+  // model::Transformer, Fsdp and train::TrainingStep, for Variant::graph, and for fp64 with clipping.
   FsdpStep(const model::ModelConfig& config, const model::TransformerOptions& model, comm::Communicator& ranks,
            const FsdpStepOptions& options, std::int64_t batch, std::int64_t seq, device::Stream compute,
            device::Stream communication);

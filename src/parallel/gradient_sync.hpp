@@ -37,9 +37,9 @@ namespace syslab::parallel {
 
 class GradientSync {
  public:
-  // `arena`: contiguous, of the pieces' dtype, all of them inside; the communicator and the arena's memory outlive
-  // this. All ranks give the same pieces and options. All memory and events are made here, none in a step.
-  // Error(usage).
+  // `arena`: contiguous, of the pieces' dtype, all of them inside; the communicator, the arena's memory,
+  // `communication` and the stream of the last step outlive this. All ranks give the same pieces and options. All
+  // memory and events are made here, none in a step. Error(usage).
   GradientSync(comm::Communicator& ranks, GradientPieces pieces, const TensorView& arena, const SyncOptions& options,
                device::Stream communication);
   GradientSync(const GradientSync&) = delete;

@@ -27,7 +27,8 @@ class GroupedAdamW {
   using Options = adamw::Options;
   static std::string text_of(const Options& options);  // all of them, told apart to the last bit
 
-  // `rung` runs on the device of `stream`, on which memory is made. Who destroys this has waited for it, as of
+  // `rung` runs on the device of `stream`, on which memory is made. `stream` outlives this, whose end waits for it
+  // where it is a queue of the CPU; for another that was given to step(), who destroys this has waited, as of
   // OwnedUpdate.
   GroupedAdamW(const adamw::Rung& rung, device::Stream stream) : rung_(&rung), stream_(stream) {}
 

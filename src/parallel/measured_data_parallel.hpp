@@ -33,7 +33,7 @@ device::OwnedStream communication_stream(device::Place place);
 
 class DataParallelWorkload {
  public:
-  // Collective. Tokens and weights come from `seed`, tokens of each rank its own; `ranks` outlives this.
+  // Collective. Tokens and weights come from `seed`, tokens of each rank its own; `ranks` and `compute` outlive this.
   DataParallelWorkload(const DataParallelWorkloadOptions& options, comm::Communicator& ranks, device::Stream compute,
                        std::uint64_t seed);
 

@@ -22,7 +22,7 @@ struct FsdpWorkloadOptions {
 
 class FsdpWorkload {
  public:
-  // Collective. `ranks` outlives this.
+  // Collective. `ranks` and `compute` outlive this.
   FsdpWorkload(const FsdpWorkloadOptions& options, comm::Communicator& ranks, device::Stream compute,
                std::uint64_t seed);
 

@@ -30,9 +30,9 @@ class OwnedUpdate {
   enum class Moment { first, second };
 
   // Takes memory for the moments, zeroed in the order of `stream`, accounted as optimizer. There may be no stretch at
-  // all. Error(usage) naming a stretch whose views do not fit or whose dtype differs from the first one's. Its end
-  // waits for `stream` where that is a queue of the CPU; for another that it was queued on, who destroys this has
-  // waited.
+  // all. Error(usage) naming a stretch whose views do not fit or whose dtype differs from the first one's. `stream`
+  // outlives this, whose end waits for it where it is a queue of the CPU; for another that the update was queued on,
+  // who destroys this has waited.
   OwnedUpdate(std::vector<OwnedStretch> stretches, const adamw::Rung& rung, device::Stream stream);
 
   int size() const { return static_cast<int>(stretches_.size()); }

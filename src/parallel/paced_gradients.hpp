@@ -33,8 +33,8 @@ struct PacedOptions {
 
 class PacedGradients {
  public:
-  // `law`: of all-reduces on these ranks, the same on all. `ranks` outlives it. Error(usage) for sizes below an fp32 or
-  // above 2^40 bytes in all, and for a pace that is not positive.
+  // `law`: of all-reduces on these ranks, the same on all. `ranks` and the streams outlive it. Error(usage) for sizes
+  // below an fp32 or above 2^40 bytes in all, and for a pace that is not positive.
   PacedGradients(comm::Communicator& ranks, const PacedOptions& options, const AffineTransfer& law,
                  device::Stream communication);
 

@@ -29,8 +29,8 @@ std::vector<int> assign_owners(std::span<const std::int64_t> elements, std::vect
 
 class ParameterOwners {
  public:
-  // `communication`: the stream of the broadcasts. `ranks` outlives this. `left_out_wait`: for tests of tests, the wait
-  // of broadcast() that is not made, 0 or 1.
+  // `communication`: the stream of the broadcasts. It and `ranks` outlive this. `left_out_wait`: for tests of tests,
+  // the wait of broadcast() that is not made, 0 or 1.
   ParameterOwners(comm::Communicator& ranks, device::Stream communication, int left_out_wait = -1);
 
   struct Owned {

@@ -40,7 +40,7 @@ concept WrappedOptimizer = requires(T optimizer, std::span<const OptimizedParame
 template <WrappedOptimizer Inner>
 class ShardedOptimizer {
  public:
-  // The inner optimizer is made of `arguments`; `ranks` outlives this.
+  // The inner optimizer is made of `arguments`; `ranks` and all streams outlive this.
   template <typename... Arguments>
   ShardedOptimizer(comm::Communicator& ranks, device::Stream communication, Arguments&&... arguments)
       : ShardedOptimizer(ParameterOwners(ranks, communication), std::forward<Arguments>(arguments)...) {}

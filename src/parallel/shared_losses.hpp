@@ -13,7 +13,8 @@ namespace syslab::parallel {
 
 class SharedLosses {
  public:
-  // Of as many losses on every rank. All memory is made here. `ranks` outlives this.
+  // Of as many losses on every rank. All memory is made here. `ranks` and both streams outlive
+  // this, whose end waits for `communication` where that is a queue of the CPU.
   SharedLosses(comm::Communicator& ranks, const ConstTensorView& losses, device::Stream compute,
                device::Stream communication);
 

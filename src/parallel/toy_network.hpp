@@ -55,7 +55,7 @@ struct ToyBatch {
 
 class ToyNetwork {
  public:
-  // Everything is queued on `compute`. Error(usage) for layers that do not fit together.
+  // Everything is queued on `compute`, which outlives this. Error(usage) for layers that do not fit together.
   ToyNetwork(const ToyModel& model, device::Stream compute);
   ToyNetwork(const ToyNetwork&) = delete;
   ToyNetwork& operator=(const ToyNetwork&) = delete;

@@ -34,7 +34,7 @@ struct ZeroModelOptions {
 class ZeroParameters final : public model::ParameterSource {
  public:
   // Collective. Takes all memory of weights, gradients and moments; `model` decides on dtypes and kernels. Weights are
-  // zero until arena() is written. Error(usage), Error(oom).
+  // zero until arena() is written. `ranks` and both streams outlive this. Error(usage), Error(oom).
   ZeroParameters(comm::Communicator& ranks, const model::ModelConfig& config, const model::TransformerOptions& model,
                  const ZeroModelOptions& options, device::Stream compute, device::Stream communication);
 

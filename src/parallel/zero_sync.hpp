@@ -53,7 +53,8 @@ class ZeroSync {
  public:
   // `weights`: the arena, contiguous, with as many elements as `gradients` of which zero2 has none: no memory is given
   // then. `copy`: the weights in a smaller dtype, which are made anew of those that arrive; no memory: there is none.
-  // All ranks give the same. All memory and events are made here, none in a step. Error(usage).
+  // All ranks give the same. All memory and events are made here, none in a step. What is given and the stream of the
+  // last pass outlive this. Error(usage).
   ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const TensorView& weights, const TensorView& gradients,
            const ZeroOptions& options, device::Stream communication, const TensorView& copy = {});
   ZeroSync(const ZeroSync&) = delete;

@@ -6,11 +6,14 @@
 #include <span>
 #include <utility>
 
-#include "experiments/naive_ddp_benchmarking/phased_steps.hpp"
 #include "parallel/fsdp_state.hpp"
 #include "parallel/measured_fsdp.hpp"
+#include "parallel/phased_steps.hpp"
 #include "parallel/rank_memory.hpp"
+#include "parallel/rank_training.hpp"
+#include "registry/rank_training.hpp"
 #include "registry/values.hpp"
+#include "worker/rank_training_case.hpp"
 
 namespace syslab {
 namespace {
@@ -27,20 +30,21 @@ parallel::FsdpStepOptions sharding_of(const Params& params) {
 }
 
 FsdpWorkloadOptions options_of(const worker::CaseRequest& request, const train::Rung& rung) {
-  FsdpWorkloadOptions options{.step = rank_workload(request, rung), .sharding = sharding_of(request.params)};
+  FsdpWorkloadOptions options{.step = parallel::rank_workload(request.params, rung, request.world_size),
+                              .sharding = sharding_of(request.params)};
   options.sharding.fsdp.gather.timing = true;
   return options;
 }
 
 // What is kept of a step, in seconds from its beginning.
 struct Kept {
-  PhaseEnds ends;
+  parallel::PhaseEnds ends;
   double exposed_forward = 0, exposed_backward = 0, gathering = 0;
   std::vector<GatherTimes> gathers;
 };
-using Steps = PhasedSteps<FsdpWorkload, Kept>;
+using Steps = parallel::PhasedSteps<FsdpWorkload, Kept>;
 
-Kept kept(FsdpWorkload& run, const PhaseEnds& ends) {
+Kept kept(FsdpWorkload& run, const parallel::PhaseEnds& ends) {
   Kept made{.ends = ends, .gathers = run.step().fsdp().gathered().times()};
   for (const GatherTimes& one : made.gathers) {
     (one.forward ? made.exposed_forward : made.exposed_backward) += one.exposed().count();
@@ -51,13 +55,13 @@ Kept kept(FsdpWorkload& run, const PhaseEnds& ends) {
 
 // The last step as spans: its phases; of each gather when it ran, and how long computing waited for it.
 void draw(worker::CaseContext& context, const FsdpWorkload& run, const Kept& step) {
-  emit_span(context, "compute", "forward", "phase", 0, step.ends.forward);
-  emit_span(context, "compute", "backward", "phase", step.ends.forward, step.ends.backward);
-  emit_span(context, "compute", "update", "phase", step.ends.backward, step.ends.update);
+  worker::emit_span(context, "compute", "forward", "phase", 0, step.ends.forward);
+  worker::emit_span(context, "compute", "backward", "phase", step.ends.forward, step.ends.backward);
+  worker::emit_span(context, "compute", "update", "phase", step.ends.backward, step.ends.update);
   for (const GatherTimes& one : step.gathers) {
     const std::string name = run.unit_name(one.unit), pass = one.forward ? "forward" : "backward";
-    emit_span(context, "gather", name, pass, one.start.count(), one.end.count());
-    emit_span(context, "wait", name, pass, one.needed.count(), one.first_use.count());
+    worker::emit_span(context, "gather", name, pass, one.start.count(), one.end.count());
+    worker::emit_span(context, "wait", name, pass, one.needed.count(), one.first_use.count());
   }
 }
 
@@ -94,15 +98,15 @@ worker::RankRun started(const MeasuredFsdp& measured, const model::ModelConfig& 
   const auto steps = std::make_shared<Steps>(measured.start(ranks, stream), stream, kept);
   worker::RankRun made;
   made.owner = steps;
-  made.series = {phased_series(steps)};
+  made.series = {worker::phased_steps(steps)};
   made.tell = [steps, &measured, config](worker::CaseContext& context,
                                          const std::vector<std::vector<double>>& seconds) {
     steps->keep();
     FsdpWorkload& run = *steps->workload();
     run.step().check();  // the same norms on all ranks, and every byte that the plan says
     tell_bytes(context, run, config);
-    tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
-    tell_phases(context, run, steps->last(seconds[0].size()));
+    worker::tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
+    tell_phases(context, run, worker::last_of(steps->kept(), seconds[0].size()));
   };
   return made;
 }
@@ -111,21 +115,25 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   const FsdpWorkloadOptions options = options_of(context.request(), rung);
   const MeasuredFsdp measured = parallel::measured_fsdp(options, rung, context.request().seed);
-  run_on_ranks(context, measured, [&](comm::Communicator& ranks, device::Stream stream) {
-    return started(measured, options.step.config, ranks, stream);
-  });
+  worker::run_rank_training(context, measured, parallel::in_step(context.request()),
+                            [&](comm::Communicator& ranks, device::Stream stream) {
+                              return started(measured, options.step.config, ranks, stream);
+                            });
 }
 
 double memory(const Params& params, std::string_view implementation) {
   const auto ranks = static_cast<int>(params.integer("world_size"));
-  return parallel::fsdp_memory(fullest_rank(params, implementation), ranks, sharding_of(params)).total();
+  return parallel::fsdp_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
+                               sharding_of(params))
+      .total();
 }
 
 }  // namespace
 
 registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>& models) {
-  registry::Builder made = training_experiment(
-      std::move(id), models, "a recorded graph has no place for its gathers: full sharding runs without one");
+  registry::Builder made = registry::rank_training_experiment(
+      std::move(id), parallel::rank_training_cases(), models,
+      "a recorded graph has no place for its gathers: full sharding runs without one");
   made.closed_axis("granularity", {text("layer"), text("block")},
                    "what is gathered together: what one product reads, or the matrices of a block", {})
       .preset("paper", {{"model", registry::texts(models)},
@@ -146,7 +154,7 @@ registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>
       .metric("gathered_bytes", "B", "that a step gathers, whole")
       .memory(memory)
       .runs(run_case);
-  add_training_metrics(made);
+  registry::add_training_metrics(made);
   return made;
 }
 

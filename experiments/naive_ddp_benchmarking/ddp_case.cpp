@@ -8,10 +8,13 @@
 #include <span>
 #include <utility>
 
-#include "experiments/naive_ddp_benchmarking/phased_steps.hpp"
 #include "parallel/measured_data_parallel.hpp"
+#include "parallel/phased_steps.hpp"
+#include "parallel/rank_training.hpp"
+#include "registry/rank_training.hpp"
 #include "registry/values.hpp"
 #include "train/params.hpp"
+#include "worker/rank_training_case.hpp"
 
 namespace syslab {
 namespace {
@@ -28,7 +31,7 @@ constexpr const char* kBuckets = "bucket_mb";
 
 DataParallelWorkloadOptions options_of(const worker::CaseRequest& request, const train::Rung& rung) {
   DataParallelWorkloadOptions options;
-  options.step = rank_workload(request, rung);
+  options.step = parallel::rank_workload(request.params, rung, request.world_size);
   const std::string strategy = request.params.text("strategy");
   options.communicates = strategy != kNone;
   options.sync.strategy = options.communicates ? parallel::parse_strategy(strategy) : parallel::Strategy::flat_view;
@@ -46,10 +49,10 @@ struct Kept {
 
   double exposed() const { return communication_end - backward_end; }
 };
-using Steps = PhasedSteps<DataParallelWorkload, Kept>;
+using Steps = parallel::PhasedSteps<DataParallelWorkload, Kept>;
 
 // As the stream that computes has it, and where gradients travel that of the communication.
-Kept kept(DataParallelWorkload& run, const PhaseEnds& ends) {
+Kept kept(DataParallelWorkload& run, const parallel::PhaseEnds& ends) {
   Kept one{.forward = ends.forward, .backward_end = ends.backward, .end = ends.update};
   one.communication_end = one.backward_end;
   if (run.step().sync().options().timing) {
@@ -62,14 +65,14 @@ Kept kept(DataParallelWorkload& run, const PhaseEnds& ends) {
 }
 
 void draw(worker::CaseContext& context, const Kept& step) {
-  emit_span(context, "compute", "forward", "phase", 0, step.forward);
-  emit_span(context, "compute", "backward", "phase", step.forward, step.backward_end);
-  emit_span(context, "compute", "update", "phase", step.communication_end, step.end);
+  worker::emit_span(context, "compute", "forward", "phase", 0, step.forward);
+  worker::emit_span(context, "compute", "backward", "phase", step.forward, step.backward_end);
+  worker::emit_span(context, "compute", "update", "phase", step.communication_end, step.end);
   if (!step.schedule) return;
   for (std::size_t i = 0; i < step.schedule->buckets.size(); ++i) {
     const parallel::BucketTimes& bucket = step.schedule->buckets[i];
-    emit_span(context, "communication", fmt::format("bucket {}", i), "collective", bucket.start.count(),
-              bucket.end.count());
+    worker::emit_span(context, "communication", fmt::format("bucket {}", i), "collective", bucket.start.count(),
+                      bucket.end.count());
   }
 }
 
@@ -96,12 +99,12 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
   const auto steps = std::make_shared<Steps>(measured.start(ranks, stream), stream, kept);
   worker::RankRun made;
   made.owner = steps;
-  made.series = {phased_series(steps)};
+  made.series = {worker::phased_steps(steps)};
   made.tell = [steps, &measured](worker::CaseContext& context, const std::vector<std::vector<double>>& seconds) {
     steps->keep();
     DataParallelWorkload& run = *steps->workload();
     run.step().check();  // the same weights on all ranks, and every byte that the plan says
-    tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
+    worker::tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
     const bool travels = run.step().sync().options().timing;
     context.metric("gradient_bytes", "B", travels ? measured.gradient_bytes : 0);
     context.metric("buckets", "1", travels ? run.step().sync().plan().size() : 0);
@@ -109,7 +112,7 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
       context.metric("forecast_exposed", "s", forecast->schedule.exposed().count());
       context.metric("bound_exposed", "s", (forecast->bound - forecast->schedule.backward_end()).count());
     }
-    tell_phases(context, steps->last(seconds[0].size()));
+    tell_phases(context, worker::last_of(steps->kept(), seconds[0].size()));
   };
   return made;
 }
@@ -118,8 +121,9 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   const MeasuredDataParallel measured =
       parallel::measured_data_parallel(options_of(context.request(), rung), rung, context.request().seed);
-  run_on_ranks(context, measured,
-               [&](comm::Communicator& ranks, device::Stream stream) { return started(measured, ranks, stream); });
+  worker::run_rank_training(
+      context, measured, parallel::in_step(context.request()),
+      [&](comm::Communicator& ranks, device::Stream stream) { return started(measured, ranks, stream); });
 }
 
 // The whole batch: more than a rank's share of it, whose size depends on how many there are.
@@ -143,8 +147,9 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
   std::vector<std::string> others{kNone};
   for (const parallel::StrategyInfo& one : parallel::strategies()) others.emplace_back(to_string(one.strategy));
   std::erase_if(others, [&](const std::string& word) { return std::ranges::count(strategies, word) > 0; });
-  registry::Builder made = training_experiment(
-      std::move(id), models, "a recorded graph has no place for its gradients' events: several ranks run without one");
+  registry::Builder made = registry::rank_training_experiment(
+      std::move(id), parallel::rank_training_cases(), models,
+      "a recorded graph has no place for its gradients' events: several ranks run without one");
   made.closed_axis("strategy", texts(strategies),
                    "how gradients are reduced; none: not at all, which is the step without communication",
                    texts(others))
@@ -160,7 +165,7 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
       .metric("bound_exposed", "s", "of `planned`: what a link as fast must expose at least")
       .memory(memory)
       .runs(run_case);
-  add_training_metrics(made);
+  registry::add_training_metrics(made);
   // To prove a strategy takes one model and one size.
   if (std::ranges::count(strategies, kNone) > 0) {
     made.preset("paper", {{"model", texts(models)},

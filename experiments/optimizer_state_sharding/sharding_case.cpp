@@ -10,11 +10,13 @@
 #include "core/error.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
-#include "experiments/naive_ddp_benchmarking/rank_training.hpp"
 #include "parallel/measured_data_parallel.hpp"
 #include "parallel/rank_memory.hpp"
+#include "parallel/rank_training.hpp"
 #include "parallel/state_memory.hpp"
+#include "registry/rank_training.hpp"
 #include "registry/values.hpp"
+#include "worker/rank_training_case.hpp"
 
 namespace syslab {
 namespace {
@@ -149,12 +151,12 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
   const std::shared_ptr<Run> run = set_up(measured, ranks, stream);
   worker::RankRun made;
   made.owner = run;
-  made.series = {training_steps(run->workload)};
+  made.series = {worker::training_steps(run->workload)};
   made.tell = [run, &measured, sharding](worker::CaseContext& context,
                                          const std::vector<std::vector<double>>& seconds) {
     parallel::DataParallelStep& step = run->workload->step();
     step.check();  // the same weights on all ranks, and every byte that the formulas say
-    tell_training(context, measured.tokens, measured.parameters, run->workload->loss(), seconds[0]);
+    worker::tell_training(context, measured.tokens, measured.parameters, run->workload->loss(), seconds[0]);
     tell_memory(context, *run);
     const parallel::HeldBytes held = step.held();
     context.metric("held_state", "B", static_cast<double>(held.total() - held.copy));
@@ -180,18 +182,20 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
 void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   parallel::DataParallelWorkloadOptions options;
-  options.step = rank_workload(context.request(), rung);
+  options.step = parallel::rank_workload(context.params(), rung, context.world_size());
   options.sync = kSync;
   options.sharding = sharding_of(context.params());
   const MeasuredDataParallel measured = parallel::measured_data_parallel(options, rung, context.request().seed);
-  run_on_ranks(context, measured, [&](comm::Communicator& ranks, device::Stream stream) {
-    return started(measured, options.sharding, ranks, stream);
-  });
+  worker::run_rank_training(context, measured, parallel::in_step(context.request()),
+                            [&](comm::Communicator& ranks, device::Stream stream) {
+                              return started(measured, options.sharding, ranks, stream);
+                            });
 }
 
 double memory(const Params& params, std::string_view implementation) {
   const auto ranks = static_cast<int>(params.integer("world_size"));
-  return parallel::data_parallel_memory(fullest_rank(params, implementation), ranks, sharding_of(params), kSync)
+  return parallel::data_parallel_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
+                                        sharding_of(params), kSync)
       .total();
 }
 
@@ -201,9 +205,10 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
                                       const std::vector<std::string>& models) {
   std::vector<std::string> others{"none", "optimizer", "zero1", "zero2"};
   std::erase_if(others, [&](const std::string& word) { return std::ranges::count(shardings, word) > 0; });
-  registry::Builder made = training_experiment(
-      std::move(id), models, "a recorded graph has no place for its gradients' events: several ranks run without one");
-  add_training_metrics(made);
+  registry::Builder made = registry::rank_training_experiment(
+      std::move(id), parallel::rank_training_cases(), models,
+      "a recorded graph has no place for its gradients' events: several ranks run without one");
+  registry::add_training_metrics(made);
   made.tags({"memory"})
       .closed_axis("sharding", texts(shardings),
                    "whose the optimizer's state is: everybody's (none), whole parameters' owners' (optimizer), flat "

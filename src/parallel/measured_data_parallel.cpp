@@ -4,6 +4,7 @@
 #include "parallel/certificate.hpp"
 #include "parallel/measured_times.hpp"
 #include "parallel/model_pieces.hpp"
+#include "parallel/rank_training.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -80,9 +81,7 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
                                             std::uint64_t seed) {
   const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
   MeasuredDataParallel made{.device = alone.device, .refusal = alone.refusal};
-  if (!made.refusal && options.step.mode != train::Mode::train) {
-    made.refusal = "gradients of several ranks meet for an update: mode=train";
-  }
+  if (!made.refusal) made.refusal = refusal_on_ranks(options.step.mode);
   if (!made.refusal && options.sharding != Sharding::none && options.sync.strategy == Strategy::planned) {
     made.refusal = "a plan is made for all-reduces: a divided state is reduced in buckets of a limited size";
   }

@@ -2,6 +2,7 @@
 
 #include "parallel/fsdp_certificate.hpp"
 #include "parallel/measured_data_parallel.hpp"
+#include "parallel/rank_training.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -52,9 +53,7 @@ void FsdpWorkload::forward() {
 MeasuredFsdp measured_fsdp(const FsdpWorkloadOptions& options, const train::Rung& rung, std::uint64_t seed) {
   const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
   MeasuredFsdp made{.device = alone.device, .refusal = alone.refusal};
-  if (!made.refusal && options.step.mode != train::Mode::train) {
-    made.refusal = "gradients of several ranks meet for an update: mode=train";
-  }
+  if (!made.refusal) made.refusal = refusal_on_ranks(options.step.mode);
   made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
     const device::OwnedStream communication = communication_stream(device::place_of(compute));
     certify_sharded(ranks, options.sharding.fsdp, seed, compute, communication);

@@ -1,19 +1,20 @@
-// Training steps that are timed phase by phase: marks in the stream that computes, and what they tell of every step.
+// Training steps that are timed phase by phase: marks in the stream that computes, and what is kept of every step.
+//
+//   PhasedSteps<FsdpWorkload, Kept> steps(workload, stream, look);
+//   steps.keep(), workload->refresh(), steps.step();      // for each step: what is left of the one before, then the
+//   next steps.keep(), steps.kept();                           // and of the last
 #pragma once
 
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "device/event.hpp"
-#include "experiments/naive_ddp_benchmarking/rank_training.hpp"
-#include "worker/rank_case.hpp"
+#include "device/stream.hpp"
 
-namespace syslab {
+namespace syslab::parallel {
 
 // When the phases of a step ended, in seconds from its beginning.
 struct PhaseEnds {
@@ -46,11 +47,7 @@ class PhaseMarks {
   bool stepped_ = false;
 };
 
-// A stretch of a step, in seconds from its beginning.
-void emit_span(worker::CaseContext& context, std::string track, std::string name, std::string category, double begin,
-               double end);
-
-// Steps of parallel::DataParallelWorkload or parallel::FsdpWorkload, of each of which something is kept.
+// Steps of a DataParallelWorkload or FsdpWorkload, of each of which something is kept.
 template <typename Workload, typename Kept>
 class PhasedSteps {
  public:
@@ -65,7 +62,7 @@ class PhasedSteps {
   void keep() {
     if (const std::optional<PhaseEnds> ends = marks_.ends()) kept_.push_back(look_(*workload_, *ends));
   }
-  std::span<const Kept> last(std::size_t count) const { return worker::last_of(kept_, count); }
+  const std::vector<Kept>& kept() const { return kept_; }
 
  private:
   std::shared_ptr<Workload> workload_;
@@ -74,15 +71,4 @@ class PhasedSteps {
   std::vector<Kept> kept_;
 };
 
-template <typename Workload, typename Kept>
-worker::RankSeries phased_series(const std::shared_ptr<PhasedSteps<Workload, Kept>>& steps) {
-  worker::RankSeries series = training_steps(steps->workload());
-  series.refresh = [steps, refresh = series.refresh] {
-    steps->keep();
-    refresh();
-  };
-  series.call = [steps] { steps->step(); };
-  return series;
-}
-
-}  // namespace syslab
+}  // namespace syslab::parallel

@@ -1,0 +1,65 @@
+#include "parallel/rank_training.hpp"
+
+#include <fmt/format.h>
+
+#include "core/error.hpp"
+#include "train/measured_step.hpp"
+#include "train/params.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+constexpr const char* kBackend = "backend";
+constexpr const char* kAuto = "auto";
+
+std::int64_t rows_of_rank(std::int64_t batch, std::int64_t ranks) {
+  if (batch % ranks == 0) return batch / ranks;
+  throw Error(ErrorKind::usage, fmt::format("a batch of {} rows is not divided evenly among {} ranks", batch, ranks));
+}
+
+void expect_even_rows(const Params& params) { rows_of_rank(params.integer("batch"), params.integer("world_size")); }
+
+std::optional<std::string> refusal_by_axes(const Params& params, std::string_view rung) {
+  if (auto why = train::refusal_by_axes(params, rung)) return why;
+  if (const std::string asked = params.text(kBackend); asked != kAuto) {
+    const bool on_cpu = train::find_rung(rung).device == device::Kind::cpu;
+    if (on_cpu != (asked == "shm")) {
+      return fmt::format("the backend {} joins {}, and {} computes on {}", asked, on_cpu ? "GPUs" : "ranks of the CPU",
+                         rung, on_cpu ? "the CPU" : "a GPU");
+    }
+  }
+  return refusal_on_ranks(train::parse_mode(params.text("mode")));
+}
+
+}  // namespace
+
+train::WorkloadOptions rank_workload(const Params& params, const train::Rung& rung, std::int64_t ranks) {
+  train::WorkloadOptions options = train::workload_from(params, rung);
+  options.batch = rows_of_rank(options.batch, ranks);
+  return options;
+}
+
+std::optional<std::string> refusal_on_ranks(train::Mode mode) {
+  if (mode == train::Mode::train) return std::nullopt;
+  return "gradients of several ranks meet for an update: mode=train";
+}
+
+std::string backend_of(const Params& params, device::Kind device) {
+  const std::string asked = params.text(kBackend);
+  if (asked != kAuto) return asked;
+  return device == device::Kind::cpu ? "shm" : "nccl";
+}
+
+RankTrainingCases rank_training_cases() {
+  const auto word = [](const char* one) -> Value { return std::string(one); };
+  RankTrainingCases made{train::param_list(), train::ladder(), expect_even_rows, refusal_by_axes};
+  made.params.push_back({kBackend,
+                         {word(kAuto)},
+                         "what carries tensors between ranks; auto: shm on the CPU, nccl on GPUs. copy_engines: large "
+                         "ones go by the GPUs' copy engines, and multiprocessors are left to who computes",
+                         true,
+                         {word("shm"), word("nccl"), word("copy_engines")}});
+  return made;
+}
+
+}  // namespace syslab::parallel

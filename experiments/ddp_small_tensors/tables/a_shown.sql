@@ -1,11 +1,11 @@
 -- sentence: What would show it: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks ({device}), computed as fast as they travel. {most_calls}
 --   all-reduces expose {small} ms, {calls} (limit {limit} KiB) {least} ms, the least of those measured, {fewest_calls} {large} ms. By the law of these ranks, {o} µs a
---   call and {w} GB/s, the formula says {forecast_small}, {forecast} and {forecast_large} ms, and that buckets of {best} bytes are best.
+--   call and {w} GB/s, the formula says {forecast_small}, {forecast} and {forecast_large} ms, and that buckets of {best} are best.
 -- experiment: ddp_small_tensors
 -- fills: a
 -- columns: tensors|1|d|right; tensor_bytes|B|d|right; ranks|1|d|right; device|1|s|left; most_calls|1|d|right; small|ms|.3g|right; calls|1|d|right;
 --   limit|KiB|d|right; least|ms|.3g|right; fewest_calls|1|d|right; large|ms|.3g|right; o|µs|.3g|right; w|GB/s|.3g|right;
---   forecast_small|ms|.3g|right; forecast|ms|.3g|right; forecast_large|ms|.3g|right; best|B|d|right
+--   forecast_small|ms|.3g|right; forecast|ms|.3g|right; forecast_large|ms|.3g|right; best|KiB|.3b|right
 WITH one AS (
   SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS tensor_bytes, v.params ->> '$.bucket_kb' AS bucket_kb,
          v.world_size AS ranks, v.device, v.protocol, v.run_uid,
@@ -23,7 +23,7 @@ placed AS (
 )
 SELECT b.tensors, b.tensor_bytes, b.ranks, b.device, s.buckets AS most_calls, 1e3 * s.exposed AS small, b.buckets AS calls, b.bucket_kb AS "limit",
        1e3 * b.exposed AS least, l.buckets AS fewest_calls, 1e3 * l.exposed AS large, 1e6 * b.o AS o, b.w, 1e3 * s.forecast AS forecast_small,
-       1e3 * b.forecast AS forecast, 1e3 * l.forecast AS forecast_large, round(b.best) AS best, b.run_uid
+       1e3 * b.forecast AS forecast, 1e3 * l.forecast AS forecast_large, b.best / 1024 AS best, b.run_uid
   FROM placed b
   JOIN placed s USING (tensors, tensor_bytes, ranks, device, protocol)
   JOIN placed l USING (tensors, tensor_bytes, ranks, device, protocol)

@@ -9,7 +9,7 @@ import statistics
 # Of a variant: the experiment, and the axis values that ask the same of ours.
 STEPS = {"naive": ("ddp_bucketed_benchmarking", {"strategy": "naive", "bucket_mb": 0}),
          "flat": ("ddp_bucketed_benchmarking", {"strategy": "flat_copy", "bucket_mb": 0}),
-         "zero": ("optimizer_state_sharding_accounting", {"sharding": "optimizer"})}
+         "zero": ("optimizer_state_sharding_accounting", {"sharding": "optimizer", "bucket_mb": 25})}
 WHOLE = {"d_model": 0, "d_ff": 0, "layers": 0, "heads": 0, "vocab": 0, "mode": "train"}
 
 

@@ -29,7 +29,11 @@ using registry::number;
 using registry::text;
 using registry::texts;
 
-const parallel::SyncOptions kSync{.strategy = parallel::Strategy::bucketed, .bucket_mb = {25}};
+constexpr const char* kBuckets = "bucket_mb";
+
+parallel::SyncOptions sync_of(const Params& params) {
+  return {.strategy = parallel::Strategy::bucketed, .bucket_mb = {static_cast<double>(params.integer(kBuckets))}};
+}
 
 Sharding sharding_of(const Params& params) {
   const std::string asked = params.text("sharding");
@@ -183,7 +187,7 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   parallel::DataParallelWorkloadOptions options;
   options.step = parallel::rank_workload(context.params(), rung, context.world_size());
-  options.sync = kSync;
+  options.sync = sync_of(context.params());
   options.sharding = sharding_of(context.params());
   const MeasuredDataParallel measured = parallel::measured_data_parallel(options, rung, context.request().seed);
   worker::run_rank_training(context, measured, parallel::in_step(context.request()),
@@ -195,7 +199,7 @@ void run_case(worker::CaseContext& context) {
 double memory(const Params& params, std::string_view implementation) {
   const auto ranks = static_cast<int>(params.integer("world_size"));
   return parallel::data_parallel_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
-                                        sharding_of(params), kSync)
+                                        sharding_of(params), sync_of(params))
       .total();
 }
 
@@ -214,6 +218,10 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
                    "whose the optimizer's state is: everybody's (none), whole parameters' owners' (optimizer), flat "
                    "ranges' (zero1), gradients' too (zero2)",
                    texts(others))
+      .axis(kBuckets, {number(25)},
+            "limit of the buckets that gradients are reduced in, and of zero1 and zero2 weights gathered in; in 2^20 "
+            "bytes")
+      .expects([](const Params& params) { parallel::bucket_mb_bytes(static_cast<double>(params.integer(kBuckets))); })
       .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
       .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
       .metric("held_moments", "B", "of that, the optimizer's moments")

@@ -145,7 +145,15 @@ Builder& Builder::refuses(
 }
 
 Builder& Builder::expects(std::function<void(const Params&)> what) {
-  experiment_.expectation = std::move(what);
+  if (!experiment_.expectation) {
+    experiment_.expectation = std::move(what);
+  } else {
+    experiment_.expectation = [before = std::move(experiment_.expectation),
+                               what = std::move(what)](const Params& params) {
+      before(params);
+      what(params);
+    };
+  }
   return *this;
 }
 

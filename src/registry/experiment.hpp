@@ -149,7 +149,7 @@ class Builder {
   Builder& laws(std::vector<LawInfo> laws);
   Builder& skip_if(std::string reason, std::function<bool(const Params&, std::string_view implementation)> applies);
   Builder& refuses(std::function<std::optional<std::string>(const Params&, std::string_view implementation)> why);
-  Builder& expects(std::function<void(const Params&)> what);
+  Builder& expects(std::function<void(const Params&)> what);  // besides what was asked before
   Builder& accepts_mine();
   Builder& oom_is_an_answer();
   Builder& flops(std::function<double(const Params&)> formula);

@@ -155,6 +155,35 @@ class Communication(Lab):
         for words in ("ends with the bits of one process", "ZeRO's first stage sends", "a rank saves"):
             self.assertIn(words, report)
 
+    def test_steps_of_one_limit_of_buckets_never_meet_those_of_another(self):
+        name = "optimizer_state_sharding_accounting"
+        refused = self.syslab("plan", name, "--preset", "smoke", "-a", "bucket_mb=0", expect=2)
+        self.assertIn("at least one byte is wanted", refused.stderr)
+        limits = ("--preset", "smoke", "-a", "model=cpu10m", "-a", "bucket_mb=1,25")
+        self.syslab("run", name, *limits)
+        steps = {(row["sharding"], row["bucket_mb"]): row for row in self.rows(name, "b_time")}
+        self.assertEqual(len(steps), 4 * 2)
+        for sharding, _ in steps:
+            small, large = steps[sharding, 1], steps[sharding, 25]
+            self.assertGreater(small["calls"], large["calls"] + 10, sharding)
+            self.assertEqual(small["sent"], large["sent"], sharding)
+        for (_, limit), row in steps.items():
+            self.assertAlmostEqual(row["over_none"], row["time_ms"] - steps["none", limit]["time_ms"])
+        self.assertEqual(sorted((row["sharding"], row["bucket_mb"]) for row in self.rows(name, "a_expected")),
+                         [(sharding, limit) for sharding in ("optimizer", "zero1", "zero2") for limit in (1, 25)])
+        told = {row["bucket_mb"]: row for row in self.rows(name, "c_zero1")}
+        self.assertEqual(len(self.rows(name, "c_zero1")), 2)
+        for limit, row in told.items():
+            self.assertEqual((row["calls"], row["zero1_calls"]),
+                             (steps["optimizer", limit]["calls"], steps["zero1", limit]["calls"]))
+        # Slots of zero2 are as large as the largest bucket: a forecast follows the limit.
+        promised = {(case["params"]["sharding"], case["params"]["bucket_mb"]): case["predicted_bytes"]
+                    for case in self.json("plan", name, *limits)["cases"]}
+        self.assertLess(promised["zero2", 1], promised["zero2", 25])
+        self.assertEqual(promised["zero1", 1], promised["zero1", 25])
+        report = " ".join(self.syslab("report", name, "--to", "md").stdout.split())
+        self.assertIn("bucket limit", report)
+
     def test_full_sharding_is_certified_holds_the_formulas_bytes_and_tells_of_every_gather(self):
         self.smoke("fsdp", "fsdp_accounting")
         ranks = self.sql("SELECT count(*) FROM check_result WHERE name LIKE 'reference:certificate%' AND outcome = 'passed'")

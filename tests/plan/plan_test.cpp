@@ -207,10 +207,14 @@ TEST(MakePlan, RefusesAPointThatMakesNoSenseBeforeThereIsAPlan) {
                    .expects([](const Params& params) {
                      if (params.integer("blocks") < 1) throw Error(ErrorKind::usage, "a stack of no blocks");
                    })
+                   .expects([](const Params& params) {
+                     if (params.integer("blocks") > 9) throw Error(ErrorKind::usage, "a stack too high");
+                   })
                    .runs([](worker::CaseContext&) {}));
   registry.seal();
   EXPECT_EQ(make_plan(registry, select({"toy"}, {"blocks=1,4"})).cases.size(), 2U);
   EXPECT_EQ(usage_error([&] { make_plan(registry, select({"toy"}, {"blocks=4,0"})); }), "a stack of no blocks");
+  EXPECT_EQ(usage_error([&] { make_plan(registry, select({"toy"}, {"blocks=4,10"})); }), "a stack too high");
 }
 
 TEST(MakePlan, SeedsDependOnRootExperimentAndParametersButNotOnTheImplementation) {

@@ -4,13 +4,14 @@
 -- experiment: optimizer_state_sharding_accounting
 -- fills: a
 -- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; sharding|1|code|left;
---   implementation?|1|code|left; moment|1|s|left; total|GiB|.4g|right; parameters|GiB|.4g|right; gradients|GiB|.4g|right;
+--   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; moment|1|s|left; total|GiB|.4g|right; parameters|GiB|.4g|right; gradients|GiB|.4g|right;
 --   optimizer|GiB|.4g|right; activations|GiB|.4g|right; others|GiB|.4g|right; device?|1|s|left
 -- note: Gradients and moments are taken once, when the run is set up, so that no step has to: a framework takes them in its first
 --   step, and has the weights alone after initialisation. Sums of rows may differ from `total` by what the largest rank of each is another's.
 WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
-         t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding, t.world_size AS ranks,
+         t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
+         t.params ->> '$.bucket_mb' AS bucket_mb, t.world_size AS ranks,
          json_remove(t.params, '$.sharding') AS point,
          metrics AS found
     FROM v_measured t
@@ -20,11 +21,11 @@ moment(at, name, label) AS (
   VALUES (0, 'after_init', 'after initialisation'), (1, 'before_update', 'before the update'),
          (2, 'after_update', 'after the update'), (3, 'peak', 'highest')
 )
-SELECT v.model, v.batch, v.context, v."precision", v.ranks, v.sharding, v.implementation, o.label AS moment,
+SELECT v.model, v.batch, v.context, v."precision", v.ranks, v.sharding, v.bucket_mb, v.implementation, o.label AS moment,
        (v.found ->> ('$.' || o.name)) / 1073741824.0 AS total, (v.found ->> ('$.' || o.name || '_parameters')) / 1073741824.0 AS parameters,
        (v.found ->> ('$.' || o.name || '_gradients')) / 1073741824.0 AS gradients, (v.found ->> ('$.' || o.name || '_optimizer')) / 1073741824.0 AS optimizer,
        (v.found ->> ('$.' || o.name || '_activations')) / 1073741824.0 AS activations, (v.found ->> ('$.' || o.name || '_others')) / 1073741824.0 AS others,
        v.device, v.run_uid
   FROM v CROSS JOIN moment o
  WHERE v.is_good
- ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.sharding <> 'none', v.sharding, o.at;
+ ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.sharding <> 'none', v.sharding, v.bucket_mb, o.at;

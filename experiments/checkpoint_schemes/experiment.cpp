@@ -45,7 +45,9 @@ void run_case(worker::CaseContext& context) {
   const model::Scheme scheme = model::parse_scheme(context.params().text("scheme"));
   const std::int64_t blocks = context.params().integer("blocks");
   const std::uint64_t seed = context.request().seed;
-  const model::ToyRun run = model::run_toy_stack(scheme, blocks, seed);
+  const bool drawn = blocks <= kMostDrawn;
+  const model::ToyRun run =
+      model::run_toy_stack(scheme, blocks, seed, drawn ? model::ToyCourse::kept : model::ToyCourse::dropped);
   const model::SchemeCost formula = model::cost_of(scheme, blocks);
 
   const std::vector<double> plain = model::run_toy_stack(model::Scheme::none, blocks, seed).gradients;
@@ -65,7 +67,7 @@ void run_case(worker::CaseContext& context) {
   context.metric("block_forwards", "1", static_cast<double>(run.cost.forwards));
   context.metric("streams", "1", static_cast<double>(run.cost.streams));
   context.metric("residuals", "1", static_cast<double>(run.cost.residuals));
-  if (blocks <= kMostDrawn) tell_course(context, run.course);
+  if (drawn) tell_course(context, run.course);
 }
 
 registry::Experiment describe() {

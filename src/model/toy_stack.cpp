@@ -62,7 +62,8 @@ std::int64_t fewest_advances(std::int64_t n, std::int64_t s) {
 
 class Stack {
  public:
-  Stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed) : scheme_(scheme), blocks_(blocks) {
+  Stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed, ToyCourse course)
+      : scheme_(scheme), blocks_(blocks), keeps_course_(course == ToyCourse::kept) {
     const RandomStream random = RandomStream::derive(seed, "toy_stack", "weights", "values");
     for (std::int64_t i = 0; i <= blocks; ++i) {
       drawn_.push_back(1 + 0.1 * static_cast<double>(random.normal(static_cast<std::uint64_t>(i))));
@@ -74,13 +75,15 @@ class Stack {
     const Counted input(drawn_[0], streams_);
     reverse(0, blocks_, input, scheme_ == Scheme::binomial ? 1 + ceil_log2(blocks_) : 0);
     gradients_[0] = gradient_;
-    return {{forwards_, streams_.most, residuals_.most}, gradients_, course_};
+    return {{forwards_, streams_.most, residuals_.most}, std::move(gradients_), std::move(course_)};
   }
 
  private:
   double weight(std::int64_t block) const { return drawn_[static_cast<std::size_t>(block + 1)]; }
 
-  void note() { course_.push_back({streams_.now, residuals_.now}); }
+  void note() {
+    if (keeps_course_) course_.push_back({streams_.now, residuals_.now});
+  }
 
   double forward(std::int64_t block, double x) {
     ++forwards_;
@@ -152,6 +155,7 @@ class Stack {
 
   Scheme scheme_;
   std::int64_t blocks_;
+  bool keeps_course_;
   std::vector<double> drawn_, gradients_;  // of the input, then of each block
   double gradient_ = 0;                    // that has come so far
   std::int64_t forwards_ = 0;
@@ -181,9 +185,9 @@ Scheme parse_scheme(std::string_view text) {
   throw Error(ErrorKind::usage, unknown_name("scheme", text, names));
 }
 
-ToyRun run_toy_stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed) {
+ToyRun run_toy_stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed, ToyCourse course) {
   require_toy_blocks(blocks);
-  return Stack(scheme, blocks, seed).run();
+  return Stack(scheme, blocks, seed, course).run();
 }
 
 SchemeCost cost_of(Scheme scheme, std::int64_t blocks) {

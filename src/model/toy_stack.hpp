@@ -51,16 +51,19 @@ struct Held {
 struct ToyRun {
   SchemeCost cost;                // counted
   std::vector<double> gradients;  // of the stack's input, then of each block's weight
-  std::vector<Held> course;       // a block's pass after the other, both ways
+  std::vector<Held> course;       // a block's pass after the other, both ways; empty unless it was asked for
 };
 
 inline constexpr std::int64_t kMostToyBlocks = 4096;
 
 void require_toy_blocks(std::int64_t blocks);  // Error(usage) below 1 or above kMostToyBlocks
 
+// Whether the course is kept: 16 bytes a pass of a block, of which the deepest stack has 8 million (left_deep).
+enum class ToyCourse { kept, dropped };
+
 // Forward and backward through blocks y = sin(w·x) with weights and an input from `seed`. Error(usage) as
 // require_toy_blocks() has it.
-ToyRun run_toy_stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed);
+ToyRun run_toy_stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed, ToyCourse course = ToyCourse::dropped);
 
 // The table above. Of binomial's streams the limit; it may need fewer.
 SchemeCost cost_of(Scheme scheme, std::int64_t blocks);

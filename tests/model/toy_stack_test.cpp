@@ -65,7 +65,11 @@ TEST(ToyStack, RefusesWhatCannotBe) {
 // each way through a block.
 TEST(ToyStack, TheCourseOfAPassHasItsHeightAndItsLength) {
   for (const Scheme scheme : kSchemes) {
-    const ToyRun run = run_toy_stack(scheme, 16, 3);
+    const ToyRun run = run_toy_stack(scheme, 16, 3, ToyCourse::kept);
+    const ToyRun other = run_toy_stack(scheme, 16, 3);
+    EXPECT_TRUE(other.course.empty()) << "nobody asked for it";
+    EXPECT_EQ(other.cost, run.cost);
+    EXPECT_EQ(other.gradients, run.gradients);
     EXPECT_EQ(run.course.size(), static_cast<std::size_t>(run.cost.forwards + 16)) << to_string(scheme);
     std::int64_t streams = 0, residuals = 0;
     for (const Held& held : run.course) {

@@ -22,25 +22,24 @@ namespace {
 
 using device::Stream;
 
-constexpr std::size_t kMarkRoom = 4096;         // of all marks, before the slots
-constexpr std::size_t kMarkKinds = 3;           // CopyEngines::Mark
-constexpr std::int64_t kGrain = 64;             // elements: shards and chunks begin at multiples
-constexpr std::int64_t kChunksOfAShard = 4;     // at least, of a large one: what is under way at once
-constexpr std::size_t kLeastChunk = 512 << 10;  // below it, marks cost more than what goes on beside them
-constexpr int kMostLanes = 8;
-static_assert(kernels::kMostSources * kMarkKinds * kMostLanes * sizeof(std::uint32_t) <= kMarkRoom);
+constexpr std::size_t kMarkRoom = 4096;       // of all marks, before the slots
+constexpr std::size_t kMarkKinds = 4;         // CopyEngines::Mark
+constexpr std::int64_t kGrain = 64;           // elements: shards and chunks begin at multiples
+constexpr std::int64_t kChunksOfAShard = 4;   // at least, of a large one: what is under way at once
+constexpr std::size_t kLeastChunk = 2 << 20;  // below it, marks cost more than what goes on beside them
+constexpr std::size_t kGiveBehind = 2;        // chunks that are sent before one is given
+static_assert(kernels::kMostSources * kMarkKinds * sizeof(std::uint32_t) <= kMarkRoom);
 constexpr std::uint32_t kPassed = 0x7fff'ffff;  // a mark that nothing waits for
 
 device::OwnedStream stream_of(device::Place place) {
   return place.kind == device::Kind::cpu ? device::OwnedStream::queue() : device::OwnedStream::urgent(place);
 }
 
-// The sum over `sources` in their order into `to`, and into `also`, where that is not null.
-void sum(std::span<const void* const> sources, void* to, void* also, DType dtype, std::int64_t count, Stream stream) {
-  if (stream.kind == device::Kind::cuda) return kernels::sum_in_order(sources, to, also, dtype, count, stream);
-  device::enqueue(stream, [kept = std::vector(sources.begin(), sources.end()), to, also, dtype, count] {
+// to = the sum over `sources` in their order.
+void sum_sources(std::span<const void* const> sources, void* to, DType dtype, std::int64_t count, Stream stream) {
+  if (stream.kind == device::Kind::cuda) return kernels::sum_in_order(sources, to, dtype, count, stream);
+  device::enqueue(stream, [kept = std::vector(sources.begin(), sources.end()), to, dtype, count] {
     reduce_in_order(kept, to, dtype, count, Reduction::sum);
-    if (also != nullptr) std::memcpy(also, to, static_cast<std::size_t>(count) * size_of(dtype));
   });
 }
 
@@ -54,14 +53,12 @@ CopyEngineOptions parse_copy_engine_options(std::string_view text) {
     const auto value = parse_bytes(part.substr(std::min(equals + 1, part.size())));
     if (value && name == "slots") {
       options.slots = static_cast<int>(*value);
-    } else if (value && name == "lanes") {
-      options.lanes = static_cast<int>(*value);
     } else if (value && name == "slot") {
       options.slot_bytes = *value;
     } else if (value && name == "least") {
       options.least_bytes = *value;
     } else if (!part.empty()) {
-      throw Error(ErrorKind::usage, fmt::format("'{}' of SYSLAB_COPY_ENGINES: slots=N, lanes=N, slot=BYTES and "
+      throw Error(ErrorKind::usage, fmt::format("'{}' of SYSLAB_COPY_ENGINES: slots=N, slot=BYTES and "
                                                 "least=BYTES are known, with commas between them",
                                                 part));
     }
@@ -114,32 +111,30 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
     : rank_(rank),
       size_(size),
       slots_(options.slots),
-      lanes_(options.lanes),
       place_(place),
       slot_bytes_(options.slot_bytes),
       least_bytes_(options.least_bytes),
+      send_(stream_of(place)),
       sum_(stream_of(place)),
+      take_(stream_of(place)),
       alarm_(place.kind == device::Kind::cpu ? device::OwnedStream() : stream_of(place)),
       begun_(place),
-      outbox_used_(static_cast<std::size_t>(options.slots > 0 ? options.slots : 0), 0) {
-  if (size < 2 || size > static_cast<int>(kernels::kMostSources) || slots_ < 1 || slot_bytes_ < 1024 || lanes_ < 1 ||
-      lanes_ > kMostLanes) {
+      sent_(place),
+      summed_(place),
+      taken_(place) {
+  if (size < 2 || size > static_cast<int>(kernels::kMostSources) || slots_ < 1 || slot_bytes_ < 1024) {
     throw Error(
         ErrorKind::usage,
-        fmt::format("copy engines for {} ranks with {} slots of {} bytes and {} lanes: 2 to {} ranks, a slot, 1024 "
-                    "bytes of it and 1 to {} lanes are wanted",
-                    size, slots_, slot_bytes_, lanes_, kernels::kMostSources, kMostLanes));
+        fmt::format("copy engines for {} ranks with {} slots of {} bytes: 2 to {} ranks, a slot and 1024 bytes of "
+                    "it are wanted",
+                    size, slots_, slot_bytes_, kernels::kMostSources));
   }
-  for (int lane = 0; lane < lanes_; ++lane) {
-    push_.push_back(stream_of(place));
-    pull_.push_back(stream_of(place));
-  }
-  for (const auto* lanes : {&push_, &pull_}) streams_.insert(streams_.end(), lanes->begin(), lanes->end());
-  streams_.push_back(sum_);
-  for (std::size_t i = 0; i < streams_.size(); ++i) ended_.emplace_back(place);
-  own_ = std::make_unique<device::PeerMemory>(
-      kMarkRoom + static_cast<std::size_t>(slots_) * static_cast<std::size_t>(size_) * slot_bytes_,
-      "slots of copy engines", place);
+  const auto slots = static_cast<std::size_t>(slots_), others = static_cast<std::size_t>(size_ - 1);
+  for (std::size_t slot = 0; slot < slots; ++slot) ready_.emplace_back(place);
+  inbox_used_.assign(slots, 0);
+  landing_used_.assign(slots, 0);
+  own_ = std::make_unique<device::PeerMemory>(kMarkRoom + 2 * slots * others * slot_bytes_, "slots of copy engines",
+                                              place);
   const std::vector<std::string> handles = exchange(own_->handle());
   std::string refused;
   for (int i = 1; i < size_ && refused.empty(); ++i) {
@@ -157,15 +152,15 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
 
 CopyEngines::~CopyEngines() = default;
 
-std::size_t CopyEngines::mark_at(Mark mark, int of, std::uint64_t number) const {
-  const std::size_t lane = number % static_cast<std::uint64_t>(lanes_);
-  const std::size_t kind = static_cast<std::size_t>(of) * kMarkKinds + static_cast<std::size_t>(mark);
-  return (kind * kMostLanes + lane) * sizeof(std::uint32_t);
+std::size_t CopyEngines::mark_at(Mark mark, int of) const {
+  return (static_cast<std::size_t>(of) * kMarkKinds + static_cast<std::size_t>(mark)) * sizeof(std::uint32_t);
 }
-std::size_t CopyEngines::outbox_at(int slot) const { return kMarkRoom + static_cast<std::size_t>(slot) * slot_bytes_; }
 std::size_t CopyEngines::inbox_at(int slot, int owner, int from) const {
-  const int place = (from - owner + size_) % size_;  // from 1
+  const int place = (from - owner + size_) % size_ - 1;
   return kMarkRoom + static_cast<std::size_t>(place * slots_ + slot) * slot_bytes_;
+}
+std::size_t CopyEngines::landing_at(int slot, int owner, int from) const {
+  return inbox_at(slot, owner, from) + static_cast<std::size_t>((size_ - 1) * slots_) * slot_bytes_;
 }
 
 bool CopyEngines::takes(const Call& call) const {
@@ -180,94 +175,123 @@ void CopyEngines::queue(std::span<const Call> calls) {
   const device::CurrentDevice current(place_);
   const Stream stream = calls[0].stream;
   begun_.record(stream);
-  for (const Stream one : streams_) begun_.before(one);
+  for (const Stream one : {send_.view(), sum_.view(), take_.view()}) begun_.before(one);
+  std::array<Chunk, kGiveBehind> ungiven;  // the last ones, oldest first
+  std::size_t count = 0;
+  // A slot that is sent in again has been summed by then, and given: fewer slots, fewer chunks behind.
+  const std::size_t behind = std::min(kGiveBehind, static_cast<std::size_t>(slots_) - 1);
+  const auto give_oldest = [&] {
+    give(ungiven[0]);
+    std::shift_left(ungiven.begin(), ungiven.end(), 1);
+    --count;
+  };
   for (const Call& call : calls) {
     const Shape shape(call, size_, slot_bytes_);
-    for (std::int64_t chunk = 0; chunk < shape.chunks; ++chunk) {
-      ++number_;
-      if (shape.scatters) push(shape, chunk);
-      fill(shape, chunk);
-      if (shape.gathers) pull(shape, chunk);
+    for (std::int64_t at = 0; at < shape.chunks; ++at) {
+      const Chunk chunk{&shape, at, ++number_};
+      if (shape.scatters) {
+        send(chunk);
+        sum(chunk);
+      }
+      if (!shape.gathers) continue;
+      take(chunk);
+      if (behind == 0) {
+        give(chunk);
+        continue;
+      }
+      if (count == behind) give_oldest();
+      ungiven[count++] = chunk;
     }
+    while (count > 0) give_oldest();  // what follows is another shape's
   }
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
-    ended_[i].record(streams_[i]);
-    ended_[i].before(stream);
-  }
+  sent_.record(send_);
+  summed_.record(sum_);
+  taken_.record(take_);
+  for (const device::Event* event : {&sent_, &summed_, &taken_}) event->before(stream);
 }
 
-void CopyEngines::push(const Shape& shape, std::int64_t chunk) {
-  const auto slots = static_cast<std::uint64_t>(slots_);
-  const Stream lane = lane_of(push_);
+void CopyEngines::send(const Chunk& chunk) {
+  const Shape& shape = *chunk.shape;
+  std::uint64_t& used = inbox_used_[slot_of(chunk)];
   for (int i = 1; i < size_; ++i) {
     const int to = peer(i);
-    if (number_ > slots) wait(Mark::filled, to, number_ - slots, lane);
-    if (shape.bytes(to, chunk) > 0) {
-      device::copy(peers_[static_cast<std::size_t>(i) - 1].at(inbox_at(slot_of(number_), to, rank_)),
-                   shape.in(to, chunk), shape.bytes(to, chunk), lane);
+    if (used > 0) wait(Mark::summed, to, used, send_);
+    if (const std::size_t bytes = shape.bytes(to, chunk.at); bytes > 0) {
+      std::byte* const inbox = view_of(to).at(inbox_at(static_cast<int>(slot_of(chunk)), to, rank_));
+      device::copy(inbox, shape.in(to, chunk.at), bytes, send_);
     }
-    tell(Mark::arrived, to, number_, lane);
+    tell(Mark::sent, to, chunk.number, send_);
   }
+  used = chunk.number;
 }
 
-void CopyEngines::fill(const Shape& shape, std::int64_t chunk) {
-  const int slot = slot_of(number_);
-  std::uint64_t& used = outbox_used_[static_cast<std::size_t>(slot)];
+void CopyEngines::sum(const Chunk& chunk) {
+  const Shape& shape = *chunk.shape;
+  for (int i = 1; i < size_; ++i) wait(Mark::sent, peer(i), chunk.number, sum_);
+  if (shape.bytes(rank_, chunk.at) > 0) {
+    std::array<const void*, kernels::kMostSources> sources{};
+    for (int of = 0; of < size_; ++of) {
+      sources[static_cast<std::size_t>(of)] = of == rank_
+                                                  ? static_cast<const void*>(shape.in(rank_, chunk.at))
+                                                  : own_->at(inbox_at(static_cast<int>(slot_of(chunk)), rank_, of));
+    }
+    sum_sources(std::span(sources).first(static_cast<std::size_t>(size_)), shape.out(rank_, chunk.at),
+                shape.call.signature.dtype, shape.count(rank_, chunk.at), sum_);
+  }
+  if (shape.gathers) ready_[slot_of(chunk)].record(sum_);
+  for (int i = 1; i < size_; ++i) tell(Mark::summed, peer(i), chunk.number, sum_);
+}
+
+void CopyEngines::give(const Chunk& chunk) {
+  const Shape& shape = *chunk.shape;
+  std::uint64_t& used = landing_used_[slot_of(chunk)];
+  if (shape.scatters) ready_[slot_of(chunk)].before(send_);
+  const std::byte* const own = shape.scatters ? shape.out(rank_, chunk.at) : shape.in(rank_, chunk.at);
+  const std::size_t bytes = shape.bytes(rank_, chunk.at);
   for (int i = 1; i < size_; ++i) {
-    if (shape.scatters) wait(Mark::arrived, peer(i), number_, sum_);
-    if (shape.gathers && used > 0) wait(Mark::pulled, peer(i), used, sum_);
-  }
-  if (shape.gathers) used = number_;
-  void* const outbox = shape.gathers ? own_->at(outbox_at(slot)) : nullptr;
-  if (shape.bytes(rank_, chunk) > 0) {
-    if (shape.scatters) {
-      std::array<const void*, kernels::kMostSources> sources{};
-      for (int of = 0; of < size_; ++of) {
-        const void* const sent = own_->at(inbox_at(slot, rank_, of));
-        sources[static_cast<std::size_t>(of)] = of == rank_ ? shape.in(rank_, chunk) : sent;
-      }
-      sum(std::span(sources).first(static_cast<std::size_t>(size_)), shape.out(rank_, chunk), outbox,
-          shape.call.signature.dtype, shape.count(rank_, chunk), sum_);
-    } else {
-      device::copy(outbox, shape.in(rank_, chunk), shape.bytes(rank_, chunk), sum_);
+    const int to = peer(i);
+    if (used > 0) wait(Mark::taken, to, used, send_);
+    if (bytes > 0) {
+      device::copy(view_of(to).at(landing_at(static_cast<int>(slot_of(chunk)), to, rank_)), own, bytes, send_);
     }
+    tell(Mark::given, to, chunk.number, send_);
   }
-  for (int i = 1; i < size_; ++i) tell(Mark::filled, peer(i), number_, sum_);
-  if (shape.scatters || shape.in(rank_, chunk) == shape.out(rank_, chunk) || shape.bytes(rank_, chunk) == 0) return;
-  device::copy(shape.out(rank_, chunk), shape.in(rank_, chunk), shape.bytes(rank_, chunk), sum_);
+  used = chunk.number;
 }
 
-void CopyEngines::pull(const Shape& shape, std::int64_t chunk) {
-  const Stream lane = lane_of(pull_);
+void CopyEngines::take(const Chunk& chunk) {
+  const Shape& shape = *chunk.shape;
   for (int i = 1; i < size_; ++i) {
     const int from = peer(i);
-    wait(Mark::filled, from, number_, lane);
-    if (shape.bytes(from, chunk) > 0) {
-      device::copy(shape.out(from, chunk), peers_[static_cast<std::size_t>(i) - 1].at(outbox_at(slot_of(number_))),
-                   shape.bytes(from, chunk), lane);
+    wait(Mark::given, from, chunk.number, take_);
+    if (const std::size_t bytes = shape.bytes(from, chunk.at); bytes > 0) {
+      device::copy(shape.out(from, chunk.at), own_->at(landing_at(static_cast<int>(slot_of(chunk)), rank_, from)),
+                   bytes, take_);
     }
-    tell(Mark::pulled, from, number_, lane);
+    tell(Mark::taken, from, chunk.number, take_);
   }
+  // Of an all-gather: the rank's own piece, where it is not there already.
+  const std::byte* const own = shape.in(rank_, chunk.at);
+  std::byte* const there = shape.out(rank_, chunk.at);
+  if (shape.scatters || own == there || shape.bytes(rank_, chunk.at) == 0) return;
+  device::copy(there, own, shape.bytes(rank_, chunk.at), take_);
 }
 
 // For what rank `peer` has told this one.
 void CopyEngines::wait(Mark mark, int peer, std::uint64_t number, Stream stream) {
-  device::await_mark(own_->mark(mark_at(mark, peer, number)), static_cast<std::uint32_t>(number), stream);
+  device::await_mark(own_->mark(mark_at(mark, peer)), static_cast<std::uint32_t>(number), stream);
 }
 
 void CopyEngines::tell(Mark mark, int peer, std::uint64_t number, Stream stream) {
-  const auto index = static_cast<std::size_t>((peer - rank_ + size_) % size_) - 1;
-  device::raise_mark(peers_[index].mark(mark_at(mark, rank_, number)), static_cast<std::uint32_t>(number), stream);
+  device::raise_mark(view_of(peer).mark(mark_at(mark, rank_)), static_cast<std::uint32_t>(number), stream);
 }
 
 void CopyEngines::release() noexcept {
   try {
     const device::CurrentDevice current(place_);
     for (int of = 0; of < size_; ++of) {
-      for (const Mark mark : {Mark::arrived, Mark::filled, Mark::pulled}) {
-        for (int lane = 0; lane < lanes_; ++lane) {
-          device::raise_mark(own_->mark(mark_at(mark, of, static_cast<std::uint64_t>(lane))), kPassed, alarm_);
-        }
+      for (const Mark mark : {Mark::sent, Mark::summed, Mark::given, Mark::taken}) {
+        device::raise_mark(own_->mark(mark_at(mark, of)), kPassed, alarm_);
       }
     }
   } catch (const std::exception&) {  // a GPU that has failed waits for nobody
@@ -277,7 +301,7 @@ void CopyEngines::release() noexcept {
 bool CopyEngines::idle() const noexcept {
   try {
     const device::CurrentDevice current(place_);
-    return std::ranges::all_of(streams_, [](Stream stream) { return device::is_idle(stream); });
+    return device::is_idle(send_) && device::is_idle(sum_) && device::is_idle(take_);
   } catch (const std::exception&) {
     return true;
   }

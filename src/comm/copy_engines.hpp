@@ -2,27 +2,30 @@
 // who computes, but for the sums themselves. What NCCL's kernels cost a backward pass beside them is the reason: on 2
 // H200 51 ms became 69 (docs/performance.md).
 //
-// NOTE: how data goes. A buffer has a shard for each rank; shards go in chunks of a few MiB, each through a slot of
-// memory that the ranks have opened to each other, an inbox and an outbox:
+// NOTE: how data goes. A buffer has a shard for each rank; shards go in chunks of some MiB, each through a slot of
+// memory that the ranks have opened to each other, of which every rank has two: an inbox for what it is to sum, and a
+// landing for what others have summed.
 //
-//   push   my chunk of every other rank's shard          → its inbox                    then its mark `arrived`
-//   sum    my own chunk and those in my inbox            → my buffer and my outbox      then all ranks' `filled`
-//   pull   every other rank's outbox                     → its shard in my buffer       then its mark `pulled`
+//   send   my chunk of every other rank's shard   → its inbox                    then its mark `sent`
+//   sum    my own chunk and those in my inbox     → my shard in my buffer        then all ranks' `summed`
+//   give   my chunk of my own shard               → every other rank's landing   then its mark `given`
+//   take   every other rank's in my landing       → its shard in my buffer       then its mark `taken`
 //
-// All three are an all-reduce, the first two a reduce-scatter; an all-gather copies its part to the outbox instead of
-// summing, and pulls. Each is done in streams of its own, so that a chunk is pushed while those before it are summed
-// and pulled; pushes and pulls in several, in turn, so that what one of them waits for does not hold up its engine.
+// All four are an all-reduce, the first two a reduce-scatter, the last two an all-gather. Links are written over, never
+// read: a copy that reads another GPU's memory takes 15 to 45 % longer (docs/performance.md). Sends and gives stand in
+// one stream, so that the engine never changes between channels, and sends are kGiveBehind chunks ahead of gives, so
+// that it never waits for a sum either; takes are local, and another engine's.
 //
-// NOTE: what waits for what. Chunks are numbered from 1 on all ranks alike, and chunk c uses slot c mod slots and lane
-// c mod lanes; a mark, of which each lane has its own, holds the number of the chunk that has come so far.
+// NOTE: what waits for what. Chunks are numbered from 1 on all ranks alike, and chunk c uses slot c mod slots; a mark
+// holds the number of the chunk that has come so far.
 //
-//   push c   filled[p] ≥ c − slots    rank p has emptied that slot of its inbox
-//   sum c    arrived[p] ≥ c           all have pushed
-//            pulled[p] ≥ the last chunk before c that used this slot of my outbox
-//   pull c   filled[p] ≥ c
+//   send c   summed[p] ≥ the last chunk before c that was sent in this slot: rank p has emptied it
+//   sum c    sent[p] ≥ c
+//   give c   my own sum of c; taken[p] ≥ the last chunk before c that was given in this slot
+//   take c   given[p] ≥ c
 //
-// No buffer of the caller's is reached from outside. It is written by the pulls and by my sum, of a shard that I have
-// pushed before it was summed, and read by my pushes, which were over before what they brought was summed, and pulled.
+// No rank waits for a later chunk than the one it is at, so that none waits in a circle. No buffer of the caller's is
+// reached from outside. It is written by my takes and by my sum, of shards that I had sent before they were summed.
 #pragma once
 
 #include <cstddef>
@@ -42,14 +45,13 @@
 namespace syslab::comm {
 
 struct CopyEngineOptions {
-  std::size_t slot_bytes = std::size_t{16} << 20;  // of a chunk, at most
-  int slots = 6;  // chunks under way: what hides that a sum waits for room among other blocks
-  int lanes = 2;  // streams for pushes, and as many for pulls
+  std::size_t slot_bytes = std::size_t{32} << 20;  // of a chunk, at most
+  int slots = 4;  // chunks under way: what hides that a sum waits for room among other blocks
   // Operations of fewer bytes (of one rank's whole buffer) are left to the backend, whose latency is less.
   std::size_t least_bytes = std::size_t{2} << 20;
 };
 
-// "slots=6,lanes=2,slot=16Mi,least=2Mi": of the above what is named, for who measures (SYSLAB_COPY_ENGINES).
+// "slots=4,slot=32Mi,least=2Mi": of the above what is named, for who measures (SYSLAB_COPY_ENGINES).
 // Error(usage).
 CopyEngineOptions parse_copy_engine_options(std::string_view text);
 
@@ -59,7 +61,7 @@ class CopyEngines {
   using Exchange = std::function<std::vector<std::string>(std::string_view)>;
 
   // Of `size` ranks, two or more. Collective. Unsupported on all ranks where any of them cannot reach another's memory.
-  // Memory: 2 · slots · slot_bytes for two ranks, one inbox more for each further one.
+  // Memory: 2 · slots · slot_bytes for every other rank.
   CopyEngines(int rank, int size, device::Place place, const CopyEngineOptions& options, const Exchange& exchange);
   CopyEngines(const CopyEngines&) = delete;
   CopyEngines& operator=(const CopyEngines&) = delete;
@@ -80,33 +82,40 @@ class CopyEngines {
   bool idle() const noexcept;
 
  private:
-  enum class Mark { arrived, filled, pulled };
+  enum class Mark { sent, summed, given, taken };
   struct Shape;  // of one call: its shards and chunks
-  void push(const Shape& shape, std::int64_t chunk);
-  void fill(const Shape& shape, std::int64_t chunk);
-  void pull(const Shape& shape, std::int64_t chunk);
+  struct Chunk {
+    const Shape* shape = nullptr;
+    std::int64_t at = 0;       // of each shard
+    std::uint64_t number = 0;  // of all
+  };
+  void send(const Chunk& chunk);
+  void sum(const Chunk& chunk);
+  void give(const Chunk& chunk);
+  void take(const Chunk& chunk);
   void wait(Mark mark, int peer, std::uint64_t number, device::Stream stream);
   void tell(Mark mark, int peer, std::uint64_t number, device::Stream stream);
 
-  std::size_t mark_at(Mark mark, int of, std::uint64_t number) const;
-  device::Stream lane_of(const std::vector<device::OwnedStream>& lanes) const { return lanes[number_ % lanes.size()]; }
-  std::size_t outbox_at(int slot) const;
+  std::size_t mark_at(Mark mark, int of) const;
+  // In the memory of `owner`, for what `from` puts there.
   std::size_t inbox_at(int slot, int owner, int from) const;
-  int slot_of(std::uint64_t number) const { return static_cast<int>(number % static_cast<std::uint64_t>(slots_)); }
+  std::size_t landing_at(int slot, int owner, int from) const;
+  std::size_t slot_of(const Chunk& chunk) const { return chunk.number % static_cast<std::uint64_t>(slots_); }
   int peer(int i) const { return (rank_ + i) % size_; }  // i from 1: neighbours first, so that no rank has all at once
+  const device::PeerView& view_of(int peer) const {
+    return peers_[static_cast<std::size_t>((peer - rank_ + size_) % size_) - 1];
+  }
 
-  int rank_, size_, slots_, lanes_;
+  int rank_, size_, slots_;
   device::Place place_;
   std::size_t slot_bytes_, least_bytes_;
   std::unique_ptr<device::PeerMemory> own_;
-  std::vector<device::PeerView> peers_;           // by rank − rank_ − 1, around
-  std::vector<device::OwnedStream> push_, pull_;  // by lane
-  device::OwnedStream sum_, alarm_;
-  std::vector<device::Stream> streams_;  // all but the last
-  device::Event begun_;
-  std::vector<device::Event> ended_;        // by stream
-  std::uint64_t number_ = 0;                // of the last chunk
-  std::vector<std::uint64_t> outbox_used_;  // by slot: the last chunk that lay in the outbox
+  std::vector<device::PeerView> peers_;  // by rank − rank_ − 1, around
+  device::OwnedStream send_, sum_, take_, alarm_;
+  device::Event begun_, sent_, summed_, taken_;
+  std::vector<device::Event> ready_;                      // by slot: my own sum of a chunk
+  std::uint64_t number_ = 0;                              // of the last chunk
+  std::vector<std::uint64_t> inbox_used_, landing_used_;  // by slot: the last chunk that was sent, given there
 };
 
 }  // namespace syslab::comm

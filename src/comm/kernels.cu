@@ -68,7 +68,7 @@ __device__ T narrowed(typename Wide<T>::Type value) {
 
 // Of two sources, which is what most hosts' ranks come to, both loads are under way before the first is waited for.
 template <typename T, bool kTwo>
-__global__ void __launch_bounds__(kThreads) sum_packs(Sources sources, void* to, void* also, std::int64_t packs) {
+__global__ void __launch_bounds__(kThreads) sum_packs(Sources sources, void* to, std::int64_t packs) {
   using P = Pack<T>;
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (index >= packs) return;
@@ -84,13 +84,12 @@ __global__ void __launch_bounds__(kThreads) sum_packs(Sources sources, void* to,
 #pragma unroll
   for (int i = 0; i < P::kSize; ++i) pack.values[i] = narrowed<T>(sums[i]);
   store(to, index, pack);
-  if (also != nullptr) store(also, index, pack);
 }
 
 // Where a buffer begins at no multiple of 16 bytes, and behind the last whole pack.
 template <typename T>
 __global__ void __launch_bounds__(kThreads)
-    sum_elements(Sources sources, void* to, void* also, std::int64_t first, std::int64_t count) {
+    sum_elements(Sources sources, void* to, std::int64_t first, std::int64_t count) {
   const std::int64_t index = first + static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (index >= count) return;
   auto sum = widened(static_cast<const T*>(sources.at[0])[index]);
@@ -99,31 +98,29 @@ __global__ void __launch_bounds__(kThreads)
   }
   const T value = narrowed<T>(sum);
   static_cast<T*>(to)[index] = value;
-  if (also != nullptr) static_cast<T*>(also)[index] = value;
 }
 
 unsigned blocks_for(std::int64_t count) { return static_cast<unsigned>((count + kThreads - 1) / kThreads); }
 
 template <typename T>
-void sum(const Sources& sources, void* to, void* also, std::int64_t count, device::Stream stream) {
-  std::uintptr_t places = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(also);
+void sum(const Sources& sources, void* to, std::int64_t count, device::Stream stream) {
+  std::uintptr_t places = reinterpret_cast<std::uintptr_t>(to);
   for (int i = 0; i < sources.count; ++i) places |= reinterpret_cast<std::uintptr_t>(sources.at[i]);
   const std::int64_t packs = places % 16 == 0 ? count / Pack<T>::kSize : 0;
   if (packs > 0) {
     const auto kernel = sources.count == 2 ? sum_packs<T, true> : sum_packs<T, false>;
-    kernel<<<blocks_for(packs), kThreads, 0, device::cuda_stream(stream)>>>(sources, to, also, packs);
+    kernel<<<blocks_for(packs), kThreads, 0, device::cuda_stream(stream)>>>(sources, to, packs);
     device::check_launch("sum_packs");
   }
   const std::int64_t done = packs * Pack<T>::kSize;
   if (done == count) return;
-  sum_elements<T>
-      <<<blocks_for(count - done), kThreads, 0, device::cuda_stream(stream)>>>(sources, to, also, done, count);
+  sum_elements<T><<<blocks_for(count - done), kThreads, 0, device::cuda_stream(stream)>>>(sources, to, done, count);
   device::check_launch("sum_elements");
 }
 
 }  // namespace
 
-void sum_in_order(std::span<const void* const> given, void* to, void* also, DType dtype, std::int64_t count,
+void sum_in_order(std::span<const void* const> given, void* to, DType dtype, std::int64_t count,
                   device::Stream stream) {
   if (given.empty() || given.size() > kMostSources) throw Error(ErrorKind::internal, "a sum of no or too many sources");
   if (count == 0) return;
@@ -132,13 +129,13 @@ void sum_in_order(std::span<const void* const> given, void* to, void* also, DTyp
   std::ranges::copy(given, sources.at);
   switch (dtype) {
     case DType::f64:
-      return sum<double>(sources, to, also, count, stream);
+      return sum<double>(sources, to, count, stream);
     case DType::f32:
-      return sum<float>(sources, to, also, count, stream);
+      return sum<float>(sources, to, count, stream);
     case DType::f16:
-      return sum<f16>(sources, to, also, count, stream);
+      return sum<f16>(sources, to, count, stream);
     case DType::bf16:
-      return sum<bf16>(sources, to, also, count, stream);
+      return sum<bf16>(sources, to, count, stream);
   }
 }
 

@@ -11,9 +11,9 @@ namespace syslab::comm::kernels {
 
 inline constexpr std::size_t kMostSources = 16;
 
-// As reduce_in_order() of comm/reduce.hpp with Reduction::sum, and the same bits. `to` may be one of the sources;
-// `also`, where it is not null, gets the sum too and overlaps nothing. The GPU of `stream` is current.
-void sum_in_order(std::span<const void* const> sources, void* to, void* also, DType dtype, std::int64_t count,
+// As reduce_in_order() of comm/reduce.hpp with Reduction::sum, and the same bits. `to` may be one of the sources
+// and overlaps no other. The GPU of `stream` is current.
+void sum_in_order(std::span<const void* const> sources, void* to, DType dtype, std::int64_t count,
                   device::Stream stream);
 
 }  // namespace syslab::comm::kernels

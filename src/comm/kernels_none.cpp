@@ -4,7 +4,7 @@
 
 namespace syslab::comm::kernels {
 
-void sum_in_order(std::span<const void* const>, void*, void*, DType, std::int64_t, device::Stream) {
+void sum_in_order(std::span<const void* const>, void*, DType, std::int64_t, device::Stream) {
   device::throw_no_cuda("sum the parts of ranks on a GPU");
 }
 

@@ -6,7 +6,8 @@
 -- one takes more; its bounds take both 95 % intervals at their worst, and are none of a row beside itself.
 CREATE VIEW v_data_parallel AS
 WITH t AS MATERIALIZED (
-  SELECT *, json_remove(params, '$.strategy', '$.bucket_mb') AS point, metrics AS found
+  -- Attempts from before there was an axis `backend` are what `auto` is now.
+  SELECT *, json_remove(params, '$.strategy', '$.bucket_mb', '$.backend') || ' ' || coalesce(params ->> '$.backend', 'auto') AS point, metrics AS found
     FROM v_measured v
    WHERE params ->> '$.strategy' IS NOT NULL
 )

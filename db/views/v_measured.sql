@@ -9,6 +9,7 @@
 -- `implementation` names who handed one in under another name than its own, and what came by merge or import: "me (ada)",
 -- "naive (self-reported)", so that whatever groups by it keeps hand-ins apart. Ratios stay within one origin.
 -- `row_order` sorts rows of one case: device, protocol, reference, naive, the others by name.
+-- `backend`: what carries tensors between ranks that train, as axis `backend` has it; `auto`, and no such axis, is `shm` or, on GPUs, `nccl`.
 -- `metrics` is an object of all metrics by name. Of several ranks' the one that stands for all: that of rank -1 where there is
 -- one (what the slowest rank at each step makes it, or null), else the largest; where the largest is not what is meant, ask `metric`.
 CREATE VIEW v_measured AS
@@ -56,6 +57,7 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
        printf('%s|%s|%d|%d|%s', t.device, t.protocol, t.is_mine,
               CASE WHEN t.implementation LIKE 'reference%' THEN 0
                    WHEN t.implementation IN ('naive', 'naive_cuda') THEN 1 ELSE 2 END, t.implementation) AS row_order,
+       iif(coalesce(t.params ->> '$.backend', 'auto') = 'auto', iif(t.gpu_name IS NULL, 'shm', 'nccl'), t.params ->> '$.backend') AS backend,
        (SELECT json_group_object(name, value)
           FROM (SELECT m.name, iif(min(m.rank) < 0, max(m.value) FILTER (WHERE m.rank < 0), max(m.value)) AS value
                   FROM metric m WHERE m.attempt_id = t.attempt_id GROUP BY m.name)) AS metrics

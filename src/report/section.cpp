@@ -53,6 +53,15 @@ std::string points_of(const Problem& problem, const std::string& handout) {
   return fmt::format("{}", fmt::join(places, ", "));
 }
 
+// Of an experiment outside the problems of the report's hand-out.
+std::string other_places(const Experiment& experiment) {
+  std::vector<std::string> years;
+  for (const registry::HandoutProblem& one : experiment.problems) years.push_back(one.handout);
+  if (years.empty()) return "posed by no hand-out";
+  std::sort(years.begin(), years.end());
+  return fmt::format("posed by the hand-out of {}", fmt::join(years, " and "));
+}
+
 // --- where a deliverable stands ---
 
 bool in_words(const Deliverable& wanted) { return wanted.kind == "answer" || wanted.kind == "derivation"; }
@@ -296,8 +305,7 @@ std::vector<Block> section(const SectionPlan& plan, const store::Store& store, c
   const std::string id = plan.problem != nullptr ? plan.problem->id : first->id;
   std::vector<Block> blocks;
   blocks.emplace_back(Heading{2, plain_text(first != nullptr ? first->title : plan.problem->title), id});
-  const std::string places =
-      plan.problem != nullptr ? points_of(*plan.problem, options.handout) : std::string("posed by no hand-out");
+  const std::string places = plan.problem != nullptr ? points_of(*plan.problem, options.handout) : other_places(*first);
   blocks.emplace_back(Paragraph{marked("`" + id + "` · " + places), Tone::meta});
   blocks.emplace_back(Paragraph{marked(first != nullptr ? first->question : plan.problem->question)});
   if (first != nullptr && !first->analogue.empty())

@@ -34,6 +34,7 @@ class Communication(Lab):
                                   " AND value IS NULL"), [(0,)])
         # Two sizes: the law goes through both.
         for law in self.rows("distributed_communication_single_node", "laws_of_time"):
+            self.assertEqual(law["worst"] == "–", law["alpha"] > 0)  # two numbers, two sizes
             self.assertGreater(law["beta"], 0)
             self.assertGreaterEqual(law["alpha"], 0)
 
@@ -77,7 +78,9 @@ class Communication(Lab):
                                    delta=1e-9 * row["forecast"])
             self.assertGreater(row["exposed"], 0)
             self.assertGreater(row["time_ms"], row["backward"])
-        self.assertIn("What would show it: 100 tensors", self.syslab("report", "ddp_small_tensors", "--to", "md").stdout)
+        report = self.syslab("report", "ddp_small_tensors", "--to", "md").stdout
+        self.assertIn("What would show it: 100 tensors", report)
+        self.assertIn("`ddp_small_tensors` · posed by the hand-out of 2025", report)
 
     def test_data_parallel_steps_are_certified_and_tell_what_they_expose(self):
         self.smoke("distributed_communication_single_node")
@@ -100,12 +103,15 @@ class Communication(Lab):
             self.assertLessEqual(sum(phases), found["time"] + 1e-6)
         report = self.syslab("report", *DDP, "--to", "md").stdout
         for words in ("ends with the bits of one process", "of a step is communication", "one message of all gradients",
-                      "communication is hidden", "all-reduces, and steps from"):
+                      "communication is hidden", "MiB make one all-reduce, all of them, and steps from"):
             self.assertIn(words, " ".join(report.split()))
         # Of two sizes on a busy machine the law may have no cost of a call: then no number of buckets is best.
         law = self.sql("SELECT alpha FROM v_transfer_law WHERE operation = 'all_reduce' AND series = 'pipelined'"
                        " AND implementation = 'shm'")
         self.assertEqual("is exposed; least at" in " ".join(report.split()), any(alpha > 0 for (alpha,) in law))
+        plans = {row["strategy"]: row for row in self.rows("ddp_bucketed_benchmarking", "steps")}
+        self.assertGreaterEqual(plans["planned"]["forecast_exposed"], 0)
+        self.assertEqual((plans["overlap"]["forecast_exposed"], plans["overlap"]["bucket_mb"]), ("–", "–"))
         for name in ("naive", "flat_copy", "flat_view"):
             self.assertGreater(rows[name]["exposed"], 0)
             self.assertGreater(rows[name]["communicating"], 0)

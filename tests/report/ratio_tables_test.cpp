@@ -204,5 +204,38 @@ TEST_F(RatioTables, WhatIsLeftOfARanksSpeed) {
   EXPECT_NEAR(more.rows.at(1).at(2).real, 1e3 * (of_two.high - alone.low), 1e-9);
 }
 
+// What carries tensors between ranks is an axis, which attempts of earlier days do not have.
+TEST_F(RatioTables, StepsOfAnotherBackendStandApart) {
+  const auto add_step = [&](const std::string& strategy, const std::string& backend, double seconds) {
+    Params params{{"model", std::string("tiny")},     {"batch", std::int64_t{4}}, {"context", std::int64_t{8}},
+                  {"precision", std::string("fp32")}, {"strategy", strategy},     {"bucket_mb", std::int64_t{0}}};
+    if (!backend.empty()) params.set("backend", backend);
+    fixture_.add({.experiment = "ddp_bucketed_benchmarking",
+                  .params = params,
+                  .implementation = "fused",
+                  .records = {passed(), timed("time", {seconds}, worker::kAllRanks)},
+                  .gpu = "Example_GPU",
+                  .ranks = 2});
+  };
+  add_step("none", "", 1e-3);
+  add_step("overlap", "auto", 2e-3);
+  add_step("none", "copy_engines", 1.1e-3);
+  add_step("overlap", "copy_engines", 1.5e-3);
+  const store::ResultSet steps = fixture_.store().query(
+      "SELECT backend, over_none FROM v_data_parallel WHERE strategy = 'overlap' ORDER BY backend");
+  ASSERT_EQ(steps.rows.size(), 2U);
+  EXPECT_EQ(steps.rows[0][0].text, "copy_engines");
+  EXPECT_NEAR(steps.rows[0][1].real, 0.4, 1e-9);
+  EXPECT_EQ(steps.rows[1][0].text, "nccl");
+  EXPECT_NEAR(steps.rows[1][1].real, 1.0, 1e-9) << "beside a step from before there was the axis";
+  fill_from("ddp_bucketed_benchmarking", "scaling");
+  ASSERT_EQ(table_.result.rows.size(), 4U);
+  EXPECT_EQ(text(1, "backend"), "copy_engines");
+  EXPECT_NEAR(at(1, "kept").real, 100 * 1.1 / 1.5, 1e-9);
+  EXPECT_NEAR(at(3, "kept").real, 50, 1e-9);
+  fill_from("ddp_bucketed_benchmarking", "steps");
+  EXPECT_EQ(table_.result.rows.size(), 4U);
+}
+
 }  // namespace
 }  // namespace syslab::report

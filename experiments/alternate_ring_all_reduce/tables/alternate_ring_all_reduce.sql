@@ -1,7 +1,7 @@
 -- title: Two rings, and none
 -- caption: Median time of an all-reduce with its 95 % interval, of the slowest rank at each sample; `sent` is what a rank sends by the
 --   formula: 2(n−1)/n · S in parts, (n−1) · S as whole tensors; `rate` is sent over time, the W of T = sent / W. `time over parts` takes
---   both intervals at their worst.
+--   both intervals at their worst; `shm` goes around no ring, and no formula has its time (`sent` is what a ring would send).
 -- experiment: alternate_ring_all_reduce
 -- columns: ranks|1|d|right; bytes|B|d|right; @timed; sent|B|d|right; rate|GB/s|.3g|right;
 --   vs_parts as time over parts|×|ci(vs_parts_low, vs_parts_high)|right; expected as by the formula|×|.3g|right; n|1|d|right; noise?|1|s|left;
@@ -18,7 +18,7 @@ SELECT v.world_size AS ranks, v.bytes, v.implementation, v.time_ms, v.low_ms, v.
        v.sent * 1e-6 / v.time_ms AS rate, iif(v.is_good, v.time_ms / b.time_ms, NULL) AS vs_parts,
        iif(v.is_good AND v.attempt_id <> b.attempt_id, v.low_ms / b.high_ms, NULL) AS vs_parts_low,
        iif(v.is_good AND v.attempt_id <> b.attempt_id, v.high_ms / b.low_ms, NULL) AS vs_parts_high,
-       CASE v.implementation WHEN 'whole' THEN v.world_size / 2.0 ELSE 1.0 END AS expected, v.n, v.noise,
+       CASE v.implementation WHEN 'whole' THEN v.world_size / 2.0 WHEN 'parts' THEN 1.0 ELSE '–' END AS expected, v.n, v.noise,
        v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v
   LEFT JOIN v b ON b.case_id = v.case_id AND b.world_size = v.world_size AND b.comparability_key = v.comparability_key

@@ -16,7 +16,7 @@ WITH point AS (
     FROM v_data_parallel v
     LEFT JOIN v_transfer_law l ON l.operation = 'all_reduce' AND l.series = 'pipelined' AND l.ranks = v.ranks
                               AND l.comparability_key = v.comparability_key
-                              AND l.implementation = iif(v.gpu_name IS NULL, 'shm', 'nccl')
+                              AND l.implementation = v.backend
    WHERE v.experiment = ?1 AND v.strategy IN ('overlap', 'bucketed') AND v.is_good AND v.buckets > 0
    GROUP BY v.attempt_id
 )

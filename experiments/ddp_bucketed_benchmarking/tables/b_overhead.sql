@@ -12,7 +12,7 @@ SELECT DISTINCT l.implementation AS law, v.ranks, v.device, 1e6 * l.alpha AS o, 
        2e3 * sqrt(v.gradient_bytes * l.per_byte * l.alpha) AS left, v.run_uid
   FROM v_data_parallel v
   JOIN v_transfer_law l ON l.operation = 'all_reduce' AND l.series = 'pipelined' AND l.ranks = v.ranks
-                       AND l.comparability_key = v.comparability_key AND l.implementation = iif(v.gpu_name IS NULL, 'shm', 'nccl')
+                       AND l.comparability_key = v.comparability_key AND l.implementation = v.backend
  WHERE v.experiment = ?1 AND v.strategy = 'bucketed' AND v.is_good AND l.alpha > 0
  GROUP BY v.model, v.gradient_bytes, v.ranks, v.device, l.implementation
  ORDER BY v.device, v.model, v.ranks;

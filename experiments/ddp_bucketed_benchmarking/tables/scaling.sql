@@ -3,12 +3,12 @@
 --   (weak scaling). `kept`: the time without communication on the fewest ranks over this one on the most, which is what is left of a
 --   rank's speed there, with the interval that both 95 % intervals leave.
 -- experiment: ddp_bucketed_benchmarking
--- columns: model|1|s|left; context?|1|d|right; precision?|1|s|left; rows as rows a rank|1|d|right; strategy|1|s|left;
+-- columns: model|1|s|left; context?|1|d|right; precision?|1|s|left; rows as rows a rank|1|d|right; backend?|1|code|left; strategy|1|s|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; r1 as 1 rank|ms|.4g|right; r2 as 2|ms|.4g|right; r4 as 4|ms|.4g|right;
 --   r6 as 6|ms|.4g|right; r8 as 8|ms|.4g|right; kept|%|ci(kept_low, kept_high)|right; protocol?|1|s|left; device?|1|s|left
 -- note: `missing`: nobody has measured it; `tools/gpu_rows` does, on a machine that has the GPUs. On one rank there is nothing to communicate.
 WITH one AS MATERIALIZED (
-  SELECT *, max(ranks) FILTER (WHERE is_good) OVER (PARTITION BY model, context, "precision", rows, strategy, bucket_mb, implementation,
+  SELECT *, max(ranks) FILTER (WHERE is_good) OVER (PARTITION BY model, context, "precision", rows, backend, strategy, bucket_mb, implementation,
                                                                  protocol, comparability_key) AS most
     FROM (SELECT *, batch / ranks AS rows,
                  iif(is_good, time_ms, iif(status IN ('skipped', 'unsupported'), coalesce(message, status), replace(status, '_', ' '))) AS cell
@@ -16,13 +16,13 @@ WITH one AS MATERIALIZED (
            WHERE experiment = ?1 AND (status <> 'skipped' OR message NOT LIKE 'a limit of buckets%'))
 ),
 alone AS (
-  SELECT model, context, "precision", rows, implementation, protocol, comparability_key, time_ms AS alone_ms,
+  SELECT model, context, "precision", rows, backend, implementation, protocol, comparability_key, time_ms AS alone_ms,
          low_ms AS alone_low, high_ms AS alone_high, attempt_id,
-         row_number() OVER (PARTITION BY model, context, "precision", rows, implementation, protocol, comparability_key ORDER BY ranks) AS place
+         row_number() OVER (PARTITION BY model, context, "precision", rows, backend, implementation, protocol, comparability_key ORDER BY ranks) AS place
     FROM one
    WHERE strategy = 'none' AND is_good
 )
-SELECT o.model, o.context, o."precision", o.rows, o.strategy, o.bucket_mb, o.implementation,
+SELECT o.model, o.context, o."precision", o.rows, o.backend, o.strategy, iif(o.bucket_mb > 0, o.bucket_mb, '–') AS bucket_mb, o.implementation,
        coalesce(max(cell) FILTER (WHERE ranks = 1), iif(o.strategy = 'none', 'missing', '–')) AS r1,
        coalesce(max(cell) FILTER (WHERE ranks = 2), 'missing') AS r2, coalesce(max(cell) FILTER (WHERE ranks = 4), 'missing') AS r4,
        coalesce(max(cell) FILTER (WHERE ranks = 6), 'missing') AS r6, coalesce(max(cell) FILTER (WHERE ranks = 8), 'missing') AS r8,
@@ -31,8 +31,8 @@ SELECT o.model, o.context, o."precision", o.rows, o.strategy, o.bucket_mb, o.imp
        100 * a.alone_high / max(o.low_ms) FILTER (WHERE o.ranks = o.most AND o.attempt_id <> a.attempt_id) AS kept_high,
        o.protocol, o.device, max(o.run_uid) AS run_uid
   FROM one o
-  LEFT JOIN alone a ON a.place = 1 AND a.model = o.model AND a.context = o.context AND a."precision" = o."precision" AND a.rows = o.rows
+  LEFT JOIN alone a ON a.place = 1 AND a.model = o.model AND a.context = o.context AND a."precision" = o."precision" AND a.rows = o.rows AND a.backend = o.backend
                    AND a.implementation = o.implementation AND a.protocol IS o.protocol AND a.comparability_key = o.comparability_key
- GROUP BY o.model, o.context, o."precision", o.rows, o.strategy, o.bucket_mb, o.implementation, o.protocol, o.device, o.comparability_key
+ GROUP BY o.model, o.context, o."precision", o.rows, o.backend, o.strategy, o.bucket_mb, o.implementation, o.protocol, o.device, o.comparability_key
 HAVING count(o.most) > 0
- ORDER BY o.model, o.context, o."precision", o.rows, min(o.row_order), o.strategy <> 'none', o.strategy <> 'naive', o.strategy, o.bucket_mb;
+ ORDER BY o.model, o.context, o."precision", o.rows, min(o.row_order), o.backend, o.strategy <> 'none', o.strategy <> 'naive', o.strategy, o.bucket_mb;

@@ -1,6 +1,6 @@
 -- sentence: What would show it: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks ({device}), computed as fast as they travel. {most_calls}
---   all-reduces expose {small} ms, {calls} (limit {limit} KiB) {least} ms, the least of those measured, {fewest_calls} {large} ms. By the law of these ranks, {o} µs a
---   call and {w} GB/s, the formula says {forecast_small}, {forecast} and {forecast_large} ms, and that buckets of {best} are best.
+--   all-reduces expose {small} ms, {calls} of them (limit {limit} KiB) {least} ms, the least of those measured, and {fewest_calls} of them {large} ms. By the law that the ranks
+--   followed just before each, the formula says {forecast_small}, {forecast} and {forecast_large} ms; by that of the least, {o} µs a call and {w} GB/s, buckets of {best} are best.
 -- experiment: ddp_small_tensors
 -- fills: a
 -- columns: tensors|1|d|right; tensor_bytes|B|d|right; ranks|1|d|right; device|1|s|left; most_calls|1|d|right; small|ms|.3g|right; calls|1|d|right;

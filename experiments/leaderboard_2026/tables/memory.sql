@@ -1,5 +1,5 @@
 -- title: What a step of the 8B model holds
--- caption: Predicted by arithmetic, not measured: GiB (2^30 bytes) that a training step holds at once, by what they are. `sharded` is a rank's
+-- caption: Predicted by arithmetic, not measured: what a training step holds at once, by what they are. `sharded` is a rank's
 --   share on two GPUs when weights, gradients and moments are split and each has half of the batch.
 -- experiment: leaderboard_2026
 -- command: syslab run leaderboard_2026 --preset laptop

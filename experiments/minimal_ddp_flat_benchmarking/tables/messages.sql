@@ -1,12 +1,12 @@
--- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({device}, protocol {protocol}, {implementation}): one message of all
+-- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, {device}, protocol {protocol}, {implementation}): one message of all
 --   gradients takes {exposed} ms with copies into a buffer and back, {of_views} ms where gradients lie in that buffer to begin with, and {naive} ms
 --   goes into {messages} messages. The step takes {time_ms} ms (views: {views_ms}) beside {naive_ms} ms: one message {verdict}.
 -- experiment: minimal_ddp_flat_benchmarking
 -- fills: *
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; device|1|s|left;
+-- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; exposed|ms|.3g|right; of_views|ms|.3g|right;
 --   naive|ms|.3g|right; messages|1|d|right; time_ms|ms|.4g|right; views_ms|ms|.4g|right; naive_ms|ms|.4g|right; verdict|1|s|left
-SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.device, v.protocol, v.implementation, v.exposed, w.exposed AS of_views,
+SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.device, v.protocol, v.implementation, v.exposed, w.exposed AS of_views,
        n.exposed AS naive, n.buckets AS messages, v.time_ms, w.time_ms AS views_ms, n.time_ms AS naive_ms,
        CASE WHEN v.high_ms < n.low_ms THEN 'shortens it' WHEN v.low_ms > n.high_ms THEN 'lengthens it'
             ELSE 'makes no difference that the intervals of the medians show' END AS verdict, v.run_uid

@@ -1,9 +1,9 @@
--- sentence: {model} in {precision} on {ranks} ranks ({device}, {implementation}), sharding {sharding}, in buckets of {bucket_mb} MiB: weights, gradients and moments of a rank are {held_state} bytes where the
---   formula has {formula_state}, {off} % more: of that, padding and, of zero2, the slots that gradients pass through. Beside a state that is not divided ({none_state}
+-- sentence: {model} in {precision} on {ranks} ranks ({backend}, {device}, {implementation}), sharding {sharding}, in buckets of {bucket_mb} MiB: weights, gradients and moments of a rank are {held_state} bytes where the
+--   formula has {formula_state}, {off} % more, which are padding and, of zero2, the slots that gradients pass through. Beside a state that is not divided ({none_state}
 --   bytes) a rank saves {saved} %.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: a
--- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; device|1|s|left; implementation|1|code|left; sharding|1|code|left; bucket_mb|MiB|d|right; held_state|B|d|right; formula_state|B|d|right;
+-- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; device|1|s|left; implementation|1|code|left; sharding|1|code|left; bucket_mb|MiB|d|right; held_state|B|d|right; formula_state|B|d|right;
 --   off|%|.3g|right; none_state|B|d|right; saved|%|.3g|right
 WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
@@ -14,7 +14,7 @@ WITH v AS MATERIALIZED (
     FROM v_measured t
    WHERE t.experiment = ?1
 )
-SELECT v.model, v."precision", v.ranks, v.device, v.implementation, v.sharding, v.bucket_mb,
+SELECT v.model, v."precision", v.ranks, v.backend, v.device, v.implementation, v.sharding, v.bucket_mb,
        CAST(v.found ->> '$.held_state' AS INTEGER) AS held_state,
        CAST(round(v.found ->> '$.formula_state') AS INTEGER) AS formula_state,
        100 * ((v.found ->> '$.held_state') / (v.found ->> '$.formula_state') - 1) AS off, CAST(n.found ->> '$.held_state' AS INTEGER) AS none_state,

@@ -3,7 +3,7 @@
 --   rank (buckets of the same limit, and gradients reduced under the backward pass, in all of them). Only of steps that were certified to the bit on these ranks.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: b
--- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; sharding|1|code|left;
+-- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; sharding|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none as over none|ms|ci(over_none_low, over_none_high)|right; sent|B|d|right; formula_sent as by formula|B|d|right;
 --   calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is of all ranks together. `sent`: of gradients and weights by a rank in a step, on average, counted; `by formula` without padding.
@@ -16,7 +16,7 @@ WITH v AS MATERIALIZED (
     FROM v_measured t
    WHERE t.experiment = ?1
 )
-SELECT v.model, v.batch, v.context, v."precision", v.ranks, v.sharding, v.bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms,
+SELECT v.model, v.batch, v.context, v."precision", v.ranks, v.backend, v.sharding, v.bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms,
        iif(v.is_good, v.time_ms - n.time_ms, NULL) AS over_none,
        iif(v.is_good AND n.attempt_id <> v.attempt_id, v.low_ms - n.high_ms, NULL) AS over_none_low,
        iif(v.is_good AND n.attempt_id <> v.attempt_id, v.high_ms - n.low_ms, NULL) AS over_none_high, CAST(round(v.found ->> '$.sent') AS INTEGER) AS sent,

@@ -114,6 +114,7 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
       place_(place),
       slot_bytes_(options.slot_bytes),
       least_bytes_(options.least_bytes),
+      left_out_(options.left_out),
       send_(stream_of(place)),
       sum_(stream_of(place)),
       take_(stream_of(place)),
@@ -175,7 +176,7 @@ void CopyEngines::queue(std::span<const Call> calls) {
   const device::CurrentDevice current(place_);
   const Stream stream = calls[0].stream;
   begun_.record(stream);
-  for (const Stream one : {send_.view(), sum_.view(), take_.view()}) begun_.before(one);
+  for (const Stream one : {send_.view(), sum_.view(), take_.view()}) wait(CopyWait::begun, begun_, one);
   std::array<Chunk, kGiveBehind> ungiven;  // the last ones, oldest first
   std::size_t count = 0;
   // A slot that is sent in again has been summed by then, and given: fewer slots, fewer chunks behind.
@@ -207,7 +208,7 @@ void CopyEngines::queue(std::span<const Call> calls) {
   sent_.record(send_);
   summed_.record(sum_);
   taken_.record(take_);
-  for (const device::Event* event : {&sent_, &summed_, &taken_}) event->before(stream);
+  for (const device::Event* event : {&sent_, &summed_, &taken_}) wait(CopyWait::ended, *event, stream);
 }
 
 void CopyEngines::send(const Chunk& chunk) {
@@ -245,7 +246,7 @@ void CopyEngines::sum(const Chunk& chunk) {
 void CopyEngines::give(const Chunk& chunk) {
   const Shape& shape = *chunk.shape;
   std::uint64_t& used = landing_used_[slot_of(chunk)];
-  if (shape.scatters) ready_[slot_of(chunk)].before(send_);
+  if (shape.scatters) wait(CopyWait::ready, ready_[slot_of(chunk)], send_);
   const std::byte* const own = shape.scatters ? shape.out(rank_, chunk.at) : shape.in(rank_, chunk.at);
   const std::size_t bytes = shape.bytes(rank_, chunk.at);
   for (int i = 1; i < size_; ++i) {
@@ -279,6 +280,8 @@ void CopyEngines::take(const Chunk& chunk) {
 
 // For what rank `peer` has told this one.
 void CopyEngines::wait(Mark mark, int peer, std::uint64_t number, Stream stream) {
+  constexpr std::array kKinds{CopyWait::sent, CopyWait::summed, CopyWait::given, CopyWait::taken};  // by mark
+  if (left_out_ == kKinds[static_cast<std::size_t>(mark)]) return;
   device::await_mark(own_->mark(mark_at(mark, peer)), static_cast<std::uint32_t>(number), stream);
 }
 

@@ -32,6 +32,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,11 +45,15 @@
 
 namespace syslab::comm {
 
+// What waits, as the note has it; and for what stood before a call in its stream, and in that stream for its end.
+enum class CopyWait { begun, summed, sent, ready, taken, given, ended };
+
 struct CopyEngineOptions {
   std::size_t slot_bytes = std::size_t{32} << 20;  // of a chunk, at most
   int slots = 4;  // chunks under way: what hides that a sum waits for room among other blocks
   // Operations of fewer bytes (of one rank's whole buffer) are left to the backend, whose latency is less.
   std::size_t least_bytes = std::size_t{2} << 20;
+  std::optional<CopyWait> left_out = std::nullopt;  // for tests of tests: nobody waits so
 };
 
 // "slots=4,slot=32Mi,least=2Mi": of the above what is named, for who measures (SYSLAB_COPY_ENGINES).
@@ -94,6 +99,9 @@ class CopyEngines {
   void give(const Chunk& chunk);
   void take(const Chunk& chunk);
   void wait(Mark mark, int peer, std::uint64_t number, device::Stream stream);
+  void wait(CopyWait kind, const device::Event& event, device::Stream later) const {
+    if (left_out_ != kind) event.before(later);
+  }
   void tell(Mark mark, int peer, std::uint64_t number, device::Stream stream);
 
   std::size_t mark_at(Mark mark, int of) const;
@@ -109,6 +117,7 @@ class CopyEngines {
   int rank_, size_, slots_;
   device::Place place_;
   std::size_t slot_bytes_, least_bytes_;
+  std::optional<CopyWait> left_out_;
   std::unique_ptr<device::PeerMemory> own_;
   std::vector<device::PeerView> peers_;  // by rank − rank_ − 1, around
   device::OwnedStream send_, sum_, take_, alarm_;

@@ -307,6 +307,7 @@ class NcclCommunicator final : public Communicator {
         std::this_thread::sleep_for(kNap);
       }
       if (engines_ != nullptr && !failed()) {
+        while (!engines_->idle() && Clock::now() < deadline) std::this_thread::sleep_for(kNap);
         engines_->close();
         barrier();  // nobody's memory goes before all have let go of it
       }

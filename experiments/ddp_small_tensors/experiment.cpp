@@ -5,6 +5,7 @@
 #include <span>
 
 #include "comm/accounting.hpp"
+#include "core/error.hpp"
 #include "device/stream.hpp"
 #include "parallel/case_ranks.hpp"
 #include "parallel/measured_data_parallel.hpp"
@@ -26,6 +27,15 @@ parallel::PacedOptions options_from(const Params& params) {
           .tensor_bytes = params.integer("tensor_bytes"),
           .bucket_bytes = params.integer("bucket_kb") * 1024,
           .pace = params.number("pace")};
+}
+
+// What the law of transfers between ranks is measured on, and what it is asked about.
+void expect_transfers(const Params& params, std::int64_t ranks) {
+  parallel::require_gradients(options_from(params));
+  if (ranks > 1) return;
+  throw Error(ErrorKind::usage,
+              "ddp_small_tensors: one rank sends nothing, and what it exposes follows no law; take "
+              "world_size=2 or more");
 }
 
 // A rank's step, and what its events told of every sample.
@@ -76,6 +86,7 @@ void tell(worker::CaseContext& context, Run& run, std::size_t samples) {
 }
 
 void run_case(worker::CaseContext& context) {
+  expect_transfers(context.params(), context.world_size());
   const std::unique_ptr<comm::Communicator> ranks = parallel::join(parallel::case_rank(context.request(), "shm"));
   std::shared_ptr<Run> run;
   worker::RankCase made;
@@ -139,6 +150,7 @@ const registry::Experiment kExperiment =
         .metric("rate", "GB/s", "its w")
         .metric("forecast_exposed", "s", "o + b/w + max(0, (n - 1)(o + b/w - b·g)); at pace 1 s/(n·w) + n·o")
         .metric("best_bucket_bytes", "B", "that exposes least by that formula; at pace 1 √(s·w·o)")
+        .expects([](const Params& params) { expect_transfers(params, params.integer("world_size")); })
         .memory([](const Params& params, std::string_view) {
           return 2 * static_cast<double>(params.integer("tensors")) *
                  static_cast<double>(params.integer("tensor_bytes"));

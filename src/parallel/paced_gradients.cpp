@@ -32,15 +32,19 @@ GradientPieces equal_pieces(std::int64_t tensors, std::int64_t elements) {
 
 }  // namespace
 
-PacedGradients::PacedGradients(comm::Communicator& ranks, const PacedOptions& options, const AffineTransfer& law,
-                               device::Stream communication)
-    : ranks_(ranks), options_(options), law_(law) {
+void require_gradients(const PacedOptions& options) {
   require(options.tensor_bytes >= kElement && options.tensor_bytes <= kMostBytes, "tensor_bytes",
           static_cast<double>(options.tensor_bytes));
   require(options.tensors >= 1 && options.tensors <= kMostBytes / options.tensor_bytes, "tensors",
           static_cast<double>(options.tensors));
   require(options.pace > 0 && std::isfinite(options.pace), "a pace", options.pace);
   require(options.bucket_bytes >= 1, "bucket_bytes", static_cast<double>(options.bucket_bytes));
+}
+
+PacedGradients::PacedGradients(comm::Communicator& ranks, const PacedOptions& options, const AffineTransfer& law,
+                               device::Stream communication)
+    : ranks_(ranks), options_(options), law_(law) {
+  require_gradients(options);
   arena_ = device::Buffer(static_cast<std::size_t>(elements() * kElement), "paced gradients");
   const GradientPieces pieces = equal_pieces(options.tensors, options.tensor_bytes / kElement);
   sync_.emplace(

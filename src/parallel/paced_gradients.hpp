@@ -31,10 +31,13 @@ struct PacedOptions {
   double pace = 1;                      // computing a tensor takes so many times as long as its bytes on the wire
 };
 
+// Error(usage) for sizes below an fp32 or above 2^40 bytes in all, and for a pace that is not positive.
+void require_gradients(const PacedOptions& options);
+
 class PacedGradients {
  public:
-  // `law`: of all-reduces on these ranks, the same on all. `ranks` and the streams outlive it. Error(usage) for sizes
-  // below an fp32 or above 2^40 bytes in all, and for a pace that is not positive.
+  // `law`: of all-reduces on these ranks, the same on all. `ranks` and the streams outlive it. Error(usage) as
+  // require_gradients() has it.
   PacedGradients(comm::Communicator& ranks, const PacedOptions& options, const AffineTransfer& law,
                  device::Stream communication);
 

@@ -127,6 +127,8 @@ class Communication(Lab):
             for verb in ("plan", "run"):
                 refused = self.syslab(verb, *asked, "--preset", "smoke", "-a", "world_size=3", expect=2)
                 self.assertIn(words, refused.stderr)
+        for asked, words in (("world_size=1", "one rank sends nothing"), ("tensors=0", "tensors of 0 make no gradients")):
+            self.assertIn(words, self.syslab("run", "ddp_small_tensors", "--preset", "smoke", "-a", asked, expect=2).stderr)
         self.assertFalse(self.db.exists())
         self.syslab("plan", "naive_ddp", "--preset", "smoke", "-a", "world_size=3", "-a", "batch=3")
 

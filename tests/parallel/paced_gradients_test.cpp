@@ -71,6 +71,7 @@ TEST(PacedGradients, RefuseWhatMakesNone) {
          {PacedOptions{.tensors = 0}, PacedOptions{.tensor_bytes = 3}, PacedOptions{.bucket_bytes = 0},
           PacedOptions{.pace = 0}, PacedOptions{.pace = NAN}, PacedOptions{.tensors = std::int64_t{1} << 50}}) {
       EXPECT_THROW(PacedGradients(ranks, wrong, kLaw, communication), Error);
+      EXPECT_THROW(require_gradients(wrong), Error) << "before there are ranks";
     }
   });
 }

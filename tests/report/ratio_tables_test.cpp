@@ -235,6 +235,11 @@ TEST_F(RatioTables, StepsOfAnotherBackendStandApart) {
   EXPECT_NEAR(at(3, "kept").real, 50, 1e-9);
   fill_from("ddp_bucketed_benchmarking", "steps");
   EXPECT_EQ(table_.result.rows.size(), 4U);
+  for (std::size_t row = 0; row < 4; ++row) {
+    const bool silent = text(row, "strategy") == "none";
+    EXPECT_EQ(at(row, "exposed").type, silent ? Cell::Type::integer : Cell::Type::null) << "0, or nobody told";
+    EXPECT_EQ(text(row, "overlapped"), silent ? "–" : "");
+  }
 }
 
 }  // namespace

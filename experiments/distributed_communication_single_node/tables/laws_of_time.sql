@@ -13,5 +13,5 @@ SELECT operation, ranks, implementation, iif(series = 'time', 'one at a time', '
                                         ELSE 1.0 * (ranks - 1) / ranks END AS bus,
        iif(sizes > 2 OR alpha = 0, 100 * worst, '–') AS worst, protocol, device, run_uid
   FROM v_transfer_law
- WHERE ?1 = 'distributed_communication_single_node'
+ WHERE ?1 = 'distributed_communication_single_node' AND ranks > 1
  ORDER BY operation <> 'all_reduce', operation, ranks, row_order, series DESC;

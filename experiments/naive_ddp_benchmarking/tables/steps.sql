@@ -13,7 +13,8 @@
 -- note: `batch` is of all ranks together. Ranks that share cores do not hide communication: there is no time to hide it in.
 SELECT model, batch, context, "precision", ranks, backend, strategy, iif(bucket_mb > 0, bucket_mb, '–') AS bucket_mb, implementation, time_ms, low_ms, high_ms,
        over_none, over_none_low, over_none_high, forward, backward, exposed,
-       iif(strategy = 'planned', forecast_exposed, '–') AS forecast_exposed, updating, communicating, overlapped,
+       iif(strategy = 'planned', forecast_exposed, '–') AS forecast_exposed, updating, communicating,
+       iif(is_silent, '–', overlapped) AS overlapped,
        buckets, gradient_bytes, n, noise, protocol, device, status, message, run_uid
   FROM v_data_parallel
  WHERE experiment = ?1 AND status <> 'skipped'

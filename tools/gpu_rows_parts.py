@@ -30,13 +30,19 @@ def gpu_parts(sizes, gpus):
     collective = "distributed_communication_single_node"
     whole = values("bytes", (megabyte, 10 * megabyte, 100 * megabyte, 1000 * megabyte))
     among = values("world_size", sizes)
-    parts = [Part("all_reduce", "all-reduce, 1 MB to 1 GB, NCCL beside NCCL itself",
-                  (collective, *values("operation", ["all_reduce"]), *whole, *among, "--impl", "nccl,nccl_raw"), 5)]
+    parts = [Part("all_reduce", "all-reduce, 1 MB to 1 GB, NCCL beside NCCL itself and beside copy engines",
+                  (collective, *values("operation", ["all_reduce"]), *whole, *among, "--impl", "nccl,nccl_raw,copy_engines"), 2.5)]
 
     def steps(model, ranks, strategies):
         return Part(f"ddp-{model}-{ranks}", f"strategies of data parallelism, {model} on {ranks}",
                     ("ddp_bucketed_benchmarking", *values("model", [model]), *values("batch", [ROWS * ranks]),
-                     *values("world_size", [ranks]), *values("strategy", strategies), *values("bucket_mb", (0, 25)), *MODEL), 15)
+                     *values("world_size", [ranks]), *values("strategy", strategies), *values("bucket_mb", (0, 25)), *MODEL), 7)
+
+    def copied(model, ranks):
+        return Part(f"copies-{model}-{ranks}", f"planned data parallelism carried by copy engines, {model} on {ranks}",
+                    ("ddp_bucketed_benchmarking", *values("model", [model]), *values("batch", [ROWS * ranks]),
+                     *values("world_size", [ranks]), *values("strategy", ["planned"]), *values("bucket_mb", [0]),
+                     *values("backend", ["copy_engines"]), *MODEL), 8)
 
     def sharded(model, ranks, shardings, seconds, *more, timeout="2m"):
         return Part(f"state-{model}-{ranks}", f"the optimizer's state divided, {model} on {ranks}",
@@ -49,14 +55,24 @@ def gpu_parts(sizes, gpus):
                      *values("world_size", [ranks]), *MODEL, *more), seconds, timeout=timeout)
 
     ladder = ("none", "naive", "flat_view", "overlap", "bucketed", "planned")
-    parts += [steps("xl26", ranks, ladder) for ranks in most_first] + [steps("xl26", 1, ["none"])]
+    beside = [ranks for ranks in most_first if ranks <= gpus]
+    parts += [part for ranks in most_first for part in (steps("xl26", ranks, ladder), copied("xl26", ranks))]
+    parts += [steps("xl26", 1, ["none"])]
     parts += [part for ranks in most_first
-              for part in (sharded("xl26", ranks, ("none", "optimizer", "zero1", "zero2"), 20), fsdp("xl26", ranks, 20))]
+              for part in (sharded("xl26", ranks, ("none", "optimizer", "zero1", "zero2"), 7), fsdp("xl26", ranks, 7))]
+    # PyTorch's side of what stands above, on the same machine in the same hour.
+    sizes_of = ",".join(str(megabyte * 10**exponent) for exponent in range(4))
+    parts += [Part(f"pytorch-collectives-{ranks}", f"PyTorch's all-reduce on {ranks}",
+                   ("collectives", "--ranks", str(ranks), "--bytes", sizes_of), 30, True) for ranks in beside]
+    parts += [Part(f"pytorch-steps-{ranks}", f"PyTorch's steps of xl26 on {ranks}",
+                   ("steps", "--ranks", str(ranks), "--models", "xl26", "--contexts", "512", "--batch", str(ROWS * ranks),
+                    "--variants", "none,naive,ddp_25,zero,fsdp"), 75, True) for ranks in beside]
     # That no GPU holds the whole model is the point: the forecast of memory is of one.
     parts += [part for ranks in most_first
               for part in (sharded("10B", ranks, ["zero1"], 45, "--try-oom", timeout="4m"),
                            fsdp("10B", ranks, 45, "--try-oom", timeout="4m"))]
-    parts += [steps("xl25", ranks, ladder) for ranks in most_first] + [steps("xl25", 1, ["none"])]
+    parts += [part for ranks in most_first for part in (steps("xl25", ranks, ladder), copied("xl25", ranks))]
+    parts += [steps("xl25", 1, ["none"])]
     others = values("operation", ("reduce_scatter", "all_gather", "broadcast"))
     parts += [Part("others", "reduce-scatter, all-gather and broadcast, 1 MB to 1 GB",
                    (collective, *others, *whole, *among, "--impl", "nccl"), 5),
@@ -66,13 +82,6 @@ def gpu_parts(sizes, gpus):
                    (collective, *values("bytes", (megabyte, 10 * megabyte, 100 * megabyte)), *among, "--impl", "shm,gloo"), 5),
               Part("leaderboard-2025", "both passes of attention, one GPU", ("leaderboard_2025",), 10),
               Part("leaderboard-2026", "slices of the 8B model, one GPU", ("leaderboard_2026", "--preset", "slices"), 20)]
-    beside = [ranks for ranks in most_first if ranks <= gpus]
-    sizes_of = ",".join(str(megabyte * 10**exponent) for exponent in range(4))
-    parts += [Part(f"pytorch-collectives-{ranks}", f"PyTorch's all-reduce on {ranks}",
-                   ("collectives", "--ranks", str(ranks), "--bytes", sizes_of), 30, True) for ranks in beside]
-    parts += [Part(f"pytorch-steps-{ranks}", f"PyTorch's steps of xl26 on {ranks}",
-                   ("steps", "--ranks", str(ranks), "--models", "xl26", "--contexts", "512", "--batch", str(ROWS * ranks),
-                    "--variants", "none,naive,ddp_25,zero,fsdp"), 75, True) for ranks in beside]
     return parts
 
 

@@ -178,7 +178,8 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
     const double bytes = 4 * measured.parameters;
     context.metric("sent", "B", run->a_step.bytes);
     context.metric("calls", "1", run->a_step.calls);
-    context.metric("formula_sent", "B", parallel::step_traffic(bytes, bytes, ranks_of_case, sharding).sent_bytes);
+    context.metric("formula_sent", "B",
+                   parallel::step_traffic(bytes, measured.weight_bytes, ranks_of_case, sharding).sent_bytes);
   };
   return made;
 }

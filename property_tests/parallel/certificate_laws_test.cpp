@@ -47,6 +47,8 @@ CertificateCase drawn(int ranks) {
   asked.sharding = kCertified[static_cast<std::size_t>(drawn_size("sharding", 0, kCertified.size()))];
   asked.model.alignment = ranks * drawn_size("alignment a rank", 1, 4);
   asked.slots = drawn_size("slots", 1, 4);
+  constexpr std::array<std::optional<DType>, 3> kCopies{std::nullopt, DType::bf16, DType::f16};
+  asked.copy = kCopies[static_cast<std::size_t>(drawn_size("copy", 0, kCopies.size()))];
   asked.sync.plan = BucketPlan(std::move(ends));
   return asked;
 }

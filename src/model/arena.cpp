@@ -143,7 +143,7 @@ ConstTensorView ParameterArena::weights(int parameter) const {
     const std::int64_t d = layout_.config().d_model;
     return {gains_.as<float>() + gain_row(parameter) * d, DType::f32, {d}};
   }
-  const bool of_copy = kind == ParameterKind::linear || splits();
+  const bool of_copy = read_by_products(kind) || splits();
   return view_at(of_copy ? compute_plane() : Plane::weight, layout_.offset(parameter),
                  layout_.bracket_shape(parameter));
 }

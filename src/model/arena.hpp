@@ -32,6 +32,9 @@ struct ArenaOptions {
   bool split = false;  // fp32 weights in halves, of which the bf16 copy is one: 4 bytes instead of 6
 };
 
+// Whether products read a parameter, and with it the copy where there is one; embedding and norms are read as they are.
+inline bool read_by_products(ParameterKind kind) { return kind == ParameterKind::linear; }
+
 // Owner of the buffers, in the memory of the stream's device, accounted as parameter, gradient and optimizer. All is
 // zero at first, padding included. Error(usage) for dtypes that are not as above, Error(oom) where memory is short.
 class ParameterArena final : public ParameterSource {

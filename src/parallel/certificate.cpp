@@ -9,6 +9,8 @@
 
 #include "core/error.hpp"
 #include "core/random.hpp"
+#include "device/buffer.hpp"
+#include "device/memory.hpp"
 #include "device/stream.hpp"
 #include "parallel/gradient_sync.hpp"
 #include "parallel/moves.hpp"
@@ -82,6 +84,7 @@ class Ways {
   // Whether weights come from other ranks, and before a forward pass reads them.
   virtual bool brings_weights() const { return false; }
   virtual void needed(int, device::Stream) {}
+  virtual void gather_weights(device::Stream) {}      // behind the last step, so that all are there
   virtual std::vector<RowBlock> updated() const = 0;  // elements of the arena that this rank updates
   virtual void check() const = 0;
 };
@@ -159,8 +162,12 @@ class Owned final : public Replicated {
 // Every rank updates its slice of each bucket.
 class Flat final : public Ways {
  public:
-  Flat(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream stream)
+  Flat(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream compute,
+       device::Stream stream)
       : network_(network),
+        copy_dtype_(asked.copy),
+        copy_(copy_bytes(network), "rounded weights", compute),
+        moves_(compute),
         sync_(ranks, network.pieces(), stretch(network.weights(), 0, network.gradients().elements()),
               asked.sharding == Sharding::zero1 ? network.gradients() : TensorView{},
               {.sharding = asked.sharding,
@@ -168,8 +175,10 @@ class Flat final : public Ways {
                .slots = asked.slots,
                .poison = true,
                .left_out_wait = asked.left_out_sharded_wait},
-              stream),
-        rank_(ranks.rank()) {}
+              stream, weights_copy(network)),
+        rank_(ranks.rank()) {
+    if (copy_dtype_) device::fill_bytes(copy_.data(), 0xff, copy_.bytes(), compute);
+  }
 
   bool takes_parts() const override { return sync_.options().sharding == Sharding::zero2; }
   void begin(device::Stream compute, bool add) override { sync_.begin(compute, add); }
@@ -183,12 +192,24 @@ class Flat final : public Ways {
       between(compute);
       network_.update({{sync_.shards().slice(bucket, rank_).first, sync_.gradient_slice(bucket)}}, kRate, true,
                       bucket == 0);
+      if (const TensorView copy = sync_.copy_slice(bucket); copy.data != nullptr) {
+        moves_.move(sync_.weight_slice(bucket), copy);
+      }
+      stepped_ = true;
       between(sync_.stream());
       sync_.updated(bucket, compute);
     }
   }
   bool brings_weights() const override { return true; }
-  void needed(int piece, device::Stream compute) override { sync_.needed(piece, compute); }
+  void needed(int piece, device::Stream compute) override {
+    sync_.needed(piece, compute);
+    if (!copy_dtype_ || is_read_in_full(piece) || !stepped_) return;
+    // The network reads weights: of this piece those that its copy stands for.
+    const Piece& one = sync_.pieces()[piece];
+    moves_.move(stretch(copy_view(network_), one.first, one.elements),
+                stretch(network_.weights(), one.first, one.elements));
+  }
+  void gather_weights(device::Stream compute) override { sync_.gather_weights(compute); }
   std::vector<RowBlock> updated() const override {
     std::vector<RowBlock> made;
     for (int bucket = 0; bucket < sync_.buckets(); ++bucket) {
@@ -200,13 +221,33 @@ class Flat final : public Ways {
   void check() const override { sync_.check_bytes(); }
 
  private:
+  static bool is_read_in_full(int piece) { return piece % 2 == 1; }
+  std::size_t copy_bytes(const ToyNetwork& network) const {
+    return copy_dtype_ ? static_cast<std::size_t>(network.gradients().elements()) * size_of(*copy_dtype_) : 0;
+  }
+  TensorView copy_view(const ToyNetwork& network) const {
+    return {copy_.data(), *copy_dtype_, {1, network.gradients().elements()}};
+  }
+  WeightsCopy weights_copy(const ToyNetwork& network) const {
+    if (!copy_dtype_) return {};
+    WeightsCopy made{.values = copy_view(network), .read_in_full = {}};
+    for (int piece = 0; piece < network.pieces().size(); ++piece) {
+      if (is_read_in_full(piece)) made.read_in_full.push_back(piece);
+    }
+    return made;
+  }
+
   ToyNetwork& network_;
+  std::optional<DType> copy_dtype_;
+  device::Buffer copy_;
+  Moves moves_;
   ZeroSync sync_;
   int rank_;
+  bool stepped_ = false;
 };
 
 std::unique_ptr<Ways> ways_of(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network,
-                              device::Stream communication) {
+                              device::Stream compute, device::Stream communication) {
   switch (asked.sharding) {
     case Sharding::none:
       return std::make_unique<Replicated>(asked, ranks, network, communication);
@@ -214,7 +255,7 @@ std::unique_ptr<Ways> ways_of(const CertificateCase& asked, comm::Communicator& 
       return std::make_unique<Owned>(asked, ranks, network, communication);
     case Sharding::zero1:
     case Sharding::zero2:
-      return std::make_unique<Flat>(asked, ranks, network, communication);
+      return std::make_unique<Flat>(asked, ranks, network, compute, communication);
     default:
       throw Error(ErrorKind::usage, fmt::format("there is no certificate of {}", to_string(asked.sharding)));
   }
@@ -278,7 +319,7 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
   make_replicas(ranks, network.weights(), communication);
   network.set_weights(network.read_weights());
 
-  const std::unique_ptr<Ways> ways = ways_of(asked, ranks, network, communication);
+  const std::unique_ptr<Ways> ways = ways_of(asked, ranks, network, compute, communication);
   const auto before = [&](device::Stream stream) {
     if (interference.before_work) interference.before_work(stream);
   };
@@ -314,6 +355,7 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
     before(compute);
     ways->update(compute, before);
   }
+  ways->gather_weights(compute);
   device::synchronize(communication);
   Trained made = outcome(network);
   made.updated = ways->updated();
@@ -346,7 +388,7 @@ std::optional<std::string> difference(const CertificateCase& asked, const Traine
 }
 
 std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64_t seed, device::Stream compute,
-                     device::Stream communication, Sharding sharding) {
+                     device::Stream communication, Sharding sharding, std::optional<DType> copy) {
   constexpr int kModels = 4;
   options.wire.reset();
   options.left_out_wait = -1;
@@ -356,6 +398,7 @@ std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64
         .model = drawn_model(seed + number), .seed = seed + number, .parts = 1 + static_cast<int>(number % 2)};
     asked.sync = options;
     asked.sharding = sharding;
+    asked.copy = copy;
     asked.model.alignment = ranks.size();  // as a model is laid out that is divided
     const GradientPieces pieces = ToyNetwork(asked.model, {}).pieces();
     // Limits and plans are the real model's: here two buckets or three show what they are for.

@@ -38,6 +38,9 @@ struct CertificateCase {
   // zero1, zero2: in the buckets that `sync` makes; the model's alignment is a multiple of the ranks.
   Sharding sharding = Sharding::none;
   int slots = 2;  // of zero2
+  // Of zero1 and zero2: new weights travel rounded to this dtype, which rounds none of the network's; every second
+  // piece in full as well.
+  std::optional<DType> copy;
   // As SyncOptions::left_out_wait: of the weights' way from their owners; of zero1 and zero2, ZeroSync's.
   int left_out_sharded_wait = -1;
 };
@@ -79,8 +82,9 @@ std::optional<std::string> difference(const CertificateCase& asked, const Traine
 
 // Trains both ways with a few drawn models. Collective: Error(check) on every rank if any rank found a difference, with
 // what it was. Options with a wire dtype are certified without it: what it rounds is not the strategy's. A plan is
-// replaced by one of the certificate's own model. Returns how many parameters were compared.
+// replaced by one of the certificate's own model. `copy`: as CertificateCase's, for what has one. Returns how many
+// parameters were compared.
 std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64_t seed, device::Stream compute,
-                     device::Stream communication, Sharding sharding = Sharding::none);
+                     device::Stream communication, Sharding sharding = Sharding::none, std::optional<DType> copy = {});
 
 }  // namespace syslab::parallel

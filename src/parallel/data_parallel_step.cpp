@@ -35,6 +35,7 @@ DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator
                                 to_string(model.options().precision), text_of(options.optimizer),
                                 to_string(zero_ != nullptr ? zero_->options().sharding : options.sharding)));
   if (options.sharding == Sharding::optimizer) divide(communication);
+  if (zero_ != nullptr) zero_->gather_weights(model.stream());
   device::synchronize(model.stream());
   for (const TensorView& plane : weights()) make_replicas(ranks, plane, communication);
   zero_ != nullptr ? zero_->refresh_copy() : model.refresh_weights_copy();
@@ -188,7 +189,7 @@ std::vector<StatePiece> DataParallelStep::own_pieces() {
 }
 
 std::vector<StatePiece> DataParallelStep::wanted_pieces() {
-  if (zero_ != nullptr) zero_->all_needed(model_.stream());
+  if (zero_ != nullptr) zero_->gather_weights(model_.stream());
   device::synchronize(model_.stream());
   device::synchronize(communication_);
   if (zero_ != nullptr) return zero_->wanted_pieces();
@@ -208,11 +209,12 @@ void DataParallelStep::resumed(const train::TrainingState& state) {
 }
 
 void DataParallelStep::check() {
-  if (zero_ != nullptr) zero_->all_needed(model_.stream());
+  if (zero_ != nullptr) zero_->gather_weights(model_.stream());
   device::synchronize(communication_);
   zero_ != nullptr ? zero_->sync().check_bytes() : sync_->check_bytes();
   comm::check_accounting(ranks_);
   for (const TensorView& plane : weights()) require_replicas(ranks_, plane, model_.stream());
+  if (zero_ != nullptr) zero_->check_copy(model_.stream());
 }
 
 }  // namespace syslab::parallel

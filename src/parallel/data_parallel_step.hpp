@@ -71,14 +71,15 @@ class DataParallelStep {
   DataParallelResult result();
 
   // For parallel/sharded_checkpoint.hpp, however the state is divided: what this rank saves, and what it is given
-  // again. Queued work is done when they return. After loading: resumed(). Error(usage) where weights are kept in
-  // halves.
+  // again. Queued work is done when they return; the latter is collective, since weights that came as copies alone are
+  // gathered. After loading: resumed(). Error(usage) where weights are kept in halves.
   std::vector<StatePiece> own_pieces();
   std::vector<StatePiece> wanted_pieces();
   void resumed(const train::TrainingState& state);
 
   // What the end of a run holds: all ranks have the same weights, bit for bit, reduced as many bytes as the plan says,
-  // and took from one another what the formula makes of them. Collective; waits. Error(check).
+  // and took from one another what the formula makes of them; of zero1 and zero2, which gather all weights for it, that
+  // copies are what these are rounded to. Collective; waits. Error(check).
   void check();
 
  private:

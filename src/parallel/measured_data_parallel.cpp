@@ -19,6 +19,18 @@ Forecast forecast_of(const DataParallelWorkloadOptions& options, comm::Communica
   return plan_buckets(sent, ready, curve);
 }
 
+// Of new weights as they travel: where products read a copy, flat slices send that.
+double weight_bytes_of(const DataParallelWorkloadOptions& options, const model::DTypes& dtypes) {
+  if (options.sharding == Sharding::none) return 0;
+  const bool copies = options.sharding != Sharding::optimizer && dtypes.weights_copy.has_value();
+  double bytes = 0;
+  for (const model::ParameterInfo& one : model::ParameterLayout(options.step.config).infos()) {
+    const DType sent = copies && model::read_by_products(one.kind) ? *dtypes.weights_copy : dtypes.weights;
+    bytes += static_cast<double>(one.shape.elements()) * static_cast<double>(size_of(sent));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 device::OwnedStream communication_stream(device::Place place) {
@@ -87,7 +99,9 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
   }
   made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
     const device::OwnedStream communication = communication_stream(device::place_of(compute));
-    certify(ranks, options.sync, seed, compute, communication, options.sharding);
+    const std::optional<DType> copy =
+        model::dtypes_of(options.step.model.precision, options.step.model.variant).weights_copy;
+    certify(ranks, options.sync, seed, compute, communication, options.sharding, copy);
     return check(compute);
   };
   made.start = [options, seed](comm::Communicator& ranks, device::Stream compute) {
@@ -98,6 +112,7 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
   made.parameters = alone.parameters;
   const model::DTypes dtypes = model::dtypes_of(options.step.model.precision, options.step.model.variant);
   made.gradient_bytes = alone.parameters * static_cast<double>(size_of(options.sync.wire.value_or(dtypes.weights)));
+  made.weight_bytes = weight_bytes_of(options, dtypes);
   return made;
 }
 

@@ -72,6 +72,7 @@ struct MeasuredDataParallel {
   std::function<std::shared_ptr<DataParallelWorkload>(comm::Communicator&, device::Stream)> start;
   double flops = 0, tokens = 0, parameters = 0;  // of one rank
   double gradient_bytes = 0;                     // on the wire, without padding
+  double weight_bytes = 0;                       // likewise, of new weights that ranks give one another
 };
 
 MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& options, const train::Rung& rung,

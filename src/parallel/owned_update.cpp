@@ -23,6 +23,10 @@ OwnedUpdate::OwnedUpdate(std::vector<OwnedStretch> stretches, const adamw::Rung&
                               first_.size() - 1, elements, to_string(one.weight.dtype), one.gradient.elements(),
                               to_string(one.gradient.dtype), to_string(dtype_)));
     }
+    if (one.copy.data != nullptr && one.copy.elements() != elements) {
+      throw Error(ErrorKind::usage, fmt::format("stretch {} of an update has {} weights and a copy of {} elements",
+                                                first_.size() - 1, elements, one.copy.elements()));
+    }
     first_.push_back(first_.back() + elements);
   }
   if (elements() == 0) return;
@@ -60,11 +64,14 @@ void OwnedUpdate::queue_one(int stretch, const adamw::Scalars* scalars, const fl
     made.shape = {count};
     return made;
   };
-  const adamw::Problem problem{.elements = count, .dtype = dtype_};
+  adamw::Problem problem{.elements = count, .dtype = dtype_};
+  const bool has_copy = owned.copy.data != nullptr;
+  if (has_copy) problem.copy_dtype = owned.copy.dtype;
   const adamw::Args args{.p = flat(owned.weight),
                          .m = flat(moment(Moment::first, stretch)),
                          .v = flat(moment(Moment::second, stretch)),
                          .g = flat(owned.gradient),
+                         .copy = has_copy ? flat(owned.copy) : TensorView{},
                          .scalars = scalars,
                          .clip = clip,
                          .non_finite = non_finite};

@@ -19,10 +19,12 @@
 
 namespace syslab::parallel {
 
-// Contiguous, of as many elements and of one dtype; `gradient` is read when the update runs.
+// Contiguous, of as many elements and of one dtype; `gradient` is read when the update runs. `copy`: where the new
+// weights are also written rounded, in a two-byte dtype; no memory: nowhere.
 struct OwnedStretch {
   TensorView weight;
   ConstTensorView gradient;
+  TensorView copy = {};
 };
 
 class OwnedUpdate {

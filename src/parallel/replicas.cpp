@@ -60,7 +60,7 @@ void require_replicas(comm::Communicator& ranks, const ConstTensorView& weights,
 
 void make_replicas(comm::Communicator& ranks, const TensorView& weights, device::Stream stream) {
   if (ranks.size() == 1) return;
-  static_cast<void>(ranks.broadcast(weights, 0, {"parameter", "weights of rank 0"}, stream));
+  static_cast<void>(ranks.broadcast(weights, 0, {"replica", "weights of rank 0"}, stream));
   device::synchronize(stream);
   require_replicas(ranks, weights, stream);
 }

@@ -51,6 +51,15 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
     tensors_.push_back({layout.info(index).name, layout.offset(index), layout.info(index).shape.elements()});
   }
   const TensorView weights = arena_.whole(Plane::weight);
+  WeightsCopy copy;
+  if (arena_.has(Plane::copy)) {
+    copy.values = arena_.whole(Plane::copy);
+    for (const int index : layout.arena_order()) {
+      if (layout.bracket(index).front() == index && !model::read_by_products(layout.info(index).kind)) {
+        copy.read_in_full.push_back(piece_of_[static_cast<std::size_t>(index)]);
+      }
+    }
+  }
   GradientPieces pieces = bracket_pieces(layout, weights.dtype);
   const ZeroOptions zero{.sharding = options.sharding,
                          .plan = plan_of(options.sync, pieces),
@@ -59,11 +68,11 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
                          .left_out_wait = options.sync.left_out_wait};
   sync_ = std::make_unique<ZeroSync>(ranks, std::move(pieces), weights,
                                      arena_.has(Plane::gradient) ? arena_.whole(Plane::gradient) : TensorView{}, zero,
-                                     communication, arena_.has(Plane::copy) ? arena_.whole(Plane::copy) : TensorView{});
+                                     communication, std::move(copy));
   std::vector<OwnedStretch> own;
   std::vector<ConstTensorView> gradients;
   for (int bucket = 0; bucket < sync_->buckets(); ++bucket) {
-    own.push_back({sync_->weight_slice(bucket), sync_->gradient_slice(bucket)});
+    own.push_back({sync_->weight_slice(bucket), sync_->gradient_slice(bucket), sync_->copy_slice(bucket)});
     gradients.push_back(sync_->gradient_slice(bucket));
   }
   moments_ = std::make_unique<OwnedUpdate>(std::move(own), *kernels_.adamw, compute);
@@ -73,6 +82,10 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
 
 void ZeroParameters::refresh_copy() {
   if (!arena_.has(Plane::copy)) return;
+  if (!sync_->whole()) {
+    throw Error(ErrorKind::usage,
+                "a copy cannot be made of weights that came from other ranks as copies: call gather_weights() first");
+  }
   const auto flat = [](const TensorView& view) { return TensorView(view.data, view.dtype, {1, view.elements()}); };
   const TensorView from = flat(arena_.whole(Plane::weight)), to = flat(arena_.whole(Plane::copy));
   kernels_.elementwise->cast({1, from.elements()}, {from, to}, compute_);
@@ -98,7 +111,7 @@ std::vector<StatePiece> ZeroParameters::own_pieces() const {
 }
 
 std::vector<StatePiece> ZeroParameters::wanted_pieces() {
-  all_needed(compute_);
+  gather_weights(compute_);
   std::vector<StatePiece> pieces;
   add_pieces(pieces, tensors_, StatePlane::weight, {0, arena_.layout().elements()}, arena_.whole(Plane::weight));
   add_moments(pieces);

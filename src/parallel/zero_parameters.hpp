@@ -6,8 +6,10 @@
 //   Transformer model(config, model_options, compute);
 //   DataParallelStep step(model, ranks, {.zero = &zero, …}, …);
 //
-// Weights are whole on every rank and waited for a bracket at a time, as the forward pass comes to them. The update
-// writes fp32 weights; a copy in half precision is made on every rank of what has arrived.
+// Weights are waited for a bracket at a time, as the forward pass comes to them. The update writes fp32 weights of this
+// rank's slices. In full precision all ranks get those. Where products read a copy in half precision, the update writes
+// that, too, and it is what travels; of what is read in fp32 all the same, norms and embedding, the weights come.
+// Whoever wants all weights asks for them: gather_weights().
 #pragma once
 
 #include <memory>
@@ -38,10 +40,16 @@ class ZeroParameters final : public model::ParameterSource {
   ZeroParameters(comm::Communicator& ranks, const model::ModelConfig& config, const model::TransformerOptions& model,
                  const ZeroModelOptions& options, device::Stream compute, device::Stream communication);
 
-  // Weights, their copy, and zero1's gradients; no moments. Who writes weights calls refresh_copy().
+  // Weights, their copy, and zero1's gradients; no moments. Who writes weights calls refresh_copy(). Where there is a
+  // copy, weights of other ranks' slices are those of before the first step, or of the last gather_weights().
   model::ParameterArena& arena() { return arena_; }
   const model::ParameterArena& arena() const { return arena_; }
+  // Of all weights: Error(usage) where this rank has not got them.
   void refresh_copy();
+  // What is queued on `compute` from now on finds all weights. Collective; nothing where they have come anyway.
+  void gather_weights(device::Stream compute) { sync_->gather_weights(compute); }
+  // That the copy is what all weights are rounded to, bit for bit. Collective; waits. Error(check) on every rank.
+  void check_copy(device::Stream compute) { sync_->check_copy(compute); }
   const ZeroSync& sync() const { return *sync_; }
   const ZeroModelOptions& options() const { return options_; }
   const OwnedUpdate& moments() const { return *moments_; }  // a stretch a bucket
@@ -57,10 +65,10 @@ class ZeroParameters final : public model::ParameterSource {
   // all: what train::StepOptions::update wants.
   void update(train::Optimizer& optimizer, const ConstTensorView& losses, device::Stream compute);
   // For parallel/sharded_checkpoint.hpp: what this rank alone updates, and what it is to be given again: all weights,
-  // and its moments. After loading: refresh_copy().
+  // which are gathered for that, and its moments; the latter is collective. After loading: refresh_copy().
   std::vector<StatePiece> own_pieces() const;
   std::vector<StatePiece> wanted_pieces();
-  // What is queued on `compute` from now on finds all weights: for who reads them outside of a pass.
+  // What is queued on `compute` from now on finds all that passes read: for who does so outside of a pass.
   void all_needed(device::Stream compute) { sync_->all_needed(compute); }
 
  private:

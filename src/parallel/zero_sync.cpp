@@ -1,11 +1,14 @@
 #include "parallel/zero_sync.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/error.hpp"
+#include "device/digest.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
 #include "parallel/events.hpp"
@@ -16,7 +19,7 @@ namespace {
 
 using device::Stream;
 
-constexpr std::string_view kGradient = "gradient", kParameter = "parameter";
+constexpr std::string_view kGradient = "gradient", kParameter = "parameter", kExport = "export";
 
 std::size_t bytes_of(const TensorView& view) { return static_cast<std::size_t>(view.elements()) * size_of(view.dtype); }
 
@@ -39,11 +42,25 @@ void expect_fit(const ZeroOptions& options, const TensorView& weights, const Ten
                   gradients.elements(), to_string(gradients.dtype), weights.elements(), to_string(weights.dtype)));
 }
 
+void expect_fit(const WeightsCopy& copy, const TensorView& weights, int pieces) {
+  if (copy.values.data == nullptr) return;
+  const std::vector<int>& full = copy.read_in_full;
+  const bool ascending = std::ranges::adjacent_find(full, std::ranges::greater_equal()) == full.end();
+  const bool known = full.empty() || (full.front() >= 0 && full.back() < pieces);
+  const bool fits = copy.values.elements() == weights.elements() && size_of(copy.values.dtype) < size_of(weights.dtype);
+  if (fits && ascending && known) return;
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("a copy of {} elements in {} beside {} weights in {}, and pieces {} read in full: as many in a "
+                  "smaller dtype are wanted, and pieces from 0 to {}, each once and ascending",
+                  copy.values.elements(), to_string(copy.values.dtype), weights.elements(), to_string(weights.dtype),
+                  fmt::join(full, " "), pieces - 1));
+}
+
 }  // namespace
 
 ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const TensorView& weights,
-                   const TensorView& gradients, const ZeroOptions& options, Stream communication,
-                   const TensorView& copy)
+                   const TensorView& gradients, const ZeroOptions& options, Stream communication, WeightsCopy copy)
     : ranks_(ranks),
       pieces_(std::move(pieces)),
       shards_(pieces_, options.plan ? *options.plan : plan_flat(pieces_), weights.elements(), ranks.size()),
@@ -51,7 +68,7 @@ ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const Tenso
       turns_(ranks, pieces_, shards_.plan()),
       weights_(weights),
       gradients_(gradients),
-      copy_(copy),
+      copy_(std::move(copy)),
       communication_(communication),
       moves_(communication),
       reduced_(device::place_of(communication)),
@@ -61,6 +78,8 @@ ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const Tenso
       on_its_way_(static_cast<std::size_t>(shards_.buckets()), 0),
       counted_before_(counted()) {
   expect_fit(options, weights, gradients);
+  expect_fit(copy_, weights, pieces_.size());
+  plan_copies();
   require_agreement(ranks, "the gradients to scatter, and how", description());
   for (int bucket = 0; bucket < buckets(); ++bucket) labels_.push_back(fmt::format("bucket {}", bucket));
   if (!in_slots()) return;
@@ -74,10 +93,37 @@ ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const Tenso
                           device::MemoryCategory::gradient);
 }
 
+// Which buckets travel as copies, and what of them in full besides.
+void ZeroSync::plan_copies() {
+  copies_travel_.assign(static_cast<std::size_t>(buckets()), 0);
+  parts_.resize(copies_travel_.size());
+  if (copy_.values.data == nullptr) return;
+  for (int bucket = 0; bucket < buckets(); ++bucket) {
+    const auto at = static_cast<std::size_t>(bucket);
+    const int begin = shards_.plan().begin(bucket), end = shards_.plan().end(bucket);
+    int in_full = 0;
+    for (const int piece : copy_.read_in_full) {
+      if (piece < begin || piece >= end) continue;
+      ++in_full;
+      for (int rank = 0; rank < ranks_.size(); ++rank) {
+        const Stretch own = shards_.slice(bucket, rank);
+        const std::int64_t first = std::max(own.first, pieces_[piece].first);
+        const std::int64_t last = std::min(own.end(), pieces_[piece].end());
+        if (first < last) parts_[at].push_back({{first, last - first}, rank});
+      }
+    }
+    copies_travel_[at] = in_full < end - begin ? 1 : 0;
+  }
+}
+
 // A line for the way, then one a piece: what all ranks must have alike.
 std::string ZeroSync::description() const {
   std::string text = fmt::format("{} over {} elements in {}, buckets that end at {}\n", to_string(options_.sharding),
                                  weights_.elements(), to_string(weights_.dtype), shards_.plan().text());
+  if (copy_.values.data != nullptr) {
+    text += fmt::format("copies in {}, in full pieces {}\n", to_string(copy_.values.dtype),
+                        fmt::join(copy_.read_in_full, " "));
+  }
   for (int i = 0; i < pieces_.size(); ++i) {
     text += fmt::format("'{}' at {} of {} elements\n", pieces_[i].name, pieces_[i].first, pieces_[i].elements);
   }
@@ -110,6 +156,12 @@ TensorView ZeroSync::gradient_slice(int bucket) const {
 TensorView ZeroSync::weight_slice(int bucket) const {
   const Stretch own = shards_.slice(bucket, ranks_.rank());
   return stretch(weights_, own.first, own.count);
+}
+
+TensorView ZeroSync::copy_slice(int bucket) const {
+  if (!copies_travel(bucket)) return {};
+  const Stretch own = shards_.slice(bucket, ranks_.rank());
+  return stretch(copy_.values, own.first, own.count);
 }
 
 void ZeroSync::begin(Stream compute, bool add) {
@@ -218,11 +270,66 @@ void ZeroSync::updated(int bucket, Stream compute) {
   const TensorView weights = stretch(weights_, all.first, all.count);
   updated_[at].record(compute);
   wait(Wait::updated, bucket, updated_[at], communication_);
-  ranks_.all_gather(weight_slice(bucket), weights, {kParameter, labels_[at]}, communication_);
-  expected_ += bytes_of(weights);
-  if (copy_.data != nullptr) moves_.move(weights, stretch(copy_, all.first, all.count));
+  if (copies_travel(bucket)) {
+    gather_copies(bucket);
+  } else {
+    ranks_.all_gather(weight_slice(bucket), weights, {kParameter, labels_[at]}, communication_);
+    expected_ += bytes_of(weights);
+    if (copy_.values.data != nullptr) moves_.move(weights, stretch(copy_.values, all.first, all.count));
+  }
   gathered_[at].record(communication_);
   on_its_way_[at] = 1;
+}
+
+void ZeroSync::gather_copies(int bucket) {
+  const auto at = static_cast<std::size_t>(bucket);
+  const comm::Purpose purpose{kParameter, labels_[at]};
+  const Stretch all = shards_.bucket(bucket);
+  const TensorView copies = stretch(copy_.values, all.first, all.count);
+  ranks_.begin_group();
+  ranks_.all_gather(copy_slice(bucket), copies, purpose, communication_);
+  expected_ += bytes_of(copies);
+  for (const Part& part : parts_[at]) {
+    const TensorView weights = stretch(weights_, part.at.first, part.at.count);
+    ranks_.broadcast(weights, part.owner, purpose, communication_);
+    expected_ += bytes_of(weights);
+  }
+  ranks_.end_group();
+  whole_ = false;
+  if (options_.poison) spoil_weights(bucket);
+}
+
+// Those of other ranks that came as copies alone.
+void ZeroSync::spoil_weights(int bucket) const {
+  const Stretch own = shards_.slice(bucket, ranks_.rank());
+  const auto spoil = [&](std::int64_t first, std::int64_t end) {
+    if (first >= end) return;
+    const TensorView weights = stretch(weights_, first, end - first);
+    device::fill_bytes(weights.data, 0xff, bytes_of(weights), communication_);
+  };
+  for (int piece = shards_.plan().begin(bucket); piece < shards_.plan().end(bucket); ++piece) {
+    if (std::ranges::binary_search(copy_.read_in_full, piece)) continue;
+    const Piece& one = pieces_[piece];
+    spoil(one.first, std::min(one.end(), own.first));
+    spoil(std::max(one.first, own.end()), one.end());
+  }
+}
+
+void ZeroSync::gather_weights(Stream compute) {
+  all_needed(compute);
+  if (whole_) return;
+  updated_[0].record(compute);
+  updated_[0].before(communication_);
+  for (int bucket = 0; bucket < buckets(); ++bucket) {
+    if (!copies_travel(bucket)) continue;
+    const Stretch all = shards_.bucket(bucket);
+    ranks_.all_gather(weight_slice(bucket), stretch(weights_, all.first, all.count),
+                      {kExport, labels_[static_cast<std::size_t>(bucket)]}, communication_);
+  }
+  gathered_[0].record(communication_);
+  gathered_[0].before(compute);
+  whole_ = true;
+  hear_failure();
 }
 
 void ZeroSync::needed(int piece, Stream compute) {
@@ -241,9 +348,36 @@ void ZeroSync::all_needed(Stream compute) {
 // On the plain stream the wait was the host's, and what failed in the queue is known: nothing may run on it.
 void ZeroSync::hear_failure() const { ranks_.throw_if_failed(); }
 
+void ZeroSync::check_copy(Stream compute) {
+  if (copy_.values.data == nullptr) return;
+  gather_weights(compute);
+  device::synchronize(compute);
+  constexpr std::int64_t kTogether = std::int64_t{1} << 24;  // elements: 32 MiB of scratch
+  const std::int64_t all = weights_.elements();
+  const DType dtype = copy_.values.dtype;
+  const device::Buffer scratch(static_cast<std::size_t>(std::min(kTogether, all)) * size_of(dtype),
+                               "weights rounded again", communication_);
+  std::string found;
+  for (std::int64_t first = 0; first < all && found.empty(); first += kTogether) {
+    const std::int64_t count = std::min(kTogether, all - first);
+    const TensorView here = stretch(copy_.values, first, count), again(scratch.data(), dtype, {1, count});
+    moves_.move(stretch(weights_, first, count), again);
+    if (device::digest(here.data, bytes_of(here), communication_) ==
+        device::digest(again.data, bytes_of(again), communication_)) {
+      continue;
+    }
+    found = fmt::format("elements {} to {} of the weights' copy on rank {} are not what these are rounded to", first,
+                        first + count, ranks_.rank());
+  }
+  for (const std::string& text : ranks_.exchange(found)) {
+    if (!text.empty()) throw Error(ErrorKind::check, text);
+  }
+}
+
 std::uint64_t ZeroSync::counted() const {
   return ranks_.counters().total(comm::Operation::reduce_scatter, kGradient).payload_bytes +
-         ranks_.counters().total(comm::Operation::all_gather, kParameter).payload_bytes;
+         ranks_.counters().total(comm::Operation::all_gather, kParameter).payload_bytes +
+         ranks_.counters().total(comm::Operation::broadcast, kParameter).payload_bytes;
 }
 
 void ZeroSync::check_bytes() const {

@@ -16,6 +16,13 @@
 // A backward pass finishes buckets from the first to the last and a forward pass reads them from the last to the first,
 // so that weights are gathered in the opposite order and are there when they are first read.
 //
+// NOTE: copies. Where products read weights rounded to two bytes, that is what travels: each rank rounds its slice and
+// the copies are gathered, half the bytes. Pieces of which the weights themselves are read (norms, an embedding) come
+// in full, too: a bucket of nothing else is gathered as weights, and copied where it arrives; of another bucket each
+// part of such a piece is broadcast by its owner, in one group with the copies. Behind a step a rank has then the
+// weights of its own slices and of these pieces, and copies of all; of the rest its weights are old until
+// gather_weights().
+//
 // NOTE: whose memory. The first stage scatters in the arena that the gradients lie in: behind finish() a rank's own
 // slices hold sums and the rest anything. The second has no such arena. A bucket's gradients are written into one of a
 // few slots, which are used in turn; a slot is free once its bucket has been scattered, and what is kept is the rank's
@@ -42,21 +49,27 @@ struct ZeroOptions {
   Sharding sharding = Sharding::zero1;  // or zero2
   std::optional<BucketPlan> plan;       // none: all in one bucket
   int slots = 2;                        // of zero2
-  bool poison = false;                  // zero2: a slot holds NaNs from when it is free to when it is written again
+  // zero2: a slot holds NaNs from when it is free to when it is written again; and where only a copy arrives, weights
+  // do until gather_weights().
+  bool poison = false;
   // For tests of tests, as SyncOptions'. Of bucket b: its scatter for its gradients (b), its gradients for their slot
   // (buckets + b), its gather for its update (2·buckets + b), who reads it for the gather (3·buckets + b); the updates
   // for the last scatter (4·buckets).
   int left_out_wait = -1;
 };
 
+struct WeightsCopy {
+  TensorView values;              // all of the arena, in a smaller dtype; no memory: there is none
+  std::vector<int> read_in_full;  // pieces of which the weights are read, not the copy; ascending
+};
+
 class ZeroSync {
  public:
   // `weights`: the arena, contiguous, with as many elements as `gradients` of which zero2 has none: no memory is given
-  // then. `copy`: the weights in a smaller dtype, which are made anew of those that arrive; no memory: there is none.
-  // All ranks give the same. All memory and events are made here, none in a step. What is given and the stream of the
-  // last pass outlive this. Error(usage).
+  // then. All ranks give the same. All memory and events are made here, none in a step. What is given and the stream of
+  // the last pass outlive this. Error(usage).
   ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const TensorView& weights, const TensorView& gradients,
-           const ZeroOptions& options, device::Stream communication, const TensorView& copy = {});
+           const ZeroOptions& options, device::Stream communication, WeightsCopy copy = {});
   ZeroSync(const ZeroSync&) = delete;
   ZeroSync& operator=(const ZeroSync&) = delete;
   ~ZeroSync() { turns_.leave(communication_, compute_); }
@@ -82,12 +95,21 @@ class ZeroSync {
   // This rank's slice of a bucket: its sums behind finish(), and its weights.
   TensorView gradient_slice(int bucket) const;
   TensorView weight_slice(int bucket) const;
+  // Of the copy, which whoever updates the slice writes with it; no memory where only weights travel.
+  TensorView copy_slice(int bucket) const;
 
-  // The slice's new weights are queued on `compute`: the others get them. Each bucket once, on all ranks in one order.
+  // The slice's new weights, and their copy, are queued on `compute`: the others get them. Each bucket once, on all
+  // ranks in one order.
   void updated(int bucket, device::Stream compute);
   // What is queued on `compute` from now on finds all weights of the piece, or of all pieces.
   void needed(int piece, device::Stream compute);
   void all_needed(device::Stream compute);
+
+  // Whether this rank has all weights, or will when what is on its way has come.
+  bool whole() const { return whole_; }
+  // Makes it so: what is queued on `compute` from now on finds all weights, not their copies alone. Collective; moves
+  // nothing where it is so already. Counted as "export", as what no step needs.
+  void gather_weights(device::Stream compute);
 
   // Bytes of gradients that this holds besides what it was given: slots and shard.
   std::size_t gradient_bytes() const { return slots_.bytes() + shard_.bytes(); }
@@ -96,6 +118,9 @@ class ZeroSync {
   // anything else under "gradient" or "parameter" since this was made.
   std::uint64_t expected_bytes() const { return expected_; }
   void check_bytes() const;
+  // That the copy is what all weights are rounded to, bit for bit; gathers them. Collective; waits. Error(check) on
+  // every rank.
+  void check_copy(device::Stream compute);
 
  private:
   enum class Wait { ready, slot, updated, gathered, reduced };
@@ -109,6 +134,10 @@ class ZeroSync {
   void scatter(int bucket, device::Stream compute);
   void clear_rest(int bucket, device::Stream compute) const;
   void spoil(int bucket) const;
+  void plan_copies();
+  bool copies_travel(int bucket) const { return copies_travel_[static_cast<std::size_t>(bucket)] != 0; }
+  void gather_copies(int bucket);
+  void spoil_weights(int bucket) const;
   std::string description() const;
   std::uint64_t counted() const;
   void hear_failure() const;
@@ -118,13 +147,21 @@ class ZeroSync {
   FlatShards shards_;
   ZeroOptions options_;
   GradientTurns turns_;
-  TensorView weights_, gradients_, copy_;
+  TensorView weights_, gradients_;
+  WeightsCopy copy_;
   device::Stream communication_, compute_;  // the latter of the last pass
   Moves moves_;
   device::Buffer slots_, shard_;  // zero2
   device::Event reduced_;
   std::vector<device::Event> ready_, updated_, gathered_, freed_;  // by bucket; the last by slot
   std::vector<std::string> labels_;
+  struct Part {
+    Stretch at;  // of a piece that is read in full
+    int owner = 0;
+  };
+  std::vector<char> copies_travel_;       // by bucket
+  std::vector<std::vector<Part>> parts_;  // by bucket: what comes in full beside copies
+  bool whole_ = true;
   std::vector<char> on_its_way_;                 // gathers, by bucket
   std::vector<std::uint64_t> slot_used_;         // by slot: the number of the scatter that used it last
   std::uint64_t scatters_ = 0, waited_for_ = 0;  // queued so far; up to which compute has waited

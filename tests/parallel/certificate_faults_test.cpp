@@ -89,6 +89,22 @@ TEST(CertificateFaults, NoWaitOfScatteredGradientsAndGatheredWeightsCanBeLeftOut
   }
 }
 
+// Of copies: what is gathered too early is the copy of the step before, and who reads too early reads that or NaNs.
+TEST(CertificateFaults, NoWaitOfGatheredCopiesCanBeLeftOut) {
+  CertificateCase asked = everything(Strategy::planned);
+  asked.sharding = Sharding::zero1;
+  asked.copy = DType::bf16;
+  asked.model.alignment = 2;
+  asked.steps = 2;
+  constexpr int kBuckets = 3, kUpdated = 2, kGathered = 3;
+  for (const int kind : {kUpdated, kGathered}) {
+    for (int bucket = 0; bucket < kBuckets; ++bucket) {
+      asked.left_out_sharded_wait = kind * kBuckets + bucket;
+      EXPECT_TRUE(shows(asked, 2, kind == kUpdated)) << "without wait " << kind << " of bucket " << bucket;
+    }
+  }
+}
+
 enum class Fault {
   none,
   skips_last_bucket,

@@ -160,5 +160,30 @@ TEST(MeasuredDataParallel, NeedsAnUpdateToReduceFor) {
   EXPECT_NE(refusal->find("mode=train"), std::string::npos);
 }
 
+// By the formula of the step's traffic, of what products read two bytes an element.
+TEST(MeasuredDataParallel, TellsTheBytesOfNewWeightsAsTheyTravel) {
+  DataParallelWorkloadOptions options;
+  options.step.config = model::tiny_config();
+  options.step.mode = train::Mode::train;
+  const train::Rung& rung = train::find_rung("host");
+  options.step.model.variant = rung.variant;
+  double read_in_full = 0, all = 0;
+  for (const model::ParameterInfo& one : model::ParameterLayout(options.step.config).infos()) {
+    all += static_cast<double>(one.shape.elements());
+    if (one.kind != model::ParameterKind::linear) read_in_full += static_cast<double>(one.shape.elements());
+  }
+  const auto bytes = [&](Sharding sharding, model::Precision precision) {
+    options.sharding = sharding;
+    options.step.model.precision = precision;
+    return measured_data_parallel(options, rung, 1).weight_bytes;
+  };
+  EXPECT_EQ(bytes(Sharding::none, model::Precision::bf16_amp), 0);
+  EXPECT_EQ(bytes(Sharding::optimizer, model::Precision::bf16_amp), 4 * all);
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    EXPECT_EQ(bytes(sharding, model::Precision::fp32), 4 * all);
+    EXPECT_EQ(bytes(sharding, model::Precision::bf16_amp), 2 * all + 2 * read_in_full);
+  }
+}
+
 }  // namespace
 }  // namespace syslab::parallel

@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <exception>
+#include <functional>
+#include <memory>
 #include <numeric>
+#include <string>
+#include <vector>
 
 #include "device/memory_log.hpp"
 #include "parallel/moves.hpp"
@@ -48,6 +54,130 @@ TEST(Zero, UnevenRowsNoRowsAndPartsChangeNothing) {
       EXPECT_EQ(certificate_difference(asked, 3), std::nullopt) << to_string(sharding) << ", " << slots << " slots";
     }
   }
+}
+
+TEST(Zero, CopiesInPlaceOfWeightsGiveTheBitsOfOneProcess) {
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    for (const Strategy strategy : {Strategy::overlap, Strategy::bucketed, Strategy::planned, Strategy::flat_view}) {
+      for (int ranks = 1; ranks <= 4; ++ranks) {
+        for (const DType copy : {DType::bf16, DType::f16}) {
+          CertificateCase asked = sharded(sharding, strategy, ranks);
+          asked.copy = copy;
+          EXPECT_EQ(certificate_difference(asked, ranks), std::nullopt)
+              << to_string(sharding) << " with " << to_string(strategy) << " on " << ranks;
+        }
+      }
+    }
+  }
+}
+
+// Weights that no copy holds exactly. Of four pieces in two buckets and one of its own, the second and the last are
+// read in full.
+struct Copied {
+  static constexpr std::int64_t kElements = 1020;
+  Copied(comm::Communicator& ranks, Stream communication, bool poison)
+      : weights(kElements, 0), copies(kElements), gradients(kElements, 0) {
+    sync = std::make_unique<ZeroSync>(
+        ranks, pieces_of_sizes({96, 288, 384, 252}), TensorView(weights.data(), DType::f32, {kElements}),
+        TensorView(gradients.data(), DType::f32, {kElements}),
+        ZeroOptions{.sharding = Sharding::zero1, .plan = BucketPlan({2, 3, 4}), .poison = poison}, communication,
+        WeightsCopy{.values = {copies.data(), DType::bf16, {kElements}}, .read_in_full = {1, 3}});
+  }
+  static float weight(std::int64_t i) { return 1 + static_cast<float>(i) * 0x1p-20F; }
+
+  void update(Stream compute) {
+    for (const int bucket : {2, 1, 0}) {
+      device::enqueue(compute, [this, bucket] {
+        const TensorView own = sync->weight_slice(bucket), copy = sync->copy_slice(bucket);
+        const std::int64_t first = own.as<float>() - weights.data();
+        for (std::int64_t i = 0; i < own.elements(); ++i) {
+          own.as<float>()[i] = weight(first + i);
+          if (copy.data != nullptr) copy.as<bf16>()[i] = to_bf16(weight(first + i));
+        }
+      });
+      sync->updated(bucket, compute);
+    }
+    sync->all_needed(compute);
+    device::synchronize(compute);
+  }
+  bool is_own(std::int64_t i, int rank) const {
+    for (int bucket = 0; bucket < 3; ++bucket) {
+      const Stretch own = sync->shards().slice(bucket, rank);
+      if (i >= own.first && i < own.end()) return true;
+    }
+    return false;
+  }
+
+  std::vector<float> weights;
+  std::vector<bf16> copies;
+  std::vector<float> gradients;
+  std::unique_ptr<ZeroSync> sync;
+};
+
+std::exception_ptr exception_of(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+TEST(Zero, GivesCopiesOfAllWeightsAndInFullThoseThatAreReadSo) {
+  for (const int count : {1, 2, 3, 4}) {
+    with_ranks(count, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
+      Copied made(ranks, communication, true);
+      EXPECT_TRUE(made.sync->whole());
+      made.update(compute);
+      EXPECT_FALSE(made.sync->whole());
+      for (std::int64_t i = 0; i < Copied::kElements; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        ASSERT_EQ(made.copies[at].bits, to_bf16(Copied::weight(i)).bits) << i;
+        const bool in_full = (i >= 96 && i < 384) || i >= 768;
+        if (in_full || made.is_own(i, ranks.rank())) {
+          ASSERT_EQ(made.weights[at], Copied::weight(i)) << i;
+        } else {
+          ASSERT_TRUE(std::isnan(made.weights[at])) << i;
+        }
+      }
+      // Copies of the first two buckets; the last, and the second piece, in full.
+      made.sync->check_bytes();
+      EXPECT_EQ(made.sync->expected_bytes(), 2U * 768 + 4U * (288 + 252));
+      const auto gathers = ranks.counters().total(comm::Operation::all_gather, "parameter");
+      EXPECT_EQ(gathers.calls, 3U);
+
+      for (int again = 0; again < 2; ++again) {
+        made.sync->gather_weights(compute);
+        device::synchronize(compute);
+        EXPECT_TRUE(made.sync->whole());
+        for (std::int64_t i = 0; i < Copied::kElements; ++i) {
+          ASSERT_EQ(made.weights[static_cast<std::size_t>(i)], Copied::weight(i)) << i;
+        }
+      }
+      EXPECT_EQ(ranks.counters().total(comm::Operation::all_gather, "export").calls, 2U);
+      made.sync->check_bytes();
+      made.sync->check_copy(compute);
+      if (ranks.rank() == count - 1) made.copies[500].bits ^= 1;
+      EXPECT_TRUE(test::threw(exception_of([&] { made.sync->check_copy(compute); }),
+                              "elements 0 to 1020 of the weights' copy on rank " + std::to_string(count - 1)));
+    });
+  }
+}
+
+TEST(Zero, RefusesACopyThatDoesNotFit) {
+  with_ranks(1, [](comm::Communicator& ranks, Stream, Stream) {
+    std::vector<float> weights(16), gradients(16);
+    const auto made = [&](std::int64_t elements, DType dtype, std::vector<int> in_full) {
+      const ZeroSync sync(ranks, pieces_of_sizes({8, 8}), {weights.data(), DType::f32, {16}},
+                          {gradients.data(), DType::f32, {16}}, {}, {},
+                          {.values = {weights.data(), dtype, {elements}}, .read_in_full = std::move(in_full)});
+    };
+    EXPECT_TRUE(test::refuses([&] { made(15, DType::bf16, {}); }, "a copy of 15 elements"));
+    EXPECT_TRUE(test::refuses([&] { made(16, DType::f32, {}); }, "a smaller dtype"));
+    EXPECT_TRUE(test::refuses([&] { made(16, DType::bf16, {2}); }, "pieces from 0 to 1"));
+    EXPECT_TRUE(test::refuses([&] { made(16, DType::bf16, {1, 0}); }, "ascending"));
+    made(16, DType::bf16, {0, 1});
+  });
 }
 
 // Its slots go with it: no scatter may be left that reads them, whatever the other rank does.

@@ -6,7 +6,7 @@
 -- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; sharding|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none as over none|ms|ci(over_none_low, over_none_high)|right; sent|B|d|right; formula_sent as by formula|B|d|right;
 --   calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: `batch` is of all ranks together. `sent`: of gradients and weights by a rank in a step, on average, counted; `by formula` without padding.
+-- note: `batch` is of all ranks together. `sent`: of gradients and weights by a rank in a step, on average, counted; `by formula` without padding, and without copies of what is read in full.
 WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,

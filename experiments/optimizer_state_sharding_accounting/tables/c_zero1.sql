@@ -1,6 +1,6 @@
 -- sentence: {model} in {precision} on {ranks} ranks ({backend}, {device}, {implementation}), in buckets of {bucket_mb} MiB: with whole parameters' owners a rank sends {sent} bytes of gradients and weights in a step,
 --   in {calls} operations: all gradients are all-reduced, and then new weights are broadcast, parameter by parameter. ZeRO's first stage sends {zero1_sent}, in {zero1_calls}: it scatters
---   gradients to whoever has their moments and gathers new weights. The first is {ratio} times as much; plain data parallelism sends {none_sent}. Both keep a share of the moments
+--   gradients to whoever has their moments and gathers new weights, rounded where products read them rounded. The first is {ratio} times as much; plain data parallelism sends {none_sent}. Both keep a share of the moments
 --   ({held_moments} and {zero1_moments} bytes of the fullest rank); gradients are whole on every rank in both.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: c

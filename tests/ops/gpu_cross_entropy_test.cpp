@@ -138,6 +138,71 @@ TEST_F(GpuCrossEntropy, ANaNAmongTheLogitsReachesTheLoss) {
   }
 }
 
+// In the last block of the rows' kernel up to 1,024 rows of so few classes, by a kernel of its own beyond.
+TEST_F(GpuCrossEntropy, TheMeanIsOfAllRowsHoweverManyAndEveryTimeAnew) {
+  for (const std::int64_t rows : {1, 2, 31, 33, 513, 1000, 1024, 1025, 3000}) {
+    for (const How how : {How::both, How::forward_then_backward}) {
+      for (const unsigned seed : {1U, 2U, 3U}) {
+        Instance i({.rows = rows, .classes = 41, .dtype = DType::f32}, seed);
+        run(i, how);
+        ASSERT_LE(i.worst(how == How::both), 1.0) << to_string(i.problem) << " seed " << seed;
+      }
+    }
+  }
+}
+
+// Into one memory, one launch behind the other, and on two streams into two: each loss is of its own rows.
+TEST_F(GpuCrossEntropy, LaunchesBehindEachOtherAndBesideEachOtherMakeTheirOwnMeans) {
+  const Rung& rung = find_rung("fused_cuda");
+  const device::OwnedStream other(kGpu);
+  Instance one({.rows = 1500, .classes = 2560, .dtype = DType::bf16}, 1), two(one.problem, 2);
+  const auto expected = [&](Instance& i) {
+    run(i, How::forward_then_backward);
+    EXPECT_LE(i.worst(false), 1.0);
+    return i.loss.bytes;
+  };
+  const auto of_one = expected(one), of_two = expected(two);
+  ASSERT_NE(of_one, of_two);
+  const device::Buffer targets_one = to_gpu(one.targets), targets_two = to_gpu(two.targets);
+  const There logits_one(one.logits, stream), logits_two(two.logits, stream), row_loss(one.row_loss, stream),
+      lse(one.lse, stream), loss(one.loss, stream), row_loss_two(two.row_loss, stream), lse_two(two.lse, stream),
+      loss_two(two.loss, stream);
+  device::synchronize(stream);
+  for (int time = 0; time < 50; ++time) {
+    rung.forward(two.problem, {logits_two.view, targets_two.as<std::int64_t>(), row_loss.view, lse.view, loss.view}, {},
+                 stream);
+    rung.forward(two.problem,
+                 {logits_two.view, targets_two.as<std::int64_t>(), row_loss_two.view, lse_two.view, loss_two.view}, {},
+                 other);
+    rung.forward(one.problem, {logits_one.view, targets_one.as<std::int64_t>(), row_loss.view, lse.view, loss.view}, {},
+                 stream);
+    device::synchronize(stream);
+    device::synchronize(other);
+    loss.bring_back(one.loss);
+    loss_two.bring_back(two.loss);
+    ASSERT_EQ(one.loss.bytes, of_one) << time;
+    ASSERT_EQ(two.loss.bytes, of_two) << time;
+  }
+}
+
+TEST_F(GpuCrossEntropy, MoreLossesThanThereAreCountersAreAllMade) {
+  constexpr std::int64_t kLosses = 20'000;
+  const Rung& rung = find_rung("fused_cuda");
+  Instance i({.rows = 70, .classes = 40, .dtype = DType::f32});
+  run(i, How::forward_then_backward);
+  ASSERT_LE(i.worst(false), 1.0);
+  const device::Buffer targets = to_gpu(i.targets);
+  const There logits(i.logits, stream), row_loss(i.row_loss, stream), lse(i.lse, stream);
+  ops::Tensor found(DType::f32, {kLosses});
+  const There losses(found, stream);
+  for (std::int64_t at = 0; at < kLosses; ++at) {
+    const TensorView loss(static_cast<float*>(losses.view.data) + at, DType::f32, {1});
+    rung.forward(i.problem, {logits.view, targets.as<std::int64_t>(), row_loss.view, lse.view, loss}, {}, stream);
+  }
+  losses.bring_back(found);
+  EXPECT_EQ(found.values(), std::vector<double>(kLosses, i.loss.values()[0]));
+}
+
 TEST_F(GpuCrossEntropy, EqualInputsGiveEqualBits) {
   Instance first({.rows = 700, .classes = 10'000, .dtype = DType::bf16}), again(first.problem);
   run(first, How::both);

@@ -71,9 +71,12 @@ TEST_F(GpuRmsNorm, ManyRowsOfABlockAreTakenInTurn) {
   }
 }
 
-// dy and h are more than half of L2: dw is added up by a second kernel.
-TEST_F(GpuRmsNorm, MoreRowsThanACacheHolds) {
+// dy and h are too large for one kernel in two roles: dw is added up by a second one, of 128 to 132 blocks' parts.
+TEST_F(GpuRmsNorm, ManyBytesAreTakenByTwoKernels) {
   for (const auto& [dtype, rows, dim] : {std::tuple{DType::bf16, 14'000, 520},
+                                         {DType::bf16, 2048, 2560},
+                                         {DType::f16, 263, 8192},
+                                         {DType::f32, 1025, 1032},
                                          {DType::bf16, 4400, 1600},
                                          {DType::f16, 14'000, 520},
                                          {DType::f32, 6600, 520}}) {

@@ -1,17 +1,21 @@
 // The normalisation on a GPU, backward: dx a row at a time, dw without atomics, in one of two ways.
 //
-// Few rows (dy and h fit half of L2): one kernel, whose blocks have two roles.
+// Few rows (dy and h are 8 MB or less): one kernel, whose blocks have two roles.
 //   rows      a row group (cuda_rows.cuh) asks for dy, h and dh whole, makes the row's sum and writes dx
 //   columns   a block reads dy and h of 32 bytes' worth of columns down all rows, which the other role has brought
 //             to L2 or is about to, and writes their dw: a sum in one order, no parts in memory, no second kernel
 //   A second kernel would wait for the first to end and the next for it: about 3 µs, as long as the work itself.
+//   But blocks of columns stay until the last row has come, in places where rows would be on their way: at 2,560 bf16
+//   columns they are 160, of 264 places (112 registers a thread), and 2,048 rows of these take 19.3 µs on an H200 where
+//   a copy takes 12.0. That grows with the bytes, a second kernel's 3 µs do not: they cost the same near 8 MB.
 //
-// Many rows: two kernels, for what is read twice is no longer in L2.
+// Many rows: two kernels.
 //   block     512 threads and a chunk of rows, about one block a multiprocessor: each leaves a row of dw's parts behind
 //   a lane    keeps its columns' part of dw in registers down all its rows; the next row is on its way to shared
 //             memory, by asynchronous copies into the lane's own slots, while this one's sum is made
 //   w         is read anew for every row, from L1: registers are dearer
-//   dw        the groups' parts meet in shared memory, in order; the second kernel adds up the blocks' rows, in order
+//   dw        the groups' parts meet in shared memory, in order; the second kernel, whose blocks stand ready beside the
+//             first's, adds up the blocks' rows, in order, all of a thread's on their way at once
 //
 // How rows and columns are cut depends on the shape alone, so the bits are the same every time and on every GPU.
 //
@@ -26,7 +30,7 @@ namespace syslab::rms_norm {
 namespace {
 
 constexpr int kThreads = 512;
-// Of a thread, so that beside a block there is room for one of the second kernel; fp32 rows need more.
+// Of a thread, so that beside a block there is room for one of the second kernel; fp32 rows need more and leave none.
 template <typename Y>
 constexpr int kMostRegisters = sizeof(Y) == 4 ? 120 : 112;
 constexpr std::int64_t kBlocks = 132;  // at most: an H100's multiprocessors; other GPUs take what comes
@@ -34,8 +38,9 @@ constexpr std::int64_t kBlocks = 132;  // at most: an H100's multiprocessors; ot
 template <typename X>
 constexpr int kMostVectors = sizeof(X) == 2 ? 3 : 4;
 constexpr int kLanesOfSum = 8, kSlicesOfSum = 32;
+constexpr int kPartsOfSlice = static_cast<int>((kBlocks + kSlicesOfSum - 1) / kSlicesOfSum);
 constexpr int kThreadsOfBoth = 256, kVectorsOfBoth = 4, kLanesOfColumns = 2;
-constexpr std::int64_t kMostBytesOfBoth = 26'000'000;  // of dy and h, which must stay in L2: half an H100's
+constexpr std::int64_t kMostBytesOfBoth = 8'000'000;  // of dy and h
 
 template <typename X, typename Y>
 struct Params {
@@ -309,24 +314,31 @@ void launch_both(const Params<X, Y>& params, float* dw, bool accumulate, device:
 
 // --- many rows: two kernels ---
 
+// Of 32 registers a thread, what a block of the first kernel leaves of 65,536.
+constexpr int kBlocksOfSum = 8;
+
 // dw[d] (+)= Σ over blocks: slice s of a block adds the rows s, s + kSlicesOfSum, … of the parts; then the slices in
 // order. kWidth columns a lane.
 template <int kWidth>
-__global__ void __launch_bounds__(kLanesOfSum* kSlicesOfSum)
-    sum_kernel(const float* partial, std::int64_t blocks, int dim, float* dw, bool accumulate) {
+__global__ void __launch_bounds__(kLanesOfSum* kSlicesOfSum, kBlocksOfSum)
+    sum_kernel(const float* partial, int blocks, int dim, float* dw, bool accumulate) {
   __shared__ float parts[kSlicesOfSum][kLanesOfSum * kWidth];
   ptx::let_next_kernel_come();
   ptx::wait_for_kernels_before();
   const int lane = static_cast<int>(threadIdx.x) % kLanesOfSum, slice = static_cast<int>(threadIdx.x) / kLanesOfSum;
   const int column = (static_cast<int>(blockIdx.x) * kLanesOfSum + lane) * kWidth;
-  Pack<float, kWidth> sum{};
-  if (column < dim) {
-#pragma unroll 5
-    for (std::int64_t block = slice; block < blocks; block += kSlicesOfSum) {
-      const Pack<float, kWidth> part = load_pack<kWidth>(partial + block * dim + column);
+  Pack<float, kWidth> of_block[kPartsOfSlice] = {}, sum{};
 #pragma unroll
-      for (int i = 0; i < kWidth; ++i) sum.at[i] += part.at[i];
+  for (int n = 0; n < kPartsOfSlice; ++n) {
+    const int block = slice + n * kSlicesOfSum;
+    if (column < dim && block < blocks) {
+      of_block[n] = load_pack<kWidth>(partial + static_cast<std::int64_t>(block) * dim + column);
     }
+  }
+#pragma unroll
+  for (int n = 0; n < kPartsOfSlice; ++n) {
+#pragma unroll
+    for (int i = 0; i < kWidth; ++i) sum.at[i] += of_block[n].at[i];
   }
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) parts[slice][lane * kWidth + i] = sum.at[i];
@@ -340,7 +352,7 @@ __global__ void __launch_bounds__(kLanesOfSum* kSlicesOfSum)
 }
 
 template <int kWidth>
-void launch_sum(const float* partial, std::int64_t blocks, int dim, float* dw, bool accumulate, device::Stream stream) {
+void launch_sum(const float* partial, int blocks, int dim, float* dw, bool accumulate, device::Stream stream) {
   static device::OverlappedKernel kernel(sum_kernel<kWidth>, 0, "rms_norm sum of dw");
   constexpr int kColumns = kLanesOfSum * kWidth;
   kernel.launch(static_cast<unsigned>((dim + kColumns - 1) / kColumns), kLanesOfSum * kSlicesOfSum, stream, partial,
@@ -405,9 +417,9 @@ void cuda_backward(const Problem& p, const BackwardArgs& a, float* partial, devi
       launch<X, Y, kMostVectors<X>>(params, cut.blocks, stream);
     }
     if (dim % 4 == 0 && aligned) {
-      launch_sum<4>(partial, cut.blocks, dim, dw, a.accumulate, stream);
+      launch_sum<4>(partial, static_cast<int>(cut.blocks), dim, dw, a.accumulate, stream);
     } else {
-      launch_sum<1>(partial, cut.blocks, dim, dw, a.accumulate, stream);
+      launch_sum<1>(partial, static_cast<int>(cut.blocks), dim, dw, a.accumulate, stream);
     }
   });
 }

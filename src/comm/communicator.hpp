@@ -1,6 +1,6 @@
 // Ranks that work together: collectives, queued on a stream like any other work.
 //
-//   comm::Communicator& ranks = …;                       // local, shm, nccl: the same to whoever uses it
+//   comm::Communicator& ranks = …;                       // local, shm, nccl, copy_engines: alike to who uses it
 //   ready.record(compute);
 //   ready.before(communication);                         // the reduction waits for the gradient, the host for nobody
 //   ranks.all_reduce(gradient, Reduction::sum, {"gradient", "bucket 3"}, communication);

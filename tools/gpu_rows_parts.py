@@ -71,6 +71,8 @@ def gpu_parts(sizes, gpus):
     parts += [part for ranks in most_first
               for part in (sharded("10B", ranks, ["zero1"], 45, "--try-oom", timeout="4m"),
                            fsdp("10B", ranks, 45, "--try-oom", timeout="4m"))]
+    parts += [Part("leaderboard-2026-2", "the 8B model's whole step on 2",
+                   ("leaderboard_2026", *values("world_size", [2]), "--impl", "fsdp"), 120, timeout="5m")]
     parts += [part for ranks in most_first for part in (steps("xl25", ranks, ladder), copied("xl25", ranks))]
     parts += [steps("xl25", 1, ["none"])]
     others = values("operation", ("reduce_scatter", "all_gather", "broadcast"))

@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "device/memory_log.hpp"
 #include "parallel/fsdp_state.hpp"
 #include "parallel/measured_fsdp.hpp"
 #include "parallel/phased_steps.hpp"
@@ -25,15 +26,20 @@ using parallel::MeasuredFsdp;
 using registry::number;
 using registry::text;
 
-parallel::FsdpStepOptions sharding_of(const Params& params) {
-  return parallel::fsdp_step_options(parallel::parse_granularity(params.text("granularity")));
+FsdpWorkloadOptions options_of(const Params& params, const FsdpCase& how, std::int64_t ranks) {
+  FsdpWorkloadOptions options{.step = parallel::rank_workload(params, how.rung, ranks),
+                              .sharding = parallel::fsdp_step_options(how.granularity)};
+  options.step.model.recompute = how.recompute;
+  return options;
 }
 
-FsdpWorkloadOptions options_of(const worker::CaseRequest& request, const train::Rung& rung) {
-  FsdpWorkloadOptions options{.step = parallel::rank_workload(request.params, rung, request.world_size),
-                              .sharding = sharding_of(request.params)};
-  options.sharding.fsdp.gather.timing = true;
-  return options;
+FsdpCase case_of(const Params& params, std::string_view implementation) {
+  return {.rung = train::find_rung(implementation),
+          .granularity = parallel::parse_granularity(params.text("granularity"))};
+}
+
+double forecast(const FsdpWorkloadOptions& options, int ranks) {
+  return parallel::fsdp_memory(options.step, ranks, options.sharding).total();
 }
 
 // What is kept of a step, in seconds from its beginning.
@@ -93,18 +99,35 @@ void tell_bytes(worker::CaseContext& context, FsdpWorkload& run, const model::Mo
   }
 }
 
-worker::RankRun started(const MeasuredFsdp& measured, const model::ModelConfig& config, comm::Communicator& ranks,
+// The most that this rank has held since, of what its account has.
+class Highest {
+ public:
+  explicit Highest(device::Stream stream)
+      : log_(&device::MemoryLog::of(device::place_of(stream))), before_(log_->live_bytes()) {
+    log_->reset_peak();
+  }
+  double bytes() const { return static_cast<double>(log_->peak_bytes() - before_); }
+
+ private:
+  device::MemoryLog* log_;
+  std::int64_t before_;
+};
+
+worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions& options, comm::Communicator& ranks,
                         device::Stream stream) {
+  const Highest highest(stream);
   const auto steps = std::make_shared<Steps>(measured.start(ranks, stream), stream, kept);
   worker::RankRun made;
   made.owner = steps;
   made.series = {worker::phased_steps(steps)};
-  made.tell = [steps, &measured, config](worker::CaseContext& context,
-                                         const std::vector<std::vector<double>>& seconds) {
+  made.tell = [steps, highest, &measured, &options](worker::CaseContext& context,
+                                                    const std::vector<std::vector<double>>& seconds) {
+    context.metric("peak_bytes", "B", highest.bytes());
+    context.metric("predicted_bytes", "B", forecast(options, context.world_size()));
     steps->keep();
     FsdpWorkload& run = *steps->workload();
     run.step().check();  // the same norms on all ranks, and every byte that the plan says
-    tell_bytes(context, run, config);
+    tell_bytes(context, run, options.step.config);
     worker::tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
     tell_phases(context, run, worker::last_of(steps->kept(), seconds[0].size()));
   };
@@ -112,23 +135,45 @@ worker::RankRun started(const MeasuredFsdp& measured, const model::ModelConfig& 
 }
 
 void run_case(worker::CaseContext& context) {
-  const train::Rung& rung = train::find_rung(context.request().implementation);
-  const FsdpWorkloadOptions options = options_of(context.request(), rung);
-  const MeasuredFsdp measured = parallel::measured_fsdp(options, rung, context.request().seed);
-  worker::run_rank_training(context, measured, parallel::in_step(context.request()),
-                            [&](comm::Communicator& ranks, device::Stream stream) {
-                              return started(measured, options.step.config, ranks, stream);
-                            });
+  run_fsdp_case(context, case_of(context.params(), context.request().implementation));
 }
 
 double memory(const Params& params, std::string_view implementation) {
-  const auto ranks = static_cast<int>(params.integer("world_size"));
-  return parallel::fsdp_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
-                               sharding_of(params))
-      .total();
+  return fsdp_case_memory(params, case_of(params, implementation));
 }
 
 }  // namespace
+
+void run_fsdp_case(worker::CaseContext& context, const FsdpCase& how) {
+  FsdpWorkloadOptions options = options_of(context.params(), how, context.world_size());
+  options.sharding.fsdp.gather.timing = true;
+  const MeasuredFsdp measured = parallel::measured_fsdp(options, how.rung, context.request().seed);
+  worker::run_rank_training(
+      context, measured, parallel::in_step(context.request()),
+      [&](comm::Communicator& ranks, device::Stream stream) { return started(measured, options, ranks, stream); });
+}
+
+double fsdp_case_memory(const Params& params, const FsdpCase& how) {
+  const auto ranks = static_cast<int>(params.integer("world_size"));
+  return forecast(options_of(params, how, ranks), ranks);
+}
+
+void add_fsdp_metrics(registry::Builder& experiment) {
+  experiment.metric("forward", "s", "of the step's phases; with the loss")
+      .metric("backward", "s", "from there to the last gradient")
+      .metric("update", "s", "from there to the end: what is scattered still, norm and optimizer")
+      .metric("gathering", "s", "sum over gathers of the time from start to end")
+      .metric("exposed_forward", "s", "sum over gathers of the forward pass of the time that computing waited for them")
+      .metric("exposed_backward", "s", "and of the backward pass")
+      .metric("state_bytes", "B", "weights, gradients and moments that a rank holds, with padding")
+      .metric("formula_bytes", "B", "what the formula has for them, rows of zeros and all")
+      .metric("padding_bytes", "B", "of state_bytes: what lies between tensors so that they are aligned")
+      .metric("slot_bytes", "B", "for weights that are whole and gradients on their way")
+      .metric("peak_bytes", "B", "most in use during a step, parameters and all")
+      .metric("predicted_bytes", "B", "the same by arithmetic")
+      .metric("gathered_bytes", "B", "that a step gathers, whole");
+  registry::add_training_metrics(experiment);
+}
 
 registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>& models) {
   registry::Builder made = registry::rank_training_experiment(
@@ -141,20 +186,9 @@ registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>
                         {"context", {number(512)}},
                         {"precision", {text("fp32"), text("bf16_fused")}},
                         {"impl", {text("fused")}}})
-      .metric("forward", "s", "of the step's phases; with the loss")
-      .metric("backward", "s", "from there to the last gradient")
-      .metric("update", "s", "from there to the end: what is scattered still, norm and optimizer")
-      .metric("gathering", "s", "sum over gathers of the time from start to end")
-      .metric("exposed_forward", "s", "sum over gathers of the forward pass of the time that computing waited for them")
-      .metric("exposed_backward", "s", "and of the backward pass")
-      .metric("state_bytes", "B", "weights, gradients and moments that a rank holds, with padding")
-      .metric("formula_bytes", "B", "what the formula has for them, rows of zeros and all")
-      .metric("padding_bytes", "B", "of state_bytes: what lies between tensors so that they are aligned")
-      .metric("slot_bytes", "B", "for weights that are whole and gradients on their way")
-      .metric("gathered_bytes", "B", "that a step gathers, whole")
       .memory(memory)
       .runs(run_case);
-  registry::add_training_metrics(made);
+  add_fsdp_metrics(made);
   return made;
 }
 

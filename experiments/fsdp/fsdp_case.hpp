@@ -5,9 +5,29 @@
 #include <string>
 #include <vector>
 
+#include "model/recompute.hpp"
+#include "parallel/fsdp_parts.hpp"
 #include "registry/registry.hpp"
+#include "train/ladder.hpp"
+
+namespace syslab::worker {
+class CaseContext;
+}
 
 namespace syslab {
+
+// How full sharding takes a step, beside the axes of the model.
+struct FsdpCase {
+  const train::Rung& rung;
+  parallel::Granularity granularity = parallel::Granularity::block;
+  model::Recompute recompute = {};
+};
+
+// Runs a case on this rank, and says what it found as add_fsdp_metrics() declares.
+void run_fsdp_case(worker::CaseContext& context, const FsdpCase& how);
+// What the rank that holds most is forecast to hold, in bytes. "world_size" is in the parameters.
+double fsdp_case_memory(const Params& params, const FsdpCase& how);
+void add_fsdp_metrics(registry::Builder& experiment);
 
 // Axes: those of the model, `batch` being the rows of all ranks; `model`, by default these; `granularity`, what is
 // gathered together. Presets, metrics and the body are there; a title, a question and problems are to be added.

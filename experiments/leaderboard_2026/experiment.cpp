@@ -1,9 +1,14 @@
-// leaderboard_2026: a training step of the 8B model, as far as one GPU goes: what it holds, what fits, and slices of it
-// that are measured; the question is in README.md beside this file.
+// leaderboard_2026: a training step of the 8B model, whole on several GPUs; and as far as one goes: what it holds, what
+// fits, and slices of it that are measured. The question is in README.md beside this file.
+#include <fmt/format.h>
+
+#include <array>
 #include <optional>
 #include <string_view>
 
+#include "experiments/fsdp/fsdp_case.hpp"
 #include "model/parameters.hpp"
+#include "parallel/rank_training.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
@@ -21,6 +26,52 @@ std::optional<std::string_view> predicted_rung(std::string_view implementation) 
   if (implementation == "predicted") return "fused";
   if (implementation == "predicted_eager") return "eager";
   return std::nullopt;
+}
+
+// Those that take the step fully sharded, under names of their own: `fsdp` and, for ranks of the CPU, `fsdp_host`.
+std::array<train::Rung, 2> sharded_ladder() {
+  const auto sharded = [](const char* name, const char* teaches, const char* rung) {
+    train::Rung made = train::find_rung(rung);
+    made.name = name;
+    made.teaches = teaches;
+    return made;
+  };
+  return {sharded("fsdp", "`fused`, all of its state divided among the ranks and gathered by blocks", "fused"),
+          sharded("fsdp_host", "`host`, alike, on ranks of the CPU", "host")};
+}
+
+std::optional<train::Rung> sharded_rung(std::string_view implementation) {
+  for (train::Rung& one : sharded_ladder()) {
+    if (one.name == implementation) return std::move(one);
+  }
+  return std::nullopt;
+}
+
+// The fewest blocks that are run again where a rank of two has a GPU of 141 GB: half of the 34, as the forecast of
+// memory has it. With no other length of a segment are there fewer, but with those that keep more.
+constexpr double kSegment = 17;
+
+model::Recompute recompute_of(const Params& params) { return model::segments_of(params.number("segment")); }
+
+// Operations of a step of all ranks, by which the floors are: of products alone, of which a causal mask spares half of
+// attention's.
+void tell_floors(worker::CaseContext& context, const train::WorkloadOptions& all, model::Recompute recompute) {
+  const model::ModelConfig& config = all.config;
+  const double forward = model::forward_flops(config, all.batch, all.seq, true);
+  const double attention = model::forward_flops(config, all.batch, all.seq, false) - forward;
+  const double head = 2 * static_cast<double>(all.batch * all.seq) * static_cast<double>(config.d_model * config.vocab);
+  const double least = forward + model::backward_flops(config, all.batch, all.seq, true) + attention / 2;
+  const auto halves = static_cast<double>(2 * config.layers);
+  const double again = static_cast<double>(half_blocks_forward(recompute, config.layers)) / halves - 1;
+  context.metric("floor_flops", "1", least);
+  context.metric("segment_flops", "1", least + again * (forward - head));
+  context.metric("recompute_flops", "1", least + attention + forward - head);
+}
+
+void run_sharded(worker::CaseContext& context, const train::Rung& rung) {
+  const model::Recompute recompute = recompute_of(context.params());
+  run_fsdp_case(context, {.rung = rung, .recompute = recompute});
+  if (!context.is_paired()) tell_floors(context, train::workload_from(context.params(), rung), recompute);
 }
 
 // The arithmetic is checked where it can be: parameters by the formula against those that the arena lays out.
@@ -59,12 +110,33 @@ void predict(worker::CaseContext& context, std::string_view rung) {
 
 void run_case(worker::CaseContext& context) {
   if (const auto predicted = predicted_rung(context.request().implementation)) return predict(context, *predicted);
+  if (const auto sharded = sharded_rung(context.request().implementation)) return run_sharded(context, *sharded);
   const train::Rung& rung = train::find_rung(context.request().implementation);
   worker::run_step_case(context,
                         worker::step_case_of(train::measured_step(context.params(), rung, context.request().seed)));
 }
 
+// Segments that cannot be, and rows that ranks cannot share.
+void expect(const Params& params) {
+  recompute_of(params);
+  parallel::rank_training_cases().expect(params);
+}
+
+std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
+  if (const auto sharded = sharded_rung(implementation)) {
+    return parallel::rank_training_cases().refusal(params, sharded->device == device::Kind::cpu ? "host" : "fused");
+  }
+  if (params.integer("world_size") > 1) {
+    return fmt::format("{} is one process's work; fsdp divides the step among ranks of GPUs, fsdp_host among the CPU's",
+                       implementation);
+  }
+  return predicted_rung(implementation) ? std::nullopt : train::refusal_by_axes(params, implementation);
+}
+
 double bytes_of(const Params& params, std::string_view implementation) {
+  if (const auto sharded = sharded_rung(implementation)) {
+    return fsdp_case_memory(params, {.rung = *sharded, .recompute = recompute_of(params)});
+  }
   // Arithmetic takes no memory, but sizes that cannot be are told before it begins.
   const auto predicted = predicted_rung(implementation);
   const train::Rung& rung = train::find_rung(predicted.value_or(implementation));
@@ -74,26 +146,31 @@ double bytes_of(const Params& params, std::string_view implementation) {
 
 registry::Experiment describe() {
   const registry::Values precisions{text("fp32"), text("bf16_amp"), text("bf16_fused")};
-  return registry::experiment("leaderboard_2026")
-      .title("The 8B training step of 2026, on one GPU")
+  registry::Builder made = registry::experiment("leaderboard_2026");
+  made.title("The 8B training step of 2026")
       .question(
-          "What does a training step of the 8B model (vocabulary 151,936, context 32,768, batch 2) hold, on what does "
-          "it fit, how fast could it be, and how long do slices of it take that fit on one GPU?")
-      .analogue(
-          "the leaderboard's step runs on two GPUs; here is what one can hold and measure, and arithmetic that says so")
+          "How long does a training step of the 8B model (vocabulary 151,936, context 32,768, batch 2) take on two "
+          "GPUs and what does it hold; and on one GPU, on what would it fit, and how long do slices of it take?")
+      .analogue("the leaderboard's GPUs are two B200; times of others are not to be ranked beside theirs")
       .problem("2026", "leaderboard", 10)
       .tags({"model"})
       .protocol("cs336")
-      .axes(registry::axes_of(train::param_list(), {{"model", {text("8B")}},
-                                                    {"batch", {number(2)}},
-                                                    {"context", {number(32768)}},
-                                                    {"precision", {text("bf16_fused")}}}))
+      .axes(registry::axes_of(parallel::rank_training_cases().params, {{"model", {text("8B")}},
+                                                                       {"batch", {number(2)}},
+                                                                       {"context", {number(32768)}},
+                                                                       {"precision", {text("bf16_fused")}}}))
+      .axis("segment", {kSegment},
+            "blocks of a segment of which fsdp keeps the first stream alone and runs it again, the last segment but "
+            "for; 0: all is kept, as others do")
+      .world_sizes({number(1)})
       .preset("smoke", {{"model", {text("tiny")}},
                         {"batch", {number(2)}},
                         {"context", {number(32)}},
                         {"precision", {text("fp32")}},
+                        {"segment", {1.0}},
+                        {"world_size", {number(1), number(2)}},
                         {"device", {text("cpu"), text("cuda")}},
-                        {"impl", {text("predicted"), text("host"), text("graph")}}})
+                        {"impl", {text("predicted"), text("host"), text("graph"), text("fsdp_host")}}})
       .preset("laptop", {{"batch", {number(1), number(2)}},
                          {"precision", precisions},
                          {"device", {text("cpu")}},
@@ -106,25 +183,30 @@ registry::Experiment describe() {
                          {"context", {number(8192)}},
                          {"layers", {number(1), number(2), number(4)}},
                          {"impl", {text("fused"), text("graph")}}})
+      .preset("two_gpus", {{"segment", {kSegment, 1.0}}, {"world_size", {number(2)}}, {"impl", {text("fsdp")}}})
       .implementation({.name = "predicted",
                        .teaches = "arithmetic: what a step of `fused` holds, and its operations; nothing is run"})
       .implementation({.name = "predicted_eager", .teaches = "the same where attention keeps its matrices of scores"})
       .implementations(registry::implementations_of(train::ladder()))
-      .refuses([](const Params& params, std::string_view implementation) {
-        return predicted_rung(implementation) ? std::nullopt : train::refusal_by_axes(params, implementation);
-      })
-      .metric("time", "s", "median of the measured steps")
+      .implementations(registry::implementations_of(sharded_ladder()))
+      .expects(expect)
+      .refuses(refusal)
+      .metric("time", "s", "median of the measured steps; of several ranks, of the slowest at each (rank -1)")
       .metric("total_bytes", "B",
               "predicted: all that a step holds at once; weights, copy, gradient, moment, kept and head_bytes are its "
               "parts")
       .metric("step_flops", "1",
               "predicted: matrix products, forward and backward, of which a causal mask spares half of attention's")
-      .metric("peak_bytes", "B", "measured: most in use during a step, parameters and all")
-      .metric("parameters", "1", "of the model")
+      .metric("floor_flops", "1",
+              "fsdp: products of all ranks, the scores that the backward pass makes again among them")
+      .metric("segment_flops", "1", "the same with the blocks that are run again")
+      .metric("recompute_flops", "1", "and with all of them, attention's backward pass in two, its scores made twice")
       .oom_is_an_answer()
       .flops([](const Params& params) { return train::flops(train::workload_from(params, train::ladder().back())); })
       .memory(bytes_of)
       .runs(run_case);
+  add_fsdp_metrics(made);
+  return made;
 }
 
 const registry::Experiment kLeaderboard2026 = describe();

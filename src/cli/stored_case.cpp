@@ -54,7 +54,8 @@ plan::PlannedCase planned_case(const registry::Registry& registry, const store::
   planned.unsupported =
       planned.skip_reason &&
       (row.skip_reason == plan::needs_gpus(row.world_size) || row.skip_reason == plan::needs_ranks(row.world_size) ||
-       planned.skip_reason == plan::refusal_of(*planned.experiment, planned.params, planned.implementation));
+       planned.skip_reason ==
+           plan::refusal_of(*planned.experiment, planned.params, planned.implementation, planned.world_size));
   planned.seed = parse_seed(row.seed);
   planned.case_uid = row.case_uid;
   return planned;

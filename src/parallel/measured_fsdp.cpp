@@ -3,6 +3,7 @@
 #include "parallel/fsdp_certificate.hpp"
 #include "parallel/measured_data_parallel.hpp"
 #include "parallel/rank_training.hpp"
+#include "train/recomputed_against_kept.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -57,7 +58,11 @@ MeasuredFsdp measured_fsdp(const FsdpWorkloadOptions& options, const train::Rung
   made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
     const device::OwnedStream communication = communication_stream(device::place_of(compute));
     certify_sharded(ranks, options.sharding.fsdp, seed, compute, communication);
-    return check(compute);
+    std::vector<model::Distance> all = check(compute);
+    if (options.step.model.recompute.half_blocks > 0) {
+      all.push_back(train::recomputed_against_kept(options.step, compute, seed));
+    }
+    return all;
   };
   made.start = [options, seed](comm::Communicator& ranks, device::Stream compute) {
     return std::make_shared<FsdpWorkload>(options, ranks, compute, seed);

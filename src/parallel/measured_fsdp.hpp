@@ -49,7 +49,8 @@ class FsdpWorkload {
 struct MeasuredFsdp {
   device::Kind device = device::Kind::cpu;
   std::optional<std::string> refusal;  // why it cannot be run here
-  // The certificate over these ranks (Error(check)), then the model of this rank against the reference.
+  // The certificate over these ranks (Error(check)), then the model of this rank against the reference; where it makes
+  // activations again, against itself with all kept.
   std::function<std::vector<model::Distance>(comm::Communicator&, device::Stream)> check;
   std::function<std::shared_ptr<FsdpWorkload>(comm::Communicator&, device::Stream)> start;
   double tokens = 0, parameters = 0;  // of one rank; of the model

@@ -64,7 +64,7 @@ void check_points(const Experiment& experiment, const std::vector<Params>& point
 
 // Marks what an implementation of ours would refuse. What it would need is nobody's prediction then.
 void note_refusal(PlannedCase& planned) {
-  planned.skip_reason = refusal_of(*planned.experiment, planned.params, planned.implementation);
+  planned.skip_reason = refusal_of(*planned.experiment, planned.params, planned.implementation, planned.world_size);
   if (!planned.skip_reason) return;
   planned.unsupported = true;
   planned.predicted_bytes = 0;
@@ -199,9 +199,9 @@ void leave_out_unmeasured(Plan& laws, const Plan& measured) {
 }
 
 std::optional<std::string> refusal_of(const Experiment& experiment, const Params& params,
-                                      std::string_view implementation) {
+                                      std::string_view implementation, int world_size) {
   const bool ours = experiment.find_implementation(implementation) != nullptr;
-  return ours && experiment.refusal ? experiment.refusal(params, implementation) : std::nullopt;
+  return ours && experiment.refusal ? experiment.refusal(of_ranks(params, world_size), implementation) : std::nullopt;
 }
 
 void note_too_many_ranks(PlannedCase& planned, const Machine& machine) {

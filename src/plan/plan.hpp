@@ -90,9 +90,10 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
 // needs no search first.
 void leave_out_unmeasured(Plan& laws, const Plan& measured);
 
-// Why an implementation of the experiment's own cannot do a case; nothing when it can, and of somebody else's.
+// Why an implementation of the experiment's own cannot do a case of so many ranks; nothing when it can, and of somebody
+// else's.
 std::optional<std::string> refusal_of(const registry::Experiment& experiment, const Params& params,
-                                      std::string_view implementation);
+                                      std::string_view implementation, int world_size);
 
 // Marks a case of more ranks than there are places or GPUs for.
 void note_too_many_ranks(PlannedCase& planned, const Machine& machine);

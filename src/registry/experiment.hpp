@@ -108,7 +108,7 @@ struct Experiment {
   std::vector<LawInfo> laws;
   std::vector<SkipRule> skips;
   // Why one of its implementations cannot do a case, as the worker itself would say it: the case is told as
-  // `unsupported` and not run. Nothing: it can.
+  // `unsupported` and not run. Nothing: it can. Told "world_size", too.
   std::function<std::optional<std::string>(const Params&, std::string_view implementation)> refusal;
   // Error(usage) for a point of the grid that makes no sense, before anything runs; told "world_size", too.
   std::function<void(const Params&)> expectation;

@@ -143,7 +143,8 @@ class BenchmarkingScript(ModelLab):
                       "fsdp")
         for experiment in everywhere:
             for case in self.json("plan", experiment, *tiny)["cases"]:
-                if case["params"].get("segment", 0) > 2:  # of a model of two blocks: left out for that
+                # Of a model of two blocks: left out for that.
+                if experiment == "gradient_checkpointing" and case["params"]["segment"] > 2:
                     continue
                 of = (case["impl"], case["params"]["precision"])
                 self.assertEqual("skip" not in case, wanted[of], (experiment, case))
@@ -408,6 +409,47 @@ class Leaderboard2026(ModelLab):
         self.assertAlmostEqual(row["petaflop"], 3 * (0.902 + 0.0816 + 0.598), delta=0.01)
         self.assertEqual((row["fits_80"], row["fits_141"]), ("no", "no"))
         self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)])
+
+    def test_the_step_of_several_ranks_is_that_of_kept_activations_and_holds_what_was_forecast(self):
+        tiny = ("-a", "model=tiny", "-a", "layers=4", "-a", "context=32", "-a", "precision=fp32", "--protocol", "quick")
+        lines = self.lines("run", "leaderboard_2026", *tiny, "-a", "segment=0,0.5,1,2,3", "-a", "world_size=2", "--impl", "fsdp_host")
+        self.assertEqual([line["status"] for line in attempts(lines)], ["ok"] * 5)
+        rows = {row["segment"]: row for row in self.table("leaderboard_2026", "sharded")["rows"]}
+        self.assertEqual(set(rows), {"all kept", "0.5", "1", "2", "3"})
+        for row in rows.values():
+            self.assertAlmostEqual(row["peak"] / row["forecast"], 1, delta=0.02)
+        self.assertLess(rows["1"]["peak"], rows["2"]["peak"])
+        self.assertLess(rows["2"]["peak"], rows["all kept"]["peak"])
+        checked = self.sql("SELECT params ->> '$.segment', count(*) FROM v_attempt a JOIN check_result k USING (attempt_id)"
+                           " WHERE k.name LIKE 'reference:recomputed%' AND k.outcome = 'passed' GROUP BY 1")
+        self.assertEqual(checked, [(0.5, 2), (1.0, 2), (2.0, 2), (3.0, 2)])
+        # Of 4 blocks of equal work, and attention's scores.
+        flops = dict(self.sql("SELECT params ->> '$.segment', max(value) FROM v_attempt a JOIN metric m USING (attempt_id)"
+                              " WHERE m.name = 'segment_flops' GROUP BY 1"))
+        self.assertAlmostEqual((flops[1] - flops[0]) / (flops[2] - flops[0]), 3 / 2)
+        self.assertAlmostEqual((flops[3] - flops[0]) / (flops[1] - flops[0]), 1)
+
+    def test_of_the_whole_model_two_gpus_run_again_as_few_blocks_as_fit(self):
+        layers, fits = 34, {}
+        segments = ",".join(map(str, range(layers + 1)))
+        plan = self.json("plan", "leaderboard_2026", "-a", f"segment={segments}", "-a", "world_size=2", "--impl", "fsdp")["cases"]
+        for case in plan:
+            segment = int(case["params"]["segment"])
+            again = 0 if segment == 0 else (layers - 1) // segment * segment
+            if case["predicted_bytes"] <= 141e9:
+                fits[segment] = again
+        (usual,) = self.json("plan", "leaderboard_2026", "-a", "world_size=2", "--impl", "fsdp")["cases"]
+        self.assertEqual(fits[int(usual["params"]["segment"])], min(fits.values()))
+        (alone,) = self.json("plan", "leaderboard_2026", "--impl", "fsdp")["cases"]
+        self.assertGreater(alone["predicted_bytes"], 141e9)
+
+    def test_several_ranks_are_for_full_sharding(self):
+        (ended,) = attempts(self.lines("run", "leaderboard_2026", "-a", "world_size=2", "--impl", "predicted"))
+        self.assertEqual(ended["status"], "unsupported")
+        self.assertIn("predicted is one process's work; fsdp divides the step", ended["detail"])
+        for arguments, why in ((("-a", "world_size=3", "--impl", "fsdp"), "a batch of 2 rows is not divided evenly among 3 ranks"),
+                               (("-a", "segment=0.3",), "segments of 0.3 blocks")):
+            self.assertIn(why, self.syslab("run", "leaderboard_2026", *arguments, expect=2).stderr)
 
     def test_the_whole_model_is_an_oom_that_says_what_it_needs(self):
         lines = self.lines("run", "leaderboard_2026", "-a", "precision=fp32", "--impl", "host", "--device", "cpu", "--memory-limit", "8Gi")

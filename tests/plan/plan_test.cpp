@@ -181,9 +181,11 @@ TEST(MakePlan, SaysWhatAnImplementationWouldRefuse) {
                    .implementation({.name = "host", .teaches = "", .dtypes = {}})
                    .implementation({.name = "gpu", .teaches = "", .dtypes = {}})
                    .refuses([](const Params& params, std::string_view implementation) -> std::optional<std::string> {
+                     if (params.integer("world_size") > 1) return "it is one process's work";
                      if (implementation == "gpu" || params.text("precision") == "fp32") return std::nullopt;
                      return "host has no bf16";
                    })
+                   .world_sizes({std::int64_t{1}})
                    .memory([](const Params&, std::string_view) { return 64.0; })
                    .accepts_mine()
                    .runs([](worker::CaseContext&) {}));
@@ -196,7 +198,8 @@ TEST(MakePlan, SaysWhatAnImplementationWouldRefuse) {
     EXPECT_EQ(planned.unsupported, refused);
     EXPECT_EQ(planned.predicted_bytes, refused ? 0 : 64);
   }
-  EXPECT_EQ(refusal_of(plan.cases[0].experiment[0], {{"precision", "bf16"}}, "somebody's"), std::nullopt);
+  EXPECT_EQ(refusal_of(plan.cases[0].experiment[0], {{"precision", "bf16"}}, "somebody's", 1), std::nullopt);
+  EXPECT_EQ(refusal_of(plan.cases[0].experiment[0], {{"precision", "fp32"}}, "host", 2), "it is one process's work");
 }
 
 TEST(MakePlan, RefusesAPointThatMakesNoSenseBeforeThereIsAPlan) {

@@ -9,7 +9,7 @@ WITH t AS (
          first_value(v.params ->> '$.layers') OVER grown AS low, last_value(v.params ->> '$.layers') OVER grown AS high,
          first_value(v.time_ms) OVER grown AS low_ms_, last_value(v.time_ms) OVER grown AS high_ms_
     FROM v_measured v
-   WHERE v.experiment = ?1 AND v.is_good AND v.implementation NOT IN ('predicted', 'predicted_eager') AND v.params ->> '$.layers' > 0
+   WHERE v.experiment = ?1 AND v.is_good AND v.implementation NOT IN ('predicted', 'predicted_eager', 'fsdp', 'fsdp_host') AND v.params ->> '$.layers' > 0
      AND v.params ->> '$.model' = '8B'
   WINDOW grown AS (PARTITION BY json_remove(v.params, '$.layers'), v.implementation, v.comparability_key, v.protocol
                        ORDER BY v.params ->> '$.layers' ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)

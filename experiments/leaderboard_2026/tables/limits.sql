@@ -10,7 +10,7 @@ WITH t AS (
     FROM v_newest v
     JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'step_flops'
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
-   WHERE v.experiment = ?1 AND v.task = 'measure' AND v.implementation = 'predicted' AND v.status = 'ok'
+   WHERE v.experiment = ?1 AND v.task = 'measure' AND v.implementation = 'predicted' AND v.world_size = 1 AND v.status = 'ok'
 )
 SELECT c.gpu_name AS gpu, c.value AS tflops, t.dtype, b.value AS gbps, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch,
        t.params ->> '$.context' AS context, precision, t.flops / c.value / 1e12 AS products,

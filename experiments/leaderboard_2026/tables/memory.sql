@@ -13,6 +13,7 @@ WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
     FROM v_newest v
    WHERE v.experiment = ?1 AND v.task = 'measure' AND v.implementation IN ('predicted', 'predicted_eager')
+     AND v.world_size = 1
 )
 SELECT params ->> '$.model' AS model, params ->> '$.layers' AS layers, params ->> '$.batch' AS batch, params ->> '$.context' AS context,
        params ->> '$.precision' AS precision, iif(implementation = 'predicted', 'fused', 'eager') AS variant, found ->> '$.parameters' AS parameters,

@@ -11,5 +11,5 @@ SELECT params ->> '$.model' AS model, params ->> '$.layers' AS layers, params ->
        (SELECT max(value) FROM metric k WHERE k.attempt_id = v.attempt_id AND k.name = 'peak_bytes') / 1073741824 AS peak, n, noise,
        protocol, device, status, message, run_uid
   FROM v_measured v
- WHERE experiment = ?1 AND implementation NOT IN ('predicted', 'predicted_eager')
+ WHERE experiment = ?1 AND implementation NOT IN ('predicted', 'predicted_eager', 'fsdp', 'fsdp_host') AND world_size = 1
  ORDER BY model, context, precision, batch, implementation, layers;

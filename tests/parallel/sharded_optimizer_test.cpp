@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <barrier>
 #include <future>
 #include <numeric>
 
@@ -391,7 +392,8 @@ class BreaksAtTheSecond final : public comm::Communicator {
 
 // Not only for the host: memory of a GPU goes to work that is queued later.
 TEST(ShardedOptimizer, LeavesWhatWasSentBeforeWhatIsComputedLaterWhereABroadcastFails) {
-  with_ranks(2, [](comm::Communicator& ranks, Stream compute, Stream communication) {
+  std::barrier<> both_are_here(2);  // not the ranks' own, out of which the first one's failure would throw the other
+  with_ranks(2, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
     std::vector<float> weights(4), gradients(4);
     std::vector<OptimizedParameter> parameters;
     for (const int first : {0, 2}) {
@@ -403,7 +405,7 @@ TEST(ShardedOptimizer, LeavesWhatWasSentBeforeWhatIsComputedLaterWhereABroadcast
     BreaksAtTheSecond breaking(ranks);
     ParameterOwners owners(breaking, communication);
     owners.add(parameters, "");
-    ranks.barrier();
+    both_are_here.arrive_and_wait();
     EXPECT_THROW(owners.broadcast(compute), Error);
     EXPECT_FALSE(breaking.first_ended()) << "the host waited for what others may never send";
     device::enqueue(compute, [&] { seen = breaking.first_ended(); });

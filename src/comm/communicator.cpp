@@ -204,6 +204,7 @@ Work Communicator::receive(const TensorView& buffer, int from, const Purpose& pu
 }
 
 void Communicator::begin_group() {
+  failure_->throw_if_failed(rank_);  // it may have left a group open
   if (grouped_) throw Error(ErrorKind::usage, "begin_group: a group is open already; call end_group() first");
   grouped_ = true;
 }

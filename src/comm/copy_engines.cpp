@@ -25,6 +25,7 @@ using device::Stream;
 constexpr std::size_t kMarkRoom = 4096;       // of all marks, before the slots
 constexpr std::size_t kMarkKinds = 4;         // CopyEngines::Mark
 constexpr std::int64_t kGrain = 64;           // elements: shards and chunks begin at multiples
+constexpr std::size_t kSlotGrain = 512;       // bytes: kGrain of the widest, so that sums read all slots in packs
 constexpr std::int64_t kChunksOfAShard = 4;   // at least, of a large one: what is under way at once
 constexpr std::size_t kLeastChunk = 2 << 20;  // below it, marks cost more than what goes on beside them
 constexpr std::size_t kGiveBehind = 2;        // chunks that are sent before one is given
@@ -112,7 +113,7 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
       size_(size),
       slots_(options.slots),
       place_(place),
-      slot_bytes_(options.slot_bytes),
+      slot_bytes_(options.slot_bytes / kSlotGrain * kSlotGrain),
       least_bytes_(options.least_bytes),
       left_out_(options.left_out),
       send_(stream_of(place)),
@@ -128,7 +129,7 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
         ErrorKind::usage,
         fmt::format("copy engines for {} ranks with {} slots of {} bytes: 2 to {} ranks, a slot and 1024 bytes of "
                     "it are wanted",
-                    size, slots_, slot_bytes_, kernels::kMostSources));
+                    size, slots_, options.slot_bytes, kernels::kMostSources));
   }
   const auto slots = static_cast<std::size_t>(slots_), others = static_cast<std::size_t>(size_ - 1);
   for (std::size_t slot = 0; slot < slots; ++slot) ready_.emplace_back(place);

@@ -1,6 +1,6 @@
 // Collectives whose bytes are carried by the GPUs' copy engines, among ranks of one host: multiprocessors are left to
 // who computes, but for the sums themselves. What NCCL's kernels cost a backward pass beside them is the reason: on 2
-// H200 51 ms became 69 (docs/performance.md).
+// H200 52 ms became 70 (docs/performance.md).
 //
 // NOTE: how data goes. A buffer has a shard for each rank; shards go in chunks of some MiB, each through a slot of
 // memory that the ranks have opened to each other, of which every rank has two: an inbox for what it is to sum, and a

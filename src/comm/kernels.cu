@@ -1,6 +1,6 @@
 // Sums of what ranks have sent, element by element in the order of ranks. Memory's speed is all there is to it: 16
-// bytes a load and a store, each thread's loads of all sources before its first sum, and none of it kept in the cache,
-// where the products beside it have their tiles. Blocks are short, so that they fit between the blocks of others.
+// bytes a load and a store, and none of it kept in the cache, where the products beside it have their tiles. Blocks are
+// short, so that they fit between the blocks of others.
 #include <algorithm>
 #include <cstdint>
 

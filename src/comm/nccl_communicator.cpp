@@ -196,10 +196,10 @@ class NcclCommunicator final : public Communicator {
     if (handle_ != nullptr) handle_->give_up();
     if (engines_ == nullptr) return;
     try {
+      // To the end of this: who calls an operation just now may queue its waits when streams have been idle already.
       releasing_ = std::thread([this] {
-        while (!engines_->idle() && !ended_) {
-          engines_->release();
-          std::this_thread::sleep_for(1ms);
+        for (; !ended_; std::this_thread::sleep_for(1ms)) {
+          if (!engines_->idle()) engines_->release();
         }
       });
     } catch (const std::exception&) {  // no thread to be had: the end of this waits within its budget
@@ -307,9 +307,15 @@ class NcclCommunicator final : public Communicator {
         std::this_thread::sleep_for(kNap);
       }
       if (engines_ != nullptr && !failed()) {
-        while (!engines_->idle() && Clock::now() < deadline) std::this_thread::sleep_for(kNap);
-        engines_->close();
-        barrier();  // nobody's memory goes before all have let go of it
+        while (!engines_->idle() && !failed() && Clock::now() < deadline) std::this_thread::sleep_for(kNap);
+        if (engines_->idle()) {
+          engines_->close();
+          barrier();  // nobody's memory goes before all have let go of it
+        } else {      // views of other ranks' memory stay while something may still write there
+          fail(fmt::format("rank {} ends, and after {:.1f} s its copies to other ranks still wait", rank(),
+                           std::chrono::duration<double>(options().limit).count()),
+               {EndingKind::time_out, -1});
+        }
       }
       if (handle_ != nullptr && !failed()) handle_->end(deadline);
     } catch (const std::exception& error) {

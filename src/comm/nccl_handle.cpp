@@ -157,7 +157,7 @@ void NcclHandle::end(Deadline deadline) {
 
 void NcclHandle::give_up() noexcept {
   try {
-    aborting_ = std::thread([this] { abort_within_budget(); });
+    std::call_once(given_up_, [this] { aborting_ = std::thread([this] { abort_within_budget(); }); });
   } catch (...) {  // no thread to be had: nothing but the end of the process frees who waits inside NCCL
     options_.exit();
   }

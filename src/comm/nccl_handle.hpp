@@ -50,7 +50,8 @@ class NcclHandle {
 
   // In peace: all ranks finalise, then each destroys its own. Nothing is left to do where it was aborted.
   void end(Deadline deadline);
-  // ncclCommAbort, once. Nobody waits for it here: whoever found the failure has others to tell of it.
+  // ncclCommAbort, once, however often it is called. Nobody waits for it here: whoever found the failure has others to
+  // tell of it.
   void give_up() noexcept;
 
  private:
@@ -64,6 +65,7 @@ class NcclHandle {
   std::mutex mutex_;  // of every call that takes comm_
   nccl::Comm comm_ = nullptr;
   int rank_ = 0, size_ = 1;
+  std::once_flag given_up_;
   std::thread aborting_;
 };
 

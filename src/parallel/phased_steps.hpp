@@ -1,8 +1,8 @@
 // Training steps that are timed phase by phase: marks in the stream that computes, and what is kept of every step.
 //
 //   PhasedSteps<FsdpWorkload, Kept> steps(workload, stream, look);
-//   steps.keep(), workload->refresh(), steps.step();      // for each step: what is left of the one before, then the
-//   next steps.keep(), steps.kept();                           // and of the last
+//   steps.keep(), workload->refresh(), steps.step();   // for each step: what the one before has left, then the next
+//   steps.keep(), steps.kept();                        // and of the last
 #pragma once
 
 #include <cstddef>

@@ -195,6 +195,7 @@ TEST_P(Fault, AfterAFailureEveryOperationThrowsTheSame) {
         [&] { ranks.broadcast(view(buffer), 0, {}, {}); },
         [&] { ranks.send(view(buffer), 1 - ranks.rank(), {}, {}); },
         [&] { ranks.receive(view(buffer), 1 - ranks.rank(), {}, {}); },
+        [&] { ranks.begin_group(); },
         [&] { ranks.barrier(); },
         [&] { ranks.exchange("x"); },
     };

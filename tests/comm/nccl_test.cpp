@@ -10,6 +10,7 @@
 
 #include "comm/connect.hpp"
 #include "comm/nccl_communicator.hpp"
+#include "comm/nccl_handle.hpp"
 #include "comm/nccl_library.hpp"
 #include "core/error.hpp"
 #include "device/queue.hpp"
@@ -280,6 +281,13 @@ TEST_F(FakeNccl, ARankThatFailsInsideTheLibrarysStartEndsTheOthersStart) {
     connect(options);
   });
   EXPECT_TRUE(has(errors[0], "rank 1 cannot join: ncclCommInitRankConfig")) << errors[0];
+}
+
+// What fails in an exchange while ranks still join is met twice: by who waits there, and by who joins.
+TEST_F(FakeNccl, GivingUpAgainChangesNothing) {
+  NcclHandle handle(std::make_shared<NcclLibrary>(std::getenv("SYSLAB_TEST_FAKE_NCCL")), fake(), 2s, [] {});
+  handle.give_up();
+  handle.give_up();
 }
 
 // A group is its thread's: one that was left open would take in the next communicator's operations.

@@ -54,6 +54,14 @@ def gpu_parts(sizes, gpus):
                     ("fsdp_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
                      *values("world_size", [ranks]), *MODEL, *more), seconds, timeout=timeout)
 
+    def crossing(layout, ranks):
+        """Around where the formula has it at 650 TFLOP/s and 300 GB/s: 2167 (N − 1) tokens, 1444 (N − 1) hidden numbers."""
+        tokens, hidden = ([256 * ranks << power for power in range(5)], [8192]) if layout == "fsdp" else (
+            [16384], [256 * ranks << power for power in range(5)])
+        return Part(f"crossing-{layout}-{ranks}", f"where communicating a layer takes as long as computing it, {layout} on {ranks}",
+                    ("layer_crossover", *values("layout", [layout]), *values("tokens", tokens), *values("d_model", [4096]),
+                     *values("d_ff", hidden), *values("world_size", [ranks]), "--impl", "nccl"), 4)
+
     ladder = ("none", "naive", "flat_view", "overlap", "bucketed", "planned")
     beside = [ranks for ranks in most_first if ranks <= gpus]
     parts += [part for ranks in most_first for part in (steps("xl26", ranks, ladder), copied("xl26", ranks))]
@@ -67,6 +75,7 @@ def gpu_parts(sizes, gpus):
     parts += [Part(f"pytorch-steps-{ranks}", f"PyTorch's steps of xl26 on {ranks}",
                    ("steps", "--ranks", str(ranks), "--models", "xl26", "--contexts", "512", "--batch", str(ROWS * ranks),
                     "--variants", "none,naive,ddp_25,zero,fsdp"), 75, True) for ranks in beside]
+    parts += [crossing(layout, ranks) for ranks in most_first if ranks <= 4 for layout in ("fsdp", "tensor")]
     # That no GPU holds the whole model is the point: the forecast of memory is of one.
     parts += [part for ranks in most_first
               for part in (sharded("10B", ranks, ["zero1"], 45, "--try-oom", timeout="4m"),
@@ -104,8 +113,10 @@ def cpu_parts(sizes):
                        ("optimizer_state_sharding_accounting", *values("sharding", ("none", "zero1")), *common), 0.4),
                   Part(f"fsdp-tiny-{ranks}", f"full sharding, on {ranks}",
                        ("fsdp_accounting", *values("granularity", ["block"]), *common), 0.4)]
+    a_layer = (*values("layout", ["fsdp"]), *values("tokens", (8, 512)), *values("d_ff", [8]))
     one_gather = (*values("operation", ["all_gather"]), *values("bytes", [1000]))
-    return parts + [Part("others", "all-gather", (collective, *one_gather, *among, *smoke), 0.3),
+    return parts + [Part("crossing", "communicating a layer beside computing it", ("layer_crossover", *a_layer, *among, *smoke), 0.4),
+                    Part("others", "all-gather", (collective, *one_gather, *among, *smoke), 0.3),
                     Part("rings", "two rings", ("alternate_ring_all_reduce", *among, *smoke, "--impl", "parts,whole"), 0.3),
                     Part("leaderboard-2025", "both passes of attention",
                          ("leaderboard_2025", "--device", "cpu", *smoke, "--impl", "flash_tiled"), 0.4),

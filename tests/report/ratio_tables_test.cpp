@@ -79,13 +79,18 @@ TEST_F(RatioTables, OneRingBesideTheOther) {
 class Crossing : public RatioTables {
  protected:
   // A layer of 256 × 512 numbers on two ranks.
-  void add_layer(const std::string& layout, std::int64_t tokens, std::int64_t d_ff, const Time& communicate) {
+  void add_layer(const std::string& layout, std::int64_t tokens, std::int64_t d_ff, const Time& communicate,
+                 const std::string& implementation = "shm") {
     const std::int64_t width = 256;
-    add("layer_crossover", {{"layout", layout}, {"tokens", tokens}, {"d_ff", d_ff}, {"d_model", width}}, "shm",
+    const auto product = static_cast<double>(tokens * width * d_ff);
+    const double sent = static_cast<double>(layout == "fsdp" ? 3 * width * d_ff : 2 * tokens * width) / 2;
+    const double bytes = implementation == "shm" ? 4 : 2;
+    add("layer_crossover", {{"layout", layout}, {"tokens", tokens}, {"d_ff", d_ff}, {"d_model", width}}, implementation,
         {timed("time", {2}, worker::kAllRanks), timed("compute", {1, 1, 1}, worker::kAllRanks),
          timed("communicate", communicate, worker::kAllRanks),
-         worker::MetricRecord{.name = "flops", .unit = "1", .value = 1e9},
-         worker::MetricRecord{.name = "sent_bytes", .unit = "B", .value = 1e6}},
+         worker::MetricRecord{.name = "flops", .unit = "1", .value = 3 * product},
+         worker::MetricRecord{.name = "sent_bytes", .unit = "B", .value = sent * bytes},
+         worker::MetricRecord{.name = "element_bytes", .unit = "B", .value = bytes}},
         2);
   }
 };
@@ -104,6 +109,23 @@ TEST_F(Crossing, LiesWhereTheEndsOfBothRatiosWouldHaveIt) {
   EXPECT_NEAR(at(0, "crossing_low").real, 8 * std::pow(64, 0.25), 1e-9);
   EXPECT_NEAR(at(0, "crossing_high").real, 8 * std::pow(64, 0.75), 1e-9);
   EXPECT_EQ(text(0, "verdict"), "the interval is what the times leave, not what lies between the sizes");
+}
+
+TEST_F(Crossing, LiesByTheFormulaWhereItsElementsHaveIt) {
+  for (const std::string implementation : {"shm", "nccl"}) {
+    add_layer("fsdp", 8, 512, {4, 2, 8}, implementation);
+    add_layer("fsdp", 512, 512, {0.25, 0.125, 0.5}, implementation);
+    add_layer("tensor", 512, 8, {4, 2, 8}, implementation);
+    add_layer("tensor", 512, 256, {0.25, 0.125, 0.5}, implementation);
+  }
+  fill_from("layer_crossover", "crossing");
+  ASSERT_EQ(table_.result.rows.size(), 4U);
+  for (std::size_t row = 0; row < 4; ++row) {
+    const double bytes = text(row, "elements") == "bf16" ? 2 : 4;
+    const double ratio = 1e3 * at(row, "c").real / at(row, "w").real;  // C/W; e(N − 1)C/2W tokens, /3W hidden numbers
+    const double wanted = bytes * ratio / (text(row, "layout") == "Full sharding" ? 2 : 3);
+    EXPECT_NEAR(at(row, "limit").real, wanted, 1e-9 * wanted) << row;
+  }
 }
 
 TEST_F(Crossing, HasNoIntervalWhereARatioMayBeOne) {

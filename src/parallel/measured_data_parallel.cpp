@@ -24,7 +24,8 @@ double weight_bytes_of(const DataParallelWorkloadOptions& options, const model::
   if (options.sharding == Sharding::none) return 0;
   const bool copies = options.sharding != Sharding::optimizer && dtypes.weights_copy.has_value();
   double bytes = 0;
-  for (const model::ParameterInfo& one : model::ParameterLayout(options.step.config).infos()) {
+  const model::ParameterLayout layout(options.step.config);
+  for (const model::ParameterInfo& one : layout.infos()) {
     const DType sent = copies && model::read_by_products(one.kind) ? *dtypes.weights_copy : dtypes.weights;
     bytes += static_cast<double>(one.shape.elements()) * static_cast<double>(size_of(sent));
   }

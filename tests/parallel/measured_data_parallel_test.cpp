@@ -168,7 +168,8 @@ TEST(MeasuredDataParallel, TellsTheBytesOfNewWeightsAsTheyTravel) {
   const train::Rung& rung = train::find_rung("host");
   options.step.model.variant = rung.variant;
   double read_in_full = 0, all = 0;
-  for (const model::ParameterInfo& one : model::ParameterLayout(options.step.config).infos()) {
+  const model::ParameterLayout layout(options.step.config);
+  for (const model::ParameterInfo& one : layout.infos()) {
     all += static_cast<double>(one.shape.elements());
     if (one.kind != model::ParameterKind::linear) read_in_full += static_cast<double>(one.shape.elements());
   }

@@ -2,6 +2,7 @@
 
 #include "core/error.hpp"
 #include "device/cublas.hpp"
+#include "device/digest.hpp"
 #include "device/fill_random.hpp"
 #include "device/graph.hpp"
 #include "device/memory_log.hpp"
@@ -160,6 +161,80 @@ TEST_F(GpuBlas, AnEpilogueAgreesWithTheHosts) {
       }
     }
   }
+}
+
+// The LM head of 151,936 words over 32,768 tokens: its logits are 4.98e9 elements, beyond 32 bits. Whole numbers of one
+// digit, of which every sum is exact in any order.
+TEST_F(GpuBlas, ProductsOfMoreThan32BitsOfElementsAreThoseOfTheirParts) {
+  constexpr std::int64_t kRows = 32'768, kClasses = 151'936, kDim = 256, kFew = 64, kParts = 4;
+  constexpr std::size_t kRoom = std::size_t{12} << 30;
+  if (const MemoryUse use = memory_use(kGpu); use.free < kRoom) GTEST_SKIP() << "12 GiB of GPU memory are wanted";
+  const auto whole_numbers = [&](std::int64_t count, std::uint32_t seed) {
+    std::vector<bf16> all(static_cast<std::size_t>(count));
+    for (bf16& one : all) {
+      seed = seed * 1'664'525U + 1'013'904'223U;
+      one = to_bf16(static_cast<float>((seed >> 16) % 3) - 1.0F);
+    }
+    return to_gpu(all);
+  };
+  const Buffer x = whole_numbers(kRows * kDim, 1), w = whole_numbers(kClasses * kDim, 2);
+  const auto made = [&](std::int64_t elements, DType dtype) {
+    return Buffer(static_cast<std::size_t>(elements) * size_of(dtype), "x", stream);
+  };
+  const auto equal = [&](const void* found, const Buffer& wanted) {
+    return digest(found, wanted.bytes(), stream) == digest(wanted.data(), wanted.bytes(), stream);
+  };
+  const auto rows_from = [](const Buffer& of, std::int64_t row, std::int64_t width, DType dtype) {
+    return of.as<std::byte>() + row * width * static_cast<std::int64_t>(size_of(dtype));
+  };
+
+  const Buffer logits = made(kRows * kClasses, DType::bf16), last_logits = made(kFew * kClasses, DType::bf16);
+  const auto forward = [&](std::int64_t rows, const void* from, const Buffer& to) {
+    gemm({.m = rows,
+          .n = kClasses,
+          .k = kDim,
+          .transpose_b = true,
+          .a = {from, DType::bf16, kDim},
+          .b = {w.data(), DType::bf16, kDim},
+          .c = {to.data(), DType::bf16, kClasses}},
+         stream);
+  };
+  forward(kRows, x.data(), logits);
+  forward(kFew, rows_from(x, kRows - kFew, kDim, DType::bf16), last_logits);
+  const std::byte* last = rows_from(logits, kRows - kFew, kClasses, DType::bf16);
+  EXPECT_TRUE(equal(last, last_logits));
+
+  const Buffer dx = made(kRows * kDim, DType::f32), last_dx = made(kFew * kDim, DType::f32);
+  const auto to_inputs = [&](std::int64_t rows, const void* from, const Buffer& to) {
+    gemm({.m = rows,
+          .n = kDim,
+          .k = kClasses,
+          .a = {from, DType::bf16, kClasses},
+          .b = {w.data(), DType::bf16, kDim},
+          .c = {to.data(), DType::f32, kDim}},
+         stream);
+  };
+  to_inputs(kRows, logits.data(), dx);
+  to_inputs(kFew, last, last_dx);
+  EXPECT_TRUE(equal(rows_from(dx, kRows - kFew, kDim, DType::f32), last_dx));
+
+  const Buffer dw = made(kClasses * kDim, DType::f32), summed = made(kClasses * kDim, DType::f32);
+  const auto to_weights = [&](std::int64_t first, std::int64_t rows, double keep, const Buffer& to) {
+    gemm({.m = kClasses,
+          .n = kDim,
+          .k = rows,
+          .transpose_a = true,
+          .beta = keep,
+          .a = {rows_from(logits, first, kClasses, DType::bf16), DType::bf16, kClasses},
+          .b = {rows_from(x, first, kDim, DType::bf16), DType::bf16, kDim},
+          .c = {to.data(), DType::f32, kDim}},
+         stream);
+  };
+  to_weights(0, kRows, 0, dw);
+  for (std::int64_t part = 0; part < kParts; ++part) {
+    to_weights(part * kRows / kParts, kRows / kParts, part == 0 ? 0 : 1, summed);
+  }
+  EXPECT_TRUE(equal(dw.data(), summed));
 }
 
 }  // namespace

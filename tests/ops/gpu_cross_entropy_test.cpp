@@ -1,3 +1,5 @@
+#include "device/digest.hpp"
+#include "device/fill_random.hpp"
 #include "tests/ops/cross_entropy_fixture.hpp"
 #include "tests/ops/gpu_model_tensors.hpp"
 
@@ -210,6 +212,64 @@ TEST_F(GpuCrossEntropy, EqualInputsGiveEqualBits) {
   EXPECT_LE(first.worst(true), 1.0);
   EXPECT_EQ(first.dlogits.bytes, again.dlogits.bytes);
   EXPECT_EQ(first.loss.bytes, again.loss.bytes);
+}
+
+// 32,768 rows of 151,936 classes are 4.98e9 logits, beyond 32 bits: what the last rows get is what they get alone, and
+// of all of them nothing is left out.
+TEST_F(GpuCrossEntropy, MoreThan32BitsOfLogitsAreEachTheirRows) {
+  constexpr std::int64_t kRows = 32'768, kClasses = 151'936, kFew = 8;
+  constexpr std::size_t kRoom = std::size_t{12} << 30;
+  if (device::memory_use(kGpu).free < kRoom) GTEST_SKIP() << "12 GiB of GPU memory are wanted";
+  struct Set {
+    Problem problem;
+    device::Buffer logits, losses, scale, targets;
+  };
+  const auto set_of = [&](std::int64_t rows, float scale, const std::vector<std::int64_t>& ids) {
+    return Set{.problem = {rows, kClasses, DType::bf16},
+               .logits = device::Buffer(static_cast<std::size_t>(rows * kClasses) * 2, "logits", stream),
+               .losses = device::Buffer(static_cast<std::size_t>(2 * rows + 1) * 4, "losses", stream),
+               .scale = to_gpu(std::vector<float>{scale}),
+               .targets = to_gpu(ids)};
+  };
+  const auto run_in_place = [&](const Set& set) {
+    const std::int64_t rows = set.problem.rows;
+    const TensorView logits(set.logits.data(), DType::bf16, {rows, kClasses});
+    const auto losses = [&](std::int64_t first, std::int64_t count) {
+      return TensorView(set.losses.as<float>() + first, DType::f32, {count});
+    };
+    find_rung("fused_cuda")
+        .forward_backward(set.problem,
+                          {logits,
+                           set.targets.as<std::int64_t>(),
+                           {set.scale.data(), DType::f32, {1}},
+                           losses(0, rows),
+                           losses(rows, rows),
+                           losses(2 * rows, 1),
+                           logits},
+                          {}, stream);
+  };
+  std::vector<std::int64_t> ids(kRows);
+  for (std::int64_t row = 0; row < kRows; ++row) ids[static_cast<std::size_t>(row)] = row * 7919 % kClasses;
+  const Set all = set_of(kRows, 1, ids);
+  // The same share of a row: powers of two.
+  const Set few = set_of(kFew, static_cast<float>(kFew) / kRows, {ids.end() - kFew, ids.end()});
+  device::fill_random(TensorView(all.logits.data(), DType::bf16, {kRows, kClasses}), RandomStream(7),
+                      Distribution::normal, 1, 0, stream);
+  const std::byte* last = all.logits.as<std::byte>() + (kRows - kFew) * kClasses * 2;
+  device::copy(few.logits.data(), last, few.logits.bytes(), stream);
+  run_in_place(all);
+  run_in_place(few);
+  EXPECT_EQ(device::digest(last, few.logits.bytes(), stream),
+            device::digest(few.logits.data(), few.logits.bytes(), stream));
+  const std::vector<float> found = to_host<float>(all.losses), alone = to_host<float>(few.losses);
+  double sum = 0;
+  for (std::int64_t row = 0; row < kRows; ++row) sum += found[static_cast<std::size_t>(row)];
+  EXPECT_NEAR(found.back(), sum / kRows, 1e-4);
+  // ln Σ exp of so many standard normals is ln V + 1/2 within some thousandths, the target's mean nothing.
+  EXPECT_NEAR(found.back(), std::log(kClasses) + 0.5, 0.05);
+  for (std::int64_t row = 0; row < kFew; ++row) {
+    EXPECT_EQ(found[static_cast<std::size_t>(kRows - kFew + row)], alone[static_cast<std::size_t>(row)]) << row;
+  }
 }
 
 }  // namespace

@@ -147,9 +147,14 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
     }
   }
   // Together: who copies and who does not must be the same on all.
-  for (const std::string& said : exchange(refused)) {
-    if (!said.empty()) throw Unsupported(said);
+  const std::vector<std::string> said = exchange(refused);
+  const auto first = std::ranges::find_if(said, [](const std::string& text) { return !text.empty(); });
+  if (first == said.end()) return;
+  try {
+    exchange({});                    // before anybody leaves, which the others would hear of instead
+  } catch (const std::exception&) {  // who has left came so far, and so all have heard why
   }
+  throw Unsupported(*first);
 }
 
 CopyEngines::~CopyEngines() = default;

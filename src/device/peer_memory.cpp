@@ -116,7 +116,12 @@ PeerView::PeerView(const std::string& handle, Place place) : place_(place) {
 PeerView::PeerView(PeerView&& other) noexcept : data_(std::exchange(other.data_, nullptr)), place_(other.place_) {}
 
 PeerView::~PeerView() {
-  if (place_.kind == Kind::cuda && data_ != nullptr) runtime::close_shared(data_);
+  if (place_.kind == Kind::cpu || data_ == nullptr) return;
+  try {
+    const CurrentDevice current(place_);  // mappings are a GPU's
+    runtime::close_shared(data_);
+  } catch (const std::exception&) {  // a GPU that is lost has no mappings
+  }
 }
 
 void raise_mark(std::uint32_t* mark, std::uint32_t value, Stream stream) {

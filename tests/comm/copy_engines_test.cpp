@@ -110,6 +110,23 @@ TEST_F(CopyEnginesOfRanks, RefuseOptionsThatNoRankCouldUse) {
   for (const std::string& error : errors) EXPECT_TRUE(has(error, "with 0 slots of 100 bytes")) << error;
 }
 
+// All ranks say why: nobody leaves before the others have heard, and who hears that another left has its own reason.
+TEST(CopyEngines, MemoryThatOneRankDoesNotReachIsUnsupportedOnAll) {
+  int asked = 0;
+  const CopyEngines::Exchange exchange = [&](std::string_view mine) {
+    ++asked;
+    if (asked == 3) throw Error(ErrorKind::comm, "rank 1 cannot join");
+    return std::vector<std::string>{std::string(mine), asked == 1 ? std::string(mine) : "rank 1 does not reach rank 0"};
+  };
+  try {
+    const CopyEngines engines(0, 2, {}, {.slot_bytes = 1024, .slots = 2}, exchange);
+    ADD_FAILURE() << "made";
+  } catch (const Unsupported& error) {
+    EXPECT_STREQ(error.what(), "rank 1 does not reach rank 0");
+  }
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(CopyEngineOptions, AreReadFromAText) {
   const CopyEngineOptions read = parse_copy_engine_options("slots=3,slot=4Mi");
   EXPECT_EQ(read.slots, 3);

@@ -13,9 +13,9 @@
 //
 // The mean of the rows' losses is made by the block that finishes last (last_block.cuh). A second kernel waits for the
 // first to end and the next for it, 2.6 µs together, though it is launched while the first still runs; the last block
-// begins once its own loss has reached L2 and the counters have answered, 0.7 µs, and forward_backward's while
-// gradients are still being written. Many rows of few classes are too many for one such block, and beside rows that are
-// read twice the second kernel is nothing: there it adds, with 1,024 threads.
+// begins once its own loss has reached L2 and the counter has answered, 0.7 µs, and forward_backward's while gradients
+// are still being written. Many rows of few classes are too many for one such block, and beside rows that are read
+// twice the second kernel is nothing: there it adds, with 1,024 threads.
 //
 // An element costs one exponential forward, one backward; the special-function units of an H100 make 132·16 a clock,
 // 3.5e12 a second, so that 20.5e6 logits take 6 µs a pass, beside the 14 µs that their 41 MB take in bf16.
@@ -48,7 +48,7 @@ constexpr int kMostThreadsOfLong = 1024;  // of one that holds eight
 constexpr int kMeanThreads = 1024;
 constexpr int kLossesAhead = 16;     // of a thread, on their way at the same time
 constexpr int kLossesOfThread = 32;  // at most, where the last block of a rows' kernel makes the mean
-constexpr int kPlaces = 1024;
+constexpr int kCounters = 16'384;
 constexpr float kLog2E = 1.44269504088896340736F;
 
 // e^x: the difference before it is what needs precision, so the product with log₂e is not folded into it.
@@ -179,13 +179,13 @@ __device__ __forceinline__ Part part_of_row(const T* row, const Row& shape) {
   return part;
 }
 
-// Of blocks that have finished, of the launch that writes one loss.
-__device__ ops::Arrivals arrivals[kPlaces];
+// Blocks that arrived, of the launch that writes one loss.
+__device__ unsigned counters[kCounters];
 
-// What the losses of the rows become. `place`: of the mean among the above; −1 where another kernel makes it.
+// What the losses of the rows become. `counter`: of the mean, which another kernel makes where it is −1.
 struct Losses {
   float *row_loss, *lse, *mean;
-  int place;
+  int counter;
 };
 
 // The number of a row's target, on its way from here on. It is looked at when the row's loads have been sent: a load
@@ -213,7 +213,7 @@ __device__ __forceinline__ unsigned store_loss(const Losses& losses, const Part&
   const float log_sum = logf(part.sum), base = base_of(part.largest);
   losses.lse[blockIdx.x] = base + log_sum;
   losses.row_loss[blockIdx.x] = log_sum - (at_target - base);
-  return losses.place < 0 ? 0 : ops::arrive(&arrivals[losses.place]);
+  return losses.counter < 0 ? 0 : ops::arrive(&counters[losses.counter]);
 }
 
 // By all threads of one block, in double: the order depends on the number of rows and of threads alone.
@@ -244,8 +244,7 @@ __device__ __forceinline__ void store_mean(const float* row_loss, unsigned rows,
 
 // By all threads of the block, at its end. `before`: what store_loss() gave its first thread.
 __device__ __forceinline__ void finish(const Losses& losses, unsigned before) {
-  if (losses.place < 0 || !ops::is_last_block(&arrivals[losses.place], before)) return;
-  store_mean(losses.row_loss, gridDim.x, losses.mean);
+  if (losses.counter >= 0 && ops::is_last_block(before)) store_mean(losses.row_loss, gridDim.x, losses.mean);
 }
 
 template <typename T, int kWidth>
@@ -414,13 +413,13 @@ const T* memory(const ConstTensorView& view) {
   return static_cast<const T*>(view.data);
 }
 
-// Whether one block of so many threads is enough for the mean. Not of how many places are left: the bits must not be.
+// Whether one block of so many threads is enough for the mean. Not of how many counters are left: the bits must not be.
 bool are_few(const Problem& problem, int threads) {
   return problem.rows <= static_cast<std::int64_t>(kLossesOfThread) * threads;
 }
 
-int place_of(const float* mean) {
-  static ops::ArrivalsOfPlaces of_places(kPlaces);  // the one owner of `arrivals`
+int counter_of(const float* mean) {
+  static ops::CountersOfPlaces of_places(kCounters);  // the one owner of `counters`
   return of_places.of(mean);
 }
 
@@ -428,12 +427,12 @@ template <typename Args>
 Losses losses_of(const Problem& problem, const Args& args, int threads) {
   float *row_loss = args.row_loss.template as<float>(), *lse = args.lse.template as<float>(),
         *mean = args.loss.template as<float>();
-  return {row_loss, lse, mean, are_few(problem, threads) ? place_of(mean) : -1};
+  return {row_loss, lse, mean, are_few(problem, threads) ? counter_of(mean) : -1};
 }
 
 // Where the rows' kernel, of so many threads a block, leaves the mean.
 void launch_mean(const Problem& problem, const Losses& losses, int threads, device::Stream stream) {
-  if (losses.place >= 0) return;
+  if (losses.counter >= 0) return;
   static device::OverlappedKernel launcher(mean_kernel, 0, "mean_kernel of cross_entropy");
   launcher.launch(dim3(1), are_few(problem, threads) ? threads : kMeanThreads, stream, losses.row_loss,
                   static_cast<unsigned>(problem.rows), losses.mean);

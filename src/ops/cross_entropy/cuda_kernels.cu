@@ -11,17 +11,13 @@
 //                     precision, 32,768 in fp32) and writes the gradient from there. A longer row is read twice, the
 //                     second time mostly from the L2 cache: 132 rows of 152k classes are 40 MB.
 //
-// The mean of the rows' losses is made by the block that finishes last (last_block.cuh). A second kernel waits for the
-// first to end and the next for it, 2.6 µs together, though it is launched while the first still runs; the last block
-// begins once its own loss has reached L2 and the counter has answered, 0.7 µs, and forward_backward's while gradients
-// are still being written. Many rows of few classes are too many for one such block, and beside rows that are read
-// twice the second kernel is nothing: there it adds, with 1,024 threads.
+// The mean of the rows' losses is a kernel of one block, launched while the rows' kernel still runs.
 //
 // An element costs one exponential forward, one backward; the special-function units of an H100 make 132·16 a clock,
 // 3.5e12 a second, so that 20.5e6 logits take 6 µs a pass, beside the 14 µs that their 41 MB take in bf16.
 //
 // Napkin, 2048 × 10,000 in bf16, H100 (2.5–3.0 TB/s at such sizes): forward 41 MB, 14–16 µs; backward and
-// forward_backward 82 MB, 28–32 µs; the mean adds 1–1.5 µs.
+// forward_backward 82 MB, 28–32 µs; the mean adds 1–2 µs.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -30,7 +26,6 @@
 #include "device/overlap.cuh"
 #include "device/ptx.cuh"
 #include "ops/cross_entropy/cuda_kernels.hpp"
-#include "ops/last_block.cuh"
 #include "ops/pack_elements.cuh"
 #include "ops/storage.hpp"
 
@@ -46,9 +41,6 @@ constexpr int kUnroll = 4;
 constexpr int kMostThreads = 640;         // of a block that holds four vectors a thread or streams
 constexpr int kMostThreadsOfLong = 1024;  // of one that holds eight
 constexpr int kMeanThreads = 1024;
-constexpr int kLossesAhead = 16;     // of a thread, on their way at the same time
-constexpr int kLossesOfThread = 32;  // at most, where the last block of a rows' kernel makes the mean
-constexpr int kCounters = 16'384;
 constexpr float kLog2E = 1.44269504088896340736F;
 
 // e^x: the difference before it is what needs precision, so the product with log₂e is not folded into it.
@@ -179,88 +171,40 @@ __device__ __forceinline__ Part part_of_row(const T* row, const Row& shape) {
   return part;
 }
 
-// Blocks that arrived, of the launch that writes one loss.
-__device__ unsigned counters[kCounters];
-
-// What the losses of the rows become. `counter`: of the mean, which another kernel makes where it is −1.
-struct Losses {
-  float *row_loss, *lse, *mean;
-  int counter;
+struct Columns {
+  float *row_loss, *lse;
 };
 
-// The number of a row's target, on its way from here on. It is looked at when the row's loads have been sent: a load
-// from memory takes as long as theirs, and they would wait for it.
-__device__ __forceinline__ std::int64_t asked_for(const std::int64_t* target) {
-  std::int64_t number;
-  asm volatile("ld.global.b64 %0, [%1];" : "=l"(number) : "l"(__cvta_generic_to_global(target)));
-  return number;
-}
-
-// −1 where it is none.
-__device__ __forceinline__ int valid_target(std::int64_t target, int classes) {
+// The block's target; −1 where it is none.
+__device__ __forceinline__ int target_of(const std::int64_t* targets, int classes) {
+  const std::int64_t target = targets[blockIdx.x];
   return target >= 0 && target < classes ? static_cast<int>(target) : -1;
 }
 
-// The target's logit; NaN where the target is none. Read behind the row, which brings it near, and before the block's
-// barrier: behind that the gradient may be written over the logits.
+// The target's logit; NaN where the target is none. Read before the block's barrier: behind it the gradient may be
+// written over the logits.
 template <typename T>
 __device__ __forceinline__ float logit_at(const T* row, int target) {
   return target >= 0 ? static_cast<float>(row[target]) : NAN;
 }
 
-// By one thread; what it gets is for finish(). log S − (z_target − largest): what is near in size is subtracted first.
-__device__ __forceinline__ unsigned store_loss(const Losses& losses, const Part& part, float at_target) {
+// By one thread. log S − (z_target − largest): what is near in size is subtracted first.
+__device__ __forceinline__ void store_loss(const Columns& columns, const Part& part, float at_target) {
   const float log_sum = logf(part.sum), base = base_of(part.largest);
-  losses.lse[blockIdx.x] = base + log_sum;
-  losses.row_loss[blockIdx.x] = log_sum - (at_target - base);
-  return losses.counter < 0 ? 0 : ops::arrive(&counters[losses.counter]);
-}
-
-// By all threads of one block, in double: the order depends on the number of rows and of threads alone.
-__device__ __forceinline__ void store_mean(const float* row_loss, unsigned rows, float* mean) {
-  __shared__ double parts[32];
-  const unsigned lane = threadIdx.x % 32, warp = threadIdx.x / 32, threads = blockDim.x;
-  double sum = 0;
-  for (unsigned first = threadIdx.x; first < rows; first += kLossesAhead * threads) {
-    float losses[kLossesAhead];
-#pragma unroll
-    for (int n = 0; n < kLossesAhead; ++n) {
-      const unsigned row = first + n * threads;
-      losses[n] = row < rows ? __ldcg(row_loss + row) : 0.0F;
-    }
-#pragma unroll
-    for (const float loss : losses) sum += static_cast<double>(loss);
-  }
-#pragma unroll
-  for (int apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0U, sum, apart);
-  if (lane == 0) parts[warp] = sum;
-  __syncthreads();
-  if (warp != 0) return;
-  double total = lane < threads / 32 ? parts[lane] : 0.0;
-#pragma unroll
-  for (int apart = 16; apart > 0; apart /= 2) total += __shfl_xor_sync(~0U, total, apart);
-  if (lane == 0) *mean = static_cast<float>(total / static_cast<double>(rows));
-}
-
-// By all threads of the block, at its end. `before`: what store_loss() gave its first thread.
-__device__ __forceinline__ void finish(const Losses& losses, unsigned before) {
-  if (losses.counter >= 0 && ops::is_last_block(before)) store_mean(losses.row_loss, gridDim.x, losses.mean);
+  columns.lse[blockIdx.x] = base + log_sum;
+  columns.row_loss[blockIdx.x] = log_sum - (at_target - base);
 }
 
 template <typename T, int kWidth>
 __global__ void __launch_bounds__(kMostThreads, kWidth > 1 ? 3 : 2)
-    forward_kernel(const T* logits, std::int64_t stride, const std::int64_t* targets, int classes, Losses losses) {
+    forward_kernel(const T* logits, std::int64_t stride, const std::int64_t* targets, int classes, Columns columns) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   const T* row = logits + blockIdx.x * stride;
   const Row shape = row_from<kWidth>(row, classes);
-  const std::int64_t target = asked_for(targets + blockIdx.x);
-  const Part own = part_of_row<kWidth>(row, shape);
-  const float at_target = threadIdx.x == 0 ? logit_at(row, valid_target(target, classes)) : 0;
-  const Part part = merged(own);
-  unsigned before = 0;
-  if (threadIdx.x == 0) before = store_loss(losses, part, at_target);
-  finish(losses, before);
+  const float at_target = threadIdx.x == 0 ? logit_at(row, target_of(targets, classes)) : 0;
+  const Part part = merged(part_of_row<kWidth>(row, shape));
+  if (threadIdx.x == 0) store_loss(columns, part, at_target);
 }
 
 // (exp(z − base)·factor − [the target])·share, where factor·share is given as `scaled`.
@@ -317,11 +261,10 @@ __device__ __forceinline__ void store_row(const T* row, T* gradient, const Row& 
   store_single<kWidth>(row, gradient, shape, slope, target);
 }
 
-__device__ __forceinline__ float scale_of(const float* scale) { return scale == nullptr ? 1.0F : *scale; }
-
 // scale / rows; NaN where the target is none, which makes the whole row NaN.
-__device__ __forceinline__ float share_of(float scale, float rows, int target) {
-  return target < 0 ? NAN : scale / rows;
+__device__ __forceinline__ float share_of(const float* scale, float rows, int target) {
+  if (target < 0) return NAN;
+  return (scale == nullptr ? 1.0F : *scale) / rows;
 }
 
 template <typename T, int kWidth>
@@ -330,8 +273,8 @@ __global__ void __launch_bounds__(kMostThreads, 2)
                     const float* scale, int classes, float rows, T* gradients, std::int64_t gradient_stride) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
-  const int target = valid_target(targets[blockIdx.x], classes);
-  const float share = share_of(scale_of(scale), rows, target);
+  const int target = target_of(targets, classes);
+  const float share = share_of(scale, rows, target);
   const Slope slope{lse[blockIdx.x], 1.0F, share, share};
   const T* row = logits + blockIdx.x * stride;
   const Row shape = row_from<kWidth>(row, classes);
@@ -342,14 +285,14 @@ __global__ void __launch_bounds__(kMostThreads, 2)
 template <typename T, int kWidth, int kHeld>
 __global__ void __launch_bounds__(kHeld > kUnroll ? kMostThreadsOfLong : kMostThreads, kHeld > kUnroll ? 1 : 2)
     forward_backward_kernel(const T* logits, std::int64_t stride, const std::int64_t* targets, const float* scale,
-                            int classes, float rows, Losses losses, T* gradients, std::int64_t gradient_stride) {
+                            int classes, float rows, Columns columns, T* gradients, std::int64_t gradient_stride) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   const T* row = logits + blockIdx.x * stride;
   T* gradient = gradients + blockIdx.x * gradient_stride;
+  const int target = target_of(targets, classes);
+  const float share = share_of(scale, rows, target), at_target = threadIdx.x == 0 ? logit_at(row, target) : 0;
   const Row shape = row_from<kWidth>(row, classes);
-  const std::int64_t number = asked_for(targets + blockIdx.x);
-  const float scaled_by = scale_of(scale);
   [[maybe_unused]] Pack<T, kWidth> packs[std::max(kHeld, 1)];
   Part part;
   if constexpr (kHeld > 0) {
@@ -359,26 +302,34 @@ __global__ void __launch_bounds__(kHeld > kUnroll ? kMostThreadsOfLong : kMostTh
   } else {
     part = part_of_row<kWidth>(row, shape);
   }
-  const int target = valid_target(number, classes);
-  const float share = share_of(scaled_by, rows, target), at_target = threadIdx.x == 0 ? logit_at(row, target) : 0;
   part = merged(part);
   const float factor = 1.0F / part.sum;
   const Slope slope{base_of(part.largest), factor, share, factor * share};
-  unsigned before = 0;
-  if (threadIdx.x == 0) before = store_loss(losses, part, at_target);
+  if (threadIdx.x == 0) store_loss(columns, part, at_target);
   if constexpr (kHeld > 0) {
     store_gradients(packs, gradient, threadIdx.x, shape, slope, target);
     store_single<kWidth>(row, gradient, shape, slope, target);
   } else {
     store_row<kWidth>(row, gradient, shape, slope, target);
   }
-  if constexpr (kHeld > 0) finish(losses, before);
 }
 
-__global__ void __launch_bounds__(kMeanThreads) mean_kernel(const float* row_loss, unsigned rows, float* mean) {
+// By one block, in double: the order depends on the number of rows alone.
+__global__ void __launch_bounds__(kMeanThreads) mean_kernel(const float* row_loss, std::int64_t rows, float* loss) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
-  store_mean(row_loss, rows, mean);
+  __shared__ double parts[kMeanThreads / 32];
+  double sum = 0;
+#pragma unroll 4
+  for (std::int64_t row = threadIdx.x; row < rows; row += kMeanThreads) sum += static_cast<double>(row_loss[row]);
+#pragma unroll
+  for (int apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0U, sum, apart);
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  double total = 0;
+  for (const double part : parts) total += part;
+  *loss = static_cast<float>(total / static_cast<double>(rows));
 }
 
 // --- launching ---
@@ -413,41 +364,19 @@ const T* memory(const ConstTensorView& view) {
   return static_cast<const T*>(view.data);
 }
 
-// Whether one block of so many threads is enough for the mean. Not of how many counters are left: the bits must not be.
-bool are_few(const Problem& problem, int threads) {
-  return problem.rows <= static_cast<std::int64_t>(kLossesOfThread) * threads;
-}
-
-int counter_of(const float* mean) {
-  static ops::CountersOfPlaces of_places(kCounters);  // the one owner of `counters`
-  return of_places.of(mean);
-}
-
-template <typename Args>
-Losses losses_of(const Problem& problem, const Args& args, int threads) {
-  float *row_loss = args.row_loss.template as<float>(), *lse = args.lse.template as<float>(),
-        *mean = args.loss.template as<float>();
-  return {row_loss, lse, mean, are_few(problem, threads) ? counter_of(mean) : -1};
-}
-
-// Where the rows' kernel, of so many threads a block, leaves the mean.
-void launch_mean(const Problem& problem, const Losses& losses, int threads, device::Stream stream) {
-  if (losses.counter >= 0) return;
+void launch_mean(const Problem& problem, const TensorView& row_loss, const TensorView& loss, device::Stream stream) {
   static device::OverlappedKernel launcher(mean_kernel, 0, "mean_kernel of cross_entropy");
-  launcher.launch(dim3(1), are_few(problem, threads) ? threads : kMeanThreads, stream, losses.row_loss,
-                  static_cast<unsigned>(problem.rows), losses.mean);
+  launcher.launch(dim3(1), kMeanThreads, stream, row_loss.as<float>(), problem.rows, loss.as<float>());
 }
 
 template <typename T, int kWidth, int kHeld>
 void launch_both(const Problem& problem, const ForwardBackwardArgs& args, int threads, device::Stream stream) {
   static device::OverlappedKernel launcher(forward_backward_kernel<T, kWidth, kHeld>, 0,
                                            "forward_backward_kernel of cross_entropy");
-  const int of_last_block = kHeld > 0 ? threads : 0;
-  const Losses losses = losses_of(problem, args, of_last_block);
   launcher.launch(blocks_of(problem), threads, stream, memory<T>(args.logits), args.logits.stride(0), args.targets,
                   memory<float>(args.scale), static_cast<int>(problem.classes), static_cast<float>(problem.rows),
-                  losses, static_cast<T*>(args.dlogits.data), args.dlogits.stride(0));
-  launch_mean(problem, losses, of_last_block, stream);
+                  Columns{args.row_loss.as<float>(), args.lse.as<float>()}, static_cast<T*>(args.dlogits.data),
+                  args.dlogits.stride(0));
 }
 
 }  // namespace
@@ -455,12 +384,11 @@ void launch_both(const Problem& problem, const ForwardBackwardArgs& args, int th
 void cuda_forward(const Problem& problem, const ForwardArgs& args, device::Stream stream) {
   with_width(problem.dtype, true, [&]<typename T, int kWidth>() {
     static device::OverlappedKernel launcher(forward_kernel<T, kWidth>, 0, "forward_kernel of cross_entropy");
-    const int threads = threads_of(problem.classes / kWidth, kUnroll, kMostThreads);
-    const Losses losses = losses_of(problem, args, threads);
-    launcher.launch(blocks_of(problem), threads, stream, memory<T>(args.logits), args.logits.stride(0), args.targets,
-                    static_cast<int>(problem.classes), losses);
-    launch_mean(problem, losses, threads, stream);
+    launcher.launch(blocks_of(problem), threads_of(problem.classes / kWidth, kUnroll, kMostThreads), stream,
+                    memory<T>(args.logits), args.logits.stride(0), args.targets, static_cast<int>(problem.classes),
+                    Columns{args.row_loss.as<float>(), args.lse.as<float>()});
   });
+  launch_mean(problem, args.row_loss, args.loss, stream);
 }
 
 void cuda_backward(const Problem& problem, const BackwardArgs& args, device::Stream stream) {
@@ -487,6 +415,7 @@ void cuda_forward_backward(const Problem& problem, const ForwardBackwardArgs& ar
     }
     launch_both<T, kWidth, 0>(problem, args, threads_of(packs, kUnroll, kMostThreads), stream);
   });
+  launch_mean(problem, args.row_loss, args.loss, stream);
 }
 
 }  // namespace syslab::cross_entropy

@@ -41,7 +41,7 @@ def gpu_parts(sizes, gpus):
     def copied(model, ranks):
         return Part(f"copies-{model}-{ranks}", f"planned data parallelism carried by copy engines, {model} on {ranks}",
                     ("ddp_bucketed_benchmarking", *values("model", [model]), *values("batch", [ROWS * ranks]),
-                     *values("world_size", [ranks]), *values("strategy", ["planned"]), *values("bucket_mb", [0]),
+                     *values("world_size", [ranks]), *values("strategy", ["none", "planned"]), *values("bucket_mb", [0]),
                      *values("backend", ["copy_engines"]), *MODEL), 8)
 
     def sharded(model, ranks, shardings, seconds, *more, timeout="2m"):

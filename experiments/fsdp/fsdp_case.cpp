@@ -123,7 +123,9 @@ worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions&
   made.tell = [steps, highest, &measured, &options](worker::CaseContext& context,
                                                     const std::vector<std::vector<double>>& seconds) {
     context.metric("peak_bytes", "B", highest.bytes());
-    context.metric("predicted_bytes", "B", forecast(options, context.world_size()));
+    context.metric(
+        "predicted_bytes", "B",
+        forecast(options, context.world_size()) + parallel::backend_bytes(context.params(), context.world_size()));
     steps->keep();
     FsdpWorkload& run = *steps->workload();
     run.step().check();  // the same norms on all ranks, and every byte that the plan says
@@ -155,7 +157,7 @@ void run_fsdp_case(worker::CaseContext& context, const FsdpCase& how) {
 
 double fsdp_case_memory(const Params& params, const FsdpCase& how) {
   const auto ranks = static_cast<int>(params.integer("world_size"));
-  return forecast(options_of(params, how, ranks), ranks);
+  return forecast(options_of(params, how, ranks), ranks) + parallel::backend_bytes(params, ranks);
 }
 
 void add_fsdp_metrics(registry::Builder& experiment) {

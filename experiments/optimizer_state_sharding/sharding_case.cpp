@@ -201,7 +201,8 @@ double memory(const Params& params, std::string_view implementation) {
   const auto ranks = static_cast<int>(params.integer("world_size"));
   return parallel::data_parallel_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
                                         sharding_of(params), sync_of(params))
-      .total();
+             .total() +
+         parallel::backend_bytes(params, ranks);
 }
 
 }  // namespace

@@ -131,12 +131,11 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
                     "it are wanted",
                     size, slots_, options.slot_bytes, kernels::kMostSources));
   }
-  const auto slots = static_cast<std::size_t>(slots_), others = static_cast<std::size_t>(size_ - 1);
+  const auto slots = static_cast<std::size_t>(slots_);
   for (std::size_t slot = 0; slot < slots; ++slot) ready_.emplace_back(place);
   inbox_used_.assign(slots, 0);
   landing_used_.assign(slots, 0);
-  own_ = std::make_unique<device::PeerMemory>(kMarkRoom + 2 * slots * others * slot_bytes_, "slots of copy engines",
-                                              place);
+  own_ = std::make_unique<device::PeerMemory>(memory_bytes(options, size_), "slots of copy engines", place);
   const std::vector<std::string> handles = exchange(own_->handle());
   std::string refused;
   for (int i = 1; i < size_ && refused.empty(); ++i) {
@@ -158,6 +157,11 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
 }
 
 CopyEngines::~CopyEngines() = default;
+
+std::size_t CopyEngines::memory_bytes(const CopyEngineOptions& options, int size) {
+  return kMarkRoom +
+         2 * static_cast<std::size_t>(options.slots) * static_cast<std::size_t>(size - 1) * options.slot_bytes;
+}
 
 std::size_t CopyEngines::mark_at(Mark mark, int of) const {
   return (static_cast<std::size_t>(of) * kMarkKinds + static_cast<std::size_t>(mark)) * sizeof(std::uint32_t);

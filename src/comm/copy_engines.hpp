@@ -66,7 +66,7 @@ class CopyEngines {
   using Exchange = std::function<std::vector<std::string>(std::string_view)>;
 
   // Of `size` ranks, two or more. Collective. Unsupported on all ranks where any of them cannot reach another's memory.
-  // Memory: 2 · slots · slot_bytes for every other rank.
+  // Memory: memory_bytes().
   CopyEngines(int rank, int size, device::Place place, const CopyEngineOptions& options, const Exchange& exchange);
   CopyEngines(const CopyEngines&) = delete;
   CopyEngines& operator=(const CopyEngines&) = delete;
@@ -77,6 +77,9 @@ class CopyEngines {
   bool takes(const Call& call) const;
   // Behind what is in the stream of the calls, which waits for them. What is queued there later finds the results.
   void queue(std::span<const Call> calls);
+
+  // Of a rank's device: an inbox and a landing for every other rank, and marks.
+  static std::size_t memory_bytes(const CopyEngineOptions& options, int size);
 
   // In peace, when all that was queued is done on every rank: nothing of other ranks' is held any more. Then they come
   // together once more before anybody ends this.

@@ -94,6 +94,9 @@ class NcclCommunicator final : public Communicator {
     finish();
     part();
     end_released();
+    // Other ranks' streams may still write what they were released with: memory of a GPU goes with the process, which a
+    // failure ends.
+    if (engines_ != nullptr && failed() && kind() == device::Kind::cuda) static_cast<void>(engines_.release());
   }
 
   std::function<void(const TensorView&, device::Stream)> raw_all_reduce() {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "comm/copy_engines.hpp"
 #include "core/error.hpp"
 #include "train/measured_step.hpp"
 #include "train/params.hpp"
@@ -48,6 +49,11 @@ std::string backend_of(const Params& params, device::Kind device) {
   const std::string asked = params.text(kBackend);
   if (asked != kAuto) return asked;
   return device == device::Kind::cpu ? "shm" : "nccl";
+}
+
+double backend_bytes(const Params& params, int ranks) {
+  if (params.text(kBackend) != "copy_engines") return 0;
+  return static_cast<double>(comm::CopyEngines::memory_bytes(comm::CopyEngineOptions{}, ranks));
 }
 
 RankTrainingCases rank_training_cases() {

@@ -31,6 +31,9 @@ std::optional<std::string> refusal_on_ranks(train::Mode mode);
 // The word of comm::connect() for what axis `backend` says, of ranks that compute on `device`.
 std::string backend_of(const Params& params, device::Kind device);
 
+// What that backend holds on a rank besides, in bytes of the memory that training uses.
+double backend_bytes(const Params& params, int ranks);
+
 // Joins the ranks of a case and keeps them in step (a worker::RankCase, whose `device` is set); gives their
 // communicator. As join().
 template <typename Request>

@@ -78,5 +78,16 @@ TEST(RankTraining, ABackendIsOfTheDeviceThatARungComputesOn) {
   EXPECT_EQ(refusal(params, "fused"), std::nullopt);
 }
 
+// What copy engines hold is in the forecast of a rank's memory: slots for each other rank.
+TEST(RankTraining, ABackendsOwnMemoryIsForetold) {
+  Params params = params_of(2);
+  EXPECT_EQ(backend_bytes(params, 4), 0);
+  params.set("backend", std::string("copy_engines"));
+  const double of_two = backend_bytes(params, 2), more = backend_bytes(params, 3) - of_two;
+  EXPECT_EQ(more, 256 << 20);
+  EXPECT_EQ(backend_bytes(params, 4), of_two + 2 * more);
+  EXPECT_LT(of_two - more, 8192) << "marks";
+}
+
 }  // namespace
 }  // namespace syslab::parallel

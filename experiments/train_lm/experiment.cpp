@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 #include <numeric>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "core/resources.hpp"
@@ -30,6 +32,13 @@ using registry::number;
 using registry::text;
 
 constexpr std::int64_t kValidationBatches = 16;
+
+std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
+  if (params.text("mode") != to_string(train::Mode::train)) {
+    return "a text is learned by steps with an update: mode=train";
+  }
+  return train::refusal_by_axes(params, implementation);
+}
 
 train::RunOptions options_from(const Params& params, const train::Rung& rung) {
   const train::WorkloadOptions workload = train::workload_from(params, rung);
@@ -171,7 +180,7 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   if (context.is_paired()) throw Unsupported("a run ends somewhere; it is no call that can be repeated in bursts");
   const train::RunOptions options = options_from(context.params(), rung);
-  if (const auto why = train::refusal_by_axes(context.params(), rung.name)) throw Unsupported(*why);
+  if (const auto why = refusal(context.params(), rung.name)) throw Unsupported(*why);
   const worker::Bench bench(context.request(), rung.device);
   worker::emit_checks(context, against_reference(options, bench.stream()));
 
@@ -248,7 +257,7 @@ registry::Experiment describe() {
                          {"impl", {text("host")}}})
       .preset("paper", {{"precision", half_precisions}, {"impl", {text("fused"), text("graph")}}})
       .implementations(registry::implementations_of(train::ladder()))
-      .refuses(train::refusal_by_axes)
+      .refuses(refusal)
       .metric("loss", "1", "mean over the last tenth of the steps, in nats a token")
       .metric("first_loss", "1", "of the first step")
       .metric("validation_loss", "1", "over tokens that were kept back (the last tenth of the text), at the end")

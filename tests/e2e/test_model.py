@@ -217,6 +217,13 @@ class TrainLm(ModelLab):
         checks = {name for (name,) in self.sql("SELECT name FROM check_result WHERE outcome = 'passed'")}
         self.assertLessEqual({"learned", "reference:gradients"}, checks)
 
+    def test_what_does_not_train_is_refused_by_the_plan(self):
+        for mode in ("forward", "forward_backward"):
+            (case,) = self.json("plan", "train_lm", *LEARN, "-a", f"mode={mode}")["cases"]
+            self.assertEqual(case["skip"], "a text is learned by steps with an update: mode=train")
+            lines = self.lines("run", "train_lm", *LEARN, "-a", "steps=5", "-a", f"mode={mode}")
+            self.assertEqual([line["status"] for line in attempts(lines)], ["unsupported"])
+
     def test_a_killed_run_goes_on_bit_for_bit(self):
         def command(path):
             return ("run", "train_lm", *LEARN, "-a", "steps=400", "-a", f"checkpoint={path}", "-a", "checkpoint_every=25")

@@ -31,6 +31,16 @@ using registry::texts;
 
 constexpr const char* kBuckets = "bucket_mb";
 
+// The axis counts whole 2^20 bytes, of which a bucket may hold one at least.
+void expect_limit(const Params& params) {
+  const std::int64_t limit = params.integer(kBuckets);
+  if (limit < 1) {
+    throw Error(ErrorKind::usage,
+                fmt::format("bucket_mb is {}; a whole number of 2^20 bytes, at least 1, is wanted", limit));
+  }
+  parallel::bucket_mb_bytes(static_cast<double>(limit));
+}
+
 parallel::SyncOptions sync_of(const Params& params) {
   return {.strategy = parallel::Strategy::bucketed, .bucket_mb = {static_cast<double>(params.integer(kBuckets))}};
 }
@@ -223,7 +233,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
       .axis(kBuckets, {number(25)},
             "limit of the buckets that gradients are reduced in, and of zero1 and zero2 weights gathered in; in 2^20 "
             "bytes")
-      .expects([](const Params& params) { parallel::bucket_mb_bytes(static_cast<double>(params.integer(kBuckets))); })
+      .expects(expect_limit)
       .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
       .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
       .metric("held_moments", "B", "of that, the optimizer's moments")

@@ -166,7 +166,14 @@ class Communication(Lab):
     def test_steps_of_one_limit_of_buckets_never_meet_those_of_another(self):
         name = "optimizer_state_sharding_accounting"
         refused = self.syslab("plan", name, "--preset", "smoke", "-a", "bucket_mb=0", expect=2)
-        self.assertIn("at least one byte is wanted", refused.stderr)
+        self.assertIn("bucket_mb is 0; a whole number of 2^20 bytes, at least 1, is wanted", refused.stderr)
+        reasons = {(case["params"]["strategy"], case["params"]["bucket_mb"]): case.get("skip")
+                   for case in self.json("plan", "ddp_bucketed_benchmarking", "--preset", "smoke", "-a", "bucket_mb=0,1")["cases"]}
+        for strategy in ("none", "overlap", "planned"):
+            self.assertIsNone(reasons[strategy, 0])
+            self.assertIn("of strategy bucketed alone", reasons[strategy, 1])
+        self.assertIsNone(reasons["bucketed", 1])
+        self.assertEqual(reasons["bucketed", 0], "a limit of buckets of at least 1 (2^20 bytes) is wanted by strategy bucketed")
         limits = ("--preset", "smoke", "-a", "model=cpu10m", "-a", "bucket_mb=1,25")
         self.syslab("run", name, *limits)
         steps = {(row["sharding"], row["bucket_mb"]): row for row in self.rows(name, "b_time")}

@@ -226,6 +226,38 @@ TEST_F(RatioTables, WhatIsLeftOfARanksSpeed) {
   EXPECT_NEAR(more.rows.at(1).at(2).real, 1e3 * (of_two.high - alone.low), 1e-9);
 }
 
+TEST_F(RatioTables, OneMessageIsShorterOnlyWhereTheIntervalsAreApart) {
+  const std::string name = "minimal_ddp_flat_benchmarking";
+  const auto add_step = [&](const std::string& strategy, std::int64_t batch, const std::vector<Record>& records) {
+    add(name,
+        {{"model", std::string("tiny")},
+         {"batch", batch},
+         {"context", std::int64_t{8}},
+         {"precision", std::string("fp32")},
+         {"strategy", strategy}},
+        "host", records, 2);
+  };
+  const auto add_steps = [&](std::int64_t batch, const Time& naive, const Time& copy, const Time& view) {
+    add_step("naive", batch, {timed("time", naive, worker::kAllRanks)});
+    add_step("flat_copy", batch, {timed("time", copy, worker::kAllRanks)});
+    add_step("flat_view", batch, {timed("time", view, worker::kAllRanks)});
+  };
+  add_steps(2, {1.2e-3, 1.1e-3, 1.3e-3}, {0.95e-3, 0.9e-3, 1.0e-3}, {1.5e-3, 1.4e-3, 1.6e-3});
+  add_steps(4, {1.2e-3, 1.1e-3, 1.3e-3}, {1.0e-3, 0.9e-3, 1.15e-3}, {0.9e-3, 0.8e-3, 1.0e-3});
+  add_step("naive", 6, {timed("time", {1e-3}, worker::kAllRanks)});
+  for (const std::string strategy : {"flat_copy", "flat_view"}) {
+    add_step(strategy, 6, {worker::MetricRecord{.name = "time", .unit = "s", .value = 9e-3, .n = 1}});
+  }
+  fill_from(name, "messages");
+  ASSERT_EQ(table_.result.rows.size(), 3U);
+  EXPECT_EQ(text(0, "verdict"), "shorter");
+  EXPECT_EQ(text(0, "views_verdict"), "longer");
+  EXPECT_EQ(text(1, "verdict"), "the intervals overlap: at this noise nothing can be said");
+  EXPECT_EQ(text(1, "views_verdict"), "shorter");
+  EXPECT_EQ(text(2, "verdict"), "without intervals nothing can be said");
+  EXPECT_EQ(text(2, "views_verdict"), "without intervals nothing can be said");
+}
+
 // What carries tensors between ranks is an axis, which attempts of earlier days do not have.
 TEST_F(RatioTables, StepsOfAnotherBackendStandApart) {
   const auto add_step = [&](const std::string& strategy, const std::string& backend, double seconds) {

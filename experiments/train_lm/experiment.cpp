@@ -19,6 +19,7 @@
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "stats/summary.hpp"
+#include "train/checkpoint.hpp"
 #include "train/measured_step.hpp"
 #include "train/params.hpp"
 #include "train/training_run.hpp"
@@ -181,12 +182,13 @@ void run_case(worker::CaseContext& context) {
   if (context.is_paired()) throw Unsupported("a run ends somewhere; it is no call that can be repeated in bursts");
   const train::RunOptions options = options_from(context.params(), rung);
   if (const auto why = refusal(context.params(), rung.name)) throw Unsupported(*why);
+  const std::string& path = context.params().text("checkpoint");
+  if (!path.empty()) train::check_place(path);
   const worker::Bench bench(context.request(), rung.device);
   worker::emit_checks(context, against_reference(options, bench.stream()));
 
   const train::TokenFile text = text_of(context.params());
   train::TrainingRun run(options, text, bench.stream());
-  const std::string& path = context.params().text("checkpoint");
   if (!path.empty() && std::filesystem::exists(path)) run.resume(path);
   if (run.is_done()) {
     throw Error(ErrorKind::usage,
@@ -213,6 +215,11 @@ void run_case(worker::CaseContext& context) {
   facts.update(bench.facts());
   context.emit(worker::FactRecord{facts.dump()});
   check_learned(context, late_loss(curves.losses()), std::log(static_cast<double>(options.config.vocab)));
+}
+
+// Error(usage) before anything runs, in the words of what would say it while it runs.
+void expect(const Params& params) {
+  if (const std::string& path = params.text("checkpoint"); !path.empty()) train::check_place(path);
 }
 
 registry::Experiment describe() {
@@ -257,6 +264,7 @@ registry::Experiment describe() {
                          {"impl", {text("host")}}})
       .preset("paper", {{"precision", half_precisions}, {"impl", {text("fused"), text("graph")}}})
       .implementations(registry::implementations_of(train::ladder()))
+      .expects(expect)
       .refuses(refusal)
       .metric("loss", "1", "mean over the last tenth of the steps, in nats a token")
       .metric("first_loss", "1", "of the first step")

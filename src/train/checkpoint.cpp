@@ -148,6 +148,8 @@ void save_checkpoint(const std::filesystem::path& path, const model::ParameterAr
   writer.finish();
 }
 
+void check_place(const std::filesystem::path& path) { const model::SafetensorsWriter unfinished(path, {}); }
+
 TrainingState load_checkpoint(const std::filesystem::path& path, model::ParameterArena& arena,
                               const Settings& settings) {
   const SafetensorsReader reader(path);

@@ -46,6 +46,10 @@ CheckpointInfo inspect_checkpoint(const std::filesystem::path& path);
 void save_checkpoint(const std::filesystem::path& path, const model::ParameterArena& arena, const TrainingState& state,
                      const Settings& settings);
 
+// Error(usage), as save_checkpoint() would say it, for a name under which none can be written: a file is made beside it
+// and removed. So that a run learns of it before its first step and not behind its last.
+void check_place(const std::filesystem::path& path);
+
 // Reads weights (and their copy) and moments into the arena. Error(usage) before anything is written: a file that is no
 // checkpoint or not of this model, one kept in another dtype than the arena's, or settings that differ from those it
 // was saved with, naming each with both values.

@@ -275,6 +275,14 @@ class TrainLm(ModelLab):
             done = self.syslab("run", "train_lm", "-a", "model=tiny", "-a", "steps=5", "-a", wrong, expect=2)
             self.assertIn(says, done.stderr)
 
+    def test_a_place_that_no_checkpoint_can_take_is_refused_before_the_first_step(self):
+        for place, why in ((self.folder / "nowhere" / "ck.safetensors", "No such file or directory"), (self.folder, "it is no plain file")):
+            for verb in ("plan", "run"):
+                refused = self.syslab(verb, "train_lm", *LEARN, "-a", "steps=5", "-a", f"checkpoint={place}", expect=2).stderr
+                self.assertIn(f"cannot write '{place}': {why}", refused)
+        self.syslab("plan", "train_lm", *LEARN, "-a", "steps=5", "-a", f"checkpoint={self.folder / 'new.safetensors'}")
+        self.assertEqual(list(self.folder.glob("new*")), [], "only tried")
+
 
 class TorchCompile(ModelLab):
     def test_smoke_and_a_graph_is_of_a_whole_step(self):

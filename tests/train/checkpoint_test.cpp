@@ -143,6 +143,17 @@ TEST_F(Checkpoint, OtherFilesAreNoCheckpoints) {
   EXPECT_TRUE(refuses([&] { inspect_checkpoint(folder_ / "x"); }, "does not tell 'syslab.step'"));
 }
 
+TEST_F(Checkpoint, APlaceIsTriedAndLeftAsItWas) {
+  EXPECT_TRUE(refuses([&] { check_place(folder_ / "nowhere/c"); }, "nowhere/c", "No such file or directory"));
+  EXPECT_TRUE(refuses([&] { check_place(folder_ / ""); }, "no plain file"));
+  save();
+  check_place(folder_ / "c");
+  check_place(folder_ / "d");
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "d"));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_ / ""), {}), 1);
+  EXPECT_EQ(inspect_checkpoint(folder_ / "c").state, state_);
+}
+
 TEST_F(Checkpoint, ASaveThatFailsLeavesTheOneBefore) {
   save();
   const std::string before = test::bytes_of(folder_ / "c");

@@ -53,7 +53,7 @@ struct Steps {
   }
 };
 
-struct Left {
+struct LeftBehind {
   std::vector<Record> records;
   std::string check_failed, unsupported;
   Ranks ranks;
@@ -74,8 +74,8 @@ struct Left {
   }
 };
 
-Left run(const Measured& measured, const std::shared_ptr<Steps>& steps = std::make_shared<Steps>()) {
-  Left left;
+LeftBehind run(const Measured& measured, const std::shared_ptr<Steps>& steps = std::make_shared<Steps>()) {
+  LeftBehind left;
   CaseRequest request;
   request.experiment = "test";
   request.seed = 7;
@@ -108,7 +108,7 @@ Left run(const Measured& measured, const std::shared_ptr<Steps>& steps = std::ma
 
 TEST(RankTraining, IsCertifiedComparedAndTimedAndSomethingIsKeptOfEveryStep) {
   const auto steps = std::make_shared<Steps>();
-  const Left left = run({}, steps);
+  const LeftBehind left = run({}, steps);
   EXPECT_EQ(left.ranks.met, 1);
   for (const char* name : {"reference:certificate", "reference:logits", "samples:time"}) {
     ASSERT_NE(left.check(name), nullptr) << name;
@@ -124,13 +124,13 @@ TEST(RankTraining, IsCertifiedComparedAndTimedAndSomethingIsKeptOfEveryStep) {
 }
 
 TEST(RankTraining, WhatCannotBeMeasuredHereMeetsNobody) {
-  const Left left = run({.refusal = "no such precision"});
+  const LeftBehind left = run({.refusal = "no such precision"});
   EXPECT_EQ(left.unsupported, "no such precision");
   EXPECT_EQ(left.ranks.met, 0);
 }
 
 TEST(RankTraining, ACertificateThatDoesNotHoldIsACheckThatFailed) {
-  const Left left = run({.check = [](Ranks&, device::Stream) -> std::vector<Found> {
+  const LeftBehind left = run({.check = [](Ranks&, device::Stream) -> std::vector<Found> {
     throw Error(ErrorKind::check, "rank 1 has other bits");
   }});
   ASSERT_NE(left.check("reference:certificate"), nullptr);
@@ -149,7 +149,7 @@ TEST(RankTraining, WhatElseGoesWrongInACheckIsNoAnswerOfTheCheck) {
 TEST(RankTraining, ALossThatIsNoNumberIsWrong) {
   const auto steps = std::make_shared<Steps>();
   steps->of->loss_of_step = std::numeric_limits<double>::quiet_NaN();
-  const Left left = run({}, steps);
+  const LeftBehind left = run({}, steps);
   EXPECT_NE(left.check_failed.find("the mean over all rows is nan"), std::string::npos) << left.check_failed;
 }
 

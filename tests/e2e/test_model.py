@@ -217,6 +217,18 @@ class TrainLm(ModelLab):
         checks = {name for (name,) in self.sql("SELECT name FROM check_result WHERE outcome = 'passed'")}
         self.assertLessEqual({"learned", "reference:gradients"}, checks)
 
+    def test_of_many_runs_the_sentence_is_of_the_best_and_names_it(self):
+        # The better one is neither the first nor the last.
+        self.syslab("run", "train_lm", *LEARN, "-a", "steps=30", "-a", "lr=1e-3,1e-2,2e-3", "-a", "seed=3")
+        rates = {row["lr"]: row["validation"] for row in self.table("train_lm", "train_lm")["rows"]}
+        self.assertEqual((len(rates), min(rates, key=rates.get)), (3, 1e-2))
+        (row,) = self.table("train_lm", "learned")["rows"]
+        self.assertEqual((row["lr"], row["seed"], row["context"], row["validation"]), (1e-2, 3, 32, rates[1e-2]))
+        text = " ".join(self.syslab("report", "train_lm", "--no-figures").stdout.split())
+        self.assertIn("largest learning rate 0.010, seed 3)", text)
+        self.assertIn("30 steps of 2 × 32 tokens", text)
+        self.assertRegex(text, r"it is at [0-9.]+ \(the lowest of 3 runs in this precision\), where")
+
     def test_what_does_not_train_is_refused_by_the_plan(self):
         for mode in ("forward", "forward_backward"):
             (case,) = self.json("plan", "train_lm", *LEARN, "-a", f"mode={mode}")["cases"]

@@ -258,6 +258,29 @@ TEST_F(RatioTables, OneMessageIsShorterOnlyWhereTheIntervalsAreApart) {
   EXPECT_EQ(text(2, "views_verdict"), "without intervals nothing can be said");
 }
 
+TEST_F(RatioTables, StepsOfModelsOfOneNameAreToldApartByTheirSizes) {
+  const auto add_step = [&](std::int64_t vocab) {
+    add("naive_ddp_benchmarking",
+        {{"model", std::string("tiny")},
+         {"vocab", vocab},
+         {"layers", std::int64_t{2}},
+         {"batch", std::int64_t{2}},
+         {"context", std::int64_t{8}},
+         {"precision", std::string("fp32")},
+         {"strategy", std::string("none")}},
+        "host", {timed("time", {1e-3}, worker::kAllRanks)}, 2);
+  };
+  add_step(64);
+  fill_from("naive_ddp_benchmarking", "steps");
+  EXPECT_EQ(write(table_, Format::markdown).find("vocab"), std::string::npos)
+      << "of one model there is nothing to tell";
+  add_step(128);
+  fill_from("naive_ddp_benchmarking", "steps");
+  const std::string text = write(table_, Format::markdown);
+  EXPECT_NE(text.find("| model | vocab | ranks |"), std::string::npos) << text;
+  EXPECT_NE(text.find("| tiny | 128 | 2 |"), std::string::npos) << text;
+}
+
 // What carries tensors between ranks is an axis, which attempts of earlier days do not have.
 TEST_F(RatioTables, StepsOfAnotherBackendStandApart) {
   const auto add_step = [&](const std::string& strategy, const std::string& backend, double seconds) {

@@ -3,7 +3,7 @@
 --   not interrupted: the sum of the phases is more, as launches of one cannot hide behind another.
 -- experiment: benchmarking_script
 -- fills: a, b
--- columns: model|1|s|left; d_model?|1|d|right; d_ff?|1|d|right; layers?|1|d|right; heads?|1|d|right; vocab?|1|d|right;
+-- columns: model|1|s|left; @sizes;
 --   batch?|1|d|right; context|1|d|right; precision|1|s|left; mode?|1|s|left; implementation|1|code|left;
 --   forward|ms|ci(forward_low, forward_high)|right; backward|ms|ci(backward_low, backward_high)|right;
 --   optimizer|ms|ci(optimizer_low, optimizer_high)|right; step|ms|ci(step_low, step_high)|right;

@@ -4,7 +4,7 @@
 --   formula and the padding between tensors, or the case fails. Only of steps that were certified to the bit on these ranks.
 -- experiment: fsdp
 -- fills: *
--- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; granularity|1|s|left;
+-- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; granularity|1|s|left;
 --   implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; forward|ms|.3g|right; backward|ms|.3g|right;
 --   updating as update|ms|.3g|right; exposed_forward as exposed forward|ms|.3g|right; exposed_backward as exposed backward|ms|.3g|right;
 --   state|B|d|right; formula|B|d|right; padding|B|d|right; slots|B|d|right; gathered|B|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left;
@@ -15,7 +15,9 @@ WITH t AS MATERIALIZED (
     FROM v_measured v
    WHERE v.experiment = ?1 AND v.status <> 'skipped'
 )
-SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> '$.context' AS context,
+SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
+       params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,
+       params ->> '$.batch' AS batch, params ->> '$.context' AS context,
        params ->> '$.precision' AS "precision", world_size AS ranks, backend, params ->> '$.granularity' AS granularity,
        implementation, time_ms, low_ms, high_ms, 1e3 * (found ->> '$.forward') AS forward,
        1e3 * (found ->> '$.backward') AS backward, 1e3 * (found ->> '$.update') AS updating,
@@ -23,4 +25,4 @@ SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> 
        found ->> '$.state_bytes' AS state, found ->> '$.formula_bytes' AS formula, found ->> '$.padding_bytes' AS padding,
        found ->> '$.slot_bytes' AS slots, found ->> '$.gathered_bytes' AS gathered, n, noise, protocol, device, status, message, run_uid
   FROM t
- ORDER BY model, batch, context, "precision", ranks, row_order, backend, granularity DESC;
+ ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, backend, granularity DESC;

@@ -5,7 +5,7 @@
 --   a rank held, `forecast` the same by arithmetic. Only of steps that were certified to the bit on these ranks.
 -- experiment: leaderboard_2026
 -- command: syslab run leaderboard_2026 --preset two_gpus
--- columns: model?|1|s|left; layers?|1|d|right; batch|1|d|right; context|1|d|right; precision|1|s|left; ranks|1|d|right; backend?|1|s|left;
+-- columns: model?|1|s|left; @sizes; batch|1|d|right; context|1|d|right; precision|1|s|left; ranks|1|d|right; backend?|1|s|left;
 --   segment|1|s|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; floor|s|.3g|right;
 --   floor_again as floor, again|s|.3g|right; floor_all as floor, all again|s|.3g|right; forward|ms|.4g|right; backward|ms|.4g|right;
 --   updating as update|ms|.3g|right; exposed|ms|.3g|right; peak|GiB|.4g|right; forecast|GiB|.4g|right; state|GiB|.4g|right; n|1|d|right;
@@ -17,7 +17,9 @@ WITH t AS MATERIALIZED (
     FROM v_measured
    WHERE experiment = ?1 AND implementation IN ('fsdp', 'fsdp_host') AND status <> 'skipped'
 )
-SELECT params ->> '$.model' AS model, params ->> '$.layers' AS layers, params ->> '$.batch' AS batch, params ->> '$.context' AS context,
+SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
+       params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,
+       params ->> '$.batch' AS batch, params ->> '$.context' AS context,
        params ->> '$.precision' AS "precision", world_size AS ranks, backend,
        CASE params ->> '$.segment' WHEN 0 THEN 'all kept' ELSE printf('%g', params ->> '$.segment') END AS segment, implementation,
        time_ms, low_ms, high_ms, iif(on_cpu, '–', (found ->> '$.floor_flops') * seconds_of_one) AS "floor",
@@ -28,4 +30,4 @@ SELECT params ->> '$.model' AS model, params ->> '$.layers' AS layers, params ->
        (found ->> '$.predicted_bytes') / 1073741824 AS forecast, (found ->> '$.state_bytes') / 1073741824 AS state, n, noise, protocol, device,
        status, message, run_uid
   FROM t
- ORDER BY model, layers, batch, context, "precision", ranks, row_order, params ->> '$.segment' DESC;
+ ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, params ->> '$.segment' DESC;

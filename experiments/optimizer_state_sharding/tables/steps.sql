@@ -3,7 +3,7 @@
 --   a step, on average, in `operations` of them. Only of steps that were certified to the bit on these ranks.
 -- experiment: optimizer_state_sharding
 -- fills: *
--- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; sharding|1|code|left;
+-- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; sharding|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; held_state as state of a rank|B|d|right; held_moments as its moments|B|d|right;
 --   sent|B|d|right; calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is of all ranks together. The state is weights, gradients and moments, with padding and, of zero2, the slots that gradients pass through.
@@ -16,9 +16,11 @@ WITH v AS MATERIALIZED (
     FROM v_measured t
    WHERE t.experiment = ?1
 )
-SELECT model, batch, context, "precision", ranks, backend, sharding, bucket_mb, implementation, time_ms, low_ms, high_ms,
+SELECT model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
+       params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,
+       batch, context, "precision", ranks, backend, sharding, bucket_mb, implementation, time_ms, low_ms, high_ms,
        CAST(found ->> '$.held_state' AS INTEGER) AS held_state, CAST(found ->> '$.held_moments' AS INTEGER) AS held_moments,
        CAST(round(found ->> '$.sent') AS INTEGER) AS sent, found ->> '$.calls' AS calls, n, noise, protocol, device, status, message, run_uid
   FROM v
  WHERE status <> 'skipped'
- ORDER BY model, batch, context, "precision", ranks, row_order, sharding <> 'none', sharding, bucket_mb;
+ ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, sharding <> 'none', sharding, bucket_mb;

@@ -3,7 +3,7 @@
 --   rank (buckets of the same limit, and gradients reduced under the backward pass, in all of them). Only of steps that were certified to the bit on these ranks.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: b
--- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; sharding|1|code|left;
+-- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; sharding|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; over_none as over none|ms|ci(over_none_low, over_none_high)|right; sent|B|d|right; formula_sent as by formula|B|d|right;
 --   calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
 -- note: `batch` is of all ranks together. `sent`: of gradients and weights by a rank in a step, on average, counted; `by formula` without padding, and without copies of what is read in full.
@@ -16,7 +16,9 @@ WITH v AS MATERIALIZED (
     FROM v_measured t
    WHERE t.experiment = ?1
 )
-SELECT v.model, v.batch, v.context, v."precision", v.ranks, v.backend, v.sharding, v.bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms,
+SELECT v.model, v.params ->> '$.d_model' AS d_model, v.params ->> '$.d_ff' AS d_ff, v.params ->> '$.layers' AS layers,
+       v.params ->> '$.heads' AS heads, v.params ->> '$.vocab' AS vocab,
+       v.batch, v.context, v."precision", v.ranks, v.backend, v.sharding, v.bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms,
        iif(v.is_good, v.time_ms - n.time_ms, NULL) AS over_none,
        iif(v.is_good AND n.attempt_id <> v.attempt_id, v.low_ms - n.high_ms, NULL) AS over_none_low,
        iif(v.is_good AND n.attempt_id <> v.attempt_id, v.high_ms - n.low_ms, NULL) AS over_none_high, CAST(round(v.found ->> '$.sent') AS INTEGER) AS sent,
@@ -25,4 +27,4 @@ SELECT v.model, v.batch, v.context, v."precision", v.ranks, v.backend, v.shardin
   LEFT JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.comparability_key = v.comparability_key AND n.protocol IS v.protocol
                AND n.implementation = v.implementation AND n.sharding = 'none' AND n.is_good
  WHERE v.status <> 'skipped'
- ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.sharding <> 'none', v.sharding, v.bucket_mb;
+ ORDER BY v.model, d_model, d_ff, layers, heads, vocab, v.batch, v.context, v."precision", v.ranks, v.row_order, v.sharding <> 'none', v.sharding, v.bucket_mb;

@@ -25,13 +25,13 @@ Record timed(const std::string& name, const Time& time, int rank = 0) {
       .name = name, .unit = "s", .value = time.value, .low = time.low, .high = time.high, .n = 10, .rank = rank};
 }
 
-worker::CheckRecord passed() { return {.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"}; }
+worker::CheckRecord right_result() { return {.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"}; }
 
 class RatioTables : public ::testing::Test {
  protected:
   void add(const std::string& experiment, const Params& params, const std::string& implementation,
            std::vector<Record> records, int ranks = 1) {
-    records.insert(records.begin(), passed());
+    records.insert(records.begin(), right_result());
     fixture_.add({.experiment = experiment,
                   .params = params,
                   .implementation = implementation,
@@ -290,7 +290,7 @@ TEST_F(RatioTables, StepsOfAnotherBackendStandApart) {
     fixture_.add({.experiment = "ddp_bucketed_benchmarking",
                   .params = params,
                   .implementation = "fused",
-                  .records = {passed(), timed("time", {seconds}, worker::kAllRanks)},
+                  .records = {right_result(), timed("time", {seconds}, worker::kAllRanks)},
                   .gpu = "Example_GPU",
                   .ranks = 2});
   };

@@ -44,6 +44,13 @@ def gpu_parts(sizes, gpus):
                      *values("world_size", [ranks]), *values("strategy", ["none", "planned"]), *values("bucket_mb", [0]),
                      *values("backend", ["copy_engines"]), *MODEL), 8)
 
+    def rounded(model, ranks):
+        backends = ("auto", "copy_engines") if ranks == 2 else ("auto",)
+        return Part(f"bf16-{model}-{ranks}", f"planned data parallelism, gradients travelling in bf16, {model} on {ranks}",
+                    ("ddp_bucketed_benchmarking", *values("model", [model]), *values("batch", [ROWS * ranks]),
+                     *values("world_size", [ranks]), *values("strategy", ["none", "planned"]), *values("bucket_mb", [0]),
+                     *values("wire", ["bf16"]), *values("backend", backends), *MODEL), 8)
+
     def sharded(model, ranks, shardings, seconds, *more, timeout="2m"):
         return Part(f"state-{model}-{ranks}", f"the optimizer's state divided, {model} on {ranks}",
                     ("optimizer_state_sharding_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
@@ -64,7 +71,8 @@ def gpu_parts(sizes, gpus):
 
     ladder = ("none", "naive", "flat_view", "overlap", "bucketed", "planned")
     beside = [ranks for ranks in most_first if ranks <= gpus]
-    parts += [part for ranks in most_first for part in (steps("xl26", ranks, ladder), copied("xl26", ranks))]
+    parts += [part for ranks in most_first
+              for part in (steps("xl26", ranks, ladder), copied("xl26", ranks), rounded("xl26", ranks))]
     parts += [steps("xl26", 1, ["none"])]
     parts += [part for ranks in most_first
               for part in (sharded("xl26", ranks, ("none", "optimizer", "zero1", "zero2"), 7), fsdp("xl26", ranks, 7))]

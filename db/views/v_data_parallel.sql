@@ -1,20 +1,40 @@
 -- A row a measured training step of several ranks: v_measured and, apart, what its case and its metrics say of the way in
--- which gradients travelled (`strategy`; `none`: not at all). Times of phases in ms, of the slowest rank at each step,
+-- which gradients travelled (`strategy`; `none`: not at all. `wire`: rounded to which dtype; `own`, and no such axis: as they lie,
+-- which `sent` says in words). Of cases that differ in the word for one `backend` alone, `auto` and what it is, the newest attempt has the row.
+-- Times of phases in ms, of the slowest rank at each step,
 -- from the steps' own events: `forward`, `backward`, `exposed` (from the last gradient to the end of the last all-reduce),
 -- `updating`; `communicating` is the sum over all-reduces, `overlapped` the share of it under the backward pass, in %, of the
 -- rank that hid least. Where nothing is communicated (`is_silent`: strategy `none`, or one rank) all three are 0. `none_ms` is the
 -- time of the same step without communication, a case of its own, and `over_none` what this one takes more; its bounds take both 95 % intervals at their worst, and are none of a row beside itself.
+-- That case may have any `backend` and `wire`, since nothing travels in it: the one with this row's words where there is one, else the newest.
+-- `alike` is all else that the cases have in common, `point` that with backend and wire.
 CREATE VIEW v_data_parallel AS
-WITH t AS MATERIALIZED (
-  -- Attempts from before there was an axis `backend` are what `auto` is now.
-  SELECT *, json_remove(params, '$.strategy', '$.bucket_mb', '$.backend') || ' ' || coalesce(params ->> '$.backend', 'auto') AS point, metrics AS found,
-         is_good AND (params ->> '$.strategy' = 'none' OR world_size = 1) AS is_silent
-    FROM v_measured v
+WITH told AS (
+  SELECT *, metrics AS found, coalesce(params ->> '$.wire', 'own') AS wire,
+         json_remove(params, '$.strategy', '$.bucket_mb', '$.backend', '$.wire') AS alike
+    FROM v_measured
    WHERE params ->> '$.strategy' IS NOT NULL
+),
+t AS MATERIALIZED (
+  SELECT *, alike || ' ' || backend || ' ' || wire AS point,
+         is_good AND (params ->> '$.strategy' = 'none' OR world_size = 1) AS is_silent
+    FROM (SELECT *, row_number() OVER (PARTITION BY experiment, alike, backend, wire, params ->> '$.strategy', coalesce(params ->> '$.bucket_mb', 0),
+                                                    world_size, comparability_key, protocol, implementation
+                                           ORDER BY status = 'skipped', run_started_at DESC, attempt_uid DESC) AS age
+            FROM told)
+   WHERE age = 1
+),
+beside AS MATERIALIZED (
+  SELECT t.attempt_id, n.attempt_id AS none_id,
+         row_number() OVER (PARTITION BY t.attempt_id ORDER BY n.point = t.point DESC, n.run_started_at DESC, n.attempt_uid DESC) AS place
+    FROM t
+    JOIN t n ON n.experiment = t.experiment AND n.alike = t.alike AND n.world_size = t.world_size
+            AND n.comparability_key = t.comparability_key AND n.protocol IS t.protocol AND n.implementation = t.implementation
+            AND n.params ->> '$.strategy' = 'none' AND n.is_good
 )
 SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
        t.params ->> '$.precision' AS "precision", t.world_size AS ranks, t.params ->> '$.strategy' AS strategy,
-       t.params ->> '$.bucket_mb' AS bucket_mb, none.time_ms AS none_ms,
+       t.params ->> '$.bucket_mb' AS bucket_mb, iif(t.wire = 'own', 'as they lie', 'in ' || t.wire) AS sent, none.time_ms AS none_ms,
        iif(t.is_good, t.time_ms - none.time_ms, NULL) AS over_none,
        iif(t.is_good AND none.attempt_id <> t.attempt_id, t.low_ms - none.high_ms, NULL) AS over_none_low,
        iif(t.is_good AND none.attempt_id <> t.attempt_id, t.high_ms - none.low_ms, NULL) AS over_none_high,
@@ -27,6 +47,5 @@ SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.
        t.found ->> '$.buckets' AS buckets, t.found ->> '$.gradient_bytes' AS gradient_bytes,
        1e3 * (t.found ->> '$.forecast_exposed') AS forecast_exposed
   FROM t
-  LEFT JOIN t none ON none.experiment = t.experiment AND none.point = t.point AND none.world_size = t.world_size
-                  AND none.comparability_key = t.comparability_key AND none.protocol IS t.protocol
-                  AND none.implementation = t.implementation AND none.params ->> '$.strategy' = 'none' AND none.is_good;
+  LEFT JOIN beside b ON b.attempt_id = t.attempt_id AND b.place = 1
+  LEFT JOIN t none ON none.attempt_id = b.none_id;

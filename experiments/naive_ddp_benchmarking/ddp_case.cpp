@@ -10,10 +10,11 @@
 
 #include "parallel/measured_data_parallel.hpp"
 #include "parallel/phased_steps.hpp"
+#include "parallel/rank_memory.hpp"
 #include "parallel/rank_training.hpp"
 #include "registry/rank_training.hpp"
 #include "registry/values.hpp"
-#include "train/params.hpp"
+#include "train/ladder.hpp"
 #include "worker/rank_training_case.hpp"
 
 namespace syslab {
@@ -28,16 +29,25 @@ using registry::texts;
 
 constexpr const char* kNone = "none";
 constexpr const char* kBuckets = "bucket_mb";
+constexpr const char* kWire = "wire";
+constexpr const char* kOwn = "own";
 
-DataParallelWorkloadOptions options_of(const worker::CaseRequest& request, const train::Rung& rung) {
+// In what gradients travel where they do; nothing: as they lie.
+std::optional<DType> wire_of(const Params& params) {
+  if (!params.has(kWire) || params.text("strategy") == kNone || params.text(kWire) == kOwn) return std::nullopt;
+  return parse_dtype(params.text(kWire));
+}
+
+DataParallelWorkloadOptions options_of(const Params& params, int ranks, const train::Rung& rung) {
   DataParallelWorkloadOptions options;
-  options.step = parallel::rank_workload(request.params, rung, request.world_size);
-  const std::string strategy = request.params.text("strategy");
+  options.step = parallel::rank_workload(params, rung, ranks);
+  const std::string strategy = params.text("strategy");
   options.communicates = strategy != kNone;
   options.sync.strategy = options.communicates ? parallel::parse_strategy(strategy) : parallel::Strategy::flat_view;
-  options.sync.timing = options.communicates && request.world_size > 1;
-  if (request.params.has(kBuckets) && options.sync.strategy == parallel::Strategy::bucketed) {
-    options.sync.bucket_mb = {static_cast<double>(request.params.integer(kBuckets))};
+  options.sync.timing = options.communicates && ranks > 1;
+  options.sync.wire = wire_of(params);
+  if (params.has(kBuckets) && options.sync.strategy == parallel::Strategy::bucketed) {
+    options.sync.bucket_mb = {static_cast<double>(params.integer(kBuckets))};
   }
   return options;
 }
@@ -118,17 +128,25 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
 }
 
 void run_case(worker::CaseContext& context) {
-  const train::Rung& rung = train::find_rung(context.request().implementation);
+  const worker::CaseRequest& request = context.request();
+  const train::Rung& rung = train::find_rung(request.implementation);
   const MeasuredDataParallel measured =
-      parallel::measured_data_parallel(options_of(context.request(), rung), rung, context.request().seed);
+      parallel::measured_data_parallel(options_of(request.params, request.world_size, rung), rung, request.seed);
   worker::run_rank_training(
-      context, measured, parallel::in_step(context.request()),
+      context, measured, parallel::in_step(request),
       [&](comm::Communicator& ranks, device::Stream stream) { return started(measured, ranks, stream); });
 }
 
-// The whole batch: more than a rank's share of it, whose size depends on how many there are.
 double memory(const Params& params, std::string_view implementation) {
-  return train::predicted_bytes(train::workload_from(params, train::find_rung(implementation)));
+  const auto ranks = static_cast<int>(params.integer("world_size"));
+  const DataParallelWorkloadOptions options = options_of(params, ranks, train::find_rung(implementation));
+  return parallel::data_parallel_memory(options.step, ranks, options.sharding, options.sync).total() +
+         parallel::backend_bytes(params, ranks);
+}
+
+std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
+  if (auto why = parallel::rank_training_cases().refusal(params, implementation)) return why;
+  return parallel::refusal_on_wire(wire_of(params), model::parse_precision(params.text("precision")));
 }
 
 void add_limits(registry::Builder& made, const std::vector<std::int64_t>& bucket_mb) {
@@ -172,8 +190,13 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
       .memory(memory)
       .runs(run_case);
   registry::add_training_metrics(made);
-  // To prove a strategy takes one model and one size.
+  // To prove a strategy takes one model, one size, and no rounding.
   if (std::ranges::count(strategies, kNone) > 0) {
+    made.closed_axis(kWire, {text(kOwn)},
+                     "dtype in which gradients travel; own: as they lie. Others are rounded to once before, and once "
+                     "behind the sum",
+                     {text("bf16"), text("fp16")})
+        .refuses(refusal);
     made.preset("paper", {{"model", texts(models)},
                           {"batch", {number(8)}},
                           {"context", {number(128), number(512)}},

@@ -12,7 +12,8 @@ namespace syslab {
 
 // Axes: those of the model, `batch` being the rows of all ranks; `model`, by default these; `strategy`, one of these
 // words by default and any of parallel::strategies() or "none" (the same step without communication, the ideal) when
-// asked for; and, where there are `bucket_mb`, an axis of them: the limits of strategy `bucketed`, 0 for all others.
+// asked for; `wire`, where "none" is one of them; and, where there are `bucket_mb`, an axis of them: the limits of
+// strategy `bucketed`, 0 for all others.
 // Presets, metrics and the body are there; a title, a question and problems are to be added.
 registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies,
                                  const std::vector<std::string>& models,

@@ -27,7 +27,7 @@ SELECT (SELECT group_concat(p.key || ' ' || CASE p.type WHEN 'true' THEN 'yes' W
   JOIN metric x ON x.attempt_id = m.attempt_id AND x.name = e.name AND x.value > 0
                AND x.rank = (SELECT y.rank FROM metric y WHERE y.attempt_id = m.attempt_id AND y.name = e.name
                               ORDER BY y.rank <> -1, y.value DESC, y.rank LIMIT 1)
- WHERE m.task = 'measure' AND m.status = 'ok' AND m.checked
+ WHERE m.task = 'measure' AND m.status = 'ok' AND m.checked AND coalesce(m.params ->> '$.wire', 'own') = 'own'
    AND (e.implementations = 'null' OR m.is_mine AND e.mine
         OR EXISTS (SELECT 1 FROM json_each(e.implementations) g WHERE m.implementation GLOB g.value AND NOT m.is_mine))
    AND NOT EXISTS (SELECT 1 FROM json_each(e.asked) p WHERE m.params ->> ('$.' || p.key) IS NOT p.value)

@@ -95,6 +95,7 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
   const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
   MeasuredDataParallel made{.device = alone.device, .refusal = alone.refusal};
   if (!made.refusal) made.refusal = refusal_on_ranks(options.step.mode);
+  if (!made.refusal) made.refusal = refusal_on_wire(options.sync.wire, options.step.model.precision);
   if (!made.refusal && options.sharding != Sharding::none && options.sync.strategy == Strategy::planned) {
     made.refusal = "a plan is made for all-reduces: a divided state is reduced in buckets of a limited size";
   }

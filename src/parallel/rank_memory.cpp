@@ -32,6 +32,11 @@ double beside_state(const train::WorkloadOptions& options) {
   return parts.kept + parts.head;
 }
 
+double wire_bytes(const SyncOptions& sync, std::int64_t elements, DType lies) {
+  const DType sent = sync.wire.value_or(lies);
+  return sent != lies || info_of(sync.strategy).copies ? bytes_of(elements, sent) : 0;
+}
+
 // Of the rank that owns most in whole parameters.
 std::int64_t most_owned(const model::ParameterLayout& layout, int ranks) {
   std::vector<std::int64_t> elements, loads(static_cast<std::size_t>(ranks), 0);
@@ -57,6 +62,7 @@ RankMemory data_parallel_memory(const train::WorkloadOptions& of_rank, int ranks
   model::TransformerOptions needed = train::needed(of_rank);
   needed.with_moments = sharding == Sharding::none;
   if (dtypes.weights_copy && !model::splits_weights(needed)) made.copy = bytes_of(all, *dtypes.weights_copy);
+  if (!flat && ranks > 1) made.wire = wire_bytes(sync, all, dtypes.weights);
   if (sharding == Sharding::optimizer) made.moments = 2 * bytes_of(most_owned(layout, ranks), dtypes.weights);
   if (flat) made.moments /= ranks;
   if (sharding == Sharding::zero2) {

@@ -22,10 +22,11 @@ namespace syslab::parallel {
 struct RankMemory {
   double weights = 0, copy = 0, gradients = 0, moments = 0;
   double slots = 0;        // zero2: gradients on their way; zero3: weights that are whole, too
+  double wire = 0;         // gradients as they travel where that is not as they lie (parallel/wire_buffer.hpp)
   double activations = 0;  // with workspaces, tokens and tables
 
   double state() const { return weights + gradients + moments; }
-  double total() const { return state() + copy + slots + activations; }
+  double total() const { return state() + copy + slots + wire + activations; }
 };
 
 // Up to zero2, of a step in train::Mode::train. Error(usage) for zero3 and for fewer than one rank.

@@ -45,6 +45,13 @@ std::optional<std::string> refusal_on_ranks(train::Mode mode) {
   return "gradients of several ranks meet for an update: mode=train";
 }
 
+std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Precision precision) {
+  if (!wire || precision != model::Precision::fp64) return std::nullopt;
+  return fmt::format(
+      "a model in fp64 is what others are held against: its gradients travel as they lie, and not in {}: take wire=own",
+      to_string(*wire));
+}
+
 std::string backend_of(const Params& params, device::Kind device) {
   const std::string asked = params.text(kBackend);
   if (asked != kAuto) return asked;

@@ -12,8 +12,10 @@
 #include <string_view>
 #include <vector>
 
+#include "core/dtype.hpp"
 #include "core/value.hpp"
 #include "device/device.hpp"
+#include "model/precision.hpp"
 #include "ops/operation.hpp"
 #include "parallel/case_ranks.hpp"
 #include "train/ladder.hpp"
@@ -27,6 +29,9 @@ train::WorkloadOptions rank_workload(const Params& params, const train::Rung& ru
 
 // Why several ranks cannot take such a step although one may: only an update is what their gradients meet for.
 std::optional<std::string> refusal_on_ranks(train::Mode mode);
+
+// Why gradients cannot travel in `wire` (SyncOptions); nothing: as they lie.
+std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Precision precision);
 
 // The word of comm::connect() for what axis `backend` says, of ranks that compute on `device`.
 std::string backend_of(const Params& params, device::Kind device);

@@ -116,6 +116,37 @@ class Communication(Lab):
             self.assertGreater(rows[name]["exposed"], 0)
             self.assertGreater(rows[name]["communicating"], 0)
 
+    def test_gradients_that_travel_in_bf16_are_half_the_bytes_and_stand_apart(self):
+        name = "ddp_bucketed_benchmarking"
+        asked = (name, "--preset", "smoke", "-a", "bucket_mb=0,1,1000", "-a", "backend=auto,shm")
+        self.lines("run", *asked, "-a", "strategy=none")
+        ended = attempts(self.lines("run", *asked, "-a", "strategy=naive,bucketed,planned", "-a", "wire=own,bf16,fp16"))
+        self.assertEqual({line["status"] for line in ended}, {"ok", "skipped"})
+        rows = {(row["wire"], row["strategy"], row["bucket_mb"]): row for row in self.rows(name, "steps")}
+        self.assertEqual((len(rows), len(self.rows(name, "steps"))), (13, 13))  # auto is shm: one row for both words
+        parameters = self.sql("SELECT DISTINCT value FROM metric WHERE name = 'parameters'")[0][0]
+        for (wire, strategy, _), row in rows.items():
+            self.assertEqual(row["gradient_bytes"], 0 if strategy == "none" else parameters * (4 if wire == "own" else 2))
+            self.assertAlmostEqual(row["over_none"], row["time_ms"] - rows["own", "none", "–"]["time_ms"], delta=1e-9)
+        self.assertEqual({row["wire"] for row in self.rows(name, "scaling")}, {"own", "bf16", "fp16"})
+        said = " ".join(self.syslab("report", name, "--to", "html").stdout.split())
+        for sent in ("as they lie", "in bf16", "in fp16"):
+            self.assertEqual(said.count(f"gradients {sent}, "), 1)
+
+    def test_a_wire_is_asked_for_where_steps_are_timed_and_not_of_models_in_fp64(self):
+        of_64 = ("naive_ddp_benchmarking", "--preset", "smoke", "-a", "precision=fp64", "--impl", "reference", "-a", "wire=bf16")
+        for case in self.json("plan", *of_64)["cases"]:
+            self.assertEqual("take wire=own" in case.get("skip", ""), case["params"]["strategy"] != "none")
+        for line in attempts(self.lines("run", *of_64)):
+            self.assertEqual(line["status"], "ok" if line["params"]["strategy"] == "none" else "unsupported")
+        for experiment in ("naive_ddp", "ddp_overlap_bucketed"):
+            self.assertIn("unknown axis", self.syslab("plan", experiment, "-a", "wire=bf16", expect=2).stderr)
+        self.assertIn("known: own, bf16, fp16", self.syslab("plan", "naive_ddp_benchmarking", "-a", "wire=fp8", expect=2).stderr)
+        # The buffer, two bytes a parameter on each of two ranks, is in the forecast of memory.
+        bytes_of = {case["params"]["wire"]: case["predicted_bytes"] for case in self.json(
+            "plan", "naive_ddp_benchmarking", "--preset", "smoke", "-a", "strategy=naive", "-a", "wire=own,bf16")["cases"]}
+        self.assertAlmostEqual(bytes_of["bf16"] - bytes_of["own"], 2 * 2 * 95168, delta=4096)
+
     def test_what_does_not_divide_among_the_ranks_is_refused_before_anything_runs(self):
         for asked, words in (
                 (("naive_ddp", "-a", "batch=2"), "a batch of 2 rows is not divided evenly among 3 ranks"),

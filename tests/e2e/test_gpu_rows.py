@@ -126,7 +126,7 @@ class GpuRows(Lab):
 
     def test_the_parts_of_gpus_are_such_that_syslab_can_plan_them(self):
         said = self.tool("plan", syslab=self.with_gpus(8)).stdout
-        for part in ("all_reduce", "ddp-xl26-8", "ddp-xl26-1", "state-10B-6", "fsdp-10B-2", "leaderboard-2026-2", "leaderboard-2026"):
+        for part in ("all_reduce", "ddp-xl26-8", "ddp-xl26-1", "copies-xl26-4", "bf16-xl26-2", "state-10B-6", "fsdp-10B-2", "leaderboard-2026-2", "leaderboard-2026"):
             self.assertRegex(said, rf"(?m)^{part} ")
         self.assertRegex(said, r"(?m)^rings +\d\d +0 ")  # its ranks are the CPU's
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 #include <future>
 #include <mutex>
@@ -120,6 +121,31 @@ TEST(MeasuredDataParallel, PlansFromWhatItMeasuresAndIsCheckedAtTheEnd) {
     EXPECT_EQ(ranks.exchange(std::to_string(losses[1]))[0], ranks.exchange(std::to_string(losses[1]))[1]);
     run->step().check();
   });
+}
+
+// Plans, forecasts, and the bytes that are told and checked at the end are those of gradients as they travel.
+TEST(MeasuredDataParallel, GradientsInHalfPrecisionAreHalfTheBytesThroughout) {
+  for (const DType wire : {DType::bf16, DType::f16}) {
+    DataParallelWorkloadOptions options = small_workload(Strategy::planned);
+    options.sync.wire = wire;
+    options.sync.timing = true;
+    const MeasuredDataParallel measured = measured_data_parallel(options, train::find_rung("host"), 3);
+    EXPECT_EQ(measured.gradient_bytes, 2 * measured.parameters);
+    with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream) {
+      static_cast<void>(measured.check(ranks, {}));
+      const auto run = measured.start(ranks, {});
+      run->refresh();
+      run->run();
+      EXPECT_TRUE(std::isfinite(run->loss()));
+      run->step().check();
+      double sent = 0, planned = 0;
+      for (const BucketTimes& one : run->step().sync().timeline().buckets) sent += static_cast<double>(one.bytes);
+      for (const BucketTimes& one : run->forecast()->schedule.buckets) planned += static_cast<double>(one.bytes);
+      EXPECT_EQ(planned, sent);
+      EXPECT_GE(sent, measured.gradient_bytes);
+      EXPECT_LT(sent, 1.5 * measured.gradient_bytes) << "padding";
+    });
+  }
 }
 
 TEST(MeasuredDataParallel, WithoutCommunicationIsTheSameStepOfEachRankAlone) {

@@ -105,6 +105,36 @@ TEST(RankMemory, IsWhatTheAccountHasAtItsHighest) {
   }
 }
 
+// Gradients that travel otherwise than they lie have a buffer, up to padding behind the last; those of one rank have
+// none.
+TEST(RankMemory, HasTheBufferOfGradientsOnTheWire) {
+  const auto held = [](const SyncOptions& sync, int count) {
+    double bytes = 0;
+    with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream) {
+      ranks.barrier();
+      const std::int64_t before = device::MemoryLog::global().live_bytes();
+      ranks.barrier();
+      DataParallelWorkload workload({.step = smoke(), .sync = sync}, ranks, {}, 7);
+      ranks.barrier();
+      if (ranks.rank() == 0) bytes = static_cast<double>(device::MemoryLog::global().live_bytes() - before) / count;
+      ranks.barrier();
+    });
+    return bytes;
+  };
+  const double elements = data_parallel_memory(smoke(), 2, Sharding::none, kSync).gradients / 4;
+  for (const Strategy strategy : {Strategy::naive, Strategy::flat_copy, Strategy::bucketed}) {
+    for (const std::optional<DType> wire : {std::optional<DType>(), std::optional(DType::bf16)}) {
+      SCOPED_TRACE(std::string(to_string(strategy)) + (wire ? " in bf16" : ""));
+      const SyncOptions sync{.strategy = strategy, .bucket_mb = {0.01}, .wire = wire};
+      const double expected = data_parallel_memory(smoke(), 2, Sharding::none, sync).wire;
+      EXPECT_EQ(expected, wire ? 2 * elements : strategy == Strategy::flat_copy ? 4 * elements : 0);
+      EXPECT_NEAR(held(sync, 2) - held({.strategy = Strategy::flat_view}, 2), expected, 0.02 * expected);
+      EXPECT_EQ(data_parallel_memory(smoke(), 1, Sharding::none, sync).wire, 0);
+      EXPECT_EQ(held(sync, 1), held({.strategy = Strategy::flat_view}, 1));
+    }
+  }
+}
+
 // Hand-out 2025, optimizer_state_sharding_accounting: with padding the formula is met within 2 %, but for whole
 // parameters, of which the largest is a part of its own.
 TEST(RankMemory, IsTheFormulaOfTheStateForAModelOfSize) {

@@ -78,6 +78,19 @@ TEST(RankTraining, ABackendIsOfTheDeviceThatARungComputesOn) {
   EXPECT_EQ(refusal(params, "fused"), std::nullopt);
 }
 
+TEST(RankTraining, GradientsOfAModelInFp64TravelAsTheyLie) {
+  EXPECT_EQ(refusal_on_wire(std::nullopt, model::Precision::fp64), std::nullopt);
+  EXPECT_EQ(refusal_on_wire(DType::bf16, model::Precision::bf16_amp), std::nullopt);
+  const auto why = refusal_on_wire(DType::bf16, model::Precision::fp64);
+  EXPECT_EQ(why,
+            "a model in fp64 is what others are held against: its gradients travel as they lie, and not in bf16: take "
+            "wire=own");
+  const train::Rung& reference = train::find_rung("reference");
+  const train::WorkloadOptions step = rank_workload(params_of(2, "train", "fp64"), reference, 2);
+  EXPECT_EQ(measured_data_parallel({.step = step, .sync = {.wire = DType::bf16}}, reference, 1).refusal, why);
+  EXPECT_EQ(measured_data_parallel({.step = step}, reference, 1).refusal, std::nullopt);
+}
+
 // What copy engines hold is in the forecast of a rank's memory: slots for each other rank.
 TEST(RankTraining, ABackendsOwnMemoryIsForetold) {
   Params params = params_of(2);

@@ -8,7 +8,7 @@
 -- x: bytes|B|log2
 -- y: exposed|ms|log10
 -- series: series
--- panel: model, batch, context, precision, ranks, device
+-- panel: model, batch, context, precision, ranks, backend, wire, device
 -- command: syslab run distributed_communication_single_node {experiment}
 WITH point AS (
   SELECT v.*, v.gradient_bytes AS s, v.gradient_bytes / v.buckets AS b, l.alpha AS o, l.per_byte AS per_byte,
@@ -20,12 +20,12 @@ WITH point AS (
    WHERE v.experiment = ?1 AND v.strategy IN ('overlap', 'bucketed') AND v.is_good AND v.buckets > 0
    GROUP BY v.attempt_id
 )
-SELECT b AS bytes, exposed, 'measured' AS series, model, batch, context, "precision", ranks, device, 'ok' AS status, run_uid FROM point
+SELECT b AS bytes, exposed, 'measured' AS series, model, batch, context, "precision", ranks, backend, wire, device, 'ok' AS status, run_uid FROM point
  UNION ALL
-SELECT b, 1e3 * (b * per_byte + buckets * o), 's/(n·w) + n·o', model, batch, context, "precision", ranks, device, 'ok', run_uid
+SELECT b, 1e3 * (b * per_byte + buckets * o), 's/(n·w) + n·o', model, batch, context, "precision", ranks, backend, wire, device, 'ok', run_uid
   FROM point WHERE o IS NOT NULL
  UNION ALL
 SELECT b, 1e3 * (o + b * per_byte + max(0, (buckets - 1) * (o + b * per_byte - b * g))), 'at its own pace', model, batch, context, "precision",
-       ranks, device, 'ok', run_uid
+       ranks, backend, wire, device, 'ok', run_uid
   FROM point WHERE o IS NOT NULL
  ORDER BY series DESC, bytes;

@@ -1,14 +1,14 @@
--- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, {device}, protocol {protocol}, {implementation}): one message of all
+-- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol}, {implementation}): one message of all
 --   gradients takes {exposed} ms with copies into a buffer and back, {of_views} ms where gradients lie in that buffer to begin with, and {naive} ms
 --   goes into {messages} messages. The step takes {naive_ms} ms with these, {time_ms} ms with one message and copies ({verdict}) and {views_ms} ms with one
 --   message and views ({views_verdict}).
 -- experiment: minimal_ddp_flat_benchmarking
 -- fills: *
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; device|1|s|left;
+-- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; exposed|ms|.3g|right; of_views|ms|.3g|right;
 --   naive|ms|.3g|right; messages|1|d|right; time_ms|ms|ci(low_ms, high_ms)|right; views_ms|ms|ci(views_low, views_high)|right;
 --   naive_ms|ms|ci(naive_low, naive_high)|right; verdict|1|s|left; views_verdict|1|s|left
-SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.device, v.protocol, v.implementation, v.exposed, w.exposed AS of_views,
+SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.sent, v.device, v.protocol, v.implementation, v.exposed, w.exposed AS of_views,
        n.exposed AS naive, n.buckets AS messages, v.time_ms, v.low_ms, v.high_ms, w.time_ms AS views_ms, w.low_ms AS views_low, w.high_ms AS views_high,
        n.time_ms AS naive_ms, n.low_ms AS naive_low, n.high_ms AS naive_high,
        CASE WHEN v.high_ms < n.low_ms THEN 'shorter' WHEN v.low_ms > n.high_ms THEN 'longer'
@@ -25,4 +25,4 @@ SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.device,
                         AND n.comparability_key = v.comparability_key AND n.implementation = v.implementation AND n.is_good
                         AND n.strategy = 'naive'
  WHERE v.experiment = ?1 AND v.strategy = 'flat_copy' AND v.is_good
- ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order;
+ ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.backend, v.wire <> 'own', v.wire;

@@ -1,17 +1,17 @@
--- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, {device}, protocol {protocol}, {implementation}): a step takes {time_ms} ms,
+-- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, gradients {sent}, {device}, protocol {protocol}, {implementation}): a step takes {time_ms} ms,
 --   the median of {n}, of the slowest rank at each, all ranks having met before it. By the steps' own events forward takes {forward},
 --   backward {backward}, summing {bytes} bytes of gradients in {buckets} all-reduces behind it {exposed} and the update {updating} ms: {share} %
 --   of a step is communication. The same step without communication takes {none_ms} ms.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; device|1|s|left;
+-- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; sent|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; time_ms|ms|.4g|right; n|1|d|right;
 --   forward|ms|.3g|right; backward|ms|.3g|right; bytes|B|d|right; buckets|1|d|right; exposed|ms|.3g|right; updating|ms|.3g|right;
 --   share|%|ci(share_low, share_high)|right; none_ms|ms|.4g|right
-SELECT model, "precision", batch, context, ranks, backend, device, protocol, implementation, time_ms, v.n, forward, backward,
+SELECT model, "precision", batch, context, ranks, backend, sent, device, protocol, implementation, time_ms, v.n, forward, backward,
        gradient_bytes AS bytes, buckets, exposed, updating, 100 * exposed / time_ms AS share,
        1e5 * e.ci_low / high_ms AS share_low, 1e5 * e.ci_high / low_ms AS share_high, none_ms, run_uid
   FROM v_data_parallel v
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1
  WHERE experiment = ?1 AND strategy = 'naive' AND is_good AND none_ms IS NOT NULL
- ORDER BY model, batch, context, "precision", ranks, row_order;
+ ORDER BY model, batch, context, "precision", ranks, row_order, backend, wire <> 'own', wire;

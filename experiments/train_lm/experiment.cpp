@@ -33,6 +33,7 @@ using registry::number;
 using registry::text;
 
 constexpr std::int64_t kValidationBatches = 16;
+constexpr const char* kOwnPages = "pages";  // the value of the axis `text`
 
 std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
   if (params.text("mode") != to_string(train::Mode::train)) {
@@ -53,6 +54,12 @@ train::RunOptions options_from(const Params& params, const train::Rung& rung) {
                       .smallest = params.number("lr") / 10,
                       .warmup = params.integer("lr_warmup"),
                       .cycle = options.steps};
+  if (options.steps < 1) {
+    throw Error(ErrorKind::usage, fmt::format("steps is {}; it must be at least 1", options.steps));
+  }
+  if (!(params.number("lr") >= 0)) {
+    throw Error(ErrorKind::usage, fmt::format("lr is {}; it must not be negative", params.number("lr")));
+  }
   options.adamw = workload.optimizer.adamw;
   options.max_norm = params.number("max_norm");
   options.seed = static_cast<std::uint64_t>(params.integer("seed"));
@@ -81,6 +88,7 @@ train::TokenFile own_pages() {
   try {
     train::TokenFile text(path, train::TokenFormat::bytes);
     removed();
+    text.call_it(kOwnPages);
     return text;
   } catch (...) {
     removed();
@@ -90,7 +98,7 @@ train::TokenFile own_pages() {
 
 train::TokenFile text_of(const Params& params) {
   const std::string& name = params.text("text");
-  return name == "pages" ? own_pages() : train::TokenFile(name);
+  return name == kOwnPages ? own_pages() : train::TokenFile(name);
 }
 
 std::vector<worker::StepCheck> against_reference(const train::RunOptions& options, device::Stream stream) {
@@ -217,8 +225,13 @@ void run_case(worker::CaseContext& context) {
   check_learned(context, late_loss(curves.losses()), std::log(static_cast<double>(options.config.vocab)));
 }
 
-// Error(usage) before anything runs, in the words of what would say it while it runs.
+// Error(usage) before anything runs, in the words of what would say it while it runs. Every token of a text of the
+// user's is looked at by the run alone: that can take long.
 void expect(const Params& params) {
+  const train::RunOptions options = options_from(params, train::ladder().back());
+  const train::TokenFile text = text_of(params);
+  train::check_run(options, text);
+  if (params.text("text") == kOwnPages) text.check(options.config.vocab);
   if (const std::string& path = params.text("checkpoint"); !path.empty()) train::check_place(path);
 }
 
@@ -236,7 +249,7 @@ registry::Experiment describe() {
                                                     {"context", {number(128)}},
                                                     {"vocab", {number(256)}},
                                                     {"precision", {text("fp32")}}}))
-      .axis("text", {text("pages")},
+      .axis("text", {text(kOwnPages)},
             "file to learn: text (a byte is a token), .bin of uint16, .npy; `pages`: this program's own")
       .axis("steps", {number(1000)}, "of the optimizer")
       .axis("lr", {1e-3}, "largest learning rate: linear warm-up, then a cosine down to a tenth")

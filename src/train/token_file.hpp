@@ -31,6 +31,8 @@ class TokenFile {
   ~TokenFile();
 
   const std::filesystem::path& path() const { return path_; }
+  // What messages call it from now on, where the user knows it by another name.
+  void call_it(std::string_view name) { path_ = name; }
   TokenFormat format() const { return format_; }
   std::int64_t size() const { return size_; }  // tokens
   std::int64_t operator[](std::int64_t position) const;

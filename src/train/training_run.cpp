@@ -16,10 +16,10 @@ namespace syslab::train {
 namespace {
 
 RunOptions checked(RunOptions options) {
-  validate(options.schedule);
   if (options.steps < 1) {
     throw Error(ErrorKind::usage, fmt::format("a run of {} steps; at least 1 is wanted", options.steps));
   }
+  validate(options.schedule);
   if (!(options.max_norm > 0)) {
     throw Error(ErrorKind::usage, fmt::format("gradients are to be clipped to a norm of {}; it must be positive (inf "
                                               "for no clipping)",
@@ -37,14 +37,23 @@ BatchOptions batch_options(const RunOptions& options) {
   return {.rows = options.batch, .context = options.seq, .vocab = options.config.vocab, .seed = options.seed};
 }
 
+// The first token of validation.
+std::int64_t cut_of(const TokenFile& text) { return text.size() - text.size() / 10; }
+
 }  // namespace
+
+void check_run(const RunOptions& options, const TokenFile& text) {
+  const BatchOptions drawn = batch_options(checked(options));
+  TokenBatches(text, drawn, 0, cut_of(text));
+  TokenBatches(text, drawn, cut_of(text), text.size());
+}
 
 TrainingRun::TrainingRun(const RunOptions& options, const TokenFile& text, device::Stream stream)
     : options_(checked(options)),
       text_(&text),
       model_(options_.config, options_.model, stream),
       step_(model_, step_options(options_), options_.batch, options_.seq),
-      cut_(text.size() - text.size() / 10),
+      cut_(cut_of(text)),
       learned_(text, batch_options(options_), 0, cut_),
       kept_back_(text, batch_options(options_), cut_, text.size()) {
   text.check(options_.config.vocab);

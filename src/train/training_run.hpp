@@ -78,6 +78,10 @@ class TrainingRun {
   TrainingState state_;
 };
 
+// Error(usage) for what a run would refuse before its first step, without its model: options that cannot be, and a text
+// too short for them. Tokens are not looked at.
+void check_run(const RunOptions& options, const TokenFile& text);
+
 // Entropy of the frequencies of single tokens, in nats: the loss of a model that knows nothing but them.
 double unigram_entropy(const TokenFile& text, std::int64_t vocab);
 

@@ -277,13 +277,19 @@ class TrainLm(ModelLab):
         short.write_text("too short")
         foreign = self.folder / "foreign.safetensors"
         foreign.write_text("no weights")
-        for arguments, says in ((("-a", f"text={short}"), "short.txt"), (("-a", "text=nowhere.txt"), "nowhere.txt"),
-                                (("-a", "vocab=100"), "100"), (("-a", f"checkpoint={foreign}"), "foreign.safetensors")):
+        above = self.folder / "above.txt"
+        above.write_text("no byte of the word is below 97 " * 40)
+        for arguments, says in ((("-a", f"text={above}", "-a", "vocab=100"), f"cannot read tokens from '{above}': token 110 at"),
+                                (("-a", f"checkpoint={foreign}"), "foreign.safetensors")):
             lines = self.lines("run", "train_lm", *LEARN, "-a", "steps=5", *arguments, expect=None)
             (ended,) = attempts(lines)
             self.assertEqual(ended["status"], "error")
             self.assertIn(says, ended["detail"])
-        for wrong, says in (("lr=-1", "learning rates from"), ("lr_warmup=9", "a warm-up of 9 steps in a cycle of 5"), ("context=0", "context is 0")):
+        for wrong, says in ((f"text={short}", f"'{short}' has 9 tokens to draw from"), ("text=nowhere.txt", "'nowhere.txt'"),
+                            ("vocab=100", "cannot read tokens from 'pages': token"), ("context=1000000", "'pages' has"),
+                            ("steps=0", "steps is 0; it must be at least 1"), ("max_norm=0", "a norm of 0; it must be positive")):
+            self.assertIn(says, self.syslab("run", "train_lm", *LEARN, "-a", "steps=5", "-a", wrong, expect=2).stderr)
+        for wrong, says in (("lr=-1", "lr is -1; it must not be negative"), ("lr_warmup=9", "a warm-up of 9 steps in a cycle of 5"), ("context=0", "context is 0")):
             done = self.syslab("run", "train_lm", "-a", "model=tiny", "-a", "steps=5", "-a", wrong, expect=2)
             self.assertIn(says, done.stderr)
 

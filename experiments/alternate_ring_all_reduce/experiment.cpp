@@ -1,7 +1,10 @@
 // alternate_ring_all_reduce: an all-reduce that forwards whole tensors around a ring, beside the usual ring; the
 // question is in README.md beside this file.
+#include <fmt/format.h>
+
 #include <memory>
 
+#include "core/error.hpp"
 #include "experiments/distributed_communication_single_node/collective_case.hpp"
 #include "parallel/ring_all_reduce.hpp"
 #include "registry/registry.hpp"
@@ -27,6 +30,15 @@ void run_case(worker::CaseContext& context) {
   run_collective_case(context, "shm", comm::Operation::all_reduce, context.params().integer("bytes"), instead);
 }
 
+void expect(const Params& params) {
+  const std::int64_t bytes = params.integer("bytes");
+  parallel::check_payload(comm::Operation::all_reduce, bytes, static_cast<int>(params.integer("world_size")));
+  if (bytes % 4 != 0) {
+    throw Error(ErrorKind::usage, fmt::format("{} bytes are no whole number of fp32; write {} or {}", bytes,
+                                              bytes / 4 * 4, bytes / 4 * 4 + 4));
+  }
+}
+
 // The buffer, and what arrives and is passed on.
 double memory(const Params& params, std::string_view implementation) {
   const auto bytes = static_cast<double>(params.integer("bytes"));
@@ -50,6 +62,7 @@ const registry::Experiment kAlternateRing =
         .implementation({.name = "parts", .teaches = "2(n-1) steps of S/n bytes: reduce-scatter, then all-gather"})
         .implementation({.name = "whole", .teaches = "n-1 steps of S bytes: every tensor passes every rank"})
         .implementation({.name = "shm", .teaches = "no ring: each rank sums its part where all lie, all read it"})
+        .expects(expect)
         .metric("time", "s", "median of single calls, each waited for; of the slowest rank at each (rank -1)")
         .metric("pipelined", "s", "the same for a call among 20 back to back, one wait behind them")
         .metric("payload_bytes", "B", "of the tensor, as it was reduced")

@@ -40,6 +40,20 @@ BlockModel model_from(const Params& params) {
   return model;
 }
 
+Machine machine_from(const Params& params) {
+  const Machine machine{.flops_per_second = 1e12 * params.number("compute_tflops"),
+                        .link_bytes_per_second = 1e9 * params.number("link_gbps")};
+  parallel::validate(machine);
+  return machine;
+}
+
+// So many that what they leave is counted in 63 bits.
+std::int64_t tokens_from(const Params& params, const BlockModel& model) {
+  return between(params, "tokens", 0, (std::int64_t{1} << 61) / parallel::activation_bytes_per_token(model));
+}
+
+std::int64_t gigabytes(const Params& params, const char* axis) { return between(params, axis, 1, 1 << 20); }
+
 void check_sums(worker::CaseContext& context, const BlockModel& model) {
   std::int64_t parameters = 0, kept = 0;
   for (std::int64_t block = 0; block < model.blocks; ++block) {
@@ -58,7 +72,7 @@ void check_sums(worker::CaseContext& context, const BlockModel& model) {
 void tell_memory(worker::CaseContext& context, const BlockModel& model) {
   const parallel::BlockStateBytes state = parallel::state_bytes(model);
   const std::int64_t of_token = parallel::activation_bytes_per_token(model);
-  const std::int64_t tokens = between(context.params(), "tokens", 0, (std::int64_t{1} << 61) / of_token);
+  const std::int64_t tokens = tokens_from(context.params(), model);
   const std::int64_t activations = tokens * of_token, all = state.total() + activations;
   check_sums(context, model);
   context.metric("parameters", "1", static_cast<double>(parallel::parameter_count(model)));
@@ -69,7 +83,7 @@ void tell_memory(worker::CaseContext& context, const BlockModel& model) {
   context.metric("token_bytes", "B", static_cast<double>(of_token));
   context.metric("activation_bytes", "B", static_cast<double>(activations));
   for (const auto& [reading, unit] : kReadings) {
-    const std::int64_t device = unit * between(context.params(), "device_gb", 1, 1 << 20);
+    const std::int64_t device = unit * gigabytes(context.params(), "device_gb");
     const std::int64_t devices = parallel::devices_for(all, device);
     const bool first = devices * device >= all && (devices - 1) * device < all;
     worker::check_number(context, fmt::format("reference:devices_{}", reading), first ? 0 : 1, 0, 0,
@@ -77,7 +91,7 @@ void tell_memory(worker::CaseContext& context, const BlockModel& model) {
     context.metric(fmt::format("devices_{}", reading), "1", static_cast<double>(devices));
     context.metric(fmt::format("filled_{}", reading), "1", static_cast<double>(all) / static_cast<double>(device));
 
-    const std::int64_t shard = unit * between(context.params(), "shard_gb", 1, 1 << 20);
+    const std::int64_t shard = unit * gigabytes(context.params(), "shard_gb");
     const std::optional<std::int64_t> shards = parallel::shards_for(state.total(), activations, shard);
     const auto fits = [&](std::int64_t n) {
       return parallel::sharded_bytes(state.total(), activations, n) <= static_cast<double>(shard) * (1 + 1e-12);
@@ -194,12 +208,19 @@ void tell_batch(worker::CaseContext& context, std::int64_t d_ff, const Mesh& mes
 void run_case(worker::CaseContext& context) {
   const Params& params = context.params();
   const BlockModel model = model_from(params);
-  const Machine machine{.flops_per_second = 1e12 * params.number("compute_tflops"),
-                        .link_bytes_per_second = 1e9 * params.number("link_gbps")};
-  parallel::validate(machine);
+  const Machine machine = machine_from(params);
   const Mesh mesh = mesh_from(params);
   tell_memory(context, model);
   tell_batch(context, model.d_ff, mesh, machine);
+}
+
+// Error(usage) before anything runs.
+void expect(const Params& params) {
+  const BlockModel model = model_from(params);
+  machine_from(params);
+  mesh_from(params);
+  tokens_from(params, model);
+  for (const char* axis : {"device_gb", "shard_gb"}) gigabytes(params, axis);
 }
 
 registry::Experiment describe() {
@@ -227,6 +248,7 @@ registry::Experiment describe() {
       .preset("laptop", {})
       .preset("paper", {})
       .implementation({.name = "predicted", .teaches = "arithmetic: bytes, devices and batches; nothing is run"})
+      .expects(expect)
       .metric("parameters", "1", "of the model")
       .metric("state_bytes", "B", "weights, gradients and moments in fp32: weight, gradient and moment_bytes")
       .metric("token_bytes", "B", "that backward needs of a token: activation_bytes is that of all tokens")

@@ -76,6 +76,11 @@ registry::Builder layer_experiment(std::string id, Layout layout) {
       .metric("forward_compute", "s", "forward_flops by the rate of computing")
       .metric("backward_compute", "s", "alike");
   layout == Layout::fsdp_tensor ? on_a_grid(made) : on_a_line(made, layout);
+  made.expects([layout](const Params& params) {
+    parallel::validate(parallel::layer_from(params));
+    parallel::validate(grid_from(layout, params));
+    parallel::validate(parallel::machine_from(params));
+  });
   return made.runs([layout](worker::CaseContext& context) {
     const Params& params = context.params();
     worker::tell_answer(context, parallel::answer_layer(layout, parallel::layer_from(params), grid_from(layout, params),

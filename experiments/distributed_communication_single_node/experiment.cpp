@@ -43,6 +43,11 @@ registry::Values every_fourth_power(int low, int high) {
   return values;
 }
 
+void expect(const Params& params) {
+  parallel::check_payload(parallel::parse_collective(params.text("operation")), params.integer("bytes"),
+                          static_cast<int>(params.integer("world_size")));
+}
+
 // Buffers of one rank: the whole, and a part where operations have one.
 double memory(const Params& params, std::string_view) { return 1.5 * static_cast<double>(params.integer("bytes")); }
 
@@ -96,6 +101,7 @@ registry::Experiment describe() {
                            "who computes; small ones by NCCL",
                        .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
                        .device = "cuda"})
+      .expects(expect)
       .skip_if("of the library itself the all-reduce alone is measured",
                [](const Params& params, std::string_view implementation) {
                  return implementation == kRaw && params.text("operation") != "all_reduce";

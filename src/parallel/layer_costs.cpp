@@ -35,13 +35,13 @@ double tensor_ratio(const GatedLayer& layer, const Machine& machine, Pass pass) 
          (static_cast<double>(layer.element_bytes) * machine.flops_per_second);
 }
 
+}  // namespace
+
 void validate(const Grid& grid) {
   if (grid.data >= 1 && grid.tensor >= 1) return;
   throw Error(ErrorKind::usage,
               fmt::format("a grid of {} × {} ranks; at least 1 × 1 is wanted", grid.data, grid.tensor));
 }
-
-}  // namespace
 
 void validate(const GatedLayer& layer) {
   const auto require = [](const char* name, std::int64_t size) {

@@ -44,6 +44,9 @@ struct Grid {
   bool operator==(const Grid&) const = default;
 };
 
+// Error(usage) unless each is 1 at least.
+void validate(const Grid& grid);
+
 enum class Pass { forward, backward };
 
 // Of one device.

@@ -25,6 +25,10 @@ bool in_parts(Operation operation) {
   return operation == Operation::reduce_scatter || operation == Operation::all_gather;
 }
 
+constexpr std::int64_t kElementBytes = sizeof(float);
+
+std::int64_t parts_of(Operation operation, int ranks) { return in_parts(operation) ? ranks : 1; }
+
 std::int64_t elements_of(const device::Buffer& buffer) {
   return static_cast<std::int64_t>(buffer.bytes() / sizeof(float));
 }
@@ -48,6 +52,14 @@ double bus_factor(Operation operation, int ranks) {
   throw Error(ErrorKind::internal, fmt::format("{} has no bus bandwidth", to_string(operation)));
 }
 
+void check_payload(Operation operation, std::int64_t bytes, int ranks) {
+  const std::int64_t parts = parts_of(operation, ranks);
+  if (bytes >= parts * kElementBytes) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("{} bytes are less than an fp32{}; at least {} are wanted", bytes,
+                          parts > 1 ? fmt::format(" for each of {} ranks", ranks) : "", parts * kElementBytes));
+}
+
 MeasuredCollective::MeasuredCollective(comm::Communicator& ranks, Operation operation, std::int64_t bytes,
                                        device::Stream stream, AllReduce instead)
     : ranks_(ranks),
@@ -55,13 +67,9 @@ MeasuredCollective::MeasuredCollective(comm::Communicator& ranks, Operation oper
       instead_(std::move(instead)),
       content_{.operation = operation, .ranks = ranks.size(), .rank = ranks.rank()},
       awaits_(stream) {
-  const std::int64_t parts = in_parts(operation) ? ranks.size() : 1;
-  content_.count = bytes / static_cast<std::int64_t>(sizeof(float)) / parts;
-  if (content_.count < 1) {
-    throw Error(ErrorKind::usage,
-                fmt::format("{} bytes are less than an fp32 for each of {} ranks; at least {} are wanted", bytes,
-                            ranks.size(), parts * 4));
-  }
+  check_payload(operation, bytes, ranks.size());
+  const std::int64_t parts = parts_of(operation, ranks.size());
+  content_.count = bytes / kElementBytes / parts;
   const auto part = static_cast<std::size_t>(content_.count) * sizeof(float);
   all_ = device::Buffer(part * static_cast<std::size_t>(parts), "collective: whole", stream);
   if (in_parts(operation)) part_ = device::Buffer(part, "collective: part", stream);

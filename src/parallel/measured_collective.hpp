@@ -31,6 +31,9 @@ comm::Operation parse_collective(std::string_view name);
 // NVIDIA's nccl-tests, doc/PERFORMANCE.md.
 double bus_factor(comm::Operation operation, int ranks);
 
+// Error(usage) for fewer bytes than an fp32, or, of reduce_scatter and all_gather, than one for each rank.
+void check_payload(comm::Operation operation, std::int64_t bytes, int ranks);
+
 class MeasuredCollective {
  public:
   using AllReduce = std::function<void(const TensorView& buffer, device::Stream stream)>;

@@ -79,10 +79,13 @@ class Calculators(Lab):
         for arguments, name in ((("fsdp_calcs", "-a", "ranks=0"), "grid of 0"), (("tp_calcs", "-a", "d_ff=0"), "d_ff is 0"),
                                 (("communication_accounting", "-a", "tokens=-1"), "tokens"),
                                 (("communication_accounting", "-a", "device_gb=0"), "device_gb is 0"),
+                                (("communication_accounting", "-a", "compute_tflops=0"), "the rate of computing is 0"),
+                                (("communication_accounting", "-a", "fsdp_ranks=0"), "fsdp_ranks is 0"),
+                                (("fsdp_tp_calcs", "-a", "tokens=0"), "tokens is 0"),
+                                (("fsdp_tp_calcs", "-a", "tensor_ranks=0"), "grid of 4 × 0"),
                                 (("fsdp_calcs", "-a", "link_gbps=0.0"), "rate of the link")):
-            done = self.syslab("run", *arguments, expect=None)
-            self.assertNotEqual(done.returncode, 0, arguments)
-            self.assertIn(name, done.stdout + done.stderr)
+            for verb in ("plan", "run"):
+                self.assertIn(name, self.syslab(verb, *arguments, expect=2).stderr)
 
 
 if __name__ == "__main__":

@@ -158,6 +158,15 @@ class Communication(Lab):
             for verb in ("plan", "run"):
                 refused = self.syslab(verb, *asked, "--preset", "smoke", "-a", "world_size=3", expect=2)
                 self.assertIn(words, refused.stderr)
+        collectives = "distributed_communication_single_node"
+        for asked, words in (
+                ((collectives, "-a", "bytes=3"), "3 bytes are less than an fp32; at least 4 are wanted"),
+                ((collectives, "-a", "bytes=7", "-a", "operation=all_gather"),
+                 "7 bytes are less than an fp32 for each of 2 ranks; at least 8 are wanted"),
+                (("alternate_ring_all_reduce", "-a", "bytes=0"), "0 bytes are less than an fp32; at least 4"),
+                (("alternate_ring_all_reduce", "-a", "bytes=7"), "7 bytes are no whole number of fp32; write 4 or 8")):
+            for verb in ("plan", "run"):
+                self.assertIn(words, self.syslab(verb, *asked, "--preset", "smoke", "-a", "world_size=2", expect=2).stderr)
         for asked, words in (("world_size=1", "one rank sends nothing"), ("tensors=0", "tensors of 0 make no gradients")):
             self.assertIn(words, self.syslab("run", "ddp_small_tensors", "--preset", "smoke", "-a", asked, expect=2).stderr)
         self.assertFalse(self.db.exists())

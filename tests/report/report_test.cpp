@@ -86,6 +86,7 @@ TEST(Deliverables, NameTablesThatAreThere) {
     for (const Deliverable& wanted : problem.deliverables) {
       for (const std::string& by : wanted.by) {
         const std::string experiment = by.substr(0, by.find('/')), what = by.substr(by.find('/') + 1);
+        EXPECT_FALSE(resources("experiments/" + experiment + "/").empty()) << problem.id << ": " << by;
         if (what == "*" || what == "sentences" || what == "figures" || what == "laws") continue;
         EXPECT_TRUE(find_resource("experiments/" + experiment + "/tables/" + what + ".sql"))
             << problem.id << ": " << by;

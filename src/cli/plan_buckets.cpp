@@ -31,6 +31,9 @@ constexpr const char* kMeasured = "distributed_communication_single_node";
 
 std::string contents_of(const std::string& file) {
   std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) {
+    throw Error(ErrorKind::usage, fmt::format("there is no file '{}'; --trace names one", file));
+  }
   if (std::filesystem::is_directory(file, ignored)) {
     throw Error(ErrorKind::usage, fmt::format("--trace '{}' is a folder; name the file", file));
   }
@@ -40,8 +43,17 @@ std::string contents_of(const std::string& file) {
   return text;
 }
 
+// A number of no unit would be one of seconds, or of bytes in a second: nobody means those here.
+bool ends_without_unit(std::string_view text) {
+  return !text.empty() && std::string_view("0123456789.").find(text.back()) != std::string_view::npos;
+}
+
 double rate_option(const std::string& text) {
   std::string number = text;
+  const std::string_view amount = std::string_view(text).substr(0, text.size() - (text.ends_with("/s") ? 2 : 0));
+  if (ends_without_unit(amount)) {
+    throw Error(ErrorKind::usage, fmt::format("--beta '{}' has no unit; write 313GB/s or 2Gi/s", text));
+  }
   for (const std::string_view unit : {"/s", "B"}) {
     if (number.ends_with(unit)) number.resize(number.size() - unit.size());
   }
@@ -63,6 +75,9 @@ Link link_by_law(const std::string& alpha, const std::string& beta, std::int64_t
   const std::optional<Nanoseconds> overhead = parse_duration(alpha);
   if (!overhead || overhead->count() < 0) {
     throw Error(ErrorKind::usage, fmt::format("--alpha '{}' is no duration; write 34us", alpha));
+  }
+  if (overhead->count() != 0 && ends_without_unit(alpha)) {
+    throw Error(ErrorKind::usage, fmt::format("--alpha '{}' has no unit; write 34us", alpha));
   }
   const parallel::AffineTransfer law{Seconds(*overhead), rate_option(beta)};
   std::vector<TransferPoint> points{{1, law.time(1)}};
@@ -267,7 +282,14 @@ Exit execute(const Context& context, const PlanBucketsOptions& options) {
       throw Error(error.kind(), fmt::format("'{}': {}", options.trace, error.what()));
     }
   }();
-  if (!options.alpha && !options.curve) require_database(context);
+  if (!options.alpha) {
+    if (!options.curve) {
+      require_database(context);
+    } else if (std::error_code ignored; !std::filesystem::exists(*options.curve, ignored)) {
+      throw Error(ErrorKind::usage, fmt::format("there is no database '{}'; --curve names one with measurements of {}",
+                                                *options.curve, kMeasured));
+    }
+  }
   const std::int64_t whole = trace.pieces().bytes();
   const Advice advice(trace, options.alpha ? link_by_law(*options.alpha, *options.beta, whole)
                                            : link_measured(options.curve.value_or(context.global.database), options));

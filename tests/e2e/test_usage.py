@@ -37,7 +37,7 @@ class Usage(Lab):
             self.wrong(verb, "flash_foward", names="'flash_forward'")
 
     def test_unknown_axis_value_preset_implementation(self):
-        self.wrong("run", "flash_forward", "-a", "sek=128", names="'seq'")
+        self.wrong("run", "flash_forward", "-a", "sek=128", names="unknown axis 'sek' of flash_forward; did you mean 'seq'")
         self.wrong("run", "flash_forward", "-a", "dtype=bf61", names="'bf16'")
         self.wrong("plan", "flash_forward", "-a", "seq=many", names="whole numbers")
         self.wrong("plan", "flash_forward", "-a", "seq=1:9", names="lo:hi:step")
@@ -77,6 +77,20 @@ class Usage(Lab):
     def test_reading_makes_no_database(self):
         for arguments in (("report",), ("query", "SELECT 1"), ("resume",), ("replay", "0123")):
             self.wrong(*arguments, names="no database")
+
+    def test_a_link_that_plan_buckets_cannot_take(self):
+        self.wrong("plan-buckets", "--trace", "none.csv", "--alpha", "1us", "--beta", "1GB/s", names="there is no file 'none.csv'")
+        held = tempfile.TemporaryDirectory(prefix="syslab_e2e_")
+        self.addCleanup(held.cleanup)
+        trace = pathlib.Path(held.name) / "trace.csv"
+        trace.write_text("name,bytes,ready_us\nb,4000000,100\na,4000000,300\n")
+        for link, says in ((("--alpha", "34", "--beta", "313GB/s"), "--alpha '34' has no unit; write 34us"),
+                           (("--alpha", "34us", "--beta", "313"), "--beta '313' has no unit; write 313GB/s"),
+                           (("--alpha", "34us", "--beta", "313/s"), "--beta '313/s' has no unit"),
+                           (("--curve", "none.db"), "there is no database 'none.db'")):
+            self.wrong("plan-buckets", "--trace", trace, *link, names=says)
+        for alpha, beta in (("34us", "313GB/s"), ("0", "2Gi/s"), ("34 us", "313B")):
+            self.syslab("plan-buckets", "--trace", trace, "--alpha", alpha, "--beta", beta)
 
     def test_unknown_run_and_check(self):
         self.syslab("run", "selftest_empty")

@@ -135,7 +135,9 @@ const registry::Experiment kSelftestFaults =
         .closed_axis("fault", {std::string("none")}, "what goes wrong",
                      [] {
                        registry::Values names;
-                       for (const auto& [name, body] : faults()) names.emplace_back(name);
+                       for (const auto& [name, body] : faults()) {
+                         if (name != "none") names.emplace_back(name);
+                       }
                        return names;
                      }())
         .implementation({.name = "selftest", .teaches = "how a worker dies"})

@@ -101,7 +101,8 @@ std::vector<std::string> nearest(std::string_view word, std::span<const std::str
 }
 
 std::string unknown_name(std::string_view what, std::string_view word, std::span<const std::string> candidates) {
-  std::string text = fmt::format("unknown {} '{}'", what, word);
+  const std::size_t noun = std::min(what.find(' '), what.size());
+  std::string text = fmt::format("unknown {} '{}'{}", what.substr(0, noun), word, what.substr(noun));
   const std::vector<std::string> near = nearest(word, candidates);
   if (!near.empty()) text += fmt::format("; did you mean '{}'?", fmt::join(near, "' or '"));
   constexpr std::size_t kListed = 24;

@@ -17,7 +17,7 @@ std::string shell_word(const std::string& word);
 // Up to `count` candidates nearest to `word` by edit distance, nearest first; empty when none is plausible.
 std::vector<std::string> nearest(std::string_view word, std::span<const std::string> candidates, std::size_t count = 3);
 
-// "unknown axis 'sek'; did you mean 'seq'? (axes: a, b, c)"
+// "unknown axis 'sek'; did you mean 'seq'? (known: dtype, seq)"; of "axis of gemm": "unknown axis 'sek' of gemm; …"
 std::string unknown_name(std::string_view what, std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace syslab

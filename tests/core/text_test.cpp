@@ -60,6 +60,7 @@ TEST(ShellWord, IsQuotedWhereAShellWouldReadMore) {
 TEST(UnknownName, SaysWhatWasAskedAndWhatThereIs) {
   const std::vector<std::string> axes{"dtype", "seq"};
   EXPECT_EQ(unknown_name("axis", "sek", axes), "unknown axis 'sek'; did you mean 'seq'? (known: dtype, seq)");
+  EXPECT_EQ(unknown_name("axis of gemm", "x", {}), "unknown axis 'x' of gemm (there are none)");
   EXPECT_EQ(unknown_name("axis", "x", {}), "unknown axis 'x' (there are none)");
 }
 

@@ -88,8 +88,8 @@ class BenchmarkingScript(ModelLab):
                             ("layers=-1", ""),
                             ("batch=0", "batch is 0; it must be between 1 and 1048576"),
                             ("batch=300000000000000000", "batch is 300000000000000000; it must be between 1 and"),
-                            ("precision=fp8", "unknown value of axis 'precision'"),
-                            ("mode=sideways", "unknown value of axis 'mode'")):
+                            ("precision=fp8", "unknown value 'fp8' of axis 'precision'"),
+                            ("mode=sideways", "unknown value 'sideways' of axis 'mode'")):
             model = () if wrong.startswith("model") else ("-a", "model=tiny")
             done = self.syslab("run", "benchmarking_script", *model, "-a", wrong, expect=2)
             self.assertIn(says, done.stderr)

@@ -124,13 +124,25 @@ void expect(const Params& params) {
 
 std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
   if (const auto sharded = sharded_rung(implementation)) {
+    if (auto why = parallel::refusal_of_backend(params, sharded->name, sharded->device)) return why;
     return parallel::rank_training_cases().refusal(params, sharded->device == device::Kind::cpu ? "host" : "fused");
   }
   if (params.integer("world_size") > 1) {
     return fmt::format("{} is one process's work; fsdp divides the step among ranks of GPUs, fsdp_host among the CPU's",
                        implementation);
   }
+  if (params.text("backend") != "auto") {
+    return fmt::format("{} is one process's work, and no backend carries anything for it: backend=auto",
+                       implementation);
+  }
   return predicted_rung(implementation) ? std::nullopt : train::refusal_by_axes(params, implementation);
+}
+
+// Such a segment is the whole model, which is kept whole: the case of segment=0, under another name.
+bool is_beyond_model(const Params& params, std::string_view implementation) {
+  const auto sharded = sharded_rung(implementation);
+  return sharded &&
+         params.number("segment") > static_cast<double>(train::workload_from(params, *sharded).config.layers);
 }
 
 double bytes_of(const Params& params, std::string_view implementation) {
@@ -191,6 +203,8 @@ registry::Experiment describe() {
       .implementations(registry::implementations_of(sharded_ladder()))
       .expects(expect)
       .refuses(refusal)
+      .skip_if("a segment of more blocks than the model has keeps all of them: segment=0 measures that",
+               is_beyond_model)
       .metric("time", "s", "median of the measured steps; of several ranks, of the slowest at each (rank -1)")
       .metric("total_bytes", "B",
               "predicted: all that a step holds at once; weights, copy, gradient, moment, kept and head_bytes are its "

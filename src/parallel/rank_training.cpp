@@ -22,13 +22,7 @@ void expect_even_rows(const Params& params) { rows_of_rank(params.integer("batch
 
 std::optional<std::string> refusal_by_axes(const Params& params, std::string_view rung) {
   if (auto why = train::refusal_by_axes(params, rung)) return why;
-  if (const std::string asked = params.text(kBackend); asked != kAuto) {
-    const bool on_cpu = train::find_rung(rung).device == device::Kind::cpu;
-    if (on_cpu != (asked == "shm")) {
-      return fmt::format("the backend {} joins {}, and {} computes on {}", asked, on_cpu ? "GPUs" : "ranks of the CPU",
-                         rung, on_cpu ? "the CPU" : "a GPU");
-    }
-  }
+  if (auto why = refusal_of_backend(params, rung, train::find_rung(rung).device)) return why;
   return refusal_on_ranks(train::parse_mode(params.text("mode")));
 }
 
@@ -50,6 +44,14 @@ std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Pre
   return fmt::format(
       "a model in fp64 is what others are held against: its gradients travel as they lie, and not in {}: take wire=own",
       to_string(*wire));
+}
+
+std::optional<std::string> refusal_of_backend(const Params& params, std::string_view name, device::Kind device) {
+  const std::string asked = params.text(kBackend);
+  const bool on_cpu = device == device::Kind::cpu;
+  if (asked == kAuto || on_cpu == (asked == "shm")) return std::nullopt;
+  return fmt::format("the backend {} joins {}, and {} computes on {}", asked, on_cpu ? "GPUs" : "ranks of the CPU",
+                     name, on_cpu ? "the CPU" : "a GPU");
 }
 
 std::string backend_of(const Params& params, device::Kind device) {

@@ -33,6 +33,9 @@ std::optional<std::string> refusal_on_ranks(train::Mode mode);
 // Why gradients cannot travel in `wire` (SyncOptions); nothing: as they lie.
 std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Precision precision);
 
+// Why the backend that the axis asks for joins no ranks on `device`, on which `name` computes; nothing where it does.
+std::optional<std::string> refusal_of_backend(const Params& params, std::string_view name, device::Kind device);
+
 // The word of comm::connect() for what axis `backend` says, of ranks that compute on `device`.
 std::string backend_of(const Params& params, device::Kind device);
 

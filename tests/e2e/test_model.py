@@ -484,6 +484,20 @@ class Leaderboard2026(ModelLab):
                                (("-a", "segment=0.3",), "segments of 0.3 blocks")):
             self.assertIn(why, self.syslab("run", "leaderboard_2026", *arguments, expect=2).stderr)
 
+    def test_a_backend_that_joins_nobody_and_segments_beyond_the_model_are_told_by_the_plan(self):
+        tiny = ("-a", "model=tiny", "-a", "layers=2", "-a", "context=32", "-a", "precision=fp32")
+        def reasons(*arguments):
+            return [case.get("skip") for case in self.json("plan", "leaderboard_2026", *tiny, *arguments)["cases"]]
+        engines = ("-a", "segment=1", "-a", "backend=copy_engines", "--impl")
+        self.assertEqual(reasons(*engines, "fsdp_host", "-a", "world_size=2"),
+                         ["the backend copy_engines joins GPUs, and fsdp_host computes on the CPU"])
+        for alone in ("predicted", "host"):
+            self.assertEqual(reasons(*engines, alone),
+                             [f"{alone} is one process's work, and no backend carries anything for it: backend=auto"])
+            self.assertEqual(reasons("--impl", alone), [None])
+        beyond = "a segment of more blocks than the model has keeps all of them: segment=0 measures that"
+        self.assertEqual(reasons("-a", "segment=0,2,2.5,99", "--impl", "fsdp_host", "-a", "world_size=2"), [None, None, beyond, beyond])
+
     def test_the_whole_model_is_an_oom_that_says_what_it_needs(self):
         lines = self.lines("run", "leaderboard_2026", "-a", "precision=fp32", "--impl", "host", "--device", "cpu", "--memory-limit", "8Gi")
         (ended,) = attempts(lines)

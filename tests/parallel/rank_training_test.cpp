@@ -70,6 +70,9 @@ TEST(RankTraining, ABackendIsOfTheDeviceThatARungComputesOn) {
   EXPECT_EQ(backend_of(params, device::Kind::cuda), "copy_engines");
   const auto refusal = rank_training_cases().refusal;
   EXPECT_EQ(refusal(params, "host"), "the backend copy_engines joins GPUs, and host computes on the CPU");
+  EXPECT_EQ(refusal_of_backend(params, "fsdp_host", device::Kind::cpu),
+            "the backend copy_engines joins GPUs, and fsdp_host computes on the CPU");
+  EXPECT_EQ(refusal_of_backend(params, "fsdp", device::Kind::cuda), std::nullopt);
   params.set("backend", std::string("shm"));
   EXPECT_EQ(refusal(params, "host"), std::nullopt);
   if (!train::find_rung("fused").unavailable.empty()) return;  // without CUDA it is refused for that

@@ -89,6 +89,7 @@ std::vector<RankEnd> run_shm_as_threads(int size, CommunicatorOptions options, c
 // Over the fake library, which has the operations that are not done by copies; slots as small as above.
 NcclOptions small_copies(const char* fake) {
   void* const library = ::dlopen(fake, RTLD_NOW);
+  if (library == nullptr) throw Error(ErrorKind::internal, ::dlerror());
   reinterpret_cast<decltype(fake_enqueue_by)*>(::dlsym(library, "fake_enqueue_by"))(
       [](void* stream, std::function<void()> work) {
         device::enqueue({device::Kind::cpu, stream}, std::move(work));

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,7 +37,10 @@ class FakeNccl : public testing::Test {
   // A function of the library, which stays open.
   template <typename Function>
   static Function* entry(const char* name) {
-    void* const library = ::dlopen(std::getenv("SYSLAB_TEST_FAKE_NCCL"), RTLD_NOW);
+    const char* const file = std::getenv("SYSLAB_TEST_FAKE_NCCL");  // as meson.build names it
+    void* const library = file == nullptr ? nullptr : ::dlopen(file, RTLD_NOW);
+    if (library == nullptr)
+      throw std::runtime_error(file == nullptr ? "SYSLAB_TEST_FAKE_NCCL is not set" : ::dlerror());
     return reinterpret_cast<Function*>(::dlsym(library, name));
   }
 

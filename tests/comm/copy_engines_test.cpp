@@ -80,15 +80,15 @@ constexpr auto kStays = 1s;
 
 // The other rank never comes: who waits is released, and its streams are idle again before they go.
 TEST_F(CopyEnginesOfRanks, ARankThatIsLeftAloneEndsAtTheLimit) {
+  std::vector<float> values(1000, 1);  // longer than the communicator: released copies write to it still
   const auto begin = std::chrono::steady_clock::now();
   const auto errors = run(
       2, {.limit = 2s},
-      [](Communicator& ranks, device::Stream stream) {
+      [&](Communicator& ranks, device::Stream stream) {
         if (ranks.rank() == 1) {
           std::this_thread::sleep_for(kStays);
           throw Error(ErrorKind::check, "rank 1 goes");
         }
-        std::vector<float> values(1000, 1);
         ranks.wait(ranks.all_reduce(floats(values), Reduction::sum, {}, stream));
       },
       copying());

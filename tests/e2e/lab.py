@@ -39,6 +39,9 @@ class Lab(unittest.TestCase):
     def json(self, *arguments, **options):
         return json.loads(self.syslab(*arguments, "--json", **options).stdout)
 
+    def table(self, experiment, name):
+        return next(table for table in self.json("report", experiment) if table["id"] == name)
+
     def lines(self, *arguments, **options):
         """The JSON lines of a verb that runs cases."""
         return [json.loads(line) for line in self.syslab(*arguments, "--json", **options).stdout.splitlines()]

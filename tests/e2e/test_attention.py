@@ -10,9 +10,6 @@ KEEPERS = ("literal", "fused_softmax", "flash_tiled")
 
 
 class Attention(Lab):
-    def table(self, experiment, name):
-        return next(table for table in self.json("report", experiment) if table["id"] == name)
-
     def test_smoke_of_both_ends_well_and_fills_their_tables(self):
         lines = self.lines("run", "flash_benchmarking,pytorch_attention", "--preset", "smoke", *NO_LAWS)
         self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})

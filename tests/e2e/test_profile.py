@@ -11,9 +11,6 @@ LAYERS = 2
 
 
 class Profile(Lab):
-    def table(self, experiment, name):
-        return next(table for table in self.json("report", experiment) if table["id"] == name)
-
     def run_all(self, experiment, *arguments):
         lines = self.lines("run", experiment, *TINY, *arguments, "--protocol", "quick")
         self.assertEqual({line["status"] for line in attempts(lines)}, {"ok"})

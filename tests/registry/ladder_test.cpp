@@ -2,32 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/registry/other_tower.hpp"
+
 namespace syslab::registry {
 namespace {
-
-enum class Kind { cpu, cuda };
-
-struct Rung {
-  std::string name, teaches;
-  std::vector<DType> dtypes;
-  bool is_peer = false;
-  std::string unavailable;
-  Kind device = Kind::cpu;
-  int minimum_sm = 0;
-};
 
 struct Statement {
   std::string id, statement;
   bool against_oracle = false;
-};
-
-struct Param {
-  std::string name;
-  Values values;
-  std::string help;
-  bool closed = false;
-  Values also;
-  std::map<std::string, std::map<std::string, Value>> by_handout = {};
 };
 
 TEST(Ladder, AnAxisGoesOnTakingTheValuesThatOthersStandFor) {

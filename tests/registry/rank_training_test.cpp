@@ -5,29 +5,10 @@
 #include <algorithm>
 
 #include "core/error.hpp"
+#include "tests/registry/other_tower.hpp"
 
 namespace syslab::registry {
 namespace {
-
-enum class Kind { cpu, cuda };
-
-struct Rung {
-  std::string name, teaches;
-  std::vector<DType> dtypes;
-  bool is_peer = false;
-  std::string unavailable;
-  Kind device = Kind::cpu;
-  int minimum_sm = 0;
-};
-
-struct Param {
-  std::string name;
-  Values values;
-  std::string help;
-  bool closed = false;
-  Values also;
-  std::map<std::string, std::map<std::string, Value>> by_handout = {};
-};
 
 void even(const Params& params) {
   if (params.integer("batch") % params.integer("world_size") != 0) throw Error(ErrorKind::usage, "uneven");

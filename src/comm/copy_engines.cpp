@@ -84,7 +84,7 @@ struct CopyEngines::Shape {
     const auto least = static_cast<std::int64_t>(kLeastChunk) / size,
                most = static_cast<std::int64_t>(slot_bytes) / size;
     chunk = round_up(std::max((shard + kChunksOfAShard - 1) / kChunksOfAShard, least), kGrain);
-    chunk = std::min(chunk, std::max(most / kGrain * kGrain, std::int64_t{1}));
+    chunk = std::min(chunk, most / kGrain * kGrain);
     chunks = (shard + chunk - 1) / chunk;
   }
 

@@ -77,13 +77,10 @@ class NcclCommunicator final : public Communicator {
       fmt::print(stderr, "syslab: rank 0 of {}: NCCL {} from {}; {}\n", size(), opened->version(), opened->file(),
                  opened->nvls_and_by_whom());
     }
-    const std::optional<CopyEngineOptions> copies = nccl.copy_engines;
-    budget_ = nccl.budget;
-    exit_ = nccl.exit;
     handle_ = std::make_unique<NcclHandle>(opened, std::move(nccl), options.limit, [this] { throw_if_failed(); });
     try {
       handle_->make(*store_);
-      if (copies) open_copy_engines(*copies);
+      if (const auto& copies = handle_->options().copy_engines) open_copy_engines(*copies);
     } catch (...) {
       handle_->give_up();
       throw;
@@ -224,9 +221,9 @@ class NcclCommunicator final : public Communicator {
   // After a failure streams may still wait for ranks that are gone; their owner would wait with them.
   void end_released() noexcept {
     if (engines_ != nullptr && failed()) {
-      const Deadline deadline = Clock::now() + budget_;
+      const Deadline deadline = Clock::now() + handle_->options().budget;
       while (!engines_->idle() && Clock::now() < deadline) std::this_thread::sleep_for(1ms);
-      if (!engines_->idle()) exit_();
+      if (!engines_->idle()) handle_->options().exit();
     }
     ended_ = true;
     if (releasing_.joinable()) releasing_.join();
@@ -334,8 +331,6 @@ class NcclCommunicator final : public Communicator {
   std::unique_ptr<NcclHandle> handle_;  // none for one rank alone
   std::unique_ptr<CopyEngines> engines_;
   std::vector<Call> divided_;  // of a group that is being queued
-  std::chrono::milliseconds budget_{};
-  std::function<void()> exit_;
   std::thread releasing_;
   std::atomic<bool> ended_ = false;
 };

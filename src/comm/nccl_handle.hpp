@@ -28,6 +28,7 @@ class NcclHandle {
   NcclHandle& operator=(const NcclHandle&) = delete;
 
   const NcclLibrary& library() const { return *library_; }
+  const NcclOptions& options() const { return options_; }
 
   // Returns when all ranks of the store have theirs. Error(comm) at the limit, or in NCCL's words; then give_up().
   void make(Store& store);

@@ -1,5 +1,6 @@
 -- One row an attempt, with what was asked and how it ended. `status` is 'running' while there is no end; a real end
--- outweighs an `aborted` that was written for a writer thought dead. `checked`: something was compared and nothing was
+-- outweighs an `aborted` that was written for a writer thought dead. `ending` groups the statuses, here and nowhere else: `ok`;
+-- `not_asked` (unsupported, skipped); `oom`, which is a finding; `aborted`, cut short from outside; `failed`; NULL while there is no end. `checked`: something was compared and nothing was
 -- wrong. `protocol` names the inputs where they were not the usual ones ("kernel, zeros inputs"): such numbers never meet
 -- the others. `author`: who handed the implementation in, NULL for ours. `measured_here`: 0 when the run came by merge or import
 -- from somebody who is not vouched for. What ran on the CPU of a machine that has a GPU is that CPU's: it has no gpu_name
@@ -41,6 +42,9 @@ SELECT a.id                                  AS attempt_id,
          WHERE x.run_id = a.run_id AND x.plan_seq = a.plan_seq AND x.uid <= a.uid) AS attempt_no,
        p.seed,
        coalesce(e.status, 'running')         AS status,
+       CASE WHEN e.status IN ('ok', 'oom', 'aborted') THEN e.status
+            WHEN e.status IN ('unsupported', 'skipped') THEN 'not_asked'
+            WHEN e.status IS NOT NULL THEN 'failed' END AS ending,
        e.detail ->> '$.message'              AS message,
        r.started_at                          AS run_started_at,
        (SELECT min(s.at) FROM attempt_event s

@@ -10,4 +10,4 @@ SELECT t.run_uid, t.attempt_uid, t.attempt_no, t.started_at, t.ended_at, t.exper
                       AND EXISTS (SELECT 1 FROM attempt_event e
                                    WHERE e.attempt_id = x.id AND e.status NOT IN ('started', 'heartbeat'))) AS is_last
   FROM v_attempt t
- WHERE t.status IN ('check_failed', 'oom', 'timeout', 'crashed', 'error', 'aborted');
+ WHERE t.ending IN ('oom', 'failed', 'aborted');

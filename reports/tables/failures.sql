@@ -1,5 +1,5 @@
 -- title: Attempts that did not end well
--- caption: The newest attempt at each case, where it was wrong or did not finish.
+-- caption: The newest attempt at each case, where it was wrong, ran out of memory or did not finish.
 -- experiment: *
 -- empty: Every newest attempt ended well.
 -- columns: experiment|1|code|left; implementation|1|code|left; case|1|s|left; ranks?|1|d|right; law?|1|s|left; status|1|status|left;
@@ -12,5 +12,5 @@ SELECT t.experiment, t.implementation,
                 'none failed') AS "check",
        t.protocol, t.run_uid AS run, t.run_uid
   FROM v_newest t
- WHERE t.status IN ('check_failed', 'oom', 'timeout', 'crashed', 'error')
+ WHERE t.ending IN ('oom', 'failed')
  ORDER BY t.experiment, t.case_uid, t.implementation, t.world_size, t.law;

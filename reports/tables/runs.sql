@@ -1,11 +1,11 @@
 -- title: Runs in this store
--- caption: Planned cases by how their last attempt ended; "not asked" are skipped and unsupported cases, "missing" never
---   finished (`syslab resume RUN` finishes them).
+-- caption: Planned cases by how their last attempt ended; "not asked" are skipped and unsupported cases, "OOM" ran
+--   out of memory, "missing" never finished (`syslab resume RUN` finishes them).
 -- experiment: *
 -- command: syslab run all --preset smoke
 -- columns: run|1|uid|left; verb|1|s|left; started|UTC|s|left; label?|1|s|left; protocol|1|s|left; cpu?|1|s|left; gpu?|1|s|left;
---   planned|1|d|right; ok|1|d|right; not_asked|1|d|right; failed|1|d|right; missing|1|d|right
+--   planned|1|d|right; ok|1|d|right; not_asked|1|d|right; oom as OOM|1|d|right; failed|1|d|right; missing|1|d|right
 SELECT run_uid AS run, verb, substr(replace(started_at, 'T', ' '), 1, 16) AS started, coalesce(label, '–') AS label, protocol, cpu_model AS cpu,
-       coalesce(gpu_name, 'none') AS gpu, planned, ok, not_asked, failed, missing, run_uid
+       coalesce(gpu_name, 'none') AS gpu, planned, ok, not_asked, oom, failed, missing, run_uid
   FROM v_run
  ORDER BY started_at DESC, run_uid DESC;

@@ -220,14 +220,17 @@ TEST_F(StoreViews, HistoryPutsEachValueBesideTheOneBefore) {
 }
 
 TEST_F(StoreViews, ARunCountsWhatIsDoneAndWhatIsMissing) {
-  const RowId run = run_of(a_plan(5));
+  const RowId run = run_of(a_plan(8));
   store_.finish_attempt(run, a_failure(0, worker::Status::timeout, ""));
   store_.finish_attempt(run, an_attempt(0));
   store_.finish_attempt(run, a_failure(1, worker::Status::oom, ""));
   store_.finish_attempt(run, a_failure(2, worker::Status::skipped, ""));
   store_.attempt_started(run, 3, new_uuid7());
-  const ResultSet row = store_.query("SELECT planned, ok, not_asked, failed, missing FROM v_run");
-  const std::vector<std::int64_t> expected{5, 1, 1, 1, 2};
+  store_.finish_attempt(run, a_failure(5, worker::Status::crashed, ""));
+  store_.finish_attempt(run, a_failure(6, worker::Status::aborted, ""));
+  store_.finish_attempt(run, a_failure(7, worker::Status::check_failed, ""));
+  const ResultSet row = store_.query("SELECT planned, ok, not_asked, oom, failed, missing FROM v_run");
+  const std::vector<std::int64_t> expected{8, 1, 1, 1, 2, 3};
   for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(row.rows[0][i].integer, expected[i]) << row.columns[i];
 }
 

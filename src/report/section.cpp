@@ -11,15 +11,12 @@
 #include "core/resources.hpp"
 #include "report/cells.hpp"
 #include "report/grid.hpp"
+#include "report/standing.hpp"
 
 namespace syslab::report {
 namespace {
 
 using registry::Experiment;
-
-// Tables that all experiments share.
-constexpr std::string_view kLaws = "laws";
-constexpr std::array<std::string_view, 2> kWhereAny{"comparisons", "published"};  // shown only where they have rows
 
 TableSource source_at(const std::string& path, std::string_view text) {
   const std::size_t slash = path.rfind('/');
@@ -27,19 +24,11 @@ TableSource source_at(const std::string& path, std::string_view text) {
                      std::string(text));
 }
 
-// What an experiment has to show.
-struct Shown {
-  const Experiment* experiment;
-  std::vector<Table> tables;
-  std::vector<Picture> pictures;
-};
-
 template <typename List>
 bool contains(const List& list, std::string_view value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-bool is_sentence(const Table& table) { return !table.source.sentence.empty(); }
 bool has_rows(const Table& table) { return !table.result.rows.empty(); }
 
 std::string points_of(const Problem& problem, const std::string& handout) {
@@ -62,84 +51,7 @@ std::string other_places(const Experiment& experiment) {
   return fmt::format("posed by the hand-out of {}", fmt::join(years, " and "));
 }
 
-// --- where a deliverable stands ---
-
-bool in_words(const Deliverable& wanted) { return wanted.kind == "answer" || wanted.kind == "derivation"; }
-
-// The tables and pictures that "experiment/what" names.
-struct Evidence {
-  bool exists = false, measured = false, left_out = false;
-  std::vector<std::string> titles;
-  std::string command;
-};
-
-void add_table(Evidence& evidence, const Table& table) {
-  evidence.exists = true;
-  evidence.measured = evidence.measured || has_rows(table);
-  if (has_rows(table)) evidence.titles.push_back(is_sentence(table) ? "in words" : table.source.title);
-  if (evidence.command.empty()) evidence.command = table.source.command;
-}
-
-void add_picture(Evidence& evidence, const Experiment& experiment, const Picture& picture) {
-  if (picture.left_out) {
-    evidence.left_out = true;
-    return;
-  }
-  evidence.exists = true;
-  evidence.measured = evidence.measured || picture.missing.empty();
-  if (picture.missing.empty()) evidence.titles.push_back(picture.title);
-  if (evidence.command.empty()) evidence.command = "syslab run " + experiment.id;
-}
-
-void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std::string& place) {
-  const std::size_t slash = place.find('/');
-  const std::string experiment = place.substr(0, slash), what = place.substr(slash + 1);
-  for (const Shown& one : shown) {
-    if (one.experiment->id != experiment) continue;
-    for (const Table& table : one.tables) {
-      const bool shared = table.source.id == kLaws || contains(kWhereAny, table.source.id);
-      const bool fits = what == table.source.id || (what == "*" && !shared && !is_sentence(table)) ||
-                        (what == "sentences" && is_sentence(table));
-      if (fits) add_table(evidence, table);
-    }
-    if (what != "figures") continue;
-    for (const Picture& picture : one.pictures) add_picture(evidence, *one.experiment, picture);
-    if (evidence.command.empty()) evidence.command = "syslab run " + one.experiment->id;
-  }
-}
-
-// Whatever says of itself that it fills this part; its kind says which of the part's deliverables.
-void add_what_fills(Evidence& evidence, const std::vector<Shown>& shown, const Deliverable& wanted) {
-  const std::string part = wanted.part.empty() ? "*" : wanted.part;
-  const bool as_table = wanted.kind == "table" || wanted.kind == "code";
-  for (const Shown& one : shown) {
-    for (const Table& table : one.tables) {
-      const bool fits = is_sentence(table) ? in_words(wanted) : as_table;
-      if (fits && contains(table.source.fills, part)) add_table(evidence, table);
-    }
-    for (const Picture& picture : one.pictures) {
-      if (wanted.kind == "figure" && contains(picture.fills, part)) add_picture(evidence, *one.experiment, picture);
-    }
-  }
-}
-
-Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers) {
-  if (wanted.kind == "answer" && !answers) return plain_text("your own words, in the place below");
-  Evidence evidence;
-  for (const std::string& place : wanted.by) add_evidence(evidence, shown, place);
-  add_what_fills(evidence, shown, wanted);
-  if (evidence.measured) {
-    std::vector<std::string> once;
-    for (const std::string& title : evidence.titles) {
-      if (std::find(once.begin(), once.end(), title) == once.end()) once.push_back(title);
-    }
-    return plain_text(fmt::format("below: {}", fmt::join(once, ", ")));
-  }
-  if (evidence.exists) return marked("not measured: `" + evidence.command + "`");
-  if (evidence.left_out) return {{Style::emphasis, "left out, as all figures of this report are"}};
-  if (in_words(wanted)) return {{Style::emphasis, "your own words"}};
-  return {{Style::emphasis, "not shown by this report yet"}};
-}
+// --- what is to be handed in ---
 
 std::string name_of(const Deliverable& wanted) {
   const std::string part = wanted.part.empty() ? "" : "(" + wanted.part + ") ";
@@ -187,7 +99,7 @@ void add_sentences(std::vector<Block>& blocks, const Shown& shown) {
   bool rows = false;
   for (const Table& table : shown.tables) {
     if (!is_sentence(table)) {
-      rows = rows || (table.source.id != kLaws && has_rows(table));
+      rows = rows || (table.source.id != kLaws && has_result(table));
       continue;
     }
     const std::vector<Text> filled = sentences(table);

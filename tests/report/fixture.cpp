@@ -206,7 +206,8 @@ void FixtureStore::add(Attempt asked) {
   const store::RowId id = store_->begin_run(run, {row});
   AttemptRow attempt;
   attempt.uid = run.uid + "-0";
-  attempt.status = Status::ok;
+  attempt.status = asked.status;
+  attempt.detail = asked.detail;
   for (Record& record : asked.records) {
     if (const auto* fact = std::get_if<FactRecord>(&record)) {
       attempt.facts_json = fact->json;

@@ -23,7 +23,7 @@ class FixtureStore {
   void add_smoke_run();   // flash_forward, protocol quick, argv with --preset smoke
   void add_kernel_run();  // the same cases, protocol kernel
   void add_law_run();
-  // A run of one case, which went well.
+  // A run of one case, which went well unless it says otherwise.
   struct Attempt {
     std::string experiment;
     Params params;
@@ -33,6 +33,8 @@ class FixtureStore {
     std::string gpu, author;                          // author: of a hand-in
     int ranks = 1;
     std::string version = "1";
+    worker::Status status = worker::Status::ok;
+    std::string detail;  // why not ok
   };
   void add(Attempt attempt);
   // flash_benchmarking: `implementation` takes 20 us a call on a GPU of that name (empty: on the CPU).

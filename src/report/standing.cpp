@@ -1,0 +1,162 @@
+#include "report/standing.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <regex>
+#include <string>
+
+#include "report/cells.hpp"
+
+namespace syslab::report {
+namespace {
+
+using registry::Experiment;
+
+template <typename List>
+bool contains(const List& list, std::string_view value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+// How a row without a result ended; nothing of one that holds a result.
+std::optional<std::string> no_result(const Table& table, std::size_t row) {
+  const std::string status = plain(cell_of(table.result, row, "status"));
+  if (status.empty()) {
+    if (plain(cell_of(table.result, row, "outcome")) == "not_run") return "not_run";
+    return std::nullopt;
+  }
+  if (status == "ok" || status == "oom") return std::nullopt;
+  return status;
+}
+
+// Rows without a result, and why they have none.
+class Fruitless {
+ public:
+  void add(const std::string& status, const std::string& message) {
+    ++endings_[status];
+    static const std::regex kNeeds("needs ([0-9]{1,9}) (GPUs|ranks)");  // plan::needs_gpus, plan::needs_ranks
+    std::smatch found;
+    if (status != "unsupported" || !std::regex_match(message, found, kNeeds)) {
+      other_reasons_ = true;
+      return;
+    }
+    const int number = std::stoi(found[1]);
+    if (needs_.empty() || number < fewest_) {
+      fewest_ = number;
+      needs_ = message;
+    }
+  }
+  bool empty() const { return endings_.empty(); }
+  // "not measured, needs 2 GPUs", which is what the least of them needs; "nothing was measured (3 timeout, 1 wrong)".
+  std::string why() const {
+    if (!other_reasons_) return "not measured, " + needs_;
+    std::vector<std::string> counts;
+    for (const auto& [status, count] : endings_) counts.push_back(fmt::format("{} {}", count, status_word(status)));
+    return fmt::format("nothing was measured ({})", fmt::join(counts, ", "));
+  }
+
+ private:
+  std::map<std::string, int> endings_;
+  std::string needs_;
+  int fewest_ = 0;
+  bool other_reasons_ = false;
+};
+
+// The tables and pictures that "experiment/what" names.
+struct Evidence {
+  bool exists = false, measured = false, left_out = false;
+  Fruitless fruitless;
+  std::vector<std::string> titles;
+  std::string command;
+};
+
+void add_table(Evidence& evidence, const Table& table) {
+  evidence.exists = true;
+  if (has_result(table)) {
+    evidence.measured = true;
+    evidence.titles.push_back(is_sentence(table) ? "in words" : table.source.title);
+  }
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    const auto status = no_result(table, row);
+    if (status) evidence.fruitless.add(*status, plain(cell_of(table.result, row, "message")));
+  }
+  if (evidence.command.empty()) evidence.command = table.source.command;
+}
+
+void add_picture(Evidence& evidence, const Experiment& experiment, const Picture& picture) {
+  if (picture.left_out) {
+    evidence.left_out = true;
+    return;
+  }
+  evidence.exists = true;
+  evidence.measured = evidence.measured || picture.missing.empty();
+  if (picture.missing.empty()) evidence.titles.push_back(picture.title);
+  if (evidence.command.empty()) evidence.command = "syslab run " + experiment.id;
+}
+
+void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std::string& place) {
+  const std::size_t slash = place.find('/');
+  const std::string experiment = place.substr(0, slash), what = place.substr(slash + 1);
+  for (const Shown& one : shown) {
+    if (one.experiment->id != experiment) continue;
+    for (const Table& table : one.tables) {
+      const bool shared = table.source.id == kLaws || contains(kWhereAny, table.source.id);
+      const bool fits = what == table.source.id || (what == "*" && !shared && !is_sentence(table)) ||
+                        (what == "sentences" && is_sentence(table));
+      if (fits) add_table(evidence, table);
+    }
+    if (what != "figures") continue;
+    for (const Picture& picture : one.pictures) add_picture(evidence, *one.experiment, picture);
+    if (evidence.command.empty()) evidence.command = "syslab run " + one.experiment->id;
+  }
+}
+
+// Whatever says of itself that it fills this part; its kind says which of the part's deliverables.
+void add_what_fills(Evidence& evidence, const std::vector<Shown>& shown, const Deliverable& wanted) {
+  const std::string part = wanted.part.empty() ? "*" : wanted.part;
+  const bool as_table = wanted.kind == "table" || wanted.kind == "code";
+  for (const Shown& one : shown) {
+    for (const Table& table : one.tables) {
+      const bool fits = is_sentence(table) ? in_words(wanted) : as_table;
+      if (fits && contains(table.source.fills, part)) add_table(evidence, table);
+    }
+    for (const Picture& picture : one.pictures) {
+      if (wanted.kind == "figure" && contains(picture.fills, part)) add_picture(evidence, *one.experiment, picture);
+    }
+  }
+}
+
+}  // namespace
+
+bool has_result(const Table& table) {
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    if (!no_result(table, row)) return true;
+  }
+  return false;
+}
+
+Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers) {
+  if (wanted.kind == "answer" && !answers) return plain_text("your own words, in the place below");
+  Evidence evidence;
+  for (const std::string& place : wanted.by) add_evidence(evidence, shown, place);
+  add_what_fills(evidence, shown, wanted);
+  if (evidence.measured) {
+    std::vector<std::string> once;
+    for (const std::string& title : evidence.titles) {
+      if (std::find(once.begin(), once.end(), title) == once.end()) once.push_back(title);
+    }
+    return plain_text(fmt::format("below: {}", fmt::join(once, ", ")));
+  }
+  if (evidence.exists) {
+    const std::string why = evidence.fruitless.empty() ? "not measured" : unmarked(evidence.fruitless.why());
+    return marked(why + ": `" + evidence.command + "`");
+  }
+  if (evidence.left_out) return {{Style::emphasis, "left out, as all figures of this report are"}};
+  if (in_words(wanted)) return {{Style::emphasis, "your own words"}};
+  return {{Style::emphasis, "not shown by this report yet"}};
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,36 @@
+// Where a thing to be handed in stands: answered by what is below, or not measured, and what would measure it.
+#pragma once
+
+#include <array>
+#include <string_view>
+#include <vector>
+
+#include "registry/experiment.hpp"
+#include "report/deliverables.hpp"
+#include "report/document.hpp"
+
+namespace syslab::report {
+
+// Tables that all experiments share.
+constexpr std::string_view kLaws = "laws";
+constexpr std::array<std::string_view, 2> kWhereAny{"comparisons", "published"};  // shown only where they have rows
+
+// What an experiment has to show.
+struct Shown {
+  const registry::Experiment* experiment;
+  std::vector<Table> tables;
+  std::vector<Picture> pictures;
+};
+
+inline bool is_sentence(const Table& table) { return !table.source.sentence.empty(); }
+inline bool in_words(const Deliverable& wanted) { return wanted.kind == "answer" || wanted.kind == "derivation"; }
+
+// True if a row holds a result. Running out of memory is one; a row without a status is one too, unless it is of a law
+// that was not reached.
+bool has_result(const Table& table);
+
+// "below: Speeds"; where nothing holds a result: that nothing was measured, with the command that would, or what it
+// needs where every row says that it needs more GPUs or ranks than there were. `answers`: ReportOptions.
+Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers);
+
+}  // namespace syslab::report

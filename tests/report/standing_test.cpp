@@ -1,0 +1,109 @@
+#include "report/standing.hpp"
+
+#include <gtest/gtest.h>
+
+#include "report/report.hpp"
+#include "tests/report/fixture.hpp"
+#include "tests/report/tables.hpp"
+
+namespace syslab::report {
+namespace {
+
+using worker::Status;
+
+registry::Registry of_ranks() {
+  registry::Registry registry;
+  registry.add(registry::experiment("naive_ddp_benchmarking")
+                   .title("What naive data parallel costs")
+                   .problem("2026", "naive_ddp_benchmarking", 3)
+                   .axis("model", {std::string("tiny")}, "sizes of the model")
+                   .runs([](worker::CaseContext&) {}));
+  registry.seal();
+  return registry;
+}
+
+// What the problem's table is said to be, with cases that ended like this.
+class Standing : public ::testing::Test {
+ protected:
+  void add(Status status, const std::string& detail, int ranks = 2, std::vector<worker::Record> records = {}) {
+    fixture_.add({.experiment = "naive_ddp_benchmarking",
+                  .params = {{"model", std::string("tiny")},
+                             {"batch", std::int64_t{8}},
+                             {"context", std::int64_t{16}},
+                             {"precision", std::string("fp32")},
+                             {"strategy", std::string("naive")}},
+                  .implementation = "library",
+                  .records = std::move(records),
+                  .ranks = ranks,
+                  .status = status,
+                  .detail = detail});
+  }
+  std::string of_the_table() {
+    ReportOptions options;
+    options.experiments = {"naive_ddp_benchmarking"};
+    const std::string text = render(of_ranks(), fixture_.store(), options).text;
+    const std::string item = "Time of a step and its part of communication. → ";
+    const std::size_t at = text.find(item) + item.size();
+    return text.substr(at, text.find('\n', at) - at);
+  }
+
+  FixtureStore fixture_;
+};
+
+constexpr const char* kCommand = "`syslab run naive_ddp_benchmarking`";
+
+TEST_F(Standing, OfAMeasuredTableIsBelow) {
+  add(Status::timeout, "after 5 s", 4);
+  add(Status::ok, "", 2,
+      {worker::CheckRecord{.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"},
+       worker::MetricRecord{.name = "time", .unit = "s", .value = 1e-3, .low = 9e-4, .high = 1.1e-3, .n = 10}});
+  EXPECT_EQ(of_the_table(), "below: What naive data parallel costs");
+}
+
+TEST_F(Standing, OfATableThatRanOutOfMemoryIsBelow) {
+  add(Status::oom, "needs 242 GiB");
+  EXPECT_EQ(of_the_table(), "below: What naive data parallel costs");
+}
+
+TEST_F(Standing, OfAnEmptyTableIsTheCommand) { EXPECT_EQ(of_the_table(), std::string("not measured: ") + kCommand); }
+
+TEST_F(Standing, OfCasesThatAllNeedMoreGpusIsHowManyTheLeastNeeds) {
+  add(Status::unsupported, "needs 4 GPUs", 4);
+  add(Status::unsupported, "needs 2 GPUs", 2);
+  add(Status::unsupported, "needs 16 GPUs", 16);
+  EXPECT_EQ(of_the_table(), std::string("not measured, needs 2 GPUs: ") + kCommand);
+}
+
+TEST_F(Standing, OfRowsWithoutAResultIsHowTheyEnded) {
+  add(Status::unsupported, "needs 4 GPUs", 4);
+  add(Status::timeout, "after 5 s", 2);
+  add(Status::check_failed, "loss is wrong", 3);
+  add(Status::timeout, "after 5 s", 1);
+  EXPECT_EQ(of_the_table(), std::string("nothing was measured (1 wrong, 2 timeout, 1 unsupported): ") + kCommand);
+}
+
+TEST(HasResult, WhereARowEndedWellOrRanOutOfMemory) {
+  Table table = speeds();
+  EXPECT_TRUE(has_result(table));
+  auto& rows = table.result.rows;
+  rows = {rows[1]};
+  EXPECT_TRUE(has_result(table)) << "out of memory";
+  rows = {speeds().result.rows[2]};
+  EXPECT_FALSE(has_result(table)) << "wrong";
+  rows[0][8] = null();
+  EXPECT_TRUE(has_result(table)) << "a row that tells no status";
+  rows.clear();
+  EXPECT_FALSE(has_result(table));
+}
+
+TEST(HasResult, OfLawsIsOfThoseThatWereReached) {
+  Table laws;
+  laws.result.columns = {"law", "outcome"};
+  laws.result.rows = {{cell("a"), cell("not_run")}};
+  EXPECT_FALSE(has_result(laws));
+  laws.result.rows.push_back({cell("b"), cell("falsified")});
+  EXPECT_TRUE(has_result(laws));
+}
+
+}  // namespace
+}  // namespace syslab::report

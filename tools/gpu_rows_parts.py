@@ -51,6 +51,14 @@ def gpu_parts(sizes, gpus):
                      *values("world_size", [ranks]), *values("strategy", ["none", "planned"]), *values("bucket_mb", [0]),
                      *values("wire", ["bf16"]), *values("backend", backends), *MODEL), 8)
 
+    def scattered(model, ranks):
+        """Where weak scaling is best: gradients are scattered in bf16, each rank updates its slices, copies are gathered."""
+        backends = ("auto", "copy_engines") if ranks == 2 else ("auto",)
+        return Part(f"scattered-{model}-{ranks}", f"the optimizer's state divided, gradients travelling as they lie and in bf16, {model} on {ranks}",
+                    ("optimizer_state_sharding_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
+                     *values("world_size", [ranks]), *values("sharding", ["zero1", "zero2"]), *values("bucket_mb", [400]),
+                     *values("wire", ["own", "bf16"]), *values("backend", backends), *MODEL), 7)
+
     def sharded(model, ranks, shardings, seconds, *more, timeout="2m"):
         return Part(f"state-{model}-{ranks}", f"the optimizer's state divided, {model} on {ranks}",
                     ("optimizer_state_sharding_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
@@ -72,7 +80,7 @@ def gpu_parts(sizes, gpus):
     ladder = ("none", "naive", "flat_view", "overlap", "bucketed", "planned")
     beside = [ranks for ranks in most_first if ranks <= gpus]
     parts += [part for ranks in most_first
-              for part in (steps("xl26", ranks, ladder), copied("xl26", ranks), rounded("xl26", ranks))]
+              for part in (steps("xl26", ranks, ladder), copied("xl26", ranks), rounded("xl26", ranks), scattered("xl26", ranks))]
     parts += [steps("xl26", 1, ["none"])]
     parts += [part for ranks in most_first
               for part in (sharded("xl26", ranks, ("none", "optimizer", "zero1", "zero2"), 7), fsdp("xl26", ranks, 7))]

@@ -30,6 +30,7 @@ FsdpWorkloadOptions options_of(const Params& params, const FsdpCase& how, std::i
   FsdpWorkloadOptions options{.step = parallel::rank_workload(params, how.rung, ranks),
                               .sharding = parallel::fsdp_step_options(how.granularity)};
   options.step.model.recompute = how.recompute;
+  options.sharding.fsdp.scatter.wire = parallel::wire_of(params);
   return options;
 }
 
@@ -73,9 +74,7 @@ void draw(worker::CaseContext& context, const FsdpWorkload& run, const Kept& ste
 
 void tell_phases(worker::CaseContext& context, const FsdpWorkload& run, std::span<const Kept> steps) {
   if (steps.empty()) return;
-  worker::emit_series(context, "forward", steps, [](const Kept& one) { return one.ends.forward; });
-  worker::emit_series(context, "backward", steps, [](const Kept& one) { return one.ends.backward - one.ends.forward; });
-  worker::emit_series(context, "update", steps, [](const Kept& one) { return one.ends.update - one.ends.backward; });
+  worker::emit_phases(context, steps, [](const Kept& one) -> const parallel::PhaseEnds& { return one.ends; });
   worker::emit_series(context, "gathering", steps, [](const Kept& one) { return one.gathering; });
   worker::emit_series(context, "exposed_forward", steps, [](const Kept& one) { return one.exposed_forward; });
   worker::emit_series(context, "exposed_backward", steps, [](const Kept& one) { return one.exposed_backward; });
@@ -140,6 +139,11 @@ void run_case(worker::CaseContext& context) {
   run_fsdp_case(context, case_of(context.params(), context.request().implementation));
 }
 
+std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
+  if (auto why = parallel::rank_training_cases().refusal(params, implementation)) return why;
+  return parallel::refusal_on_wire(parallel::wire_of(params), model::parse_precision(params.text("precision")));
+}
+
 double memory(const Params& params, std::string_view implementation) {
   return fsdp_case_memory(params, case_of(params, implementation));
 }
@@ -161,10 +165,8 @@ double fsdp_case_memory(const Params& params, const FsdpCase& how) {
 }
 
 void add_fsdp_metrics(registry::Builder& experiment) {
-  experiment.metric("forward", "s", "of the step's phases; with the loss")
-      .metric("backward", "s", "from there to the last gradient")
-      .metric("update", "s", "from there to the end: what is scattered still, norm and optimizer")
-      .metric("gathering", "s", "sum over gathers of the time from start to end")
+  registry::add_phase_metrics(experiment);
+  experiment.metric("gathering", "s", "sum over gathers of the time from start to end")
       .metric("exposed_forward", "s", "sum over gathers of the forward pass of the time that computing waited for them")
       .metric("exposed_backward", "s", "and of the backward pass")
       .metric("state_bytes", "B", "weights, gradients and moments that a rank holds, with padding")
@@ -188,8 +190,10 @@ registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>
                         {"context", {number(512)}},
                         {"precision", {text("fp32"), text("bf16_fused")}},
                         {"impl", {text("fused")}}})
+      .refuses(refusal)
       .memory(memory)
       .runs(run_case);
+  registry::add_wire_axis(made);
   add_fsdp_metrics(made);
   return made;
 }

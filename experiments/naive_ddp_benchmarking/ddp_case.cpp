@@ -29,13 +29,10 @@ using registry::texts;
 
 constexpr const char* kNone = "none";
 constexpr const char* kBuckets = "bucket_mb";
-constexpr const char* kWire = "wire";
-constexpr const char* kOwn = "own";
 
 // In what gradients travel where they do; nothing: as they lie.
 std::optional<DType> wire_of(const Params& params) {
-  if (!params.has(kWire) || params.text("strategy") == kNone || params.text(kWire) == kOwn) return std::nullopt;
-  return parse_dtype(params.text(kWire));
+  return params.text("strategy") == kNone ? std::nullopt : parallel::wire_of(params);
 }
 
 DataParallelWorkloadOptions options_of(const Params& params, int ranks, const train::Rung& rung) {
@@ -192,11 +189,8 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
   registry::add_training_metrics(made);
   // To prove a strategy takes one model, one size, and no rounding.
   if (std::ranges::count(strategies, kNone) > 0) {
-    made.closed_axis(kWire, {text(kOwn)},
-                     "dtype in which gradients travel; own: as they lie. Others are rounded to once before, and once "
-                     "behind the sum",
-                     {text("bf16"), text("fp16")})
-        .refuses(refusal);
+    registry::add_wire_axis(made);
+    made.refuses(refusal);
     made.preset("paper", {{"model", texts(models)},
                           {"batch", {number(8)}},
                           {"context", {number(128), number(512)}},

@@ -11,6 +11,7 @@
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
 #include "parallel/measured_data_parallel.hpp"
+#include "parallel/phased_steps.hpp"
 #include "parallel/rank_memory.hpp"
 #include "parallel/rank_training.hpp"
 #include "parallel/state_memory.hpp"
@@ -42,7 +43,10 @@ void expect_limit(const Params& params) {
 }
 
 parallel::SyncOptions sync_of(const Params& params) {
-  return {.strategy = parallel::Strategy::bucketed, .bucket_mb = {static_cast<double>(params.integer(kBuckets))}};
+  return {.strategy = parallel::Strategy::bucketed,
+          .bucket_mb = {static_cast<double>(params.integer(kBuckets))},
+          .plan = {},
+          .wire = parallel::wire_of(params)};
 }
 
 Sharding sharding_of(const Params& params) {
@@ -116,6 +120,10 @@ struct Travelled {
   }
 };
 
+// The phases of a step, by events in the stream that computes.
+parallel::PhaseEnds kept(DataParallelWorkload&, const parallel::PhaseEnds& ends) { return ends; }
+using Steps = parallel::PhasedSteps<DataParallelWorkload, parallel::PhaseEnds>;
+
 struct Run {
   std::shared_ptr<DataParallelWorkload> workload;
   Live after_init, before_update, after_update, peak;
@@ -163,14 +171,17 @@ void tell_memory(worker::CaseContext& context, const Run& run) {
 worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding, comm::Communicator& ranks,
                         device::Stream stream) {
   const std::shared_ptr<Run> run = set_up(measured, ranks, stream);
+  const auto steps = std::make_shared<Steps>(run->workload, stream, kept);
   worker::RankRun made;
-  made.owner = run;
-  made.series = {worker::training_steps(run->workload)};
-  made.tell = [run, &measured, sharding](worker::CaseContext& context,
-                                         const std::vector<std::vector<double>>& seconds) {
+  made.owner = steps;
+  made.series = {worker::phased_steps(steps)};
+  made.tell = [run, steps, &measured, sharding](worker::CaseContext& context,
+                                                const std::vector<std::vector<double>>& seconds) {
+    steps->keep();
     parallel::DataParallelStep& step = run->workload->step();
     step.check();  // the same weights on all ranks, and every byte that the formulas say
     worker::tell_training(context, measured.tokens, measured.parameters, run->workload->loss(), seconds[0]);
+    worker::emit_phases(context, worker::last_of(steps->kept(), seconds[0].size()));
     tell_memory(context, *run);
     const parallel::HeldBytes held = step.held();
     context.metric("held_state", "B", static_cast<double>(held.total() - held.copy));
@@ -185,11 +196,11 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
         (run->workload->zero() != nullptr ? run->workload->zero()->arena() : run->workload->model().parameters())
             .layout();
     context.metric("padding", "1", static_cast<double>(layout.elements() - layout.parameters()));
-    const double bytes = 4 * measured.parameters;
     context.metric("sent", "B", run->a_step.bytes);
     context.metric("calls", "1", run->a_step.calls);
-    context.metric("formula_sent", "B",
-                   parallel::step_traffic(bytes, measured.weight_bytes, ranks_of_case, sharding).sent_bytes);
+    context.metric(
+        "formula_sent", "B",
+        parallel::step_traffic(measured.gradient_bytes, measured.weight_bytes, ranks_of_case, sharding).sent_bytes);
   };
   return made;
 }
@@ -205,6 +216,11 @@ void run_case(worker::CaseContext& context) {
                             [&](comm::Communicator& ranks, device::Stream stream) {
                               return started(measured, options.sharding, ranks, stream);
                             });
+}
+
+std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
+  if (auto why = parallel::rank_training_cases().refusal(params, implementation)) return why;
+  return parallel::refusal_on_wire(parallel::wire_of(params), model::parse_precision(params.text("precision")));
 }
 
 double memory(const Params& params, std::string_view implementation) {
@@ -225,6 +241,8 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
       std::move(id), parallel::rank_training_cases(), models,
       "a recorded graph has no place for its gradients' events: several ranks run without one");
   registry::add_training_metrics(made);
+  registry::add_phase_metrics(made);
+  registry::add_wire_axis(made);
   made.tags({"memory"})
       .closed_axis("sharding", texts(shardings),
                    "whose the optimizer's state is: everybody's (none), whole parameters' owners' (optimizer), flat "
@@ -234,6 +252,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
             "limit of the buckets that gradients are reduced in, and of zero1 and zero2 weights gathered in; in 2^20 "
             "bytes")
       .expects(expect_limit)
+      .refuses(refusal)
       .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
       .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
       .metric("held_moments", "B", "of that, the optimizer's moments")

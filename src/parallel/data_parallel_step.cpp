@@ -124,6 +124,7 @@ HeldBytes DataParallelStep::held() const {
                  .gradients = arena.bytes(Plane::gradient),
                  .moments = arena.bytes(Plane::first_moment) + arena.bytes(Plane::second_moment)};
   if (owned_) held.moments += owned_->bytes();
+  if (sync_) held.gradients += sync_->wire_bytes();
   if (zero_ == nullptr) return held;
   held.gradients += zero_->sync().gradient_bytes();
   held.moments += zero_->moments().bytes();

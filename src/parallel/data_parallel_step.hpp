@@ -37,7 +37,7 @@ struct DataParallelOptions {
   ZeroParameters* zero = nullptr;      // zero1 and zero2, which then has `sync` and `parts`; outlives the step
 };
 
-// What a rank holds of a model's state, in bytes.
+// What a rank holds of a model's state, in bytes; of gradients, with what they pass through on their way.
 struct HeldBytes {
   std::size_t weights = 0, copy = 0, gradients = 0, moments = 0;
 

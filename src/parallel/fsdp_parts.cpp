@@ -56,7 +56,8 @@ TransformerParts parts_of(const ParameterLayout& layout, const model::DTypes& dt
     const ParameterInfo& info = layout.info(index);
     const std::span<const int> together = layout.bracket(index);
     if (info.kind == ParameterKind::norm || together.front() != index) continue;
-    FsdpBracket bracket{.matrices = {}, .gathered = gathered_dtype(info, dtypes)};
+    FsdpBracket bracket{.matrices = {}, .gathered = gathered_dtype(info, dtypes), .product = {}};
+    if (info.kind == ParameterKind::linear) bracket.product = dtypes.product;
     for (const int one : together) bracket.matrices.push_back(made.matrix_of[static_cast<std::size_t>(one)]);
     const int number = static_cast<int>(parts.brackets.size());
     made.bracket_of[static_cast<std::size_t>(index)] = number;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,7 +29,8 @@ struct ReplicatedTensor {
 // Matrices that lie side by side without gaps once they are gathered: one to who reads them.
 struct FsdpBracket {
   std::vector<int> matrices;
-  DType gathered = DType::f32;  // in which they travel and are read
+  DType gathered = DType::f32;   // in which they travel and are read
+  std::optional<DType> product;  // in which products make their gradients, and can write them; none: no product does
 };
 
 struct FsdpParts {

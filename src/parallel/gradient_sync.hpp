@@ -52,6 +52,8 @@ class GradientSync {
   const BucketPlan& plan() const { return plan_; }
   const SyncOptions& options() const { return options_; }
   device::Stream stream() const { return communication_; }
+  // Of gradients as they travel, where that is not as they lie.
+  std::size_t wire_bytes() const { return wire_ ? wire_->bytes() : 0; }
 
   // Before the first gradient of a step that communicates: of an accumulated step, the backward pass of its last part.
   void begin(device::Stream compute);

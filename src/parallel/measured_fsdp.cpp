@@ -55,6 +55,7 @@ MeasuredFsdp measured_fsdp(const FsdpWorkloadOptions& options, const train::Rung
   const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
   MeasuredFsdp made{.device = alone.device, .refusal = alone.refusal};
   if (!made.refusal) made.refusal = refusal_on_ranks(options.step.mode);
+  if (!made.refusal) made.refusal = refusal_on_wire(options.sharding.fsdp.scatter.wire, options.step.model.precision);
   made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
     const device::OwnedStream communication = communication_stream(device::place_of(compute));
     certify_sharded(ranks, options.sharding.fsdp, seed, compute, communication);

@@ -45,6 +45,23 @@ std::int64_t most_owned(const model::ParameterLayout& layout, int ranks) {
   return *std::ranges::max_element(loads);
 }
 
+// Of gradients that are scattered out of slots.
+void add_slots(RankMemory& memory, const model::ParameterLayout& layout, const model::DTypes& dtypes,
+               const ZeroModelOptions& options, int ranks) {
+  const bool has_arena = options.sharding == Sharding::zero1;
+  if (!has_arena) memory.gradients /= ranks;
+  const BucketSlotOptions slots{
+      .slots = options.slots, .rounded = rounded_gradients(layout, dtypes, options, ranks), .arena = {}};
+  if (has_arena && !slots.rounded) return;
+  const GradientPieces pieces = bracket_pieces(layout, dtypes.weights);
+  const DType wire = slots.rounded ? slots.rounded->dtype : dtypes.weights;
+  const FlatShards shards(pieces, plan_of(options.sync, pieces.as(wire)), layout.elements(), ranks);
+  const int count = std::min(slots.slots, shards.buckets());
+  const BucketSlots::Room room = BucketSlots::room(pieces, shards, slots);
+  memory.slots = bytes_of(count * room.travelling, wire);
+  if (!has_arena) memory.slots += bytes_of(count * room.full, dtypes.weights);
+}
+
 }  // namespace
 
 RankMemory data_parallel_memory(const train::WorkloadOptions& of_rank, int ranks, Sharding sharding,
@@ -65,13 +82,7 @@ RankMemory data_parallel_memory(const train::WorkloadOptions& of_rank, int ranks
   if (!flat && ranks > 1) made.wire = wire_bytes(sync, all, dtypes.weights);
   if (sharding == Sharding::optimizer) made.moments = 2 * bytes_of(most_owned(layout, ranks), dtypes.weights);
   if (flat) made.moments /= ranks;
-  if (sharding == Sharding::zero2) {
-    made.gradients /= ranks;
-    const GradientPieces pieces = bracket_pieces(layout, dtypes.weights);
-    const FlatShards shards(pieces, plan_of(sync, pieces), all, ranks);
-    const int slots = std::min(ZeroModelOptions{}.slots, shards.buckets());
-    made.slots = bytes_of(slots * shards.largest_bucket(), dtypes.weights);
-  }
+  if (flat) add_slots(made, layout, dtypes, {.sharding = sharding, .sync = sync}, ranks);
   return made;
 }
 

@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kBackend = "backend";
 constexpr const char* kAuto = "auto";
+constexpr const char* kWire = "wire";
 
 std::int64_t rows_of_rank(std::int64_t batch, std::int64_t ranks) {
   if (batch % ranks == 0) return batch / ranks;
@@ -37,6 +38,11 @@ train::WorkloadOptions rank_workload(const Params& params, const train::Rung& ru
 std::optional<std::string> refusal_on_ranks(train::Mode mode) {
   if (mode == train::Mode::train) return std::nullopt;
   return "gradients of several ranks meet for an update: mode=train";
+}
+
+std::optional<DType> wire_of(const Params& params) {
+  if (!params.has(kWire) || params.text(kWire) == "own") return std::nullopt;
+  return parse_dtype(params.text(kWire));
 }
 
 std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Precision precision) {

@@ -30,6 +30,9 @@ train::WorkloadOptions rank_workload(const Params& params, const train::Rung& ru
 // Why several ranks cannot take such a step although one may: only an update is what their gradients meet for.
 std::optional<std::string> refusal_on_ranks(train::Mode mode);
 
+// The dtype in which axis `wire` has gradients travel; nothing where there is no such axis, and for "own": as they lie.
+std::optional<DType> wire_of(const Params& params);
+
 // Why gradients cannot travel in `wire` (SyncOptions); nothing: as they lie.
 std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Precision precision);
 

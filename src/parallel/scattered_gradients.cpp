@@ -18,27 +18,49 @@ using device::Buffer;
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
+// In which gradients travel.
+DType wire_of(const FsdpParts& parts, const ShardLayout& layout, const ScatterOptions& options) {
+  return layout.ranks() > 1 ? options.wire.value_or(parts.dtype) : parts.dtype;
+}
+
+// In which a bracket's is written: as it travels, where products make it in that dtype.
+DType written_dtype(const FsdpParts& parts, int bracket, DType wire) {
+  return parts.brackets[at(bracket)].product == wire ? wire : parts.dtype;
+}
+
 struct Room {
-  std::vector<std::int64_t> slots;              // bytes of each
-  std::int64_t largest = 0, largest_chunk = 0;  // elements of one matrix: whole, and a rank's part
+  std::vector<std::int64_t> slots;               // bytes of each
+  std::int64_t largest_rounded = 0;              // elements of one matrix that is rounded on its way
+  std::int64_t largest_chunk = 0, together = 0;  // elements of a rank's part of one matrix, and of a bracket's
 };
 Room room_of(const FsdpParts& parts, const ShardLayout& layout, const ScatterOptions& options) {
   if (options.slots < 1) {
     throw Error(ErrorKind::usage, fmt::format("{} slots for gradients; at least 1 is wanted", options.slots));
   }
-  const auto size = static_cast<std::int64_t>(size_of(parts.dtype));
+  const DType wire = wire_of(parts, layout, options);
   const int slots = std::min(options.slots, static_cast<int>(parts.brackets.size()));
   Room made{.slots = std::vector<std::int64_t>(at(slots), 0)};
   for (int bracket = 0; bracket < static_cast<int>(parts.brackets.size()); ++bracket) {
+    const DType written = written_dtype(parts, bracket, wire);
     std::int64_t& of_slot = made.slots[at(bracket % slots)];
     const BracketPlaces places(parts, layout, parts.brackets[at(bracket)]);
-    of_slot = std::max(of_slot, round_up(places.room, model::kAlignedElements) * size);
+    of_slot =
+        std::max(of_slot, round_up(places.room, model::kAlignedElements) * static_cast<std::int64_t>(size_of(written)));
+    std::int64_t chunks = 0;
     for (const int matrix : parts.brackets[at(bracket)].matrices) {
-      made.largest = std::max(made.largest, layout.ranks() * layout.chunk(matrix));
-      made.largest_chunk = std::max(made.largest_chunk, layout.chunk(matrix));
+      const std::int64_t chunk = layout.chunk(matrix);
+      if (written != wire) made.largest_rounded = std::max(made.largest_rounded, layout.ranks() * chunk);
+      made.largest_chunk = std::max(made.largest_chunk, chunk);
+      chunks += chunk;
     }
+    made.together = std::max(made.together, chunks);
   }
   return made;
+}
+
+// Elements that come before they go where they stay: of a bracket in one group where they are rounded.
+std::int64_t received_elements(const Room& room, DType wire, DType kept) {
+  return wire == kept ? room.largest_chunk : room.together;
 }
 
 }  // namespace
@@ -46,16 +68,15 @@ Room room_of(const FsdpParts& parts, const ShardLayout& layout, const ScatterOpt
 std::int64_t ScatteredGradients::pool_bytes(const FsdpParts& parts, const ShardLayout& layout,
                                             const ScatterOptions& options) {
   const Room room = room_of(parts, layout, options);
-  const DType wire = options.wire.value_or(parts.dtype);
-  const std::int64_t travels = room.largest_chunk + (wire != parts.dtype ? room.largest : 0);
+  const DType wire = wire_of(parts, layout, options);
   return std::accumulate(room.slots.begin(), room.slots.end(), std::int64_t{0}) +
-         travels * static_cast<std::int64_t>(size_of(wire));
+         (room.largest_rounded + received_elements(room, wire, parts.dtype)) * static_cast<std::int64_t>(size_of(wire));
 }
 
 ScatteredGradients::ScatteredGradients(FsdpContext& context, const TensorView& shards, const ScatterOptions& options)
     : context_(context),
       shards_(shards),
-      options_(options),
+      wire_dtype_(wire_of(context.parts, context.layout, options)),
       awaits_(context.communication, context.compute),
       last_(device::place_of(context.compute)),
       reduced_(device::place_of(context.compute)) {
@@ -75,9 +96,8 @@ ScatteredGradients::ScatteredGradients(FsdpContext& context, const TensorView& s
     device::fill_bytes(made.data(), 0, made.bytes(), context.compute);
     return made;
   };
-  const DType wire = options.wire.value_or(parts.dtype);
-  if (wire != parts.dtype) wire_ = memory(room.largest, wire, "gradients on the wire");
-  received_ = memory(room.largest_chunk, wire, "gradients that came");
+  if (room.largest_rounded > 0) wire_ = memory(room.largest_rounded, wire_dtype_, "gradients on the wire");
+  received_ = memory(received_elements(room, wire_dtype_, parts.dtype), wire_dtype_, "gradients that came");
   device::synchronize(context.compute);
 }
 
@@ -93,7 +113,8 @@ void ScatteredGradients::begin(bool add) {
 }
 
 TensorView ScatteredGradients::whole(int bracket) const {
-  return {pool_[slot_of(bracket)], context_.parts.dtype, context_.brackets[at(bracket)].shape};
+  return {pool_[slot_of(bracket)], written_dtype(context_.parts, bracket, wire_dtype_),
+          context_.brackets[at(bracket)].shape};
 }
 
 TensorView ScatteredGradients::place(int bracket) {
@@ -117,33 +138,46 @@ void ScatteredGradients::final(int bracket) {
   context_.waits.wait(ready_[at(slot)], context_.communication);
   unsent_ = false;  // what is replicated and was final before is behind that event too
   const std::vector<int>& matrices = context_.parts.brackets[at(bracket)].matrices;
-  // Together, where none needs the buffers that they share.
-  const bool together = is_direct();
+  // In one group, where each has a place to come to and none is rounded in the buffer that they share.
+  const bool straight = is_straight(wire_dtype_);
+  const bool together = straight || (whole(bracket).dtype == wire_dtype_ && wire_dtype_ != shards_.dtype);
+  std::vector<TensorView> came;
+  std::int64_t used = 0;
+  for (const int matrix : matrices) {
+    const std::int64_t chunk = context_.layout.chunk(matrix);
+    const TensorView stays = stretch(shards_, context_.layout.offset(matrix), chunk);
+    came.push_back(straight ? stays : stretch({received_.data(), wire_dtype_, {1, used + chunk}}, used, chunk));
+    if (together) used += chunk;
+  }
   if (together) context_.ranks.begin_group();
   for (std::size_t i = 0; i < matrices.size(); ++i) {
-    scatter(bracket, matrices[i], context_.brackets[at(bracket)].first[i]);
+    scatter(bracket, matrices[i], context_.brackets[at(bracket)].first[i], came[i]);
+    if (!together) keep(came[i], matrices[i]);
   }
   if (together) context_.ranks.end_group();
+  for (std::size_t i = 0; together && !straight && i < matrices.size(); ++i) keep(came[i], matrices[i]);
   for (const int matrix : matrices) clear_padding(matrix);
   free_[at(slot)].record(context_.communication);
   busy_[at(slot)] = 1;
 }
 
-void ScatteredGradients::scatter(int bracket, int matrix, std::int64_t first) {
-  const std::int64_t chunk = context_.layout.chunk(matrix), count = context_.layout.ranks() * chunk;
+void ScatteredGradients::scatter(int bracket, int matrix, std::int64_t first, const TensorView& received) {
+  const std::int64_t count = context_.layout.ranks() * context_.layout.chunk(matrix);
   const TensorView made = stretch(whole(bracket), first, count);
-  const TensorView own = stretch(shards_, context_.layout.offset(matrix), chunk);
-  TensorView sent = made, received = own;
-  if (wire_.bytes() > 0) {
-    const DType wire = options_.wire.value();
-    sent = {wire_.data(), wire, {1, count}};
+  TensorView sent = made;
+  if (made.dtype != wire_dtype_) {
+    sent = {wire_.data(), wire_dtype_, {1, count}};
     context_.moves.move(made, sent);
   }
-  if (!is_direct()) received = {received_.data(), sent.dtype, {1, chunk}};
   context_.ranks.reduce_scatter(sent, received, comm::Reduction::sum, {"gradient", labels_[at(bracket)]},
                                 context_.communication);
   scattered_bytes_ += static_cast<std::uint64_t>(count) * size_of(sent.dtype);
-  if (!is_direct()) add_ ? context_.moves.add(received, own) : context_.moves.move(received, own);
+}
+
+// What came goes where it stays.
+void ScatteredGradients::keep(const TensorView& received, int matrix) {
+  const TensorView stays = stretch(shards_, context_.layout.offset(matrix), received.elements());
+  add_ ? context_.moves.add(received, stays) : context_.moves.move(received, stays);
 }
 
 // What stands behind the last row is another matrix's gradient, or anything.

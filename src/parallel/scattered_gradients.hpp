@@ -8,6 +8,9 @@
 //   communication               └▶ scatter 0 ──────┴▶ scatter 1 ─┴▶ … ─ norms ──┘
 //                                          free 0 (the slot of 2)
 //
+// NOTE: gradients that travel rounded. What products make they write so, into slots that are smaller; the rest is
+// rounded on its way. The sums of a rank's own part come rounded, too, and are widened to where they stay.
+//
 // Sums are over ranks; the mean is the caller's (parallel/gradient_sync.hpp).
 #pragma once
 
@@ -25,7 +28,7 @@ namespace syslab::parallel {
 
 struct ScatterOptions {
   int slots = 2;
-  // Gradients are rounded to this dtype (bf16, f16) before they travel. Nothing: as they are.
+  // Gradients are rounded to this dtype (bf16, f16) before they travel between ranks. Nothing: as they are.
   std::optional<DType> wire;
 };
 
@@ -38,8 +41,9 @@ class ScatteredGradients {
   // A pass begins, whose weights are gathered on the same stream; `add`: its gradients are added to those of the ones
   // before in this step.
   void begin(bool add);
-  // Where the gradient of a bracket is written, whole, by work queued on `compute` from now on until it is final.
-  // Brackets in their order, each once; Error(usage), which ends the communication of the other ranks.
+  // Where the gradient of a bracket is written, whole, by work queued on `compute` from now on until it is final; in
+  // the dtype in which it travels, where products make it in that one. Brackets in their order, each once;
+  // Error(usage), which ends the communication of the other ranks.
   TensorView place(int bracket);
   void final(int bracket);
   // What is replicated, by tensor: written, or added to, in its place; and told when all that writes it is queued.
@@ -57,15 +61,17 @@ class ScatteredGradients {
  private:
   int slot_of(int bracket) const { return bracket % pool_.size(); }
   TensorView whole(int bracket) const;
-  bool is_direct() const { return !add_ && wire_.bytes() == 0; }  // sums go where they stay
-  void scatter(int bracket, int matrix, std::int64_t first);
+  bool is_straight(DType sent) const { return !add_ && sent == shards_.dtype; }  // sums go where they stay
+  void scatter(int bracket, int matrix, std::int64_t first, const TensorView& received);
+  void keep(const TensorView& received, int matrix);
   void clear_padding(int matrix);
 
   FsdpContext& context_;
   TensorView shards_;
-  ScatterOptions options_;
+  DType wire_dtype_;
   SlotPool pool_;
-  device::Buffer wire_, received_;  // of one matrix: as it travels, and what came of it
+  device::Buffer wire_;      // of one matrix that is rounded on its way
+  device::Buffer received_;  // what came of a matrix, or rounded of a bracket's
   device::AwaitsQueues awaits_;
   std::vector<std::string> labels_;  // by bracket
   device::Event last_, reduced_;

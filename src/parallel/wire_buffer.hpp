@@ -21,6 +21,7 @@ class WireBuffer {
   // it.
   WireBuffer(const GradientPieces& pieces, const TensorView& arena, DType wire, Layout layout, device::Stream stream);
 
+  std::size_t bytes() const { return buffer_.bytes(); }
   // The bucket of pieces [begin, end) in the buffer.
   TensorView view(int begin, int end) const;
   // From the arena into the buffer and back, queued on the buffer's stream.

@@ -34,6 +34,22 @@ GradientPieces bracket_pieces(const model::ParameterLayout& layout, DType dtype)
   return {std::move(pieces), dtype};
 }
 
+std::optional<RoundedGradients> rounded_gradients(const model::ParameterLayout& layout, const model::DTypes& dtypes,
+                                                  const ZeroModelOptions& options, int ranks) {
+  const std::optional<DType> wire = options.sync.wire;
+  if (!wire || *wire == dtypes.weights || ranks == 1) return std::nullopt;
+  RoundedGradients made{.dtype = *wire, .written = {}};
+  const bool whole = options.sharding == Sharding::zero2 || options.parts == 1;
+  if (*wire != dtypes.product || !whole) return made;
+  int piece = 0;
+  for (const int index : layout.arena_order()) {
+    if (layout.bracket(index).front() != index) continue;
+    if (model::read_by_products(layout.info(index).kind)) made.written.push_back(piece);
+    ++piece;
+  }
+  return made;
+}
+
 ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConfig& config,
                                const model::TransformerOptions& model, const ZeroModelOptions& options,
                                device::Stream compute, device::Stream communication)
@@ -61,8 +77,12 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
     }
   }
   GradientPieces pieces = bracket_pieces(layout, weights.dtype);
+  std::optional<RoundedGradients> rounded =
+      rounded_gradients(layout, model::dtypes_of(model.precision, model.variant), options, ranks.size());
+  const DType wire = rounded ? rounded->dtype : weights.dtype;
   const ZeroOptions zero{.sharding = options.sharding,
-                         .plan = plan_of(options.sync, pieces),
+                         .plan = plan_of(options.sync, pieces.as(wire)),
+                         .rounded = std::move(rounded),
                          .slots = options.slots,
                          .poison = options.poison,
                          .left_out_wait = options.sync.left_out_wait};
@@ -131,9 +151,10 @@ void ZeroParameters::begin_pass(device::Stream compute) const {
 }
 
 model::GradientPlace ZeroParameters::gradient(int parameter, bool add) const {
-  if (options_.sharding == Sharding::zero1) return arena_.gradient(parameter, add);
+  const int piece = piece_of_[static_cast<std::size_t>(parameter)];
+  if (options_.sharding == Sharding::zero1 && !sync_->is_written_rounded(piece)) return arena_.gradient(parameter, add);
   begin_pass(compute_);
-  const TensorView place = sync_->gradient(piece_of_[static_cast<std::size_t>(parameter)], compute_);
+  const TensorView place = sync_->gradient(piece, compute_);
   return {{place.data, place.dtype, arena_.layout().bracket_shape(parameter)}, add};
 }
 

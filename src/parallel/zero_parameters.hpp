@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "model/transformer.hpp"
@@ -27,9 +28,9 @@ namespace syslab::parallel {
 
 struct ZeroModelOptions {
   Sharding sharding = Sharding::zero1;  // or zero2
-  SyncOptions sync;                     // for its buckets: brackets travel whole
+  SyncOptions sync;                     // for its buckets, in which brackets travel whole, and `wire`
   int parts = 1;                        // as DataParallelOptions::parts
-  int slots = 2;                        // as ZeroOptions
+  int slots = 2;                        // as ZeroOptions'
   bool poison = false;
 };
 
@@ -88,6 +89,12 @@ class ZeroParameters final : public model::ParameterSource {
   mutable bool open_ = false;  // a backward pass that communicates
   int part_ = 0;               // of the step, zero2
 };
+
+// How gradients travel between `ranks`, by `sync.wire`; nothing: as they are, or not at all. A product writes the
+// gradient of what it read rounded where it computes in that dtype, and no part of a step before has left anything to
+// add to.
+std::optional<RoundedGradients> rounded_gradients(const model::ParameterLayout& layout, const model::DTypes& dtypes,
+                                                  const ZeroModelOptions& options, int ranks);
 
 // The brackets of a layout as pieces (model/parameters.hpp), each by the name of its first tensor.
 GradientPieces bracket_pieces(const model::ParameterLayout& layout, DType dtype);

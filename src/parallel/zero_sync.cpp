@@ -29,9 +29,6 @@ void expect_fit(const ZeroOptions& options, const TensorView& weights, const Ten
     throw Error(ErrorKind::usage, fmt::format("gradients are not scattered with '{}': ask for zero1 or zero2",
                                               to_string(options.sharding)));
   }
-  if (zero2 && options.slots < 1) {
-    throw Error(ErrorKind::usage, fmt::format("{} slots for gradients; at least 1 is wanted", options.slots));
-  }
   const bool fits = zero2 ? gradients.data == nullptr
                           : gradients.elements() == weights.elements() && gradients.dtype == weights.dtype;
   if (fits) return;
@@ -82,15 +79,17 @@ ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const Tenso
   plan_copies();
   require_agreement(ranks, "the gradients to scatter, and how", description());
   for (int bucket = 0; bucket < buckets(); ++bucket) labels_.push_back(fmt::format("bucket {}", bucket));
-  if (!in_slots()) return;
-  options_.slots = std::min(options_.slots, buckets());
-  freed_ = events(options_.slots, communication);
-  slot_used_.assign(static_cast<std::size_t>(options_.slots), 0);
-  const std::size_t size = size_of(weights.dtype);
-  slots_ = device::Buffer(static_cast<std::size_t>(options_.slots * shards_.largest_bucket()) * size, "gradient slots",
-                          communication, device::MemoryCategory::gradient);
-  shard_ = device::Buffer(static_cast<std::size_t>(shards_.shard_elements()) * size, "gradient shard", communication,
-                          device::MemoryCategory::gradient);
+  const bool has_arena = options.sharding == Sharding::zero1;
+  if (!has_arena) {
+    shard_ = device::Buffer(static_cast<std::size_t>(shards_.shard_elements()) * size_of(weights.dtype),
+                            "gradient shard", communication, device::MemoryCategory::gradient);
+  }
+  if (has_arena && !options.rounded) return;
+  slots_.emplace(pieces_, shards_,
+                 BucketSlotOptions{.slots = options.slots, .rounded = options.rounded, .arena = gradients_},
+                 communication);
+  freed_ = events(slots_->slots(), communication);
+  slot_used_.assign(static_cast<std::size_t>(slots_->slots()), 0);
 }
 
 // Which buckets travel as copies, and what of them in full besides.
@@ -120,6 +119,10 @@ void ZeroSync::plan_copies() {
 std::string ZeroSync::description() const {
   std::string text = fmt::format("{} over {} elements in {}, buckets that end at {}\n", to_string(options_.sharding),
                                  weights_.elements(), to_string(weights_.dtype), shards_.plan().text());
+  if (options_.rounded) {
+    text += fmt::format("gradients in {}, written so {}\n", to_string(options_.rounded->dtype),
+                        fmt::join(options_.rounded->written, " "));
+  }
   if (copy_.values.data != nullptr) {
     text += fmt::format("copies in {}, in full pieces {}\n", to_string(copy_.values.dtype),
                         fmt::join(copy_.read_in_full, " "));
@@ -134,12 +137,11 @@ void ZeroSync::wait(Wait kind, int bucket, const device::Event& event, Stream la
   if (static_cast<int>(kind) * buckets() + bucket != options_.left_out_wait) event.before(later);
 }
 
-// Where the gradients of a bucket lie before they are scattered.
+// A bucket's gradients as they travel.
 TensorView ZeroSync::bucket_view(int bucket) const {
+  if (slots_) return slots_->bucket(bucket);
   const Stretch at = shards_.bucket(bucket);
-  if (!in_slots()) return stretch(gradients_, at.first, at.count);
-  const std::int64_t one = shards_.largest_bucket();
-  return stretch({slots_.data(), weights_.dtype, {1, options_.slots * one}}, slot_of(bucket) * one, at.count);
+  return stretch(gradients_, at.first, at.count);
 }
 
 TensorView ZeroSync::shard_view(int bucket) const {
@@ -148,7 +150,7 @@ TensorView ZeroSync::shard_view(int bucket) const {
 }
 
 TensorView ZeroSync::gradient_slice(int bucket) const {
-  if (in_slots()) return shard_view(bucket);
+  if (options_.sharding == Sharding::zero2) return shard_view(bucket);
   const Stretch own = shards_.slice(bucket, ranks_.rank());
   return stretch(gradients_, own.first, own.count);
 }
@@ -167,7 +169,7 @@ TensorView ZeroSync::copy_slice(int bucket) const {
 void ZeroSync::begin(Stream compute, bool add) {
   turns_.begin();
   compute_ = compute;
-  add_ = add;
+  add_ = add && options_.sharding == Sharding::zero2;
   entered_ = -1;
   scattered_ = 0;
 }
@@ -176,15 +178,15 @@ void ZeroSync::begin(Stream compute, bool add) {
 void ZeroSync::enter(int bucket, Stream compute) {
   if (bucket <= entered_) return;
   entered_ = bucket;
-  if (!in_slots()) return;
-  if (bucket - options_.slots >= scattered_) {
+  if (!slots_) return;
+  if (bucket - slots_->slots() >= scattered_) {
     turns_.refuse(
         fmt::format("a gradient of bucket {} is written before bucket {} is final, whose slot it has: ask for "
                     "more than {} slots",
-                    bucket, bucket - options_.slots, options_.slots));
+                    bucket, bucket - slots_->slots(), slots_->slots()));
   }
   // Scatters are done in their order: who has waited for a later one need not wait.
-  const auto slot = static_cast<std::size_t>(slot_of(bucket));
+  const auto slot = static_cast<std::size_t>(slots_->slot_of(bucket));
   if (slot_used_[slot] <= waited_for_) return;
   wait(Wait::slot, bucket, freed_[slot], compute);
   waited_for_ = slot_used_[slot];
@@ -193,7 +195,7 @@ void ZeroSync::enter(int bucket, Stream compute) {
 TensorView ZeroSync::gradient(int piece, Stream compute) {
   const int bucket = shards_.plan().bucket_of(piece);
   enter(bucket, compute);
-  return stretch(bucket_view(bucket), pieces_[piece].first - shards_.bucket(bucket).first, pieces_[piece].elements);
+  return slots_ ? slots_->place(piece) : stretch(gradients_, pieces_[piece].first, pieces_[piece].elements);
 }
 
 void ZeroSync::unused(int piece, Stream compute) {
@@ -235,20 +237,18 @@ void ZeroSync::scatter(int bucket, Stream compute) {
   clear_rest(bucket, compute);
   ready_[at].record(compute);
   wait(Wait::ready, bucket, ready_[at], communication_);
-  const bool straight = in_slots() && !add_;
-  const TensorView sum = straight ? shard_view(bucket) : in_place;
-  ranks_.reduce_scatter(all, sum, comm::Reduction::sum, purpose, communication_);
+  if (slots_) slots_->round(bucket, moves_, [this](int piece) { return turns_.is_unused(piece); });
+  // Straight to where the sums stay, unless they are added there, or widened on their way.
+  const TensorView sums = gradient_slice(bucket);
+  const bool straight = !add_ && sums.dtype == all.dtype;
+  ranks_.reduce_scatter(all, straight ? sums : in_place, comm::Reduction::sum, purpose, communication_);
   expected_ += bytes_of(all);
-  if (!in_slots()) return;
-  if (add_) moves_.add(sum, shard_view(bucket));
-  if (options_.poison) spoil(bucket);
-  slot_used_[static_cast<std::size_t>(slot_of(bucket))] = scatters_;
-  freed_[static_cast<std::size_t>(slot_of(bucket))].record(communication_);
-}
-
-void ZeroSync::spoil(int bucket) const {
-  const TensorView all = bucket_view(bucket);
-  device::fill_bytes(all.data, 0xff, bytes_of(all), communication_);
+  if (!straight) add_ ? moves_.add(in_place, sums) : moves_.move(in_place, sums);
+  if (!slots_) return;
+  if (options_.poison) slots_->spoil(bucket, communication_);
+  const auto slot = static_cast<std::size_t>(slots_->slot_of(bucket));
+  slot_used_[slot] = scatters_;
+  freed_[slot].record(communication_);
 }
 
 void ZeroSync::finish_part() {

@@ -28,6 +28,10 @@
 // few slots, which are used in turn; a slot is free once its bucket has been scattered, and what is kept is the rank's
 // shard. With gradients in parts, each part of a step is scattered and added to the shard in fp32, where the first
 // stage adds in the arena and scatters the last part.
+//
+// NOTE: gradients that travel rounded do so out of slots, in the first stage too (parallel/bucket_slots.hpp): what
+// the backward pass writes rounded is written there, the rest is rounded into them on its way. A rank's slices get the
+// sums, widened.
 #pragma once
 
 #include <cstdint>
@@ -38,6 +42,7 @@
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
 #include "device/event.hpp"
+#include "parallel/bucket_slots.hpp"
 #include "parallel/flat_shards.hpp"
 #include "parallel/gradient_turns.hpp"
 #include "parallel/moves.hpp"
@@ -46,11 +51,12 @@
 namespace syslab::parallel {
 
 struct ZeroOptions {
-  Sharding sharding = Sharding::zero1;  // or zero2
-  std::optional<BucketPlan> plan;       // none: all in one bucket
-  int slots = 2;                        // of zero2
-  // zero2: a slot holds NaNs from when it is free to when it is written again; and where only a copy arrives, weights
-  // do until gather_weights().
+  Sharding sharding = Sharding::zero1;      // or zero2
+  std::optional<BucketPlan> plan;           // none: all in one bucket
+  std::optional<RoundedGradients> rounded;  // none: gradients travel as they are
+  int slots = 2;                            // of zero2, and of rounded gradients
+  // A slot holds NaNs from when it is free to when it is written again; and where only a copy arrives, weights do until
+  // gather_weights().
   bool poison = false;
   // For tests of tests, as SyncOptions'. Of bucket b: its scatter for its gradients (b), its gradients for their slot
   // (buckets + b), its gather for its update (2·buckets + b), who reads it for the gather (3·buckets + b); the updates
@@ -82,8 +88,10 @@ class ZeroSync {
   // Before the first gradient of a backward pass that is scattered: of zero1, that of the last part of a step; of
   // zero2, each. `add`: to what earlier parts have left in the shard (zero2).
   void begin(device::Stream compute, bool add = false);
-  // Where a piece's gradient is to be written by what is queued on `compute` from now on.
+  // Where a piece's gradient is to be written by what is queued on `compute` from now on; rounded where
+  // RoundedGradients says that it is.
   TensorView gradient(int piece, device::Stream compute);
+  bool is_written_rounded(int piece) const { return slots_ && slots_->is_written_rounded(piece); }
   // As GradientSync's; what is unused is zeroed in its turn.
   void unused(int piece, device::Stream compute);
   void grad_final(int piece, device::Stream compute);
@@ -112,7 +120,7 @@ class ZeroSync {
   void gather_weights(device::Stream compute);
 
   // Bytes of gradients that this holds besides what it was given: slots and shard.
-  std::size_t gradient_bytes() const { return slots_.bytes() + shard_.bytes(); }
+  std::size_t gradient_bytes() const { return (slots_ ? slots_->bytes() : 0) + shard_.bytes(); }
 
   // What all ranks' operations so far had to carry, and Error(check) with both numbers where the communicator counted
   // anything else under "gradient" or "parameter" since this was made.
@@ -125,15 +133,12 @@ class ZeroSync {
  private:
   enum class Wait { ready, slot, updated, gathered, reduced };
   void wait(Wait kind, int bucket, const device::Event& event, device::Stream later);
-  bool in_slots() const { return options_.sharding == Sharding::zero2; }
-  int slot_of(int bucket) const { return bucket % options_.slots; }
   TensorView bucket_view(int bucket) const;
   TensorView shard_view(int bucket) const;
   void enter(int bucket, device::Stream compute);
   void scatter_final(device::Stream compute);
   void scatter(int bucket, device::Stream compute);
   void clear_rest(int bucket, device::Stream compute) const;
-  void spoil(int bucket) const;
   void plan_copies();
   bool copies_travel(int bucket) const { return copies_travel_[static_cast<std::size_t>(bucket)] != 0; }
   void gather_copies(int bucket);
@@ -151,7 +156,8 @@ class ZeroSync {
   WeightsCopy copy_;
   device::Stream communication_, compute_;  // the latter of the last pass
   Moves moves_;
-  device::Buffer slots_, shard_;  // zero2
+  std::optional<BucketSlots> slots_;
+  device::Buffer shard_;  // zero2
   device::Event reduced_;
   std::vector<device::Event> ready_, updated_, gathered_, freed_;  // by bucket; the last by slot
   std::vector<std::string> labels_;

@@ -48,6 +48,22 @@ Builder rank_training_experiment(std::string id, const Cases& cases, const std::
   return made;
 }
 
+// Axis `wire` (parallel::wire_of).
+inline void add_wire_axis(Builder& experiment) {
+  experiment.closed_axis(
+      "wire", {text("own")},
+      "dtype in which gradients travel; own: as they lie. Others are rounded to once before, and once "
+      "behind the sum",
+      {text("bf16"), text("fp16")});
+}
+
+// Those that worker::emit_phases() emits, of steps that are timed phase by phase.
+inline void add_phase_metrics(Builder& experiment) {
+  experiment.metric("forward", "s", "of the step's phases; with the loss")
+      .metric("backward", "s", "from there to the last gradient")
+      .metric("update", "s", "from there to the end: what is scattered still, norm and optimizer");
+}
+
 // Those that worker::tell_training() emits.
 inline void add_training_metrics(Builder& experiment) {
   experiment.metric("tokens_per_second", "1/s", "of all ranks, over this rank's median")

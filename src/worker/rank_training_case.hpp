@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,16 @@ RankSeries phased_steps(const std::shared_ptr<Steps>& steps) {
 // of all ranks. `seconds`: of each step.
 void tell_training(CaseContext& context, double tokens, double parameters, double loss,
                    const std::vector<double>& seconds);
+
+// Series "forward", "backward" and "update" of steps that were kept, whose ends of phases (parallel::PhaseEnds) `ends`
+// gives.
+template <typename Kept, typename Ends = std::identity>
+void emit_phases(CaseContext& context, std::span<const Kept> steps, const Ends& ends = {}) {
+  if (steps.empty()) return;
+  emit_series(context, "forward", steps, [&](const Kept& one) { return ends(one).forward; });
+  emit_series(context, "backward", steps, [&](const Kept& one) { return ends(one).backward - ends(one).forward; });
+  emit_series(context, "update", steps, [&](const Kept& one) { return ends(one).update - ends(one).backward; });
+}
 
 // A stretch of a step, in seconds from its beginning.
 void emit_span(CaseContext& context, std::string track, std::string name, std::string category, double begin,

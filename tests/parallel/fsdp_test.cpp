@@ -250,6 +250,82 @@ TEST(Fsdp, TakesNoMemoryInAStep) {
   });
 }
 
+// Two matrices of rows that no number of ranks here divides, which a product writes rounded, and one that is written in
+// full; numbers that no half precision holds.
+struct RoundedShards {
+  static constexpr std::int64_t kRows[] = {5, 7, 5}, kWidth = 4;
+
+  static FsdpParts parts() {
+    return {.matrices = {{"w0", kRows[0], kWidth}, {"w1", kRows[1], kWidth}, {"w2", kRows[2], kWidth}},
+            .brackets = {{.matrices = {0, 1}, .product = DType::bf16}, {.matrices = {2}}},
+            .units = {{0}, {1}},
+            .forward_reads = {1, 0},
+            .training_reads = {1, 0, 0}};
+  }
+  static float made(int rank, int part, int matrix, std::int64_t i) {
+    return static_cast<float>(1 + rank) + static_cast<float>(37 * matrix + 7 * i + 3 * part) * 0x1p-13F;
+  }
+  static void write(const TensorView& place, const std::vector<int>& matrices, int rank, int part) {
+    std::int64_t at = 0;
+    for (const int matrix : matrices) {
+      for (std::int64_t i = 0; i < kRows[matrix] * kWidth; ++i, ++at) {
+        const float value = made(rank, part, matrix, i);
+        place.dtype == DType::bf16 ? void(place.as<bf16>()[at] = to_bf16(value)) : void(place.as<float>()[at] = value);
+      }
+    }
+  }
+  // What does not travel, of one rank alone, is not rounded.
+  static float expected(int ranks, int parts, int matrix, std::int64_t i) {
+    const auto rounded = [&](float value) { return ranks > 1 ? to_float(to_bf16(value)) : value; };
+    float all = 0;
+    for (int part = 0; part < parts && i < kRows[matrix] * kWidth; ++part) {
+      float sum = 0;
+      for (int rank = 0; rank < ranks; ++rank) sum += rounded(made(rank, part, matrix, i));
+      all += rounded(sum);
+    }
+    return all;
+  }
+};
+
+TEST(Fsdp, RoundsGradientsOnceAndTheirSumOnce) {
+  const auto run = [](comm::Communicator& ranks, int parts, Stream compute, Stream communication) {
+    const FsdpParts asked = RoundedShards::parts();
+    Fsdp fsdp(ranks, asked, {.scatter = {.slots = 2, .wire = DType::bf16}}, compute, communication);
+    for (int part = 0; part < parts; ++part) {
+      fsdp.begin(PassKind::training, part > 0);
+      read_all(fsdp, std::vector{1, 0});
+      for (const int bracket : {0, 1}) {
+        const TensorView place = fsdp.scattered().place(bracket);
+        EXPECT_EQ(place.dtype, bracket == 0 && ranks.size() > 1 ? DType::bf16 : DType::f32);
+        device::enqueue(compute, [&, part, place, bracket] {
+          RoundedShards::write(place, asked.brackets[static_cast<std::size_t>(bracket)].matrices, ranks.rank(), part);
+        });
+        if (bracket == 0) read_all(fsdp, std::vector{0});
+        fsdp.scattered().final(bracket);
+      }
+      fsdp.end();
+    }
+    fsdp.finish();
+    device::synchronize(compute);
+    for (int matrix = 0; matrix < 3; ++matrix) {
+      const std::int64_t chunk = fsdp.layout().chunk(matrix);
+      const auto* found = fsdp.gradients().as<float>() + fsdp.layout().offset(matrix);
+      for (std::int64_t i = 0; i < chunk; ++i) {
+        const std::int64_t at = ranks.rank() * chunk + i;
+        EXPECT_EQ(found[i], RoundedShards::expected(ranks.size(), parts, matrix, at)) << "w" << matrix << " at " << at;
+      }
+    }
+    fsdp.check_bytes();
+  };
+  for (const int count : {1, 2, 3}) {
+    for (const int parts : {1, 2}) {
+      with_ranks(count, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
+        run(ranks, parts, compute, communication);
+      });
+    }
+  }
+}
+
 TEST(Fsdp, TimesEveryGatherFromItsStartToItsFirstUse) {
   with_ranks(2, [](comm::Communicator& ranks, Stream compute, Stream communication) {
     Fsdp fsdp(ranks, three_units(), {.gather = {.timing = true}}, compute, communication);

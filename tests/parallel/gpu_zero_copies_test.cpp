@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "comm/local.hpp"
@@ -111,10 +112,13 @@ class GpuZero : public device::GpuTest {
     return step.result();
   }
 
-  static void expect_copies_are_read(Communicator& ranks, Sharding sharding, Precision precision, Variant variant) {
-    SCOPED_TRACE(testing::Message() << to_string(precision) << " " << to_string(variant) << " " << to_string(sharding));
+  // `wire`: gradients travel in it, written so by the products that make them.
+  static void expect_copies_are_read(Communicator& ranks, Sharding sharding, Precision precision, Variant variant,
+                                     std::optional<DType> wire) {
+    SCOPED_TRACE(testing::Message() << to_string(precision) << " " << to_string(variant) << " " << to_string(sharding)
+                                    << (wire ? " rounded" : ""));
     const device::OwnedStream compute(kGpu), communication(kGpu);
-    const SyncOptions sync{.strategy = Strategy::bucketed, .bucket_mb = {0.05}};
+    const SyncOptions sync{.strategy = Strategy::bucketed, .bucket_mb = {0.05}, .plan = {}, .wire = wire};
     model::TransformerOptions options{.precision = precision, .variant = variant, .with_moments = false};
     ZeroParameters zero(ranks, model::tiny_config(), options, {.sharding = sharding, .sync = sync, .poison = true},
                         compute, communication);
@@ -154,7 +158,9 @@ TEST_F(GpuZero, ReadsCopiesOfAllRanksAndInFullWhatIsReadSo) {
         comm::run_local(2, {}, [&](Communicator& host) {
           const std::lock_guard mine(turn);
           OnOneGpu ranks(host, turn);
-          expect_copies_are_read(ranks, sharding, precision, variant);
+          for (const std::optional<DType> wire : {std::optional<DType>(), std::optional(DType::bf16)}) {
+            expect_copies_are_read(ranks, sharding, precision, variant, wire);
+          }
         });
       }
     }

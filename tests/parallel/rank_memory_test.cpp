@@ -135,6 +135,22 @@ TEST(RankMemory, HasTheBufferOfGradientsOnTheWire) {
   }
 }
 
+// Of gradients that are scattered rounded, slots are as large as what travels through them.
+TEST(RankMemory, HasTheSlotsOfGradientsOnTheWire) {
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    for (const std::optional<DType> wire : {std::optional<DType>(), std::optional(DType::bf16)}) {
+      with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream) {
+        const SyncOptions sync{.bucket_mb = {0.01}, .wire = wire};
+        const DataParallelWorkload workload({.step = smoke(), .sync = sync, .sharding = sharding}, ranks, {}, 7);
+        const RankMemory memory = data_parallel_memory(smoke(), 2, sharding, sync);
+        const double shard = sharding == Sharding::zero2 ? memory.gradients : 0;
+        EXPECT_EQ(static_cast<double>(workload.zero()->sync().gradient_bytes()), memory.slots + shard);
+        EXPECT_EQ(memory.slots > 0, wire || sharding == Sharding::zero2);
+      });
+    }
+  }
+}
+
 // Hand-out 2025, optimizer_state_sharding_accounting: with padding the formula is met within 2 %, but for whole
 // parameters, of which the largest is a part of its own.
 TEST(RankMemory, IsTheFormulaOfTheStateForAModelOfSize) {

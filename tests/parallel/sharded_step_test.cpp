@@ -69,6 +69,32 @@ TEST(ShardedStep, GivesTheBitsOfPlainDataParallelism) {
   }
 }
 
+// Of gradients that travel rounded, too: each is rounded once, and each sum once.
+TEST(ShardedStep, GivesTheBitsOfPlainDataParallelismThatRounds) {
+  for (const DType wire : {DType::bf16, DType::f16}) {
+    for (const int count : {1, 2, 3}) {
+      with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream communication) {
+        DataParallelOptions options;
+        const Left exact = trained(ranks, Sharding::none, options, communication);
+        options.sync.wire = wire;
+        const Left plain = trained(ranks, Sharding::none, options, communication);
+        EXPECT_EQ(plain.weights == exact.weights, count == 1);  // what does not travel is not rounded
+        for (const Sharding sharding : kDivided) {
+          const Left divided = trained(ranks, sharding, options, communication);
+          EXPECT_TRUE(divided.weights == plain.weights) << to_string(sharding) << " on " << count;
+        }
+      });
+    }
+  }
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    DataParallelOptions options;
+    options.sync.wire = DType::bf16;
+    options.parts = 3;
+    const Left plain = trained(ranks, Sharding::none, options, communication);
+    EXPECT_TRUE(trained(ranks, Sharding::zero1, options, communication).weights == plain.weights);
+  });
+}
+
 TEST(ShardedStep, ClipsByTheNormOfAllRanksGradients) {
   const DataParallelOptions options{.optimizer = {.max_norm = 0.5}};
   with_ranks(3, [&](comm::Communicator& ranks, Stream, Stream communication) {

@@ -4,12 +4,12 @@
 --   formula and the padding between tensors, or the case fails. Only of steps that were certified to the bit on these ranks.
 -- experiment: fsdp
 -- fills: *
--- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; granularity|1|s|left;
+-- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; granularity|1|s|left;
 --   implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; forward|ms|.3g|right; backward|ms|.3g|right;
 --   updating as update|ms|.3g|right; exposed_forward as exposed forward|ms|.3g|right; exposed_backward as exposed backward|ms|.3g|right;
 --   state|B|d|right; formula|B|d|right; padding|B|d|right; slots|B|d|right; gathered|B|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left;
 --   device?|1|s|left; status|1|status|left
--- note: `batch` is of all ranks together. Ranks that share cores do not hide communication: there is no time to hide it in.
+-- note: `batch` is of all ranks together. `wire`: what gradients are rounded to before they travel; own: as they lie. Ranks that share cores do not hide communication: there is no time to hide it in.
 WITH t AS MATERIALIZED (
   SELECT *, metrics AS found
     FROM v_measured v
@@ -18,11 +18,11 @@ WITH t AS MATERIALIZED (
 SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
        params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,
        params ->> '$.batch' AS batch, params ->> '$.context' AS context,
-       params ->> '$.precision' AS "precision", world_size AS ranks, backend, params ->> '$.granularity' AS granularity,
+       params ->> '$.precision' AS "precision", world_size AS ranks, backend, coalesce(params ->> '$.wire', 'own') AS wire, params ->> '$.granularity' AS granularity,
        implementation, time_ms, low_ms, high_ms, 1e3 * (found ->> '$.forward') AS forward,
        1e3 * (found ->> '$.backward') AS backward, 1e3 * (found ->> '$.update') AS updating,
        1e3 * (found ->> '$.exposed_forward') AS exposed_forward, 1e3 * (found ->> '$.exposed_backward') AS exposed_backward,
        found ->> '$.state_bytes' AS state, found ->> '$.formula_bytes' AS formula, found ->> '$.padding_bytes' AS padding,
        found ->> '$.slot_bytes' AS slots, found ->> '$.gathered_bytes' AS gathered, n, noise, protocol, device, status, message, run_uid
   FROM t
- ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, backend, granularity DESC;
+ ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, backend, wire <> 'own', wire, granularity DESC;

@@ -12,7 +12,7 @@
 WITH chosen AS (
   SELECT v.attempt_id, v.params, v.world_size, v.device, v.run_uid,
          row_number() OVER (PARTITION BY v.comparability_key, v.params ->> '$.granularity'
-                                ORDER BY p.value, v.world_size, v.params ->> '$.context', v.attempt_uid) AS place
+                                ORDER BY coalesce(v.params ->> '$.wire', 'own') <> 'own', p.value, v.world_size, v.params ->> '$.context', v.attempt_uid) AS place
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters' AND p.rank = 0
    WHERE v.experiment = ?1 AND v.is_good

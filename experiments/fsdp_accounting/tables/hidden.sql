@@ -1,13 +1,13 @@
--- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, {device}, protocol {protocol}, {implementation}), gathered by {granularity}: all
+-- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, gradients {travelling}, {device}, protocol {protocol}, {implementation}), gathered by {granularity}: all
 --   gathers of a step take {gathering} ms together; computing waits {exposed_forward} ms for those of the forward pass, {share} % of its
 --   {forward} ms, and {exposed_backward} ms for those of the backward pass.
 -- experiment: fsdp_accounting
 -- fills: b
--- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; device|1|s|left;
+-- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; granularity|1|s|left; gathering|ms|.3g|right; exposed_forward|ms|.3g|right; share|%|ci(share_low, share_high)|right;
 --   forward|ms|.3g|right; exposed_backward|ms|.3g|right
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", params ->> '$.batch' AS batch,
-       params ->> '$.context' AS context, world_size AS ranks, backend, device, protocol, implementation, params ->> '$.granularity' AS granularity,
+       params ->> '$.context' AS context, world_size AS ranks, backend, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'as they lie') AS travelling, device, protocol, implementation, params ->> '$.granularity' AS granularity,
        1e3 * (metrics ->> '$.gathering') AS gathering, 1e3 * (metrics ->> '$.exposed_forward') AS exposed_forward,
        100 * (metrics ->> '$.exposed_forward') / (metrics ->> '$.forward') AS share,
        100 * e.ci_low / f.ci_high AS share_low, 100 * e.ci_high / f.ci_low AS share_high, 1e3 * (metrics ->> '$.forward') AS forward,
@@ -16,4 +16,4 @@ SELECT params ->> '$.model' AS model, params ->> '$.precision' AS "precision", p
   LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed_forward' AND e.rank = -1
   LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward' AND f.rank = -1
  WHERE experiment = ?1 AND is_good AND world_size > 1 AND metrics ->> '$.forward' IS NOT NULL
- ORDER BY model, batch, context, "precision", ranks, row_order, granularity DESC;
+ ORDER BY model, batch, context, "precision", ranks, row_order, granularity DESC, travelling;

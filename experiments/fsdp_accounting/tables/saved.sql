@@ -1,10 +1,10 @@
 -- sentence: {model} over {ranks} ranks, gathered by {granularity}: a rank holds {state} bytes of weights, gradients and moments, {padding} of them padding; whole they
 --   are {whole} bytes, with the optimizer's state alone divided {optimizer}. Full sharding saves {saved} bytes beside that, and takes {slots} bytes of slots for
---   what is whole for a while.
+--   what is whole for a while, gradients travelling {travelling}.
 -- experiment: fsdp_accounting
 -- fills: a
 -- columns: model|1|s|left; ranks|1|d|right; granularity|1|s|left; state|B|d|right; padding|B|d|right; whole|B|d|right; optimizer|B|d|right;
---   saved|B|d|right; slots|B|d|right
+--   saved|B|d|right; slots|B|d|right; travelling|1|s|left
 WITH t AS (
   SELECT v.*, (SELECT max(value) FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'state_bytes') AS state,
          (SELECT max(value) FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'padding_bytes') AS padding,
@@ -15,6 +15,6 @@ WITH t AS (
 )
 SELECT params ->> '$.model' AS model, world_size AS ranks, params ->> '$.granularity' AS granularity, state, padding,
        16 * parameters AS whole, 8 * parameters + 8 * parameters / world_size AS optimizer,
-       8 * parameters + 8 * parameters / world_size - state AS saved, slots, run_uid
+       8 * parameters + 8 * parameters / world_size - state AS saved, slots, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'as they lie') AS travelling, run_uid
   FROM t
- ORDER BY model, ranks, granularity DESC, row_order;
+ ORDER BY model, ranks, granularity DESC, row_order, travelling;

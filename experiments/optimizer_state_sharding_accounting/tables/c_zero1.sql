@@ -1,21 +1,22 @@
--- sentence: {model} in {precision} on {ranks} ranks ({backend}, {device}, {implementation}), in buckets of {bucket_mb} MiB: with whole parameters' owners a rank sends {sent} bytes of gradients and weights in a step,
+-- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), in buckets of {bucket_mb} MiB: with whole parameters' owners a rank sends {sent} bytes of gradients and weights in a step,
 --   in {calls} operations: all gradients are all-reduced, and then new weights are broadcast, parameter by parameter. ZeRO's first stage sends {zero1_sent}, in {zero1_calls}: it scatters
 --   gradients to whoever has their moments and gathers new weights, rounded where products read them rounded. The first is {ratio} times as much; plain data parallelism sends {none_sent}. Both keep a share of the moments
 --   ({held_moments} and {zero1_moments} bytes of the fullest rank); gradients are whole on every rank in both.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: c
--- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; device|1|s|left; implementation|1|code|left; bucket_mb|MiB|d|right; sent|B|d|right; calls|1|d|right; zero1_sent|B|d|right;
+-- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left; implementation|1|code|left; bucket_mb|MiB|d|right; sent|B|d|right; calls|1|d|right; zero1_sent|B|d|right;
 --   zero1_calls|1|d|right; ratio|1|.3g|right; none_sent|B|d|right; held_moments|B|d|right; zero1_moments|B|d|right
 WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
+         coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
          coalesce(t.params ->> '$.bucket_mb', 25) AS bucket_mb, t.world_size AS ranks,
          json_remove(t.params, '$.sharding') AS point,
          metrics AS found
     FROM v_measured t
    WHERE t.experiment = ?1
 )
-SELECT v.model, v."precision", v.ranks, v.backend, v.device, v.implementation, v.bucket_mb,
+SELECT v.model, v."precision", v.ranks, v.backend, v.travelling, v.device, v.implementation, v.bucket_mb,
        CAST(round(v.found ->> '$.sent') AS INTEGER) AS sent, CAST(v.found ->> '$.calls' AS INTEGER) AS calls,
        CAST(round(z.found ->> '$.sent') AS INTEGER) AS zero1_sent, CAST(z.found ->> '$.calls' AS INTEGER) AS zero1_calls,
        (v.found ->> '$.sent') / (z.found ->> '$.sent') AS ratio, CAST(round(n.found ->> '$.sent') AS INTEGER) AS none_sent,
@@ -26,4 +27,4 @@ SELECT v.model, v."precision", v.ranks, v.backend, v.device, v.implementation, v
   JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.comparability_key = v.comparability_key AND n.protocol IS v.protocol
           AND n.implementation = v.implementation AND n.sharding = 'none' AND n.is_good
  WHERE v.is_good AND v.sharding = 'optimizer'
- ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.bucket_mb;
+ ORDER BY v.model, v.batch, v.context, v."precision", v.ranks, v.row_order, v.wire <> 'own', v.wire, v.bucket_mb;

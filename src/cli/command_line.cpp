@@ -261,7 +261,9 @@ class Grammar {
 
     CLI::App& report = verb("report", "Tables and sentences from what is stored");
     report.add_option("NAME", report_.experiments, "Experiments (default: all)")->type_name("");
-    one_of(report.add_option("--handout", report_.handout, "2025 or 2026 (default)"), "YEAR", {"2025", "2026"});
+    one_of(report.add_option("--handout", report_.handout,
+                             "2025 or 2026 (default, which names what the store has of 2025 alone)"),
+           "YEAR", {"2025", "2026"});
     report.add_flag("--leaderboard", report_.leaderboard, "Only the ranking of implementations, case by case");
     report.add_flag("!--no-answers", report_.answers,
                     "Leave out sentences made from the store; an empty place stands for each answer");

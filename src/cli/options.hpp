@@ -125,9 +125,9 @@ struct GateOptions {
 
 struct ReportOptions {
   std::vector<std::string> experiments;
-  std::string handout = "2026";
-  std::string format;  // empty: Markdown
-  std::string output;  // empty: standard output
+  std::string handout;  // empty: of the report's default, which says what else the store holds
+  std::string format;   // empty: Markdown
+  std::string output;   // empty: standard output
   bool leaderboard = false;
   bool answers = true, figures = true;
 };

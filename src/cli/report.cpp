@@ -13,7 +13,8 @@ namespace syslab::cli {
 
 Exit execute(const Context& context, const ReportOptions& options) {
   report::ReportOptions wanted;
-  wanted.handout = options.handout;
+  if (!options.handout.empty()) wanted.handout = options.handout;
+  wanted.names_others = options.handout.empty();
   wanted.format = format_of(context, options.format, options.output);
   wanted.answers = options.answers;
   wanted.figures = options.figures;

@@ -1,8 +1,10 @@
 #include "report/report.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -72,6 +74,34 @@ std::vector<SectionPlan> plan_of(const registry::Registry& registry, const Repor
     return a.problem != nullptr && (b.problem == nullptr || a.problem < b.problem);
   });
   return plans;
+}
+
+// A sentence for each other hand-out: experiments with results in the store that no part of this report shows, because
+// that one alone poses their problems.
+std::vector<Text> other_handouts(const registry::Registry& registry, const store::Store& store,
+                                 const std::vector<SectionPlan>& plans) {
+  std::vector<std::string> placed, found;
+  for (const SectionPlan& plan : plans) {
+    for (const Experiment* experiment : plan.experiments) placed.push_back(experiment->id);
+  }
+  for (const auto& row : store.query("SELECT DISTINCT experiment FROM v_newest WHERE ending IN ('ok', 'oom')").rows) {
+    found.push_back(row.at(0).text);
+  }
+  std::map<std::string, std::vector<std::string>> left_out;  // by hand-out
+  for (const Experiment& experiment : registry.experiments()) {
+    if (contains(placed, experiment.id) || !contains(found, experiment.id)) continue;
+    for (const registry::HandoutProblem& posed : experiment.problems) {
+      std::vector<std::string>& ids = left_out[posed.handout];
+      if (!contains(ids, "`" + experiment.id + "`")) ids.push_back("`" + experiment.id + "`");
+    }
+  }
+  std::vector<Text> sentences;
+  for (const auto& [handout, ids] : left_out) {
+    sentences.push_back(marked(fmt::format(
+        "Also in this store, posed by the hand-out of {} alone: {}; `syslab report --handout {}` shows them.", handout,
+        fmt::join(ids, ", "), handout)));
+  }
+  return sentences;
 }
 
 // Of tables about the whole store: it would name every run there is.
@@ -152,7 +182,11 @@ class DocumentMaker {
         options_(options),
         plans_(plan_of(registry, options)),
         pictures_(pictures_of(plans_, store, options)),
-        runs_(shared_table(store, "runs")) {}
+        runs_(shared_table(store, "runs")) {
+    if (options.experiments.empty() && !options.handout.empty() && options.names_others) {
+      others_ = other_handouts(registry, store, plans_);
+    }
+  }
 
   // reports/report.txt: "# title", "## heading", "{{name}}" alone on a line, and paragraphs between empty lines, with
   // {handout} in them.
@@ -173,6 +207,7 @@ class DocumentMaker {
   std::vector<SectionPlan> plans_;
   Pictures pictures_;
   Table runs_;
+  std::vector<Text> others_;
   Document document_;
 };
 
@@ -189,6 +224,7 @@ void DocumentMaker::add_named(const std::string& name) {
   if (name == "failures") return add(without_footnote(shared_table(store_, "failures")));
   if (name == "notes") {
     if (!runs_.warning.empty()) add(Paragraph{plain_text(runs_.warning), Tone::warning});
+    for (const Text& other : others_) add(Paragraph{other, Tone::missing});
     if (!pictures_.note.empty()) add(Paragraph{marked(pictures_.note), Tone::missing});
     return;
   }

@@ -13,6 +13,8 @@ namespace syslab::report {
 struct ReportOptions {
   std::vector<std::string> experiments;  // empty: every problem of the hand-out, then what no hand-out poses
   std::string handout = "2026";          // empty: both
+  // Of the whole write-up: what the store has of the other hand-out alone is named, with the command that shows it.
+  bool names_others = true;
   Format format = Format::markdown;
   // False: sentences made from the store are left out, and a marked empty place stands for each answer in words.
   bool answers = true;

@@ -125,6 +125,13 @@ class Report(Lab):
         page = self.syslab("report", "--no-figures", "--no-answers", "--to", "html").stdout
         self.assertIn('<p class="answer">', page)
 
+    def test_what_the_other_handout_alone_poses_is_named_unless_one_was_asked_for(self):
+        self.syslab("run", "communication_accounting", "--preset", "smoke", "--protocol", "quick", "--laws", "none")
+        said = "posed by the hand-out of 2025 alone: `communication_accounting`; `syslab report --handout 2025` shows them"
+        self.assertIn(said, self.syslab("report", "--no-figures").stdout)
+        self.assertNotIn(said, self.syslab("report", "--no-figures", "--handout", "2026").stdout)
+        self.assertIn("`communication_accounting` · hand-out 2025", self.syslab("report", "--no-figures", "--handout", "2025").stdout)
+
     def test_an_ending_that_is_no_format_and_places_that_cannot_be_written(self):
         for name, words in (("report.pdf", "pdflatex"), ("report.docx", ".docx"), ("nowhere/report.html", "nowhere")):
             with self.subTest(name):

@@ -212,6 +212,51 @@ TEST(Report, LeavesOutWhatTheOtherHandoutPoses) {
   EXPECT_EQ(text.find("`fsdp`"), std::string::npos);
 }
 
+// One problem of each hand-out alone, and one of both.
+registry::Registry of_two_handouts() {
+  registry::Registry registry;
+  const auto add = [&](const std::string& id, const std::vector<std::string>& handouts) {
+    auto builder = registry::experiment(id).title(id).axis("seq", {std::int64_t{128}}, "queries and keys");
+    for (const std::string& handout : handouts) builder.problem(handout, id, 5);
+    registry.add(builder.runs([](worker::CaseContext&) {}));
+  };
+  add("communication_accounting", {"2025"});
+  add("ddp_overlap_bucketed", {"2025"});
+  add("flash_forward", {"2025", "2026"});
+  add("fsdp", {"2026"});
+  registry.seal();
+  return registry;
+}
+
+TEST(Report, NamesWhatTheStoreHasOfTheOtherHandoutAlone) {
+  FixtureStore fixture;
+  const auto text = [&](const ReportOptions& options) {
+    return render(of_two_handouts(), fixture.store(), options).text;
+  };
+  const auto add = [&](const std::string& experiment, worker::Status status) {
+    fixture.add({.experiment = experiment,
+                 .params = {{"seq", std::int64_t{128}}},
+                 .implementation = "naive",
+                 .status = status});
+  };
+  const std::string said = "Also in this store";
+  add("flash_forward", worker::Status::ok);
+  add("fsdp", worker::Status::ok);
+  add("ddp_overlap_bucketed", worker::Status::unsupported);
+  EXPECT_EQ(text({}).find(said), std::string::npos) << "nothing was measured of the other hand-out alone";
+  add("communication_accounting", worker::Status::ok);
+  EXPECT_NE(text({}).find("*Also in this store, posed by the hand-out of 2025 alone: `communication_accounting`; "
+                          "`syslab report --handout 2025` shows them.*\n"),
+            std::string::npos)
+      << text({}).substr(0, 1000);
+  add("ddp_overlap_bucketed", worker::Status::oom);
+  EXPECT_NE(text({}).find("alone: `communication_accounting`, `ddp_overlap_bucketed`;"), std::string::npos);
+  EXPECT_NE(text({.handout = "2025"}).find("of 2026 alone: `fsdp`;"), std::string::npos);
+  EXPECT_EQ(text({.handout = "2025", .names_others = false}).find(said), std::string::npos);
+  EXPECT_EQ(text({.handout = ""}).find(said), std::string::npos) << "both are shown";
+  EXPECT_EQ(text({.experiments = {"fsdp"}}).find(said), std::string::npos) << "no more was asked for";
+}
+
 TEST(Report, AsJsonHoldsEveryTable) {
   FixtureStore fixture;
   fixture.add_smoke_run();

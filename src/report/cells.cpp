@@ -64,11 +64,41 @@ std::string missing(const Table& table, std::size_t row, const Column& column) {
   return says_why ? status_word(status.text) : status_text(table, row, status.text);
 }
 
+// --- intervals ---
+
+// An interval so wide leaves no digit of the value certain.
+bool is_wide(double value, double uncertainty) { return uncertainty > 0.5 * std::abs(value); }
+
+// Rounded up where it carries: 0.0996 is 0.10 to two digits.
+double two_digits(double uncertainty) { return std::stod(fmt::format("{:.1e}", uncertainty)); }
+
+// The place of the second digit of an uncertainty above 0; below 0 tens, hundreds, ….
+int decimals_of(double uncertainty) { return 1 - exponent_of(two_digits(uncertainty)); }
+
+constexpr int kMostDecimals = 12;
+
+std::string at_place(double value, int decimals) {
+  if (decimals > kMostDecimals) return fmt::format("{:.3e}", value);
+  if (decimals >= 0) return fmt::format("{:.{}f}", value, decimals);
+  const double place = std::pow(10.0, -decimals);
+  return fmt::format("{:.0f}", std::round(value / place) * place);
+}
+
+// "1.2346 (1.2301 … 1.2377)", all to the place of two digits of the longer side; where that leaves nothing of the
+// value, three digits of each. `said` follows the ends.
+std::string with_ends(double value, double low, double high, std::string_view said) {
+  const double uncertainty = std::max(value - low, high - value);
+  const bool by_place = uncertainty > 0 && std::isfinite(uncertainty) && !is_wide(value, uncertainty);
+  const auto text = [&](double one) {
+    return by_place ? at_place(one, decimals_of(uncertainty)) : with_digits(one, 3);
+  };
+  return fmt::format("{} ({} … {}{})", text(value), text(low), text(high), said);
+}
+
 // A ratio that may be 1 shows both ends, whatever its width: they are the finding.
 std::string with_verdict(double value, double low, double high) {
   if (!(low <= 1 && 1 <= high)) return with_interval(value, low, high);
-  return fmt::format("{} ({} … {}, nothing can be said at this noise)", with_digits(value, 3), with_digits(low, 3),
-                     with_digits(high, 3));
+  return with_ends(value, low, high, ", nothing can be said at this noise");
 }
 
 // Of "ci(low, high)" and "ratio(low, high)".
@@ -142,21 +172,16 @@ std::string with_digits(double value, int digits) {
 }
 
 std::string with_interval(double value, double low, double high) {
-  const double uncertainty = std::max(value - low, high - value);
+  const double below = value - low, above = high - value, uncertainty = std::max(below, above);
   if (!std::isfinite(value) || !std::isfinite(uncertainty) || uncertainty < 0) return with_digits(value, 3);
   if (uncertainty == 0) return with_digits(value, 4) + " ± 0";
-  // An interval as wide as this is seldom symmetric, and rounding to its place would leave nothing of the value.
-  if (uncertainty > 0.5 * std::abs(value)) {
-    return fmt::format("{} ({} … {})", with_digits(value, 3), with_digits(low, 3), with_digits(high, 3));
-  }
-  // Rounded up where it carries: 0.0996 is 0.10 to two digits.
-  const double two_digits = std::stod(fmt::format("{:.1e}", uncertainty));
-  const int decimals = 1 - exponent_of(two_digits);
-  constexpr int kMostDecimals = 12;
+  // ± says that both sides are as long. Its two digits say so to one of their last place, which is up to a tenth.
+  constexpr double kAlike = 0.1;
+  const bool alike = std::abs(above - below) <= kAlike * uncertainty;
+  if (!alike || is_wide(value, uncertainty)) return with_ends(value, low, high, "");
+  const int decimals = decimals_of(uncertainty);
   if (decimals > kMostDecimals) return fmt::format("{:.3e} ± {:.1e}", value, uncertainty);
-  if (decimals >= 0) return fmt::format("{:.{}f} ± {:.{}f}", value, decimals, two_digits, decimals);
-  const double place = std::pow(10.0, -decimals);
-  return fmt::format("{:.0f} ± {:.0f}", std::round(value / place) * place, two_digits);
+  return at_place(value, decimals) + " ± " + at_place(two_digits(uncertainty), decimals);
 }
 
 std::optional<std::size_t> find_column(const store::ResultSet& result, std::string_view name) {

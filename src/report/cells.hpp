@@ -5,7 +5,7 @@
 //   .3g          three significant digits          code    a text as code
 //   .2f .1e      fixed, scientific                 flag    yes or no
 //   .4b          significant digits and a unit of bytes that fits, no larger than the column's: "3.015 MiB"
-//   ci(low, high)  value ± interval, digits from the interval's width; low and high are columns of the result
+//   ci(low, high)  value and interval, digits from the interval's width; low and high are columns of the result
 //   ratio(low, high)  of two measured times, in a sentence: as ci, "1.87 (no interval)" without bounds,
 //                and where 1 is within them "1.02 (0.80 … 1.31, nothing can be said at this noise)"
 //   status       "OOM (needs …)", "wrong: …"            outcome of a law: passed, falsified, not run
@@ -28,8 +28,9 @@ std::string short_uid(const std::string& uid);
 
 // `digits` significant digits, without an exponent where that is readable: "0.0123", "1230", "1.23e-07".
 std::string with_digits(double value, int digits);
-// "1.2340 ± 0.0050": two digits of uncertainty, the value to the same place. The larger side of the interval counts;
-// where it is more than half the value, "0.0634 (0.0610 … 18.0)".
+// "1.2340 ± 0.0050": two digits of uncertainty, the value to the same place; where the sides of the interval differ by
+// more than a tenth of the longer, "1.2340 (1.2310 … 1.2390)", and where that is more than half the value, too, each
+// end with three digits: "0.0634 (0.0610 … 18.0)".
 std::string with_interval(double value, double low, double high);
 
 // Index of a column of the result.

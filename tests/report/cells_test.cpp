@@ -29,17 +29,35 @@ TEST(WithDigits, SpellsOutWhatIsNoNumber) {
 }
 
 TEST(WithInterval, TakesItsDigitsFromTheUncertainty) {
-  EXPECT_EQ(with_interval(1.23456, 1.2301, 1.2377), "1.2346 ± 0.0045");
-  EXPECT_EQ(with_interval(1.23456, 1.1, 1.5), "1.23 ± 0.27");
-  EXPECT_EQ(with_interval(123.456, 111, 130), "123 ± 12");
-  EXPECT_EQ(with_interval(1234.5, 1000, 1400), "1230 ± 230");
-  EXPECT_EQ(with_interval(1.0, 0.9004, 1.0), "1.00 ± 0.10") << "0.0996 is 0.10 to two digits";
+  EXPECT_EQ(with_interval(1.23456, 1.2301, 1.2390), "1.2346 ± 0.0045");
+  EXPECT_EQ(with_interval(1.23456, 0.97, 1.5), "1.23 ± 0.27");
+  EXPECT_EQ(with_interval(123.456, 111, 136), "123 ± 13");
+  EXPECT_EQ(with_interval(1234.5, 1000, 1450), "1230 ± 230");
+  EXPECT_EQ(with_interval(1.0, 0.9004, 1.0996), "1.00 ± 0.10") << "0.0996 is 0.10 to two digits";
   EXPECT_EQ(with_interval(5e-7, 4e-7, 6e-7), "0.00000050 ± 0.00000010");
+  EXPECT_EQ(with_interval(5e-13, 4.9e-13, 5.1e-13), "5.000e-13 ± 1.0e-14");
+}
+
+// 9 and 10 read ± 10 to within a digit; 8.9 and 10 do not.
+TEST(WithInterval, GivesBothEndsWhereTheSidesDifferByMoreThanATenthOfTheLonger) {
+  EXPECT_EQ(with_interval(100, 91, 110), "100 ± 10");
+  EXPECT_EQ(with_interval(100, 90, 109), "100 ± 10");
+  EXPECT_EQ(with_interval(100, 91.1, 110), "100 (91 … 110)");
+  EXPECT_EQ(with_interval(100, 90, 108.9), "100 (90 … 109)");
+}
+
+TEST(WithInterval, GivesBothEndsToThePlaceOfTheLongerSide) {
+  EXPECT_EQ(with_interval(1.23456, 1.2301, 1.2377), "1.2346 (1.2301 … 1.2377)");
+  EXPECT_EQ(with_interval(1.0, 0.9004, 1.0), "1.00 (0.90 … 1.00)");
+  EXPECT_EQ(with_interval(1234.5, 1000, 1400), "1230 (1000 … 1400)");
+  EXPECT_EQ(with_interval(-2.0, -2.5, -1.9), "-2.00 (-2.50 … -1.90)");
+  EXPECT_EQ(with_interval(5e-13, 4.9e-13, 5.3e-13), "5.000e-13 (4.900e-13 … 5.300e-13)");
 }
 
 TEST(WithInterval, GivesBothEndsWhereTheIntervalIsWide) {
   EXPECT_EQ(with_interval(0.0634, 0.061, 18), "0.0634 (0.0610 … 18.0)");
   EXPECT_EQ(with_interval(10, 5.1, 15), "10.0 ± 5.0");
+  EXPECT_EQ(with_interval(10, 4, 16), "10.0 (4.00 … 16.0)");
 }
 
 TEST(WithInterval, SurvivesIntervalsThatAreNone) {
@@ -72,9 +90,12 @@ TEST(Formatted, ARatioOfTimesHasItsIntervalAndSaysWhereItMayBeOne) {
     table.result.rows[0][5] = std::move(high);
     return formatted(table, 0, ratio);
   };
-  EXPECT_EQ(shown(cell(1.872), cell(1.841), cell(1.9)), "1.872 ± 0.031");
-  EXPECT_EQ(shown(cell(1.02), cell(0.8), cell(1.31)), "1.02 (0.800 … 1.31, nothing can be said at this noise)");
-  EXPECT_EQ(shown(cell(1.002), cell(0.999), cell(1.004)), "1.00 (0.999 … 1.00, nothing can be said at this noise)");
+  EXPECT_EQ(shown(cell(1.872), cell(1.841), cell(1.902)), "1.872 ± 0.031");
+  EXPECT_EQ(shown(cell(1.872), cell(1.841), cell(1.89)), "1.872 (1.841 … 1.890)");
+  EXPECT_EQ(shown(cell(1.02), cell(0.8), cell(1.31)), "1.02 (0.80 … 1.31, nothing can be said at this noise)");
+  EXPECT_EQ(shown(cell(1.002), cell(0.999), cell(1.004)),
+            "1.0020 (0.9990 … 1.0040, nothing can be said at this noise)");
+  EXPECT_EQ(shown(cell(1.0), cell(1.0), cell(1.0)), "1.00 (1.00 … 1.00, nothing can be said at this noise)");
   EXPECT_EQ(shown(cell(1.5), null(), null()), "1.50 (no interval)");
   EXPECT_EQ(shown(null(), null(), null()), "not measured");
 }

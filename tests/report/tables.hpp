@@ -43,7 +43,7 @@ SELECT 1)");
   table.result.columns = {"seq",  "implementation", "causal",   "time",   "low",
                           "high", "rate",           "protocol", "status", "message"};
   table.result.rows = {
-      {cell(128), cell("flash_tiled"), cell(1), cell(1.23456), cell(1.2301), cell(1.2377), cell(0.0123456),
+      {cell(128), cell("flash_tiled"), cell(1), cell(1.23456), cell(1.2301), cell(1.2390), cell(0.0123456),
        cell("quick"), cell("ok"), null()},
       {cell(128), cell("naive"), cell(0), null(), null(), null(), null(), cell("quick"), cell("oom"),
        cell("needs 242 GiB")},

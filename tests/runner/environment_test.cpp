@@ -37,6 +37,16 @@ TEST(Environment, KeepsWhatSteersLibrariesAndDropsTheRest) {
                         {"OMP_EMPTY", ""}}));
 }
 
+// They change what is measured as NCCL's do. Kept as they are written, and only where they are set.
+TEST(Environment, KeepsTheOptionsOfCopyEngines) {
+  const auto kept = [] { return environment_facts().at("env").value("SYSLAB_COPY_ENGINES", "not set"); };
+  ::unsetenv("SYSLAB_COPY_ENGINES");
+  EXPECT_EQ(kept(), "not set");
+  ::setenv("SYSLAB_COPY_ENGINES", "slots=4,slot=32Mi,least=2Mi", 1);
+  EXPECT_EQ(kept(), "slots=4,slot=32Mi,least=2Mi");
+  ::unsetenv("SYSLAB_COPY_ENGINES");
+}
+
 TEST(Environment, NothingThatLooksLikeASecretIsKept) {
   for (const char* name : {"SLURM_JWT_TOKEN", "NCCL_API_KEY", "CUDA_SECRET", "SYSLAB_PASSWORD", "OMPI_COMM_WORLD_AUTH",
                            "SYSLAB_credentials", "SLURM_passphrase", "AWS_SECRET_ACCESS_KEY"}) {

@@ -128,6 +128,33 @@ TEST_F(Crossing, LiesByTheFormulaWhereItsElementsHaveIt) {
   }
 }
 
+TEST_F(Crossing, AFailedCaseKeepsItsRowAndIsInNoFit) {
+  add_layer("fsdp", 8, 512, {4, 2, 8});
+  add_layer("fsdp", 512, 512, {0.25, 0.125, 0.5});
+  fill_from("layer_crossover", "layer_crossover");
+  const double c = at(0, "c").real, w = at(0, "w").real;
+  EXPECT_NEAR(at(0, "formula").real, 64 * at(1, "formula").real, 1e-12);
+  fixture_.add({.experiment = "layer_crossover",
+                .params = {{"layout", std::string("fsdp")},
+                           {"tokens", std::int64_t{64}},
+                           {"d_ff", std::int64_t{1024}},
+                           {"d_model", std::int64_t{256}}},
+                .implementation = "shm",
+                .records = {timed("compute", {9}, worker::kAllRanks), timed("communicate", {9}, worker::kAllRanks)},
+                .ranks = 2,
+                .status = worker::Status::timeout,
+                .detail = "after 5 s"});
+  fill_from("layer_crossover", "layer_crossover");
+  ASSERT_EQ(table_.result.rows.size(), 3U);
+  EXPECT_EQ(text(2, "status"), "timeout");
+  EXPECT_EQ(at(2, "compute").type, Cell::Type::null);
+  EXPECT_EQ(at(2, "ratio").type, Cell::Type::null);
+  EXPECT_DOUBLE_EQ(at(0, "c").real, c);
+  EXPECT_DOUBLE_EQ(at(0, "w").real, w);
+  fill_from("layer_crossover", "crossing");
+  EXPECT_EQ(table_.result.rows.size(), 1U) << "its d_ff is the largest, and has no ratio";
+}
+
 TEST_F(Crossing, HasNoIntervalWhereARatioMayBeOne) {
   add_layer("tensor", 512, 8, {4, 0.5, 8});
   add_layer("tensor", 512, 512, {0.25, 0.125, 0.5});

@@ -5,42 +5,28 @@
 -- columns: layout|1|s|left; ranks|1|d|right; device|1|s|left; elements|1|s|left; protocol|1|s|left; fixed|1|s|left; c|TFLOP/s|.3g|right; w|GB/s|.3g|right;
 --   limit|1|.3g|right; axis|1|s|left; crossing|1|ci(crossing_low, crossing_high)|right; below|1|d|right;
 --   ratio_below|×|ci(below_low, below_high)|right; above|1|d|right; ratio_above|×|ci(above_low, above_high)|right; verdict|1|s|left
-WITH one AS MATERIALIZED (
-  SELECT params ->> '$.layout' AS layout, world_size AS ranks, device, implementation, protocol, comparability_key, run_uid, params ->> '$.d_model' AS d_model,
-         iif(params ->> '$.layout' = 'fsdp', params ->> '$.tokens', params ->> '$.d_ff') AS x,
-         iif(params ->> '$.layout' = 'fsdp', params ->> '$.d_ff', params ->> '$.tokens') AS other,
-         p.value AS compute, c.value AS communicate, c.value / p.value AS ratio, c.ci_low / p.ci_high AS low, c.ci_high / p.ci_low AS high,
-         metrics ->> '$.flops' AS flops, metrics ->> '$.sent_bytes' AS sent,
-         iif(metrics ->> '$.element_bytes' = 2, 'bf16', 'fp32') AS elements
-    FROM v_measured v
-    JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'compute' AND p.rank = -1 AND p.value > 0
-    JOIN metric c ON c.attempt_id = v.attempt_id AND c.name = 'communicate' AND c.rank = -1 AND c.value > 0
-   WHERE experiment = ?1 AND world_size > 1 AND is_good
-),
-placed AS (
-  SELECT *, lead(x) OVER along AS next, lead(ratio) OVER along AS ratio_next, lead(low) OVER along AS low_next, lead(high) OVER along AS high_next,
-         max(other) OVER (PARTITION BY layout, ranks, comparability_key, implementation, protocol, d_model) AS most,
-         sum(flops / compute * flops / compute) OVER same / sum(flops / compute) OVER same AS c,
-         sum(sent / communicate * sent / communicate) OVER same / sum(sent / communicate) OVER same AS w
-    FROM one
-  WINDOW same AS (PARTITION BY layout, ranks, comparability_key, implementation, protocol),
-         along AS (PARTITION BY layout, ranks, comparability_key, implementation, protocol, d_model, other ORDER BY x)
+WITH placed AS (
+  SELECT *, lead(x) OVER along AS next, lead(ratio) OVER along AS ratio_next, lead(ratio_low) OVER along AS low_next,
+         lead(ratio_high) OVER along AS high_next
+    FROM v_layer_crossover
+   WHERE ratio IS NOT NULL
+  WINDOW along AS (PARTITION BY layout, ranks, comparability_key, implementation, protocol, d_model, other ORDER BY x)
 ),
 -- By the formula the ratio falls as 1/x: it is 1 at x times itself.
 -- Where one of the ratios may be 1 itself, the crossing may lie beyond the sizes that it was to lie between.
 crossed AS (
-  SELECT *, low > 1 AND high_next < 1 AS is_between FROM placed WHERE other = most AND ratio > 1 AND ratio_next <= 1
+  SELECT *, ratio_low > 1 AND high_next < 1 AS is_between FROM placed WHERE other = most AND ratio > 1 AND ratio_next <= 1
 )
 SELECT iif(layout = 'fsdp', 'Full sharding', 'Tensor parallelism') AS layout, ranks, device, elements, protocol,
        printf(iif(layout = 'fsdp', 'D = %d, F = %d', 'D = %d, %d tokens'), d_model, other) AS fixed, 1e-12 * c AS c, 1e-9 * w AS w,
-       x * (sent / w) / (flops / c) AS "limit", iif(layout = 'fsdp', 'tokens', 'hidden numbers') AS axis,
+       x * formula AS "limit", iif(layout = 'fsdp', 'tokens', 'hidden numbers') AS axis,
        x * exp(ln(1.0 * next / x) * ln(ratio) / ln(ratio / ratio_next)) AS crossing,
-       iif(is_between, x * exp(ln(1.0 * next / x) * ln(low) / ln(low / low_next)), NULL) AS crossing_low,
-       iif(is_between, x * exp(ln(1.0 * next / x) * ln(high) / ln(high / high_next)), NULL) AS crossing_high,
+       iif(is_between, x * exp(ln(1.0 * next / x) * ln(ratio_low) / ln(ratio_low / low_next)), NULL) AS crossing_low,
+       iif(is_between, x * exp(ln(1.0 * next / x) * ln(ratio_high) / ln(ratio_high / high_next)), NULL) AS crossing_high,
        CASE WHEN is_between THEN 'the interval is what the times leave, not what lies between the sizes'
-            WHEN low IS NULL OR low_next IS NULL THEN 'without intervals nothing can be said of how sure that is'
+            WHEN ratio_low IS NULL OR low_next IS NULL THEN 'without intervals nothing can be said of how sure that is'
             ELSE 'at this noise nothing can be said of whether it lies between them' END AS verdict,
-       x AS below, ratio AS ratio_below, low AS below_low, high AS below_high, next AS above, ratio_next AS ratio_above, low_next AS above_low,
+       x AS below, ratio AS ratio_below, ratio_low AS below_low, ratio_high AS below_high, next AS above, ratio_next AS ratio_above, low_next AS above_low,
        high_next AS above_high, run_uid
   FROM crossed
  ORDER BY device, protocol, layout, ranks, x;

@@ -31,6 +31,8 @@ using registry::text;
 using registry::texts;
 
 constexpr const char* kBuckets = "bucket_mb";
+constexpr const char* kUpdates = "updates";
+constexpr const char* kInTurn = "in_turn";
 
 // The axis counts whole 2^20 bytes, of which a bucket may hold one at least.
 void expect_limit(const Params& params) {
@@ -211,6 +213,7 @@ void run_case(worker::CaseContext& context) {
   options.step = parallel::rank_workload(context.params(), rung, context.world_size());
   options.sync = sync_of(context.params());
   options.sharding = sharding_of(context.params());
+  options.in_turn = context.params().text(kUpdates) == kInTurn;
   const MeasuredDataParallel measured = parallel::measured_data_parallel(options, rung, context.request().seed);
   worker::run_rank_training(context, measured, parallel::in_step(context.request()),
                             [&](comm::Communicator& ranks, device::Stream stream) {
@@ -248,6 +251,16 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
                    "whose the optimizer's state is: everybody's (none), whole parameters' owners' (optimizer), flat "
                    "ranges' (zero1), gradients' too (zero2)",
                    texts(others))
+      .closed_axis(
+          kUpdates, {text("at_end")},
+          "when zero1 and zero2 update a slice: behind the backward pass, or in_turn, as soon as its gradients "
+          "are there",
+          {text(kInTurn)})
+      .skip_if("updates in turn are of zero1 and zero2, whose slices nobody else waits for",
+               [](const Params& params, std::string_view) {
+                 const std::string sharding = params.text("sharding");
+                 return params.text(kUpdates) == kInTurn && sharding != "zero1" && sharding != "zero2";
+               })
       .axis(kBuckets, {number(25)},
             "limit of the buckets that gradients are reduced in, and of zero1 and zero2 weights gathered in; in 2^20 "
             "bytes")

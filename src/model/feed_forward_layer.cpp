@@ -50,10 +50,7 @@ Tensor feed_forward_backward(const Pass& pass, const std::string& name, const La
                              const Given& normalized, FeedForwardSaved saved, const ConstTensorView& dout) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
-  const auto weight_gradient = [&] {
-    linear_weight_gradient(pass, dout, saved.gated, pass.gradient(index.w2));
-    pass.gradient_final(index.w2);
-  };
+  const auto weight_gradient = [&] { linear_weight_gradient(pass, dout, saved.gated, pass.gradient(index.w2)); };
   // `gated` and its gradient have one place. Where it was kept, the gradient takes the place once that of W2 is made;
   // else the gate's backward pass makes it again over its gradient, which nobody reads any more, and W2's comes after.
   const bool kept = !saved.gated.empty();
@@ -64,6 +61,7 @@ Tensor feed_forward_backward(const Pass& pass, const std::string& name, const La
   }
   const TensorView dgated = saved.gated, again = kept ? TensorView{} : dgated;
   pass.with_weights(index.w2, [&](const ConstTensorView& w) { linear_input_gradient(pass, dout, w, dgated); });
+  if (kept) pass.gradient_final(index.w2);
 
   // Gradients of gate and up lie where these were.
   const TensorView gate = columns(saved.gate_up.view(), 0, f), up = columns(saved.gate_up.view(), f, f);
@@ -73,6 +71,7 @@ Tensor feed_forward_backward(const Pass& pass, const std::string& name, const La
   if (!kept) {
     pass.made(name + ".gated", saved.gated);
     weight_gradient();
+    pass.gradient_final(index.w2);
   }
   pass.made(name + ".dgate_up", saved.gate_up);
   saved.gated = {};

@@ -17,8 +17,9 @@
 
 namespace syslab::model {
 
-// The gradient of one parameter is final: everything that writes it is queued on `stream`. By index in registration
-// order, each exactly once in a backward pass that says so.
+// The gradient of one parameter is final: everything that writes it is queued on `stream`, and everything of the pass
+// that reads the parameter, so that who updates it behind that is in nobody's way. By index in registration order, each
+// exactly once in a backward pass that says so.
 using GradFinal = std::function<void(int parameter, device::Stream stream)>;
 
 // Where a gradient is written, or added to what is there.

@@ -74,7 +74,8 @@ class Ways {
   virtual ~Ways() = default;
   // Whether each part of a step travels by itself, added to those before it; else the last one with all in it.
   virtual bool takes_parts() const { return false; }
-  virtual void begin(device::Stream compute, bool add) = 0;
+  // `last`: part of the step.
+  virtual void begin(device::Stream compute, bool add, bool last) = 0;
   virtual void finish_part() {}
   virtual TensorView place(int, device::Stream) { return {}; }
   virtual void unused(int piece, device::Stream compute) = 0;
@@ -95,7 +96,7 @@ class Replicated : public Ways {
   Replicated(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream stream)
       : sync_(ranks, network.pieces(), network.gradients(), asked.sync, stream), network_(network) {}
 
-  void begin(device::Stream compute, bool) override { sync_.begin(compute); }
+  void begin(device::Stream compute, bool, bool) override { sync_.begin(compute); }
   void unused(int piece, device::Stream compute) override { sync_.unused(piece, compute); }
   void grad_final(int piece, device::Stream compute) override { sync_.grad_final(piece, compute); }
   void update(device::Stream compute, const std::function<void(device::Stream)>&) override {
@@ -176,26 +177,32 @@ class Flat final : public Ways {
                .poison = true,
                .left_out_wait = asked.left_out_sharded_wait},
               stream, weights_copy(network)),
-        rank_(ranks.rank()) {
+        rank_(ranks.rank()),
+        in_turn_(asked.in_turn),
+        stepped_(static_cast<std::size_t>(sync_.buckets()), 0) {
     if (copy_dtype_) device::fill_bytes(copy_.data(), 0xff, copy_.bytes(), compute);
   }
 
   bool takes_parts() const override { return sync_.options().sharding == Sharding::zero2; }
-  void begin(device::Stream compute, bool add) override { sync_.begin(compute, add); }
+  void begin(device::Stream compute, bool add, bool last) override {
+    ZeroSync::SliceUpdate update;
+    if (in_turn_ && last) {
+      update = [this](int bucket, device::Stream stream) {
+        update_slice(bucket, bucket + 1 == sync_.buckets(), stream);
+      };
+    }
+    sync_.begin(compute, add, std::move(update));
+  }
   void finish_part() override { sync_.finish_part(); }
   TensorView place(int piece, device::Stream compute) override { return sync_.gradient(piece, compute); }
   void unused(int piece, device::Stream compute) override { sync_.unused(piece, compute); }
   void grad_final(int piece, device::Stream compute) override { sync_.grad_final(piece, compute); }
   void update(device::Stream compute, const std::function<void(device::Stream)>& between) override {
     sync_.finish(compute);
+    if (in_turn_) return;
     for (int bucket = sync_.buckets(); bucket-- > 0;) {
       between(compute);
-      network_.update({{sync_.shards().slice(bucket, rank_).first, sync_.gradient_slice(bucket)}}, kRate, true,
-                      bucket == 0);
-      if (const TensorView copy = sync_.copy_slice(bucket); copy.data != nullptr) {
-        moves_.move(sync_.weight_slice(bucket), copy);
-      }
-      stepped_ = true;
+      update_slice(bucket, bucket == 0, compute);
       between(sync_.stream());
       sync_.updated(bucket, compute);
     }
@@ -203,7 +210,7 @@ class Flat final : public Ways {
   bool brings_weights() const override { return true; }
   void needed(int piece, device::Stream compute) override {
     sync_.needed(piece, compute);
-    if (!copy_dtype_ || is_read_in_full(piece) || !stepped_) return;
+    if (!copy_dtype_ || is_read_in_full(piece) || stepped_[index_of(piece)] == 0) return;
     // The network reads weights: of this piece those that its copy stands for.
     const Piece& one = sync_.pieces()[piece];
     moves_.move(stretch(copy_view(network_), one.first, one.elements),
@@ -221,6 +228,16 @@ class Flat final : public Ways {
   void check() const override { sync_.check_bytes(); }
 
  private:
+  // `last`: of the step.
+  void update_slice(int bucket, bool last, device::Stream stream) {
+    network_.update({{sync_.shards().slice(bucket, rank_).first, sync_.gradient_slice(bucket)}}, kRate, true, last,
+                    stream);
+    if (const TensorView copy = sync_.copy_slice(bucket); copy.data != nullptr) {
+      Moves(stream).move(sync_.weight_slice(bucket), copy);
+    }
+    stepped_[static_cast<std::size_t>(bucket)] = 1;
+  }
+  std::size_t index_of(int piece) const { return static_cast<std::size_t>(sync_.shards().plan().bucket_of(piece)); }
   static bool is_read_in_full(int piece) { return piece % 2 == 1; }
   std::size_t copy_bytes(const ToyNetwork& network) const {
     return copy_dtype_ ? static_cast<std::size_t>(network.gradients().elements()) * size_of(*copy_dtype_) : 0;
@@ -243,7 +260,8 @@ class Flat final : public Ways {
   Moves moves_;
   ZeroSync sync_;
   int rank_;
-  bool stepped_ = false;
+  bool in_turn_;
+  std::vector<char> stepped_;  // by bucket: its copies have come, or will
 };
 
 std::unique_ptr<Ways> ways_of(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network,
@@ -340,7 +358,7 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
     for (int part = 0; part < asked.parts; ++part) {
       const bool at_end = part == asked.parts - 1, last = at_end || takes_parts;
       if (last) {
-        ways->begin(compute, part > 0);
+        ways->begin(compute, part > 0, at_end);
         if (network.rare_piece() && !use_rare(asked, own)) {
           network.spoil(*network.rare_piece());
           before(compute);
@@ -388,7 +406,7 @@ std::optional<std::string> difference(const CertificateCase& asked, const Traine
 }
 
 std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64_t seed, device::Stream compute,
-                     device::Stream communication, Sharding sharding, std::optional<DType> copy) {
+                     device::Stream communication, const CertifiedWay& way) {
   constexpr int kModels = 4;
   options.wire.reset();
   options.left_out_wait = -1;
@@ -397,8 +415,9 @@ std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64
     CertificateCase asked{
         .model = drawn_model(seed + number), .seed = seed + number, .parts = 1 + static_cast<int>(number % 2)};
     asked.sync = options;
-    asked.sharding = sharding;
-    asked.copy = copy;
+    asked.sharding = way.sharding;
+    asked.copy = way.copy;
+    asked.in_turn = way.in_turn;
     asked.model.alignment = ranks.size();  // as a model is laid out that is divided
     const GradientPieces pieces = ToyNetwork(asked.model, {}).pieces();
     // Limits and plans are the real model's: here two buckets or three show what they are for.
@@ -411,7 +430,7 @@ std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64
       if (text.empty()) continue;
       throw Error(ErrorKind::check,
                   fmt::format("{}, sharding {}, over {} ranks ({}) is not equal to one process: {} (model {})",
-                              to_string(options.strategy), to_string(sharding), ranks.size(), ranks.backend(), text,
+                              to_string(options.strategy), to_string(way.sharding), ranks.size(), ranks.backend(), text,
                               seed + number));
     }
     compared += static_cast<std::int64_t>(together.weights.size());

@@ -41,6 +41,7 @@ struct CertificateCase {
   // Of zero1 and zero2: new weights travel rounded to this dtype, which rounds none of the network's; every second
   // piece in full as well.
   std::optional<DType> copy;
+  bool in_turn = false;  // of zero1 and zero2: slices are updated under the backward pass
   // As SyncOptions::left_out_wait: of the weights' way from their owners; of zero1 and zero2, ZeroSync's.
   int left_out_sharded_wait = -1;
 };
@@ -80,11 +81,17 @@ Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, 
 // on the wire gradients are rounded, so that only weights that all ranks share can be asked for: not for this.
 std::optional<std::string> difference(const CertificateCase& asked, const Trained& together, const Trained& alone);
 
+// Whose the update is, as CertificateCase's.
+struct CertifiedWay {
+  Sharding sharding = Sharding::none;
+  std::optional<DType> copy;
+  bool in_turn = false;
+};
+
 // Trains both ways with a few drawn models. Collective: Error(check) on every rank if any rank found a difference, with
 // what it was. Options with a wire dtype are certified without it: what it rounds is not the strategy's. A plan is
-// replaced by one of the certificate's own model. `copy`: as CertificateCase's, for what has one. Returns how many
-// parameters were compared.
+// replaced by one of the certificate's own model. Returns how many parameters were compared.
 std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64_t seed, device::Stream compute,
-                     device::Stream communication, Sharding sharding = Sharding::none, std::optional<DType> copy = {});
+                     device::Stream communication, const CertifiedWay& way = {});
 
 }  // namespace syslab::parallel

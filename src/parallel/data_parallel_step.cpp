@@ -31,10 +31,12 @@ DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator
       share_(shares_[static_cast<std::size_t>(ranks.rank())]),
       step_(model, step_options(options), batch, seq) {
   require_agreement(ranks, "what a step is made of",
-                    fmt::format("{} parts\n{} tokens a row\nprecision {}\n{}\nsharding {}", options.parts, seq,
+                    fmt::format("{} parts\n{} tokens a row\nprecision {}\n{}\nsharding {}{}", options.parts, seq,
                                 to_string(model.options().precision), text_of(options.optimizer),
-                                to_string(zero_ != nullptr ? zero_->options().sharding : options.sharding)));
+                                to_string(zero_ != nullptr ? zero_->options().sharding : options.sharding),
+                                zero_ != nullptr && zero_->options().in_turn ? ", updated in turn" : ""));
   if (options.sharding == Sharding::optimizer) divide(communication);
+  if (zero_ != nullptr && zero_->options().in_turn) zero_->update_by(step_.optimizer());
   if (zero_ != nullptr) zero_->gather_weights(model.stream());
   device::synchronize(model.stream());
   for (const TensorView& plane : weights()) make_replicas(ranks, plane, communication);

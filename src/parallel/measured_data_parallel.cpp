@@ -54,9 +54,10 @@ DataParallelWorkload::DataParallelWorkload(const DataParallelWorkloadOptions& op
   model::TransformerOptions model = options.step.model;
   model.with_moments = options.sharding == Sharding::none;
   if (flat) {
-    zero_ = std::make_unique<ZeroParameters>(ranks, options.step.config, model,
-                                             ZeroModelOptions{.sharding = options.sharding, .sync = sync}, compute,
-                                             communication_);
+    zero_ = std::make_unique<ZeroParameters>(
+        ranks, options.step.config, model,
+        ZeroModelOptions{.sharding = options.sharding, .sync = sync, .in_turn = options.in_turn}, compute,
+        communication_);
     model.source = zero_.get();
   }
   model_.emplace(options.step.config, model, compute);
@@ -96,6 +97,10 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
   MeasuredDataParallel made{.device = alone.device, .refusal = alone.refusal};
   if (!made.refusal) made.refusal = refusal_on_ranks(options.step.mode);
   if (!made.refusal) made.refusal = refusal_on_wire(options.sync.wire, options.step.model.precision);
+  const bool flat = options.sharding == Sharding::zero1 || options.sharding == Sharding::zero2;
+  if (!made.refusal && options.in_turn && !flat) {
+    made.refusal = "updates in turn are of zero1 and zero2, whose slices nobody else waits for";
+  }
   if (!made.refusal && options.sharding != Sharding::none && options.sync.strategy == Strategy::planned) {
     made.refusal = "a plan is made for all-reduces: a divided state is reduced in buckets of a limited size";
   }
@@ -103,7 +108,8 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
     const device::OwnedStream communication = communication_stream(device::place_of(compute));
     const std::optional<DType> copy =
         model::dtypes_of(options.step.model.precision, options.step.model.variant).weights_copy;
-    certify(ranks, options.sync, seed, compute, communication, options.sharding, copy);
+    certify(ranks, options.sync, seed, compute, communication,
+            {.sharding = options.sharding, .copy = copy, .in_turn = options.in_turn});
     return check(compute);
   };
   made.start = [options, seed](comm::Communicator& ranks, device::Stream compute) {

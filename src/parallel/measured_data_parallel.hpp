@@ -24,6 +24,7 @@ struct DataParallelWorkloadOptions {
   train::WorkloadOptions step;         // of one rank: `batch` rows each
   SyncOptions sync;                    // `planned` without a plan: one is measured and computed before the first step
   Sharding sharding = Sharding::none;  // up to zero2
+  bool in_turn = false;                // of zero1 and zero2: ZeroModelOptions'
   bool communicates = true;            // false: the same step without its communication, each rank by itself: the ideal
 };
 

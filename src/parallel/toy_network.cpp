@@ -160,7 +160,11 @@ bool ToyNetwork::is_trained(std::size_t weight) const {
 
 void ToyNetwork::run(std::function<void()> work, const Watching& watching) {
   if (watching.work) watching.work();
-  in_order(compute_, [this, work = std::move(work)](device::Stream) {
+  run_on(compute_, std::move(work));
+}
+
+void ToyNetwork::run_on(device::Stream stream, std::function<void()> work) {
+  in_order(stream, [this, work = std::move(work)](device::Stream) {
     std::feclearexcept(FE_INEXACT);
     work();
     if (std::fetestexcept(FE_INEXACT) != 0) inexact_ = true;
@@ -194,10 +198,10 @@ void ToyNetwork::pass(const ToyBatch& batch, double scale, bool first, bool last
       if (last) finish_piece(parameters_[index(bias)].piece, uses_rare, watching);
     }
     run([this, kept, watch, layer] { weight_gradient(layer, *kept, *watch); }, watching);
+    run([this, kept, layer] { input_gradient(layer, *kept); }, watching);
     if (last && model_.layers[layer].tied_to < 0) {
       finish_piece(parameters_[index(weight_of_[layer])].piece, uses_rare, watching);
     }
-    run([this, kept, layer] { input_gradient(layer, *kept); }, watching);
   }
 }
 
@@ -290,23 +294,24 @@ void ToyNetwork::input_gradient(std::size_t layer, Activations& kept) const {
   }
 }
 
-void ToyNetwork::update(double rate, bool on_grid) { update({{0, gradients()}}, rate, on_grid); }
+void ToyNetwork::update(double rate, bool on_grid) { update({{0, gradients()}}, rate, on_grid, true, compute_); }
 
 void ToyNetwork::update(const std::vector<Slice>& slices, double rate, bool on_grid, bool last) {
+  update(slices, rate, on_grid, last, compute_);
+}
+
+void ToyNetwork::update(const std::vector<Slice>& slices, double rate, bool on_grid, bool last, device::Stream stream) {
   for (const Slice& slice : slices) {
-    device::copy(staged_.data() + slice.first, slice.gradient.data, index(slice.gradient.elements()) * kBytes,
-                 compute_);
+    device::copy(staged_.data() + slice.first, slice.gradient.data, index(slice.gradient.elements()) * kBytes, stream);
   }
-  if (compute_.kind == device::Kind::cuda) device::synchronize(compute_);  // the work below is the host's
-  run(
-      [this, rate, on_grid, slices, last] {
-        for (const Slice& slice : slices) move(slice.first, slice.first + slice.gradient.elements(), rate, on_grid);
-        if (last) history_.push_back(staged_);
-      },
-      {});
+  if (stream.kind == device::Kind::cuda) device::synchronize(stream);  // the work below is the host's
+  run_on(stream, [this, rate, on_grid, slices, last] {
+    for (const Slice& slice : slices) move(slice.first, slice.first + slice.gradient.elements(), rate, on_grid);
+    if (last) history_.push_back(staged_);
+  });
   for (const Slice& slice : slices) {
     device::copy(weights_there_.as<float>() + slice.first, weights_.data() + slice.first,
-                 index(slice.gradient.elements()) * kBytes, compute_);
+                 index(slice.gradient.elements()) * kBytes, stream);
   }
 }
 

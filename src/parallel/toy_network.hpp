@@ -102,6 +102,8 @@ class ToyNetwork {
   };
   // `last`: of the slices of a step.
   void update(const std::vector<Slice>& slices, double rate, bool on_grid, bool last = true);
+  // On another stream than that of the passes: of pieces that are final, while a backward pass is still on its way.
+  void update(const std::vector<Slice>& slices, double rate, bool on_grid, bool last, device::Stream stream);
 
   // The arena's gradients as each step's updates found them; beyond their slices anything. After the stream's work is
   // done.
@@ -120,6 +122,7 @@ class ToyNetwork {
   int add_parameter(std::string name, std::int64_t elements);
   std::vector<Piece> place_pieces();
   void run(std::function<void()> work, const Watching& watching);
+  void run_on(device::Stream stream, std::function<void()> work);
   void fetch(int parameter, const Watching& watching);
   void forward(std::size_t layer, Activations& kept) const;
   void move(std::int64_t first, std::int64_t end, double rate, bool on_grid);

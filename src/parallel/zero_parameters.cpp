@@ -147,7 +147,24 @@ ConstTensorView ZeroParameters::weights(int parameter) const {
 void ZeroParameters::begin_pass(device::Stream compute) const {
   if (open_) return;
   open_ = true;
-  sync_->begin(compute, part_ > 0);
+  const bool last = options_.sharding == Sharding::zero1 || part_ + 1 == options_.parts;
+  ZeroSync::SliceUpdate update;
+  if (last && in_turn_ != nullptr) {
+    update = [this](int bucket, device::Stream stream) {
+      const device::NvtxRange range("adamw", device::RangeKind::kernel, stream, kernels_.adamw->name);
+      moments_->queue_one(bucket, in_turn_->scalars(), nullptr, nullptr, stream);
+    };
+  }
+  sync_->begin(compute, part_ > 0, std::move(update));
+}
+
+void ZeroParameters::update_by(const train::Optimizer& optimizer) {
+  if (optimizer.has_norm()) {
+    throw Error(ErrorKind::usage,
+                "slices are to be updated in turn, before all gradients are there, and the optimizer clips or skips by "
+                "all of them: update at the end of the step, or neither clip nor skip");
+  }
+  in_turn_ = &optimizer;
 }
 
 model::GradientPlace ZeroParameters::gradient(int parameter, bool add) const {
@@ -172,6 +189,7 @@ void ZeroParameters::update(train::Optimizer& optimizer, const ConstTensorView& 
   sync_->finish(compute);
   open_ = false;
   part_ = 0;
+  if (in_turn_ != nullptr) return;
   const train::OptimizerOptions& asked = optimizer.options();
   const train::Optimizer::NormPlaces places = optimizer.norm_places();
   const float* clip = nullptr;

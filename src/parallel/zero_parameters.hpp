@@ -32,6 +32,7 @@ struct ZeroModelOptions {
   int parts = 1;                        // as DataParallelOptions::parts
   int slots = 2;                        // as ZeroOptions'
   bool poison = false;
+  bool in_turn = false;  // slices are updated as soon as their gradients are there, under the backward pass
 };
 
 class ZeroParameters final : public model::ParameterSource {
@@ -62,6 +63,9 @@ class ZeroParameters final : public model::ParameterSource {
   model::GradientPlace gradient(int parameter, bool add) const override;
   void grad_final(int parameter, device::Stream compute);
 
+  // Before the first step of `in_turn`: whose numbers updates take. Error(usage) for one that looks at all gradients
+  // before any update, to clip or to skip. `optimizer` outlives the last step.
+  void update_by(const train::Optimizer& optimizer);
   // Norm and clipping where they are asked for, the update of this rank's slices, and the way of their new weights to
   // all: what train::StepOptions::update wants.
   void update(train::Optimizer& optimizer, const ConstTensorView& losses, device::Stream compute);
@@ -86,6 +90,7 @@ class ZeroParameters final : public model::ParameterSource {
   std::unique_ptr<ZeroSync> sync_;
   std::unique_ptr<OwnedUpdate> moments_;
   std::unique_ptr<ShardNorm> norm_;
+  const train::Optimizer* in_turn_ = nullptr;
   mutable bool open_ = false;  // a backward pass that communicates
   int part_ = 0;               // of the step, zero2
 };

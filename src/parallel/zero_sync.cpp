@@ -166,10 +166,11 @@ TensorView ZeroSync::copy_slice(int bucket) const {
   return stretch(copy_.values, own.first, own.count);
 }
 
-void ZeroSync::begin(Stream compute, bool add) {
+void ZeroSync::begin(Stream compute, bool add, SliceUpdate update) {
   turns_.begin();
   compute_ = compute;
   add_ = add && options_.sharding == Sharding::zero2;
+  update_ = std::move(update);
   entered_ = -1;
   scattered_ = 0;
 }
@@ -244,11 +245,16 @@ void ZeroSync::scatter(int bucket, Stream compute) {
   ranks_.reduce_scatter(all, straight ? sums : in_place, comm::Reduction::sum, purpose, communication_);
   expected_ += bytes_of(all);
   if (!straight) add_ ? moves_.add(in_place, sums) : moves_.move(in_place, sums);
-  if (!slots_) return;
-  if (options_.poison) slots_->spoil(bucket, communication_);
-  const auto slot = static_cast<std::size_t>(slots_->slot_of(bucket));
-  slot_used_[slot] = scatters_;
-  freed_[slot].record(communication_);
+  if (slots_) {
+    if (options_.poison) slots_->spoil(bucket, communication_);
+    const auto slot = static_cast<std::size_t>(slots_->slot_of(bucket));
+    slot_used_[slot] = scatters_;
+    freed_[slot].record(communication_);
+  }
+  if (!update_) return;
+  update_(bucket, communication_);
+  if (scattered_ == buckets()) reduced_.record(communication_);
+  gather(bucket);
 }
 
 void ZeroSync::finish_part() {
@@ -258,7 +264,7 @@ void ZeroSync::finish_part() {
 
 void ZeroSync::finish(Stream compute) {
   turns_.finish();
-  reduced_.record(communication_);
+  if (!update_) reduced_.record(communication_);
   wait(Wait::reduced, 0, reduced_, compute);
   waited_for_ = scatters_;
   hear_failure();
@@ -266,10 +272,15 @@ void ZeroSync::finish(Stream compute) {
 
 void ZeroSync::updated(int bucket, Stream compute) {
   const auto at = static_cast<std::size_t>(bucket);
-  const Stretch all = shards_.bucket(bucket);
-  const TensorView weights = stretch(weights_, all.first, all.count);
   updated_[at].record(compute);
   wait(Wait::updated, bucket, updated_[at], communication_);
+  gather(bucket);
+}
+
+void ZeroSync::gather(int bucket) {
+  const auto at = static_cast<std::size_t>(bucket);
+  const Stretch all = shards_.bucket(bucket);
+  const TensorView weights = stretch(weights_, all.first, all.count);
   if (copies_travel(bucket)) {
     gather_copies(bucket);
   } else {

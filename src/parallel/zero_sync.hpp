@@ -29,12 +29,20 @@
 // shard. With gradients in parts, each part of a step is scattered and added to the shard in fp32, where the first
 // stage adds in the arena and scatters the last part.
 //
+// NOTE: updates in turn. A slice may be updated as soon as its sums are there, under the rest of the backward pass, and
+// its weights go at once: all of a bucket in the stream that communicates. Of a piece whose gradient is final nothing
+// reads the weights any more (model::GradFinal).
+//
+//   compute        ─ g0 ─┐ ─ g1 ─┐ ─ … ──────────────────────────────┬▶ forward ┬▶ layer of 1 ┬▶ layer of 0 …
+//   communication        └▶ scatter 0 ▶ update 0 ▶ gather 0 ▶ scatter 1 ▶ update 1 ─┘ ▶ gather 1
+//
 // NOTE: gradients that travel rounded do so out of slots, in the first stage too (parallel/bucket_slots.hpp): what
 // the backward pass writes rounded is written there, the rest is rounded into them on its way. A rank's slices get the
 // sums, widened.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -85,9 +93,13 @@ class ZeroSync {
   const ZeroOptions& options() const { return options_; }
   device::Stream stream() const { return communication_; }
 
+  // Queues the update of this rank's slice of a bucket.
+  using SliceUpdate = std::function<void(int bucket, device::Stream stream)>;
   // Before the first gradient of a backward pass that is scattered: of zero1, that of the last part of a step; of
-  // zero2, each. `add`: to what earlier parts have left in the shard (zero2).
-  void begin(device::Stream compute, bool add = false);
+  // zero2, each. `add`: to what earlier parts have left in the shard (zero2). `update`, in the last part of a step:
+  // slices are updated in turn; updated() is not called then, and unused() of a piece that the pass reads comes behind
+  // that.
+  void begin(device::Stream compute, bool add = false, SliceUpdate update = {});
   // Where a piece's gradient is to be written by what is queued on `compute` from now on; rounded where
   // RoundedGradients says that it is.
   TensorView gradient(int piece, device::Stream compute);
@@ -95,7 +107,8 @@ class ZeroSync {
   // As GradientSync's; what is unused is zeroed in its turn.
   void unused(int piece, device::Stream compute);
   void grad_final(int piece, device::Stream compute);
-  // After all of them: the end of a backward pass, and of the last one of a step.
+  // After all of them: the end of a backward pass, and of the last one of a step, behind which sums are in
+  // gradient_slice(), or their updates are done.
   void finish_part();
   void finish(device::Stream compute);
 
@@ -139,6 +152,7 @@ class ZeroSync {
   void scatter_final(device::Stream compute);
   void scatter(int bucket, device::Stream compute);
   void clear_rest(int bucket, device::Stream compute) const;
+  void gather(int bucket);
   void plan_copies();
   bool copies_travel(int bucket) const { return copies_travel_[static_cast<std::size_t>(bucket)] != 0; }
   void gather_copies(int bucket);
@@ -173,6 +187,7 @@ class ZeroSync {
   std::uint64_t scatters_ = 0, waited_for_ = 0;  // queued so far; up to which compute has waited
   int entered_ = -1, scattered_ = 0;             // buckets: the last being written, those on their way
   bool add_ = false;
+  SliceUpdate update_;
   std::uint64_t expected_ = 0, counted_before_ = 0;
 };
 

@@ -112,7 +112,7 @@ class GpuZero : public device::GpuTest {
     return step.result();
   }
 
-  // `wire`: gradients travel in it, written so by the products that make them.
+  // `wire`: gradients travel in it, written so by the products that make them, and slices are updated in turn.
   static void expect_copies_are_read(Communicator& ranks, Sharding sharding, Precision precision, Variant variant,
                                      std::optional<DType> wire) {
     SCOPED_TRACE(testing::Message() << to_string(precision) << " " << to_string(variant) << " " << to_string(sharding)
@@ -120,8 +120,9 @@ class GpuZero : public device::GpuTest {
     const device::OwnedStream compute(kGpu), communication(kGpu);
     const SyncOptions sync{.strategy = Strategy::bucketed, .bucket_mb = {0.05}, .plan = {}, .wire = wire};
     model::TransformerOptions options{.precision = precision, .variant = variant, .with_moments = false};
-    ZeroParameters zero(ranks, model::tiny_config(), options, {.sharding = sharding, .sync = sync, .poison = true},
-                        compute, communication);
+    ZeroParameters zero(ranks, model::tiny_config(), options,
+                        {.sharding = sharding, .sync = sync, .poison = true, .in_turn = wire.has_value()}, compute,
+                        communication);
     options.source = &zero;
     Transformer model(model::tiny_config(), options, compute);
     train::draw_weights(zero.arena(), model.kernels(), 7);

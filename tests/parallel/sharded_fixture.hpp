@@ -15,17 +15,20 @@ namespace syslab::test {
 // A model and its step, sharded in any way.
 struct ShardedRig {
   ShardedRig(comm::Communicator& ranks, parallel::Sharding sharding, parallel::DataParallelOptions options,
-             std::int64_t rows, device::Stream communication, int slots = 2) {
+             std::int64_t rows, device::Stream communication, int slots = 2, bool in_turn = false) {
     const bool flat = sharding == parallel::Sharding::zero1 || sharding == parallel::Sharding::zero2;
     model::TransformerOptions model_options{.with_moments = sharding == parallel::Sharding::none};
     options.sharding = flat ? parallel::Sharding::none : sharding;
     options.sync.bucket_mb = {0.01};
     if (flat) {
-      zero.emplace(
-          ranks, small_config(), model_options,
-          parallel::ZeroModelOptions{
-              .sharding = sharding, .sync = options.sync, .parts = options.parts, .slots = slots, .poison = true},
-          device::Stream{}, communication);
+      zero.emplace(ranks, small_config(), model_options,
+                   parallel::ZeroModelOptions{.sharding = sharding,
+                                              .sync = options.sync,
+                                              .parts = options.parts,
+                                              .slots = slots,
+                                              .poison = true,
+                                              .in_turn = in_turn},
+                   device::Stream{}, communication);
       model_options.source = options.zero = &*zero;
     }
     model.emplace(small_config(), model_options, device::Stream{});

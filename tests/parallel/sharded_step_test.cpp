@@ -37,9 +37,9 @@ struct Left {
 };
 
 Left trained(comm::Communicator& ranks, Sharding sharding, const DataParallelOptions& options, Stream communication,
-             int slots = 2) {
+             int slots = 2, bool in_turn = false) {
   const std::int64_t rows = kRows / ranks.size() / options.parts;
-  Rig rig(ranks, sharding, options, rows, communication, slots);
+  Rig rig(ranks, sharding, options, rows, communication, slots, in_turn);
   Left made;
   for (int i = 0; i < 4; ++i) {
     for (int part = 0; part < options.parts; ++part)
@@ -92,6 +92,29 @@ TEST(ShardedStep, GivesTheBitsOfPlainDataParallelismThatRounds) {
     options.parts = 3;
     const Left plain = trained(ranks, Sharding::none, options, communication);
     EXPECT_TRUE(trained(ranks, Sharding::zero1, options, communication).weights == plain.weights);
+  });
+}
+
+TEST(ShardedStep, UpdatedInTurnGivesTheSameBits) {
+  for (const int parts : {1, 3}) {
+    DataParallelOptions options;
+    options.parts = parts;
+    for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+      for (const std::optional<DType> wire : {std::optional<DType>(), std::optional(DType::bf16)}) {
+        options.sync.wire = wire;
+        with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+          const Left at_end = trained(ranks, sharding, options, communication);
+          const Left in_turn = trained(ranks, sharding, options, communication, 2, true);
+          EXPECT_TRUE(in_turn.weights == at_end.weights) << to_string(sharding) << " in " << parts;
+          EXPECT_EQ(in_turn.losses, at_end.losses);
+        });
+      }
+    }
+  }
+  with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
+    const DataParallelOptions clips{.optimizer = {.max_norm = 1}};
+    EXPECT_TRUE(
+        test::refuses([&] { Rig(ranks, Sharding::zero1, clips, 1, communication, 2, true); }, "neither clip nor skip"));
   });
 }
 

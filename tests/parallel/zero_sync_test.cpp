@@ -44,6 +44,25 @@ TEST(Zero, BothStagesGiveTheBitsOfOneProcess) {
   }
 }
 
+TEST(Zero, UpdatesUnderTheBackwardPassGiveTheBitsOfOneProcess) {
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    for (const Strategy strategy : {Strategy::overlap, Strategy::bucketed, Strategy::flat_view}) {
+      for (int ranks = 1; ranks <= 4; ++ranks) {
+        for (const std::optional<DType> copy : {std::optional<DType>(), std::optional(DType::bf16)}) {
+          for (const int parts : {1, 2}) {
+            CertificateCase asked = sharded(sharding, strategy, ranks);
+            asked.in_turn = true;
+            asked.copy = copy;
+            asked.parts = parts;
+            EXPECT_EQ(certificate_difference(asked, ranks), std::nullopt)
+                << to_string(sharding) << " with " << to_string(strategy) << " on " << ranks << " in " << parts;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(Zero, UnevenRowsNoRowsAndPartsChangeNothing) {
   for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
     CertificateCase asked = sharded(sharding, Strategy::planned, 3);

@@ -3,7 +3,7 @@
 --   a step, on average, in `operations` of them. Only of steps that were certified to the bit on these ranks.
 -- experiment: optimizer_state_sharding
 -- fills: *
--- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left;
+-- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left; updates?|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; forward|ms|.3g|right; backward|ms|.3g|right; updating as update|ms|.3g|right;
 --   held_state as state of a rank|B|d|right; held_moments as its moments|B|d|right;
 --   sent|B|d|right; calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
@@ -13,18 +13,19 @@ WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
          coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
+         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', ', updated in turn', '') AS turn,
          t.params ->> '$.bucket_mb' AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding') AS point,
+         json_remove(t.params, '$.sharding', '$.updates') AS point,
          metrics AS found
     FROM v_measured t
    WHERE t.experiment = ?1
 )
 SELECT model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
        params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,
-       batch, context, "precision", ranks, backend, wire, sharding, bucket_mb, implementation, time_ms, low_ms, high_ms, 1e3 * (found ->> '$.forward') AS forward, 1e3 * (found ->> '$.backward') AS backward,
+       batch, context, "precision", ranks, backend, wire, sharding, updates, bucket_mb, implementation, time_ms, low_ms, high_ms, 1e3 * (found ->> '$.forward') AS forward, 1e3 * (found ->> '$.backward') AS backward,
        1e3 * (found ->> '$.update') AS updating,
        CAST(found ->> '$.held_state' AS INTEGER) AS held_state, CAST(found ->> '$.held_moments' AS INTEGER) AS held_moments,
        CAST(round(found ->> '$.sent') AS INTEGER) AS sent, found ->> '$.calls' AS calls, n, noise, protocol, device, status, message, run_uid
   FROM v
  WHERE status <> 'skipped'
- ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, wire <> 'own', wire, sharding <> 'none', sharding, bucket_mb;
+ ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, wire <> 'own', wire, sharding <> 'none', sharding, updates, bucket_mb;

@@ -3,7 +3,7 @@
 --   before the first step; behind the backward pass of the second step; behind its update; and at that step's highest. By what they are for.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: a
--- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left;
+-- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left; updates?|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; moment|1|s|left; total|GiB|.4g|right; parameters|GiB|.4g|right; gradients|GiB|.4g|right;
 --   optimizer|GiB|.4g|right; activations|GiB|.4g|right; others|GiB|.4g|right; device?|1|s|left
 -- note: Gradients and moments are taken once, when the run is set up, so that no step has to: a framework takes them in its first
@@ -12,8 +12,9 @@ WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
          coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
+         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', ', updated in turn', '') AS turn,
          t.params ->> '$.bucket_mb' AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding') AS point,
+         json_remove(t.params, '$.sharding', '$.updates') AS point,
          metrics AS found
     FROM v_measured t
    WHERE t.experiment = ?1
@@ -24,11 +25,11 @@ moment(at, name, label) AS (
 )
 SELECT v.model, v.params ->> '$.d_model' AS d_model, v.params ->> '$.d_ff' AS d_ff, v.params ->> '$.layers' AS layers,
        v.params ->> '$.heads' AS heads, v.params ->> '$.vocab' AS vocab,
-       v.batch, v.context, v."precision", v.ranks, v.backend, v.wire, v.sharding, v.bucket_mb, v.implementation, o.label AS moment,
+       v.batch, v.context, v."precision", v.ranks, v.backend, v.wire, v.sharding, v.updates, v.bucket_mb, v.implementation, o.label AS moment,
        (v.found ->> ('$.' || o.name)) / 1073741824.0 AS total, (v.found ->> ('$.' || o.name || '_parameters')) / 1073741824.0 AS parameters,
        (v.found ->> ('$.' || o.name || '_gradients')) / 1073741824.0 AS gradients, (v.found ->> ('$.' || o.name || '_optimizer')) / 1073741824.0 AS optimizer,
        (v.found ->> ('$.' || o.name || '_activations')) / 1073741824.0 AS activations, (v.found ->> ('$.' || o.name || '_others')) / 1073741824.0 AS others,
        v.device, v.run_uid
   FROM v CROSS JOIN moment o
  WHERE v.is_good
- ORDER BY v.model, d_model, d_ff, layers, heads, vocab, v.batch, v.context, v."precision", v.ranks, v.row_order, v.wire <> 'own', v.wire, v.sharding <> 'none', v.sharding, v.bucket_mb, o.at;
+ ORDER BY v.model, d_model, d_ff, layers, heads, vocab, v.batch, v.context, v."precision", v.ranks, v.row_order, v.wire <> 'own', v.wire, v.sharding <> 'none', v.sharding, v.updates, v.bucket_mb, o.at;

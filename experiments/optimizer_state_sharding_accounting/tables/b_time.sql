@@ -3,7 +3,7 @@
 --   rank (buckets of the same limit, and gradients reduced under the backward pass, in all of them). Only of steps that were certified to the bit on these ranks.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: b
--- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left;
+-- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left; updates?|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; forward|ms|.3g|right; backward|ms|.3g|right; updating as update|ms|.3g|right;
 --   over_none as over none|ms|ci(over_none_low, over_none_high)|right; sent|B|d|right; formula_sent as by formula|B|d|right;
 --   calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
@@ -13,15 +13,16 @@ WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
          coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
+         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', ', updated in turn', '') AS turn,
          t.params ->> '$.bucket_mb' AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding') AS point,
+         json_remove(t.params, '$.sharding', '$.updates') AS point,
          metrics AS found
     FROM v_measured t
    WHERE t.experiment = ?1
 )
 SELECT v.model, v.params ->> '$.d_model' AS d_model, v.params ->> '$.d_ff' AS d_ff, v.params ->> '$.layers' AS layers,
        v.params ->> '$.heads' AS heads, v.params ->> '$.vocab' AS vocab,
-       v.batch, v.context, v."precision", v.ranks, v.backend, v.wire, v.sharding, v.bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms, 1e3 * (v.found ->> '$.forward') AS forward, 1e3 * (v.found ->> '$.backward') AS backward,
+       v.batch, v.context, v."precision", v.ranks, v.backend, v.wire, v.sharding, v.updates, v.bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms, 1e3 * (v.found ->> '$.forward') AS forward, 1e3 * (v.found ->> '$.backward') AS backward,
        1e3 * (v.found ->> '$.update') AS updating,
        iif(v.is_good, v.time_ms - n.time_ms, NULL) AS over_none,
        iif(v.is_good AND n.attempt_id <> v.attempt_id, v.low_ms - n.high_ms, NULL) AS over_none_low,
@@ -31,4 +32,4 @@ SELECT v.model, v.params ->> '$.d_model' AS d_model, v.params ->> '$.d_ff' AS d_
   LEFT JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.comparability_key = v.comparability_key AND n.protocol IS v.protocol
                AND n.implementation = v.implementation AND n.sharding = 'none' AND n.is_good
  WHERE v.status <> 'skipped'
- ORDER BY v.model, d_model, d_ff, layers, heads, vocab, v.batch, v.context, v."precision", v.ranks, v.row_order, v.wire <> 'own', v.wire, v.sharding <> 'none', v.sharding, v.bucket_mb;
+ ORDER BY v.model, d_model, d_ff, layers, heads, vocab, v.batch, v.context, v."precision", v.ranks, v.row_order, v.wire <> 'own', v.wire, v.sharding <> 'none', v.sharding, v.updates, v.bucket_mb;

@@ -10,8 +10,9 @@ WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
          coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
+         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', ', updated in turn', '') AS turn,
          coalesce(t.params ->> '$.bucket_mb', 25) AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding') AS point,
+         json_remove(t.params, '$.sharding', '$.updates') AS point,
          metrics AS found
     FROM v_measured t
    WHERE t.experiment = ?1
@@ -23,7 +24,7 @@ SELECT v.model, v."precision", v.ranks, v.backend, v.travelling, v.device, v.imp
        CAST(v.found ->> '$.held_moments' AS INTEGER) AS held_moments, CAST(z.found ->> '$.held_moments' AS INTEGER) AS zero1_moments, v.run_uid
   FROM v
   JOIN v z ON z.point = v.point AND z.ranks = v.ranks AND z.comparability_key = v.comparability_key AND z.protocol IS v.protocol
-          AND z.implementation = v.implementation AND z.sharding = 'zero1' AND z.is_good
+          AND z.implementation = v.implementation AND z.sharding = 'zero1' AND z.updates = 'at_end' AND z.is_good
   JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.comparability_key = v.comparability_key AND n.protocol IS v.protocol
           AND n.implementation = v.implementation AND n.sharding = 'none' AND n.is_good
  WHERE v.is_good AND v.sharding = 'optimizer'

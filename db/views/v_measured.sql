@@ -35,7 +35,7 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
            THEN ' (' || t.author || iif(t.measured_here, '', ', self-reported') || ')'
          WHEN NOT t.measured_here THEN ' (self-reported)'
          ELSE '' END AS implementation,
-       t.is_mine, t.role, t.world_size, t.comparability_key, t.protocol, t.device, t.gpu_name, t.status,
+       t.is_mine, t.role, t.world_size, t.comparability_key, t.protocol, t.device, t.gpu_name, t.status, t.ending,
        t.message, t.facts, t.checked, t.status = 'ok' AND t.checked AS is_good, t.time_ms, t.low_ms, t.high_ms, t.n,
        (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'tflops') AS tflops,
        (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'gbps')   AS gbps,

@@ -12,7 +12,7 @@ WITH one AS MATERIALIZED (
   SELECT *, max(ranks) FILTER (WHERE is_good) OVER (PARTITION BY model, context, "precision", rows, backend, wire, strategy, bucket_mb, implementation,
                                                                  protocol, comparability_key) AS most
     FROM (SELECT *, batch / ranks AS rows,
-                 iif(is_good, time_ms, iif(status IN ('skipped', 'unsupported'), coalesce(message, status), replace(status, '_', ' '))) AS cell
+                 iif(is_good, time_ms, iif(ending = 'not_asked', coalesce(message, status), replace(status, '_', ' '))) AS cell
             FROM v_data_parallel
            WHERE experiment = ?1 AND (status <> 'skipped' OR message NOT LIKE 'a limit of buckets%'))
 ),

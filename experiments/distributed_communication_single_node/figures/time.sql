@@ -12,5 +12,5 @@ SELECT params ->> '$.bytes' AS bytes, iif(is_good, time_ms, NULL) AS time, low_m
        implementation || ', ' || world_size || ' ranks' AS implementation, params ->> '$.operation' AS operation, protocol,
        device, status, run_uid
   FROM v_measured
- WHERE experiment = ?1 AND status NOT IN ('skipped', 'unsupported')
+ WHERE experiment = ?1 AND ending <> 'not_asked'
  ORDER BY operation <> 'all_reduce', operation, protocol, device, row_order, world_size, bytes;

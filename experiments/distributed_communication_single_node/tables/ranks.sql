@@ -8,7 +8,7 @@
 -- note: `missing`: nobody has measured it; which command would, the next table says.
 WITH one AS (
   SELECT *, params ->> '$.operation' AS operation, params ->> '$.bytes' AS bytes,
-         iif(is_good, time_ms, iif(status IN ('skipped', 'unsupported'), coalesce(message, status), replace(status, '_', ' '))) AS cell,
+         iif(is_good, time_ms, iif(ending = 'not_asked', coalesce(message, status), replace(status, '_', ' '))) AS cell,
          iif(is_good, (metrics ->> '$.payload_bytes') * 1e-6 / time_ms * (metrics ->> '$.bus_factor'), '–') AS bus
     FROM v_measured
    WHERE experiment = ?1 AND world_size > 1

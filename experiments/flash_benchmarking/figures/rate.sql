@@ -12,7 +12,7 @@ SELECT params ->> '$.seq' AS seq, iif(is_good, tflops, NULL) AS rate,
        params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch, params ->> '$.heads' AS heads,
        params ->> '$.heads_kv' AS heads_kv, protocol, device, status, run_uid
   FROM v_measured
- WHERE experiment = ?1 AND status NOT IN ('skipped', 'unsupported') AND params ->> '$.seq_k' IN (0, params ->> '$.seq')
+ WHERE experiment = ?1 AND ending <> 'not_asked' AND params ->> '$.seq_k' IN (0, params ->> '$.seq')
    AND params ->> '$.align' = 'top_left'
    AND params ->> '$.pass' = 'both'
  ORDER BY dtype <> 'bf16', dtype, head_dim, mask, batch, heads, heads_kv, protocol, device,

@@ -13,6 +13,6 @@ SELECT params ->> '$.seq' AS seq, iif(is_good, time_ms, NULL) AS time, low_ms AS
        params ->> '$.dtype' AS dtype, params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch,
        params ->> '$.heads' AS heads, params ->> '$.heads_kv' AS heads_kv, protocol, device, status, run_uid
   FROM v_measured
- WHERE experiment = ?1 AND status NOT IN ('skipped', 'unsupported') AND implementation <> 'reference'
+ WHERE experiment = ?1 AND ending <> 'not_asked' AND implementation <> 'reference'
    AND params ->> '$.seq_k' IN (0, params ->> '$.seq') AND params ->> '$.align' = 'top_left'
  ORDER BY head_dim <> 64, dtype <> 'fp32', dtype, head_dim, mask DESC, batch, heads, heads_kv, protocol, device, row_order, seq;

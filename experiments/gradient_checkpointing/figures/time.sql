@@ -14,5 +14,5 @@ SELECT params ->> '$.segment' AS segment, iif(params ->> '$.segment' = 0, 'all k
        params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.precision' AS precision,
        params ->> '$.mode' AS mode, protocol, device, status, run_uid
   FROM v_measured
- WHERE experiment = ?1 AND status NOT IN ('skipped', 'unsupported')
+ WHERE experiment = ?1 AND ending <> 'not_asked'
  ORDER BY model, layers, context, batch, precision, mode, device, protocol, row_order, segment;

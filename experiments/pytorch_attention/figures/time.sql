@@ -14,7 +14,7 @@ SELECT params ->> '$.seq' AS seq, iif(is_good, time_ms, NULL) AS time, low_ms AS
        params ->> '$.head_dim' AS head_dim, params ->> '$.batch' AS batch, params ->> '$.heads' AS heads, protocol, device,
        status, run_uid
   FROM v_measured
- WHERE experiment = ?1 AND status NOT IN ('skipped', 'unsupported') AND params ->> '$.seq_k' IN (0, params ->> '$.seq')
+ WHERE experiment = ?1 AND ending <> 'not_asked' AND params ->> '$.seq_k' IN (0, params ->> '$.seq')
    AND params ->> '$.align' = 'top_left'
  ORDER BY dtype <> 'fp32', dtype, CASE pass WHEN 'forward' THEN 1 WHEN 'backward' THEN 2 ELSE 3 END, head_dim, mask DESC,
           batch, heads, protocol, device, implementation <> 'literal', implementation <> 'fused_softmax', row_order, seq;

@@ -52,11 +52,11 @@ def gpu_parts(sizes, gpus):
                      *values("wire", ["bf16"]), *values("backend", backends), *MODEL), 8)
 
     def scattered(model, ranks):
-        """Where weak scaling is best: gradients are scattered in bf16, each rank updates its slices, copies are gathered."""
+        """Where weak scaling is best: each rank updates its slices under the backward pass, and copies are gathered."""
         backends = ("auto", "copy_engines") if ranks == 2 else ("auto",)
-        return Part(f"scattered-{model}-{ranks}", f"the optimizer's state divided, gradients travelling as they lie and in bf16, {model} on {ranks}",
+        return Part(f"scattered-{model}-{ranks}", f"slices updated in turn, gradients travelling as they lie and in bf16, {model} on {ranks}",
                     ("optimizer_state_sharding_accounting", *values("model", [model]), *values("batch", [ROWS * ranks]),
-                     *values("world_size", [ranks]), *values("sharding", ["zero1", "zero2"]), *values("bucket_mb", [400]),
+                     *values("world_size", [ranks]), *values("sharding", ["zero1", "zero2"]), *values("updates", ["in_turn"]), *values("bucket_mb", [400]),
                      *values("wire", ["own", "bf16"]), *values("backend", backends), *MODEL), 7)
 
     def sharded(model, ranks, shardings, seconds, *more, timeout="2m"):

@@ -6,11 +6,12 @@
 //   else rung.forward = cuda_forward; …
 #pragma once
 
+#include "ops/built_with_cuda.hpp"  // made by Meson: src/ops/meson.build
 #include "ops/rung.hpp"
 
 namespace syslab::ops {
 
-inline constexpr bool kBuiltWithCuda = SYSLAB_CUDA != 0;  // of the workload's libraries: src/ops/meson.build
+inline constexpr bool kBuiltWithCuda = SYSLAB_CUDA != 0;
 
 template <typename Rung>
 Rung without_cuda(Rung rung) {

@@ -43,6 +43,10 @@ DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator
   zero_ != nullptr ? zero_->refresh_copy() : model.refresh_weights_copy();
 }
 
+DataParallelStep::~DataParallelStep() {
+  if (zero_ != nullptr) zero_->leave();  // updates in turn read the optimizer's numbers
+}
+
 // Each parameter to its owner, who alone has moments for it.
 void DataParallelStep::divide(device::Stream communication) {
   const model::ParameterArena& arena = model_.parameters();

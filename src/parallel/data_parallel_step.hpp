@@ -52,6 +52,10 @@ class DataParallelStep {
   // rank, and where ranks differ in anything but their rows.
   DataParallelStep(model::Transformer& model, comm::Communicator& ranks, const DataParallelOptions& options,
                    std::int64_t batch, std::int64_t seq, device::Stream communication);
+  DataParallelStep(const DataParallelStep&) = delete;
+  DataParallelStep& operator=(const DataParallelStep&) = delete;
+  // As GradientSync's; of zero1 and zero2, too.
+  ~DataParallelStep();
 
   GradientSync& sync() { return *sync_; }                          // of zero1 and zero2: there is none
   const ParameterOwners* owners() const { return owners_.get(); }  // of Sharding::optimizer

@@ -75,6 +75,8 @@ class ZeroParameters final : public model::ParameterSource {
   std::vector<StatePiece> wanted_pieces();
   // What is queued on `compute` from now on finds all that passes read: for who does so outside of a pass.
   void all_needed(device::Stream compute) { sync_->all_needed(compute); }
+  // No update that is queued reads the optimizer's numbers behind this, also where a step was left by an exception.
+  void leave() noexcept { sync_->leave(); }
 
  private:
   void begin_pass(device::Stream compute) const;
@@ -87,9 +89,9 @@ class ZeroParameters final : public model::ParameterSource {
   model::ParameterArena arena_;
   std::vector<Piece> tensors_;  // each in the arena
   std::vector<int> piece_of_;   // by parameter: its bracket's
-  std::unique_ptr<ZeroSync> sync_;
   std::unique_ptr<OwnedUpdate> moments_;
   std::unique_ptr<ShardNorm> norm_;
+  std::unique_ptr<ZeroSync> sync_;  // ends before what it updates with, and waits for it
   const train::Optimizer* in_turn_ = nullptr;
   mutable bool open_ = false;  // a backward pass that communicates
   int part_ = 0;               // of the step, zero2

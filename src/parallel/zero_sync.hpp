@@ -86,7 +86,7 @@ class ZeroSync {
            const ZeroOptions& options, device::Stream communication, WeightsCopy copy = {});
   ZeroSync(const ZeroSync&) = delete;
   ZeroSync& operator=(const ZeroSync&) = delete;
-  ~ZeroSync() { turns_.leave(communication_, compute_); }
+  ~ZeroSync() { leave(); }
 
   const GradientPieces& pieces() const { return pieces_; }
   const FlatShards& shards() const { return shards_; }
@@ -142,6 +142,10 @@ class ZeroSync {
   // That the copy is what all weights are rounded to, bit for bit; gathers them. Collective; waits. Error(check) on
   // every rank.
   void check_copy(device::Stream compute);
+
+  // For who ends before this does and has memory that queued updates in turn read: behind this they use it no more, as
+  // GradientTurns::leave() says.
+  void leave() noexcept { turns_.leave(communication_, compute_); }
 
  private:
   enum class Wait { ready, slot, updated, gathered, reduced };

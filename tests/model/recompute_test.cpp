@@ -83,6 +83,27 @@ TEST_P(Recomputed, GivesTheBitsOfKeptActivations) {
   }
 }
 
+// Who updates it then is in nobody's way (GradFinal).
+TEST_P(Recomputed, ReadsNoWeightWhoseGradientIsFinal) {
+  const auto [precision, variant] = GetParam();
+  Transformer keeps = model_with(0, precision, variant);
+  const Outcome expected = outcome_of(keeps, batch());
+  for (const double blocks : {0.0, 0.5, 1.5}) {
+    for (const bool keeps_all : {true, false}) {
+      Transformer model(
+          four_blocks(),
+          {.precision = precision, .variant = variant, .recompute = segments_of(blocks), .keeps_all = keeps_all}, {});
+      set_weights(model);
+      const auto spoil = [&](int parameter, device::Stream) {
+        const TensorView weights = model.parameters().view(Plane::weight, parameter);
+        device::fill_bytes(weights.data, 0xff, static_cast<std::size_t>(weights.elements()) * size_of(weights.dtype),
+                           {});
+      };
+      EXPECT_EQ(outcome_of(model, batch(), {.grad_final = spoil}).gradients, expected.gradients) << blocks;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Ways, Recomputed,
                          ::testing::Combine(::testing::Values(Precision::fp64, Precision::fp32),
                                             ::testing::Values(Variant::eager, Variant::fused, Variant::graph)),

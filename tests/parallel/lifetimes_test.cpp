@@ -18,6 +18,7 @@
 #include "parallel/zero_sync.hpp"
 #include "tests/parallel/pieces_fixture.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "tests/parallel/sharded_fixture.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -76,6 +77,11 @@ std::vector<Holder> holders() {
          auto made = std::make_shared<GroupedAdamW>(adamw::find_rung("naive"), compute);
          made->add_group(std::vector<OptimizedParameter>{{"w", view(), view()}}, {});
          return made;
+       }},
+      {"DataParallelStep, updated in turn", false, true,
+       [](comm::Communicator& ranks, Stream, Stream communication) {
+         return std::make_shared<test::ShardedRig>(ranks, Sharding::zero1, DataParallelOptions{}, test::kRows,
+                                                   communication, 2, true);
        }},
       {"RingAllReduce", true, false,
        [](comm::Communicator& ranks, Stream compute, Stream) {

@@ -69,6 +69,21 @@ void add_gradient(const ExactModel& model, const ExactStep& step, int tensor, co
   }
 }
 
+// The same in the dtype of where it is written, which is new where that is not fp32.
+void write_gradient(const ExactModel& model, const ExactStep& step, int tensor, const RowBlock& rows,
+                    const float* weights, const TensorView& out, bool add) {
+  if (out.dtype == DType::f32) return add_gradient(model, step, tensor, rows, weights, out.as<float>(), add);
+  std::vector<float> values(at(out.elements()));
+  add_gradient(model, step, tensor, rows, weights, values.data(), false);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (out.dtype == DType::bf16) out.as<bf16>()[i] = to_bf16(values[i]);
+    if (out.dtype == DType::f16) out.as<f16>()[i] = to_f16(values[i]);
+  }
+}
+
+// Whether the pass itself writes a tensor's gradient as it travels, where it can.
+bool is_written_rounded(int tensor) { return tensor % 2 == 0; }
+
 // After which tensors a bucket, or a unit, ends.
 std::vector<int> ends_of(const ExactModel& model, int count) {
   std::vector<int> ends;
@@ -94,11 +109,12 @@ struct Arena {
     }
   }
   float* weight(int tensor) { return weights.data() + pieces[at(tensor)].first; }
-  float* gradient(int tensor) { return gradients.data() + pieces[at(tensor)].first; }
+  TensorView gradient(int tensor) {
+    return stretch(view_of(gradients), pieces[at(tensor)].first, pieces[at(tensor)].elements);
+  }
   OptimizedParameter parameter(int tensor) {
     const Piece& piece = pieces[at(tensor)];
-    return {piece.name, stretch(view_of(weights), piece.first, piece.elements),
-            stretch(view_of(gradients), piece.first, piece.elements)};
+    return {piece.name, stretch(view_of(weights), piece.first, piece.elements), gradient(tensor)};
   }
 
   std::vector<Piece> pieces;
@@ -118,16 +134,16 @@ class WholeWeights : public ExactRanks {
       const RowBlock rows = part_of(own, part, step.parts);
       const bool at_end = part + 1 == step.parts, travels = at_end || parts_travel();
       const auto is_used = [&](int tensor) { return uses(step, tensor, parts_travel() ? rows : own); };
-      if (travels) begin(part > 0);
+      if (travels) begin(part > 0, at_end);
       for (int i = model_.size(); i-- > 0;) needed(i);
       for (int i = 0; travels && i < model_.size(); ++i) {
         if (!is_used(i)) unused(i);
       }
       for (int i = 0; i < model_.size(); ++i) {
         if (!is_used(i)) continue;
-        float* to = parts_travel() ? place(i) : arena_.gradient(i);
+        const TensorView to = parts_travel() ? place(i) : arena_.gradient(i);
         in_order(compute_, [this, step, i, rows, to, add = part > 0 && !parts_travel()](Stream) {
-          add_gradient(model_, step, i, rows, arena_.weight(i), to, add);
+          write_gradient(model_, step, i, rows, arena_.weight(i), to, add);
         });
         if (travels) grad_final(i);
       }
@@ -138,10 +154,10 @@ class WholeWeights : public ExactRanks {
 
  protected:
   virtual bool parts_travel() const { return false; }
-  virtual void begin(bool add) = 0;
+  virtual void begin(bool add, bool last) = 0;  // `last`: part of the step
   virtual void needed(int) {}
   virtual void unused(int tensor) = 0;
-  virtual float* place(int tensor) { return arena_.gradient(tensor); }
+  virtual TensorView place(int tensor) { return arena_.gradient(tensor); }
   virtual void grad_final(int tensor) = 0;
   virtual void finish_part() {}
   virtual void update() = 0;
@@ -159,14 +175,15 @@ class WholeWeights : public ExactRanks {
 
 class Reduced : public WholeWeights {
  public:
-  Reduced(const ExactModel& model, comm::Communicator& ranks, Stream compute, Stream communication)
+  Reduced(const ExactModel& model, std::optional<DType> wire, comm::Communicator& ranks, Stream compute,
+          Stream communication)
       : WholeWeights(model, ranks, compute, communication, 1),
         sync_(ranks, GradientPieces(arena_.pieces, DType::f32), view_of(arena_.gradients),
-              {.strategy = parallel::Strategy::planned, .plan = BucketPlan(ends_of(model, model.size()))},
+              {.strategy = parallel::Strategy::planned, .plan = BucketPlan(ends_of(model, model.size())), .wire = wire},
               communication) {}
 
  protected:
-  void begin(bool) override { sync_.begin(compute_); }
+  void begin(bool, bool) override { sync_.begin(compute_); }
   void unused(int tensor) override { sync_.unused(tensor, compute_); }
   void grad_final(int tensor) override { sync_.grad_final(tensor, compute_); }
 
@@ -191,8 +208,9 @@ class Reduced : public WholeWeights {
 
 class Replicas final : public Reduced {
  public:
-  Replicas(const ExactModel& model, comm::Communicator& ranks, Stream compute, Stream communication)
-      : Reduced(model, ranks, compute, communication), optimizer_(compute) {}
+  Replicas(const ExactModel& model, std::optional<DType> wire, comm::Communicator& ranks, Stream compute,
+           Stream communication)
+      : Reduced(model, wire, ranks, compute, communication), optimizer_(compute) {}
   void join(int until) override { join_groups(optimizer_, until); }
   SnappedAdamW& optimizer() override { return optimizer_; }
   std::vector<StatePiece> own_pieces() override {
@@ -224,8 +242,9 @@ class Replicas final : public Reduced {
 
 class Owners final : public Reduced {
  public:
-  Owners(const ExactModel& model, comm::Communicator& ranks, Stream compute, Stream communication)
-      : Reduced(model, ranks, compute, communication), optimizer_(ranks, communication, compute) {}
+  Owners(const ExactModel& model, std::optional<DType> wire, comm::Communicator& ranks, Stream compute,
+         Stream communication)
+      : Reduced(model, wire, ranks, compute, communication), optimizer_(ranks, communication, compute) {}
   void join(int until) override { join_groups(optimizer_, until); }
   SnappedAdamW& optimizer() override { return optimizer_.inner(); }
   std::vector<StatePiece> own_pieces() override {
@@ -249,12 +268,18 @@ class Owners final : public Reduced {
 
 class Flat final : public WholeWeights {
  public:
-  Flat(const ExactModel& model, Sharding sharding, comm::Communicator& ranks, Stream compute, Stream communication)
+  Flat(const ExactModel& model, const ExactWay& way, comm::Communicator& ranks, Stream compute, Stream communication)
       : WholeWeights(model, ranks, compute, communication, 2 * ranks.size()),
+        in_turn_(way.in_turn),
+        optimizer_(compute),
         sync_(ranks, GradientPieces(arena_.pieces, DType::f32), view_of(arena_.weights),
-              sharding == Sharding::zero1 ? view_of(arena_.gradients) : TensorView{},
-              {.sharding = sharding, .plan = BucketPlan(ends_of(model, model.size())), .poison = true}, communication),
-        optimizer_(compute) {}
+              way.sharding == Sharding::zero1 ? view_of(arena_.gradients) : TensorView{},
+              {.sharding = way.sharding,
+               .plan = BucketPlan(ends_of(model, model.size())),
+               .rounded = rounded(model, way),
+               .slots = 1 + model.size() % 3,
+               .poison = true},
+              communication) {}
   void join(int) override {
     if (!optimizer_.steps().empty()) return;
     std::vector<OptimizedParameter> slices;
@@ -283,19 +308,35 @@ class Flat final : public WholeWeights {
 
  protected:
   bool parts_travel() const override { return sync_.options().sharding == Sharding::zero2; }
-  void begin(bool add) override { sync_.begin(compute_, add); }
+  void begin(bool add, bool last) override {
+    ZeroSync::SliceUpdate update;
+    if (in_turn_ && last) {
+      update = [this](int bucket, Stream stream) { optimizer_.step_one(bucket, stream); };
+    }
+    sync_.begin(compute_, add, std::move(update));
+  }
   void needed(int tensor) override { sync_.needed(tensor, compute_); }
   void unused(int tensor) override { sync_.unused(tensor, compute_); }
-  float* place(int tensor) override { return sync_.gradient(tensor, compute_).as<float>(); }
+  TensorView place(int tensor) override { return sync_.gradient(tensor, compute_); }
   void grad_final(int tensor) override { sync_.grad_final(tensor, compute_); }
   void finish_part() override { sync_.finish_part(); }
   void update() override {
     sync_.finish(compute_);
+    if (in_turn_) return optimizer_.count_step();
     optimizer_.step(compute_);
     for (int bucket = sync_.buckets(); bucket-- > 0;) sync_.updated(bucket, compute_);
   }
 
  private:
+  // The first stage adds parts up in its arena: the pass itself writes none of them rounded.
+  static std::optional<parallel::RoundedGradients> rounded(const ExactModel& model, const ExactWay& way) {
+    if (!way.wire) return std::nullopt;
+    parallel::RoundedGradients made{.dtype = *way.wire, .written = {}};
+    for (int i = 0; way.sharding == Sharding::zero2 && i < model.size(); ++i) {
+      if (is_written_rounded(i)) made.written.push_back(i);
+    }
+    return made;
+  }
   parallel::Stretch slice(int bucket) const { return sync_.shards().slice(bucket, ranks_.rank()); }
   std::vector<StatePiece> with_moments(std::vector<StatePiece> pieces) const {
     for (int bucket = 0; bucket < sync_.buckets(); ++bucket) {
@@ -306,18 +347,21 @@ class Flat final : public WholeWeights {
     return pieces;
   }
 
-  ZeroSync sync_;
+  bool in_turn_;
   SnappedAdamW optimizer_;
+  ZeroSync sync_;
 };
 
 // Tensors of one row are replicated, others brackets by themselves; a unit ends where a bucket would.
-parallel::FsdpParts parts_of(const ExactModel& model) {
+parallel::FsdpParts parts_of(const ExactModel& model, std::optional<DType> wire) {
   parallel::FsdpParts parts;
   for (const ExactTensor& tensor : model.tensors) {
     if (tensor.rows == 1) {
       parts.replicated.push_back({tensor.name, tensor.width});
     } else {
-      parts.brackets.push_back({.matrices = {static_cast<int>(parts.matrices.size())}, .gathered = DType::f32});
+      const auto matrix = static_cast<int>(parts.matrices.size());
+      parts.brackets.push_back({.matrices = {matrix}, .gathered = DType::f32, .product = {}});
+      if (is_written_rounded(matrix)) parts.brackets.back().product = wire;
       parts.matrices.push_back({tensor.name, tensor.rows, tensor.width});
     }
   }
@@ -335,12 +379,14 @@ parallel::FsdpParts parts_of(const ExactModel& model) {
 
 class Sharded final : public ExactRanks {
  public:
-  Sharded(const ExactModel& model, comm::Communicator& ranks, Stream compute, Stream communication)
+  Sharded(const ExactModel& model, std::optional<DType> wire, comm::Communicator& ranks, Stream compute,
+          Stream communication)
       : model_(model),
         ranks_(ranks),
         compute_(compute),
         communication_(communication),
-        fsdp_(ranks, parts_of(model), {.gather = {.poison = true}}, compute, communication),
+        fsdp_(ranks, parts_of(model, wire), {.gather = {.poison = true}, .scatter = {.wire = wire}}, compute,
+              communication),
         optimizer_(compute) {
     int matrix = 0, tensor = 0;
     for (int i = 0; i < model.size(); ++i) {
@@ -376,7 +422,7 @@ class Sharded final : public ExactRanks {
         const ConstTensorView weights = whole ? fsdp_.replicated(number) : fsdp_.gathered().read(number);
         const TensorView to = whole ? fsdp_.scattered().replicated(number) : fsdp_.scattered().place(number);
         in_order(compute_, [this, step, i, rows, weights, to, add = whole && part > 0](Stream) {
-          add_gradient(model_, step, i, rows, static_cast<const float*>(weights.data), to.as<float>(), add);
+          write_gradient(model_, step, i, rows, static_cast<const float*>(weights.data), to, add);
         });
         if (whole) {
           fsdp_.scattered().replicated_final();
@@ -432,7 +478,27 @@ SnappedAdamW::SnappedAdamW(Stream stream) : inner_(adamw::find_rung("naive"), st
 
 void SnappedAdamW::add_group(std::span<const OptimizedParameter> parameters, const Options& options) {
   inner_.add_group(parameters, options);
-  for (const OptimizedParameter& one : parameters) weights_.push_back(one.weight);
+  options_ = options;
+  for (const OptimizedParameter& one : parameters) {
+    weights_.push_back(one.weight);
+    gradients_.push_back(one.gradient);
+  }
+}
+
+void SnappedAdamW::step_one(int number, Stream stream) const {
+  const adamw::Scalars scalars = adamw::scalars_of(options_, inner_.steps().front() + 1);
+  const auto flat = [](const auto& view) {
+    auto made = view;
+    made.shape = {view.elements()};
+    return made;
+  };
+  const TensorView p = flat(weights_[at(number)]), m = flat(moment(StatePlane::first_moment, 0, number)),
+                   v = flat(moment(StatePlane::second_moment, 0, number));
+  in_order(stream, [p, m, v, scalars, g = flat(gradients_[at(number)])](Stream) {
+    adamw::find_rung("naive").step({.elements = p.elements(), .dtype = DType::f32},
+                                   {.p = p, .m = m, .v = v, .g = g, .scalars = &scalars}, {});
+    snap(std::span(p.as<float>(), at(p.elements())));
+  });
 }
 
 void SnappedAdamW::step(Stream stream) {
@@ -476,20 +542,20 @@ void ExactAlone::take(const ExactStep& step) {
   }
 }
 
-std::unique_ptr<ExactRanks> exact_ranks(const ExactModel& model, Sharding sharding, comm::Communicator& ranks,
+std::unique_ptr<ExactRanks> exact_ranks(const ExactModel& model, const ExactWay& way, comm::Communicator& ranks,
                                         Stream compute, Stream communication) {
-  switch (sharding) {
+  switch (way.sharding) {
     case Sharding::none:
-      return std::make_unique<Replicas>(model, ranks, compute, communication);
+      return std::make_unique<Replicas>(model, way.wire, ranks, compute, communication);
     case Sharding::optimizer:
-      return std::make_unique<Owners>(model, ranks, compute, communication);
+      return std::make_unique<Owners>(model, way.wire, ranks, compute, communication);
     case Sharding::zero1:
     case Sharding::zero2:
-      return std::make_unique<Flat>(model, sharding, ranks, compute, communication);
+      return std::make_unique<Flat>(model, way, ranks, compute, communication);
     case Sharding::zero3:
       break;
   }
-  return std::make_unique<Sharded>(model, ranks, compute, communication);
+  return std::make_unique<Sharded>(model, way.wire, ranks, compute, communication);
 }
 
 }  // namespace syslab::property

@@ -4,12 +4,14 @@
 //
 // NOTE: exact numbers. Weights are multiples of 1/2 in [−1, 1], and so is the least part of what a row adds to a
 // gradient, at most 2; of at most 8 rows every sum, in any order, is exact in fp32. The update is elementwise: of equal
-// gradients and moments it makes equal bits wherever it runs.
+// gradients and moments it makes equal bits wherever it runs. A gradient is a multiple of 1/2 up to 16: half precision
+// holds it and every sum of its parts, so that gradients that travel rounded have the same bits.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +68,9 @@ class SnappedAdamW {
   explicit SnappedAdamW(device::Stream stream);
   void add_group(std::span<const parallel::OptimizedParameter> parameters, const Options& options);
   void step(device::Stream stream);
+  // One tensor of the only group, whose step is counted behind the last.
+  void step_one(int number, device::Stream stream) const;
+  void count_step() { inner_.set_steps(std::vector{inner_.steps().front() + 1}); }
   std::size_t state_bytes() const { return inner_.state_bytes(); }
   TensorView moment(StatePlane plane, int group, int number) const { return inner_.moment(plane, group, number); }
   std::vector<std::int64_t> steps() const { return inner_.steps(); }
@@ -73,7 +78,9 @@ class SnappedAdamW {
 
  private:
   parallel::GroupedAdamW inner_;
+  Options options_;  // of the last group
   std::vector<TensorView> weights_;
+  std::vector<ConstTensorView> gradients_;
 };
 
 // Each tensor by itself, with the optimizer's kernel and nothing else of the optimizer.
@@ -90,6 +97,13 @@ class ExactAlone {
   ExactState state_;
 };
 
+// How ranks divide a state, and what travels.
+struct ExactWay {
+  Sharding sharding = Sharding::none;
+  bool in_turn = false;       // of zero1 and zero2: slices are updated under the backward pass
+  std::optional<DType> wire;  // gradients travel rounded, some of them written so where they have no parts to add to
+};
+
 class ExactRanks {
  public:
   virtual ~ExactRanks() = default;
@@ -101,7 +115,7 @@ class ExactRanks {
   virtual std::vector<StatePiece> wanted_pieces() = 0;
 };
 // Tensors join in groups with `none` and `optimizer` alone.
-std::unique_ptr<ExactRanks> exact_ranks(const ExactModel& model, Sharding sharding, comm::Communicator& ranks,
+std::unique_ptr<ExactRanks> exact_ranks(const ExactModel& model, const ExactWay& way, comm::Communicator& ranks,
                                         device::Stream compute, device::Stream communication);
 
 }  // namespace syslab::property

@@ -28,8 +28,19 @@ struct Command {
   int parts = 1;
   std::vector<std::int64_t> users;
   int ranks = 1;  // of resume; of failing_save, who fails
-  Sharding sharding = Sharding::none;
+  ExactWay way;
 };
+
+std::string text_of(const ExactWay& way) {
+  return fmt::format("{}{}, gradients {}", to_string(way.sharding), way.in_turn ? " in turn" : "",
+                     way.wire ? to_string(*way.wire) : "as they lie");
+}
+
+// By what was drawn below 5, 2 and 3.
+ExactWay way_of(int sharding, int in_turn, int wire) {
+  constexpr std::optional<DType> kWires[] = {std::nullopt, DType::bf16, DType::f16};
+  return {parallel::kShardings[static_cast<std::size_t>(sharding)], in_turn == 1, kWires[wire]};
+}
 
 std::ostream& operator<<(std::ostream& out, const Command& command) {
   switch (command.kind) {
@@ -41,7 +52,7 @@ std::ostream& operator<<(std::ostream& out, const Command& command) {
     case Command::Kind::failing_save:
       return out << "save that rank " << command.ranks << " cannot write";
     case Command::Kind::resume:
-      return out << fmt::format("resume on {} ranks, {}", command.ranks, to_string(command.sharding));
+      return out << fmt::format("resume on {} ranks, {}", command.ranks, text_of(command.way));
     case Command::Kind::join:
       return out << "the next tensor joins";
   }
@@ -50,25 +61,26 @@ std::ostream& operator<<(std::ostream& out, const Command& command) {
 
 rc::Gen<Command> command() {
   const auto below = [](int end) { return rc::gen::resize(rc::kNominalSize, rc::gen::inRange(0, end)); };
-  return rc::gen::map(rc::gen::tuple(below(12), below(kRows), below(3),
-                                     rc::gen::container<std::vector<int>>(kTensors, below(2 * static_cast<int>(kRows))),
-                                     below(4), below(static_cast<int>(parallel::kShardings.size()))),
-                      [](const std::tuple<int, int, int, std::vector<int>, int, int>& drawn) {
-                        const auto& [kind, rows, parts, unused, ranks, sharding] = drawn;
-                        Command made{.rows = 1 + rows, .parts = 1 + parts, .users = {}, .ranks = 1 + ranks};
-                        made.kind = kind < 6    ? Command::Kind::step
-                                    : kind < 8  ? Command::Kind::save
-                                    : kind == 8 ? Command::Kind::failing_save
-                                    : kind < 11 ? Command::Kind::resume
-                                                : Command::Kind::join;
-                        // Most tensors are used by all rows.
-                        for (const int one : unused) made.users.push_back(std::max<std::int64_t>(made.rows - one, 0));
-                        for (std::size_t i = 0; i < unused.size(); ++i) {
-                          if (unused[i] >= kRows) made.users[i] = made.rows;
-                        }
-                        made.sharding = parallel::kShardings[static_cast<std::size_t>(sharding)];
-                        return made;
-                      });
+  return rc::gen::map(
+      rc::gen::tuple(below(12), below(kRows), below(3),
+                     rc::gen::container<std::vector<int>>(kTensors, below(2 * static_cast<int>(kRows))), below(4),
+                     below(static_cast<int>(parallel::kShardings.size())), below(2), below(3)),
+      [](const std::tuple<int, int, int, std::vector<int>, int, int, int, int>& drawn) {
+        const auto& [kind, rows, parts, unused, ranks, sharding, in_turn, wire] = drawn;
+        Command made{.rows = 1 + rows, .parts = 1 + parts, .users = {}, .ranks = 1 + ranks};
+        made.kind = kind < 6    ? Command::Kind::step
+                    : kind < 8  ? Command::Kind::save
+                    : kind == 8 ? Command::Kind::failing_save
+                    : kind < 11 ? Command::Kind::resume
+                                : Command::Kind::join;
+        // Most tensors are used by all rows.
+        for (const int one : unused) made.users.push_back(std::max<std::int64_t>(made.rows - one, 0));
+        for (std::size_t i = 0; i < unused.size(); ++i) {
+          if (unused[i] >= kRows) made.users[i] = made.rows;
+        }
+        made.way = way_of(sharding, in_turn, wire);
+        return made;
+      });
 }
 
 ExactModel drawn_model() {
@@ -86,7 +98,7 @@ ExactModel drawn_model() {
 // What ranks do from their start to their end, and the states that one process has meanwhile.
 struct Segment {
   int ranks = 1;
-  Sharding sharding = Sharding::none;
+  ExactWay way;
   std::optional<ExactState> from;
   struct Act {
     Command command;
@@ -97,25 +109,22 @@ struct Segment {
   ExactState end;
 };
 
-Sharding possible(const ExactModel& model, Sharding asked) {
-  return model.grouped && asked != Sharding::none ? Sharding::optimizer : asked;
+ExactWay possible(const ExactModel& model, ExactWay asked) {
+  if (model.grouped && asked.sharding != Sharding::none) asked.sharding = Sharding::optimizer;
+  return asked;
 }
 
 // One process does it all.
 std::vector<Segment> planned(const ExactModel& model, const std::vector<Command>& program, int ranks,
-                             Sharding sharding) {
-  std::vector<Segment> segments{
-      {.ranks = ranks, .sharding = possible(model, sharding), .from = {}, .acts = {}, .end = {}}};
+                             const ExactWay& way) {
+  std::vector<Segment> segments{{.ranks = ranks, .way = possible(model, way), .from = {}, .acts = {}, .end = {}}};
   std::optional<ExactState> saved;
   auto alone = std::make_unique<ExactAlone>(model);
   for (const Command& command : program) {
     if (command.kind == Command::Kind::resume && saved) {
       segments.back().end = alone->state();
-      segments.push_back({.ranks = command.ranks,
-                          .sharding = possible(model, command.sharding),
-                          .from = saved,
-                          .acts = {},
-                          .end = {}});
+      segments.push_back(
+          {.ranks = command.ranks, .way = possible(model, command.way), .from = saved, .acts = {}, .end = {}});
       alone = std::make_unique<ExactAlone>(model, *saved);
     }
     if (command.kind == Command::Kind::resume) continue;
@@ -136,7 +145,7 @@ std::vector<Segment> planned(const ExactModel& model, const std::vector<Command>
 // As a rank; what it finds to differ.
 std::string run(const ExactModel& model, const Segment& segment, const std::filesystem::path& directory,
                 comm::Communicator& ranks, device::Stream compute, device::Stream communication) {
-  const auto training = exact_ranks(model, segment.sharding, ranks, compute, communication);
+  const auto training = exact_ranks(model, segment.way, ranks, compute, communication);
   training->join(segment.from ? segment.from->joined : 1);
   if (segment.from) {
     const train::TrainingState state = parallel::load_sharded(ranks, directory, training->wanted_pieces(), {}, compute);
@@ -181,11 +190,11 @@ TEST(ShardedStateLaws, AnyProgramHasTheBitsOfOneProcess) {
   expect_law("parallel.sharded_state", 150, [&](check::Observation&) {
     const ExactModel model = drawn_model();
     const int ranks = drawn_size("ranks", 1, 5);
-    const Sharding sharding = parallel::kShardings[static_cast<std::size_t>(drawn_size("sharding", 0, 5))];
+    const ExactWay way = way_of(drawn_size("sharding", 0, 5), drawn_size("in turn", 0, 2), drawn_size("wire", 0, 3));
     const auto program = *rc::gen::resize(12, rc::gen::container<std::vector<Command>>(command())).as("program");
     std::filesystem::remove_all(folder / "run");
     int number = 0;
-    for (const Segment& segment : planned(model, program, ranks, sharding)) {
+    for (const Segment& segment : planned(model, program, ranks, way)) {
       std::mutex mutex;
       std::string found;
       test::with_ranks(segment.ranks,
@@ -195,7 +204,7 @@ TEST(ShardedStateLaws, AnyProgramHasTheBitsOfOneProcess) {
                          if (!told.empty() && found.empty()) found = fmt::format("rank {}: {}", group.rank(), told);
                        });
       if (!found.empty()) {
-        RC_FAIL(fmt::format("run {} ({} ranks, {}): {}", number, segment.ranks, to_string(segment.sharding), found));
+        RC_FAIL(fmt::format("run {} ({} ranks, {}): {}", number, segment.ranks, text_of(segment.way), found));
       }
       ++number;
     }

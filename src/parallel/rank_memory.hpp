@@ -21,8 +21,8 @@ namespace syslab::parallel {
 // In bytes.
 struct RankMemory {
   double weights = 0, copy = 0, gradients = 0, moments = 0;
-  double slots = 0;        // zero2: gradients on their way; zero3: weights that are whole, too
-  double wire = 0;         // gradients as they travel where that is not as they lie (parallel/wire_buffer.hpp)
+  double slots = 0;        // zero2, and zero1 where they are rounded: gradients on their way; zero3: whole weights, too
+  double wire = 0;         // up to `optimizer`: gradients as they travel where that is not as they lie (WireBuffer)
   double activations = 0;  // with workspaces, tokens and tables
 
   double state() const { return weights + gradients + moments; }

@@ -178,6 +178,36 @@ TEST(MeasuredDataParallel, EndsWhileNewWeightsAreOnTheirWay) {
   }
 }
 
+TEST(MeasuredDataParallel, UpdatesFlatSlicesInTurnAndNoOthers) {
+  DataParallelWorkloadOptions options = small_workload(Strategy::bucketed);
+  options.in_turn = true;
+  for (const Sharding sharding : {Sharding::none, Sharding::optimizer}) {
+    options.sharding = sharding;
+    const auto refusal = measured_data_parallel(options, train::find_rung("host"), 3).refusal;
+    EXPECT_NE(refusal.value_or("").find("in turn are of zero1 and zero2"), std::string::npos) << to_string(sharding);
+  }
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    options.sharding = sharding;
+    for (const std::optional<DType> wire : {std::optional<DType>(), std::optional(DType::f16)}) {
+      options.sync.wire = wire;
+      const MeasuredDataParallel measured = measured_data_parallel(options, train::find_rung("host"), 3);
+      EXPECT_EQ(measured.refusal, std::nullopt);
+      for (const int count : {1, 2}) {
+        with_ranks(count, [&](comm::Communicator& ranks, Stream, Stream) {
+          static_cast<void>(measured.check(ranks, {}));
+          const auto run = measured.start(ranks, {});
+          for (int step = 0; step < 2; ++step) {
+            run->refresh();
+            run->run();
+          }
+          EXPECT_TRUE(std::isfinite(run->loss()));
+          run->step().check();
+        });
+      }
+    }
+  }
+}
+
 TEST(MeasuredDataParallel, NeedsAnUpdateToReduceFor) {
   DataParallelWorkloadOptions options = small_workload(Strategy::naive);
   options.step.mode = train::Mode::forward;

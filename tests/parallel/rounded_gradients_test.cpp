@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "parallel/bucket_slots.hpp"
+#include "parallel/zero_parameters.hpp"
+#include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/rounded_fixture.hpp"
 
@@ -67,6 +69,33 @@ TEST(RoundedGradients, TakeSlotsOfTheSizeInWhichTheyTravel) {
     EXPECT_EQ(bytes(Sharding::zero2, {0, 2, 3}), slots + std::size_t{2} * 4 * aligned(288));
     EXPECT_EQ(bytes(Sharding::zero2, {}), slots + std::size_t{2} * 4 * (aligned(95) + aligned(288)));
   });
+}
+
+// By products, in the dtype in which they compute, and where nothing is to be added to; else by a kernel on their way.
+TEST(RoundedGradients, AreWrittenSoByProductsWhereNoPartIsAddedToThem) {
+  const model::ParameterLayout layout(model::tiny_config(), model::kAlignedElements);
+  const GradientPieces pieces = bracket_pieces(layout, DType::f32);
+  const auto written = [&](model::Precision precision, const ZeroModelOptions& options, int ranks) {
+    const auto made = rounded_gradients(layout, dtypes_of(precision, model::Variant::fused), options, ranks);
+    return made ? static_cast<int>(made->written.size()) : -1;
+  };
+  const int products = 4 * 2 + 1;  // of each block Q·K·V, output, W1·W3, W2; the head
+  ASSERT_EQ(pieces.size(), products + 2 * 2 + 2);
+  constexpr auto kMixed = model::Precision::bf16_amp;
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    ZeroModelOptions options{.sharding = sharding, .sync = {}};
+    EXPECT_EQ(written(kMixed, options, 2), -1) << "as they lie";
+    options.sync.wire = DType::bf16;
+    EXPECT_EQ(written(kMixed, options, 1), -1) << "nothing travels";
+    EXPECT_EQ(written(kMixed, options, 2), products);
+    EXPECT_EQ(written(model::Precision::fp32, options, 2), 0);
+    options.parts = 2;
+    EXPECT_EQ(written(kMixed, options, 2), sharding == Sharding::zero1 ? 0 : products);
+    options.sync.wire = DType::f16;
+    EXPECT_EQ(written(kMixed, options, 2), 0);
+    options.sync.wire = DType::f32;
+    EXPECT_EQ(written(kMixed, options, 2), -1) << "as they lie";
+  }
 }
 
 TEST(RoundedGradients, RefuseWhatIsNotSmallerAndPiecesThatThereAreNot) {

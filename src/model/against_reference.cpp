@@ -52,16 +52,6 @@ struct Outcome {
 // latter in fp64, on the CPU.
 enum class Begins { loss, targets };
 
-// −1/rows at each target, in place of the logits' gradient.
-void leave_targets(const TensorView& dlogits, const std::vector<std::int64_t>& targets) {
-  const std::int64_t rows = dlogits.size(0), classes = dlogits.size(1);
-  double* const gradient = dlogits.as<double>();
-  std::fill_n(gradient, rows * classes, 0.0);
-  for (std::int64_t row = 0; row < rows; ++row) {
-    gradient[row * classes + targets[static_cast<std::size_t>(row)]] = -1 / static_cast<double>(rows);
-  }
-}
-
 Outcome run(const ModelConfig& config, TransformerOptions options, device::Stream stream, std::uint64_t seed,
             Begins begins = Begins::loss) {
   options.with_gradients = true;
@@ -139,15 +129,6 @@ bool vanishes(const std::vector<double>& norms, int one, int values) {
   return norms[static_cast<std::size_t>(one)] <= kNothing * norms[static_cast<std::size_t>(values)];
 }
 
-// Of a layer, the largest norm of a row that Q, K and V are made of.
-double largest_input(const ParameterLayout& layout, std::int64_t layer, std::uint64_t seed) {
-  double largest = 0;
-  for (const double gain : weights_for(layout.info(layout.layer(layer).ln1), seed)) {
-    largest = std::max(largest, std::abs(gain));
-  }
-  return largest * std::sqrt(static_cast<double>(layout.config().d_model));
-}
-
 struct Allowed {
   Tolerance tolerance;
   DTypes dtypes;
@@ -172,15 +153,11 @@ std::vector<double> sizes_of_gradients(const Outcome& exact, const ModelConfig& 
   }
   const std::vector<double> before = sizes;
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    // Of all roundings of a pass, those up to this layer's attention.
-    const double rounded = (12 * static_cast<double>(layer) + 6) / (12 * static_cast<double>(config.layers) + 2);
-    const QueryRounding rounding = rounding_of_queries(queries[static_cast<std::size_t>(config.layers - 1 - layer)],
-                                                       {.dtypes = allowed.dtypes,
-                                                        .values = allowed.tolerance.logits * std::sqrt(rounded),
-                                                        .keys = config.context,
-                                                        .head_dim = config.head_dim(),
-                                                        .input = largest_input(layout, layer, seed),
-                                                        .of_gradient = of_gradient});
+    QueryArithmetic arithmetic = query_arithmetic(config, layer, allowed.dtypes, allowed.tolerance);
+    arithmetic.input = largest_norm(weights_for(layout.info(layout.layer(layer).ln1), seed));
+    arithmetic.of_gradient = of_gradient;
+    const QueryRounding rounding =
+        rounding_of_queries(queries[static_cast<std::size_t>(config.layers - 1 - layer)], arithmetic);
     const LayerIndices index = layout.layer(layer);
     const auto hold = [&](int one, double found) {
       if (vanishes(before, one, index.v)) {
@@ -195,9 +172,36 @@ std::vector<double> sizes_of_gradients(const Outcome& exact, const ModelConfig& 
 
 }  // namespace
 
+double roundings_of(std::int64_t layers) { return 12 * static_cast<double>(layers) + 2; }
+
+QueryArithmetic query_arithmetic(const ModelConfig& config, std::int64_t layer, const DTypes& dtypes,
+                                 const Tolerance& tolerance) {
+  // Of all roundings of a pass, those up to this layer's attention.
+  const double rounded = (12 * static_cast<double>(layer) + 6) / roundings_of(config.layers);
+  return {.dtypes = dtypes,
+          .values = tolerance.logits * std::sqrt(rounded),
+          .keys = config.context,
+          .head_dim = config.head_dim()};
+}
+
+double largest_norm(const std::vector<double>& gains) {
+  double largest = 0;
+  for (const double gain : gains) largest = std::max(largest, std::abs(gain));
+  return largest * std::sqrt(static_cast<double>(gains.size()));
+}
+
+void leave_targets(const TensorView& dlogits, const std::vector<std::int64_t>& targets) {
+  const std::int64_t rows = dlogits.size(0), classes = dlogits.size(1);
+  double* const gradient = dlogits.as<double>();
+  std::fill_n(gradient, rows * classes, 0.0);
+  for (std::int64_t row = 0; row < rows; ++row) {
+    gradient[row * classes + targets[static_cast<std::size_t>(row)]] = -1 / static_cast<double>(rows);
+  }
+}
+
 Tolerance tolerance_of(Precision precision, std::int64_t layers) {
   const auto rounded = [layers](DType dtype) {
-    const double once = 12 * static_cast<double>(layers) + 2, u = unit_roundoff(dtype);
+    const double once = roundings_of(layers), u = unit_roundoff(dtype);
     return Tolerance{std::sqrt(once) * u, std::sqrt(2 * once) * u};
   };
   switch (precision) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "model/transformer.hpp"
+#include "model/vanishing_queries.hpp"
 
 namespace syslab::model {
 
@@ -38,6 +39,15 @@ struct Tolerance {
   double logits = 0, gradients = 0;
 };
 Tolerance tolerance_of(Precision precision, std::int64_t layers);
+double roundings_of(std::int64_t layers);  // n, of a pass in one direction
+
+// For rounding_of_queries() of a layer, but for `input`: largest_norm() of the gains of the norm before it.
+QueryArithmetic query_arithmetic(const ModelConfig& config, std::int64_t layer, const DTypes& dtypes,
+                                 const Tolerance& tolerance);
+double largest_norm(const std::vector<double>& gains);  // of a row behind a norm
+
+// In place of the logits' gradient, in fp64 on the CPU, the term of it that the targets have alone: −1/rows at each.
+void leave_targets(const TensorView& dlogits, const std::vector<std::int64_t>& targets);
 
 // The model that stands for `config`: its head dimension, positions and layout, two layers, two heads. Sizes that are
 // smaller stay.

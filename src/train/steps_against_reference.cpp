@@ -3,28 +3,19 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "model/initialise.hpp"
+#include "train/reach_of_rounding.hpp"
+#include "train/rounding_of_gradients.hpp"
 
 namespace syslab::train {
 namespace {
 
 // Large, so that a step that is not taken shows: three of them move a weight by a fifth of its size.
 constexpr double kLearningRate = 1e-2;
-
-// How far AdamW may carry a weight in step t though all its exact gradients are nothing (model::vanishing): it knows no
-// size of gradients, and goes where rounding points as far as anywhere, lr·|m̂|/√v̂. |Σaᵢgᵢ| ≤ √(Σaᵢ²/bᵢ)·√(Σbᵢgᵢ²), of
-// the weights aᵢ that m̂ has for each gradient and bᵢ that v̂ has: 1 in the first step, hardly more in others.
-double reach_of_rounding(const adamw::Options& options, int t) {
-  double squares = 0;
-  for (int age = 0; age < t; ++age) {
-    const double a = (1 - options.beta1) * std::pow(options.beta1, age) / (1 - std::pow(options.beta1, t)),
-                 b = (1 - options.beta2) * std::pow(options.beta2, age) / (1 - std::pow(options.beta2, t));
-    squares += a == 0 ? 0 : a * a / b;
-  }
-  return kLearningRate * std::sqrt(squares);
-}
 
 // A model on its way, from the weights of a seed over the tokens of a seed.
 class Walk {
@@ -37,29 +28,40 @@ class Walk {
     model::initialise(model_.parameters(), seed);
   }
 
-  void take(int t) {
-    Batch batch;
-    source_.draw(static_cast<std::uint64_t>(t - 1), batch);
-    step_.load(0, batch.x, batch.y);
-    step_.run(kLearningRate);
+  void load(int t) {
+    source_.draw(static_cast<std::uint64_t>(t - 1), batch_);
+    step_.load(0, batch_.x, batch_.y);
+  }
+  void take() { step_.run(kLearningRate); }
+
+  // Of what is loaded, in fp64 (train/rounding_of_gradients.hpp).
+  ByParameter gradients_of_targets() {
+    const model::Tokens tokens = step_.tokens(0);
+    model::Activations kept = model_.forward(tokens);
+    model_.loss_and_gradient(kept, tokens.ids + tokens.count(), {});
+    model::leave_targets(kept.logits, batch_.y);
+    model_.backward(std::move(kept), {});
+    return all(model::Plane::gradient);
   }
 
+  // What the last step's gradients were multiplied by.
+  double clip() {
+    const std::optional<double> most = step_.optimizer().options().max_norm, norm = step_.result().gradient_norm;
+    return most && norm && *norm > *most ? *most / *norm : 1;
+  }
+
+  std::int64_t positions() const { return step_.tokens(0).count(); }
   const model::ParameterLayout& layout() const { return model_.parameters().layout(); }
-  std::vector<double> weights(int parameter) const { return model_.parameters().read(model::Plane::weight, parameter); }
-  void set_weights(int parameter, const std::vector<double>& values) {
-    const ConstTensorView view(values.data(), DType::f64, layout().info(parameter).shape);
-    model_.parameters().write(model::Plane::weight, parameter, 0, view);
+  ByParameter all(model::Plane plane) const {
+    ByParameter made;
+    for (int i = 0; i < layout().size(); ++i) made.push_back(model_.parameters().read(plane, i));
+    return made;
   }
-
-  // By parameter, whether the gradient of the last step is nothing.
-  std::vector<bool> vanished() const {
-    std::vector<double> norms;
+  void set_weights(const ByParameter& weights) {
     for (int i = 0; i < layout().size(); ++i) {
-      double squares = 0;
-      for (const double g : model_.parameters().read(model::Plane::gradient, i)) squares += g * g;
-      norms.push_back(std::sqrt(squares));
+      const ConstTensorView view(weights[static_cast<std::size_t>(i)].data(), DType::f64, layout().info(i).shape);
+      model_.parameters().write(model::Plane::weight, i, 0, view);
     }
-    return vanishing(layout(), norms);
   }
 
  private:
@@ -67,49 +69,84 @@ class Walk {
   model::Transformer model_;
   TrainingStep step_;
   RandomBatches source_;
+  Batch batch_;
 };
 
-// Σ of squares of what weights are apart by more than `reach`.
-double squares_beyond(double reach, const std::vector<double>& found, const std::vector<double>& exact) {
-  double squares = 0;
-  for (std::size_t n = 0; n < exact.size(); ++n) {
-    const double apart = std::abs(found[n] - exact[n]);
-    const double beyond = apart <= reach ? 0 : apart - reach;  // of a NaN, one
-    squares += beyond * beyond;
+// The reference's walk beside another.
+class Reference {
+ public:
+  Reference(const model::ModelConfig& config, const WorkloadOptions& options, std::uint64_t seed)
+      : walk_(config, {.precision = model::Precision::fp64, .plant = model::recording_queries(exact_.queries)},
+              options.optimizer, {}, seed),
+        other_(options.model) {
+    adamw::Options adamw = options.optimizer.adamw;
+    adamw.lr = kLearningRate;
+    for (const model::ParameterInfo& info : walk_.layout().infos()) {
+      reaches_.emplace_back(static_cast<std::size_t>(info.shape[0]), ReachOfRounding(adamw));
+    }
   }
-  return squares;
-}
+
+  void take(int t) {
+    walk_.load(t);
+    exact_.positions = walk_.positions();
+    exact_.weights = walk_.all(model::Plane::weight);
+    exact_.of_targets = walk_.gradients_of_targets();
+    exact_.queries.clear();
+    walk_.take();
+    exact_.gradients = walk_.all(model::Plane::gradient);
+    const ByParameter rounding = rounding_of_gradients(walk_.layout(), exact_, other_);
+    const double clip = walk_.clip();
+    for (std::size_t i = 0; i < rounding.size(); ++i) {
+      for (std::size_t row = 0; row < reaches_[i].size(); ++row) {
+        reaches_[i][row].step(clip * rounding[i][rounding[i].size() == 1 ? 0 : row]);
+      }
+    }
+  }
+
+  // ‖found − exact‖ / ‖exact‖ of the weights that are further off than rounding reaches. The others are as right as
+  // the reference's, which go on from there: a gradient of the next step is then that of the same weights.
+  double distance_and_follow(const ByParameter& found) {
+    const ByParameter m = walk_.all(model::Plane::first_moment), v = walk_.all(model::Plane::second_moment);
+    ByParameter weights = walk_.all(model::Plane::weight);
+    double difference = 0, norm = 0;
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      const std::size_t count = weights[i].size() / reaches_[i].size();
+      for (std::size_t n = 0; n < weights[i].size(); ++n) {
+        double& exact = weights[i][n];
+        const double apart = std::abs(found[i][n] - exact);
+        norm += exact * exact;
+        if (apart <= reaches_[i][n / count].of(m[i][n], v[i][n])) {
+          exact = found[i][n];
+        } else {
+          difference += apart * apart;  // of a NaN, one
+        }
+      }
+    }
+    walk_.set_weights(weights);
+    return std::sqrt(difference / norm);
+  }
+
+ private:
+  ExactPass exact_;
+  Walk walk_;
+  model::TransformerOptions other_;
+  std::vector<std::vector<ReachOfRounding>> reaches_;  // by parameter and row
+};
 
 }  // namespace
 
 model::Distance steps_against_reference(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed) {
   const model::ModelConfig small = model::reduced(options.config);
-  Walk expected(small, {.precision = model::Precision::fp64}, options.optimizer, {}, seed),
-      found(small, options.model, options.optimizer, stream, seed);
-  const int parameters = expected.layout().size();
-  double difference = 0, norm = 0;
-  // Of weights that no gradient has moved yet, each step is held to its reach, and the next begins where the reference
-  // stands: a gradient that comes later is that of the same weights, as all others are.
-  std::vector<bool> unmoved(static_cast<std::size_t>(parameters), true);
+  Reference expected(small, options, seed);
+  Walk found(small, options.model, options.optimizer, stream, seed);
+  double distance = 0;
   for (int t = 1; t <= kCheckedSteps; ++t) {
     expected.take(t);
-    found.take(t);
-    const std::vector<bool> vanished = expected.vanished();
-    for (int i = 0; i < parameters; ++i) {
-      const auto at = static_cast<std::size_t>(i);
-      unmoved[at] = unmoved[at] && vanished[at];
-      if (!unmoved[at]) continue;
-      const std::vector<double> exact = expected.weights(i);
-      difference += squares_beyond(reach_of_rounding(options.optimizer.adamw, t), found.weights(i), exact);
-      found.set_weights(i, exact);
-    }
+    found.load(t);
+    found.take();
+    distance = expected.distance_and_follow(found.all(model::Plane::weight));
   }
-  for (int i = 0; i < parameters; ++i) {
-    const std::vector<double> exact = expected.weights(i);
-    difference += squares_beyond(0, found.weights(i), exact);  // a rounding, where it was set
-    for (const double weight : exact) norm += weight * weight;
-  }
-  return {"weights", std::sqrt(difference / norm), model::tolerance_of(options.model.precision, small.layers).gradients,
+  return {"weights", distance, model::tolerance_of(options.model.precision, small.layers).gradients,
           fmt::format("after {} steps of {} in {}, {}", kCheckedSteps, to_string(small),
                       to_string(options.model.precision), to_string(options.model.variant))};
 }

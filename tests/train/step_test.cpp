@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <utility>
@@ -220,6 +221,68 @@ TEST(TrainingStep, IsHeldToTheReferenceWhereGradientsVanishToo) {
   };
   const model::Distance leapt = off(1, 12, {.plant = leaps}, 0);
   EXPECT_GT(leapt.error, 10 * leapt.tolerance);
+}
+
+// Gradients of the size of their own rounding, in the first step or in one after a gradient of nothing: AdamW makes
+// whole steps of them.
+TEST(TrainingStep, IsHeldToTheReferenceWhereAGradientIsNoMoreThanItsRounding) {
+  struct Case {
+    std::int64_t vocab, context;
+    std::uint64_t seed;
+  };
+  for (const Case& one : {Case{2, 1, 1700},
+                          {2, 2, 160},
+                          {2, 2, 380},
+                          {2, 2, 449},
+                          {2, 2, 1269},
+                          {2, 3, 1449},
+                          {3, 1, 97},
+                          {3, 4, 400},
+                          {4, 2, 1178},
+                          {8, 2, 545}}) {
+    WorkloadOptions workload{.config = model::tiny_config()};
+    workload.config.vocab = one.vocab;
+    workload.config.context = one.context;
+    const model::Distance found = steps_against_reference(workload, {}, one.seed);
+    EXPECT_LE(found.error, found.tolerance / 100) << found.message << ", seed " << one.seed;
+  }
+}
+
+// What is forgiven there is forgiven nowhere else.
+TEST(TrainingStep, IsFoundWrongByTheReferenceForOneWeightAndForLittleOfAll) {
+  const auto off = [](const auto& change) {
+    auto rung = std::make_shared<adamw::Rung>();
+    const auto plant = [rung, &change](model::Kernels& kernels) {
+      *rung = *kernels.adamw;
+      rung->step = [right = *kernels.adamw, &change](const auto& problem, const adamw::Args& args,
+                                                     device::Stream stream) {
+        std::vector<float> g(args.g.as<float>(), args.g.as<float>() + problem.elements);
+        alignas(16) adamw::Scalars scalars = *args.scalars;
+        change(g, scalars.in_f32);
+        adamw::Args changed = args;
+        changed.g = {g.data(), DType::f32, {problem.elements}};
+        changed.scalars = &scalars;
+        right.step(problem, changed, stream);
+      };
+      kernels.adamw = rung.get();
+    };
+    WorkloadOptions workload{.config = model::tiny_config(), .model = {.plant = plant}};
+    workload.config.context = 12;
+    const model::Distance found = steps_against_reference(workload, {}, 3);
+    return found.error / found.tolerance;
+  };
+  using Numbers = adamw::StepNumbers<float>;
+  EXPECT_LT(off([](std::vector<float>&, Numbers&) {}), 0.01);
+  // The sign of one weight's gradient.
+  EXPECT_GT(off([](std::vector<float>& g, Numbers&) {
+              const auto largest = std::max_element(g.begin(), g.begin() + 32,
+                                                    [](float a, float b) { return std::abs(a) < std::abs(b); });
+              *largest = -*largest;
+            }),
+            3);
+  EXPECT_GT(off([](std::vector<float>&, Numbers& n) { n.decay_before = n.decay_after = 0; }), 2.9);
+  EXPECT_GT(off([](std::vector<float>&, Numbers& n) { n.step *= 1.003F; }), 1.4);
+  EXPECT_GT(off([](std::vector<float>&, Numbers& n) { n.beta2 = 0.99F, n.rest2 = 0.01F; }), 300);
 }
 
 TEST(TrainingStep, TellsNobodyOfFinalGradientsFromAGraph) {

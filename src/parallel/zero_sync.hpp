@@ -68,7 +68,7 @@ struct ZeroOptions {
   bool poison = false;
   // For tests of tests, as SyncOptions'. Of bucket b: its scatter for its gradients (b), its gradients for their slot
   // (buckets + b), its gather for its update (2·buckets + b), who reads it for the gather (3·buckets + b); the updates
-  // for the last scatter (4·buckets).
+  // for the last scatter, or what is behind a step for its updates in turn (4·buckets).
   int left_out_wait = -1;
 };
 

@@ -125,22 +125,28 @@ TEST_F(ShardedCheckpoint, IsResumedByAnyNumberOfRanksDividedInAnyWay) {
   }
 }
 
+// Also where one updates slices in turn and the other at the end of a step.
 TEST_F(ShardedCheckpoint, GoesOnToTheBitWhereAsManyRanksResume) {
-  for (const Sharding sharding : kShardings) {
+  const auto run = [&](Sharding sharding, bool saved_in_turn, bool resumed_in_turn) {
     with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
-      DividedRig whole(ranks, sharding, communication);
+      DividedRig whole(ranks, sharding, communication, saved_in_turn);
       whole.take(0);
       whole.take(1);
       save(whole, ranks, directory_, 2);
-      DividedRig resumed(ranks, sharding, communication);
+      DividedRig resumed(ranks, sharding, communication, resumed_in_turn);
       EXPECT_FALSE(held(resumed) == held(whole)) << to_string(sharding);
       load(resumed, ranks, directory_);
       for (int i = 2; i < 4; ++i) {
         whole.take(i);
         resumed.take(i);
       }
-      EXPECT_TRUE(held(resumed) == held(whole)) << to_string(sharding);
+      EXPECT_TRUE(held(resumed) == held(whole)) << to_string(sharding) << saved_in_turn << resumed_in_turn;
     });
+  };
+  for (const Sharding sharding : kShardings) run(sharding, false, false);
+  for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
+    run(sharding, true, false);
+    run(sharding, false, true);
   }
 }
 

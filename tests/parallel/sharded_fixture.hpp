@@ -63,10 +63,11 @@ class DividedRig {
   }
 
  public:
-  DividedRig(comm::Communicator& ranks, parallel::Sharding sharding, device::Stream communication) : ranks_(ranks) {
+  DividedRig(comm::Communicator& ranks, parallel::Sharding sharding, device::Stream communication, bool in_turn = false)
+      : ranks_(ranks) {
     const std::int64_t rows = kRows / ranks.size();
     if (sharding != parallel::Sharding::zero3) {
-      replicas_.emplace(ranks, sharding, parallel::DataParallelOptions{}, rows, communication);
+      replicas_.emplace(ranks, sharding, parallel::DataParallelOptions{}, rows, communication, 2, in_turn);
       return;
     }
     sharded_.emplace(small_config(), model::TransformerOptions{}, ranks,

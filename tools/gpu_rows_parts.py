@@ -129,7 +129,7 @@ def cpu_parts(sizes):
                        ("optimizer_state_sharding_accounting", *values("sharding", ("none", "zero1")), *common), 0.4),
                   Part(f"fsdp-tiny-{ranks}", f"full sharding, on {ranks}",
                        ("fsdp_accounting", *values("granularity", ["block"]), *common), 0.4)]
-    a_layer = (*values("layout", ["fsdp"]), *values("tokens", (8, 512)), *values("d_ff", [8]))
+    a_layer = (*values("layout", ["fsdp"]), *values("tokens", (24, 504)), *values("d_ff", [24]))  # 24 divides among all of SIZES
     one_gather = (*values("operation", ["all_gather"]), *values("bytes", [1000]))
     return parts + [Part("crossing", "communicating a layer beside computing it", ("layer_crossover", *a_layer, *among, *smoke), 0.4),
                     Part("others", "all-gather", (collective, *one_gather, *among, *smoke), 0.3),

@@ -124,6 +124,12 @@ class GpuRows(Lab):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual({count for *_, count in self.measured()}, {1})
 
+    def test_the_parts_of_the_cpu_are_such_that_syslab_can_plan_them_on_every_number_of_ranks(self):
+        for ranks in (2, 4, 6, 8):
+            said = self.on_cpu("plan", "--ranks", ranks).stdout
+            self.assertRegex(said, rf"(?m)^crossing +{ranks} +0 ")  # 2 sizes on each of 2, 4, …
+            self.assertNotIn("not here", re.sub(r"(?m)^pytorch.*", "", said))
+
     def test_the_parts_of_gpus_are_such_that_syslab_can_plan_them(self):
         said = self.tool("plan", syslab=self.with_gpus(8)).stdout
         for part in ("all_reduce", "ddp-xl26-8", "ddp-xl26-1", "copies-xl26-4", "bf16-xl26-2", "state-10B-6", "fsdp-10B-2", "leaderboard-2026-2", "leaderboard-2026"):

@@ -81,9 +81,11 @@ void tell_phases(worker::CaseContext& context, const FsdpWorkload& run, std::spa
   draw(context, run, steps.back());
 }
 
-void tell_bytes(worker::CaseContext& context, FsdpWorkload& run, const model::ModelConfig& config) {
+void tell_bytes(worker::CaseContext& context, FsdpWorkload& run, const model::ModelConfig& config,
+                std::int64_t weight_width) {
   const parallel::FsdpBytes held = run.step().bytes();
-  const parallel::FsdpState formula = parallel::fsdp_state(config, context.world_size(), parallel::kFp32State);
+  const parallel::FsdpState formula =
+      parallel::fsdp_state(config, context.world_size(), parallel::state_in(weight_width));
   const auto metric = [&](const char* name, auto bytes) { context.metric(name, "B", static_cast<double>(bytes)); };
   metric("state_bytes", held.state());
   metric("formula_bytes", formula.rank_bytes);
@@ -128,7 +130,7 @@ worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions&
     steps->keep();
     FsdpWorkload& run = *steps->workload();
     run.step().check();  // the same norms on all ranks, and every byte that the plan says
-    tell_bytes(context, run, options.step.config);
+    tell_bytes(context, run, options.step.config, measured.weight_width);
     worker::tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
     tell_phases(context, run, worker::last_of(steps->kept(), seconds[0].size()));
   };

@@ -191,7 +191,7 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
     context.metric("held_gradients", "B", static_cast<double>(held.gradients));
     const std::int64_t ranks_of_case = context.world_size();
     const parallel::StateBytes formula =
-        parallel::state_bytes(measured.parameters, ranks_of_case, sharding, parallel::kFp32State);
+        parallel::state_bytes(measured.parameters, ranks_of_case, sharding, parallel::state_in(measured.weight_width));
     context.metric("formula_state", "B", formula.total());
     context.metric("formula_moments", "B", formula.moments);
     const model::ParameterLayout& layout =

@@ -119,6 +119,7 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
   made.tokens = alone.tokens;
   made.parameters = alone.parameters;
   const model::DTypes dtypes = model::dtypes_of(options.step.model.precision, options.step.model.variant);
+  made.weight_width = static_cast<std::int64_t>(size_of(dtypes.weights));
   made.gradient_bytes = alone.parameters * static_cast<double>(size_of(options.sync.wire.value_or(dtypes.weights)));
   made.weight_bytes = weight_bytes_of(options, dtypes);
   return made;

@@ -72,6 +72,7 @@ struct MeasuredDataParallel {
   std::function<std::vector<model::Distance>(comm::Communicator&, device::Stream)> check;
   std::function<std::shared_ptr<DataParallelWorkload>(comm::Communicator&, device::Stream)> start;
   double flops = 0, tokens = 0, parameters = 0;  // of one rank
+  std::int64_t weight_width = 4;                 // bytes of one as it is kept, and of its gradient and each moment
   double gradient_bytes = 0;                     // on the wire, without padding
   double weight_bytes = 0;                       // likewise, of new weights that ranks give one another
 };

@@ -70,6 +70,8 @@ MeasuredFsdp measured_fsdp(const FsdpWorkloadOptions& options, const train::Rung
   };
   made.tokens = alone.tokens;
   made.parameters = alone.parameters;
+  made.weight_width = static_cast<std::int64_t>(
+      size_of(model::dtypes_of(options.step.model.precision, options.step.model.variant).weights));
   return made;
 }
 

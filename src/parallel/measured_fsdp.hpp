@@ -54,6 +54,7 @@ struct MeasuredFsdp {
   std::function<std::vector<model::Distance>(comm::Communicator&, device::Stream)> check;
   std::function<std::shared_ptr<FsdpWorkload>(comm::Communicator&, device::Stream)> start;
   double tokens = 0, parameters = 0;  // of one rank; of the model
+  std::int64_t weight_width = 4;      // bytes of one as it is kept, and of its gradient and each moment
 };
 
 MeasuredFsdp measured_fsdp(const FsdpWorkloadOptions& options, const train::Rung& rung, std::uint64_t seed);

@@ -30,7 +30,11 @@ std::string_view to_string(Sharding sharding);  // "none", "optimizer", "zero1",
 struct StateWidths {
   std::int64_t weight = 0, gradient = 0, master = 0, moments = 0;
 };
-inline constexpr StateWidths kFp32State{.weight = 4, .gradient = 4, .master = 0, .moments = 8};
+// Of a step that keeps weights, gradients and moments in one dtype of so many bytes.
+constexpr StateWidths state_in(std::int64_t bytes) {
+  return {.weight = bytes, .gradient = bytes, .master = 0, .moments = 2 * bytes};
+}
+inline constexpr StateWidths kFp32State = state_in(4);
 inline constexpr StateWidths kMixedState{.weight = 2, .gradient = 2, .master = 4, .moments = 8};
 
 // In bytes; shares of a rank on average, whole parameters that do not divide evenly included.

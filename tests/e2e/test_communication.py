@@ -147,6 +147,31 @@ class Communication(Lab):
             "plan", "naive_ddp_benchmarking", "--preset", "smoke", "-a", "strategy=naive", "-a", "wire=own,bf16")["cases"]}
         self.assertAlmostEqual(bytes_of["bf16"] - bytes_of["own"], 2 * 2 * 95168, delta=4096)
 
+    def test_a_divided_state_is_what_the_formula_has_in_every_dtype_wire_and_order_of_updates(self):
+        name = "optimizer_state_sharding_accounting"
+        asked = ("--preset", "smoke", "-a", "sharding=none,zero1,zero2")
+        ended = attempts(self.lines("run", name, *asked, "-a", "wire=own,bf16", "-a", "updates=at_end,in_turn"))
+        self.assertEqual({line["status"]: sum(one["status"] == line["status"] for one in ended) for line in ended}, {"ok": 10, "skipped": 2})
+        rows = {(row["sharding"], row["wire"], row["updates"]): row for row in self.rows(name, "b_time")}
+        self.assertEqual(len(rows), 10)
+        for (sharding, wire, updates), row in rows.items():
+            none = rows["none", wire, "at_end"]
+            self.assertAlmostEqual(row["over_none"], row["time_ms"] - none["time_ms"], delta=1e-9)
+            self.assertAlmostEqual(row["sent"] / row["formula_sent"], 1, delta=0.01)
+            if sharding != "none":  # gradients scattered, in half the bytes where they are rounded, and weights in fp32
+                self.assertAlmostEqual(row["formula_sent"], 0.5 * rows["none", "own", "at_end"]["sent"] * (2 if wire == "own" else 1.5), delta=1)
+            self.assertGreaterEqual(row["updating"], 0)
+        said = " ".join(self.syslab("report", name).stdout.split())
+        self.assertIn("sharding `zero2` (updates in turn), in buckets", said)
+        self.assertNotIn("(empty)", said)
+        # In fp64 everything is twice as large, by formula as well.
+        for experiment in ("fsdp", name):
+            for line in attempts(self.lines("run", experiment, "--preset", "smoke", "--impl", "reference", "-a", "precision=fp64")):
+                self.assertEqual((line["status"], line.get("message", "")), ("ok", ""))
+        state = self.sql("SELECT max(m.value), max(f.value) FROM metric m JOIN metric f USING (attempt_id, rank) JOIN v_attempt a USING (attempt_id) "
+                         "WHERE m.name = 'held_state' AND f.name = 'formula_state' AND a.params ->> '$.precision' = 'fp64' AND a.params ->> '$.sharding' = 'none'")
+        self.assertEqual(state[0][0], state[0][1])
+
     def test_what_does_not_divide_among_the_ranks_is_refused_before_anything_runs(self):
         for asked, words in (
                 (("naive_ddp", "-a", "batch=2"), "a batch of 2 rows is not divided evenly among 3 ranks"),

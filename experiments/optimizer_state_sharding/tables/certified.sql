@@ -1,4 +1,4 @@
--- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, gradients {travelling}, {device}, protocol {protocol}, {implementation}), sharding {sharding}{turn}, in buckets of {bucket_mb} MiB: a
+-- sentence: {model} in {precision}, {batch} rows of {context} tokens over {ranks} ranks ({backend}, gradients {travelling}, {device}, protocol {protocol}, {implementation}), sharding {sharding} (updates {turn}), in buckets of {bucket_mb} MiB: a
 --   network whose numbers are all exact, trained on these ranks, ends with the bits of one process on all rows, on every rank; behind
 --   the steps measured all ranks hold the same weights, bit for bit, and have moved the bytes that the formulas make; and a rank holds {held_moments} bytes
 --   of moments where {formula_moments} are its share.
@@ -10,7 +10,7 @@ WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
          coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', ', updated in turn', '') AS turn,
+         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
          coalesce(t.params ->> '$.bucket_mb', 25) AS bucket_mb, t.world_size AS ranks,
          json_remove(t.params, '$.sharding', '$.updates') AS point,
          metrics AS found

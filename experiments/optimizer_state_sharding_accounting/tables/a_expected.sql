@@ -1,4 +1,4 @@
--- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), sharding {sharding}{turn}, in buckets of {bucket_mb} MiB: weights, gradients and moments of a rank are {held_state} bytes where the
+-- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), sharding {sharding} (updates {turn}), in buckets of {bucket_mb} MiB: weights, gradients and moments of a rank are {held_state} bytes where the
 --   formula has {formula_state}, {off} % more, which are padding and slots that gradients pass through. Beside a state that is not divided ({none_state}
 --   bytes) a rank saves {saved} %.
 -- experiment: optimizer_state_sharding_accounting
@@ -9,7 +9,7 @@ WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
          coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', ', updated in turn', '') AS turn,
+         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
          coalesce(t.params ->> '$.bucket_mb', 25) AS bucket_mb, t.world_size AS ranks,
          json_remove(t.params, '$.sharding', '$.updates') AS point,
          metrics AS found

@@ -7,13 +7,13 @@
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; forward|ms|.3g|right; backward|ms|.3g|right; updating as update|ms|.3g|right;
 --   over_none as over none|ms|ci(over_none_low, over_none_high)|right; sent|B|d|right; formula_sent as by formula|B|d|right;
 --   calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: `batch` is of all ranks together. `wire`: what gradients are rounded to before they travel; own: as they lie. The phases are by the steps' own events; what of a
---   step is none of theirs is what is still gathered behind it, which the next forward pass hides. `sent`: of gradients and weights by a rank in a step, on average, counted; `by formula` without padding, and without copies of what is read in full.
+-- note: `batch` is of all ranks together. `wire`: what gradients are rounded to before they travel; own: as they lie. The phases are by the steps' own events, each of
+--   its slowest rank; on two ranks or more what of a step is none of theirs is what is still gathered behind it, which the next forward pass hides. `sent`: of gradients and weights by a rank in a step, on average, counted; `by formula` without padding, and without copies of what is read in full.
 WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
          coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', ', updated in turn', '') AS turn,
+         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
          t.params ->> '$.bucket_mb' AS bucket_mb, t.world_size AS ranks,
          json_remove(t.params, '$.sharding', '$.updates') AS point,
          metrics AS found

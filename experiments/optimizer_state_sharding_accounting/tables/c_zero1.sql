@@ -1,5 +1,5 @@
 -- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), in buckets of {bucket_mb} MiB: with whole parameters' owners a rank sends {sent} bytes of gradients and weights in a step,
---   in {calls} operations: all gradients are all-reduced, and then new weights are broadcast, parameter by parameter. ZeRO's first stage sends {zero1_sent}, in {zero1_calls}: it scatters
+--   in {calls} operations: all gradients are all-reduced, and then new weights are broadcast by their owners. ZeRO's first stage sends {zero1_sent}, in {zero1_calls}: it scatters
 --   gradients to whoever has their moments and gathers new weights, rounded where products read them rounded. The first is {ratio} times as much; plain data parallelism sends {none_sent}. Both keep a share of the moments
 --   ({held_moments} and {zero1_moments} bytes of the fullest rank); gradients are whole on every rank in both.
 -- experiment: optimizer_state_sharding_accounting
@@ -10,7 +10,7 @@ WITH v AS MATERIALIZED (
   SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
          t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
          coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', ', updated in turn', '') AS turn,
+         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
          coalesce(t.params ->> '$.bucket_mb', 25) AS bucket_mb, t.world_size AS ranks,
          json_remove(t.params, '$.sharding', '$.updates') AS point,
          metrics AS found

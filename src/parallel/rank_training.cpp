@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "comm/copy_engines.hpp"
 #include "core/error.hpp"
 #include "train/measured_step.hpp"
@@ -16,7 +18,11 @@ constexpr const char* kWire = "wire";
 
 std::int64_t rows_of_rank(std::int64_t batch, std::int64_t ranks) {
   if (batch % ranks == 0) return batch / ranks;
-  throw Error(ErrorKind::usage, fmt::format("a batch of {} rows is not divided evenly among {} ranks", batch, ranks));
+  throw Error(
+      ErrorKind::usage,
+      fmt::format("a batch of {} rows is not divided evenly among {} ranks: batch counts the rows of all ranks; "
+                  "ask for a multiple of them all, such as batch={}",
+                  batch, ranks, ranks * std::max<std::int64_t>(1, batch / ranks)));
 }
 
 void expect_even_rows(const Params& params) { rows_of_rank(params.integer("batch"), params.integer("world_size")); }

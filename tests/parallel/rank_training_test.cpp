@@ -35,7 +35,10 @@ TEST(RankTraining, ARankHasItsShareOfTheRowsOrNobodyHas) {
   const train::Rung& host = train::find_rung("host");
   EXPECT_EQ(rank_workload(params_of(6), host, 3).batch, 2);
   EXPECT_EQ(rank_workload(params_of(6), host, 1).batch, 6);
-  const std::string words = "a batch of 6 rows is not divided evenly among 4 ranks";
+  const std::string words =
+      "a batch of 6 rows is not divided evenly among 4 ranks: batch counts the rows of all ranks; ask for a multiple "
+      "of "
+      "them all, such as batch=4";
   EXPECT_EQ(refused([&] { rank_workload(params_of(6), host, 4); }), words);
   // What is said of a plan is what a rank would say.
   Params planned = params_of(6);

@@ -136,6 +136,31 @@ class GpuRows(Lab):
             self.assertRegex(said, rf"(?m)^{part} ")
         self.assertRegex(said, r"(?m)^rings +\d\d +0 ")  # its ranks are the CPU's
 
+    def test_a_machine_without_gpus_plans_for_one_that_has_them(self):
+        said = self.tool("plan", "--ranks", 8).stdout
+        self.assertIn("for 8 GPUs, this machine has 0", said)
+        cases = dict(re.findall(r"(?m)^(\S+) +(\d+) +0 ", said))
+        # Of six strategies bucketed alone has a limit of buckets.
+        for part, count in {"all_reduce": 4 * 4 * 3, "ddp-xl26-8": 6, "ddp-xl25-1": 1, "fsdp-10B-8": 2, "pytorch-steps-8": 1}.items():
+            self.assertEqual(int(cases[part]), count, part)
+        self.assertNotIn("not here", said)
+        self.assertNotIn("forecast to take 0 s", said)
+        self.assertEqual(self.tool("plan").stdout, said)
+        four = self.tool("plan", "--ranks", 4, syslab=self.with_gpus(2)).stdout
+        self.assertIn("for 4 GPUs, this machine has 2", four)
+        self.assertNotIn("ddp-xl26-8", four)
+
+    def test_a_report_is_of_what_the_folder_has(self):
+        self.assertIn("missing: ddp-xl26-8, not begun", self.tool("report", expect=3).stdout)
+        self.db.parent.mkdir(parents=True, exist_ok=True)
+        self.syslab("run", "distributed_communication_single_node", "--preset", "smoke", "-a", "world_size=2", "--laws", "none",
+                    "--label", "gpu_rows 6 cuda: all_reduce", "--db", self.db)  # as if of 6 GPUs
+        said = self.tool("report", expect=3).stdout
+        self.assertNotIn("missing: all_reduce", said)
+        self.assertNotIn("xl26-8", said)
+        self.assertRegex(said, r"missing: ddp-xl26-6, not begun; filled by: .*gpu_rows --ranks 6 .*--only ddp-xl26-6\n")
+        self.assertIn("All-reduce on one machine", (self.rows / "report.md").read_text(encoding="utf-8"))
+
     def test_what_pytorch_measured_stands_beside_ours_where_it_was_checked(self):
         about = {"ranks": 2, "backend": "gloo", "torch": "2", "nccl": None, "status": "ok"}
         step = {**about, "model": "tiny", "context": 16, "batch": 4, "precision": "fp32", "parameters": 95168, "peak_gib": [1, 2],

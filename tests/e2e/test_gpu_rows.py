@@ -114,9 +114,26 @@ class GpuRows(Lab):
         self.assertEqual({count for *_, count in after}, {1})
         self.assertLessEqual({row[:4] for row in before}, {row[:4] for row in after})
 
+    def test_it_ends_quietly_where_nobody_reads_on(self):
+        for arguments, lines, why in ((["plan", "--device", "cpu"], 0, ""), (["--help"], 0, ""), (["--dry-run", "--ranks", "8"], 1, ""),
+                                      (["--device", "cpu", "--only", "rings"], 4, "gpu_rows: stopped (SIGHUP); the same command goes on")):
+            process = subprocess.Popen(self.words(*arguments), cwd=self.folder, env=self.environment(), text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for _ in range(lines):
+                process.stdout.readline()
+            process.stdout.close()
+            said = process.stderr.read()
+            process.stderr.close()
+            self.assertIn(process.wait(timeout=60), (0, 130, 141), arguments)
+            self.assertEqual(said[:len(why) or None], why, said)
+            self.assertNotIn("Traceback", said)
+        self.assertEqual(self.on_cpu("--only", "rings").returncode, 0)  # goes on
+        self.assertEqual({count for *_, count in self.measured()}, {1})
+
     def test_parts_that_do_not_fit_are_left_and_named_with_the_command_that_fills_them(self):
+        self.rows.mkdir()
+        self.db.touch()  # as a run leaves it that was stopped while it made its database
         said = self.on_cpu("--only", "all_reduce", "--budget", "3s", expect=3).stdout
-        self.assertFalse(self.db.exists())
         self.assertIn("nothing has been measured", said)
         (command,) = re.findall(r"^missing: all_reduce, not begun; filled by: (.*)$", said, re.M)
         done = subprocess.run([sys.executable, *shlex.split(command)], cwd=self.folder, env=self.environment(), text=True,
@@ -189,6 +206,8 @@ class GpuRows(Lab):
     def test_what_cannot_be_done_here_is_said_before_anything_is_measured(self):
         for gpus, arguments, why in ((4, ["--ranks", 8], "--ranks 8 was asked and this machine has 4 GPUs"),
                                      (1, [], "this machine has 1 GPU, and two at least are needed"),
+                                     (4, ["--ranks", 3], "--ranks 3: rows are of 2, 4, 6 or 8 ranks"),
+                                     (0, ["--device", "cpu", "--ranks", 10], "--ranks 10: rows are of 2, 4, 6 or 8 ranks"),
                                      (4, ["--free", "900000T"], r"free and --free wants 9e\+08 GB: name another place"),
                                      (4, ["--only", "everything"], "no part is called everything: all_reduce, "),
                                      (4, ["--budget", "soon"], "'soon' is no amount"),

@@ -140,6 +140,16 @@ void fit_units(const store::ResultSet& result, std::vector<Column>& columns) {
   }
 }
 
+// Without repetitions.
+std::set<std::string> values_of(const Table& table, const Column& column) {
+  std::set<std::string> values;
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    const store::Cell& cell = cell_of(table.result, row, column.name);
+    if (cell.type != Type::null) values.insert(plain(cell));
+  }
+  return values;
+}
+
 // Of a value in the unit of its column.
 std::string digits_of(double value, int digits, const Column& column) {
   if (!bytes_in(column.unit) || value == 0 || !std::isfinite(value)) return with_digits(value, digits);
@@ -242,15 +252,19 @@ bool holds_times(const TableSource& source) {
 std::vector<Column> shown_columns(const Table& table) {
   std::vector<Column> shown;
   for (const Column& column : table.source.columns) {
-    std::set<std::string> values;
-    for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
-      const store::Cell& cell = cell_of(table.result, row, column.name);
-      if (cell.type != Type::null) values.insert(plain(cell));
-    }
-    if (!column.only_if_varies || values.size() > 1) shown.push_back(column);
+    if (!column.only_if_varies || values_of(table, column).size() > 1) shown.push_back(column);
   }
   fit_units(table.result, shown);
   return shown;
+}
+
+std::vector<Column> unvaried_columns(const Table& table) {
+  std::vector<Column> unvaried;
+  for (const Column& column : table.source.columns) {
+    if (column.only_if_varies && values_of(table, column).size() == 1) unvaried.push_back(column);
+  }
+  fit_units(table.result, unvaried);
+  return unvaried;
 }
 
 }  // namespace syslab::report

@@ -51,5 +51,7 @@ bool holds_times(const TableSource& source);
 // bytes (format g) that are all below 1 of the unit which they share are in a smaller one; a single value far below
 // bears its own.
 std::vector<Column> shown_columns(const Table& table);
+// The others that hold a value: what stands beneath the table instead (grid.hpp, foot_of).
+std::vector<Column> unvaried_columns(const Table& table);
 
 }  // namespace syslab::report

@@ -13,7 +13,42 @@ Style style_of(const Column& column, const std::string& text) {
   return text == "passed" || text == "ok" ? Style::plain : Style::strong;
 }
 
+// A footnote begins with devices, that of the machine and not of a case that stayed on its CPU, and protocols.
+bool told_by_footnote(const Table& table, const Column& column, const std::string& value) {
+  const bool has_place = column.name == "device" || column.name == "protocol";
+  return has_place && table.footnote.find(value) != std::string::npos;
+}
+
+// "noise contended", "bucket limit 25 MiB"; empty where that is none of it. Rows that did not end well have no value
+// and no part in it.
+std::string in_every_row(const Table& table, const Column& column) {
+  std::string value;
+  bool everywhere = true;
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    if (cell_of(table.result, row, column.name).type != store::Cell::Type::null) {
+      value = unmarked(formatted(table, row, column));
+    } else {
+      const std::string status = plain(cell_of(table.result, row, "status"));
+      everywhere = everywhere && !status.empty() && status != "ok";
+    }
+  }
+  if (value == "none" || value == "–" || value == "0" || told_by_footnote(table, column, value)) return {};
+  if (column.format == "code") value = "`" + value + "`";
+  const bool bears_unit = column.unit == "1" || column.format.back() == 'b';
+  return unmarked(heading_of(column)) + " " + value + (bears_unit ? "" : " " + column.unit) +
+         (everywhere ? "" : " (where there is one)");
+}
+
 }  // namespace
+
+std::string foot_of(const Table& table) {
+  std::string common;
+  for (const Column& column : unvaried_columns(table)) {
+    const std::string one = in_every_row(table, column);
+    if (!one.empty()) common += (common.empty() ? "every row: " : ", ") + one;
+  }
+  return common + (common.empty() || table.footnote.empty() ? "" : " · ") + table.footnote;
+}
 
 GridCell grid_cell(const Table& table, std::size_t row, const Column& column) {
   const store::Cell& cell = cell_of(table.result, row, column.name);

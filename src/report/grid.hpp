@@ -27,6 +27,10 @@ Grid grid_of(const store::ResultSet& result);
 // One cell; grid_of() makes all.
 GridCell grid_cell(const Table& table, std::size_t row, const Column& column);
 
+// What stands beneath a table, marked: what every row has in common in columns that are not shown, without what is
+// none, 0 or in the footnote, and the footnote.
+std::string foot_of(const Table& table);
+
 // What a table or sentence without a row says: its `empty`, or "Not measured" with the command that would measure.
 Text without_rows(const Table& table);
 // The filled sentences of a source that is one; those of a smoke run say so.

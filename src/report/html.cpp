@@ -118,7 +118,7 @@ struct BlockWriter {
     if (!table.warning.empty() && holds_times(table.source)) out += warning_of(table.warning);
     // Not in a <caption>: that would scroll away with a wide table.
     out += "<p class=\"caption\">" + caption_of(table.source.title, table.source.caption) + "</p>\n";
-    return out + table_element(grid_of(table)) + notes_of(table.source.notes, table.footnote) + "</section>\n";
+    return out + table_element(grid_of(table)) + notes_of(table.source.notes, foot_of(table)) + "</section>\n";
   }
   std::string operator()(const Picture& picture) const {
     if (!picture.missing.empty()) return missing_of(picture.title, picture.caption, marked(picture.missing));

@@ -150,7 +150,7 @@ std::string write_markdown(const Table& table) {
   std::string out = title_text(table.source.title, table.source.caption);
   if (table.result.rows.empty()) return out + in_line(without_rows(table)) + "\n";
   if (!table.warning.empty() && holds_times(table.source)) out += warning_text(table.warning);
-  return out + grid_text(grid_of(table)) + notes_text(table.source.notes, table.footnote);
+  return out + grid_text(grid_of(table)) + notes_text(table.source.notes, foot_of(table));
 }
 
 std::string write_markdown(const store::ResultSet& result) {

@@ -12,9 +12,9 @@
 //
 // A column is name|unit|format|align, found in the result by its name; other columns of the result are not shown but
 // serve formats (low, high), missing values (`status`, `message`) and the footnote (`run_uid`). "time_ms as time" is
-// headed by another name; a name that ends in '?' is shown only where its values differ. "@timed" stands for a list of
-// reports/columns.txt. Units: 1 for none. Formats: cells.hpp. A header line may be continued by lines that begin with
-// "--   ".
+// headed by another name; a name that ends in '?' is a column only where its values differ: what every row has in
+// common stands beneath the table. "@timed" stands for a list of reports/columns.txt. Units: 1 for none. Formats:
+// cells.hpp. A header line may be continued by lines that begin with "--   ".
 //
 // A missing value of a row that went well reads "not measured". Where it means another thing, `blank: –` says how it
 // reads and the caption what it means: a table has one word for each.

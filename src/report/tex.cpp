@@ -238,7 +238,7 @@ std::string long_table(const Table& table) {
       made.head);
   out += fmt::format("\\toprule\n{}\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n{}\\end{{longtable}}}}\n", made.head,
                      made.body);
-  return out + notes_of(table.source.notes, table.footnote);
+  return out + notes_of(table.source.notes, foot_of(table));
 }
 
 // --- the document ---

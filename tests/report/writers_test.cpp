@@ -11,6 +11,7 @@
 
 #include "core/resources.hpp"
 #include "report/document.hpp"
+#include "report/grid.hpp"
 #include "tests/golden/golden.hpp"
 #include "tests/report/tables.hpp"
 
@@ -32,6 +33,50 @@ TEST(Golden, TableInEveryFormat) {
   golden::expect("report/speeds.json", write(speeds(), Format::json));
   golden::expect("report/speeds.tex", write(speeds(), Format::latex));
   golden::expect("report/speeds.html", write(speeds(), Format::html));
+}
+
+// Rows that ended well, all measured by one protocol with the same inputs.
+Table of_one_kind() {
+  Table table;
+  table.source = parse_table("toy", R"(-- title: Toy
+-- experiment: toy
+-- columns: seq|1|d|right; bucket_mb as bucket limit?|MiB|d|right; wire?|1|code|left; noise?|1|s|left; law?|1|s|left;
+--   seq_k?|1|d|right; protocol?|1|s|left; device?|1|s|left; status|1|status|left
+SELECT 1)");
+  table.result.columns = {"seq", "bucket_mb", "wire", "noise", "law", "seq_k", "protocol", "device", "status"};
+  for (const int seq : {64, 128}) {
+    table.result.rows.push_back(
+        {cell(seq), cell(25), cell("bf16"), cell("contended"), null(), null(), cell("quick"), cell("CPU"), cell("ok")});
+  }
+  table.footnote = "CPU · protocol quick";
+  return table;
+}
+
+TEST(FootOf, TellsWhatEveryRowHasInCommonAndTheFootnoteDoesNot) {
+  Table table = of_one_kind();
+  const std::string all = "every row: bucket limit 25 MiB, wire `bf16`, noise contended · CPU · protocol quick";
+  EXPECT_EQ(foot_of(table), all);
+  table.result.rows[0][5] = cell(32);
+  EXPECT_NE(foot_of(table).find("contended, seq k 32 (where there is one) · "), std::string::npos) << foot_of(table);
+  table.result.rows[1][8] = cell("oom");
+  EXPECT_NE(foot_of(table).find("contended, seq k 32 · "), std::string::npos) << "no part of what did not end well";
+  table.footnote = "another device";
+  EXPECT_NE(foot_of(table).find(", protocol quick, device CPU"), std::string::npos) << foot_of(table);
+}
+
+TEST(FootOf, SaysNothingOfWhatIsShownOrNone) {
+  Table table = of_one_kind();
+  table.result.rows[0][3] = cell("none");
+  EXPECT_EQ(foot_of(table).find("noise"), std::string::npos) << "a column of its own";
+  table.result.rows[1][3] = cell("none");
+  EXPECT_EQ(foot_of(table), "every row: bucket limit 25 MiB, wire `bf16` · CPU · protocol quick");
+}
+
+TEST(FootOf, IsInEveryFormatThatPeopleRead) {
+  const Table table = of_one_kind();
+  EXPECT_NE(write_markdown(table).find("noise contended"), std::string::npos);
+  EXPECT_NE(write_html(Document{"", {table}}).find("noise contended"), std::string::npos);
+  EXPECT_NE(write_tex(Document{"", {table}}).find("noise contended"), std::string::npos);
 }
 
 TEST(Golden, QueryInEveryFormat) {

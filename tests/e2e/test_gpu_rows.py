@@ -82,6 +82,9 @@ class GpuRows(Lab):
             self.assertEqual(row["rows"], 2)
             self.assertAlmostEqual(row["kept"], 100 * alone / row["r4"], delta=1e-6 * row["kept"])
         self.assertEqual((steps["naive"]["r1"], steps["naive"]["r8"]), ("–", "missing"))
+        footnote = self.syslab("report", "ddp_bucketed_benchmarking", "--to", "md").stdout.split("**Steps by number of ranks.**")[1].split("<sub>")[1]
+        for ranks in (1, 2, 4):  # a run each
+            self.assertIn(f"ddp-tiny-{ranks}'", footnote.split("</sub>")[0])
 
     def what_is_missing_is_filled_by_the_command_that_the_table_says(self):
         def missing():

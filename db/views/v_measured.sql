@@ -1,6 +1,7 @@
 -- A row a measured case: its newest attempt, whatever its end (v_newest), with what tables of kernels show. Times in ms,
 -- of the slowest rank: where the ranks kept step, of the slowest at each step, which the row of rank -1 says (with no value where
--- they did not, and then none of theirs stands in); `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
+-- they did not, and then none of theirs stands in). What was wrong (`check_failed`) has no time and no rate, here
+-- and in `metrics`. `worst_error` and `bound` are of the check where the error is largest beside its bound, over all
 -- outputs and all verified calls; `checked_percent` is the share of the outputs compared; `noise` lists what the measurer
 -- thought of the machine. `vs_naive`, `vs_peer`: how many times as fast as the implementation `naive` (on a GPU
 -- `naive_cuda`), or as the fastest peer (named in `peer`), at the same case, world size, protocol and kind of machine,
@@ -17,7 +18,7 @@ WITH t AS MATERIALIZED (
   SELECT n.*, coalesce(n.gpu_name, n.cpu_model, 'unknown') AS device,
          1e3 * m.value AS time_ms, 1e3 * m.ci_low AS low_ms, 1e3 * m.ci_high AS high_ms, m.n
     FROM v_newest n
-    LEFT JOIN metric m ON m.attempt_id = n.attempt_id AND m.name = 'time'
+    LEFT JOIN metric m ON m.attempt_id = n.attempt_id AND m.name = 'time' AND n.status <> 'check_failed'
           AND m.rank = (SELECT x.rank FROM metric x WHERE x.attempt_id = n.attempt_id AND x.name = 'time'
                          ORDER BY x.rank <> -1, x.value DESC, x.rank LIMIT 1)
    WHERE n.task = 'measure'
@@ -37,8 +38,8 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
          ELSE '' END AS implementation,
        t.is_mine, t.role, t.world_size, t.comparability_key, t.protocol, t.device, t.gpu_name, t.status, t.ending,
        t.message, t.facts, t.checked, t.status = 'ok' AND t.checked AS is_good, t.time_ms, t.low_ms, t.high_ms, t.n,
-       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'tflops') AS tflops,
-       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'gbps')   AS gbps,
+       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'tflops' AND t.status <> 'check_failed') AS tflops,
+       (SELECT min(value) FROM metric m WHERE m.attempt_id = t.attempt_id AND m.name = 'gbps' AND t.status <> 'check_failed')   AS gbps,
        (SELECT max(value) FROM metric m
          WHERE m.attempt_id = t.attempt_id AND m.name = 'peak_scratch_bytes')                    AS scratch,
        iif(t.status = 'ok' AND t.checked, naive.time_ms / t.time_ms, NULL)                       AS vs_naive,
@@ -60,7 +61,8 @@ SELECT t.attempt_id, t.attempt_uid, t.run_uid, t.run_started_at, t.experiment, t
        iif(coalesce(t.params ->> '$.backend', 'auto') = 'auto', iif(t.gpu_name IS NULL, 'shm', 'nccl'), t.params ->> '$.backend') AS backend,
        (SELECT json_group_object(name, value)
           FROM (SELECT m.name, iif(min(m.rank) < 0, max(m.value) FILTER (WHERE m.rank < 0), max(m.value)) AS value
-                  FROM metric m WHERE m.attempt_id = t.attempt_id GROUP BY m.name)) AS metrics
+                  FROM metric m WHERE m.attempt_id = t.attempt_id AND (t.status <> 'check_failed' OR m.unit NOT IN ('s', '1/s', 'GB/s', 'TFLOP/s'))
+                 GROUP BY m.name)) AS metrics
   FROM t
   LEFT JOIN base naive ON naive.case_id = t.case_id AND naive.world_size = t.world_size
                       AND naive.comparability_key = t.comparability_key AND naive.protocol IS t.protocol

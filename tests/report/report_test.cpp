@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <regex>
+#include <set>
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
+#include "core/text.hpp"
+#include "report/cells.hpp"
 #include "report/deliverables.hpp"
 #include "report/provenance.hpp"
 #include "report/section.hpp"
@@ -280,6 +285,52 @@ TEST(Table, KeepsARowForEveryWayACaseEnded) {
     EXPECT_NE(text.find(words), std::string::npos) << words;
   }
   EXPECT_EQ(text.find("| |"), std::string::npos) << "a blank cell:\n" << text;
+}
+
+bool is_of_times(const Column& column) {
+  constexpr std::array<std::string_view, 6> kUnits{"s", "ms", "us", "GB/s", "TFLOP/s", "×"};
+  return std::find(kUnits.begin(), kUnits.end(), column.unit) != kUnits.end();
+}
+
+// Whatever was measured before its outputs turned out to be wrong, in whichever experiment.
+TEST(Table, AWrongResultHasNoTime) {
+  FixtureStore fixture;
+  std::set<std::string> experiments;
+  for (const Resource& file : resources("experiments/")) experiments.insert(split(std::string(file.path), '/').at(1));
+  for (const std::string& experiment : experiments) {
+    std::vector<worker::Record> records{
+        worker::CheckRecord{.name = "reference:y", .outcome = "falsified", .seed = "7"}};
+    for (const char* name : {"time", "time_mean", "time_stddev", "forward", "forward_mean", "backward", "backward_mean",
+                             "update", "exposed", "exposed_forward", "communicating", "pipelined", "step_plain"}) {
+      records.emplace_back(
+          worker::MetricRecord{.name = name, .unit = "s", .value = 1, .low = 0.9, .high = 1.1, .n = 9});
+    }
+    records.emplace_back(worker::MetricRecord{.name = "tflops", .unit = "TFLOP/s", .value = 1});
+    records.emplace_back(worker::MetricRecord{.name = "gbps", .unit = "GB/s", .value = 1});
+    records.emplace_back(worker::MetricRecord{.name = "profiled_steps", .unit = "1", .value = 1});
+    fixture.add({.experiment = experiment,
+                 .params = {{"warmup", std::int64_t{5}}, {"strategy", std::string("each")}},
+                 .implementation = "mine",
+                 .records = records,
+                 .ranks = 2,
+                 .status = worker::Status::check_failed});
+  }
+  std::size_t seen = 0;
+  for (const Resource& file : resources("experiments/")) {
+    const std::string path(file.path);
+    if (path.find("/tables/") == std::string::npos) continue;
+    const Table table = filled(fixture, path);
+    for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+      if (plain(cell_of(table.result, row, "status")) != "check_failed") continue;
+      ++seen;
+      for (const Column& column : table.source.columns) {
+        if (!is_of_times(column)) continue;
+        const store::Cell& cell = cell_of(table.result, row, column.name);
+        EXPECT_TRUE(cell.type == store::Cell::Type::null || cell.text == "–") << path << " " << column.name;
+      }
+    }
+  }
+  EXPECT_GE(seen, 15U) << "tables keep a row of it";
 }
 
 TEST(Table, AFailureIsNotHiddenByAnOlderSuccess) {

@@ -246,6 +246,8 @@ TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
   AttemptRow wrong = an_attempt(4, 0.1);
   wrong.status = worker::Status::check_failed;
   wrong.records[0] = a_check("falsified");
+  wrong.records.emplace_back(worker::MetricRecord{.name = "gbps", .unit = "GB/s", .value = 9.0});
+  wrong.records.emplace_back(worker::MetricRecord{.name = "state_bytes", .unit = "B", .value = 64.0});
   store_.finish_attempt(run, wrong);
   store_.finish_attempt(run, an_attempt(5, 1.0));
   const ResultSet rows = store_.query(
@@ -263,7 +265,11 @@ TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
   EXPECT_EQ(rows.rows[2][4].real, 1e3);
   EXPECT_EQ(rows.rows[4][0].text, "wrong");
   EXPECT_EQ(rows.rows[4][1].type, Cell::Type::null) << "a wrong result has no speed";
+  EXPECT_EQ(rows.rows[4][4].type, Cell::Type::null) << "nor a time";
   EXPECT_EQ(rows.rows[4][5].integer, 0);
+  EXPECT_EQ(text(store_, "SELECT metrics FROM v_measured WHERE implementation = 'wrong'"), R"({"state_bytes":64.0})");
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM v_measured WHERE implementation = 'wrong' AND (low_ms OR n OR gbps)"),
+            0);
   EXPECT_EQ(rows.rows[5][1].type, Cell::Type::null) << "another case";
   // Times have intervals of a tenth: both at their worst.
   EXPECT_DOUBLE_EQ(rows.rows[2][6].real, 8 * 0.9 / 1.1);

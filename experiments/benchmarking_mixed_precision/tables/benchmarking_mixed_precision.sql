@@ -12,7 +12,7 @@
 -- note: fp32 is without tensor cores, tf32 with them; what others publish as "fp32" is often tf32.
 WITH t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.precision') AS point, v.params ->> '$.precision' AS precision,
-         (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+         metrics AS found,
          (SELECT json_group_object(k.name, json_array(k.value, k.ci_low, k.ci_high)) FROM metric k
            WHERE k.attempt_id = v.attempt_id AND k.name IN ('forward', 'backward')) AS medians
     FROM v_measured v

@@ -14,10 +14,10 @@
 -- note: The rate counts matrix products as the baseline computes them, without credit for what a causal mask spares, over the
 --   median. `peak` is the most in use during a step, parameters, gradients and moments included.
 WITH t AS MATERIALIZED (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+  SELECT v.*, metrics AS found,
          b.value / f.value AS backward_over_forward, b.ci_low / f.ci_high AS ratio_low, b.ci_high / f.ci_low AS ratio_high
     FROM v_measured v
-    LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward'
+    LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward' AND v.status <> 'check_failed'
     LEFT JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'backward'
    WHERE v.experiment = ?1 AND v.params ->> '$.warmup' >= 5
 ),

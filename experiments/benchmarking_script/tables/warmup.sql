@@ -12,10 +12,10 @@
 --   has its libraries loaded by the case before.
 WITH t AS MATERIALIZED (
   SELECT v.*, v.params ->> '$.warmup' AS w, json_remove(v.params, '$.warmup') AS point,
-         (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+         metrics AS found,
          (SELECT json_group_array(value)
             FROM (SELECT x.value FROM series s JOIN sample x ON x.series_id = s.id
-                   WHERE s.attempt_id = v.attempt_id AND s.name = 'time' AND s.unit = 's'
+                   WHERE s.attempt_id = v.attempt_id AND v.status <> 'check_failed' AND s.name = 'time' AND s.unit = 's'
                    ORDER BY x.launch, x.rank, x.idx)) AS steps
     FROM v_measured v
    WHERE experiment = ?1

@@ -19,5 +19,5 @@ SELECT v.params ->> '$.tensors' AS tensors, v.params ->> '$.tensor_bytes' AS ten
        v.found ->> '$.rate' AS w, (v.found ->> '$.best_bucket_bytes') / 1024.0 AS best, 1e3 * (v.found ->> '$.backward') AS backward, v.time_ms,
        v.low_ms, v.high_ms, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v
-  LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1
+  LEFT JOIN metric e ON e.attempt_id = v.attempt_id AND e.name = 'exposed' AND e.rank = -1 AND v.status <> 'check_failed'
  ORDER BY tensors, tensor_bytes, pace, ranks, bucket_kb;

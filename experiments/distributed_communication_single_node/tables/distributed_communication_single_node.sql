@@ -16,7 +16,7 @@ SELECT v.params ->> '$.operation' AS operation, v.world_size AS ranks, v.params 
        b.value * 1e-6 / v.time_ms * f.value AS busbw, b.value * 1e-9 / p.value * f.value AS busbw_pipelined, v.vs_peer, v.vs_peer_low, v.vs_peer_high, v.n,
        v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v_measured v
-  LEFT JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'pipelined'
+  LEFT JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'pipelined' AND v.status <> 'check_failed'
                     AND p.rank = (SELECT min(q.rank) FROM metric q WHERE q.attempt_id = v.attempt_id AND q.name = 'pipelined')
   LEFT JOIN metric b ON b.attempt_id = v.attempt_id AND b.name = 'payload_bytes' AND b.rank = 0
   LEFT JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'bus_factor' AND f.rank = 0

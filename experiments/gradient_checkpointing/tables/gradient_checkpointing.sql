@@ -12,7 +12,7 @@
 --   left for the last segment (k where it divides L). k = L: one segment, the last, kept whole: nothing is made again.
 WITH t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.segment') AS point, v.params ->> '$.segment' AS segment,
-         (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
+         metrics AS found
     FROM v_measured v
    WHERE v.experiment = ?1 AND v.status <> 'skipped'
 )

@@ -14,10 +14,10 @@
 --   medians' intervals leave. Where it holds 0, nothing can be said at this noise.
 -- note: On the CPU a kernel is a call of an operator, timed by the ranges themselves. On a GPU without CUPTI it is one too, timed by events.
 WITH t AS MATERIALIZED (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+  SELECT v.*, metrics AS found,
          o.value AS overhead, o.ci_low AS overhead_low, o.ci_high AS overhead_high
     FROM v_measured v
-    LEFT JOIN metric o ON o.attempt_id = v.attempt_id AND o.name = 'recording_overhead'
+    LEFT JOIN metric o ON o.attempt_id = v.attempt_id AND o.name = 'recording_overhead' AND v.status <> 'check_failed'
    WHERE v.experiment = ?1
 )
 SELECT params ->> '$.model' AS model, params ->> '$.batch' AS batch, params ->> '$.context' AS context, params ->> '$.precision' AS precision,

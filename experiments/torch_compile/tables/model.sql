@@ -9,7 +9,7 @@
 -- note: Rows `pytorch …` come from tools/peers/transformer.py by `syslab import`: timed by CUDA's events in another program, their
 --   outputs not compared in that run. PyTorch's eager step has the hand-out's unfused AdamW, its compiled one PyTorch's fused AdamW.
 WITH t AS MATERIALIZED (
-  SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
+  SELECT v.*, metrics AS found,
          v.implementation GLOB 'pytorch_*' AS is_pytorch
     FROM v_measured v
    WHERE experiment = ?1 AND v.status <> 'skipped'

@@ -256,7 +256,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
           "when zero1 and zero2 update a slice: behind the backward pass, or in_turn, as soon as its gradients "
           "are there",
           {text(kInTurn)})
-      .skip_if("updates in turn are of zero1 and zero2, whose slices nobody else waits for",
+      .skip_if("updates in turn are of zero1 and zero2, whose slices nobody else waits for: take updates=at_end",
                [](const Params& params, std::string_view) {
                  const std::string sharding = params.text("sharding");
                  return params.text(kUpdates) == kInTurn && sharding != "zero1" && sharding != "zero2";

@@ -49,12 +49,14 @@ BucketPlan BucketPlan::parse(std::string_view text) {
   return BucketPlan(std::move(ends));
 }
 
+constexpr double kMostMb = 0x1p42;  // 2^62 bytes
+
 std::int64_t bucket_mb_bytes(double bucket_mb) {
   const double bytes = std::floor(bucket_mb * 0x1p20);
-  if (!(bytes >= 1) || bytes > 0x1p62) {
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("a bucket of at most {} MB (2^20 bytes); a number of at least one byte is wanted", bucket_mb));
+  if (!(bytes >= 1) || bytes > kMostMb * 0x1p20) {
+    throw Error(ErrorKind::usage, fmt::format("a bucket of at most {} MB (2^20 bytes); at least one byte and at most "
+                                              "{:.0f} MB are wanted",
+                                              bucket_mb, kMostMb));
   }
   return static_cast<std::int64_t>(bytes);
 }

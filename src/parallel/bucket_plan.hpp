@@ -38,7 +38,7 @@ class BucketPlan {
 };
 
 // A limit in units of 2^20 bytes, as the axis `bucket_mb` counts, rounded down to whole bytes. Error(usage) unless it
-// is a positive number.
+// holds one byte at least and 2^62 at most.
 std::int64_t bucket_mb_bytes(double bucket_mb);
 
 BucketPlan plan_one_each(const GradientPieces& pieces);

@@ -99,7 +99,7 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
   if (!made.refusal) made.refusal = refusal_on_wire(options.sync.wire, options.step.model.precision);
   const bool flat = options.sharding == Sharding::zero1 || options.sharding == Sharding::zero2;
   if (!made.refusal && options.in_turn && !flat) {
-    made.refusal = "updates in turn are of zero1 and zero2, whose slices nobody else waits for";
+    made.refusal = "updates in turn are of zero1 and zero2, whose slices nobody else waits for: take updates=at_end";
   }
   if (!made.refusal && options.sharding != Sharding::none && options.sync.strategy == Strategy::planned) {
     made.refusal = "a plan is made for all-reduces: a divided state is reduced in buckets of a limited size";

@@ -152,6 +152,7 @@ class Communication(Lab):
         asked = ("--preset", "smoke", "-a", "sharding=none,zero1,zero2")
         ended = attempts(self.lines("run", name, *asked, "-a", "wire=own,bf16", "-a", "updates=at_end,in_turn"))
         self.assertEqual({line["status"]: sum(one["status"] == line["status"] for one in ended) for line in ended}, {"ok": 10, "skipped": 2})
+        self.assertEqual({line["detail"][-21:] for line in ended if line["status"] == "skipped"}, {": take updates=at_end"})
         rows = {(row["sharding"], row["wire"], row["updates"]): row for row in self.rows(name, "b_time")}
         self.assertEqual(len(rows), 10)
         for (sharding, wire, updates), row in rows.items():

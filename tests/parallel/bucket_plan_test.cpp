@@ -119,6 +119,8 @@ TEST(BucketPlan, RefusesLimitsThatAreNone) {
   EXPECT_TRUE(refuses([] { bucket_mb_bytes(0); }, "0 MB"));
   EXPECT_TRUE(refuses([] { bucket_mb_bytes(-1); }, "-1 MB"));
   EXPECT_TRUE(refuses([] { bucket_mb_bytes(1e-7); }, "at least one byte"));
+  EXPECT_EQ(bucket_mb_bytes(0x1p42), std::int64_t{1} << 62);
+  EXPECT_TRUE(refuses([] { bucket_mb_bytes(99999999999999); }, "99999999999999 MB", "at most 4398046511104 MB"));
   EXPECT_TRUE(refuses([&] { plan_by_caps(pieces, {}); }, "one positive limit"));
   EXPECT_TRUE(refuses([&] { plan_by_count(pieces, 0); }, "0 buckets"));
 }

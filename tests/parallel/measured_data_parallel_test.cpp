@@ -185,6 +185,7 @@ TEST(MeasuredDataParallel, UpdatesFlatSlicesInTurnAndNoOthers) {
     options.sharding = sharding;
     const auto refusal = measured_data_parallel(options, train::find_rung("host"), 3).refusal;
     EXPECT_NE(refusal.value_or("").find("in turn are of zero1 and zero2"), std::string::npos) << to_string(sharding);
+    EXPECT_TRUE(refusal.value_or("").ends_with(": take updates=at_end")) << to_string(sharding);
   }
   for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
     options.sharding = sharding;

@@ -1,6 +1,6 @@
 // A training job whose numbers are exact, for laws about its state: a few tensors, gradients that are sums over rows,
-// and an AdamW whose weights are brought back to a grid. By one process that does everything, and by ranks that divide
-// the state in any way.
+// and an AdamW whose weights are brought back to a grid. By one process that does everything; exact_ranks.hpp has the
+// ranks that divide the state in any way.
 //
 // NOTE: exact numbers. Weights are multiples of 1/2 in [−1, 1], and so is the least part of what a row adds to a
 // gradient, at most 2; of at most 8 rows every sum, in any order, is exact in fp32. The update is elementwise: of equal
@@ -97,25 +97,19 @@ class ExactAlone {
   ExactState state_;
 };
 
-// How ranks divide a state, and what travels.
-struct ExactWay {
-  Sharding sharding = Sharding::none;
-  bool in_turn = false;       // of zero1 and zero2: slices are updated under the backward pass
-  std::optional<DType> wire;  // gradients travel rounded, some of them written so where they have no parts to add to
-};
+// What one process and ranks make of these alike.
+namespace exact {
 
-class ExactRanks {
- public:
-  virtual ~ExactRanks() = default;
-  virtual void join(int until) = 0;  // collective: tensors up to there
-  virtual void take(const ExactStep& step) = 0;
-  virtual SnappedAdamW& optimizer() = 0;
-  // After all that is queued.
-  virtual std::vector<StatePiece> own_pieces() = 0;
-  virtual std::vector<StatePiece> wanted_pieces() = 0;
-};
-// Tensors join in groups with `none` and `optimizer` alone.
-std::unique_ptr<ExactRanks> exact_ranks(const ExactModel& model, const ExactWay& way, comm::Communicator& ranks,
-                                        device::Stream compute, device::Stream communication);
+inline std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+TensorView view_of(std::vector<float>& values);
+
+// So large that most weights leave their place on the grid, and another for every group.
+adamw::Options options_of(int group);
+
+// What these rows have to do with a tensor's gradient, written or added to `out`.
+void add_gradient(const ExactModel& model, const ExactStep& step, int tensor, const RowBlock& rows,
+                  const float* weights, float* out, bool add);
+
+}  // namespace exact
 
 }  // namespace syslab::property

@@ -11,7 +11,7 @@
 
 #include "parallel/sharded_checkpoint.hpp"
 #include "property_tests/expect_law.hpp"
-#include "property_tests/parallel/exact_training.hpp"
+#include "property_tests/parallel/exact_ranks.hpp"
 #include "property_tests/temporary_folder.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 

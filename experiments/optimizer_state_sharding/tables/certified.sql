@@ -7,18 +7,10 @@
 -- columns: model|1|s|left; precision|1|s|left; batch|1|d|right; context|1|d|right; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left;
 --   protocol|1|s|left; implementation|1|code|left; sharding|1|code|left; turn|1|s|left; bucket_mb|MiB|d|right; held_moments|B|d|right; formula_moments|B|d|right
 WITH v AS MATERIALIZED (
-  SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
-         t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
-         coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
-         coalesce(t.params ->> '$.bucket_mb', 25) AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding', '$.updates') AS point,
-         metrics AS found
-    FROM v_measured t
-   WHERE t.experiment = ?1
+  SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
-SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.travelling, v.device, v.protocol, v.implementation, v.sharding, v.turn, v.bucket_mb,
-       CAST(v.found ->> '$.held_moments' AS INTEGER) AS held_moments, CAST(round(v.found ->> '$.formula_moments') AS INTEGER) AS formula_moments, v.run_uid
+SELECT v.model, v."precision", v.batch, v.context, v.ranks, v.backend, v.travelling, v.device, v.protocol, v.implementation, v.sharding, v.turn, coalesce(v.bucket_mb, 25) AS bucket_mb,
+       CAST(v.metrics ->> '$.held_moments' AS INTEGER) AS held_moments, CAST(round(v.metrics ->> '$.formula_moments') AS INTEGER) AS formula_moments, v.run_uid
   FROM v
  WHERE v.is_good AND v.ranks > 1
    AND v.ranks = (SELECT count(*) FROM check_result k

@@ -10,22 +10,14 @@
 -- note: `batch` is of all ranks together. `wire`: what gradients are rounded to before they travel; own: as they lie. The phases are by the steps' own events, each of
 --   its slowest rank; on two ranks or more what of a step is none of theirs is what is still gathered behind it, which the next forward pass hides. The state is weights, gradients and moments, with padding and the slots that gradients pass through.
 WITH v AS MATERIALIZED (
-  SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
-         t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
-         coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
-         t.params ->> '$.bucket_mb' AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding', '$.updates') AS point,
-         metrics AS found
-    FROM v_measured t
-   WHERE t.experiment = ?1
+  SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
 SELECT model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
        params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,
-       batch, context, "precision", ranks, backend, wire, sharding, updates, bucket_mb, implementation, time_ms, low_ms, high_ms, 1e3 * (found ->> '$.forward') AS forward, 1e3 * (found ->> '$.backward') AS backward,
-       1e3 * (found ->> '$.update') AS updating,
-       CAST(found ->> '$.held_state' AS INTEGER) AS held_state, CAST(found ->> '$.held_moments' AS INTEGER) AS held_moments,
-       CAST(round(found ->> '$.sent') AS INTEGER) AS sent, found ->> '$.calls' AS calls, n, noise, protocol, device, status, message, run_uid
+       batch, context, "precision", ranks, backend, wire, sharding, updates, bucket_mb, implementation, time_ms, low_ms, high_ms, 1e3 * (metrics ->> '$.forward') AS forward, 1e3 * (metrics ->> '$.backward') AS backward,
+       1e3 * (metrics ->> '$.update') AS updating,
+       CAST(metrics ->> '$.held_state' AS INTEGER) AS held_state, CAST(metrics ->> '$.held_moments' AS INTEGER) AS held_moments,
+       CAST(round(metrics ->> '$.sent') AS INTEGER) AS sent, metrics ->> '$.calls' AS calls, n, noise, protocol, device, status, message, run_uid
   FROM v
  WHERE status <> 'skipped'
  ORDER BY model, d_model, d_ff, layers, heads, vocab, batch, context, "precision", ranks, row_order, wire <> 'own', wire, sharding <> 'none', sharding, updates, bucket_mb;

@@ -9,15 +9,7 @@
 -- note: Gradients and moments are taken once, when the run is set up, so that no step has to: a framework takes them in its first
 --   step, and has the weights alone after initialisation. Sums of rows may differ from `total` by what the largest rank of each is another's.
 WITH v AS MATERIALIZED (
-  SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
-         t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
-         coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
-         t.params ->> '$.bucket_mb' AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding', '$.updates') AS point,
-         metrics AS found
-    FROM v_measured t
-   WHERE t.experiment = ?1
+  SELECT * FROM v_sharded_state WHERE experiment = ?1
 ),
 moment(at, name, label) AS (
   VALUES (0, 'after_init', 'after initialisation'), (1, 'before_update', 'before the update'),
@@ -26,9 +18,9 @@ moment(at, name, label) AS (
 SELECT v.model, v.params ->> '$.d_model' AS d_model, v.params ->> '$.d_ff' AS d_ff, v.params ->> '$.layers' AS layers,
        v.params ->> '$.heads' AS heads, v.params ->> '$.vocab' AS vocab,
        v.batch, v.context, v."precision", v.ranks, v.backend, v.wire, v.sharding, v.updates, v.bucket_mb, v.implementation, o.label AS moment,
-       (v.found ->> ('$.' || o.name)) / 1073741824.0 AS total, (v.found ->> ('$.' || o.name || '_parameters')) / 1073741824.0 AS parameters,
-       (v.found ->> ('$.' || o.name || '_gradients')) / 1073741824.0 AS gradients, (v.found ->> ('$.' || o.name || '_optimizer')) / 1073741824.0 AS optimizer,
-       (v.found ->> ('$.' || o.name || '_activations')) / 1073741824.0 AS activations, (v.found ->> ('$.' || o.name || '_others')) / 1073741824.0 AS others,
+       (v.metrics ->> ('$.' || o.name)) / 1073741824.0 AS total, (v.metrics ->> ('$.' || o.name || '_parameters')) / 1073741824.0 AS parameters,
+       (v.metrics ->> ('$.' || o.name || '_gradients')) / 1073741824.0 AS gradients, (v.metrics ->> ('$.' || o.name || '_optimizer')) / 1073741824.0 AS optimizer,
+       (v.metrics ->> ('$.' || o.name || '_activations')) / 1073741824.0 AS activations, (v.metrics ->> ('$.' || o.name || '_others')) / 1073741824.0 AS others,
        v.device, v.run_uid
   FROM v CROSS JOIN moment o
  WHERE v.is_good

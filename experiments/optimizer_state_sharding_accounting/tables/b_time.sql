@@ -10,24 +10,16 @@
 -- note: `batch` is of all ranks together. `wire`: what gradients are rounded to before they travel; own: as they lie. The phases are by the steps' own events, each of
 --   its slowest rank; on two ranks or more what of a step is none of theirs is what is still gathered behind it, which the next forward pass hides. `sent`: of gradients and weights by a rank in a step, on average, counted; `by formula` without padding, and without copies of what is read in full.
 WITH v AS MATERIALIZED (
-  SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
-         t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
-         coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
-         t.params ->> '$.bucket_mb' AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding', '$.updates') AS point,
-         metrics AS found
-    FROM v_measured t
-   WHERE t.experiment = ?1
+  SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
 SELECT v.model, v.params ->> '$.d_model' AS d_model, v.params ->> '$.d_ff' AS d_ff, v.params ->> '$.layers' AS layers,
        v.params ->> '$.heads' AS heads, v.params ->> '$.vocab' AS vocab,
-       v.batch, v.context, v."precision", v.ranks, v.backend, v.wire, v.sharding, v.updates, v.bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms, 1e3 * (v.found ->> '$.forward') AS forward, 1e3 * (v.found ->> '$.backward') AS backward,
-       1e3 * (v.found ->> '$.update') AS updating,
+       v.batch, v.context, v."precision", v.ranks, v.backend, v.wire, v.sharding, v.updates, v.bucket_mb, v.implementation, v.time_ms, v.low_ms, v.high_ms, 1e3 * (v.metrics ->> '$.forward') AS forward, 1e3 * (v.metrics ->> '$.backward') AS backward,
+       1e3 * (v.metrics ->> '$.update') AS updating,
        iif(v.is_good, v.time_ms - n.time_ms, NULL) AS over_none,
        iif(v.is_good AND n.attempt_id <> v.attempt_id, v.low_ms - n.high_ms, NULL) AS over_none_low,
-       iif(v.is_good AND n.attempt_id <> v.attempt_id, v.high_ms - n.low_ms, NULL) AS over_none_high, CAST(round(v.found ->> '$.sent') AS INTEGER) AS sent,
-       CAST(round(v.found ->> '$.formula_sent') AS INTEGER) AS formula_sent, v.found ->> '$.calls' AS calls, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
+       iif(v.is_good AND n.attempt_id <> v.attempt_id, v.high_ms - n.low_ms, NULL) AS over_none_high, CAST(round(v.metrics ->> '$.sent') AS INTEGER) AS sent,
+       CAST(round(v.metrics ->> '$.formula_sent') AS INTEGER) AS formula_sent, v.metrics ->> '$.calls' AS calls, v.n, v.noise, v.protocol, v.device, v.status, v.message, v.run_uid
   FROM v
   LEFT JOIN v n ON n.point = v.point AND n.ranks = v.ranks AND n.comparability_key = v.comparability_key AND n.protocol IS v.protocol
                AND n.implementation = v.implementation AND n.sharding = 'none' AND n.is_good

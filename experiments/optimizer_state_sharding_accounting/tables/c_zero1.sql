@@ -7,21 +7,13 @@
 -- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left; implementation|1|code|left; bucket_mb|MiB|d|right; sent|B|d|right; calls|1|d|right; zero1_sent|B|d|right;
 --   zero1_calls|1|d|right; ratio|1|.3g|right; none_sent|B|d|right; held_moments|B|d|right; zero1_moments|B|d|right
 WITH v AS MATERIALIZED (
-  SELECT t.*, t.params ->> '$.model' AS model, t.params ->> '$.batch' AS batch, t.params ->> '$.context' AS context,
-         t.params ->> '$.precision' AS "precision", t.params ->> '$.sharding' AS sharding,
-         coalesce(t.params ->> '$.wire', 'own') AS wire, coalesce('in ' || nullif(t.params ->> '$.wire', 'own'), 'as they lie') AS travelling,
-         coalesce(t.params ->> '$.updates', 'at_end') AS updates, iif(t.params ->> '$.updates' = 'in_turn', 'in turn', 'at the end') AS turn,
-         coalesce(t.params ->> '$.bucket_mb', 25) AS bucket_mb, t.world_size AS ranks,
-         json_remove(t.params, '$.sharding', '$.updates') AS point,
-         metrics AS found
-    FROM v_measured t
-   WHERE t.experiment = ?1
+  SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
-SELECT v.model, v."precision", v.ranks, v.backend, v.travelling, v.device, v.implementation, v.bucket_mb,
-       CAST(round(v.found ->> '$.sent') AS INTEGER) AS sent, CAST(v.found ->> '$.calls' AS INTEGER) AS calls,
-       CAST(round(z.found ->> '$.sent') AS INTEGER) AS zero1_sent, CAST(z.found ->> '$.calls' AS INTEGER) AS zero1_calls,
-       (v.found ->> '$.sent') / (z.found ->> '$.sent') AS ratio, CAST(round(n.found ->> '$.sent') AS INTEGER) AS none_sent,
-       CAST(v.found ->> '$.held_moments' AS INTEGER) AS held_moments, CAST(z.found ->> '$.held_moments' AS INTEGER) AS zero1_moments, v.run_uid
+SELECT v.model, v."precision", v.ranks, v.backend, v.travelling, v.device, v.implementation, coalesce(v.bucket_mb, 25) AS bucket_mb,
+       CAST(round(v.metrics ->> '$.sent') AS INTEGER) AS sent, CAST(v.metrics ->> '$.calls' AS INTEGER) AS calls,
+       CAST(round(z.metrics ->> '$.sent') AS INTEGER) AS zero1_sent, CAST(z.metrics ->> '$.calls' AS INTEGER) AS zero1_calls,
+       (v.metrics ->> '$.sent') / (z.metrics ->> '$.sent') AS ratio, CAST(round(n.metrics ->> '$.sent') AS INTEGER) AS none_sent,
+       CAST(v.metrics ->> '$.held_moments' AS INTEGER) AS held_moments, CAST(z.metrics ->> '$.held_moments' AS INTEGER) AS zero1_moments, v.run_uid
   FROM v
   JOIN v z ON z.point = v.point AND z.ranks = v.ranks AND z.comparability_key = v.comparability_key AND z.protocol IS v.protocol
           AND z.implementation = v.implementation AND z.sharding = 'zero1' AND z.updates = 'at_end' AND z.is_good

@@ -141,11 +141,6 @@ void run_case(worker::CaseContext& context) {
   run_fsdp_case(context, case_of(context.params(), context.request().implementation));
 }
 
-std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
-  if (auto why = parallel::rank_training_cases().refusal(params, implementation)) return why;
-  return parallel::refusal_on_wire(parallel::wire_of(params), model::parse_precision(params.text("precision")));
-}
-
 double memory(const Params& params, std::string_view implementation) {
   return fsdp_case_memory(params, case_of(params, implementation));
 }
@@ -192,7 +187,7 @@ registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>
                         {"context", {number(512)}},
                         {"precision", {text("fp32"), text("bf16_fused")}},
                         {"impl", {text("fused")}}})
-      .refuses(refusal)
+      .refuses(parallel::refusal_with_wire)
       .memory(memory)
       .runs(run_case);
   registry::add_wire_axis(made);

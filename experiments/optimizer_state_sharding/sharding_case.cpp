@@ -221,11 +221,6 @@ void run_case(worker::CaseContext& context) {
                             });
 }
 
-std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
-  if (auto why = parallel::rank_training_cases().refusal(params, implementation)) return why;
-  return parallel::refusal_on_wire(parallel::wire_of(params), model::parse_precision(params.text("precision")));
-}
-
 double memory(const Params& params, std::string_view implementation) {
   const auto ranks = static_cast<int>(params.integer("world_size"));
   return parallel::data_parallel_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
@@ -265,7 +260,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
             "limit of the buckets that gradients are reduced in, and of zero1 and zero2 weights gathered in; in 2^20 "
             "bytes")
       .expects(expect_limit)
-      .refuses(refusal)
+      .refuses(parallel::refusal_with_wire)
       .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
       .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
       .metric("held_moments", "B", "of that, the optimizer's moments")

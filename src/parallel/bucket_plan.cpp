@@ -49,9 +49,8 @@ BucketPlan BucketPlan::parse(std::string_view text) {
   return BucketPlan(std::move(ends));
 }
 
-constexpr double kMostMb = 0x1p42;  // 2^62 bytes
-
 std::int64_t bucket_mb_bytes(double bucket_mb) {
+  constexpr double kMostMb = 0x1p42;  // 2^62 bytes
   const double bytes = std::floor(bucket_mb * 0x1p20);
   if (!(bytes >= 1) || bytes > kMostMb * 0x1p20) {
     throw Error(ErrorKind::usage, fmt::format("a bucket of at most {} MB (2^20 bytes); at least one byte and at most "

@@ -58,6 +58,11 @@ std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Pre
       to_string(*wire));
 }
 
+std::optional<std::string> refusal_with_wire(const Params& params, std::string_view rung) {
+  if (auto why = refusal_by_axes(params, rung)) return why;
+  return refusal_on_wire(wire_of(params), model::parse_precision(params.text("precision")));
+}
+
 std::optional<std::string> refusal_of_backend(const Params& params, std::string_view name, device::Kind device) {
   const std::string asked = params.text(kBackend);
   const bool on_cpu = device == device::Kind::cpu;

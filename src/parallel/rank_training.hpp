@@ -36,6 +36,9 @@ std::optional<DType> wire_of(const Params& params);
 // Why gradients cannot travel in `wire` (SyncOptions); nothing: as they lie.
 std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Precision precision);
 
+// Why a rung cannot run a case whose experiment has axis `wire`: RankTrainingCases::refusal, or the wire's.
+std::optional<std::string> refusal_with_wire(const Params& params, std::string_view rung);
+
 // Why the backend that the axis asks for joins no ranks on `device`, on which `name` computes; nothing where it does.
 std::optional<std::string> refusal_of_backend(const Params& params, std::string_view name, device::Kind device);
 

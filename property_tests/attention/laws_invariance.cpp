@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ops/attention/oracle.hpp"
+#include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/call.hpp"
 #include "property_tests/attention/law_bodies.hpp"
 #include "property_tests/draw.hpp"

@@ -1,11 +1,11 @@
-// Laws that hold a rung against the float64 oracle and its derived bounds (ops/attention/oracle.hpp).
+// Laws that hold a rung against the float64 oracle and its derived bounds (ops/attention/oracle/oracle.hpp).
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-#include "ops/attention/oracle.hpp"
+#include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/call.hpp"
 #include "property_tests/attention/law_bodies.hpp"
 #include "property_tests/verdict.hpp"

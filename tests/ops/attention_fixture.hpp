@@ -10,8 +10,8 @@
 #include "core/random.hpp"
 #include "device/buffer.hpp"
 #include "ops/attention/attention.hpp"
-#include "ops/attention/oracle.hpp"
-#include "ops/attention/reference.hpp"
+#include "ops/attention/oracle/oracle.hpp"
+#include "ops/attention/oracle/reference.hpp"
 
 namespace syslab::attention {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "ops/attention/flash_fp32_plan.hpp"
+#include "ops/attention/fp32/plan.hpp"
 
 namespace syslab::attention::fp32 {
 namespace {

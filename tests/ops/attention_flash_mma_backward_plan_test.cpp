@@ -2,7 +2,7 @@
 // a small grid is cut until the GPU has work.
 #include <gtest/gtest.h>
 
-#include "ops/attention/flash_mma_backward_plan.hpp"
+#include "ops/attention/mma/backward_plan.hpp"
 
 namespace syslab::attention {
 namespace {

@@ -1,7 +1,7 @@
 // How flash_mma divides a problem among multiprocessors: the model of the makespan and what is chosen by it.
 #include <gtest/gtest.h>
 
-#include "ops/attention/flash_mma_plan.hpp"
+#include "ops/attention/mma/plan.hpp"
 
 namespace syslab::attention {
 namespace {

@@ -1,5 +1,5 @@
 // What is particular to flash_tiled: its instruction sets, its own exponential, its memory.
-#include "ops/attention/flash_tiled.hpp"
+#include "ops/attention/tiled/flash_tiled.hpp"
 
 #include <fmt/format.h>
 

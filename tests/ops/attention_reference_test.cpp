@@ -1,5 +1,5 @@
 // The reference against the definition, against finite differences, and the oracle against the reference.
-#include "ops/attention/reference.hpp"
+#include "ops/attention/oracle/reference.hpp"
 
 #include <cmath>
 

@@ -3,8 +3,8 @@
 
 #include "device/graph.hpp"
 #include "device/properties.hpp"
-#include "ops/attention/flash_mma_backward.hpp"
-#include "ops/attention/flash_mma_backward_plan.hpp"
+#include "ops/attention/mma/backward.hpp"
+#include "ops/attention/mma/backward_plan.hpp"
 #include "tests/ops/gpu_attention_fixture.hpp"
 
 namespace syslab::attention {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "ops/attention/oracle.hpp"
+#include "ops/attention/oracle/oracle.hpp"
 #include "tests/ops/gpu_attention_fixture.hpp"
 
 namespace syslab::attention {

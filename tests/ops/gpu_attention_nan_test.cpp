@@ -6,7 +6,7 @@
 
 #include "device/properties.hpp"
 #include "device/stream.hpp"
-#include "ops/attention/flash_mma_plan.hpp"
+#include "ops/attention/mma/plan.hpp"
 #include "tests/ops/gpu_attention_fixture.hpp"
 
 namespace syslab::attention {
@@ -27,7 +27,7 @@ class NanIn : public device::GpuTest, public testing::WithParamInterface<const c
     return {.seq_q = 600, .seq_k = 1500, .head_dim = head_dim, .mask = mask, .dtype = rung_.dtypes.front()};
   }
   void expect_split(const Problem& problem) const {
-    if (problem.dtype == DType::f32) return;  // cut whenever there are so few rows: flash_fp32_plan.cpp
+    if (problem.dtype == DType::f32) return;  // cut whenever there are so few rows: fp32/plan.cpp
     const int multiprocessors = device::properties(device::place_of(stream)).multiprocessors;
     ASSERT_GT(plan_forward(problem, multiprocessors).splits, 1) << to_string(problem);
   }

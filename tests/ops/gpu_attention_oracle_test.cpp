@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "ops/attention/oracle_cuda.hpp"
+#include "ops/attention/oracle/oracle_cuda.hpp"
 #include "tests/ops/gpu_attention_fixture.hpp"
 
 namespace syslab::attention {

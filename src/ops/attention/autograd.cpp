@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/text.hpp"
-#include "ops/attention/materialised.hpp"
+#include "ops/attention/naive/materialised.hpp"
 #include "ops/call_memory.hpp"
 
 namespace syslab::attention {

@@ -8,8 +8,8 @@
 #include "device/parallel.hpp"
 #include "ops/attention/attention.hpp"
 #include "ops/attention/autograd.hpp"
-#include "ops/attention/materialised.hpp"
-#include "ops/attention/reference.hpp"
+#include "ops/attention/naive/materialised.hpp"
+#include "ops/attention/oracle/reference.hpp"
 #include "ops/attention/rungs.hpp"
 
 namespace syslab::attention {

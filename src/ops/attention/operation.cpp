@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "core/text.hpp"
-#include "ops/attention/oracle.hpp"
-#include "ops/attention/oracle_cuda.hpp"
+#include "ops/attention/oracle/oracle.hpp"
+#include "ops/attention/oracle/oracle_cuda.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/kept_workspace.hpp"
 

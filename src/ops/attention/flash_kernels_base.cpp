@@ -1,9 +1,0 @@
-// For any processor with 128-bit vectors.
-#include "ops/attention/flash_micro.hpp"
-
-namespace syslab::attention {
-
-extern const FlashKernels kFlash_base;
-constexpr FlashKernels kFlash_base = Micro<4, 6>::table("baseline");
-
-}  // namespace syslab::attention

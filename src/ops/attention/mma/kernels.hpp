@@ -1,0 +1,44 @@
+// Between flash_mma's host code and its kernels, which nvcc compiles (flash_mma_forward_*.cu): one head_dim a file.
+#pragma once
+
+#include <cstdint>
+
+#include "core/dtype.hpp"
+#include "device/device.hpp"
+
+namespace syslab::attention::flash {
+
+// Distances in elements between batches, heads and rows.
+struct RowStrides {
+  std::int64_t batch = 0, head = 0, row = 0;
+};
+
+struct ForwardParams {
+  const void *q = nullptr, *k = nullptr, *v = nullptr;
+  void* out = nullptr;
+  float* lse = nullptr;
+  float* partial_out = nullptr;  // (split, batch·heads_q, seq_q, head_dim), each normalised by its own sum
+  float* partial_lse = nullptr;  // (split, batch·heads_q, seq_q)
+  RowStrides q_stride, k_stride, v_stride, out_stride, lse_stride;
+  int seq_q = 0, seq_k = 0, head_dim = 0;
+  int heads = 0;           // batch·heads_q
+  int heads_q = 1;         // of one batch
+  int heads_of_kv = 1;     // query heads that share a key/value head
+  int shift = 0;           // row r sees keys j ≤ r + shift; seq_k where nothing is masked
+  int row_blocks = 1;      // of a head
+  int splits = 1;          // 1: out and lse are written at once
+  int keys_of_split = 0;   // a multiple of the tile's keys
+  float scale_log2 = 0;    // scale·log₂e
+  float hidden_score = 0;  // of a key that a row does not see: times scale_log2 it is −∞
+};
+
+// `tile` is an index in kForwardTiles (mma/plan.hpp). Error(internal) if this file has no such tile.
+void launch_forward_32(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
+void launch_forward_64(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
+void launch_forward_128(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
+void launch_forward_256(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
+
+// Combines partial results of rows that have several. `rows` of a row block.
+void launch_combine(int rows, DType dtype, const ForwardParams& params, device::Stream stream);
+
+}  // namespace syslab::attention::flash

@@ -1,7 +1,7 @@
 // distributed_communication_single_node: a collective operation among the processes of one host; the question is in
 // README.md beside this file.
-#include "comm/gloo.hpp"
-#include "comm/nccl_communicator.hpp"
+#include "comm/gloo/gloo.hpp"
+#include "comm/nccl/communicator.hpp"
 #include "core/build_info.hpp"
 #include "experiments/distributed_communication_single_node/collective_case.hpp"
 #include "registry/registry.hpp"

@@ -22,7 +22,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/store.hpp"
+#include "comm/rendezvous/rendezvous.hpp"
 #include "core/rank_error.hpp"
 #include "registry/registry.hpp"
 #include "stats/summary.hpp"

@@ -13,8 +13,8 @@
 #include <optional>
 #include <utility>
 
-#include "comm/agree.hpp"
-#include "comm/store.hpp"
+#include "comm/rendezvous/agree.hpp"
+#include "comm/rendezvous/rendezvous.hpp"
 #include "core/error.hpp"
 #include "runner/interruption.hpp"
 #include "runner/request.hpp"

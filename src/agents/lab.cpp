@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <random>
 
-#include "comm/agree.hpp"
-#include "comm/process_name.hpp"
+#include "comm/rendezvous/agree.hpp"
+#include "comm/rendezvous/process_name.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "core/units.hpp"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "agents/line.hpp"
-#include "comm/launch_environment.hpp"
-#include "comm/store.hpp"
+#include "comm/rendezvous/launch_environment.hpp"
+#include "comm/rendezvous/rendezvous.hpp"
 #include "runner/places.hpp"
 
 namespace syslab::agents {

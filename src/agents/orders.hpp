@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "agents/seats.hpp"
-#include "comm/messages.hpp"
+#include "comm/rendezvous/messages.hpp"
 #include "core/process.hpp"
 
 namespace syslab::agents {

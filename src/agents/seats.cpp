@@ -10,8 +10,8 @@
 #include <set>
 #include <thread>
 
-#include "comm/process_name.hpp"
-#include "comm/store.hpp"
+#include "comm/rendezvous/process_name.hpp"
+#include "comm/rendezvous/rendezvous.hpp"
 #include "core/text.hpp"
 #include "runner/nvml.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/messages.hpp"
+#include "comm/rendezvous/messages.hpp"
 
 namespace syslab::agents {
 

@@ -9,9 +9,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "comm/control.hpp"
-#include "comm/process_name.hpp"
-#include "comm/shm.hpp"
+#include "comm/rendezvous/control.hpp"
+#include "comm/rendezvous/process_name.hpp"
+#include "comm/shm/shm.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "device/launch.hpp"

@@ -3,8 +3,9 @@
 //   const auto ranks = comm::connect({.backend = "shm", .limit = 30s});          // mpirun, srun, torchrun: as they say
 //   const auto ranks = comm::connect({.rendezvous = "file:/tmp/x", .rank = 1, .size = 4, .backend = "shm"});
 //
-// Ranks meet at a store (comm/store.hpp), compare what must be the same, join the control plane (comm/control.hpp),
-// which watches over them from then on, and the backend's own peers. One rank alone meets nobody.
+// Ranks meet at a store (comm/rendezvous/rendezvous.hpp), compare what must be the same, join the control plane
+// (comm/rendezvous/control.hpp), which watches over them from then on, and the backend's own peers. One rank alone
+// meets nobody.
 #pragma once
 
 #include <chrono>
@@ -15,11 +16,11 @@
 #include <string_view>
 #include <vector>
 
-#include "comm/agree.hpp"
 #include "comm/communicator.hpp"
-#include "comm/gloo.hpp"
-#include "comm/launch_environment.hpp"
-#include "comm/nccl_communicator.hpp"
+#include "comm/gloo/gloo.hpp"
+#include "comm/nccl/communicator.hpp"
+#include "comm/rendezvous/agree.hpp"
+#include "comm/rendezvous/launch_environment.hpp"
 
 namespace syslab::comm {
 

@@ -1,6 +1,6 @@
 #include "parallel/measured_data_parallel.hpp"
 
-#include "comm/local.hpp"
+#include "comm/local/local.hpp"
 #include "parallel/certificate.hpp"
 #include "parallel/measured_times.hpp"
 #include "parallel/model_pieces.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "comm/copy_engines.hpp"
+#include "comm/copy_engines/copy_engines.hpp"
 #include "core/error.hpp"
 #include "train/measured_step.hpp"
 #include "train/params.hpp"

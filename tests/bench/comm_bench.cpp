@@ -19,8 +19,8 @@
 #include <string>
 #include <vector>
 
-#include "comm/gloo.hpp"
-#include "comm/shm.hpp"
+#include "comm/gloo/gloo.hpp"
+#include "comm/shm/shm.hpp"
 #include "core/error.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "comm/local.hpp"
+#include "comm/local/local.hpp"
 #include "comm/record.hpp"
 #include "tests/comm/expect_error.hpp"
 #include "tests/comm/floats.hpp"

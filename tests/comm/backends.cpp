@@ -10,10 +10,10 @@
 #include <sstream>
 #include <thread>
 
-#include "comm/local.hpp"
-#include "comm/nccl_communicator.hpp"
-#include "comm/shm.hpp"
-#include "comm/store.hpp"
+#include "comm/local/local.hpp"
+#include "comm/nccl/communicator.hpp"
+#include "comm/rendezvous/rendezvous.hpp"
+#include "comm/shm/shm.hpp"
 #include "device/queue.hpp"
 #include "tests/comm/fake_nccl.hpp"
 #include "tests/comm/ranks_fixture.hpp"

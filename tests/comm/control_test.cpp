@@ -1,4 +1,4 @@
-#include "comm/control.hpp"
+#include "comm/rendezvous/control.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -7,8 +7,8 @@
 #include <mutex>
 #include <thread>
 
-#include "comm/agree.hpp"
-#include "comm/local.hpp"
+#include "comm/local/local.hpp"
+#include "comm/rendezvous/agree.hpp"
 #include "core/error.hpp"
 #include "tests/comm/ranks_fixture.hpp"
 

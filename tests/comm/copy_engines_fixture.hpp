@@ -1,7 +1,7 @@
 // Ranks of the backend copy_engines, as threads over the CPU's streams, with slots of a few elements.
 #pragma once
 
-#include "comm/copy_engines.hpp"
+#include "comm/copy_engines/copy_engines.hpp"
 #include "tests/comm/fake_nccl_fixture.hpp"
 
 namespace syslab::comm {

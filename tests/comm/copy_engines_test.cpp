@@ -5,8 +5,8 @@
 #include <numeric>
 #include <thread>
 
-#include "comm/copy_engines.hpp"
-#include "comm/nccl_communicator.hpp"
+#include "comm/copy_engines/copy_engines.hpp"
+#include "comm/nccl/communicator.hpp"
 #include "core/error.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"

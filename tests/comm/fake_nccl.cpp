@@ -25,8 +25,8 @@
 #include <utility>
 #include <vector>
 
-#include "comm/local.hpp"
-#include "comm/nccl_api.hpp"
+#include "comm/local/local.hpp"
+#include "comm/nccl/api.hpp"
 #include "tests/comm/fake_nccl.hpp"
 
 using namespace std::chrono_literals;  // NOLINT: a library of its own

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/nccl_communicator.hpp"
+#include "comm/nccl/communicator.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
 #include "tests/comm/fake_nccl.hpp"

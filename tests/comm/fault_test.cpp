@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "comm/host_communicator.hpp"
-#include "comm/local.hpp"
-#include "comm/shm.hpp"
+#include "comm/local/local.hpp"
+#include "comm/shm/shm.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
 #include "tests/comm/backends.hpp"

@@ -1,7 +1,7 @@
 // A build without Gloo.
 #include <gtest/gtest.h>
 
-#include "comm/gloo.hpp"
+#include "comm/gloo/gloo.hpp"
 #include "core/error.hpp"
 
 namespace syslab::comm {

@@ -1,5 +1,5 @@
 // Gloo as a peer: it gives what every backend gives, and its errors are ours.
-#include "comm/gloo.hpp"
+#include "comm/gloo/gloo.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "comm/launch_environment.hpp"
+#include "comm/rendezvous/launch_environment.hpp"
 
 #include <gtest/gtest.h>
 
-#include "comm/slurm_names.hpp"
+#include "comm/rendezvous/slurm_names.hpp"
 #include "core/error.hpp"
 
 namespace syslab::comm {

@@ -1,5 +1,5 @@
 // Ranks as threads: what each operation gives, and how a rank's failure ends the others.
-#include "comm/local.hpp"
+#include "comm/local/local.hpp"
 
 #include <gtest/gtest.h>
 

@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "comm/connect.hpp"
-#include "comm/nccl_communicator.hpp"
-#include "comm/nccl_handle.hpp"
-#include "comm/nccl_library.hpp"
+#include "comm/nccl/communicator.hpp"
+#include "comm/nccl/handle.hpp"
+#include "comm/nccl/library.hpp"
 #include "core/error.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"

@@ -18,7 +18,7 @@
 #include <thread>
 
 #include "comm/connect.hpp"
-#include "comm/ending.hpp"
+#include "comm/rendezvous/ending.hpp"
 #include "core/error.hpp"
 
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/socket.hpp"
+#include "comm/rendezvous/socket.hpp"
 
 namespace syslab::comm {
 

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
-#include "comm/shm.hpp"
-#include "comm/shm_segment.hpp"
+#include "comm/shm/segment.hpp"
+#include "comm/shm/shm.hpp"
 #include "core/process.hpp"
 #include "core/random.hpp"
 #include "tests/comm/expect_error.hpp"

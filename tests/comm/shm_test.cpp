@@ -1,5 +1,5 @@
 // The shared-memory backend with threads as ranks: what each operation gives, to the bit, over sizes, dtypes and views.
-#include "comm/shm.hpp"
+#include "comm/shm/shm.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "comm/store.hpp"
+#include "comm/rendezvous/rendezvous.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 #include <set>
 #include <thread>
 
-#include "comm/messages.hpp"
-#include "comm/socket.hpp"
+#include "comm/rendezvous/messages.hpp"
+#include "comm/rendezvous/socket.hpp"
 #include "core/error.hpp"
 #include "tests/comm/ranks_fixture.hpp"
 

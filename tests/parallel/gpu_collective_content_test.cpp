@@ -2,7 +2,7 @@
 #include <cmath>
 #include <limits>
 
-#include "comm/local.hpp"
+#include "comm/local/local.hpp"
 #include "parallel/measured_collective.hpp"
 #include "tests/device/gpu_fixture.hpp"
 

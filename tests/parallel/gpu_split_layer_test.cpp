@@ -1,7 +1,7 @@
 // The layer of one rank on a GPU: its products, its gate and their check where they are.
 #include <cmath>
 
-#include "comm/nccl_communicator.hpp"
+#include "comm/nccl/communicator.hpp"
 #include "parallel/split_layer.hpp"
 #include "tests/device/gpu_fixture.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "comm/local.hpp"
+#include "comm/local/local.hpp"
 #include "core/error.hpp"
 #include "parallel/data_parallel_step.hpp"
 #include "tests/device/gpu_fixture.hpp"

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/local.hpp"
+#include "comm/local/local.hpp"
 #include "core/random.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"

@@ -1,0 +1,188 @@
+#include "comm/nccl/handle.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <future>
+#include <string_view>
+#include <utility>
+
+#include "device/launch.hpp"
+
+namespace syslab::comm {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kNap = 50us;                          // between questions while something takes time
+constexpr std::chrono::milliseconds kStoreNap{100};  // between looks at whether another rank has failed
+
+// The blocking call that makes a communicator, on a thread of its own: it waits for all ranks and cannot be called
+// off. Who gives up leaves it behind; what it then still makes, it aborts.
+struct Start {
+  std::shared_ptr<NcclLibrary> library;
+  nccl::Comm comm = nullptr;
+  nccl::Result result = nccl::kInProgress;
+
+  void run(device::Place place, int size, nccl::UniqueId id, int rank, nccl::Config config) {
+    nccl::Comm made = nullptr;
+    nccl::Result given = nccl::kInternalError;
+    try {
+      const device::CurrentDevice current(place);
+      given = library->api().ncclCommInitRankConfig(&made, size, id, rank, &config);
+    } catch (const std::exception&) {  // no such device: an error of NCCL's like others
+    }
+    const std::lock_guard lock(mutex_);
+    if (left_ && made != nullptr) library->api().ncclCommAbort(made);
+    comm = made;
+    result = given;
+    over_ = true;
+  }
+  bool over() const {
+    const std::lock_guard lock(mutex_);
+    return over_;
+  }
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (over_ && comm != nullptr) library->api().ncclCommAbort(std::exchange(comm, nullptr));
+    left_ = true;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  bool over_ = false, left_ = false;
+};
+
+}  // namespace
+
+NcclHandle::NcclHandle(std::shared_ptr<NcclLibrary> library, NcclOptions options, std::chrono::milliseconds limit,
+                       std::function<void()> throw_if_failed)
+    : library_(std::move(library)),
+      options_(std::move(options)),
+      limit_(limit),
+      throw_if_failed_(std::move(throw_if_failed)) {}
+
+NcclHandle::~NcclHandle() {
+  if (aborting_.joinable()) aborting_.join();
+}
+
+void NcclHandle::make(Store& store) {
+  rank_ = store.rank();
+  size_ = store.size();
+  const Deadline deadline = Clock::now() + limit_;
+  const nccl::Api& api = library_->api();
+  const device::CurrentDevice current(options_.place);
+  nccl::UniqueId id{};
+  if (rank_ == 0) {
+    library_->expect(api.ncclGetUniqueId(&id), "ncclGetUniqueId");
+    store.set("nccl/id", std::string_view(id.internal, sizeof id.internal));
+  }
+  const std::string text = store.get("nccl/id", limit_);
+  std::copy_n(text.data(), std::min(text.size(), sizeof id.internal), id.internal);
+  nccl::Config config;
+  config.blocking = 1;
+  config.min_ctas = options_.min_ctas;
+  config.max_ctas = options_.max_ctas;
+  config.cga_cluster_size = options_.cga_cluster_size;
+  const auto start = std::make_shared<Start>();
+  start->library = library_;
+  std::thread([start, id, config, place = options_.place, size = size_, rank = rank_]() mutable {
+    start->run(place, size, id, rank, config);
+  }).detach();
+  Deadline ask_at = Clock::now() + kStoreNap;
+  while (!start->over()) {
+    try {
+      throw_if_failed_();
+      if (Clock::now() >= deadline) throw in_progress("ncclCommInitRankConfig");
+      if (Clock::now() >= ask_at) {
+        ask_at = Clock::now() + kStoreNap;
+        static_cast<void>(store.find("nccl/id", 0ms));  // throws where another rank has failed
+      }
+    } catch (...) {
+      start->leave();
+      throw;
+    }
+    std::this_thread::sleep_for(kNap);
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    comm_ = start->comm;
+    library_->expect(start->result, "ncclCommInitRankConfig", comm_);
+  }
+  settle("ncclCommInitRankConfig", deadline);
+  store.wait_all("nccl/ready", limit_);
+}
+
+Error NcclHandle::in_progress(const char* call) const {
+  return {ErrorKind::comm,
+          fmt::format("{} is still in progress after {:.1f} s: another rank does not take part, or NCCL cannot "
+                      "connect (NCCL_DEBUG=INFO says more)",
+                      call, std::chrono::duration<double>(limit_).count()),
+          call};
+}
+
+void NcclHandle::settle(const char* name, Deadline deadline) {
+  while (true) {
+    nccl::Result state = nccl::kSuccess;
+    call([&](const nccl::Api& api, nccl::Comm comm) {
+      library_->expect(api.ncclCommGetAsyncError(comm, &state), "ncclCommGetAsyncError", comm);
+      library_->expect(state, name, comm);
+    });
+    if (state == nccl::kSuccess) return;
+    throw_if_failed_();
+    if (Clock::now() >= deadline) throw in_progress(name);
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
+void NcclHandle::expect_no_async_error() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || comm_ == nullptr) return;
+  nccl::Result state = nccl::kSuccess;
+  library_->expect(library_->api().ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", comm_);
+  library_->expect(state, "an operation under way", comm_);
+}
+
+void NcclHandle::end(Deadline deadline) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (comm_ == nullptr) return;
+    library_->expect(library_->api().ncclCommFinalize(comm_), "ncclCommFinalize", comm_);
+  }
+  settle("ncclCommFinalize", deadline);
+  const std::lock_guard lock(mutex_);
+  if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) library_->api().ncclCommDestroy(comm);
+}
+
+void NcclHandle::give_up() noexcept {
+  try {
+    std::call_once(given_up_, [this] { aborting_ = std::thread([this] { abort_within_budget(); }); });
+  } catch (...) {  // no thread to be had: nothing but the end of the process frees who waits inside NCCL
+    options_.exit();
+  }
+}
+
+// It may hang (a wedged GPU, a peer that is gone at the wrong moment), and so may whoever holds the lock inside NCCL.
+void NcclHandle::abort_within_budget() noexcept {
+  try {
+    std::promise<void> returned;
+    std::thread call([this, &returned] {
+      {
+        const std::lock_guard lock(mutex_);
+        if (nccl::Comm comm = std::exchange(comm_, nullptr); comm != nullptr) library_->api().ncclCommAbort(comm);
+      }
+      returned.set_value();
+    });
+    if (returned.get_future().wait_for(options_.budget) != std::future_status::ready) {
+      fmt::print(stderr, "syslab: rank {} of {}: ncclCommAbort has not returned within {:.1f} s: the process ends\n",
+                 rank_, size_, std::chrono::duration<double>(options_.budget).count());
+      options_.exit();
+    }
+    call.join();
+  } catch (...) {
+    options_.exit();
+  }
+}
+
+}  // namespace syslab::comm

@@ -1,0 +1,218 @@
+// The TCP store as a rank sees it. Rank 0 has the server beside it and speaks to it like all others.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "comm/rendezvous/socket.hpp"
+#include "comm/rendezvous/tcp_server.hpp"
+#include "core/rank_error.hpp"
+
+namespace syslab::comm {
+namespace {
+
+using namespace std::chrono_literals;
+using std::chrono::milliseconds;
+
+struct Address {
+  std::string host;
+  int port = 0;
+  std::string token;
+};
+
+Address read_address(const std::string& text) {
+  const std::string rest = text.substr(std::string_view("tcp://").size());
+  const std::size_t slash = rest.find('/');
+  const std::string where = rest.substr(0, slash);
+  const std::size_t colon = where.rfind(':');
+  Address address;
+  if (slash != std::string::npos) address.token = rest.substr(slash + 1);
+  if (colon != std::string::npos) {
+    address.host = where.substr(0, colon);
+    if (address.host.starts_with('[') && address.host.ends_with(']')) {
+      address.host = address.host.substr(1, address.host.size() - 2);
+    }
+    const char* end = where.data() + where.size();
+    if (std::from_chars(where.data() + colon + 1, end, address.port).ptr != end) address.port = 0;
+  }
+  if (address.host.empty() || address.port < 1 || address.port > 65535) {
+    throw Error(ErrorKind::usage,
+                fmt::format("rendezvous '{}': expected tcp://HOST:PORT/TOKEN with a port from 1 to 65535", text));
+  }
+  return address;
+}
+
+int last_port(const Address& address) { return std::min(address.port + kPorts - 1, 65535); }
+
+std::string ports(const Address& address) {
+  return fmt::format("ports {}–{} of {}", address.port, last_port(address), address.host);
+}
+
+class TcpStore final : public Store {
+ public:
+  explicit TcpStore(const StoreOptions& given) : Store(given), address_(read_address(given.rendezvous)) {
+    StoreHello hello;
+    hello.token = address_.token;
+    hello.size = size();
+    hello.rank = rank();
+    hello.process = this_process();
+    hello.build = options().build;
+    if (rank() == 0) {
+      serve(hello);
+    } else {
+      look_for_server(hello);
+    }
+  }
+
+  ~TcpStore() override {
+    // Left by an exception, this rank will not come to what the others wait for.
+    if (std::uncaught_exceptions() > exceptions_) fail(fmt::format("rank {} was ended by an error", rank()));
+    client_.send(Packet() << store_message::bye, Clock::now() + 200ms);
+    if (server_ != nullptr) server_->wait_until_left(Clock::now() + options().limit);
+  }
+
+  void set(std::string_view key, std::string_view value) override {
+    const std::lock_guard lock(mutex_);
+    if (!client_.send(Packet() << store_message::set << key << value, Clock::now() + options().limit)) lost();
+  }
+
+  std::optional<std::string> find(std::string_view key, milliseconds limit) override {
+    const std::lock_guard lock(mutex_);
+    if (limit > 0ms) {
+      auto found = answer(store_message::find, key, Clock::now() + limit);
+      if (found) return found;
+    }
+    // Whatever the limit, the server is given the time to say that it has nothing.
+    const Deadline patience = Clock::now() + std::max<milliseconds>(options().limit, 2s);
+    return answer(store_message::peek, key, patience);
+  }
+
+  void remove(std::string_view key) override {
+    const std::lock_guard lock(mutex_);
+    if (!client_.send(Packet() << store_message::remove << key, Clock::now() + options().limit)) lost();
+  }
+
+  void fail(std::string_view reason) noexcept override {
+    try {
+      const std::lock_guard lock(mutex_);
+      client_.send(Packet() << store_message::fail << reason, Clock::now() + 200ms);
+    } catch (...) {  // whoever fails has its own error to tell; the others have their limits
+    }
+  }
+
+  std::string host() const override { return address_.host; }
+  std::filesystem::path directory() const override { return {}; }
+
+ private:
+  [[noreturn]] void lost() const {
+    throw RankError(Fault::peer, fmt::format("rank {}: rank 0, which keeps the store, has ended", rank()));
+  }
+
+  // Nothing at the deadline, or when the server says that there is nothing.
+  std::optional<std::string> answer(std::uint64_t what, std::string_view key, Deadline deadline) {
+    const std::uint64_t request = ++requests_;
+    if (!client_.send(Packet() << what << request << key, deadline)) lost();
+    while (true) {
+      const MessageClient::Message message = client_.receive(deadline);
+      if (message.state == Received::end) lost();
+      if (message.state == Received::nothing) return std::nullopt;
+      PacketReader reader(message.payload);
+      const std::uint64_t kind = reader.number();
+      // An answer to what an earlier call stopped waiting for.
+      if (reader.number() != request) continue;
+      std::string text = reader.text();
+      if (kind == store_message::failed) throw RankError(Fault::peer, text);
+      if (kind == store_message::value) return text;
+      return std::nullopt;
+    }
+  }
+
+  void serve(const StoreHello& hello) {
+    FileDescriptor listener;
+    int port = address_.port;
+    for (; port <= last_port(address_); ++port) {
+      listener = listen_tcp(address_.host, port);
+      if (listener) break;
+    }
+    if (!listener) {
+      throw Error(ErrorKind::comm,
+                  fmt::format("rank 0 can listen on none of the {}: all are in use; name another port in "
+                              "the rendezvous '{}'",
+                              ports(address_), options().rendezvous));
+    }
+    server_ = std::make_unique<TcpStoreServer>(std::move(listener), hello);
+    const Deadline deadline = Clock::now() + std::max<milliseconds>(options().limit, 2s);
+    for (const std::string& host : {address_.host, std::string("127.0.0.1")}) {
+      std::string met;
+      if (client_ = knock(host, port, hello, deadline, met); client_) return;
+    }
+    throw Error(ErrorKind::comm, fmt::format("rank 0 cannot reach its own store at {} port {}", address_.host, port));
+  }
+
+  void look_for_server(const StoreHello& hello) {
+    const Clock::time_point begin = Clock::now();
+    const Deadline deadline = begin + options().limit;
+    std::string met;
+    bool noticed = false;
+    do {
+      std::string seen;
+      for (int port = address_.port; port <= last_port(address_); ++port) {
+        if (client_ = knock(address_.host, port, hello, std::min(deadline, Clock::now() + 1s), seen); client_) return;
+      }
+      // Who had no time left to answer the last round is known by the one before it.
+      if (met.empty() || Clock::now() < deadline) met = seen;
+      if (!noticed && Clock::now() - begin > options().notice) {
+        noticed = true;
+        say(fmt::format("'rendezvous' still finds no rank 0 of this job on {}{}", ports(address_), met));
+      }
+      std::this_thread::sleep_for(20ms);
+    } while (Clock::now() < deadline);
+    throw RankError(
+        Fault::late,
+        fmt::format("rank {} found no rank 0 of this job (token '{}') on {} within {:.1f} s{}: it did not start, or "
+                    "listens elsewhere",
+                    rank(), address_.token, ports(address_), std::chrono::duration<double>(options().limit).count(),
+                    met));
+  }
+
+  // A client that was let in, or none: `met` then grows by what was there instead, if anything was. RankError when this
+  // job refuses this rank.
+  static MessageClient knock(const std::string& host, int port, const StoreHello& hello, Deadline deadline,
+                             std::string& met) {
+    Connected connected = connect_tcp(host, port, deadline);
+    if (!connected.socket) return {};
+    const auto instead = [&](std::string_view what) {
+      met += fmt::format("{}{}: {}", met.empty() ? "; there are " : ", ", port, what);
+      return MessageClient();
+    };
+    MessageClient client(std::move(connected.socket));
+    if (!client.send(to_packet(hello), deadline)) return instead("somebody who hangs up");
+    const MessageClient::Message message = client.receive(deadline);
+    if (message.state != Received::bytes) {
+      return instead(client.foreign() ? "somebody else's server" : "somebody who does not answer");
+    }
+    PacketReader reader(message.payload);
+    const std::uint64_t kind = reader.number();
+    if (kind == store_message::refused)
+      throw RankError(Fault::mismatch, fmt::format("refused by rank 0: {}", reader.text()));
+    if (kind == store_message::stranger) return instead(reader.text());
+    if (!client.send(Packet() << store_message::confirm, deadline)) return instead("somebody who hangs up");
+    return client;
+  }
+
+  const Address address_;
+  const int exceptions_ = std::uncaught_exceptions();
+  std::unique_ptr<TcpStoreServer> server_;
+  std::mutex mutex_;
+  MessageClient client_;
+  std::uint64_t requests_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Store> open_tcp_store(const StoreOptions& options) { return std::make_unique<TcpStore>(options); }
+
+}  // namespace syslab::comm

@@ -1,0 +1,78 @@
+// Rank 0's side of the TCP store.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/rendezvous/messages.hpp"
+#include "comm/rendezvous/process_name.hpp"
+#include "comm/rendezvous/rendezvous.hpp"
+
+namespace syslab::comm {
+
+// First words of a message. Requests carry a number that the answer repeats.
+namespace store_message {
+inline constexpr std::uint64_t kVersion = 1;
+enum : std::uint64_t { hello, confirm, set, remove, find, peek, fail, bye };  // to the server
+enum : std::uint64_t { accepted, stranger, refused, value, absent, failed };  // from it
+}  // namespace store_message
+
+// What a rank says of itself when it comes.
+struct StoreHello {
+  std::uint64_t version = store_message::kVersion;
+  std::string token;
+  int size = 0, rank = 0;
+  ProcessName process;
+  std::string build;
+};
+Packet to_packet(const StoreHello& hello);
+
+class TcpStoreServer : MessageServer::Handler {
+ public:
+  TcpStoreServer(FileDescriptor listener, StoreHello own);
+
+  // Until all ranks have left, the job has failed or the deadline has passed: whoever is not done yet still needs us.
+  void wait_until_left(Deadline deadline);
+
+ private:
+  using Peer = MessageServer::Peer;
+  struct Member {
+    Peer peer = 0;
+    ProcessName process;
+    bool confirmed = false;  // it heard that it was accepted: no passer-by whose time ran out
+    bool left = false;       // said so
+    bool gone = false;       // without a word
+  };
+  struct Waiter {
+    Peer peer = 0;
+    std::uint64_t request = 0;
+  };
+
+  void on_message(Peer peer, std::string_view payload) override;
+  void on_gone(Peer peer) override;
+  void on_tick() override {}
+  void tell_whether_over();
+
+  void meet(Peer peer, PacketReader& hello);
+  void store(const std::string& key, std::string value);
+  void fail(const std::string& reason);
+  bool complete() const;
+  std::map<int, Member>::iterator member(Peer peer);
+
+  const StoreHello own_;
+  std::map<int, Member> members_;
+  std::map<std::string, std::string> values_;
+  std::map<std::string, std::vector<Waiter>> waiters_;
+  std::string failure_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool over_ = false, failed_ = false;  // under the mutex; all else is the server's thread's
+  MessageServer server_;                // last: its thread uses all of the above
+};
+
+}  // namespace syslab::comm

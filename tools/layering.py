@@ -24,7 +24,15 @@ ALLOWED = {
     "model": GROUND | {"ops"},
     "train": GROUND | {"ops", "model"},
     "comm": GROUND,
-    "parallel": GROUND | {"ops", "model", "train", "comm"},
+    # arithmetic on paper: costs of layers, rings and meshes
+    "paper": {"core", "ops"},
+    # which gradients travel together, and how long that takes at best: from measured numbers alone
+    "planning": {"core"},
+    "parallel": GROUND | {"ops", "model", "train", "comm", "paper", "planning"},
+    # the proof of a way to train: networks whose sums are exact
+    "certify": GROUND | {"comm", "planning", "parallel"},
+    # steps and collectives that a lab can check and time
+    "trials": GROUND | {"ops", "model", "train", "comm", "paper", "planning", "parallel", "certify"},
     "capi": GROUND | {"ops"},
     # the lab: only check, measure and worker touch a device
     "registry": {"core"},
@@ -44,7 +52,7 @@ ALLOWED = {
     # laws of whole models, on the fixture of their tests; no part of the program
     "property_tests/model": GROUND | {"ops", "model", "check", "property_tests", "tests"},
     # laws of data parallelism, likewise
-    "property_tests/parallel": GROUND | {"ops", "model", "comm", "train", "parallel", "check", "property_tests", "tests"},
+    "property_tests/parallel": GROUND | {"ops", "model", "comm", "train", "paper", "planning", "parallel", "certify", "check", "property_tests", "tests"},
     # laws of communicators, over the backends that their tests list; no part of the program
     "property_tests/comm": GROUND | {"comm", "check", "property_tests", "tests"},
     # laws of the lab itself, on the stores that its tests make; no part of the program

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "parallel/block_memory.hpp"
-#include "parallel/mesh_batch.hpp"
+#include "paper/block_memory.hpp"
+#include "paper/mesh_batch.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "worker/check_number.hpp"

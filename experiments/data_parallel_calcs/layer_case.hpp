@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "parallel/layer_answers.hpp"
+#include "paper/layer_answers.hpp"
 #include "registry/registry.hpp"
 
 namespace syslab {

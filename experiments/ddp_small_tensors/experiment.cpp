@@ -7,12 +7,12 @@
 #include "comm/accounting.hpp"
 #include "core/error.hpp"
 #include "device/stream.hpp"
-#include "parallel/case_ranks.hpp"
-#include "parallel/measured_data_parallel.hpp"
-#include "parallel/measured_times.hpp"
-#include "parallel/paced_gradients.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
+#include "trials/case_ranks.hpp"
+#include "trials/measured_data_parallel.hpp"
+#include "trials/measured_times.hpp"
+#include "trials/paced_gradients.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab {

@@ -4,8 +4,8 @@
 
 #include "comm/accounting.hpp"
 #include "device/stream.hpp"
-#include "parallel/case_ranks.hpp"
 #include "stats/summary.hpp"
+#include "trials/case_ranks.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "comm/communicator.hpp"
-#include "parallel/measured_collective.hpp"
+#include "trials/measured_collective.hpp"
 #include "worker/case_context.hpp"
 
 namespace syslab {

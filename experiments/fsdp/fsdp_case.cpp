@@ -7,13 +7,13 @@
 #include <utility>
 
 #include "device/memory_log.hpp"
-#include "parallel/fsdp_state.hpp"
-#include "parallel/measured_fsdp.hpp"
-#include "parallel/phased_steps.hpp"
+#include "parallel/fsdp/state.hpp"
 #include "parallel/rank_memory.hpp"
-#include "parallel/rank_training.hpp"
 #include "registry/rank_training.hpp"
 #include "registry/values.hpp"
+#include "trials/measured_fsdp.hpp"
+#include "trials/phased_steps.hpp"
+#include "trials/rank_training.hpp"
 #include "worker/rank_training_case.hpp"
 
 namespace syslab {

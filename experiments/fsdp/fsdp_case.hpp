@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/recompute.hpp"
-#include "parallel/fsdp_parts.hpp"
+#include "parallel/fsdp/parts.hpp"
 #include "registry/registry.hpp"
 #include "train/ladder.hpp"
 

@@ -5,10 +5,10 @@
 #include "comm/accounting.hpp"
 #include "core/build_info.hpp"
 #include "device/stream.hpp"
-#include "parallel/case_ranks.hpp"
-#include "parallel/split_layer.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
+#include "trials/case_ranks.hpp"
+#include "trials/split_layer.hpp"
 #include "worker/rank_case.hpp"
 
 namespace syslab {

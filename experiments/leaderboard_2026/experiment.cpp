@@ -8,11 +8,11 @@
 
 #include "experiments/fsdp/fsdp_case.hpp"
 #include "model/parameters.hpp"
-#include "parallel/rank_training.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "train/measured_step.hpp"
+#include "trials/rank_training.hpp"
 #include "worker/measured_step_case.hpp"
 
 namespace syslab {

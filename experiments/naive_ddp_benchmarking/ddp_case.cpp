@@ -8,13 +8,13 @@
 #include <span>
 #include <utility>
 
-#include "parallel/measured_data_parallel.hpp"
-#include "parallel/phased_steps.hpp"
 #include "parallel/rank_memory.hpp"
-#include "parallel/rank_training.hpp"
 #include "registry/rank_training.hpp"
 #include "registry/values.hpp"
 #include "train/ladder.hpp"
+#include "trials/measured_data_parallel.hpp"
+#include "trials/phased_steps.hpp"
+#include "trials/rank_training.hpp"
 #include "worker/rank_training_case.hpp"
 
 namespace syslab {

@@ -10,13 +10,13 @@
 #include "core/error.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
-#include "parallel/measured_data_parallel.hpp"
-#include "parallel/phased_steps.hpp"
 #include "parallel/rank_memory.hpp"
-#include "parallel/rank_training.hpp"
 #include "parallel/state_memory.hpp"
 #include "registry/rank_training.hpp"
 #include "registry/values.hpp"
+#include "trials/measured_data_parallel.hpp"
+#include "trials/phased_steps.hpp"
+#include "trials/rank_training.hpp"
 #include "worker/rank_training_case.hpp"
 
 namespace syslab {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "parallel/block_memory.hpp"
-#include "parallel/layer_walk.hpp"
-#include "parallel/mesh_batch.hpp"
-#include "parallel/ring_costs.hpp"
-#include "parallel/ring_walk.hpp"
+#include "paper/block_memory.hpp"
+#include "paper/layer_walk.hpp"
+#include "paper/mesh_batch.hpp"
+#include "paper/ring_costs.hpp"
+#include "paper/ring_walk.hpp"
 #include "property_tests/expect_law.hpp"
 
 namespace syslab::parallel {

@@ -6,12 +6,12 @@
 
 #include "core/integers.hpp"
 #include "device/stream.hpp"
-#include "parallel/fsdp.hpp"
-#include "parallel/gradient_sync.hpp"
+#include "parallel/ddp/gradient_sync.hpp"
+#include "parallel/ddp/wire_buffer.hpp"
+#include "parallel/fsdp/fsdp.hpp"
 #include "parallel/in_order.hpp"
-#include "parallel/sharded_optimizer.hpp"
-#include "parallel/wire_buffer.hpp"
-#include "parallel/zero_sync.hpp"
+#include "parallel/zero/sharded_optimizer.hpp"
+#include "parallel/zero/sync.hpp"
 
 namespace syslab::property {
 namespace {

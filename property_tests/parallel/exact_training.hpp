@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "parallel/certificate.hpp"
+#include "certify/certificate.hpp"
 #include "parallel/grouped_adamw.hpp"
 
 namespace syslab::property {

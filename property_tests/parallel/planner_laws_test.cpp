@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "parallel/planner.hpp"
-#include "parallel/uniform_model.hpp"
+#include "planning/planner.hpp"
+#include "planning/uniform_model.hpp"
 #include "property_tests/expect_law.hpp"
-#include "tests/parallel/pieces_fixture.hpp"
+#include "tests/planning/pieces_fixture.hpp"
 
 namespace syslab::parallel {
 namespace {

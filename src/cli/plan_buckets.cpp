@@ -15,9 +15,9 @@
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
-#include "parallel/ddp_caps.hpp"
-#include "parallel/gradient_trace.hpp"
-#include "parallel/planner.hpp"
+#include "planning/ddp_caps.hpp"
+#include "planning/gradient_trace.hpp"
+#include "planning/planner.hpp"
 #include "store/store.hpp"
 
 namespace syslab::cli {

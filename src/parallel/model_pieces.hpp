@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "model/arena.hpp"
-#include "parallel/pieces.hpp"
+#include "planning/pieces.hpp"
 
 namespace syslab::parallel {
 

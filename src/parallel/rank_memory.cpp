@@ -7,8 +7,8 @@
 
 #include "core/error.hpp"
 #include "core/integers.hpp"
-#include "parallel/parameter_owners.hpp"
-#include "parallel/zero_parameters.hpp"
+#include "parallel/zero/parameter_owners.hpp"
+#include "parallel/zero/parameters.hpp"
 #include "train/params.hpp"
 
 namespace syslab::parallel {

@@ -11,7 +11,7 @@
 
 #include <cstdint>
 
-#include "parallel/fsdp_step.hpp"
+#include "parallel/fsdp/step.hpp"
 #include "parallel/state_memory.hpp"
 #include "parallel/strategy.hpp"
 #include "train/workload.hpp"

@@ -5,7 +5,7 @@
 //   ring.run(buffer);            // every rank holds the sum
 //
 // Both take 2(n−1) or n−1 steps in which every rank sends to the next one and receives from the one before, at the same
-// time. parallel/ring_costs.hpp says what they send, parallel/ring_walk.hpp does the same steps in one process. For
+// time. paper/ring_costs.hpp says what they send, paper/ring_walk.hpp does the same steps in one process. For
 // measuring and learning: a backend's own all-reduce has fewer hops and no neighbour to wait for.
 #pragma once
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "core/error.hpp"
-#include "parallel/ring_costs.hpp"
+#include "paper/ring_costs.hpp"
 
 namespace syslab::parallel {
 

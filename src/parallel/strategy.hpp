@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "parallel/bucket_plan.hpp"
+#include "planning/bucket_plan.hpp"
 
 namespace syslab::parallel {
 

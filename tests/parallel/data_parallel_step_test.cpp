@@ -1,6 +1,6 @@
 // The transformer on many ranks: the weights of one process on the whole batch, the same NaN everywhere, and the same
 // bytes as the formula.
-#include "parallel/data_parallel_step.hpp"
+#include "parallel/ddp/data_parallel_step.hpp"
 
 #include <gtest/gtest.h>
 

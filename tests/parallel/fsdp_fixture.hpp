@@ -1,7 +1,7 @@
 // The certificate of full sharding, on ranks that are threads.
 #pragma once
 
-#include "parallel/fsdp_certificate.hpp"
+#include "certify/fsdp_certificate.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 
 namespace syslab::test {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "parallel/fsdp_step.hpp"
+#include "parallel/fsdp/step.hpp"
 #include "tests/parallel/step_fixture.hpp"
 
 namespace syslab::test {

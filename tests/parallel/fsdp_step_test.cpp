@@ -1,6 +1,6 @@
 // The transformer with its weights divided: the bits of data parallelism, the bytes of the formula, and no weight that
 // is held any longer than it is read.
-#include "parallel/fsdp_step.hpp"
+#include "parallel/fsdp/step.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,13 +8,13 @@
 
 #include "device/memory_log.hpp"
 #include "model/initialise.hpp"
-#include "parallel/data_parallel_step.hpp"
-#include "parallel/fsdp_state.hpp"
-#include "parallel/measured_data_parallel.hpp"
-#include "parallel/measured_fsdp.hpp"
+#include "parallel/ddp/data_parallel_step.hpp"
+#include "parallel/fsdp/state.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/fsdp_step_fixture.hpp"
 #include "train/ladder.hpp"
+#include "trials/measured_data_parallel.hpp"
+#include "trials/measured_fsdp.hpp"
 
 namespace syslab::parallel {
 namespace {

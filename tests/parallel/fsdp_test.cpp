@@ -1,5 +1,5 @@
 // Full sharding on many ranks: the bits of one process, in slots of a fixed pool that nobody reads when they are free.
-#include "parallel/fsdp.hpp"
+#include "parallel/fsdp/fsdp.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <cmath>
 #include <set>
 
+#include "certify/fsdp_certificate.hpp"
 #include "core/integers.hpp"
 #include "device/memory_log.hpp"
 #include "model/config.hpp"
-#include "parallel/fsdp_certificate.hpp"
-#include "parallel/fsdp_state.hpp"
+#include "parallel/fsdp/state.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/fsdp_fixture.hpp"
 

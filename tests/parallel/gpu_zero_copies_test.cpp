@@ -8,7 +8,7 @@
 
 #include "comm/local/local.hpp"
 #include "core/error.hpp"
-#include "parallel/data_parallel_step.hpp"
+#include "parallel/ddp/data_parallel_step.hpp"
 #include "tests/device/gpu_fixture.hpp"
 #include "tests/model/model_fixture.hpp"
 #include "train/workload.hpp"

@@ -1,5 +1,5 @@
 // What a step of gradients may do and may not, and what it tells.
-#include "parallel/gradient_sync.hpp"
+#include "parallel/ddp/gradient_sync.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "device/memory_log.hpp"
 #include "tests/model/refusal.hpp"
-#include "tests/parallel/pieces_fixture.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "tests/planning/pieces_fixture.hpp"
 
 namespace syslab::parallel {
 namespace {

@@ -8,17 +8,17 @@
 #include <string>
 #include <vector>
 
+#include "certify/fsdp_certificate.hpp"
 #include "device/memory_log.hpp"
-#include "parallel/fsdp_certificate.hpp"
+#include "parallel/ddp/wire_buffer.hpp"
 #include "parallel/grouped_adamw.hpp"
-#include "parallel/measured_collective.hpp"
 #include "parallel/ring_all_reduce.hpp"
 #include "parallel/shard_norm.hpp"
-#include "parallel/wire_buffer.hpp"
-#include "parallel/zero_sync.hpp"
-#include "tests/parallel/pieces_fixture.hpp"
+#include "parallel/zero/sync.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 #include "tests/parallel/sharded_fixture.hpp"
+#include "tests/planning/pieces_fixture.hpp"
+#include "trials/measured_collective.hpp"
 
 namespace syslab::parallel {
 namespace {

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "core/dtype.hpp"
-#include "parallel/fsdp.hpp"
+#include "parallel/fsdp/fsdp.hpp"
 #include "parallel/replicas.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "parallel/gradient_sync.hpp"
+#include "parallel/ddp/gradient_sync.hpp"
 #include "parallel/replicas.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 

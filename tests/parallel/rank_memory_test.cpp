@@ -8,11 +8,11 @@
 #include <mutex>
 
 #include "device/memory_log.hpp"
-#include "parallel/measured_data_parallel.hpp"
-#include "parallel/measured_fsdp.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
 #include "train/ladder.hpp"
+#include "trials/measured_data_parallel.hpp"
+#include "trials/measured_fsdp.hpp"
 
 namespace syslab::parallel {
 namespace {

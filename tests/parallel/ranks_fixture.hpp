@@ -13,11 +13,11 @@
 #include <thread>
 #include <vector>
 
+#include "certify/certificate.hpp"
 #include "comm/local/local.hpp"
 #include "core/random.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
-#include "parallel/certificate.hpp"
 
 namespace syslab::test {
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
-#include "parallel/zero_sync.hpp"
-#include "tests/parallel/pieces_fixture.hpp"
+#include "parallel/zero/sync.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "tests/planning/pieces_fixture.hpp"
 
 namespace syslab::test {
 

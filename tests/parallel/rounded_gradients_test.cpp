@@ -1,8 +1,8 @@
 // Gradients that travel rounded, out of slots: each is rounded once and each sum once, whoever rounds.
 #include <gtest/gtest.h>
 
-#include "parallel/bucket_slots.hpp"
-#include "parallel/zero_parameters.hpp"
+#include "parallel/zero/bucket_slots.hpp"
+#include "parallel/zero/parameters.hpp"
 #include "tests/model/model_fixture.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/rounded_fixture.hpp"

@@ -5,8 +5,8 @@
 #include <optional>
 #include <vector>
 
-#include "parallel/data_parallel_step.hpp"
-#include "parallel/fsdp_step.hpp"
+#include "parallel/ddp/data_parallel_step.hpp"
+#include "parallel/fsdp/step.hpp"
 #include "tests/parallel/step_fixture.hpp"
 #include "train/workload.hpp"
 

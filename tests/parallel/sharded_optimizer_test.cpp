@@ -1,5 +1,5 @@
 // State divided among owners changes no bit of what is trained, and each rank holds its share of it.
-#include "parallel/sharded_optimizer.hpp"
+#include "parallel/zero/sharded_optimizer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/error.hpp"
-#include "parallel/fsdp_state.hpp"
+#include "parallel/fsdp/state.hpp"
 
 namespace syslab::parallel {
 namespace {

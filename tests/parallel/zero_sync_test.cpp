@@ -1,5 +1,5 @@
 // Gradients scattered and weights gathered give the bits of one process, in the memory that the formula says.
-#include "parallel/zero_sync.hpp"
+#include "parallel/zero/sync.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@
 #include "device/memory_log.hpp"
 #include "parallel/moves.hpp"
 #include "tests/model/refusal.hpp"
-#include "tests/parallel/pieces_fixture.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "tests/planning/pieces_fixture.hpp"
 
 namespace syslab::parallel {
 namespace {

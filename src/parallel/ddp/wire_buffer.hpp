@@ -1,0 +1,44 @@
+// Gradients as they travel when that is not as they lie: rounded to a smaller dtype, or copied together tensor by
+// tensor. One buffer for all buckets, made before the first step.
+#pragma once
+
+#include "core/tensor.hpp"
+#include "device/buffer.hpp"
+#include "device/stream.hpp"
+#include "parallel/moves.hpp"
+#include "planning/bucket_plan.hpp"
+
+namespace syslab::parallel {
+
+class WireBuffer {
+ public:
+  enum class Layout {
+    as_in_arena,  // a bucket is packed by one kernel, its padding with it
+    dense         // a tensor at a time, without padding between them: as a framework concatenates
+  };
+
+  // `arena`: the gradients, contiguous. The buffer is used on `stream` alone. `arena`, `pieces` and `stream` outlive
+  // it.
+  WireBuffer(const GradientPieces& pieces, const TensorView& arena, DType wire, Layout layout, device::Stream stream);
+
+  std::size_t bytes() const { return buffer_.bytes(); }
+  // The bucket of pieces [begin, end) in the buffer.
+  TensorView view(int begin, int end) const;
+  // From the arena into the buffer and back, queued on the buffer's stream.
+  void pack(int begin, int end) const;
+  void unpack(int begin, int end) const;
+
+ private:
+  void move(int begin, int end, bool to_wire) const;
+
+  const GradientPieces& pieces_;
+  TensorView arena_;
+  DType wire_;
+  std::vector<std::int64_t> at_;  // of each piece, and where the last ends: elements of the buffer
+  Layout layout_;
+  Moves moves_;
+  device::Buffer buffer_;
+  device::AwaitsQueues awaits_;
+};
+
+}  // namespace syslab::parallel

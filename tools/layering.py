@@ -46,7 +46,11 @@ ALLOWED = {
     "agents": {"core", "comm", "runner"},
     "store": {"core", "worker"},
     "report": {"core", "registry", "stats", "store"},
-    "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report"},
+    # a stored run while it happens: plan, runner and store meet here
+    "session": {"core", "registry", "plan", "stats", "measure", "worker", "runner", "store"},
+    # two sides in turns, judged and gated
+    "compare": {"core", "registry", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"},
+    "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report", "session", "compare"},
     # laws are written against operators and handed to the lab through check
     "property_tests": GROUND | {"ops", "model", "train", "capi", "check"},
     # laws of whole models, on the fixture of their tests; no part of the program
@@ -64,6 +68,9 @@ SEES_ALL = {"experiments", "tests"}
 MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/plan_buckets.cpp"}
 # From outside the runner and the store, a worker is its protocol alone.
 ONLY_HEADERS = {("runner", "worker"): {"worker/protocol.hpp"}, ("store", "worker"): {"worker/protocol.hpp"},
+                ("session", "worker"): {"worker/protocol.hpp", "worker/python_probe.hpp"}, ("compare", "worker"): {"worker/protocol.hpp"},
+                ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp"},
+                ("compare", "measure"): {"measure/protocol.hpp"}, ("compare", "report"): {"report/table.hpp"},
                 ("cli", "worker"): {"worker/protocol.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cupti|nccl|nvml|nvToolsExt|nvtx3|cooperative_groups|mma\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')

@@ -1,7 +1,7 @@
-#include "cli/selection.hpp"
-#include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
 
 namespace syslab::cli {
 

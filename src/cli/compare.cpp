@@ -3,12 +3,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/comparison_sweep.hpp"
-#include "cli/selection.hpp"
-#include "cli/session.hpp"
 #include "cli/verbs.hpp"
+#include "compare/sweep.hpp"
 #include "core/error.hpp"
 #include "measure/protocol.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
 
 namespace syslab::cli {
 namespace {

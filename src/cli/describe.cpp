@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/experiment_json.hpp"
-#include "cli/this_machine.hpp"
 #include "cli/verbs.hpp"
 #include "core/text.hpp"
 #include "plan/plan.hpp"
+#include "session/this_machine.hpp"
 
 namespace syslab::cli {
 namespace {

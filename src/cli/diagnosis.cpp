@@ -12,14 +12,14 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "cli/capture.hpp"
-#include "cli/this_machine.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 #include "runner/runner.hpp"
+#include "session/capture.hpp"
+#include "session/this_machine.hpp"
 #include "store/store.hpp"
 #include "worker/python_probe.hpp"
 

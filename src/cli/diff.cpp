@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/selection.hpp"
-#include "cli/stored_case.hpp"
-#include "cli/stored_run.hpp"
 #include "cli/verbs.hpp"
-#include "cli/verdict_table.hpp"
+#include "compare/verdict_table.hpp"
 #include "core/error.hpp"
+#include "session/selection.hpp"
+#include "session/stored_case.hpp"
+#include "session/stored_run.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/diagnosis.hpp"
-#include "cli/noise.hpp"
 #include "cli/publishable.hpp"
-#include "cli/stored_case.hpp"
-#include "cli/stored_run.hpp"
 #include "cli/verbs.hpp"
+#include "compare/noise.hpp"
 #include "core/error.hpp"
 #include "runner/environment.hpp"
+#include "session/stored_case.hpp"
+#include "session/stored_run.hpp"
 
 namespace syslab::cli {
 
@@ -38,7 +38,7 @@ Exit execute(const Context& context, const DoctorOptions& options) {
   if (options.noise && options.run) {
     throw Error(ErrorKind::usage, "--noise measures this machine, RUN judges a stored run; ask for one of them");
   }
-  if (options.noise) return measure_noise(context, options);
+  if (options.noise) return measure_noise(context, options.budget);
   const std::vector<Finding> findings = options.run ? of_a_run(context, *options.run) : of_this_machine(context);
   const std::string what = options.run ? "this run" : "this machine";
   const auto count = [&](Level level) {

@@ -5,14 +5,14 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/comparison_sweep.hpp"
-#include "cli/gate_stored.hpp"
-#include "cli/selection.hpp"
-#include "cli/session.hpp"
-#include "cli/stored_case.hpp"
-#include "cli/stored_run.hpp"
 #include "cli/verbs.hpp"
+#include "compare/gate_stored.hpp"
+#include "compare/sweep.hpp"
 #include "core/error.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
+#include "session/stored_case.hpp"
+#include "session/stored_run.hpp"
 
 namespace syslab::cli {
 namespace {

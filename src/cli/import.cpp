@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/import_log.hpp"
-#include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "session/session.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/session.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "session/session.hpp"
 
 namespace syslab::cli {
 

@@ -7,30 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "compare/options.hpp"
+#include "session/options.hpp"
+
 namespace syslab::cli {
-
-enum class Color { automatic, always, never };
-
-struct GlobalOptions {
-  std::string database = "syslab.db";
-  bool json = false;
-  bool quiet = false;
-  Color color = Color::automatic;
-};
-
-// Which experiments, at which points, with which implementations.
-struct SelectionOptions {
-  std::vector<std::string> names;
-  std::vector<std::string> assignments;  // "seq=128,1024"
-  std::optional<std::string> preset;
-  std::vector<std::string> implementations;
-  std::vector<std::string> devices;  // "cpu", "cuda", "cpu,cuda"; empty: by the machine
-  std::vector<std::string> mine;     // "me=kernel.so"
-  std::string handout;
-  std::uint64_t seed = 0;
-  std::string shard;   // "3/8": of the cases every eighth, from the third on; empty: all
-  std::string author;  // alias under which --mine is handed in; empty: SYSLAB_AUTHOR, else the name given to --mine
-};
 
 struct ListOptions {
   std::vector<std::string> patterns;
@@ -40,14 +20,6 @@ struct ListOptions {
 
 struct DescribeOptions {
   std::string name;
-};
-
-// How the cases of a run are measured, apart from their limits.
-struct MeasuringOptions {
-  std::optional<std::string> protocol;
-  std::optional<int> launches;  // else the protocol's
-  std::string memory_limit;
-  bool try_oom = false;  // cases whose memory cannot suffice, too
 };
 
 struct PlanOptions {
@@ -90,19 +62,6 @@ struct ReplayOptions {
   std::string check;
 };
 
-struct CompareOptions {
-  SelectionOptions selection;  // its names hold the sides, too: "A:impl=naive"
-  std::optional<std::string> protocol;
-  std::string data = "normal";
-  std::optional<int> launches;        // nothing: until it is enough
-  std::optional<std::string> budget;  // of all points together
-  std::optional<std::string> delta, detect;
-  bool same_on_purpose = false;
-  std::string timeout = "10m";  // of one launch
-  std::string memory_limit;
-  std::string label;
-};
-
 struct DiffOptions {
   std::string a, b;  // runs, or pins
   std::optional<std::string> delta;
@@ -111,16 +70,6 @@ struct DiffOptions {
 struct PinOptions {
   std::optional<std::string> name, run;  // neither: list
   std::string note;
-};
-
-struct GateOptions {
-  std::string against;               // a pin, or a run
-  std::vector<std::string> names;    // experiments; empty: all of the pinned run
-  std::optional<std::string> build;  // the program that made the pinned run
-  std::optional<int> launches;
-  std::optional<std::string> budget, delta;
-  std::string timeout = "10m";
-  std::string label;
 };
 
 struct ReportOptions {

@@ -2,10 +2,10 @@
 
 #include <nlohmann/json.hpp>
 
-#include "cli/session.hpp"
-#include "cli/stored_case.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "session/session.hpp"
+#include "session/stored_case.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/forecast.hpp"
-#include "cli/selection.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "session/forecast.hpp"
+#include "session/selection.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -11,13 +11,13 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/stored_case.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 #include "planning/ddp_caps.hpp"
 #include "planning/gradient_trace.hpp"
 #include "planning/planner.hpp"
+#include "session/stored_case.hpp"
 #include "store/store.hpp"
 
 namespace syslab::cli {

@@ -5,10 +5,10 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/selection.hpp"
-#include "cli/stored_case.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "session/selection.hpp"
+#include "session/stored_case.hpp"
 
 namespace syslab::cli {
 namespace {

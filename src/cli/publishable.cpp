@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/stored_run.hpp"
+#include "session/stored_run.hpp"
 
 namespace syslab::cli {
 namespace {

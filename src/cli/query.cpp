@@ -5,9 +5,9 @@
 #include <sstream>
 
 #include "cli/output_file.hpp"
-#include "cli/stored_case.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "session/stored_case.hpp"
 
 namespace syslab::cli {
 namespace {

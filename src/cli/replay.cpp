@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "cli/selection.hpp"
-#include "cli/session.hpp"
-#include "cli/stored_case.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
+#include "session/stored_case.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "cli/output_file.hpp"
-#include "cli/stored_case.hpp"
 #include "cli/verbs.hpp"
 #include "report/leaderboard.hpp"
 #include "report/report.hpp"
+#include "session/stored_case.hpp"
 
 namespace syslab::cli {
 

@@ -4,13 +4,13 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "cli/selection.hpp"
-#include "cli/session.hpp"
-#include "cli/stored_case.hpp"
-#include "cli/this_machine.hpp"
 #include "cli/verbs.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
+#include "session/stored_case.hpp"
+#include "session/this_machine.hpp"
 
 namespace syslab::cli {
 namespace {

@@ -1,22 +1,11 @@
 // The verbs: one function each, in a file of its name. Each prints its results and returns what the shell is told.
 #pragma once
 
-#include "cli/console.hpp"
-#include "cli/exit_code.hpp"
 #include "cli/options.hpp"
-#include "registry/registry.hpp"
-#include "runner/places.hpp"
+#include "session/context.hpp"
+#include "session/exit_code.hpp"
 
 namespace syslab::cli {
-
-// What every verb may use.
-struct Context {
-  const registry::Registry& registry;
-  const GlobalOptions& global;
-  const Console& console;
-  std::vector<std::string> arguments;  // the command line, for the record
-  runner::Places* places = nullptr;    // of ranks, where a launcher has started several processes
-};
 
 Exit execute(const Context& context, const ListOptions& options);
 Exit execute(const Context& context, const DescribeOptions& options);

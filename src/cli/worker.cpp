@@ -1,7 +1,7 @@
 #include <unistd.h>
 
-#include "cli/console.hpp"
 #include "cli/verbs.hpp"
+#include "session/console.hpp"
 #include "worker/serve.hpp"
 
 namespace syslab::cli {

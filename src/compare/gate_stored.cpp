@@ -1,0 +1,328 @@
+#include "compare/gate_stored.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "compare/verdict_table.hpp"
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "core/text.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
+#include "session/stored_run.hpp"
+#include "session/summary.hpp"
+
+namespace syslab::cli {
+namespace {
+
+using stats::Verdict;
+
+constexpr int kLaunches = 5;  // of each case, where nobody asks for another number
+
+CaseKey key_of(const plan::PlannedCase& planned) {
+  return {planned.experiment->id, planned.params.to_json().dump(), planned.implementation, planned.world_size};
+}
+
+// One case of the gate: what the pin says, what was measured, what follows.
+struct Gated {
+  const plan::PlannedCase* planned = nullptr;
+  StoredTimes pinned;
+  bool can_be_judged = true;          // by what the pin holds; else it is not measured, and the judgement says why
+  std::vector<std::string> attempts;  // of this round
+  std::optional<worker::Status> failed;
+  std::string why;
+  Judgement judgement;
+  std::string uid;
+};
+
+class StoredGate {
+ public:
+  StoredGate(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
+             std::vector<Gated> cases, const GateOptions& options, const ComparisonConditions& conditions)
+      : context_(context),
+        store_(store),
+        pinned_(pinned),
+        plan_(plan),
+        delta_(conditions.delta),
+        cases_(std::move(cases)) {
+    launches_ = options.launches.value_or(kLaunches);
+    of_run_ = conditions_from_json(pinned.protocol_json);
+    of_run_.timeout = conditions.timeout;
+    run_ = begin_run(context, store, "gate", options.label, plan, of_run_);
+  }
+
+  Exit run() {
+    const std::vector<std::string> differing = differing_conditions(store_, pinned_.id, run_);
+    if (!differing.empty()) {
+      for (Gated& it : cases_) it.judgement = incomparable(fmt::format("{}", fmt::join(differing, "; ")));
+      for (Gated& it : cases_) keep(it, {});
+      return report();
+    }
+    std::vector<Gated*> all;
+    for (Gated& it : cases_) {
+      if (it.can_be_judged) all.push_back(&it);
+    }
+    measure(all);
+    std::vector<Judgement*> judgements;
+    for (Gated& it : cases_) {
+      if (it.can_be_judged) it.judgement = judged(it);
+      judgements.push_back(&it.judgement);
+      keep(it, {});
+    }
+    correct_for_sweep(judgements);
+    store_sweep();
+    confirm();
+    return report();
+  }
+
+ private:
+  // `launches_` rounds over the cases: each round is a launch of every case.
+  void measure(const std::vector<Gated*>& cases) {
+    plan::Plan plan = plan_;
+    plan.cases.clear();
+    for (Gated* it : cases) {
+      it->attempts.clear();
+      plan.cases.push_back(*it->planned);
+    }
+    runner::Observer observer;
+    std::string attempt;
+    observer.started = [&](const plan::PlannedCase& planned) {
+      attempt = new_uuid7();
+      store_.attempt_started(run_, planned.index, attempt);
+    };
+    observer.heartbeat = [&](const plan::PlannedCase&) { store_.heartbeat(attempt); };
+    observer.finished = [&](runner::AttemptResult result) {
+      Gated& it = cases_[static_cast<std::size_t>(result.planned->index)];
+      store::AttemptRow row;
+      row.uid = std::exchange(attempt, {});
+      row.plan_seq = result.planned->index;
+      row.status = result.status;
+      row.detail = result.detail;
+      row.facts_json = result.facts_json;
+      row.started_at = result.started_at;
+      row.ended_at = result.ended_at;
+      row.records = std::move(result.records);
+      it.attempts.push_back(store_.finish_attempt(run_, row));
+      if (result.status != worker::Status::ok && !it.failed) {
+        it.failed = result.status;
+        it.why = fmt::format("{}{}", worker::to_string(result.status),
+                             result.detail.empty() ? "" : ": " + result.detail.substr(0, result.detail.find('\n')));
+      }
+    };
+    for (int round = 0; round < launches_; ++round) {
+      // One that failed is not tried again.
+      std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
+        return cases_[static_cast<std::size_t>(planned.index)].failed.has_value();
+      });
+      if (!runner::run_plan(plan, to_run_options(context_, of_run_), observer, interruption_)) {
+        interrupted_ = true;
+        return;
+      }
+      context_.console.note(fmt::format("launch {} of {}", round + 1, launches_));
+    }
+  }
+
+  Judgement judged(const Gated& it) const {
+    if (it.failed) {
+      Judgement judgement = incomparable(it.why);
+      judgement.failed_b = it.failed;
+      return judgement;
+    }
+    std::vector<double> now;
+    for (const auto& [key, times] : stored_times(store_, run_)) {
+      if (key == key_of(*it.planned)) now = times.launch_medians;
+    }
+    // Of a second round the newest launches only.
+    if (now.size() > it.attempts.size())
+      now.erase(now.begin(), now.end() - static_cast<std::ptrdiff_t>(it.attempts.size()));
+    if (now.empty()) {
+      Judgement judgement = incomparable("not measured");
+      judgement.failed_b = worker::Status::aborted;
+      return judgement;
+    }
+    return judge_stored(it.pinned.launch_medians, now, delta_);
+  }
+
+  void keep(Gated& it, const std::string& confirms) {
+    store::ComparisonRow row;
+    row.mode = "stored";
+    row.experiment = it.planned->experiment->id;
+    row.params = it.planned->params;
+    row.side_a_json = side("pinned " + pinned_.uid, *it.planned, pinned_.uid).dump();
+    row.side_b_json = side("now", *it.planned, store_.run_uid(run_)).dump();
+    row.value_a = it.judgement.seconds_a;
+    row.value_b = it.judgement.seconds_b;
+    row.launches = it.judgement.launches;
+    row.log_ratio = it.judgement.log_ratio;
+    row.low = it.judgement.low;
+    row.high = it.judgement.high;
+    row.p_value = it.judgement.p_value;
+    row.delta = it.judgement.delta;
+    row.verdict = stats::to_string(it.judgement.verdict);
+    row.reason = it.judgement.reason;
+    row.confirms = confirms;
+    for (const std::string& attempt : it.pinned.attempts) row.attempts.push_back({'A', 0, attempt});
+    for (const std::string& attempt : it.attempts) row.attempts.push_back({'B', 0, attempt});
+    it.uid = store_.add_comparison(run_, row);
+  }
+
+  static Json side(const std::string& label, const plan::PlannedCase& planned, const std::string& run) {
+    return {{"label", label}, {"impl", planned.implementation}, {"params", planned.params.to_json()}, {"run", run}};
+  }
+
+  void store_sweep() {
+    std::vector<store::SweepVerdict> verdicts;
+    for (const Gated& it : cases_) {
+      const Judgement& judgement = it.judgement;
+      if (!judgement.q_value) continue;
+      verdicts.push_back({it.uid, judgement.tests, *judgement.q_value, std::string(stats::to_string(judgement.verdict)),
+                          judgement.reason});
+    }
+    store_.add_sweep_verdicts(verdicts);
+  }
+
+  void confirm() {
+    std::vector<Gated*> slower;
+    for (Gated& it : cases_) {
+      if (it.judgement.verdict == Verdict::slower) slower.push_back(&it);
+    }
+    if (interrupted_) {
+      for (Gated* it : slower) it->judgement = not_confirmed(it->judgement);
+    }
+    if (slower.empty() || interrupted_) return;
+    context_.console.note(
+        fmt::format("{} slower; measured once more", counted(static_cast<std::int64_t>(slower.size()), "case")));
+    measure(slower);
+    for (Gated* it : slower) {
+      const Judgement first = it->judgement;
+      const std::string first_uid = it->uid;
+      it->judgement = judged(*it);
+      keep(*it, first_uid);
+      it->judgement = confirmed(first, it->judgement);
+    }
+  }
+
+  Exit report() const {
+    Exit exit = interrupted_ ? Exit::incomplete : Exit::well;
+    std::vector<VerdictLine> lines;
+    for (const Gated& it : cases_) {
+      exit = worse(exit, exit_of(it.judgement, it.planned->experiment->oom_is_an_answer));
+      lines.push_back({label_of(*it.planned), it.judgement});
+      if (context_.console.json()) {
+        Json json = to_json(it.judgement);
+        json["type"] = "comparison";
+        json["comparison"] = it.uid;
+        json["mode"] = "stored";
+        json["run"] = store_.run_uid(run_);
+        json["case"] = lines.back().title;
+        context_.console.print_line(json);
+      }
+    }
+    if (!context_.console.json()) {
+      context_.console.print(
+          "Against stored values, not measured in turns: whatever changed on this machine since then counts as a "
+          "change. "
+          "`--build` names the program that made the pin and compares in turns.\n" +
+          verdict_table(context_.console, lines, "pinned", "now") + fmt::format("run {}\n", store_.run_uid(run_)));
+    }
+    return exit;
+  }
+
+  const Context& context_;
+  store::Store& store_;
+  const store::StoredRun& pinned_;
+  const plan::Plan& plan_;
+  std::optional<double> delta_;
+  int launches_ = kLaunches;
+  Conditions of_run_;
+  store::RowId run_ = 0;
+  std::vector<Gated> cases_;
+  runner::Interruption interruption_;  // from the first launch to the last word
+  bool interrupted_ = false;
+};
+
+// The pinned run's cases. Those of which it holds too few launches for a verdict are told so, and need no measuring.
+std::vector<Gated> gated_cases(const store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan) {
+  const auto times = stored_times(store, pinned.id);
+  std::vector<Gated> cases;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    Gated& it = cases.emplace_back();
+    it.planned = &planned;
+    if (const auto found = times.find(key_of(planned)); found != times.end()) it.pinned = found->second;
+    const auto launches = static_cast<int>(it.pinned.launch_medians.size());
+    it.can_be_judged = launches >= kFewestLaunches;
+    if (it.can_be_judged) continue;
+    it.judgement.reason =
+        launches == 0 ? "the pinned run holds no checked time of it; not measured"
+                      : fmt::format("the pinned run holds {} of it, a verdict takes {}; not measured",
+                                    launches == 1 ? "1 launch" : fmt::format("{} launches", launches), kFewestLaunches);
+  }
+  return cases;
+}
+
+// The command that made the run, asking for so many launches.
+std::string with_launches(const store::StoredRun& run, int launches) {
+  if (run.verb != "run") return fmt::format("syslab run … --launches {}", launches);
+  const std::vector<std::string>& argv = run.argv;
+  std::string command;
+  for (std::size_t i = 0; i < argv.size(); ++i) {
+    if (argv[i].starts_with("--launches")) {
+      if (argv[i] == "--launches") ++i;  // and its number
+      continue;
+    }
+    command += shell_word(argv[i]) + " ";
+  }
+  return command + fmt::format("--launches {}", launches);
+}
+
+}  // namespace
+
+Judgement confirmed(const Judgement& first, const Judgement& again) {
+  if (again.verdict == Verdict::slower || again.failed_a || again.failed_b) return again;
+  Judgement judgement = again;
+  judgement.verdict = Verdict::unclear;
+  judgement.reason = fmt::format("slower at first ({}), {} when measured again",
+                                 change_text(first.log_ratio.value_or(0)), stats::to_string(again.verdict));
+  return judgement;
+}
+
+Judgement not_confirmed(const Judgement& first) {
+  Judgement judgement = first;
+  judgement.verdict = Verdict::unclear;
+  judgement.reason = fmt::format("slower at first ({}), interrupted before it was measured again",
+                                 change_text(first.log_ratio.value_or(0)));
+  return judgement;
+}
+
+std::string build_of_run(const store::Store& store, store::RowId run) {
+  store::Cell id;
+  id.type = store::Cell::Type::integer;
+  id.integer = run;
+  return store.query("SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.id = ?1", {id})
+      .rows.at(0)[0]
+      .text;
+}
+
+Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
+                    const GateOptions& options, const ComparisonConditions& conditions) {
+  if (Json::parse(pinned.protocol_json).value("name", "") == "paired") {
+    throw Error(ErrorKind::usage,
+                fmt::format("run {} was measured in turns with another side; its times stand for nothing alone. Give "
+                            "--build, or pin a run made by `syslab run --launches 3`",
+                            pinned.uid));
+  }
+  std::vector<Gated> cases = gated_cases(store, pinned, plan);
+  if (std::none_of(cases.begin(), cases.end(), [](const Gated& it) { return it.can_be_judged; })) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("run {} holds fewer than {} launches of every case, and against stored values a verdict "
+                    "takes so many. Make a pin of as many, `{}` and `syslab pin {} latest`; or give --build, "
+                    "the program that made this one",
+                    pinned.uid, kFewestLaunches, with_launches(pinned, kFewestLaunches), shell_word(options.against)));
+  }
+  return StoredGate(context, store, pinned, plan, std::move(cases), options, conditions).run();
+}
+
+}  // namespace syslab::cli

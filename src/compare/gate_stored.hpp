@@ -1,0 +1,27 @@
+// The gate's weaker way: cases measured now against what a pinned run stored, when its program is not at hand.
+#pragma once
+
+#include "compare/options.hpp"
+#include "compare/session.hpp"
+#include "plan/plan.hpp"
+#include "session/context.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+
+// `plan`: the pinned run's cases, indexed from 0. Each is measured in fresh launches, the cases in turn, so that a slow
+// minute falls on all of them; what comes out slower is measured once more.
+Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
+                    const GateOptions& options, const ComparisonConditions& conditions);
+
+// Slower twice is slower; anything else the second time makes the first time's `slower` unclear, but for a wrong side,
+// which stays wrong.
+Judgement confirmed(const Judgement& first, const Judgement& again);
+
+// Slower, but there was no second time.
+Judgement not_confirmed(const Judgement& first);
+
+// Facts of the build that made it, as JSON.
+std::string build_of_run(const store::Store& store, store::RowId run);
+
+}  // namespace syslab::cli

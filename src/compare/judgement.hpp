@@ -1,0 +1,61 @@
+// What a comparison says: from blocks or stored launches to a verdict, over a sweep, as an exit code and in words.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runner/paired.hpp"
+#include "session/exit_code.hpp"
+#include "stats/paired.hpp"
+#include "stats/unpaired.hpp"
+#include "stats/verdict.hpp"
+
+namespace syslab::cli {
+
+constexpr int kFewestLaunches = 3;  // a side, for a verdict
+
+struct Judgement {
+  stats::Verdict verdict = stats::Verdict::unclear;
+  std::string reason;  // why, where the verdict alone does not tell
+  double delta = 0.01;
+  int launches = 0, blocks = 0;
+  std::optional<double> seconds_a, seconds_b;        // medians over launches of the launches' medians
+  std::optional<double> log_ratio, low, high;        // of log(B / A), 95 %
+  std::optional<double> p_value;                     // of no change beyond delta
+  std::optional<double> q_value;                     // the same over the sweep
+  std::optional<worker::Status> failed_a, failed_b;  // sides that did not end well
+  int tests = 1;                                     // comparisons of the sweep that q_value is over
+};
+
+std::vector<stats::PairedBlock> for_stats(std::span<const runner::PairedBlock> blocks);
+
+// `delta`: as asked; nothing takes the default for side A's time.
+Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<double> delta);
+// Of launch medians in seconds that were not measured in turns.
+Judgement judge_stored(std::span<const double> launches_a, std::span<const double> launches_b,
+                       std::optional<double> delta);
+// No ratio may be formed: a side failed, or the sides differ in what a ratio must not hide.
+Judgement incomparable(std::string reason);
+
+// Benjamini–Hochberg at 5 %: sets q values, and a faster or slower whose q is above 5 % becomes unclear.
+void correct_for_sweep(std::span<Judgement* const> sweep);
+
+// 1 for a wrong side, 6 slower, 3 for a side that failed otherwise, 5 unclear or incomparable. A skipped or unsupported
+// side is no failure.
+Exit exit_of(const Judgement& judgement, bool oom_is_an_answer);
+
+// "−12.3 %", with the sign always and as many digits as a time can bear.
+std::string percent(double change);
+// Of log(B / A): "−12.3 %"; beyond a factor of three, where percents mislead, "9.53 times" or "1/9.53".
+std::string change_text(double log_ratio);
+std::string interval_text(const Judgement& judgement);  // "−12.9 % … −11.7 %", "9.41 … 9.64 times", "no interval"
+
+// "flash_tiled takes 25.0 % less time than naive (95 %: −25.2 % … −24.8 %), over 6 launches a side."
+std::string sentence(const Judgement& judgement, const std::string& a, const std::string& b);
+
+// Why the ratio says one thing and the two times beside it the other, where it does so; else empty.
+std::string contradiction(const Judgement& judgement);
+
+}  // namespace syslab::cli

@@ -1,0 +1,35 @@
+// What a comparison, and a gate, is asked.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "session/options.hpp"
+
+namespace syslab::cli {
+
+struct CompareOptions {
+  SelectionOptions selection;  // its names hold the sides, too: "A:impl=naive"
+  std::optional<std::string> protocol;
+  std::string data = "normal";
+  std::optional<int> launches;        // nothing: until it is enough
+  std::optional<std::string> budget;  // of all points together
+  std::optional<std::string> delta, detect;
+  bool same_on_purpose = false;
+  std::string timeout = "10m";  // of one launch
+  std::string memory_limit;
+  std::string label;
+};
+
+struct GateOptions {
+  std::string against;               // a pin, or a run
+  std::vector<std::string> names;    // experiments; empty: all of the pinned run
+  std::optional<std::string> build;  // the program that made the pinned run
+  std::optional<int> launches;
+  std::optional<std::string> budget, delta;
+  std::string timeout = "10m";
+  std::string label;
+};
+
+}  // namespace syslab::cli

@@ -1,0 +1,98 @@
+#include "compare/progress.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "session/progress.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// A line is drawn between two bursts; that often, a terminal costs the comparison nothing.
+constexpr auto kRedraw = std::chrono::milliseconds(200);
+
+}  // namespace
+
+ComparisonProgress::ComparisonProgress(const Console& console, std::size_t points, Nanoseconds budget)
+    : points_(points), budget_(budget) {
+  const char* ci = std::getenv("CI");
+  const bool in_ci = ci != nullptr && *ci != '\0';
+  mode_ = console.quiet() ? Mode::none : console.error_is_terminal() && !in_ci ? Mode::terminal : Mode::lines;
+}
+
+void ComparisonProgress::launching(std::size_t point, const std::string& title, int launch,
+                                   std::optional<int> expected) {
+  if (launch == 0) found_.clear();
+  point_ = point;
+  title_ = title;
+  launch_ = launch;
+  expected_ = expected;
+  text_.clear();
+  running_ = true;
+  launch_began_ = std::chrono::steady_clock::now();
+  draw();
+}
+
+void ComparisonProgress::said(const std::string& text) {
+  text_ = text;
+  if (std::chrono::steady_clock::now() - drawn_at_ >= kRedraw) draw();
+}
+
+void ComparisonProgress::launched(const std::string& found) {
+  running_ = false;
+  found_ = found;
+  ++launches_done_;
+  seconds_done_ += Seconds(std::chrono::steady_clock::now() - launch_began_).count();
+  clear();
+  if (mode_ != Mode::lines) return;
+  const auto eta = remaining();
+  to_error(fmt::format("{} {}: {}{}\n", title_, where(), found,
+                       eta && eta->count() > 0 ? ", ETA " + format_duration(*eta) : ""));
+}
+
+std::string ComparisonProgress::where() const {
+  return expected_ ? fmt::format("launch {} of {}", launch_ + 1, *expected_) : fmt::format("launch {}", launch_ + 1);
+}
+
+std::optional<Nanoseconds> ComparisonProgress::budget_left() const {
+  if (budget_.count() <= 0) return std::nullopt;
+  return std::max(budget_ - (std::chrono::steady_clock::now() - began_), Nanoseconds{});
+}
+
+std::optional<Nanoseconds> ComparisonProgress::remaining() const {
+  const std::optional<Nanoseconds> left = budget_left();
+  if (!expected_ || launches_done_ == 0) return left;
+  const double mean = seconds_done_ / launches_done_;
+  const int of_this_point = *expected_ - launch_ - 1;
+  const double launches =
+      std::max(of_this_point, 0) + static_cast<double>(points_ - std::min(point_ + 1, points_)) * *expected_;
+  const double of_this_launch =
+      running_ ? std::max(mean - Seconds(std::chrono::steady_clock::now() - launch_began_).count(), 0.0) : 0;
+  const auto eta = std::chrono::duration_cast<Nanoseconds>(Seconds(launches * mean + of_this_launch));
+  return left ? std::min(eta, *left) : eta;
+}
+
+void ComparisonProgress::draw() {
+  if (mode_ != Mode::terminal || !running_) return;
+  std::string text = where();
+  if (!text_.empty()) text += ", " + text_;
+  if (!found_.empty()) text += ", so far " + found_;
+  const std::string line = progress_line(static_cast<int>(point_) + 1, static_cast<int>(points_), title_, text,
+                                         remaining(), std::nullopt, terminal_width() - 1);
+  to_error(fmt::format("\r\x1b[2K{}", line));
+  std::fflush(stderr);
+  drawn_ = true;
+  drawn_at_ = std::chrono::steady_clock::now();
+}
+
+void ComparisonProgress::clear() {
+  if (!drawn_) return;
+  to_error("\r\x1b[2K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace syslab::cli

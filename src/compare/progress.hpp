@@ -1,0 +1,50 @@
+// What a person sees while comparisons run, on standard error: one line rewritten on a terminal, a line a launch
+// elsewhere (or when CI is set), nothing under --quiet. The counterpart of progress.hpp, whose unit is the case.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "core/units.hpp"
+#include "session/console.hpp"
+
+namespace syslab::cli {
+
+class ComparisonProgress {
+ public:
+  // `budget`: of all points together; 0: none.
+  ComparisonProgress(const Console& console, std::size_t points, Nanoseconds budget);
+  ~ComparisonProgress() { clear(); }
+  ComparisonProgress(const ComparisonProgress&) = delete;
+  ComparisonProgress& operator=(const ComparisonProgress&) = delete;
+
+  // Of point `point` (from 0) launch `launch` (from 0) begins; `expected` of them in all by what is known now, nothing
+  // where only the budget knows.
+  void launching(std::size_t point, const std::string& title, int launch, std::optional<int> expected);
+  void said(const std::string& text);  // "block 3 of 16"
+  void heartbeat() { draw(); }
+  // It ended; `found` so far.
+  void launched(const std::string& found);
+
+ private:
+  enum class Mode { none, terminal, lines };
+  void draw();
+  void clear();
+  std::string where() const;  // "launch 3 of 12"
+  // Until all points are done, each taken to need as many launches as this one, of a mean launch's length.
+  std::optional<Nanoseconds> remaining() const;
+  std::optional<Nanoseconds> budget_left() const;
+
+  Mode mode_;
+  std::size_t points_, point_ = 0;
+  Nanoseconds budget_;
+  std::string title_, text_, found_;
+  int launch_ = 0, launches_done_ = 0;
+  std::optional<int> expected_;
+  bool running_ = false, drawn_ = false;
+  double seconds_done_ = 0;  // of launches
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), launch_began_ = began_, drawn_at_{};
+};
+
+}  // namespace syslab::cli

@@ -1,0 +1,349 @@
+#include "compare/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/ids.hpp"
+#include "measure/protocol.hpp"
+#include "runner/environment.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
+
+namespace syslab::cli {
+namespace {
+
+const Nanoseconds kBurst = runner::PairedOptions{}.burst;
+
+std::size_t index_of(char side) { return side == 'A' ? 0 : 1; }
+
+const plan::PlannedCase& case_of(const plan::ComparisonPoint& point, char side) {
+  return side == 'A' ? point.a : point.b;
+}
+
+const plan::SideSpec& spec_of(const plan::ComparisonPlan& plan, char side) {
+  return side == 'A' ? plan.sides.a : plan.sides.b;
+}
+
+// "side B is wrong: out[3] is 7", "side A needs 242 GiB".
+std::string how_it_failed(char side, const runner::AttemptResult& result) {
+  const std::string why = result.detail.empty() ? "" : ": " + result.detail.substr(0, result.detail.find('\n'));
+  if (result.status == worker::Status::check_failed) return fmt::format("side {} is wrong{}", side, why);
+  return fmt::format("side {} ended as {}{}", side, worker::to_string(result.status), why);
+}
+
+bool is_ok(const runner::AttemptResult& result) { return result.status == worker::Status::ok; }
+
+// Of two that did not end well, the one that ended by itself: its partner was stopped because of it.
+Judgement failure(const runner::PairedLaunch& launch) {
+  const bool a_failed = !is_ok(launch.a) && launch.a.status != worker::Status::aborted;
+  const bool b_failed = !is_ok(launch.b) && launch.b.status != worker::Status::aborted;
+  std::string reason;
+  if (a_failed) reason = how_it_failed('A', launch.a);
+  if (b_failed) reason += (reason.empty() ? "" : "; ") + how_it_failed('B', launch.b);
+  if (reason.empty()) reason = "interrupted";
+  Judgement judgement = incomparable(reason);
+  if (!a_failed && !b_failed) judgement.verdict = stats::Verdict::unclear;
+  if (a_failed) judgement.failed_a = launch.a.status;
+  if (b_failed) judgement.failed_b = launch.b.status;
+  return judgement;
+}
+
+int launches_wanted(const MeasuredPoint& measured, const stats::PairedStopRule& rule) {
+  return measured.blocks.empty() ? rule.first_look : stats::launches_wanted(for_stats(measured.blocks), rule);
+}
+
+std::string_view to_string(stats::PairedStop stop) {
+  return stop == stats::PairedStop::precision ? "precision" : "max_launches";
+}
+
+}  // namespace
+
+Json to_json(const ComparisonConditions& conditions) {
+  Json json{{"name", "paired"},  // its own protocol: bursts in turns are not the samples of `of`
+            {"of", measure::to_json(measure::find_protocol(conditions.protocol))},
+            {"data", conditions.data},
+            {"blocks_per_launch", conditions.blocks_per_launch},
+            {"fewest_blocks", conditions.fewest_blocks},
+            {"measuring_ns", runner::PairedOptions{}.measuring.count()},
+            {"burst_ns", kBurst.count()},
+            {"budget_ns", conditions.budget.count()},
+            {"timeout_ns", conditions.timeout.count()},
+            {"memory_limit_bytes", conditions.memory_limit_bytes}};
+  if (conditions.launches) {
+    json["launches"] = *conditions.launches;
+  } else {
+    const stats::PairedStopRule rule;
+    json["stop"] = {
+        {"first_look", rule.first_look}, {"max_launches", rule.max_launches}, {"precision", rule.precision}};
+  }
+  if (conditions.delta) json["delta"] = *conditions.delta;
+  return json;
+}
+
+double MeasuredPoint::seconds_per_block() const {
+  // Four bursts, each as long as asked, or one call where that is longer.
+  double total = 0;
+  for (const runner::PairedBlock& block : blocks) {
+    for (const double seconds : block.seconds) total += std::max(seconds, Seconds(kBurst).count());
+  }
+  return blocks.empty() ? 0 : total / static_cast<double>(blocks.size());
+}
+
+ComparisonSession::ComparisonSession(const Context& context, store::Store& store, const std::string& verb,
+                                     const std::string& label, const plan::ComparisonPlan& plan,
+                                     ComparisonConditions conditions, SideBuild a, SideBuild b)
+    : context_(context),
+      store_(store),
+      plan_(plan),
+      conditions_(std::move(conditions)),
+      builds_{std::move(a), std::move(b)},
+      progress_(context.console, plan.points.size(), conditions_.budget) {
+  const bool one_run = builds_[0].path == builds_[1].path;
+  runs_[1] = begin_run(verb, label, 'B', one_run);
+  runs_[0] = one_run ? runs_[1] : begin_run(verb, label, 'A', false);
+  for (std::size_t i = 0; i < 2; ++i) run_uids_[i] = store_.run_uid(runs_[i]);
+}
+
+store::RowId ComparisonSession::begin_run(const std::string& verb, const std::string& label, char side, bool both) {
+  plan::Plan planned;
+  planned.mine = plan_.mine;
+  planned.root_seed = plan_.root_seed;
+  for (const plan::ComparisonPoint& point : plan_.points) {
+    if (both || side == 'A') planned.cases.push_back(point.a);
+    if (both || side == 'B') planned.cases.push_back(point.b);
+  }
+  const SideBuild& build = builds_[index_of(side)];
+  std::vector<store::PlanRow> rows = plan_rows(planned);
+  for (store::PlanRow& row : rows) {
+    if (build.is_other() && !row.implementation.is_mine) row.implementation.digest = revision_of(build.facts);
+  }
+  const Json facts = runner::environment_facts();
+  store::RunRow run;
+  run.verb = verb;
+  run.label = label;
+  run.argv = {"syslab"};
+  run.argv.insert(run.argv.end(), context_.arguments.begin(), context_.arguments.end());
+  run.protocol_json = to_json(conditions_).dump();
+  run.root_seed = std::to_string(plan_.root_seed);
+  run.environment_json = facts.dump();
+  run.comparability_key = runner::comparability_key(facts);
+  run.build_json = build.facts;
+  return store_.begin_run(run, rows);
+}
+
+std::optional<Judgement> ComparisonSession::obstacle(const plan::ComparisonPoint& point) {
+  const std::vector<std::string> differences = differing(builds_[0], point.a, builds_[1], point.b);
+  if (!differences.empty()) return incomparable(fmt::format("{}", fmt::join(differences, "; ")));
+  Judgement judgement;
+  for (const char side : {'A', 'B'}) {
+    const plan::PlannedCase& planned = case_of(point, side);
+    if (!planned.skip_reason) continue;
+    store::AttemptRow row;
+    row.plan_seq = planned.index;
+    row.status = planned.unsupported ? worker::Status::unsupported : worker::Status::skipped;
+    row.detail = *planned.skip_reason;
+    store_.finish_attempt(runs_[index_of(side)], row);
+    (side == 'A' ? judgement.failed_a : judgement.failed_b) = row.status;
+    judgement.reason += fmt::format("{}side {} is {}: {}", judgement.reason.empty() ? "" : "; ", side,
+                                    worker::to_string(row.status), row.detail);
+  }
+  if (judgement.reason.empty()) return std::nullopt;
+  judgement.verdict = stats::Verdict::incomparable;
+  return judgement;
+}
+
+std::string ComparisonSession::store_attempt(char side, runner::AttemptResult result) {
+  store::AttemptRow row;
+  row.uid = std::exchange(open_attempts_[index_of(side)], {});
+  row.plan_seq = result.planned->index;
+  row.status = result.status;
+  row.detail = std::move(result.detail);
+  row.facts_json = std::move(result.facts_json);
+  row.started_at = std::move(result.started_at);
+  row.ended_at = std::move(result.ended_at);
+  row.records = std::move(result.records);
+  return store_.finish_attempt(runs_[index_of(side)], row);
+}
+
+void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optional<int> expected) {
+  const plan::ComparisonPoint& point = *measured.point;
+  runner::PairedOptions options;
+  options.protocol = conditions_.protocol;
+  options.data = conditions_.data;
+  options.blocks_per_launch = conditions_.blocks_per_launch;
+  options.fewest_blocks = conditions_.fewest_blocks;
+  options.burst = kBurst;
+  options.timeout = conditions_.timeout;
+  options.memory_limit_bytes = conditions_.memory_limit_bytes;
+  options.seed = point.a.seed;
+  options.places = context_.places;
+
+  runner::Observer observer;
+  const auto side_of = [&](const plan::PlannedCase& planned) { return planned.index == point.a.index ? 'A' : 'B'; };
+  observer.started = [&](const plan::PlannedCase& planned) {
+    const char side = side_of(planned);
+    open_attempts_[index_of(side)] = new_uuid7();
+    store_.attempt_started(runs_[index_of(side)], planned.index, open_attempts_[index_of(side)]);
+  };
+  observer.heartbeat = [&](const plan::PlannedCase& planned) {
+    store_.heartbeat(open_attempts_[index_of(side_of(planned))]);
+    progress_.heartbeat();
+  };
+  observer.progress = [&](const plan::PlannedCase&, const worker::ProgressRecord& record) {
+    progress_.said(record.text);
+  };
+  const auto side = [&](char name) {
+    const SideBuild& build = builds_[index_of(name)];
+    return runner::PairedSide{std::string(1, name), case_of(point, name), plan_.mine, build.worker_command};
+  };
+  const runner::PairedSide a = side('A'), b = side('B');
+  for (int i = 0; i < launches && !measured.failed; ++i) {
+    const int number = measured.launches();
+    progress_.launching(static_cast<std::size_t>(point.a.index) / 2, title(point), number, expected);
+    const auto began = std::chrono::steady_clock::now();
+    runner::PairedLaunch launch = runner::run_paired_launch(a, b, number, options, observer, interruption_);
+    measured.launch_seconds.push_back(Seconds(std::chrono::steady_clock::now() - began).count());
+    if (launch.complete()) {
+      measured.blocks.insert(measured.blocks.end(), launch.blocks.begin(), launch.blocks.end());
+    } else {
+      measured.failed = failure(launch);
+      measured.stop = interrupted() ? "interrupted" : "failed";
+    }
+    measured.attempts.push_back({'A', number, store_attempt('A', std::move(launch.a))});
+    measured.attempts.push_back({'B', number, store_attempt('B', std::move(launch.b))});
+    progress_.launched(found(measured));
+  }
+}
+
+void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point point_began = Clock::now();
+  const Seconds left = conditions_.budget - (point_began - began_);
+  const double share = conditions_.budget.count() > 0 ? left.count() / std::max(points_left, 1) : HUGE_VAL;
+  const stats::PairedStopRule rule;
+  while (!measured.failed) {
+    if (conditions_.launches && measured.launches() >= *conditions_.launches) {
+      measured.stop = "launches";
+      return;
+    }
+    if (!conditions_.launches && !measured.blocks.empty()) {
+      const stats::PairedStop stop = stats::paired_enough(for_stats(measured.blocks), rule);
+      if (stop != stats::PairedStop::go_on) {
+        measured.stop = to_string(stop);
+        return;
+      }
+    }
+    // Three launches are what a verdict takes, whatever the budget.
+    if (measured.launches() >= kFewestLaunches) {
+      const std::vector<double>& done = measured.launch_seconds;
+      const double mean = std::accumulate(done.begin(), done.end(), 0.0) / static_cast<double>(done.size());
+      if (Seconds(Clock::now() - point_began).count() + mean > share) {
+        measured.stop = "budget";
+        return;
+      }
+    }
+    launch(measured, 1, conditions_.launches ? *conditions_.launches : launches_wanted(measured, rule));
+  }
+}
+
+Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
+  if (!measured.failed) return judge(measured.blocks, conditions_.delta);
+  if (measured.blocks.empty() || measured.stop != "interrupted") return *measured.failed;
+  Judgement judgement = judge(measured.blocks, conditions_.delta);
+  judgement.verdict = stats::Verdict::unclear;
+  judgement.p_value.reset();  // whoever interrupts may have seen it coming: no test, in a sweep neither
+  judgement.reason = fmt::format("interrupted after {} launches", judgement.launches);
+  return judgement;
+}
+
+std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgement& judgement,
+                                    const std::string& confirms) {
+  store::ComparisonRow row;
+  row.experiment = measured.point->a.experiment->id;
+  row.params = measured.point->shared;
+  row.side_a_json = side_json(*measured.point, 'A').dump();
+  row.side_b_json = side_json(*measured.point, 'B').dump();
+  row.value_a = judgement.seconds_a;
+  row.value_b = judgement.seconds_b;
+  row.launches = judgement.launches;
+  row.block_count = judgement.blocks;
+  row.log_ratio = judgement.log_ratio;
+  row.low = judgement.low;
+  row.high = judgement.high;
+  row.p_value = judgement.p_value;
+  row.delta = judgement.delta;
+  row.verdict = stats::to_string(judgement.verdict);
+  row.reason = judgement.reason;
+  row.confirms = confirms;
+  row.facts_json = Json{{"stop", measured.stop}, {"launch_seconds", measured.launch_seconds}}.dump();
+  for (const runner::PairedBlock& block : measured.blocks) {
+    row.blocks.push_back({block.launch, block.block, block.order, block.seconds, block.log_ratio});
+  }
+  row.attempts = measured.attempts;
+  return store_.add_comparison(runs_[1], row);
+}
+
+std::string ComparisonSession::label(char side) const {
+  const std::string label = spec_of(plan_, side).label();
+  return label.empty() ? "this build" : label;
+}
+
+std::string ComparisonSession::title(const plan::ComparisonPoint& point) const {
+  plan::PlannedCase shared = point.a;
+  shared.params = point.shared;
+  shared.implementation = point.shared_impl;
+  if (point.b.world_size != point.a.world_size) shared.world_size = 1;  // the sides' labels have theirs
+  return label_of(shared);
+}
+
+Json ComparisonSession::side_json(const plan::ComparisonPoint& point, char side) const {
+  const plan::PlannedCase& planned = case_of(point, side);
+  Json json{{"label", label(side)},
+            {"impl", planned.implementation},
+            {"params", planned.params.to_json()},
+            {"world_size", planned.world_size},
+            {"run", run_uids_[index_of(side)]}};
+  const SideBuild& build = builds_[index_of(side)];
+  if (build.is_other())
+    json["build"] = {{"path", build.path}, {"sha256", build.digest}, {"facts", Json::parse(build.facts)}};
+  return json;
+}
+
+void ComparisonSession::set_launches(int launches, int blocks_per_launch) {
+  conditions_.launches = launches;
+  conditions_.blocks_per_launch = conditions_.fewest_blocks = blocks_per_launch;
+}
+
+std::string ComparisonSession::found(const MeasuredPoint& measured) const {
+  if (measured.failed) return measured.failed->reason;
+  const Judgement so_far = judge(measured.blocks, conditions_.delta);
+  return fmt::format("{} ({})", change_text(*so_far.log_ratio), interval_text(so_far));
+}
+
+Detection detection(const MeasuredPoint& pilot, double effect, double delta) {
+  const std::vector<stats::PairedBlock> blocks = for_stats(pilot.blocks);
+  const stats::PairedSpread spread = stats::paired_spread(blocks);
+  const double per_block = pilot.seconds_per_block();
+  const auto launches = static_cast<double>(pilot.launches());
+  const double wall = std::accumulate(pilot.launch_seconds.begin(), pilot.launch_seconds.end(), 0.0) / launches;
+  const double blocks_per_launch = static_cast<double>(blocks.size()) / launches;
+  const stats::PairedCost cost{per_block, std::max(wall - blocks_per_launch * per_block, 0.0)};
+  Detection found{stats::plan_detection(effect, delta, spread, cost), ""};
+  const std::string took = format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(found.plan.seconds)));
+  const std::string what = fmt::format("a change of {:g} % (δ = {:g} %)", 100 * effect, 100 * delta);
+  if (found.plan.reached) {
+    found.text = fmt::format("{} is called with 95 % probability by {} launches of {}: about {}", what,
+                             found.plan.launches, counted(found.plan.blocks_per_launch, "block"), took);
+  } else {
+    found.text = fmt::format(
+        "{} is beyond this machine: even {} launches of {} ({}) would know the ratio only to ±{:.2g} %", what,
+        found.plan.launches, counted(found.plan.blocks_per_launch, "block"), took, 100 * found.plan.half_width);
+  }
+  return found;
+}
+
+}  // namespace syslab::cli

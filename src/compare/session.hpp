@@ -1,0 +1,102 @@
+// Comparisons while they happen: launch after launch of both sides, every attempt stored as it ends, every comparison
+// as it is judged. `compare`, `gate` and `doctor --noise` stand on this.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/judgement.hpp"
+#include "compare/progress.hpp"
+#include "compare/side_build.hpp"
+#include "plan/sides.hpp"
+#include "runner/interruption.hpp"
+#include "runner/paired.hpp"
+#include "session/context.hpp"
+#include "stats/detect.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+
+// How a comparison is measured; stored with its run.
+struct ComparisonConditions {
+  std::string protocol = "kernel";
+  std::string data = "normal";
+  std::optional<int> launches;                                        // nothing: until the stop rule is content
+  Nanoseconds budget{};                                               // of the whole sweep; 0: none
+  std::optional<double> delta;                                        // nothing: 1 %, 2 % under 20 µs
+  int blocks_per_launch = runner::PairedOptions{}.blocks_per_launch;  // at most, as runner::PairedOptions has it
+  int fewest_blocks = runner::PairedOptions{}.fewest_blocks;
+  Nanoseconds timeout = std::chrono::minutes(10);  // of one launch
+  std::uint64_t memory_limit_bytes = 0;
+};
+Json to_json(const ComparisonConditions& conditions);
+
+// One point, measured so far. A point that failed, or was interrupted, has its judgement already.
+struct MeasuredPoint {
+  const plan::ComparisonPoint* point = nullptr;
+  std::vector<runner::PairedBlock> blocks;  // of complete launches
+  std::vector<store::ComparisonRow::Attempt> attempts;
+  std::vector<double> launch_seconds;  // by the clock on the wall
+  std::string stop;                    // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
+  std::optional<Judgement> failed;
+  int launches() const { return static_cast<int>(launch_seconds.size()); }
+  double seconds_per_block() const;  // what blocks took, without starting and warming
+};
+
+class ComparisonSession {
+ public:
+  // Stores the run (two, when the sides' builds differ: an attempt belongs to the build that made it).
+  ComparisonSession(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
+                    const plan::ComparisonPlan& plan, ComparisonConditions conditions, SideBuild a, SideBuild b);
+
+  const std::string& run_uid() const { return run_uids_[1]; }  // side B's, to which the comparisons belong
+  bool interrupted() const { return interruption_.signal() != 0; }
+
+  // `launches` more of them, or fewer when one fails; the attempts are stored. `expected`: how many there will be in
+  // all, for people; nothing: nobody knows.
+  void launch(MeasuredPoint& measured, int launches, std::optional<int> expected);
+  // Launches until it is enough: `conditions.launches`, the stop rule, or the point's share of the budget.
+  void finish(MeasuredPoint& measured, int points_left);
+
+  // A point that cannot be measured: the builds differ, or a side is skipped. Nothing: it can.
+  std::optional<Judgement> obstacle(const plan::ComparisonPoint& point);
+
+  Judgement judged(const MeasuredPoint& measured) const;
+  // Stores what was found; returns its uid. `confirms`: uid of the comparison that this one repeats.
+  std::string keep(const MeasuredPoint& measured, const Judgement& judgement, const std::string& confirms = {});
+
+  // The point's title ("flash_forward causal=true seq=128") and the sides' names.
+  std::string title(const plan::ComparisonPoint& point) const;
+  std::string label(char side) const;
+  Json side_json(const plan::ComparisonPoint& point, char side) const;
+
+  void set_launches(int launches, int blocks_per_launch);  // after a pilot
+
+ private:
+  store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
+  std::string store_attempt(char side, runner::AttemptResult result);
+  std::string found(const MeasuredPoint& measured) const;  // so far, in words
+
+  const Context& context_;
+  store::Store& store_;
+  const plan::ComparisonPlan& plan_;
+  ComparisonConditions conditions_;
+  std::array<SideBuild, 2> builds_;
+  std::array<store::RowId, 2> runs_{};
+  std::array<std::string, 2> run_uids_;
+  std::array<std::string, 2> open_attempts_;  // of the launch that runs
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  runner::Interruption interruption_;
+  ComparisonProgress progress_;
+};
+
+// The launches that a decision at `effect` takes, from a pilot's blocks, in words and as data.
+struct Detection {
+  stats::PairedPlan plan;
+  std::string text;
+};
+Detection detection(const MeasuredPoint& pilot, double effect, double delta);
+
+}  // namespace syslab::cli

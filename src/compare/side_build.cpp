@@ -1,0 +1,115 @@
+#include "compare/side_build.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/hash.hpp"
+#include "session/capture.hpp"
+#include "worker/protocol.hpp"
+
+namespace syslab::cli {
+namespace {
+
+Json answer(const std::string& path, const std::vector<std::string>& words) {
+  std::vector<std::string> argv{path};
+  argv.insert(argv.end(), words.begin(), words.end());
+  argv.emplace_back("--json");
+  const std::optional<std::string> text = output_of(argv);
+  return text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+}
+
+std::set<std::string> names_in(const Json& list) {
+  std::set<std::string> names;
+  for (const Json& it : list) names.insert(it.value("name", std::string()));
+  return names;
+}
+
+// `planned` was made from this program's registry; so the other build is held against that.
+void hold_against(const SideBuild& build, char side, const plan::PlannedCase& planned,
+                  std::vector<std::string>& differences) {
+  if (!build.is_other()) return;
+  const std::string& id = planned.experiment->id;
+  const DescribedExperiment& experiment = build.experiments.at(id);
+  if (experiment.version.empty()) {
+    differences.push_back(fmt::format("experiment {}: side {} does not have it", id, side));
+    return;
+  }
+  if (experiment.version != planned.experiment->version) {
+    differences.push_back(fmt::format("version of {}: {} on side {}, {} here", id, experiment.version, side,
+                                      planned.experiment->version));
+  }
+  const bool ours = planned.experiment->find_implementation(planned.implementation) != nullptr;
+  if (ours && !experiment.implementations.contains(planned.implementation)) {
+    differences.push_back(fmt::format("implementation {}: side {} does not have it", planned.implementation, side));
+  }
+  for (const auto& [axis, value] : planned.params) {
+    if (!experiment.axes.contains(axis)) {
+      differences.push_back(fmt::format("axis {}: side {} does not have it", axis, side));
+    }
+  }
+}
+
+}  // namespace
+
+SideBuild this_build() {
+  SideBuild build;
+  build.facts = to_json(build_info()).dump();
+  build.worker_protocol = worker::kProtocolVersion;
+  return build;
+}
+
+SideBuild ask_build(const std::string& path, const std::vector<std::string>& experiments) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) {
+    throw Error(ErrorKind::usage, fmt::format("build '{}': there is no such file; name a syslab program", path));
+  }
+  SideBuild build;
+  build.path = path;
+  const std::string program = fs::absolute(path).lexically_normal().string();
+  build.worker_command = {program, "worker"};
+  const Json told = answer(program, {"env"});
+  if (!told.is_object() || !told.contains("build")) {
+    throw Error(ErrorKind::usage, fmt::format("build '{}' cannot be run here: `{} env --json` gives no answer of a "
+                                              "syslab; is it an executable for this machine?",
+                                              path, path));
+  }
+  build.facts = told["build"].dump();
+  build.worker_protocol = told.value("worker_protocol", 0);
+  build.digest = sha256_hex_of_file(program);
+  for (const std::string& id : experiments) {
+    const Json told_of_it = answer(program, {"describe", id});
+    DescribedExperiment& experiment = build.experiments[id];
+    if (!told_of_it.is_object()) continue;
+    experiment.version = told_of_it.value("version", std::string());
+    experiment.implementations = names_in(told_of_it.value("implementations", Json::array()));
+    experiment.axes = names_in(told_of_it.value("axes", Json::array()));
+  }
+  return build;
+}
+
+std::vector<std::string> differing(const SideBuild& a, const plan::PlannedCase& case_a, const SideBuild& b,
+                                   const plan::PlannedCase& case_b) {
+  std::vector<std::string> differences;
+  const auto protocol = [](const SideBuild& build) {
+    return build.worker_protocol == 0 ? std::string("unknown") : std::to_string(build.worker_protocol);
+  };
+  if (a.worker_protocol != b.worker_protocol) {
+    differences.push_back(fmt::format("worker protocol: {} on side A, {} on side B", protocol(a), protocol(b)));
+  }
+  hold_against(a, 'A', case_a, differences);
+  hold_against(b, 'B', case_b, differences);
+  return differences;
+}
+
+std::string revision_of(const std::string& facts) {
+  const Json json = Json::parse(facts, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object()) return "unknown";
+  return json.value("git_sha", std::string("unknown")) + (json.value("git_dirty", false) ? "+changes" : "");
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,88 @@
+#include "compare/verdict_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/units.hpp"
+#include "report/table.hpp"
+
+namespace syslab::cli {
+namespace {
+
+using stats::Verdict;
+
+constexpr std::size_t kSentences = 8;  // beyond that, counts say more
+
+std::string time_text(const std::optional<double>& seconds) {
+  if (!seconds) return "-";
+  return format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(*seconds)));
+}
+
+std::string counts(const std::vector<VerdictLine>& lines) {
+  std::string text;
+  for (const Verdict verdict :
+       {Verdict::faster, Verdict::slower, Verdict::same, Verdict::unclear, Verdict::incomparable}) {
+    const auto count = std::count_if(lines.begin(), lines.end(),
+                                     [&](const VerdictLine& line) { return line.judgement.verdict == verdict; });
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, stats::to_string(verdict));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string verdict_table(const Console& console, const std::vector<VerdictLine>& lines, const std::string& a,
+                          const std::string& b) {
+  const std::string name_a = a.empty() ? "A" : a, name_b = b.empty() ? "B" : b;
+  const std::vector<report::Column> columns{{"case", "1", "s", "left"},
+                                            {a.empty() ? "A" : "A " + a, "1", "s", "right"},
+                                            {b.empty() ? "B" : "B " + b, "1", "s", "right"},
+                                            {"B against A", "1", "s", "right"},
+                                            {"95 %", "1", "s", "right"},
+                                            {"q", "1", "s", "right"},
+                                            {"launches", "1", "s", "right"},
+                                            {"verdict", "1", "s", "left"}};
+  std::vector<std::vector<std::string>> cells;
+  for (const auto& [title, it] : lines) {
+    const bool good = it.verdict == Verdict::faster || it.verdict == Verdict::same;
+    // Last, because colours have a width that is not seen.
+    cells.push_back({title, time_text(it.seconds_a), time_text(it.seconds_b),
+                     it.log_ratio ? change_text(*it.log_ratio) : "-", it.low ? interval_text(it) : "-",
+                     it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", std::to_string(it.launches),
+                     console.styled(stats::to_string(it.verdict), good ? Style::good : Style::bad)});
+  }
+  std::string text = report::write_aligned(columns, cells) + "\n";
+  if (lines.size() > kSentences) {
+    return text + fmt::format("{} against {}, {}: {}.\n", name_b, name_a,
+                              counted(static_cast<std::int64_t>(lines.size()), "case"), counts(lines));
+  }
+  for (const auto& [title, it] : lines) {
+    const std::string why = contradiction(it);
+    text +=
+        (lines.size() == 1 ? "" : title + ": ") + sentence(it, name_a, name_b) + (why.empty() ? "" : " " + why) + "\n";
+  }
+  return text;
+}
+
+Json to_json(const Judgement& it) {
+  Json json{{"verdict", stats::to_string(it.verdict)},
+            {"reason", it.reason},
+            {"delta", it.delta},
+            {"launches", it.launches},
+            {"blocks", it.blocks}};
+  const auto put = [&](const char* name, const std::optional<double>& value) {
+    json[name] = value ? Json(*value) : Json();
+  };
+  put("seconds_a", it.seconds_a);
+  put("seconds_b", it.seconds_b);
+  put("log_ratio", it.log_ratio);
+  put("low", it.low);
+  put("high", it.high);
+  put("p_value", it.p_value);
+  put("q_value", it.q_value);
+  return json;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,91 @@
+#include "session/console.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+
+namespace syslab::cli {
+namespace {
+
+bool color_wanted(Color color, int descriptor) {
+  if (color != Color::automatic) return color == Color::always;
+  const char* no_color = std::getenv("NO_COLOR");
+  const char* term = std::getenv("TERM");
+  if ((no_color != nullptr && *no_color != '\0') || (term != nullptr && std::string_view(term) == "dumb")) return false;
+  return ::isatty(descriptor) == 1;
+}
+
+std::string painted(std::string_view text, Style style, bool color) {
+  if (!color || style == Style::plain) return std::string(text);
+  const char* code = style == Style::bold ? "1" : style == Style::good ? "32" : style == Style::bad ? "1;31" : "2";
+  return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
+}
+
+// Messages of foreign workers may hold bytes that are no UTF-8: they become U+FFFD instead of an exception.
+std::string dumped(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+void write_whole(std::FILE* file, std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {
+    throw_errno(ErrorKind::store, "write to standard output", errno, "fwrite");
+  }
+}
+
+}  // namespace
+
+Console::Console(const GlobalOptions& options)
+    : json_(options.json),
+      quiet_(options.quiet),
+      output_color_(color_wanted(options.color, STDOUT_FILENO)),
+      error_color_(color_wanted(options.color, STDERR_FILENO)),
+      error_is_terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+void Console::print(std::string_view text) const { write_whole(stdout, text); }
+
+void Console::print_line(const Json& json) const { write_whole(stdout, dumped(json, -1) + "\n"); }
+
+void Console::print_document(const Json& json) const { write_whole(stdout, dumped(json, 2) + "\n"); }
+
+void Console::note(std::string_view line) const {
+  if (!quiet_) to_error(fmt::format("{}\n", line));
+}
+
+std::string Console::styled(std::string_view text, Style style) const { return painted(text, style, output_color_); }
+
+std::string Console::styled_error(std::string_view text, Style style) const {
+  return painted(text, style, error_color_);
+}
+
+void to_error(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
+}
+
+std::string counted(std::int64_t count, std::string_view noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {
+  std::string lines, line;
+  const auto end_line = [&] {
+    if (!line.empty()) lines += std::string(indent, ' ') + line + "\n";
+    line.clear();
+  };
+  for (const std::string& word : split(text, ' ')) {
+    if (word.empty()) continue;
+    if (!line.empty() && line.size() + 1 + word.size() + indent > width) end_line();
+    if (!line.empty()) line += ' ';
+    line += word;
+  }
+  end_line();
+  return lines;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,42 @@
+// What every verb may be told: where results are kept, how they are shown, which cases are meant, how they are measured.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace syslab::cli {
+
+enum class Color { automatic, always, never };
+
+struct GlobalOptions {
+  std::string database = "syslab.db";
+  bool json = false;
+  bool quiet = false;
+  Color color = Color::automatic;
+};
+
+// Which experiments, at which points, with which implementations.
+struct SelectionOptions {
+  std::vector<std::string> names;
+  std::vector<std::string> assignments;  // "seq=128,1024"
+  std::optional<std::string> preset;
+  std::vector<std::string> implementations;
+  std::vector<std::string> devices;  // "cpu", "cuda", "cpu,cuda"; empty: by the machine
+  std::vector<std::string> mine;     // "me=kernel.so"
+  std::string handout;
+  std::uint64_t seed = 0;
+  std::string shard;   // "3/8": of the cases every eighth, from the third on; empty: all
+  std::string author;  // alias under which --mine is handed in; empty: SYSLAB_AUTHOR, else the name given to --mine
+};
+
+// How the cases of a run are measured, apart from their limits.
+struct MeasuringOptions {
+  std::optional<std::string> protocol;
+  std::optional<int> launches;  // else the protocol's
+  std::string memory_limit;
+  bool try_oom = false;  // cases whose memory cannot suffice, too
+};
+
+}  // namespace syslab::cli

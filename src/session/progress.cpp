@@ -1,0 +1,141 @@
+#include "session/progress.hpp"
+
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "session/selection.hpp"
+
+namespace syslab::cli {
+namespace {
+
+const worker::MetricRecord* find_metric(const runner::AttemptResult& result, std::string_view name) {
+  for (const worker::Record& record : result.records) {
+    const auto* metric = std::get_if<worker::MetricRecord>(&record);
+    if (metric != nullptr && metric->name == name && metric->value) return metric;
+  }
+  return nullptr;
+}
+
+std::int64_t cases_searched(const runner::AttemptResult& result) {
+  std::int64_t cases = 0;
+  for (const worker::Record& record : result.records) {
+    if (const auto* check = std::get_if<worker::CheckRecord>(&record)) cases += check->cases_run;
+  }
+  return cases;
+}
+
+// Cuts at `width` bytes, but never within a UTF-8 character.
+std::string cut(std::string line, std::size_t width) {
+  if (line.size() <= width) return line;
+  while (width > 0 && (static_cast<unsigned char>(line[width]) & 0xC0U) == 0x80U) --width;
+  line.resize(width);
+  return line;
+}
+
+}  // namespace
+
+std::size_t terminal_width() {
+  struct winsize size {};
+  return ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string budget_words(Nanoseconds left) {
+  return left.count() > 0 ? format_duration(left) + " of the budget left" : "the budget is used up";
+}
+
+std::string progress_line(int number, int total, const std::string& label, const std::string& text,
+                          std::optional<Nanoseconds> eta, std::optional<Nanoseconds> budget_left, std::size_t width) {
+  std::string line = fmt::format("case {}/{}, {}", number, total, label);
+  if (!text.empty()) line += ", " + text;
+  std::string end = eta ? ", ETA " + format_duration(*eta) : "";
+  if (budget_left) end += ", " + budget_words(*budget_left);
+  if (end.size() >= width) return cut(line, width);
+  return cut(line, width - end.size()) + end;  // the label gives way, the ETA stays
+}
+
+std::string result_line(const runner::AttemptResult& result) {
+  std::string line = fmt::format("{:<12} {}", worker::to_string(result.status), label_of(*result.planned));
+  if (result.status == worker::Status::ok) {
+    if (const auto* time = find_metric(result, "time"); time != nullptr && time->unit == "s") {
+      line += "  " + format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(*time->value)));
+    }
+    if (const auto* rate = find_metric(result, "tflops")) line += fmt::format("  {:.4g} GFLOP/s", *rate->value * 1e3);
+    if (result.planned->task == plan::Task::law) line += "  " + counted(cases_searched(result), "case");
+  } else if (!result.detail.empty()) {
+    line += ": " + result.detail.substr(0, result.detail.find('\n'));  // the summary shows a traceback whole
+  }
+  return line;
+}
+
+Progress::Progress(const Console& console, const plan::Plan& plan, Eta eta, Nanoseconds budget)
+    : total_(static_cast<int>(plan.cases.size())), eta_(std::move(eta)), budget_(budget) {
+  const char* ci = std::getenv("CI");
+  const bool in_ci = ci != nullptr && *ci != '\0';
+  mode_ = console.quiet() ? Mode::none : console.error_is_terminal() && !in_ci ? Mode::terminal : Mode::lines;
+}
+
+void Progress::started(const plan::PlannedCase& planned) {
+  ++number_;
+  text_.clear();
+  case_began_ = std::chrono::steady_clock::now();
+  draw(planned);
+}
+
+void Progress::said(const plan::PlannedCase& planned, const std::string& text) {
+  text_ = text;
+  draw(planned);
+}
+
+void Progress::heartbeat(const plan::PlannedCase& planned) { draw(planned); }
+
+void Progress::finished(const runner::AttemptResult& result) {
+  const bool skipped = result.planned->skip_reason.has_value();
+  if (skipped || !result.planned->predicted_oom.empty()) ++number_;
+  eta_.finished(*result.planned, result.wall);
+  clear();
+  if (mode_ == Mode::none || skipped) return;
+  if (mode_ == Mode::terminal) {
+    to_error(fmt::format("{}\n", result_line(result)));
+    return;
+  }
+  const auto eta = eta_.remaining(Seconds(0));
+  std::string ahead = eta && eta->count() > 0 && number_ < total_ ? ", ETA " + format_duration(*eta) : "";
+  if (const auto left = budget_left()) ahead += ", " + budget_words(*left);
+  const bool tried = result.planned->predicted_oom.empty();
+  const std::string aside = tried ? fmt::format(" ({}{})", format_duration(result.wall), ahead) : "";
+  to_error(fmt::format("{} {}/{} {}{}\n", utc_now(), number_, total_, result_line(result), aside));
+}
+
+void Progress::left_out(const plan::PlannedCase& planned) {
+  ++number_;
+  eta_.finished(planned, Seconds(0));
+}
+
+std::optional<Nanoseconds> Progress::budget_left() const {
+  if (budget_.count() <= 0) return std::nullopt;
+  return std::max(budget_ - (std::chrono::steady_clock::now() - began_), Nanoseconds{});
+}
+
+void Progress::draw(const plan::PlannedCase& planned) {
+  if (mode_ != Mode::terminal) return;
+  const Seconds spent = std::chrono::steady_clock::now() - case_began_;
+  const std::string line = progress_line(number_, total_, label_of(planned), text_, eta_.remaining(spent),
+                                         budget_left(), terminal_width() - 1);
+  to_error(fmt::format("\r\x1b[2K{}", line));  // back to the first column, line erased
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+void Progress::clear() {
+  if (!drawn_) return;
+  to_error("\r\x1b[2K");
+  std::fflush(stderr);
+  drawn_ = false;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,194 @@
+#include "session/selection.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <fstream>
+#include <thread>
+
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "plan/shard.hpp"
+#include "session/this_machine.hpp"
+#include "worker/python_probe.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// Beyond these, sums with a clock's time or a process's size would run over.
+constexpr Nanoseconds kLongest = std::chrono::hours(24 * 36525);
+constexpr std::uint64_t kLargest = std::uint64_t{1} << 56;
+
+bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
+  return std::any_of(plan.mine.begin(), plan.mine.end(),
+                     [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; });
+}
+
+void number_cases(plan::Plan& plan) {
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) plan.cases[i].index = static_cast<int>(i);
+}
+
+// An axis at its only declared value says nothing: left out, so that a line shows what this case is about.
+bool at_default(const registry::Experiment* experiment, const std::string& axis, const Value& value) {
+  const registry::Axis* declared = experiment == nullptr ? nullptr : experiment->find_axis(axis);
+  return declared != nullptr && declared->values.size() == 1 && declared->values.front() == value;
+}
+
+std::string label(const registry::Experiment* known, const std::string& experiment, const std::string& implementation,
+                  const Params& params, std::int64_t world_size) {
+  std::string text = experiment;
+  if (!implementation.empty()) text += " " + implementation;
+  for (const auto& [axis, value] : params) {
+    if (!at_default(known, axis, value)) text += fmt::format(" {}={}", axis, to_string(value));
+  }
+  if (world_size > 1) text += fmt::format(" on {} ranks", world_size);
+  return text;
+}
+
+// A source or an archive in place of a shared library; what else the loader may refuse, the cases tell.
+std::string library_problem(const std::string& path) {
+  std::array<char, 4> begin{};
+  std::ifstream(path, std::ios::binary).read(begin.data(), begin.size());
+  if (begin == std::array<char, 4>{0x7f, 'E', 'L', 'F'}) return {};
+  return "this is no shared library; build one with -shared -fPIC, or give a Python file as flash.py:Class";
+}
+
+}  // namespace
+
+plan::Selection to_selection(const Context& context, const SelectionOptions& options) {
+  plan::Selection selection;
+  selection.patterns = options.names;
+  for (const std::string& text : options.assignments) selection.assignments.push_back(plan::parse_assignment(text));
+  selection.preset = options.preset;
+  selection.implementations = options.implementations;
+  selection.devices = options.devices;
+  for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
+  if (!selection.mine.empty()) {
+    selection.author = options.author.empty() ? selection.mine.front().name : options.author;
+  }
+  selection.handout = options.handout;
+  selection.root_seed = options.seed;
+  selection.machine = machine_of(context, options.devices != std::vector<std::string>{std::string(plan::kCpu)});
+  return selection;
+}
+
+plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,
+                    const std::optional<std::string>& contract) {
+  if (contract) return plan::make_law_plan(registry, selection, *contract);
+  plan::Plan ours = plan::make_law_plan(registry, selection, "full");
+  if (selection.mine.empty()) return ours;
+  plan::Plan mine = plan::make_law_plan(registry, selection, "handout");
+  std::erase_if(ours.cases, [&](const plan::PlannedCase& planned) { return is_mine(ours, planned); });
+  std::erase_if(mine.cases, [&](const plan::PlannedCase& planned) { return !is_mine(mine, planned); });
+  return joined(std::move(ours), std::move(mine));
+}
+
+plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
+                       const std::optional<std::string>& contract, const plan::Plan& measured) {
+  plan::Plan laws = law_plan(registry, selection, contract);
+  plan::leave_out_unmeasured(laws, measured);
+  return laws;
+}
+
+bool keep_shard(const Console& console, const SelectionOptions& options, plan::Plan& plan) {
+  if (options.shard.empty()) return true;
+  const std::size_t whole = plan.cases.size();
+  plan::keep_shard(plan, plan::parse_shard(options.shard));
+  if (!plan.cases.empty()) return true;
+  console.note(fmt::format("--shard {} of {} has none: there is nothing to do here", options.shard,
+                           counted(static_cast<std::int64_t>(whole), "case")));
+  return false;
+}
+
+plan::Plan joined(plan::Plan first, plan::Plan second) {
+  first.cases.insert(first.cases.end(), std::make_move_iterator(second.cases.begin()),
+                     std::make_move_iterator(second.cases.end()));
+  number_cases(first);
+  return first;
+}
+
+Nanoseconds duration_option(const std::string& name, const std::string& text) {
+  const std::optional<Nanoseconds> duration = parse_duration(text);
+  if (!duration || duration->count() <= 0) {
+    throw Error(ErrorKind::usage, fmt::format("{} '{}' is no duration; write 30s, 500ms or 5m", name, text));
+  }
+  if (*duration > kLongest) throw Error(ErrorKind::usage, fmt::format("{} '{}' is more than a century", name, text));
+  return *duration;
+}
+
+double percent_option(const std::string& name, const std::string& text) {
+  const bool has_sign = text.ends_with('%');
+  const std::string number = has_sign ? trim(text.substr(0, text.size() - 1)) : text;
+  double value = 0;
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
+  if (error != std::errc{} || end != number.data() + number.size()) {
+    throw Error(ErrorKind::usage, fmt::format("{} '{}' is no percentage; write 2% or 0.5%", name, text));
+  }
+  if (!has_sign) {  // 0.02 could be meant either way
+    throw Error(ErrorKind::usage, fmt::format("{} {} of what? It is a percentage; write {}%", name, text, text));
+  }
+  if (!(value > 0 && value < 1000)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} {}: the change lies above 0 % and below 1000 %; write 2% or 0.5%", name, text));
+  }
+  return value / 100;
+}
+
+std::uint64_t bytes_option(const std::string& name, const std::string& text) {
+  if (text.empty()) return 0;
+  const std::optional<std::uint64_t> bytes = parse_bytes(text);
+  if (!bytes || *bytes == 0) {
+    throw Error(ErrorKind::usage, fmt::format("{} '{}' is no size; write 2Gi (binary) or 2G (decimal)", name, text));
+  }
+  if (*bytes > kLargest) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} '{}' is more than an address space has; for no limit leave it out", name, text));
+  }
+  return *bytes;
+}
+
+void check_mine(const std::vector<plan::MineSpec>& mine) {
+  for (const plan::MineSpec& one : mine) {
+    const std::string problem =
+        one.is_python() ? worker::python_problem(one.path, one.python_class) : library_problem(one.path);
+    if (!problem.empty()) {
+      throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}", one.name, path_of(one), problem));
+    }
+  }
+}
+
+void note_crowded_ranks(const Console& console, const plan::Plan& plan) {
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  int most = 0;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    if (!planned.skip_reason && planned.device == plan::kCpu) most = std::max(most, planned.world_size);
+  }
+  if (most <= cores) return;
+  console.note(fmt::format("up to {} ranks on {}: ranks take turns there, and their times say so", most,
+                           counted(cores, "processor")));
+}
+
+std::string path_of(const plan::MineSpec& mine) {
+  return mine.is_python() ? mine.path + ":" + mine.python_class : mine.path;
+}
+
+std::string case_label(const registry::Registry& registry, const std::string& experiment,
+                       const std::string& implementation, const Params& params, std::int64_t world_size) {
+  const auto known = std::ranges::find(registry.experiments(), experiment, &registry::Experiment::id);
+  return label(known == registry.experiments().end() ? nullptr : &*known, experiment, implementation, params,
+               world_size);
+}
+
+std::string label_of(const plan::PlannedCase& planned) {
+  const std::string& experiment = planned.experiment->id;
+  if (planned.task != plan::Task::law) {
+    return label(planned.experiment, experiment, planned.implementation, planned.params, planned.world_size);
+  }
+  std::string text = label(nullptr, experiment, planned.implementation, {}, 1) + " " + planned.law;
+  if (planned.params.has("contract")) text += fmt::format(" ({})", to_string(planned.params.at("contract")));
+  return text;
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,54 @@
+// From options of the command line to the plan's words.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/units.hpp"
+#include "plan/plan.hpp"
+#include "session/console.hpp"
+#include "session/context.hpp"
+#include "session/options.hpp"
+
+namespace syslab::cli {
+
+// With the machine that this program runs on: where a GPU may be meant, it is asked for (session/this_machine.hpp).
+plan::Selection to_selection(const Context& context, const SelectionOptions& options);
+
+// Laws under their contracts: `contract` when given, else "full" for ours and "handout" for --mine. Indices begin at 0.
+plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& selection,
+                    const std::optional<std::string>& contract);
+
+// Those that `run` searches before it measures `measured`.
+plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
+                       const std::optional<std::string>& contract, const plan::Plan& measured);
+
+// Leaves of a plan the part that --shard names. False, saying so: it names a part, and nothing is left.
+bool keep_shard(const Console& console, const SelectionOptions& options, plan::Plan& plan);
+
+// `first`, then `second`, indexed anew.
+plan::Plan joined(plan::Plan first, plan::Plan second);
+
+Nanoseconds duration_option(const std::string& name, const std::string& text);  // Error(usage) when it is none
+double percent_option(const std::string& name, const std::string& text);        // "2%" → 0.02; Error(usage)
+std::uint64_t bytes_option(const std::string& name, const std::string& text);   // 0 when empty
+
+// Error(usage) where it is plain that a file cannot be served: the interpreter of a Python file is not there or lacks
+// NumPy, torch or Triton that it imports, the file does not parse or has no such class, a library is none. Better once
+// here than in every case.
+void check_mine(const std::vector<plan::MineSpec>& mine);
+
+// Says so where a case has more ranks on the CPU than there are processors: then their times are of taking turns.
+void note_crowded_ranks(const Console& console, const plan::Plan& plan);
+
+std::string path_of(const plan::MineSpec& mine);  // "/home/me/kernel.so", "/home/me/flash.py:Flash"
+
+// "flash_forward flash_tiled causal=true seq=128": how every verb calls a case. Axes at their only declared value are
+// left out; of an experiment that `registry` has not, none.
+std::string case_label(const registry::Registry& registry, const std::string& experiment,
+                       const std::string& implementation, const Params& params, std::int64_t world_size = 1);
+
+// The same of a planned case, and "flash_forward naive attention.causal_prefix (full)" of a law.
+std::string label_of(const plan::PlannedCase& planned);
+
+}  // namespace syslab::cli

@@ -1,0 +1,301 @@
+#include "session/session.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "core/build_info.hpp"
+#include "core/error.hpp"
+#include "core/ids.hpp"
+#include "measure/protocol.hpp"
+#include "runner/environment.hpp"
+#include "session/forecast.hpp"
+#include "session/progress.hpp"
+#include "session/selection.hpp"
+#include "session/summary.hpp"
+
+namespace syslab::cli {
+namespace {
+
+store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::PlannedCase& planned) {
+  store::ImplementationRow row;
+  row.name = planned.implementation;
+  for (const plan::MineSpec& mine : plan.mine) {
+    if (mine.name != planned.implementation) continue;
+    row.is_mine = true;
+    row.digest = mine.digest;
+    row.language = mine.is_python() ? "Python" : "C";
+    row.path = path_of(mine);
+    return row;
+  }
+  // Ours stand as they stood in the revision that this binary was built from.
+  row.digest = build_info().git_sha;
+  if (build_info().git_dirty) row.digest += "+" + build_info().git_diff.substr(0, 12);
+  row.language = "C++";
+  if (const registry::Implementation* known = planned.experiment->find_implementation(planned.implementation)) {
+    row.role = known->is_reference ? "reference" : known->is_peer ? "peer" : "";
+  }
+  return row;
+}
+
+// Options that a command for one of these cases needs to measure it the same way.
+std::string common_flags(const Conditions& conditions, std::uint64_t root_seed) {
+  const Conditions defaults;
+  std::string flags;
+  if (root_seed != 0) flags += fmt::format(" --seed {}", root_seed);
+  if (conditions.timeout != defaults.timeout) {
+    const auto milliseconds = std::chrono::ceil<std::chrono::milliseconds>(conditions.timeout).count();
+    flags += milliseconds % 1000 == 0 ? fmt::format(" --timeout {}s", milliseconds / 1000)
+                                      : fmt::format(" --timeout {}ms", milliseconds);
+  }
+  if (conditions.memory_limit_bytes != 0) flags += fmt::format(" --memory-limit {}", conditions.memory_limit_bytes);
+  return flags;
+}
+
+std::string run_flags(const Conditions& conditions, std::uint64_t root_seed) {
+  const Conditions defaults;
+  std::string flags;
+  if (conditions.launches != measure::find_protocol(conditions.protocol).launches) {
+    flags += fmt::format(" --launches {}", conditions.launches);
+  }
+  if (conditions.isolation != defaults.isolation) {
+    flags += fmt::format(" --isolation {}", runner::to_string(conditions.isolation));
+  }
+  if (conditions.data != defaults.data) flags += " --data " + conditions.data;
+  if (conditions.try_oom) flags += " --try-oom";
+  return flags + common_flags(conditions, root_seed);
+}
+
+std::string check_flags(const Conditions& conditions, std::uint64_t root_seed) {
+  const Conditions defaults;
+  const std::string cases =
+      conditions.law_cases == defaults.law_cases ? "" : fmt::format(" --cases {}", conditions.law_cases);
+  return cases + common_flags(conditions, root_seed);
+}
+
+std::string failed_check(const store::Store& store, const std::string& attempt_uid) {
+  store::Cell wanted;
+  wanted.type = store::Cell::Type::text;
+  wanted.text = attempt_uid;
+  const store::ResultSet found = store.query(
+      "SELECT k.uid FROM check_result k JOIN attempt a ON a.id = k.attempt_id"
+      " WHERE a.uid = ?1 AND k.outcome IN ('falsified', 'error') ORDER BY k.id LIMIT 1",
+      {wanted});
+  return found.rows.empty() ? "" : found.rows[0][0].text;
+}
+
+Json attempt_json(const std::string& uid, const std::string& run_uid, const runner::AttemptResult& result) {
+  Json json = plan::to_json(*result.planned);
+  json["type"] = "attempt";
+  json["attempt"] = uid;
+  json["run"] = run_uid;
+  json["status"] = worker::to_string(result.status);
+  json["detail"] = result.detail;
+  json["seconds"] = Seconds(result.wall).count();
+  Json metrics = Json::object();
+  for (const worker::Record& record : result.records) {
+    // Of several ranks the figure of all together, which comes last, or else the first one's.
+    if (const auto* metric = std::get_if<worker::MetricRecord>(&record); metric != nullptr && metric->value) {
+      if (metric->rank <= 0) metrics[metric->name] = *metric->value;
+    }
+  }
+  json["metrics"] = metrics;
+  return json;
+}
+
+}  // namespace
+
+Json to_json(const Conditions& conditions) {
+  Json json = measure::to_json(measure::find_protocol(conditions.protocol));
+  json["data"] = conditions.data;
+  json["law_cases"] = conditions.law_cases;
+  json["timeout_ns"] = conditions.timeout.count();
+  json["memory_limit_bytes"] = conditions.memory_limit_bytes;
+  json["try_oom"] = conditions.try_oom;
+  json["launches"] = conditions.launches;
+  json["isolation"] = runner::to_string(conditions.isolation);
+  json["mine_device"] = conditions.mine_device;
+  json["budget_ns"] = conditions.budget.count();
+  return json;
+}
+
+Conditions conditions_from_json(const std::string& text) {
+  const Json json = Json::parse(text);
+  Conditions conditions;
+  conditions.protocol = json.at("name").get<std::string>();
+  conditions.data = json.value("data", conditions.data);
+  conditions.law_cases = json.value("law_cases", conditions.law_cases);
+  conditions.timeout = Nanoseconds(json.value("timeout_ns", conditions.timeout.count()));
+  conditions.memory_limit_bytes = json.value("memory_limit_bytes", conditions.memory_limit_bytes);
+  conditions.try_oom = json.value("try_oom", conditions.try_oom);
+  conditions.launches = json.value("launches", conditions.launches);
+  conditions.isolation = runner::parse_isolation(json.value("isolation", "case"));
+  conditions.mine_device = json.value("mine_device", conditions.mine_device);
+  conditions.budget = Nanoseconds(json.value("budget_ns", conditions.budget.count()));
+  return conditions;
+}
+
+std::string own_protocol(const std::vector<plan::PlannedCase>& cases, bool smoke) {
+  if (smoke) return "quick";
+  std::set<std::string> named;
+  for (const plan::PlannedCase& planned : cases) named.insert(planned.experiment->protocol);
+  return named.size() == 1 ? *named.begin() : "kernel";
+}
+
+Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan, bool smoke) {
+  const measure::Protocol protocol = measure::find_protocol(options.protocol.value_or(own_protocol(plan.cases, smoke)));
+  Conditions conditions;
+  conditions.protocol = protocol.name;
+  conditions.launches = options.launches.value_or(protocol.launches);
+  conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
+  conditions.try_oom = options.try_oom;
+  conditions.mine_device = mine_device(plan);
+  return conditions;
+}
+
+std::string mine_device(const plan::Plan& plan) {
+  for (const plan::PlannedCase& planned : plan.cases) {
+    for (const plan::MineSpec& mine : plan.mine) {
+      if (mine.name == planned.implementation) return planned.device;
+    }
+  }
+  return "cpu";
+}
+
+runner::RunOptions to_run_options(const Context& context, const Conditions& conditions) {
+  runner::RunOptions options;
+  options.places = context.places;
+  options.protocol = conditions.protocol;
+  options.data = conditions.data;
+  options.timeout = conditions.timeout;
+  options.memory_limit_bytes = conditions.memory_limit_bytes;
+  options.law_cases = conditions.law_cases;
+  options.launches = conditions.launches;
+  options.isolation = conditions.isolation;
+  options.budget = conditions.budget;
+  return options;
+}
+
+std::vector<store::PlanRow> plan_rows(const plan::Plan& plan) {
+  std::vector<store::PlanRow> rows;
+  rows.reserve(plan.cases.size());
+  for (const plan::PlannedCase& planned : plan.cases) {
+    store::PlanRow row;
+    row.seq = planned.index;
+    row.experiment = planned.experiment->id;
+    row.version = planned.experiment->version;
+    row.case_uid = planned.case_uid;
+    row.params = planned.params;
+    row.implementation = implementation_row(plan, planned);
+    row.world_size = planned.world_size;
+    row.task = planned.task == plan::Task::law ? "law" : "measure";
+    row.law = planned.law;
+    row.seed = std::to_string(planned.seed);
+    row.skip_reason = planned.skip_reason.value_or("");
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+store::Store open_for_writing(const Context& context) {
+  store::Store store = store::Store::open(context.global.database, store::Mode::create);
+  for (const std::string& notice : store.notices()) context.console.note(notice);
+  if (const int closed = store.close_abandoned(); closed > 0) {
+    context.console.note(fmt::format("{} of a writer that is gone closed as aborted", counted(closed, "attempt")));
+  }
+  return store;
+}
+
+store::RowId begin_run(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
+                       const plan::Plan& plan, const Conditions& conditions) {
+  const Json facts = runner::environment_facts();
+  store::RunRow run;
+  run.verb = verb;
+  run.label = label;
+  run.argv = {"syslab"};
+  run.argv.insert(run.argv.end(), context.arguments.begin(), context.arguments.end());
+  run.protocol_json = to_json(conditions).dump();
+  run.root_seed = std::to_string(plan.root_seed);
+  run.author = plan.author;
+  run.environment_json = facts.dump();
+  run.comparability_key = runner::comparability_key(facts);
+  run.build_json = to_json(build_info()).dump();
+  return store.begin_run(run, plan_rows(plan));
+}
+
+Claim::Claim(store::Store& store, store::RowId run) : store_(store), run_(run) {
+  if (const std::optional<std::string> other = store.claim_run(run)) {
+    throw Error(ErrorKind::usage, fmt::format("run {} is still being run by {}; wait until it ends, or stop it",
+                                              store.run_uid(run), *other));
+  }
+}
+
+Claim::~Claim() {
+  try {
+    store_.release_run(run_);
+  } catch (const std::exception&) {  // whoever asks next finds that we are gone
+  }
+}
+
+Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& asked,
+                   const Conditions& conditions) {
+  const auto began = std::chrono::steady_clock::now();
+  const Claim claim(store, run);
+  plan::Plan plan = asked;
+  forecast(plan, &store, conditions);
+  const std::string run_uid = store.run_uid(run);
+  const Console& console = context.console;
+  if (console.json()) {
+    console.print_line({{"type", "run"}, {"run", run_uid}, {"cases", plan.cases.size()}});
+  }
+  Progress progress(console, plan, Eta(plan), conditions.budget);
+  Summary summary(run_uid, Rerun{plan.mine, conditions.protocol, run_flags(conditions, plan.root_seed),
+                                 check_flags(conditions, plan.root_seed)});
+  std::string attempt_uid;  // of the running case
+  std::size_t done = 0;
+
+  runner::Observer observer;
+  observer.started = [&](const plan::PlannedCase& planned) {
+    attempt_uid = new_uuid7();
+    store.attempt_started(run, planned.index, attempt_uid);
+    progress.started(planned);
+  };
+  observer.progress = [&](const plan::PlannedCase& planned, const worker::ProgressRecord& record) {
+    progress.said(planned, record.text);
+  };
+  observer.heartbeat = [&](const plan::PlannedCase& planned) {
+    store.heartbeat(attempt_uid);
+    progress.heartbeat(planned);
+  };
+  observer.finished = [&](runner::AttemptResult result) {
+    store::AttemptRow row;
+    row.uid = std::exchange(attempt_uid, {});
+    row.plan_seq = result.planned->index;
+    row.status = result.status;
+    row.detail = result.detail;
+    row.facts_json = result.facts_json;
+    row.started_at = result.started_at;
+    row.ended_at = result.ended_at;
+    row.records = result.records;
+    const std::string uid = store.finish_attempt(run, row);
+    ++done;
+    // Only now is it promised: a reader of this line finds the attempt whatever happens to us.
+    if (console.json()) console.print_line(attempt_json(uid, run_uid, result));
+    progress.finished(result);
+    summary.add(*result.planned, result.status, result.detail,
+                result.status == worker::Status::check_failed ? failed_check(store, uid) : "");
+  };
+  observer.left_out = [&](const plan::PlannedCase& planned, const std::string& why) {
+    ++done;
+    progress.left_out(planned);
+    summary.add_left_out(planned, why);
+  };
+  runner::run_plan(plan, to_run_options(context, conditions), observer);
+  summary.add_missing(static_cast<std::int64_t>(plan.cases.size() - done));
+  summary.print(context, std::chrono::steady_clock::now() - began);
+  return summary.exit();
+}
+
+}  // namespace syslab::cli

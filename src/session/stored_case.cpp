@@ -1,0 +1,76 @@
+#include "session/stored_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "core/error.hpp"
+
+namespace syslab::cli {
+
+void require_database(const Context& context) {
+  std::error_code ignored;
+  if (std::filesystem::exists(context.global.database, ignored)) return;
+  throw Error(ErrorKind::usage,
+              fmt::format("there is no database '{}'; `syslab run NAME` makes one, --db names another",
+                          context.global.database));
+}
+
+std::uint64_t parse_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error != std::errc{} || end != text.data() + text.size()) {
+    throw Error(ErrorKind::store, fmt::format("the stored seed '{}' is no number", text));
+  }
+  return seed;
+}
+
+std::string device_of(const registry::Experiment& experiment, std::string_view implementation,
+                      const std::string& otherwise) {
+  const registry::Implementation* known = experiment.find_implementation(implementation);
+  return known != nullptr ? known->device : otherwise;
+}
+
+plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row,
+                               const std::string& mine_device) {
+  plan::PlannedCase planned;
+  planned.index = row.seq;
+  planned.experiment = &registry.find(row.experiment);
+  if (planned.experiment->version != row.version) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} is now version {}, stored is version {}: their numbers do not mean the "
+                            "same; make a new run",
+                            row.experiment, planned.experiment->version, row.version));
+  }
+  planned.params = row.params;
+  planned.implementation = row.implementation.name;
+  planned.device = device_of(*planned.experiment, planned.implementation, mine_device);
+  planned.world_size = row.world_size;
+  planned.task = row.task == "law" ? plan::Task::law : plan::Task::measure;
+  planned.law = row.law;
+  if (!row.skip_reason.empty()) planned.skip_reason = row.skip_reason;
+  planned.unsupported =
+      planned.skip_reason &&
+      (row.skip_reason == plan::needs_gpus(row.world_size) || row.skip_reason == plan::needs_ranks(row.world_size) ||
+       planned.skip_reason ==
+           plan::refusal_of(*planned.experiment, planned.params, planned.implementation, planned.world_size));
+  planned.seed = parse_seed(row.seed);
+  planned.case_uid = row.case_uid;
+  return planned;
+}
+
+void add_mine(plan::Plan& plan, const store::ImplementationRow& implementation) {
+  if (!implementation.is_mine) return;
+  const auto known = std::find_if(plan.mine.begin(), plan.mine.end(),
+                                  [&](const plan::MineSpec& mine) { return mine.name == implementation.name; });
+  if (known != plan.mine.end()) return;
+  plan::MineSpec mine = plan::parse_mine(implementation.name + "=" + implementation.path);
+  if (mine.digest != implementation.digest) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' has changed since the run was made; make a new run", mine.path));
+  }
+  plan.mine.push_back(std::move(mine));
+}
+
+}  // namespace syslab::cli

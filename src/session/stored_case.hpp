@@ -1,0 +1,27 @@
+// Cases of the store, made runnable again.
+#pragma once
+
+#include "plan/plan.hpp"
+#include "session/context.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+
+// Error(usage) when --db names no file: reading must not make one.
+void require_database(const Context& context);
+
+// Error(usage) if this binary has no such experiment any more, or another version of it. `mine_device`: where
+// somebody's own implementation runs.
+plan::PlannedCase planned_case(const registry::Registry& registry, const store::PlanRow& row,
+                               const std::string& mine_device = "cpu");
+
+// Where one of the experiment's own runs; `otherwise` of one that it does not know.
+std::string device_of(const registry::Experiment& experiment, std::string_view implementation,
+                      const std::string& otherwise = "cpu");
+
+// Adds the --mine file of a stored implementation to the plan, once. Error(usage) if the file is gone or has changed.
+void add_mine(plan::Plan& plan, const store::ImplementationRow& implementation);
+
+std::uint64_t parse_seed(const std::string& text);  // Error(store) when it is none
+
+}  // namespace syslab::cli

@@ -1,0 +1,128 @@
+#include "session/summary.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/text.hpp"
+#include "session/selection.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// A sweep that fails everywhere shall not fill a screen; all of it is in the store.
+constexpr std::size_t kConcernsShown = 20;
+
+}  // namespace
+
+// The command that runs this one case again.
+std::string Summary::command_for(const plan::PlannedCase& planned) const {
+  const bool law = planned.task == plan::Task::law;
+  std::string command = fmt::format("syslab {} {}", law ? "check" : "run", planned.experiment->id);
+  if (!law) command += " --laws none";
+  if (!planned.implementation.empty()) command += " --impl " + shell_word(planned.implementation);
+  for (const plan::MineSpec& mine : rerun_.mine) {
+    if (mine.name == planned.implementation) command += " --mine " + shell_word(mine.name + "=" + path_of(mine));
+  }
+  if (law) {
+    if (planned.params.has("contract")) command += " --contract " + to_string(planned.params.at("contract"));
+    return command + rerun_.check_flags;
+  }
+  for (const auto& [name, value] : planned.params) command += " -a " + shell_word(name + "=" + to_string(value));
+  if (planned.experiment->takes_ranks()) command += fmt::format(" -a world_size={}", planned.world_size);
+  if (!rerun_.protocol.empty() && rerun_.protocol != planned.experiment->protocol) {
+    command += " --protocol " + rerun_.protocol;
+  }
+  return command + rerun_.run_flags;
+}
+
+void Summary::add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
+                  const std::string& failed_check) {
+  ++total_;
+  ++counts_[status];
+  const Exit exit = exit_of(status, planned.experiment->oom_is_an_answer);
+  exit_ = worse(exit_, exit);
+  if (std::find(experiments_.begin(), experiments_.end(), planned.experiment->id) == experiments_.end()) {
+    experiments_.push_back(planned.experiment->id);
+  }
+  if (planned.skip_reason) ++skips_[detail];
+  if (status == worker::Status::oom && exit == Exit::well) ++oom_answers_;
+  if (exit == Exit::well) return;
+  std::string command = failed_check.empty() ? command_for(planned) : "syslab replay " + failed_check;
+  concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command), exit});
+}
+
+void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& why) {
+  if (left_out_ == 0) left_out_example_ = label_of(planned) + ": " + why;
+  ++left_out_;
+  ++missing_;
+}
+
+Exit Summary::exit() const { return missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_; }
+
+std::string Summary::next_command() const {
+  if (missing_ > 0 || counts_.contains(worker::Status::aborted)) return "syslab resume " + run_uid_;
+  if (experiments_.empty()) return "syslab list";
+  return fmt::format("syslab report {}", fmt::join(experiments_, " "));
+}
+
+void Summary::print(const Context& context, Nanoseconds took) const {
+  const Console& console = context.console;
+  if (console.json()) {
+    Json counts = Json::object(), concerns = Json::array();
+    for (const auto& [status, count] : counts_) counts[std::string(worker::to_string(status))] = count;
+    for (const Concern& concern : concerns_) {
+      concerns.push_back({{"case", concern.label},
+                          {"status", concern.status},
+                          {"detail", concern.detail},
+                          {"command", concern.command}});
+    }
+    console.print_line({{"type", "summary"},
+                        {"run", run_uid_},
+                        {"counts", counts},
+                        {"missing", missing_},
+                        {"left_out", left_out_},
+                        {"skips", skips_},
+                        {"concerns", concerns},
+                        {"exit", static_cast<int>(exit())},
+                        {"seconds", Seconds(took).count()}});
+    return;
+  }
+  if (console.quiet()) return;
+  std::string counts;
+  for (const auto& [status, count] : counts_) {
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, worker::to_string(status));
+  }
+  if (missing_ > 0) counts += fmt::format("{}{} missing", counts.empty() ? "" : ", ", missing_);
+  const Style verdict = exit() == Exit::well ? Style::good : Style::bad;
+  std::string text = fmt::format("{} in {}: {}\n", console.styled(counted(total_ + missing_, "case"), Style::bold),
+                                 format_duration(took), console.styled(counts, verdict));
+  for (const auto& [reason, count] : skips_) {
+    text += fmt::format("  {} {} skipped: {}\n", count, count == 1 ? "is" : "are", reason);
+  }
+  if (oom_answers_ > 0) {
+    text += fmt::format("  {} ran, or would run, out of memory: an answer here, no failure\n", oom_answers_);
+  }
+  if (left_out_ > 0) {
+    text += fmt::format("  {} did not start for want of time; {}\n", left_out_, left_out_example_);
+  }
+  std::vector<Concern> sorted = concerns_;  // what is wrong before what is missing
+  std::stable_sort(sorted.begin(), sorted.end(), [](const Concern& a, const Concern& b) {
+    return a.exit != b.exit && worse(a.exit, b.exit) == a.exit;
+  });
+  for (std::size_t i = 0; i < std::min(sorted.size(), kConcernsShown); ++i) {
+    const Concern& concern = sorted[i];
+    text +=
+        fmt::format("  {} {}{}\n      {}\n", console.styled(concern.status, Style::bad), concern.label,
+                    concern.detail.empty() ? "" : ": " + concern.detail, console.styled(concern.command, Style::dim));
+  }
+  if (sorted.size() > kConcernsShown) {
+    text += fmt::format("  and {} more: syslab query 'SELECT * FROM v_failures'\n", sorted.size() - kConcernsShown);
+  }
+  text += fmt::format("run {}\nnext: {}\n", run_uid_, next_command());
+  console.print(text);
+}
+
+}  // namespace syslab::cli

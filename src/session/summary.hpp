@@ -1,0 +1,58 @@
+// The end of a run, for people and for machines.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/units.hpp"
+#include "plan/plan.hpp"
+#include "session/context.hpp"
+#include "worker/protocol.hpp"
+
+namespace syslab::cli {
+
+// A case that did not end well, and the command to look closer.
+struct Concern {
+  std::string label, status, detail, command;
+  Exit exit = Exit::well;
+};
+
+// What a command needs to run one case of the run again as it was run.
+struct Rerun {
+  std::vector<plan::MineSpec> mine;
+  std::string protocol;
+  std::string run_flags, check_flags;  // " --seed 7 --timeout 30s"
+};
+
+class Summary {
+ public:
+  explicit Summary(std::string run_uid, Rerun rerun = {}) : run_uid_(std::move(run_uid)), rerun_(std::move(rerun)) {}
+
+  // `failed_check`: uid of the check that was falsified, where one was.
+  void add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
+           const std::string& failed_check);
+  // A case that the budget left no time for: missing.
+  void add_left_out(const plan::PlannedCase& planned, const std::string& why);
+  // Cases of the plan that were not reached.
+  void add_missing(std::int64_t count) { missing_ += count; }
+
+  Exit exit() const;
+  void print(const Context& context, Nanoseconds took) const;
+
+ private:
+  std::string next_command() const;
+  std::string command_for(const plan::PlannedCase& planned) const;
+
+  std::string run_uid_;
+  Rerun rerun_;
+  std::map<worker::Status, std::int64_t> counts_;
+  std::vector<Concern> concerns_;
+  std::vector<std::string> experiments_;       // measured ones, for the next command
+  std::map<std::string, std::int64_t> skips_;  // reasons
+  std::string left_out_example_;
+  std::int64_t missing_ = 0, left_out_ = 0, oom_answers_ = 0, total_ = 0;
+  Exit exit_ = Exit::well;
+};
+
+}  // namespace syslab::cli

@@ -1,0 +1,164 @@
+#include "session/progress.hpp"
+
+#include <gtest/gtest.h>
+
+#include "session/summary.hpp"
+
+namespace syslab::cli {
+namespace {
+
+using std::chrono::seconds;
+
+registry::Experiment an_experiment() {
+  return registry::experiment("flash_forward")
+      .title("t")
+      .axis("seq", {std::int64_t{1}}, "")
+      .runs([](worker::CaseContext&) {});
+}
+
+// Four cases and, after them, a law.
+plan::Plan a_plan(const registry::Experiment& experiment) {
+  plan::Plan plan;
+  for (int i = 0; i < 5; ++i) {
+    plan::PlannedCase planned;
+    planned.index = i;
+    planned.experiment = &experiment;
+    planned.implementation = "tiled";
+    planned.case_uid = "case" + std::to_string(i);
+    planned.params = Params{{"seq", std::int64_t{i}}};
+    if (i == 4) planned.task = plan::Task::law, planned.law = "a.law";
+    plan.cases.push_back(planned);
+  }
+  return plan;
+}
+
+void predict(plan::PlannedCase& planned, Nanoseconds time, bool measured) {
+  planned.predicted_time = time;
+  planned.predicted_from = measured ? "measured 1 day ago" : "estimated";
+  planned.time_was_measured = measured;
+}
+
+TEST(Eta, PrefersWhatThisRunTookToAnEstimate) {
+  const registry::Experiment experiment = an_experiment();
+  plan::Plan plan = a_plan(experiment);
+  plan.cases.resize(3);
+  for (plan::PlannedCase& planned : plan.cases) predict(planned, seconds(10), false);
+  Eta eta(plan);
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(30));
+  eta.finished(plan.cases[0], Seconds(2));
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(4));
+}
+
+TEST(Eta, CountsNoTimeForWhatIsNotTried) {
+  const registry::Experiment experiment = an_experiment();
+  plan::Plan plan = a_plan(experiment);
+  plan.cases.resize(3);
+  for (plan::PlannedCase& planned : plan.cases) predict(planned, seconds(10), true);
+  plan.cases[1].predicted_oom = "needs 242 GiB";
+  Eta eta(plan);
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(20));
+  eta.finished(plan.cases[0], Seconds(0));  // left out for want of budget: it teaches nothing
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(10));
+}
+
+TEST(Eta, IsUnknownUntilThereIsGroundForAGuess) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  Eta eta(plan);
+  EXPECT_FALSE(eta.remaining(Seconds(0)).has_value());
+  eta.finished(plan.cases[4], Seconds(1));  // a law says nothing about cases
+  EXPECT_FALSE(eta.remaining(Seconds(0)).has_value());
+  eta.finished(plan.cases[0], Seconds(2));
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(6));
+}
+
+TEST(Eta, PrefersStoredDurationsOfTheSameCase) {
+  const registry::Experiment experiment = an_experiment();
+  plan::Plan plan = a_plan(experiment);
+  for (int i = 0; i < 5; ++i) predict(plan.cases[static_cast<std::size_t>(i)], seconds(10 * (i + 1)), true);
+  Eta eta(plan);
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(150));
+  EXPECT_EQ(eta.remaining(Seconds(4)), seconds(146));
+  EXPECT_EQ(eta.remaining(Seconds(400)), seconds(140));  // overdue: nothing left of the first
+  eta.finished(plan.cases[0], Seconds(1));
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(140));
+}
+
+TEST(Eta, CountsNoTimeForSkippedCases) {
+  const registry::Experiment experiment = an_experiment();
+  plan::Plan plan = a_plan(experiment);
+  plan.cases.resize(3);
+  plan.cases[1].skip_reason = "too big";
+  Eta eta(plan);
+  eta.finished(plan.cases[1], Seconds(0));
+  eta.finished(plan.cases[0], Seconds(3));
+  EXPECT_EQ(eta.remaining(Seconds(0)), seconds(3));
+}
+
+TEST(ProgressLine, SaysCaseLabelTextAndEta) {
+  EXPECT_EQ(progress_line(37, 112, "flash_forward tiled", "0.42 % of 0.50 % wanted", seconds(190), std::nullopt, 120),
+            "case 37/112, flash_forward tiled, 0.42 % of 0.50 % wanted, ETA 3 m 10 s");
+  EXPECT_EQ(progress_line(1, 2, "x", "", seconds(5), seconds(120), 120),
+            "case 1/2, x, ETA 5.00 s, 2 m 0 s of the budget left");
+  EXPECT_EQ(progress_line(1, 2, "x", "", seconds(5), seconds(0), 120),
+            "case 1/2, x, ETA 5.00 s, the budget is used up");
+  EXPECT_EQ(progress_line(1, 2, "x", "", std::nullopt, std::nullopt, 120), "case 1/2, x");
+}
+
+TEST(ProgressLine, FitsTheTerminalAndKeepsTheEta) {
+  const std::string line = progress_line(37, 112, std::string(200, 'x'), "text", seconds(10), std::nullopt, 60);
+  EXPECT_EQ(line.size(), 60U);
+  EXPECT_TRUE(line.ends_with("ETA 10.0 s"));
+  // Never half of a UTF-8 character.
+  EXPECT_EQ(progress_line(1, 1, "μμμμμμ", "", std::nullopt, std::nullopt, 14), "case 1/1, μμ");
+  EXPECT_EQ(progress_line(1, 1, "μμμμμμ", "", std::nullopt, std::nullopt, 15), "case 1/1, μμ");
+}
+
+TEST(ResultLine, ShowsTimeAndRateOrTheReason) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  runner::AttemptResult result;
+  result.planned = &plan.cases[2];
+  result.status = worker::Status::ok;
+  result.records.push_back(worker::MetricRecord{.name = "time", .unit = "s", .value = 0.00123});
+  result.records.push_back(worker::MetricRecord{.name = "tflops", .unit = "TFLOP/s", .value = 0.0123});
+  EXPECT_EQ(result_line(result), "ok           flash_forward tiled seq=2  1.23 ms  12.3 GFLOP/s");
+  result.status = worker::Status::crashed;
+  result.detail = "killed by signal 9 (Killed)";
+  EXPECT_EQ(result_line(result), "crashed      flash_forward tiled seq=2: killed by signal 9 (Killed)");
+  result.detail += "\n  a traceback\n  of two lines";
+  EXPECT_EQ(result_line(result), "crashed      flash_forward tiled seq=2: killed by signal 9 (Killed)");
+}
+
+TEST(Summary, ExitsWithTheWorstAndCountsMissingCases) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  Summary summary("uid");
+  EXPECT_EQ(summary.exit(), Exit::well);
+  summary.add(plan.cases[0], worker::Status::ok, "", "");
+  summary.add(plan.cases[1], worker::Status::skipped, "too big", "");
+  EXPECT_EQ(summary.exit(), Exit::well);
+  summary.add_missing(1);
+  EXPECT_EQ(summary.exit(), Exit::incomplete);
+  summary.add(plan.cases[2], worker::Status::timeout, "", "");
+  EXPECT_EQ(summary.exit(), Exit::incomplete);
+  summary.add(plan.cases[3], worker::Status::check_failed, "", "check-uid");
+  EXPECT_EQ(summary.exit(), Exit::wrong);
+}
+
+TEST(Summary, CountsWhatTheBudgetLeftOutAsMissing) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  Summary summary("uid");
+  summary.add_left_out(plan.cases[0], "the budget of 10 s is used up");
+  EXPECT_EQ(summary.exit(), Exit::incomplete);
+}
+
+TEST(Console, WrapsTextAtSpaces) {
+  EXPECT_EQ(wrapped("one two three", 9, 2), "  one two\n  three\n");
+  EXPECT_EQ(wrapped("", 9, 2), "");
+  EXPECT_EQ(wrapped("incomprehensibilities are", 5, 0), "incomprehensibilities\nare\n");
+}
+
+}  // namespace
+}  // namespace syslab::cli

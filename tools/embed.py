@@ -6,13 +6,21 @@ import sys
 output, root, files = sys.argv[1], pathlib.Path(sys.argv[2]).resolve(), sys.argv[3:]
 CHUNK = 8000  # compilers limit one literal; adjacent literals are joined
 
+
+
+def name_of(file):
+    """A family of experiments is a folder for people: experiments/FAMILY/ID/tables/x.sql is experiments/ID/tables/x.sql."""
+    parts = file.parts
+    return "/".join(parts[:1] + parts[2:]) if parts[0] == "experiments" else file.as_posix()
+
+
 entries = []
 for file in sorted((pathlib.Path(f).resolve().relative_to(root) for f in files), key=lambda p: p.as_posix()):
     text = (root / file).read_text(encoding="utf-8")
     if ')~~"' in text:
         sys.exit(f"embed.py: {file} contains the delimiter of its own literal")
     literals = "".join(f'\n     R"~~({text[i:i + CHUNK]})~~"' for i in range(0, max(len(text), 1), CHUNK))
-    entries.append(f'    {{"{file.as_posix()}",{literals}}},\n')
+    entries.append(f'    {{"{name_of(file)}",{literals}}},\n')
 
 pathlib.Path(output).write_text(f"""// Written by tools/embed.py.
 #include "core/resources.hpp"

@@ -1,0 +1,206 @@
+#include "experiments/ddp/ddp_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "parallel/rank_memory.hpp"
+#include "registry/rank_training.hpp"
+#include "registry/values.hpp"
+#include "train/ladder.hpp"
+#include "trials/measured_data_parallel.hpp"
+#include "trials/phased_steps.hpp"
+#include "trials/rank_training.hpp"
+#include "worker/rank_training_case.hpp"
+
+namespace syslab {
+namespace {
+
+using parallel::DataParallelWorkload;
+using parallel::DataParallelWorkloadOptions;
+using parallel::MeasuredDataParallel;
+using registry::number;
+using registry::text;
+using registry::texts;
+
+constexpr const char* kNone = "none";
+constexpr const char* kBuckets = "bucket_mb";
+
+// In what gradients travel where they do; nothing: as they lie.
+std::optional<DType> wire_of(const Params& params) {
+  return params.text("strategy") == kNone ? std::nullopt : parallel::wire_of(params);
+}
+
+DataParallelWorkloadOptions options_of(const Params& params, int ranks, const train::Rung& rung) {
+  DataParallelWorkloadOptions options;
+  options.step = parallel::rank_workload(params, rung, ranks);
+  const std::string strategy = params.text("strategy");
+  options.communicates = strategy != kNone;
+  options.sync.strategy = options.communicates ? parallel::parse_strategy(strategy) : parallel::Strategy::flat_view;
+  options.sync.timing = options.communicates && ranks > 1;
+  options.sync.wire = wire_of(params);
+  if (params.has(kBuckets) && options.sync.strategy == parallel::Strategy::bucketed) {
+    options.sync.bucket_mb = {static_cast<double>(params.integer(kBuckets))};
+  }
+  return options;
+}
+
+// What is kept of a step, in seconds from its beginning.
+struct Kept {
+  double forward = 0, backward_end = 0, communication_end = 0, end = 0, busy = 0;
+  std::optional<parallel::Schedule> schedule;
+
+  double exposed() const { return communication_end - backward_end; }
+};
+using Steps = parallel::PhasedSteps<DataParallelWorkload, Kept>;
+
+// As the stream that computes has it, and where gradients travel that of the communication.
+Kept kept(DataParallelWorkload& run, const parallel::PhaseEnds& ends) {
+  Kept one{.forward = ends.forward, .backward_end = ends.backward, .end = ends.update};
+  one.communication_end = one.backward_end;
+  if (run.step().sync().options().timing) {
+    one.schedule = run.step().sync().timeline();
+    one.busy = one.schedule->busy().count();
+    one.backward_end = one.schedule->backward_end().count();
+    one.communication_end = std::max(one.schedule->end().count(), one.backward_end);
+  }
+  return one;
+}
+
+void draw(worker::CaseContext& context, const Kept& step) {
+  worker::emit_span(context, "compute", "forward", "phase", 0, step.forward);
+  worker::emit_span(context, "compute", "backward", "phase", step.forward, step.backward_end);
+  worker::emit_span(context, "compute", "update", "phase", step.communication_end, step.end);
+  if (!step.schedule) return;
+  for (std::size_t i = 0; i < step.schedule->buckets.size(); ++i) {
+    const parallel::BucketTimes& bucket = step.schedule->buckets[i];
+    worker::emit_span(context, "communication", fmt::format("bucket {}", i), "collective", bucket.start.count(),
+                      bucket.end.count());
+  }
+}
+
+void tell_phases(worker::CaseContext& context, std::span<const Kept> steps) {
+  if (steps.empty()) return;
+  worker::emit_series(context, "forward", steps, [](const Kept& one) { return one.forward; });
+  worker::emit_series(context, "backward", steps, [](const Kept& one) { return one.backward_end - one.forward; });
+  worker::emit_series(context, "update", steps,
+                      [](const Kept& one) { return std::max(one.end - one.communication_end, 0.0); });
+  if (steps.back().schedule) {
+    worker::emit_series(context, "communicating", steps, [](const Kept& one) { return one.busy; });
+    worker::emit_series(context, "exposed", steps, [](const Kept& one) { return one.exposed(); });
+    double hidden = 0, busy = 0;
+    for (const Kept& one : steps) {
+      hidden += std::max(one.busy - one.exposed(), 0.0);
+      busy += one.busy;
+    }
+    context.metric("overlapped", "1", busy > 0 ? hidden / busy : 0);
+  }
+  draw(context, steps.back());
+}
+
+worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
+  const auto steps = std::make_shared<Steps>(measured.start(ranks, stream), stream, kept);
+  worker::RankRun made;
+  made.owner = steps;
+  made.series = {worker::phased_steps(steps)};
+  made.tell = [steps, &measured](worker::CaseContext& context, const std::vector<std::vector<double>>& seconds) {
+    steps->keep();
+    DataParallelWorkload& run = *steps->workload();
+    run.step().check();  // the same weights on all ranks, and every byte that the plan says
+    worker::tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
+    const bool travels = run.step().sync().options().timing;
+    context.metric("gradient_bytes", "B", travels ? measured.gradient_bytes : 0);
+    context.metric("buckets", "1", travels ? run.step().sync().plan().size() : 0);
+    if (const auto& forecast = run.forecast()) {
+      context.metric("forecast_exposed", "s", forecast->schedule.exposed().count());
+      context.metric("bound_exposed", "s", (forecast->bound - forecast->schedule.backward_end()).count());
+    }
+    tell_phases(context, worker::last_of(steps->kept(), seconds[0].size()));
+  };
+  return made;
+}
+
+void run_case(worker::CaseContext& context) {
+  const worker::CaseRequest& request = context.request();
+  const train::Rung& rung = train::find_rung(request.implementation);
+  const MeasuredDataParallel measured =
+      parallel::measured_data_parallel(options_of(request.params, request.world_size, rung), rung, request.seed);
+  worker::run_rank_training(
+      context, measured, parallel::in_step(request),
+      [&](comm::Communicator& ranks, device::Stream stream) { return started(measured, ranks, stream); });
+}
+
+double memory(const Params& params, std::string_view implementation) {
+  const auto ranks = static_cast<int>(params.integer("world_size"));
+  const DataParallelWorkloadOptions options = options_of(params, ranks, train::find_rung(implementation));
+  return parallel::data_parallel_memory(options.step, ranks, options.sharding, options.sync).total() +
+         parallel::backend_bytes(params, ranks);
+}
+
+std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
+  if (auto why = parallel::rank_training_cases().refusal(params, implementation)) return why;
+  return parallel::refusal_on_wire(wire_of(params), model::parse_precision(params.text("precision")));
+}
+
+void add_limits(registry::Builder& made, const std::vector<std::int64_t>& bucket_mb) {
+  registry::Values values{number(0)};
+  for (const std::int64_t one : bucket_mb) values.push_back(number(one));
+  made.axis(kBuckets, values, "limit of a bucket of strategy bucketed, in 2^20 bytes; 0 for the others")
+      // ddp_bucketed_benchmarking/tables/scaling.sql knows both reasons by their beginning.
+      .skip_if("a limit of buckets is of strategy bucketed alone; the others take bucket_mb=0",
+               [](const Params& params, std::string_view) {
+                 return params.text("strategy") != "bucketed" && params.integer(kBuckets) != 0;
+               })
+      .skip_if("a limit of buckets of at least 1 (2^20 bytes) is wanted by strategy bucketed",
+               [](const Params& params, std::string_view) {
+                 return params.text("strategy") == "bucketed" && params.integer(kBuckets) < 1;
+               });
+}
+
+}  // namespace
+
+registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies,
+                                 const std::vector<std::string>& models, const std::vector<std::int64_t>& bucket_mb) {
+  std::vector<std::string> others{kNone};
+  for (const parallel::StrategyInfo& one : parallel::strategies()) others.emplace_back(to_string(one.strategy));
+  std::erase_if(others, [&](const std::string& word) { return std::ranges::count(strategies, word) > 0; });
+  registry::Builder made = registry::rank_training_experiment(
+      std::move(id), parallel::rank_training_cases(), models,
+      "a recorded graph has no place for its gradients' events: several ranks run without one");
+  made.closed_axis("strategy", texts(strategies),
+                   "how gradients are reduced; none: not at all, which is the step without communication",
+                   texts(others))
+      .metric("communicating", "s", "sum over buckets of the time from the start to the end of their all-reduce")
+      .metric("exposed", "s", "from the last gradient to the end of the last all-reduce: what the step is longer by")
+      .metric("forward", "s", "of the step's phases; with the loss")
+      .metric("backward", "s", "from there to the last gradient")
+      .metric("update", "s", "from the end of the last all-reduce to the end of the step: norm and optimizer")
+      .metric("overlapped", "1", "part of the communication that was under the backward pass")
+      .metric("buckets", "1", "all-reduces of a step")
+      .metric("gradient_bytes", "B", "that a rank puts into them")
+      .metric("forecast_exposed", "s", "of `planned`: what the plan should expose, told before the first step")
+      .metric("bound_exposed", "s", "of `planned`: what a link as fast must expose at least")
+      .memory(memory)
+      .runs(run_case);
+  registry::add_training_metrics(made);
+  // To prove a strategy takes one model, one size, and no rounding.
+  if (std::ranges::count(strategies, kNone) > 0) {
+    registry::add_wire_axis(made);
+    made.refuses(refusal);
+    made.preset("paper", {{"model", texts(models)},
+                          {"batch", {number(8)}},
+                          {"context", {number(128), number(512)}},
+                          {"precision", {text("fp32"), text("bf16_amp")}},
+                          {"impl", {text("fused")}}});
+  } else {
+    made.preset("paper", {{"batch", {number(8)}}, {"impl", {text("fused")}}});
+  }
+  if (!bucket_mb.empty()) add_limits(made, bucket_mb);
+  return made;
+}
+
+}  // namespace syslab

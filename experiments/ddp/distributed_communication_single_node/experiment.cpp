@@ -1,0 +1,128 @@
+// distributed_communication_single_node: a collective operation among the processes of one host; the question is in
+// README.md beside this file.
+#include "comm/gloo/gloo.hpp"
+#include "comm/nccl/communicator.hpp"
+#include "core/build_info.hpp"
+#include "experiments/ddp/collective_case.hpp"
+#include "registry/registry.hpp"
+#include "registry/values.hpp"
+
+namespace syslab {
+namespace {
+
+using registry::number;
+using registry::text;
+
+constexpr std::string_view kRaw = "nccl_raw";
+
+parallel::MeasuredCollective::AllReduce nccl_itself(comm::Communicator& ranks, std::int64_t, device::Stream) {
+  return comm::raw_all_reduce(ranks);
+}
+
+void run_case(worker::CaseContext& context) {
+  const bool raw = context.request().implementation == kRaw;
+  run_collective_case(context, raw ? "nccl" : context.request().implementation,
+                      parallel::parse_collective(context.params().text("operation")), context.params().integer("bytes"),
+                      raw ? nccl_itself : nullptr);
+}
+
+constexpr std::int64_t kMega = 1'000'000, kMebi = 1 << 20;
+
+registry::Values decimal() { return {number(kMega), number(10 * kMega), number(100 * kMega), number(1000 * kMega)}; }
+
+// The hand-out's sizes, and what others who answered it took for them: MiB, 1000 MiB and 1 GiB.
+registry::Values decimal_and_binary() {
+  registry::Values values = decimal();
+  for (const std::int64_t mebibytes : {1, 10, 100, 1000, 1024}) values.push_back(number(mebibytes * kMebi));
+  return values;
+}
+
+registry::Values every_fourth_power(int low, int high) {
+  registry::Values values;
+  for (int exponent = low; exponent <= high; exponent += 2) values.emplace_back(std::int64_t{1} << exponent);
+  return values;
+}
+
+void expect(const Params& params) {
+  parallel::check_payload(parallel::parse_collective(params.text("operation")), params.integer("bytes"),
+                          static_cast<int>(params.integer("world_size")));
+}
+
+// Buffers of one rank: the whole, and a part where operations have one.
+double memory(const Params& params, std::string_view) { return 1.5 * static_cast<double>(params.integer("bytes")); }
+
+registry::Experiment describe() {
+  return registry::experiment("distributed_communication_single_node")
+      .title("All-reduce on one machine")
+      .question(
+          "How long does an all-reduce take over size, number of processes and back end, one call at a time and back "
+          "to back; what are the latency α and the bandwidth β that the times follow; and how do reduce-scatter, "
+          "all-gather and broadcast compare?")
+      .problem("2025", "distributed_communication_single_node", 5)
+      .problem("2026", "distributed_communication_single_node", 5)
+      .tags({"communication"})
+      .protocol("cs336")
+      .axis("bytes", decimal(), "of the larger buffer, fp32")
+      .closed_axis("operation", {text("all_reduce")}, "what is done with them",
+                   {text("reduce_scatter"), text("all_gather"), text("broadcast")})
+      .world_sizes({number(2), number(4), number(6)})
+      .preset("smoke", {{"bytes", {number(1000), number(kMega)}},
+                        {"operation", {text("all_reduce"), text("all_gather")}},
+                        {"world_size", {number(2)}},
+                        {"device", {text("cpu")}},
+                        {"impl", {text("shm")}}})
+      .preset("laptop", {{"bytes", {number(kMega / 10), number(kMega), number(10 * kMega)}},
+                         {"world_size", {number(2), number(4)}},
+                         {"device", {text("cpu")}},
+                         {"impl", {text("shm"), text("gloo")}}})
+      .preset("paper", {{"bytes", decimal_and_binary()}, {"device", {text("cpu"), text("cuda")}}})
+      .preset("curve",
+              {{"bytes", every_fourth_power(10, 30)},
+               {"operation", {text("all_reduce"), text("reduce_scatter"), text("all_gather"), text("broadcast")}},
+               {"device", {text("cpu"), text("cuda")}}})
+      .implementation({.name = "shm", .teaches = "processes of one host sum in memory that all of them see"})
+      .implementation(
+          {.name = "gloo",
+           .teaches = "what PyTorch joins processes of the CPU by: TCP, also within one host",
+           .is_peer = true,
+           .unavailable = comm::gloo_is_built() ? "" : "needs Gloo (libgloo-dev), which this build has not"})
+      .implementation({.name = "nccl",
+                       .teaches = "a GPU a rank, joined by NVLink or PCIe",
+                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
+                       .device = "cuda"})
+      .implementation({.name = std::string(kRaw),
+                       .teaches = "ncclAllReduce itself: what the library takes without all that watches over it",
+                       .is_peer = true,
+                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
+                       .device = "cuda"})
+      .implementation({.name = "copy_engines",
+                       .teaches =
+                           "large buffers carried by the GPUs' copy engines, so that multiprocessors are left to "
+                           "who computes; small ones by NCCL",
+                       .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
+                       .device = "cuda"})
+      .expects(expect)
+      .skip_if("of the library itself the all-reduce alone is measured",
+               [](const Params& params, std::string_view implementation) {
+                 return implementation == kRaw && params.text("operation") != "all_reduce";
+               })
+      .metric("time", "s", "median of single calls, each waited for; of the slowest rank at each (rank -1)")
+      .metric("pipelined", "s", "the same for a call among 20 back to back, one wait behind them")
+      .metric("payload_bytes", "B", "of the larger buffer, as it was moved: whole elements, as many for each rank")
+      .metric("algbw", "GB/s", "bytes over this rank's median time")
+      .metric("busbw", "GB/s",
+              "that times 2(n-1)/n for all_reduce, (n-1)/n for reduce_scatter and all_gather, 1 for broadcast "
+              "(nccl-tests, doc/PERFORMANCE.md): what a rank's link carries")
+      .metric("algbw_pipelined", "GB/s", "bytes over the pipelined time")
+      .metric("busbw_pipelined", "GB/s", "likewise")
+      .metric("bus_factor", "1", "busbw over algbw")
+      .memory(memory)
+      .oom_is_an_answer()
+      .runs(run_case);
+}
+
+const registry::Experiment kExperiment = describe();
+SYSLAB_EXPERIMENT(kExperiment);
+
+}  // namespace
+}  // namespace syslab

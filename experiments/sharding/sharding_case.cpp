@@ -1,0 +1,286 @@
+#include "experiments/sharding/sharding_case.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "device/memory_log.hpp"
+#include "device/stream.hpp"
+#include "parallel/rank_memory.hpp"
+#include "parallel/state_memory.hpp"
+#include "registry/rank_training.hpp"
+#include "registry/values.hpp"
+#include "trials/measured_data_parallel.hpp"
+#include "trials/phased_steps.hpp"
+#include "trials/rank_training.hpp"
+#include "worker/rank_training_case.hpp"
+
+namespace syslab {
+namespace {
+
+using device::MemoryCategory;
+using parallel::DataParallelWorkload;
+using parallel::MeasuredDataParallel;
+using parallel::Sharding;
+using registry::number;
+using registry::text;
+using registry::texts;
+
+constexpr const char* kBuckets = "bucket_mb";
+constexpr const char* kUpdates = "updates";
+constexpr const char* kInTurn = "in_turn";
+
+// The axis counts whole 2^20 bytes, of which a bucket may hold one at least.
+void expect_limit(const Params& params) {
+  const std::int64_t limit = params.integer(kBuckets);
+  if (limit < 1) {
+    throw Error(ErrorKind::usage,
+                fmt::format("bucket_mb is {}; a whole number of 2^20 bytes, at least 1, is wanted", limit));
+  }
+  parallel::bucket_mb_bytes(static_cast<double>(limit));
+}
+
+parallel::SyncOptions sync_of(const Params& params) {
+  return {.strategy = parallel::Strategy::bucketed,
+          .bucket_mb = {static_cast<double>(params.integer(kBuckets))},
+          .plan = {},
+          .wire = parallel::wire_of(params)};
+}
+
+Sharding sharding_of(const Params& params) {
+  const std::string asked = params.text("sharding");
+  for (const Sharding one : parallel::kShardings) {
+    if (one != Sharding::zero3 && asked == to_string(one)) return one;
+  }
+  throw Error(ErrorKind::usage, fmt::format("no sharding '{}': none, optimizer, zero1 or zero2", asked));
+}
+
+// Live bytes by what they are for.
+struct Live {
+  static constexpr std::array<const char*, 5> kNames{"parameters", "gradients", "optimizer", "activations", "others"};
+  std::array<double, 5> of{};
+
+  double total() const {
+    double sum = 0;
+    for (const double one : of) sum += one;
+    return sum;
+  }
+  void add(const device::MemoryEvent& event) {
+    if (event.category == MemoryCategory::library) return;  // no caller's
+    const std::size_t at = event.category == MemoryCategory::parameter    ? 0
+                           : event.category == MemoryCategory::gradient   ? 1
+                           : event.category == MemoryCategory::optimizer  ? 2
+                           : event.category == MemoryCategory::activation ? 3
+                                                                          : 4;
+    of.at(at) += static_cast<double>(event.delta);
+  }
+};
+
+// The account of a run from its first allocation on.
+class Account {
+ public:
+  explicit Account(device::Place place) : place_(place), log_(device::MemoryLog::of(place)) { log_.clear(); }
+
+  // Everything up to now; `highest`: at the highest moment since the last look.
+  struct Look {
+    Live now, highest;
+  };
+  Look look() {
+    device::synchronize(place_);
+    if (log_.dropped_events() > 0) throw Error(ErrorKind::internal, "more allocations than the account has room for");
+    Live highest = live_;
+    for (const device::MemoryEvent& event : log_.events()) {
+      live_.add(event);
+      if (live_.total() > highest.total()) highest = live_;
+    }
+    log_.clear();
+    return {live_, highest};
+  }
+
+ private:
+  device::Place place_;
+  device::MemoryLog& log_;
+  Live live_;
+};
+
+// What ranks send of gradients and weights: by the formula of each operation, on average over the ranks.
+struct Travelled {
+  double bytes = 0, calls = 0;
+
+  static Travelled of(const comm::Communicator& ranks) {
+    Travelled made;
+    for (const char* kind : {"gradient", "parameter"}) {
+      const comm::Counters::Row row = ranks.counters().total(kind);
+      made.bytes += row.wire_bytes;
+      made.calls += static_cast<double>(row.calls);
+    }
+    return made;
+  }
+};
+
+// The phases of a step, by events in the stream that computes.
+parallel::PhaseEnds kept(DataParallelWorkload&, const parallel::PhaseEnds& ends) { return ends; }
+using Steps = parallel::PhasedSteps<DataParallelWorkload, parallel::PhaseEnds>;
+
+struct Run {
+  std::shared_ptr<DataParallelWorkload> workload;
+  Live after_init, before_update, after_update, peak;
+  Travelled a_step;
+};
+
+// Sets a run up and takes two steps: the second is looked at, when every library has what it keeps.
+std::shared_ptr<Run> set_up(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
+  auto run = std::make_shared<Run>();
+  Account account(device::place_of(stream));
+  run->workload = measured.start(ranks, stream);
+  run->after_init = account.look().now;
+  run->workload->refresh();
+  run->workload->run();
+  account.look();
+
+  const Travelled before = Travelled::of(ranks);
+  run->workload->refresh();
+  run->workload->forward();
+  run->workload->backward();
+  const Account::Look passed = account.look();
+  run->workload->update();
+  const Account::Look updated = account.look();
+  run->before_update = passed.now;
+  run->after_update = updated.now;
+  run->peak = updated.highest.total() > passed.highest.total() ? updated.highest : passed.highest;
+  const Travelled after = Travelled::of(ranks);
+  run->a_step = {after.bytes - before.bytes, after.calls - before.calls};
+  return run;
+}
+
+void tell_memory(worker::CaseContext& context, const Run& run) {
+  const auto tell = [&](const std::string& moment, const Live& live) {
+    context.metric(moment, "B", live.total());
+    for (std::size_t i = 0; i < live.of.size(); ++i) {
+      context.metric(moment + "_" + Live::kNames.at(i), "B", live.of.at(i));
+    }
+  };
+  tell("after_init", run.after_init);
+  tell("before_update", run.before_update);
+  tell("after_update", run.after_update);
+  tell("peak", run.peak);
+}
+
+worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding, comm::Communicator& ranks,
+                        device::Stream stream) {
+  const std::shared_ptr<Run> run = set_up(measured, ranks, stream);
+  const auto steps = std::make_shared<Steps>(run->workload, stream, kept);
+  worker::RankRun made;
+  made.owner = steps;
+  made.series = {worker::phased_steps(steps)};
+  made.tell = [run, steps, &measured, sharding](worker::CaseContext& context,
+                                                const std::vector<std::vector<double>>& seconds) {
+    steps->keep();
+    parallel::DataParallelStep& step = run->workload->step();
+    step.check();  // the same weights on all ranks, and every byte that the formulas say
+    worker::tell_training(context, measured.tokens, measured.parameters, run->workload->loss(), seconds[0]);
+    worker::emit_phases(context, worker::last_of(steps->kept(), seconds[0].size()));
+    tell_memory(context, *run);
+    const parallel::HeldBytes held = step.held();
+    context.metric("held_state", "B", static_cast<double>(held.total() - held.copy));
+    context.metric("held_moments", "B", static_cast<double>(held.moments));
+    context.metric("held_gradients", "B", static_cast<double>(held.gradients));
+    const std::int64_t ranks_of_case = context.world_size();
+    const parallel::StateBytes formula =
+        parallel::state_bytes(measured.parameters, ranks_of_case, sharding, parallel::state_in(measured.weight_width));
+    context.metric("formula_state", "B", formula.total());
+    context.metric("formula_moments", "B", formula.moments);
+    const model::ParameterLayout& layout =
+        (run->workload->zero() != nullptr ? run->workload->zero()->arena() : run->workload->model().parameters())
+            .layout();
+    context.metric("padding", "1", static_cast<double>(layout.elements() - layout.parameters()));
+    context.metric("sent", "B", run->a_step.bytes);
+    context.metric("calls", "1", run->a_step.calls);
+    context.metric(
+        "formula_sent", "B",
+        parallel::step_traffic(measured.gradient_bytes, measured.weight_bytes, ranks_of_case, sharding).sent_bytes);
+  };
+  return made;
+}
+
+void run_case(worker::CaseContext& context) {
+  const train::Rung& rung = train::find_rung(context.request().implementation);
+  parallel::DataParallelWorkloadOptions options;
+  options.step = parallel::rank_workload(context.params(), rung, context.world_size());
+  options.sync = sync_of(context.params());
+  options.sharding = sharding_of(context.params());
+  options.in_turn = context.params().text(kUpdates) == kInTurn;
+  const MeasuredDataParallel measured = parallel::measured_data_parallel(options, rung, context.request().seed);
+  worker::run_rank_training(context, measured, parallel::in_step(context.request()),
+                            [&](comm::Communicator& ranks, device::Stream stream) {
+                              return started(measured, options.sharding, ranks, stream);
+                            });
+}
+
+double memory(const Params& params, std::string_view implementation) {
+  const auto ranks = static_cast<int>(params.integer("world_size"));
+  return parallel::data_parallel_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
+                                        sharding_of(params), sync_of(params))
+             .total() +
+         parallel::backend_bytes(params, ranks);
+}
+
+}  // namespace
+
+registry::Builder sharding_experiment(std::string id, const std::vector<std::string>& shardings,
+                                      const std::vector<std::string>& models) {
+  std::vector<std::string> others{"none", "optimizer", "zero1", "zero2"};
+  std::erase_if(others, [&](const std::string& word) { return std::ranges::count(shardings, word) > 0; });
+  registry::Builder made = registry::rank_training_experiment(
+      std::move(id), parallel::rank_training_cases(), models,
+      "a recorded graph has no place for its gradients' events: several ranks run without one");
+  registry::add_training_metrics(made);
+  registry::add_phase_metrics(made);
+  registry::add_wire_axis(made);
+  made.tags({"memory"})
+      .closed_axis("sharding", texts(shardings),
+                   "whose the optimizer's state is: everybody's (none), whole parameters' owners' (optimizer), flat "
+                   "ranges' (zero1), gradients' too (zero2)",
+                   texts(others))
+      .closed_axis(
+          kUpdates, {text("at_end")},
+          "when zero1 and zero2 update a slice: behind the backward pass, or in_turn, as soon as its gradients "
+          "are there",
+          {text(kInTurn)})
+      .skip_if("updates in turn are of zero1 and zero2, whose slices nobody else waits for: take updates=at_end",
+               [](const Params& params, std::string_view) {
+                 const std::string sharding = params.text("sharding");
+                 return params.text(kUpdates) == kInTurn && sharding != "zero1" && sharding != "zero2";
+               })
+      .axis(kBuckets, {number(25)},
+            "limit of the buckets that gradients are reduced in, and of zero1 and zero2 weights gathered in; in 2^20 "
+            "bytes")
+      .expects(expect_limit)
+      .refuses(parallel::refusal_with_wire)
+      .preset("paper", {{"batch", {number(8)}}, {"context", {number(128), number(512)}}, {"impl", {text("fused")}}})
+      .metric("held_state", "B", "weights, gradients and moments of this rank, slots and padding too; no copies")
+      .metric("held_moments", "B", "of that, the optimizer's moments")
+      .metric("held_gradients", "B", "of that, gradients, with the slots that they pass through")
+      .metric("formula_state", "B", "what the formula says that a rank holds on average")
+      .metric("formula_moments", "B", "of that, the moments")
+      .metric("padding", "1", "elements of the arena that are nobody's")
+      .metric("sent", "B", "of gradients and weights in a step, by the formulas of the operations that were counted")
+      .metric("calls", "1", "operations of a step on gradients and weights")
+      .metric("formula_sent", "B", "what the formula of the whole step says");
+  const auto moment = [&](const std::string& name, const std::string& what) {
+    made.metric(name, "B", "live bytes " + what);
+    for (const char* one : Live::kNames) made.metric(name + "_" + one, "B", "of them, " + std::string(one));
+  };
+  moment("after_init", "when the model, its gradients and its moments are there, before the first step");
+  moment("before_update", "behind the backward pass of the second step");
+  moment("after_update", "behind its update");
+  moment("peak", "at the highest moment of that step");
+  made.memory(memory).runs(run_case);
+  return made;
+}
+
+}  // namespace syslab

@@ -1,0 +1,128 @@
+// operators: what lies between the model's matrix products, one by one, beside a copy of as many bytes; the question is
+// in README.md beside this file.
+#include <algorithm>
+
+#include "experiments/transformer/operators/asked.hpp"
+#include "ops/copy/copy.hpp"
+#include "registry/ladder.hpp"
+#include "registry/registry.hpp"
+#include "registry/values.hpp"
+#include "worker/operation_case.hpp"
+
+namespace syslab {
+namespace {
+
+using operators::Asked;
+using operators::Operator;
+using registry::number;
+using registry::text;
+
+constexpr std::string_view kCopy = "copy_";  // before the name of a rung that copies
+
+bool copies(std::string_view implementation) { return implementation.starts_with(kCopy); }
+
+// As much read as written, together what the operator moves.
+copy::Problem copy_of(const ops::Operation& operation) {
+  return {std::max<std::int64_t>(1, static_cast<std::int64_t>(operation.bytes) / 16), DType::f64};
+}
+
+ops::Operation any_operation(const Params& params) {
+  const Operator& one = operators::find(params.text("operator"));
+  return one.operation(operators::asked_from(params), one.implementations.front().name);
+}
+
+void run_case(worker::CaseContext& context) {
+  const std::string& name = context.request().implementation;
+  if (copies(name)) {
+    const copy::Rung& rung = copy::find_rung(name.substr(kCopy.size()));
+    const copy::Problem problem = copy_of(any_operation(context.params()));
+    if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
+    return worker::run_operator_case(context, worker::operator_case_of(copy::operation(problem, rung)));
+  }
+  const Operator& one = operators::find(context.params().text("operator"));
+  Asked asked = operators::asked_from(context.params());
+  asked.seed = context.request().seed;
+  if (const auto reason = one.refusal(asked, name)) throw worker::Unsupported(*reason);
+  worker::run_operator_case(context, worker::operator_case_of(one.operation(asked, name)));
+}
+
+bool has_no_such_pass(const Params& params, std::string_view) {
+  return std::ranges::count(operators::find(params.text("operator")).passes, params.text("pass")) == 0;
+}
+
+bool has_no_such_rung(const Params& params, std::string_view implementation) {
+  if (copies(implementation)) return false;
+  return std::ranges::none_of(operators::find(params.text("operator")).implementations,
+                              [&](const registry::Implementation& it) { return it.name == implementation; });
+}
+
+// Every rung of any of the ladders, by name, and the rungs that copy as peers.
+std::vector<registry::Implementation> implementations() {
+  std::vector<registry::Implementation> shown;
+  for (const Operator& one : operators::all()) {
+    for (const registry::Implementation& it : one.implementations) {
+      if (std::ranges::any_of(shown, [&](const auto& other) { return other.name == it.name; })) continue;
+      shown.push_back(it);
+      shown.back().teaches = "the rung of this name on each operator's ladder";
+    }
+  }
+  for (registry::Implementation it : registry::implementations_of(copy::ladder())) {
+    it.name = std::string(kCopy) + it.name;
+    it.teaches = "as many bytes, copied: " + it.teaches;
+    it.dtypes.clear();
+    it.is_peer = true;
+    shown.push_back(std::move(it));
+  }
+  return shown;
+}
+
+registry::Experiment describe() {
+  registry::Values names;
+  for (const Operator& one : operators::all()) names.emplace_back(one.name);
+  const registry::Values passes{text("forward"), text("backward"), text("both")};
+  const registry::Values fastest{
+      text("naive"),        text("eager_cuda"),        text("fused_cuda"),      text("copy_threads_streaming"),
+      text("copy_threads"), text("copy_cuda_vectors"), text("copy_cuda_memcpy")};
+  return registry::experiment("operators")
+      .title("What lies between the products, one by one")
+      .question(
+          "How long does each operator of the model that multiplies no matrices take, and what share of the speed of a "
+          "copy of as many bytes does it reach?")
+      .tags({"model", "kernel"})
+      .closed_axis("operator", names, "rms_norm adds the residual; elementwise is a sum of two tensors")
+      .closed_axis("pass", passes, "both: the loss and its gradient in one call")
+      .axis("rows", {number(2048), number(8192), number(32768)}, "tokens")
+      .axis("dim", {number(768), number(2560)}, "elements of a row; of cross_entropy, classes")
+      .closed_axis("dtype", {text("fp32"), text("bf16")}, "of activations; of adamw, of the weights' copy",
+                   {text("fp16")})
+      .preset(
+          "smoke",
+          {{"rows", {number(64)}},
+           {"dim", {number(64)}},
+           {"dtype", {text("fp32")}},
+           {"device", {text("cpu"), text("cuda")}},
+           {"impl", {text("naive"), text("fused_cuda"), text("copy_threads_streaming"), text("copy_cuda_vectors")}}})
+      .preset("laptop", {{"rows", {number(2048)}},
+                         {"dim", {number(768)}},
+                         {"dtype", {text("fp32")}},
+                         {"device", {text("cpu")}},
+                         {"impl", {text("naive"), text("copy_threads"), text("copy_threads_streaming")}}})
+      .preset("paper", {{"impl", fastest}})
+      .implementations(implementations())
+      .skip_if("this operator has no such pass", has_no_such_pass)
+      .skip_if("this operator's ladder has no rung of that name", has_no_such_rung)
+      .metric("time", "s", "median time of one call, with its 95 % interval")
+      .metric("gbps", "GB/s", "each input read and each output written once, over the time")
+      .bytes([](const Params& params) { return has_no_such_pass(params, "") ? 0.0 : any_operation(params).bytes; })
+      .memory([](const Params& params, std::string_view) {
+        return has_no_such_pass(params, "") ? 0.0 : 2 * any_operation(params).bytes;
+      })
+      .oom_is_an_answer()
+      .runs(run_case);
+}
+
+const registry::Experiment kOperators = describe();
+SYSLAB_EXPERIMENT(kOperators);
+
+}  // namespace
+}  // namespace syslab

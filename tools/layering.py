@@ -53,14 +53,6 @@ ALLOWED = {
     "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report", "session", "compare"},
     # laws are written against operators and handed to the lab through check
     "property_tests": GROUND | {"ops", "model", "train", "capi", "check"},
-    # laws of whole models, on the fixture of their tests; no part of the program
-    "property_tests/model": GROUND | {"ops", "model", "check", "property_tests", "tests"},
-    # laws of data parallelism, likewise
-    "property_tests/parallel": GROUND | {"ops", "model", "comm", "train", "paper", "planning", "parallel", "certify", "check", "property_tests", "tests"},
-    # laws of communicators, over the backends that their tests list; no part of the program
-    "property_tests/comm": GROUND | {"comm", "check", "property_tests", "tests"},
-    # laws of the lab itself, on the stores that its tests make; no part of the program
-    "property_tests/store": {"core", "check", "worker", "store", "property_tests", "tests"},
 }
 ROOMS = set(ALLOWED)
 SEES_ALL = {"experiments", "tests"}

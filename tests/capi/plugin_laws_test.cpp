@@ -7,7 +7,7 @@
 
 #include "capi/plugin.hpp"
 #include "property_tests/attention/laws.hpp"
-#include "property_tests/search_test.hpp"
+#include "tests/laws/search_test.hpp"
 
 namespace syslab::capi {
 namespace {

@@ -5,8 +5,8 @@
 #include "model/initialise.hpp"
 #include "model/tensor.hpp"
 #include "model/weights_file.hpp"
-#include "property_tests/temporary_folder.hpp"
 #include "tests/device/gpu_fixture.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::model {
 namespace {

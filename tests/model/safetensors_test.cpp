@@ -7,8 +7,8 @@
 
 #include <cstring>
 
-#include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::model {
 namespace {

@@ -5,8 +5,8 @@
 #include <cstring>
 
 #include "model/initialise.hpp"
-#include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::model {
 namespace {

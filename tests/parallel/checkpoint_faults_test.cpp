@@ -13,10 +13,10 @@
 
 #include "comm/connect.hpp"
 #include "parallel/sharded_checkpoint.hpp"
-#include "property_tests/temporary_folder.hpp"
 #include "tests/comm/ranks_fixture.hpp"
 #include "tests/parallel/file_faults.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::parallel {
 namespace {

@@ -14,9 +14,9 @@
 #include "parallel/replicas.hpp"
 #include "parallel/sharded_checkpoint.hpp"
 #include "parallel/state_memory.hpp"
-#include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::parallel {
 namespace {

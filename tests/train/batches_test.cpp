@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::train {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "model/initialise.hpp"
 #include "model/weights_file.hpp"
-#include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::train {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "model/initialise.hpp"
-#include "property_tests/temporary_folder.hpp"
+#include "tests/temporary_folder.hpp"
 #include "train/batches.hpp"
 #include "train/byte_tokeniser.hpp"
 #include "train/checkpoint.hpp"

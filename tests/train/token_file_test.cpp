@@ -5,8 +5,8 @@
 #include <numeric>
 #include <vector>
 
-#include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/temporary_folder.hpp"
 #include "train/byte_tokeniser.hpp"
 
 namespace syslab::train {

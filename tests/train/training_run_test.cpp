@@ -7,8 +7,8 @@
 #include <fstream>
 #include <string>
 
-#include "property_tests/temporary_folder.hpp"
 #include "tests/model/refusal.hpp"
+#include "tests/temporary_folder.hpp"
 
 namespace syslab::train {
 namespace {

@@ -1,0 +1,54 @@
+#include "tests/laws/ladder_test.hpp"
+
+#include <gmock/gmock.h>
+
+#include "ops/attention/autograd.hpp"
+#include "property_tests/attention/laws.hpp"
+
+namespace syslab::attention {
+namespace {
+
+const property::LadderCases& all() {
+  static const property::LadderCases found = property::ladder_cases(ladder(), laws);
+  return found;
+}
+
+class AttentionLaw : public testing::TestWithParam<property::LadderCase> {};
+
+TEST_P(AttentionLaw, Holds) {
+  property::expect_holds(GetParam(), GetParam().contract == check::Contract::full ? 60 : 15);
+}
+
+INSTANTIATE_TEST_SUITE_P(Ladder, AttentionLaw, testing::ValuesIn(all().cases),
+                         [](const auto& info) { return info.param.name(); });
+
+// What autograd runs is judged as any rung: its backward pass makes what it reads by its own forward pass.
+const property::LadderCases& of_autograd() {
+  static const std::vector<Rung> rungs{as_rung(find_autograd_rung("literal")),
+                                       as_rung(find_autograd_rung("fused_softmax"))};
+  static const property::LadderCases found = property::ladder_cases(rungs, laws);
+  return found;
+}
+
+class AutogradLaw : public testing::TestWithParam<property::LadderCase> {};
+
+TEST_P(AutogradLaw, Holds) { property::expect_holds(GetParam(), 15); }
+
+INSTANTIATE_TEST_SUITE_P(Ladder, AutogradLaw, testing::ValuesIn(of_autograd().cases),
+                         [](const auto& info) { return info.param.name(); });
+
+TEST(AttentionLaws, ApplyToWhatAutogradRuns) { EXPECT_TRUE(of_autograd().left_out.empty()); }
+
+// The oracle does not judge the double-precision rung, nor the naive kernel itself; all else applies to all rungs.
+TEST(AttentionLaws, LeaveOutOnlyWhatCannotBeAsked) {
+  EXPECT_THAT(
+      all().left_out,
+      testing::UnorderedElementsAre(
+          "reference: attention.equals_oracle", "reference: attention.lse_equals_oracle",
+          "reference: attention.gradients_equal_oracle", "reference: attention.large_scores",
+          "reference: attention.half_no_worse_than_naive", "reference: attention.half_gradients_no_worse_than_naive",
+          "naive: attention.half_no_worse_than_naive", "naive: attention.half_gradients_no_worse_than_naive"));
+}
+
+}  // namespace
+}  // namespace syslab::attention

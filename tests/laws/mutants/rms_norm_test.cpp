@@ -1,0 +1,29 @@
+// Each planted fault is found by the law that is meant for it; the sound twin obeys them all.
+#include "property_tests/mutants/rms_norm.hpp"
+
+#include <set>
+
+#include "property_tests/rms_norm/laws.hpp"
+#include "tests/laws/ladder_test.hpp"
+#include "tests/laws/mutant_test.hpp"
+
+namespace syslab::rms_norm {
+namespace {
+
+class RmsNormMutant : public testing::TestWithParam<Mutant> {};
+
+TEST_P(RmsNormMutant, IsCaughtByItsLaw) {
+  property::expect_caught(GetParam().caught_by, laws(naive_with(GetParam().fault)), laws(naive_with(Fault::none)));
+}
+
+INSTANTIATE_TEST_SUITE_P(Planted, RmsNormMutant, testing::ValuesIn(mutants()),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(RmsNormMutants, PutEveryLawOnTrial) {
+  std::set<std::string> tried;
+  for (const Mutant& mutant : mutants()) tried.insert(mutant.caught_by);
+  for (const property::Statement& law : law_list()) EXPECT_EQ(tried.count(law.id), 1U) << law.id;
+}
+
+}  // namespace
+}  // namespace syslab::rms_norm

@@ -1,0 +1,139 @@
+// Laws of plans: the planner's is the best there is, no plan beats the bound, the simulator agrees with the formulas.
+#include <gtest/gtest.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "planning/planner.hpp"
+#include "planning/uniform_model.hpp"
+#include "tests/laws/expect_law.hpp"
+#include "tests/planning/pieces_fixture.hpp"
+
+namespace syslab::parallel {
+namespace {
+
+using property::drawn_size;
+using property::expect_law;
+
+struct Drawn {
+  GradientPieces pieces;
+  std::vector<Seconds> ready;
+  TransferCurve curve;
+};
+
+// Tensors of very different sizes with padding between some, ready at any times, over a link of any curve, also one
+// that falls.
+Drawn drawn_pieces(int most) {
+  const int count = drawn_size("tensors", 1, most + 1);
+  std::vector<Piece> pieces;
+  std::vector<Seconds> ready;
+  std::int64_t first = 0;
+  double time = 0;
+  for (int i = 0; i < count; ++i) {
+    const std::int64_t elements = drawn_size("elements", 1, *rc::gen::element(20, 5000));
+    pieces.push_back({"p" + std::to_string(i), first, elements});
+    first += elements + *rc::gen::element(0, 0, 3, 60).as("padding");
+    time += drawn_size("µs of computing", 0, 400);
+    ready.emplace_back(time * 1e-6);
+  }
+  std::vector<TransferPoint> points;
+  std::int64_t bytes = 1;
+  for (int i = drawn_size("points of the curve", 1, 6); i > 0; --i) {
+    points.push_back({bytes, Seconds(1e-6 * drawn_size("µs of sending", 1, 500))});
+    bytes += drawn_size("bytes to the next point", 1, 20000);
+  }
+  return {GradientPieces(std::move(pieces), DType::f32), std::move(ready), TransferCurve(std::move(points))};
+}
+
+// Bit i of `cuts`: a bucket ends behind piece i.
+BucketPlan plan_of_cuts(unsigned cuts, int pieces) {
+  std::vector<int> ends;
+  for (int i = 0; i + 1 < pieces; ++i) {
+    if ((cuts >> i & 1U) != 0) ends.push_back(i + 1);
+  }
+  ends.push_back(pieces);
+  return BucketPlan(std::move(ends));
+}
+
+TEST(PlannerLaws, ThePlanIsTheBestOfAllPlans) {
+  expect_law("parallel.plan_is_best", 200, [](check::Observation&) {
+    const Drawn in = drawn_pieces(12);
+    const Seconds slack(1e-6 * drawn_size("µs of slack", 0, 200));
+    const Forecast found = plan_buckets(in.pieces, in.ready, in.curve, slack);
+    Seconds best{1e9};
+    std::vector<std::pair<BucketPlan, Seconds>> all;
+    for (unsigned cuts = 0; cuts < 1U << (in.pieces.size() - 1); ++cuts) {
+      BucketPlan plan = plan_of_cuts(cuts, in.pieces.size());
+      const Seconds end = simulate(plan, in.pieces, in.ready, in.curve).end();
+      best = std::min(best, end);
+      all.emplace_back(std::move(plan), end);
+    }
+    RC_ASSERT(found.best_end == best);
+    RC_ASSERT(found.schedule.end() <= best + slack);
+    for (const auto& [plan, end] : all) {
+      if (plan.size() < found.plan.size()) RC_ASSERT(end > best + slack);
+      if (plan.size() == found.plan.size()) RC_ASSERT(end >= found.schedule.end());
+    }
+  });
+}
+
+TEST(PlannerLaws, NoPlanBeatsTheBoundNorThePlannersOwn) {
+  expect_law("parallel.plan_bounds", 100, [](check::Observation&) {
+    const Drawn in = drawn_pieces(40);
+    const Forecast best = plan_buckets(in.pieces, in.ready, in.curve, Seconds(0));
+    RC_ASSERT(best.schedule.end() == best.best_end);
+    const double rounding = 1 + 1e-12;
+    RC_ASSERT(best.bound <= best.best_end * rounding);
+    const std::int64_t cap = drawn_size("cap", 1, 100000);
+    const int count = drawn_size("buckets", 1, 50);
+    for (const BucketPlan& plan : {plan_by_cap(in.pieces, cap), plan_by_count(in.pieces, count),
+                                   plan_one_each(in.pieces), plan_flat(in.pieces)}) {
+      RC_ASSERT(simulate(plan, in.pieces, in.ready, in.curve).end() >= best.best_end);
+    }
+  });
+}
+
+TEST(PlannerLaws, NoBucketPassesItsLimitUnlessOnePieceAloneDoes) {
+  expect_law("parallel.plan_caps", 200, [](check::Observation&) {
+    const Drawn in = drawn_pieces(40);
+    const std::int64_t cap = drawn_size("cap", 1, 40000);
+    const BucketPlan plan = plan_by_cap(in.pieces, cap);
+    RC_ASSERT(plan.pieces() == in.pieces.size());
+    for (int bucket = 0; bucket < plan.size(); ++bucket) {
+      RC_ASSERT(in.pieces.bytes(plan.begin(bucket), plan.end(bucket)) <= cap ||
+                plan.end(bucket) - plan.begin(bucket) == 1);
+      // As full as can be: the next piece would not have fitted.
+      if (bucket + 1 < plan.size()) RC_ASSERT(in.pieces.bytes(plan.begin(bucket), plan.end(bucket) + 1) > cap);
+    }
+    const int count = drawn_size("buckets", 1, 50);
+    RC_ASSERT(plan_by_count(in.pieces, count).size() == std::min(count, in.pieces.size()));
+    RC_ASSERT(BucketPlan::parse(plan.text()) == plan);
+  });
+}
+
+TEST(PlannerLaws, TheFormulasAreTheSimulationOfEqualTensors) {
+  expect_law("parallel.uniform_formulas", 200, [](check::Observation&) {
+    const int buckets = drawn_size("buckets", 1, 60);
+    const std::int64_t elements = drawn_size("elements of a bucket", 1, 100000);
+    const AffineTransfer law{Seconds(1e-6 * drawn_size("overhead in µs", 1, 100)),
+                             1e6 * drawn_size("MB/s", 10, 100000)};
+    const double ratio = 0.05 * drawn_size("computing to sending, in twentieths", 1, 60);
+    const GradientPieces pieces =
+        test::pieces_of_sizes(std::vector<std::int64_t>(static_cast<std::size_t>(buckets), elements));
+    const double bytes = static_cast<double>(pieces.bytes(0, 1));
+    const UniformStep step{bytes * buckets, law, ratio / law.bytes_per_second};
+    std::vector<Seconds> ready;
+    for (int i = 1; i <= buckets; ++i) ready.emplace_back(i * bytes * step.seconds_per_byte);
+    const TransferCurve curve({{1, law.time(1)}, {std::int64_t{1} << 40, law.time(0x1p40)}});
+    const Schedule simulated = simulate(plan_one_each(pieces), pieces, ready, curve);
+    const double expected = exposed(step, bytes).count();
+    RC_ASSERT(std::abs(simulated.exposed().count() - expected) <= 1e-9 * simulated.end().count());
+    // The best size is no worse than any.
+    RC_ASSERT(exposed(step, best_bucket_bytes(step)).count() <= expected * (1 + 1e-12));
+    RC_ASSERT(unavoidable(step).count() <= expected * (1 + 1e-9));
+  });
+}
+
+}  // namespace
+}  // namespace syslab::parallel

@@ -128,12 +128,14 @@ class Killed(Lab):
         self.assertEqual([(line["params"]["fault"], line["status"]) for line in resumed],
                          [("hang", "timeout"), ("none", "ok")])
 
-    def test_a_run_whose_terminal_is_closed_can_be_resumed(self):
+    def run_until_its_terminal_is_closed(self, hangup):
+        """Runs two cases, the second of which hangs until its timeout, with what SIGHUP does at first as told."""
         ours, theirs = os.openpty()
 
         def make_it_the_terminal():
             os.setsid()
             fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+            signal.signal(signal.SIGHUP, hangup)
 
         process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=none,hang", "--timeout", "3s"),
                                    cwd=self.folder, env=self.environment(), stdin=theirs, stdout=theirs, stderr=theirs,
@@ -143,10 +145,17 @@ class Killed(Lab):
         os.close(ours)
         process.wait(timeout=30)
         self.assert_intact()
+
+    def test_a_run_whose_terminal_is_closed_can_be_resumed(self):
+        self.run_until_its_terminal_is_closed(signal.SIG_DFL)
         self.assertEqual(self.sql("SELECT status, message FROM v_attempt ORDER BY plan_seq"),
                          [("ok", None), ("aborted", "stopped by SIGHUP: its terminal was closed")])
         resumed = attempts(self.lines("resume", expect=3))
         self.assertEqual([(line["params"]["fault"], line["status"]) for line in resumed], [("hang", "timeout")])
+
+    def test_a_run_that_ignores_hangups_goes_on_when_its_terminal_is_closed(self):
+        self.run_until_its_terminal_is_closed(signal.SIG_IGN)
+        self.assertEqual(self.sql("SELECT status FROM v_attempt ORDER BY plan_seq"), [("ok",), ("timeout",)])
 
     def test_a_run_interrupted_in_its_last_case_is_to_be_resumed_too(self):
         process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang", "--timeout", "3s"),

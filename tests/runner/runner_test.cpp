@@ -136,11 +136,26 @@ TEST(Runner, AThrowingCallbackKillsTheWorkerAndComesOut) {
   EXPECT_EQ(workers_alive(), 0);
 }
 
+// What a signal does for as long as this lives, whatever it does to the process that runs the tests (nohup).
+class SignalDoes {
+ public:
+  SignalDoes(int number, void (*handler)(int)) : number_(number) {
+    struct sigaction action {};
+    action.sa_handler = handler;
+    ::sigaction(number_, &action, &before_);
+  }
+  SignalDoes(const SignalDoes&) = delete;
+  SignalDoes& operator=(const SignalDoes&) = delete;
+  ~SignalDoes() { ::sigaction(number_, &before_, nullptr); }
+
+ private:
+  int number_;
+  struct sigaction before_ {};
+};
+
 TEST(Runner, ASignalAbortsTheRunningCaseAndStopsThePlan) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {
-    }, after{};
-    ::sigaction(number, nullptr, &before);
+    const SignalDoes ends_the_process(number, SIG_DFL);
     Lab lab;
     lab.observer.progress = [&](const plan::PlannedCase& planned, const worker::ProgressRecord&) {
       if (planned.case_uid == "hang") ::raise(number);
@@ -152,9 +167,23 @@ TEST(Runner, ASignalAbortsTheRunningCaseAndStopsThePlan) {
     EXPECT_EQ(lab.results.back().status, Status::aborted) << lab.results.back().detail;
     EXPECT_EQ(lab.results.size(), 2U);
     EXPECT_EQ(workers_alive(), 0);
+    struct sigaction after {};
     ::sigaction(number, nullptr, &after);
-    EXPECT_EQ(before.sa_handler, after.sa_handler);
+    EXPECT_EQ(after.sa_handler, SIG_DFL);
   }
+}
+
+TEST(Runner, ASignalThatIsIgnoredStopsNothing) {
+  const SignalDoes nothing(SIGHUP, SIG_IGN);
+  Lab lab;
+  const auto keep = lab.observer.finished;
+  lab.observer.finished = [&](const AttemptResult& result) {
+    keep(result);
+    ::raise(SIGHUP);
+  };
+  lab.run({"none", "none"});
+  EXPECT_TRUE(lab.all_finished);
+  EXPECT_EQ(lab.results.size(), 2U);
 }
 
 TEST(Runner, ASignalBetweenTwoCasesStartsNoOther) {

@@ -3,6 +3,7 @@
 
     tools/layering.py [ROOT]         exit 1 and a line for each arrow that the design forbids
     tools/layering.py --graph        the arrows as they are, one a line
+    tools/layering.py --cost         how many units (files that are compiled) include each header
 
 Two towers stand on one ground (core, device): the workload (pure numerics) and the lab (experiments as data). Arrows go
 down; experiments/, the main program and the tests see both.
@@ -10,6 +11,8 @@ down; experiments/, the main program and the tests see both.
 import pathlib
 import re
 import sys
+
+import include_cost
 
 GROUND = {"core", "device"}
 ALLOWED = {
@@ -87,8 +90,11 @@ def cuda_allowed(path):
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != "--graph"]
+    arguments = [a for a in sys.argv[1:] if a not in ("--graph", "--cost")]
     root = pathlib.Path(arguments[0] if arguments else ".").resolve()
+    if "--cost" in sys.argv:
+        print("\n".join(include_cost.table(root)))
+        return 0
     faults, arrows, seen = [], set(), 0
     for top in ("src", "experiments", "tests", "property_tests"):
         for file in sorted((root / top).rglob("*")):

@@ -69,6 +69,11 @@ std::vector<std::string> split(std::string_view text, char separator) {
   return parts;
 }
 
+std::size_t width_of(std::string_view text) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
+}
+
 std::string trim(std::string_view text) {
   constexpr std::string_view kSpaces = " \t\r\n\f\v";
   const std::size_t first = text.find_first_not_of(kSpaces);

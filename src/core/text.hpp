@@ -11,6 +11,8 @@ namespace syslab {
 bool glob_match(std::string_view pattern, std::string_view text);  // * and ?
 std::vector<std::string> split(std::string_view text, char separator);
 std::string trim(std::string_view text);
+// Characters on a screen or a page, for texts without combining marks or wide letters: UTF-8 bytes that begin one.
+std::size_t width_of(std::string_view text);
 // As it must be typed: in single quotes where a shell would read more into it.
 std::string shell_word(const std::string& word);
 

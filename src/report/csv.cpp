@@ -17,7 +17,7 @@ std::string line_of(const std::vector<std::string>& fields) {
   return line + '\n';
 }
 
-std::string rows_of(const store::ResultSet& result) {
+std::string csv_rows(const store::ResultSet& result) {
   std::string out;
   for (const auto& row : result.rows) {
     std::vector<std::string> fields;
@@ -53,13 +53,13 @@ std::string write_csv(const Table& table) {
     const bool has_unit = declared != columns.end() && declared->unit != "1";
     header.push_back(escape_csv(has_unit ? name + " [" + declared->unit + "]" : name));
   }
-  return line_of(header) + rows_of(table.result);
+  return line_of(header) + csv_rows(table.result);
 }
 
 std::string write_csv(const store::ResultSet& result) {
   std::vector<std::string> header;
   for (const std::string& name : result.columns) header.push_back(escape_csv(name));
-  return line_of(header) + rows_of(result);
+  return line_of(header) + csv_rows(result);
 }
 
 }  // namespace syslab::report

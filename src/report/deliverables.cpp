@@ -14,18 +14,19 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::string_view kFile = "reports/deliverables.json";
-constexpr std::array<std::string_view, 5> kKinds{"code", "table", "figure", "answer", "derivation"};
+constexpr std::string_view kDeliverablesFile = "reports/deliverables.json";
+constexpr std::array<std::string_view, 5> kEvidenceKinds{"code", "table", "figure", "answer", "derivation"};
 
 Deliverable deliverable_of(const std::string& problem, const json& entry) {
   Deliverable made{entry.at("part"), entry.at("kind"), entry.at("what"), entry.value("handout", ""), {}};
   if (entry.contains("by")) made.by = entry.at("by").get<std::vector<std::string>>();
-  if (std::find(kKinds.begin(), kKinds.end(), made.kind) == kKinds.end()) {
-    throw Error(ErrorKind::internal, fmt::format("{}: {}: unknown kind '{}'", kFile, problem, made.kind));
+  if (std::find(kEvidenceKinds.begin(), kEvidenceKinds.end(), made.kind) == kEvidenceKinds.end()) {
+    throw Error(ErrorKind::internal, fmt::format("{}: {}: unknown kind '{}'", kDeliverablesFile, problem, made.kind));
   }
   for (const std::string& place : made.by) {
     if (place.find('/') == std::string::npos) {
-      throw Error(ErrorKind::internal, fmt::format("{}: {}: '{}' is not experiment/table", kFile, problem, place));
+      throw Error(ErrorKind::internal,
+                  fmt::format("{}: {}: '{}' is not experiment/table", kDeliverablesFile, problem, place));
     }
   }
   return made;
@@ -43,15 +44,15 @@ std::vector<Problem> parse_problems(const std::string& text) {
       problems.push_back(std::move(problem));
     }
   } catch (const json::exception& error) {
-    throw Error(ErrorKind::internal, fmt::format("{}: {}", kFile, error.what()));
+    throw Error(ErrorKind::internal, fmt::format("{}: {}", kDeliverablesFile, error.what()));
   }
   return problems;
 }
 
 const std::vector<Problem>& handout_problems() {
   static const std::vector<Problem> problems = [] {
-    const auto text = find_resource(kFile);
-    if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kFile));
+    const auto text = find_resource(kDeliverablesFile);
+    if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kDeliverablesFile));
     return parse_problems(std::string(*text));
   }();
   return problems;

@@ -16,19 +16,19 @@
 namespace syslab::report {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, FigureKind>, 7> kKinds{{{"lines", FigureKind::lines},
-                                                                         {"bars", FigureKind::bars},
-                                                                         {"stacks", FigureKind::stacks},
-                                                                         {"areas", FigureKind::areas},
-                                                                         {"lanes", FigureKind::lanes},
-                                                                         {"roofline", FigureKind::roofline},
-                                                                         {"trace", FigureKind::trace}}};
-const std::vector<std::string> kScales{"linear", "log2", "log10", "text", "auto"};
+constexpr std::array<std::pair<std::string_view, FigureKind>, 7> kFigureKinds{{{"lines", FigureKind::lines},
+                                                                               {"bars", FigureKind::bars},
+                                                                               {"stacks", FigureKind::stacks},
+                                                                               {"areas", FigureKind::areas},
+                                                                               {"lanes", FigureKind::lanes},
+                                                                               {"roofline", FigureKind::roofline},
+                                                                               {"trace", FigureKind::trace}}};
+const std::vector<std::string> kAxisScales{"linear", "log2", "log10", "text", "auto"};
 
 // Reads the value of one header line; what it throws is prefixed with file and line by the caller.
 using Setter = std::function<void(FigureSource&, const std::string&)>;
 
-[[noreturn]] void refuse(const std::string& why) { throw Error(ErrorKind::internal, why); }
+[[noreturn]] void refuse_figure(const std::string& why) { throw Error(ErrorKind::internal, why); }
 
 // "a | b | c" as exactly `count` trimmed parts, or at least `least` with the rest empty.
 std::vector<std::string> parts(const std::string& value, char separator, std::size_t least, std::size_t count,
@@ -38,24 +38,24 @@ std::vector<std::string> parts(const std::string& value, char separator, std::si
   if (found.size() < least || found.size() > count ||
       std::any_of(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(least),
                   [](const std::string& part) { return part.empty(); })) {
-    refuse(fmt::format("'{}' should read {}", value, wanted));
+    refuse_figure(fmt::format("'{}' should read {}", value, wanted));
   }
   found.resize(count);
   return found;
 }
 
 FigureKind kind_of(const std::string& value) {
-  for (const auto& [name, kind] : kKinds) {
+  for (const auto& [name, kind] : kFigureKinds) {
     if (name == value) return kind;
   }
-  refuse(
+  refuse_figure(
       fmt::format("unknown kind of figure '{}'; there are lines, bars, stacks, areas, lanes, roofline, trace", value));
 }
 
 FigureAxis axis_of(const std::string& value) {
   const auto found = parts(value, '|', 3, 3, "column|unit|scale");
-  if (std::find(kScales.begin(), kScales.end(), found[2]) == kScales.end()) {
-    refuse(fmt::format("unknown scale '{}'; there are {}", found[2], fmt::join(kScales, ", ")));
+  if (std::find(kAxisScales.begin(), kAxisScales.end(), found[2]) == kAxisScales.end()) {
+    refuse_figure(fmt::format("unknown scale '{}'; there are {}", found[2], fmt::join(kAxisScales, ", ")));
   }
   return {found[0], found[1], found[2]};
 }
@@ -114,7 +114,7 @@ const std::map<std::string, Setter>& setters() {
       {"empty", [](S& s, const std::string& v) { s.empty = v; }},
       {"optional",
        [](S& s, const std::string& v) {
-         if (v != "yes" && v != "no") refuse(fmt::format("optional is yes or no, found '{}'", v));
+         if (v != "yes" && v != "no") refuse_figure(fmt::format("optional is yes or no, found '{}'", v));
          s.optional = v == "yes";
        }},
   };
@@ -166,7 +166,7 @@ FigureSource parse_figure(const std::string& id, const std::string& text) {
       if (setter == setters().end()) {
         std::vector<std::string> names;
         for (const auto& [name, set] : setters()) names.push_back(name);
-        refuse(unknown_name("header", field.key, names));
+        refuse_figure(unknown_name("header", field.key, names));
       }
       setter->second(source, field.value);
     } catch (const Error& error) {

@@ -19,7 +19,7 @@ std::string resource(const std::string& path) {
   return std::string(*text);
 }
 
-std::string in_line(const Text& text) {
+std::string html_in_line(const Text& text) {
   std::string out;
   for (const Span& span : text) {
     const std::string escaped = escape_html(span.text);
@@ -59,40 +59,41 @@ std::string table_element(const Grid& grid, std::string_view style = {}) {
       // What is shown rounded is sorted by what it is.
       const bool rounded = grid.columns[i].align == "right" && !cell.value.empty() && cell.value != cell.span.text;
       out += fmt::format("<td{}{}>{}</td>", class_of(grid.columns[i]),
-                         rounded ? fmt::format(R"( data-v="{}")", escape_html(cell.value)) : "", in_line({cell.span}));
+                         rounded ? fmt::format(R"( data-v="{}")", escape_html(cell.value)) : "",
+                         html_in_line({cell.span}));
     }
     out += "</tr>\n";
   }
   return out + "</tbody></table></div>\n";
 }
 
-std::string caption_of(const std::string& title, const std::string& caption) {
-  return "<strong>" + escape_html(title) + ".</strong> " + in_line(marked(caption));
+std::string html_caption(const std::string& title, const std::string& caption) {
+  return "<strong>" + escape_html(title) + ".</strong> " + html_in_line(marked(caption));
 }
 
 std::string warning_of(const std::string& warning) {
   return "<p class=\"warning\" role=\"note\">" + escape_html(warning) + "</p>\n";
 }
 
-std::string notes_of(const std::vector<std::string>& notes, const std::string& footnote) {
+std::string html_notes(const std::vector<std::string>& notes, const std::string& footnote) {
   std::string out;
-  for (const std::string& note : notes) out += "<p class=\"note\">" + in_line(marked(note)) + "</p>\n";
-  if (!footnote.empty()) out += "<p class=\"foot\">" + in_line(marked(footnote)) + "</p>\n";
+  for (const std::string& note : notes) out += "<p class=\"note\">" + html_in_line(marked(note)) + "</p>\n";
+  if (!footnote.empty()) out += "<p class=\"foot\">" + html_in_line(marked(footnote)) + "</p>\n";
   return out;
 }
 
-std::string missing_of(const std::string& title, const std::string& caption, const Text& why) {
-  return "<p>" + caption_of(title, caption) + "</p>\n<p class=\"missing\">" + in_line(why) + "</p>\n";
+std::string html_missing(const std::string& title, const std::string& caption, const Text& why) {
+  return "<p>" + html_caption(title, caption) + "</p>\n<p class=\"missing\">" + html_in_line(why) + "</p>\n";
 }
 
-struct BlockWriter {
+struct HtmlBlockWriter {
   std::string operator()(const Heading& heading) const {
     const std::string anchor = escape_html(heading.anchor);
     return fmt::format("<h{0} id=\"{1}\"><a href=\"#{1}\">{2}</a></h{0}>\n", heading.level, anchor,
-                       in_line(heading.text));
+                       html_in_line(heading.text));
   }
   std::string operator()(const Paragraph& paragraph) const {
-    const std::string text = in_line(paragraph.text);
+    const std::string text = html_in_line(paragraph.text);
     switch (paragraph.tone) {
       case Tone::plain:
         return "<p>" + text + "</p>\n";
@@ -109,22 +110,22 @@ struct BlockWriter {
   }
   std::string operator()(const Bullets& bullets) const {
     std::string out = "<ul>\n";
-    for (const Text& item : bullets.items) out += "<li>" + in_line(item) + "</li>\n";
+    for (const Text& item : bullets.items) out += "<li>" + html_in_line(item) + "</li>\n";
     return bullets.items.empty() ? "" : out + "</ul>\n";
   }
   std::string operator()(const Table& table) const {
-    if (table.result.rows.empty()) return missing_of(table.source.title, table.source.caption, without_rows(table));
+    if (table.result.rows.empty()) return html_missing(table.source.title, table.source.caption, without_rows(table));
     std::string out = "<section class=\"table\">\n";
     if (!table.warning.empty() && holds_times(table.source)) out += warning_of(table.warning);
     // Not in a <caption>: that would scroll away with a wide table.
-    out += "<p class=\"caption\">" + caption_of(table.source.title, table.source.caption) + "</p>\n";
-    return out + table_element(grid_of(table)) + notes_of(table.source.notes, foot_of(table)) + "</section>\n";
+    out += "<p class=\"caption\">" + html_caption(table.source.title, table.source.caption) + "</p>\n";
+    return out + table_element(grid_of(table)) + html_notes(table.source.notes, foot_of(table)) + "</section>\n";
   }
   std::string operator()(const Picture& picture) const {
-    if (!picture.missing.empty()) return missing_of(picture.title, picture.caption, marked(picture.missing));
+    if (!picture.missing.empty()) return html_missing(picture.title, picture.caption, marked(picture.missing));
     return "<figure>\n" + (picture.warning.empty() ? "" : warning_of(picture.warning)) + "<div class=\"wide\">" +
-           picture.svg + "</div>\n<figcaption>" + caption_of(picture.title, picture.caption) + "</figcaption>\n" +
-           notes_of(picture.notes, picture.footnote) + "</figure>\n";
+           picture.svg + "</div>\n<figcaption>" + html_caption(picture.title, picture.caption) + "</figcaption>\n" +
+           html_notes(picture.notes, picture.footnote) + "</figure>\n";
   }
 };
 
@@ -133,7 +134,7 @@ std::string contents_of(const Document& document) {
   for (const Block& block : document.blocks) {
     const auto* heading = std::get_if<Heading>(&block);
     if (heading == nullptr || heading->level > 2) continue;
-    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escape_html(heading->anchor), in_line(heading->text));
+    out += fmt::format("<li><a href=\"#{}\">{}</a></li>\n", escape_html(heading->anchor), html_in_line(heading->text));
   }
   return out + "</ol></nav>\n";
 }
@@ -192,7 +193,7 @@ std::string write_html(const store::ResultSet& result) {
 
 std::string write_html(const Document& document) {
   std::string body;
-  for (const Block& block : document.blocks) body += std::visit(BlockWriter{}, block);
+  for (const Block& block : document.blocks) body += std::visit(HtmlBlockWriter{}, block);
   // The body last: it may hold anything, the name of a field too.
   std::string page = replaced(resource("reports/page.html"), "{{style}}", resource("reports/page.css"));
   page = replaced(page, "{{script}}", resource("reports/page.js"));

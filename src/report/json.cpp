@@ -22,7 +22,7 @@ Ordered value_of(const store::Cell& cell) {
   return nullptr;
 }
 
-Ordered rows_of(const store::ResultSet& result) {
+Ordered json_rows(const store::ResultSet& result) {
   Ordered rows = Ordered::array();
   for (const auto& row : result.rows) {
     Ordered object = Ordered::object();
@@ -49,10 +49,10 @@ std::string write_json(const Table& table) {
                {"command", table.source.command},
                {"columns", columns},
                {"notes", table.source.notes},
-               {"rows", rows_of(table.result)}};
+               {"rows", json_rows(table.result)}};
   return text_of(json);
 }
 
-std::string write_json(const store::ResultSet& result) { return text_of(rows_of(result)); }
+std::string write_json(const store::ResultSet& result) { return text_of(json_rows(result)); }
 
 }  // namespace syslab::report

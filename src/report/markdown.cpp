@@ -51,7 +51,7 @@ std::string span_in_text(const Span& span) {
   return {};
 }
 
-std::string in_line(const Text& text) {
+std::string markdown_in_line(const Text& text) {
   std::string out;
   for (const Span& span : text) out += span_in_text(span);
   return out;
@@ -88,22 +88,23 @@ std::string grid_text(const Grid& grid) {
 std::string warning_text(const std::string& warning) { return "> **" + escape_inline(warning) + "**\n\n"; }
 
 std::string title_text(const std::string& title, const std::string& caption) {
-  return "**" + escape_inline(title) + ".**" + (caption.empty() ? "" : " " + in_line(marked(caption))) + "\n\n";
+  return "**" + escape_inline(title) + ".**" + (caption.empty() ? "" : " " + markdown_in_line(marked(caption))) +
+         "\n\n";
 }
 
 std::string notes_text(const std::vector<std::string>& notes, const std::string& footnote) {
   std::string out;
-  for (const std::string& note : notes) out += "\n" + in_line(marked(note)) + "\n";
-  if (!footnote.empty()) out += "\n<sub>" + in_line(marked(footnote)) + "</sub>\n";
+  for (const std::string& note : notes) out += "\n" + markdown_in_line(marked(note)) + "\n";
+  if (!footnote.empty()) out += "\n<sub>" + markdown_in_line(marked(footnote)) + "</sub>\n";
   return out;
 }
 
-struct BlockWriter {
+struct MarkdownBlockWriter {
   std::string operator()(const Heading& heading) const {
-    return std::string(static_cast<std::size_t>(heading.level), '#') + " " + in_line(heading.text) + "\n";
+    return std::string(static_cast<std::size_t>(heading.level), '#') + " " + markdown_in_line(heading.text) + "\n";
   }
   std::string operator()(const Paragraph& paragraph) const {
-    const std::string text = in_line(paragraph.text);
+    const std::string text = markdown_in_line(paragraph.text);
     switch (paragraph.tone) {
       case Tone::plain:
       case Tone::meta:
@@ -119,13 +120,13 @@ struct BlockWriter {
   }
   std::string operator()(const Bullets& bullets) const {
     std::string out;
-    for (const Text& item : bullets.items) out += "- " + in_line(item) + "\n";
+    for (const Text& item : bullets.items) out += "- " + markdown_in_line(item) + "\n";
     return out;
   }
   std::string operator()(const Table& table) const { return write_markdown(table); }
   std::string operator()(const Picture& picture) const {
     std::string out = title_text(picture.title, picture.caption);
-    if (!picture.missing.empty()) return out + in_line(marked(picture.missing)) + "\n";
+    if (!picture.missing.empty()) return out + markdown_in_line(marked(picture.missing)) + "\n";
     if (!picture.warning.empty()) out += warning_text(picture.warning);
     out += fmt::format("![{}]({}.svg)\n", escape_inline(picture.title), picture.file);
     return out + notes_text(picture.notes, picture.footnote);
@@ -148,7 +149,7 @@ std::string markdown_cell(const Table& table, std::size_t row, const Column& col
 
 std::string write_markdown(const Table& table) {
   std::string out = title_text(table.source.title, table.source.caption);
-  if (table.result.rows.empty()) return out + in_line(without_rows(table)) + "\n";
+  if (table.result.rows.empty()) return out + markdown_in_line(without_rows(table)) + "\n";
   if (!table.warning.empty() && holds_times(table.source)) out += warning_text(table.warning);
   return out + grid_text(grid_of(table)) + notes_text(table.source.notes, foot_of(table));
 }
@@ -159,14 +160,14 @@ std::string write_markdown(const store::ResultSet& result) {
 
 std::string write_markdown(const Document& document) {
   std::string out = "# " + escape_inline(document.title) + "\n";
-  for (const Block& block : document.blocks) out += "\n" + std::visit(BlockWriter{}, block);
+  for (const Block& block : document.blocks) out += "\n" + std::visit(MarkdownBlockWriter{}, block);
   return out;
 }
 
 std::string write_sentences(const Table& table) {
   std::vector<Text> found = sentences(table);
   if (found.empty()) found.push_back(without_rows(table));
-  return BlockWriter{}(Bullets{found});
+  return MarkdownBlockWriter{}(Bullets{found});
 }
 
 }  // namespace syslab::report

@@ -31,7 +31,7 @@ SELECT r.uid, r.argv, r.protocol, b.git_sha, b.git_dirty, en.cpu_model, en.gpu_n
  ORDER BY r.started_at DESC, r.uid DESC)";
 constexpr std::size_t kMostRuns = 500;  // SQLite takes no more than 999 parameters everywhere
 
-void add_once(std::vector<std::string>& list, std::string text) {
+void add_unless_empty(std::vector<std::string>& list, std::string text) {
   if (!text.empty() && std::find(list.begin(), list.end(), text) == list.end()) list.push_back(std::move(text));
 }
 
@@ -136,11 +136,11 @@ Provenance provenance_of(const store::ResultSet& result, const store::Store& sto
     const std::string caches = plain(cell_of(runs, row, "caches"));
     std::string revision = plain(cell_of(runs, row, "git_sha")).substr(0, kRevisionCharacters);
     if (plain(cell_of(runs, row, "git_dirty")) == "1") revision += " + changes";
-    add_once(provenance.devices, device_of(runs, row));
-    add_once(provenance.protocols, caches.empty() ? shown : fmt::format("{} ({})", shown, caches));
-    add_once(provenance.revisions, revision);
+    add_unless_empty(provenance.devices, device_of(runs, row));
+    add_unless_empty(provenance.protocols, caches.empty() ? shown : fmt::format("{} ({})", shown, caches));
+    add_unless_empty(provenance.revisions, revision);
     provenance.runs.push_back(plain(cell_of(runs, row, "uid")));
-    add_once(provenance.commands, command_line(argv));
+    add_unless_empty(provenance.commands, command_line(argv));
     const bool smoke = asks_for_smoke(argv);
     if (protocol == "quick" || smoke) {
       provenance.only_quick = (provenance.only_quick || provenance.smoke_runs.empty()) && !smoke;

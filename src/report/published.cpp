@@ -13,20 +13,20 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFile = "reports/published.json";
+constexpr const char* kPublishedFile = "reports/published.json";
 // Base units (s, B) in one of these.
-const std::map<std::string, double> kScales{{"ms", 1e-3}, {"s", 1.0}, {"GiB", 1024.0 * 1024.0 * 1024.0}};
+const std::map<std::string, double> kUnitScales{{"ms", 1e-3}, {"s", 1.0}, {"GiB", 1024.0 * 1024.0 * 1024.0}};
 
-[[noreturn]] void refuse(const std::string& why) {
-  throw Error(ErrorKind::internal, fmt::format("{}: {}", kFile, why));
+[[noreturn]] void refuse_published(const std::string& why) {
+  throw Error(ErrorKind::internal, fmt::format("{}: {}", kPublishedFile, why));
 }
 
 // What all numbers of a series share; `params` and `value` come with each.
 json shared_part(const json& series, const json& sources) {
   const std::string source = series.at("source"), unit = series.at("unit");
-  if (!sources.contains(source)) refuse(fmt::format("no source '{}'", source));
-  const auto scale = kScales.find(unit);
-  if (scale == kScales.end()) refuse(fmt::format("unknown unit '{}'", unit));
+  if (!sources.contains(source)) refuse_published(fmt::format("no source '{}'", source));
+  const auto scale = kUnitScales.find(unit);
+  if (scale == kUnitScales.end()) refuse_published(fmt::format("unknown unit '{}'", unit));
   const json& told = sources.at(source);
   const std::string note = told.value("note", "");
   return {{"experiment", series.at("experiment")},
@@ -46,7 +46,8 @@ void add_series(json& entries, const json& series, const json& sources) {
   const json& axes = series.at("axes");
   for (const json& row : series.at("values")) {
     if (row.size() != axes.size() + 1 || !row.back().is_number()) {
-      refuse(fmt::format("{}: {} does not fit the axes {}", shared.at("experiment").dump(), row.dump(), axes.dump()));
+      refuse_published(
+          fmt::format("{}: {} does not fit the axes {}", shared.at("experiment").dump(), row.dump(), axes.dump()));
     }
     json entry = shared;
     entry["params"] = series.value("fixed", json::object());
@@ -65,14 +66,14 @@ std::string published_entries(const std::string& text) {
     for (const json& series : file.at("series")) add_series(entries, series, file.at("sources"));
     return entries.dump();
   } catch (const json::exception& error) {
-    refuse(error.what());
+    refuse_published(error.what());
   }
 }
 
 const std::string& published_entries() {
   static const std::string entries = [] {
-    const auto text = find_resource(kFile);
-    if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kFile));
+    const auto text = find_resource(kPublishedFile);
+    if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", kPublishedFile));
     return published_entries(std::string(*text));
   }();
   return entries;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
@@ -21,10 +22,6 @@ namespace syslab::report {
 namespace {
 
 using registry::Experiment;
-
-bool contains(const std::vector<std::string>& list, const std::string& value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 bool posed_in(const Problem& problem, const std::string& handout) {
   return handout.empty() || problem.points.count(handout) > 0;

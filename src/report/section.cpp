@@ -7,6 +7,7 @@
 #include <array>
 #include <iterator>
 
+#include "core/contains.hpp"
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "report/cells.hpp"
@@ -22,11 +23,6 @@ TableSource source_at(const std::string& path, std::string_view text) {
   const std::size_t slash = path.rfind('/');
   return parse_table(path.substr(slash + 1, path.size() - slash - 1 - std::string_view(".sql").size()),
                      std::string(text));
-}
-
-template <typename List>
-bool contains(const List& list, std::string_view value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
 }
 
 bool has_rows(const Table& table) { return !table.result.rows.empty(); }

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <regex>
+#include <optional>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "report/cells.hpp"
@@ -34,10 +35,26 @@ std::string after(const std::string& value, const std::string& text) {
   return one == kSingular.end() ? text : " " + one->second + text.substr(end);
 }
 
+// A {name} of a sentence.
+struct Field {
+  std::size_t begin, end;
+  std::string name;
+};
+
+std::optional<Field> next_field(const std::string& sentence, std::size_t from) {
+  constexpr std::string_view kOfName = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";
+  for (std::size_t open = sentence.find('{', from); open != std::string::npos; open = sentence.find('{', open + 1)) {
+    const std::size_t close = sentence.find_first_not_of(kOfName, open + 1);
+    if (close != std::string::npos && close > open + 1 && sentence[close] == '}') {
+      return Field{open, close + 1, sentence.substr(open + 1, close - open - 1)};
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<Text> sentences(const Table& table) {
-  static const std::regex kField(R"(\{(\w+)\})");
   const std::string& sentence = table.source.sentence;
   std::vector<Text> found;
   for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
@@ -45,10 +62,10 @@ std::vector<Text> sentences(const Table& table) {
     bool complete = true;
     std::size_t done = 0;
     std::string value;  // of the last field
-    for (std::sregex_iterator match(sentence.begin(), sentence.end(), kField), end; match != end; ++match) {
-      filled = filled + marked(after(value, sentence.substr(done, static_cast<std::size_t>(match->position()) - done)));
-      done = static_cast<std::size_t>(match->position() + match->length());
-      const std::string name = (*match)[1];
+    while (const auto field = next_field(sentence, done)) {
+      filled = filled + marked(after(value, sentence.substr(done, field->begin - done)));
+      done = field->end;
+      const std::string& name = field->name;
       if (!find_column(table.result, name)) {
         throw Error(ErrorKind::internal, fmt::format("sentence {}.sql wants {{{}}}, its SELECT gives {}",
                                                      table.source.id, name, fmt::join(table.result.columns, ", ")));

@@ -4,22 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <limits>
 #include <map>
 #include <optional>
-#include <regex>
 #include <string>
+#include <string_view>
+#include <system_error>
 
+#include "core/contains.hpp"
 #include "report/cells.hpp"
 
 namespace syslab::report {
 namespace {
 
 using registry::Experiment;
-
-template <typename List>
-bool contains(const List& list, std::string_view value) {
-  return std::find(list.begin(), list.end(), value) != list.end();
-}
 
 // How a row without a result ended; nothing of one that holds a result.
 std::optional<std::string> no_result(const Table& table, std::size_t row) {
@@ -32,20 +31,30 @@ std::optional<std::string> no_result(const Table& table, std::size_t row) {
   return status;
 }
 
+// 4 of "needs 4 GPUs" and of "needs 4 ranks" (plan::needs_gpus, plan::needs_ranks); nothing of other reasons.
+std::optional<int> how_many_it_needs(std::string_view reason) {
+  constexpr std::string_view kNeeds = "needs ";
+  if (!reason.starts_with(kNeeds)) return std::nullopt;
+  reason.remove_prefix(kNeeds.size());
+  unsigned number = 0;
+  const auto [end, fault] = std::from_chars(reason.data(), reason.data() + reason.size(), number);
+  if (fault != std::errc{} || number > std::numeric_limits<int>::max()) return std::nullopt;
+  reason.remove_prefix(static_cast<std::size_t>(end - reason.data()));
+  return reason == " GPUs" || reason == " ranks" ? std::optional(static_cast<int>(number)) : std::nullopt;
+}
+
 // Rows without a result, and why they have none.
 class Fruitless {
  public:
   void add(const std::string& status, const std::string& message) {
     ++endings_[status];
-    static const std::regex kNeeds("needs ([0-9]{1,9}) (GPUs|ranks)");  // plan::needs_gpus, plan::needs_ranks
-    std::smatch found;
-    if (status != "unsupported" || !std::regex_match(message, found, kNeeds)) {
+    const auto number = status == "unsupported" ? how_many_it_needs(message) : std::nullopt;
+    if (!number) {
       other_reasons_ = true;
       return;
     }
-    const int number = std::stoi(found[1]);
-    if (needs_.empty() || number < fewest_) {
-      fewest_ = number;
+    if (needs_.empty() || *number < fewest_) {
+      fewest_ = *number;
       needs_ = message;
     }
   }

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
+#include <array>
+#include <string_view>
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
@@ -20,9 +21,25 @@ namespace {
   throw Error(ErrorKind::internal, fmt::format("table {}.sql, line {}: {}", id, line, what));
 }
 
-bool is_format(const std::string& format) {
-  static const std::regex kFormat(R"(d|s|code|flag|status|outcome|uid|\.[0-9]+[gfeb]|(ci|ratio)\([^,()]+,[^,()]+\))");
-  return std::regex_match(format, kFormat);
+// "low, high)", as it follows "ci(".
+bool names_two_columns(std::string_view text) {
+  if (!text.ends_with(')')) return false;
+  const std::vector<std::string> names = split(text.substr(0, text.size() - 1), ',');
+  return names.size() == 2 && std::ranges::all_of(names, [](const std::string& name) {
+           return !name.empty() && name.find_first_of("()") == std::string::npos;
+         });
+}
+
+bool is_format(std::string_view format) {
+  constexpr std::array<std::string_view, 7> kWords{"d", "s", "code", "flag", "status", "outcome", "uid"};
+  if (std::ranges::find(kWords, format) != kWords.end()) return true;
+  for (const std::string_view of_interval : {"ci(", "ratio("}) {
+    if (format.starts_with(of_interval)) return names_two_columns(format.substr(of_interval.size()));
+  }
+  // ".3g"
+  const std::size_t kind = format.find_first_not_of("0123456789", 1);
+  return format.starts_with('.') && kind != std::string_view::npos && kind > 1 && kind + 1 == format.size() &&
+         std::string_view("gfeb").find(format[kind]) != std::string_view::npos;
 }
 
 Column parse_column(const std::string& id, std::size_t line, const std::string& text) {

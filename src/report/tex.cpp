@@ -3,20 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <regex>
 #include <utility>
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
+#include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/document.hpp"
 #include "report/grid.hpp"
+#include "report/tex_number.hpp"
 #include "report/writers.hpp"
 
 namespace syslab::report {
 namespace {
 
-std::string in_line(const Text& text) {
+std::string tex_in_line(const Text& text) {
   std::string out;
   for (const Span& span : text) {
     const std::string escaped = escape_tex(span.text);
@@ -38,62 +39,6 @@ std::string in_line(const Text& text) {
   return out;
 }
 
-// Characters on the page; a guess good enough to choose a size and a width by.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }));
-}
-
-// --- numbers ---
-
-// A number as siunitx reads it, and the places it takes.
-struct Number {
-  std::string text;  // "1.234(5)", "1.0e-05"
-  std::size_t whole = 0, decimals = 0, uncertainty = 0, exponent = 0;
-  bool negative = false, negative_exponent = false;
-};
-
-std::optional<Number> number_in(const std::string& text) {
-  static const std::regex kNumber(R"((-?)(\d+)(?:\.(\d+))?(?: ± (\d+)(?:\.(\d+))?|e([+-]?)(\d+))?)");
-  std::smatch found;
-  if (!std::regex_match(text, found, kNumber)) return std::nullopt;
-  Number number;
-  number.negative = found[1].length() > 0;
-  number.whole = static_cast<std::size_t>(found[2].length());
-  number.decimals = static_cast<std::size_t>(found[3].length());
-  number.text = found[1].str() + found[2].str() + (number.decimals > 0 ? "." + found[3].str() : "");
-  if (found[4].matched) {
-    if (found[5].length() != found[3].length()) return std::nullopt;  // "1.234 ± 0"
-    std::string digits = found[4].str() + found[5].str();
-    digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
-    number.uncertainty = digits.size();
-    number.text += "(" + digits + ")";
-  }
-  if (found[7].matched) {
-    number.exponent = static_cast<std::size_t>(found[7].length());
-    number.negative_exponent = found[6] == "-";
-    number.text += "e" + found[6].str() + found[7].str();
-  }
-  return number;
-}
-
-// "table-format=-3.2(2)e-2": room for the widest of each part.
-std::string table_format(const std::vector<Number>& numbers) {
-  Number widest;
-  for (const Number& number : numbers) {
-    widest.whole = std::max(widest.whole, number.whole);
-    widest.decimals = std::max(widest.decimals, number.decimals);
-    widest.uncertainty = std::max(widest.uncertainty, number.uncertainty);
-    widest.exponent = std::max(widest.exponent, number.exponent);
-    widest.negative = widest.negative || number.negative;
-    widest.negative_exponent = widest.negative_exponent || number.negative_exponent;
-  }
-  std::string format = fmt::format("{}{}.{}", widest.negative ? "-" : "", widest.whole, widest.decimals);
-  if (widest.uncertainty > 0) format += fmt::format("({})", widest.uncertainty);
-  if (widest.exponent > 0) format += fmt::format("e{}{}", widest.negative_exponent ? "-" : "", widest.exponent);
-  return "S[table-format=" + format + "]";
-}
-
 // --- tables ---
 
 constexpr std::size_t kWidestText = 36;  // characters; what is longer is broken into lines
@@ -109,14 +54,14 @@ TexColumn tex_column(const Grid& grid, std::size_t index) {
   const Column& column = grid.columns[index];
   TexColumn made;
   made.width = std::max(width_of(heading_of(column)), width_of(unit_of(column)));
-  std::vector<Number> numbers;
+  std::vector<TexNumber> numbers;
   for (const auto& row : grid.rows) {
     made.width = std::max(made.width, width_of(row[index].span.text));
-    if (const auto number = number_in(row[index].span.text)) numbers.push_back(*number);
+    if (const auto number = tex_number(row[index].span.text)) numbers.push_back(*number);
   }
   made.numeric = column.align == "right" && !numbers.empty();
   if (made.numeric) {
-    made.spec = table_format(numbers);
+    made.spec = number_column(numbers);
   } else if (made.width > kWidestText) {
     made.width = kWidestText;
     made.wraps = true;
@@ -141,7 +86,7 @@ std::string breakable(const Span& span) {
   const std::string_view joints = span.style == Style::code ? "._/" : "_/";
   std::string out, piece;
   const auto flush = [&] {
-    if (!piece.empty()) out += in_line({{span.style, std::exchange(piece, {})}});
+    if (!piece.empty()) out += tex_in_line({{span.style, std::exchange(piece, {})}});
   };
   for (std::size_t from = 0; from < span.text.size();) {
     const std::size_t end = std::min(span.text.find(' ', from), span.text.size());
@@ -160,9 +105,9 @@ std::string breakable(const Span& span) {
 }
 
 std::string body_cell(const GridCell& cell, const TexColumn& column) {
-  const auto number = column.numeric && cell.span.style == Style::plain ? number_in(cell.span.text) : std::nullopt;
+  const auto number = column.numeric && cell.span.style == Style::plain ? tex_number(cell.span.text) : std::nullopt;
   if (number) return number->text;
-  return "{" + (column.wraps ? breakable(cell.span) : in_line({cell.span})) + "}";
+  return "{" + (column.wraps ? breakable(cell.span) : tex_in_line({cell.span})) + "}";
 }
 
 struct TexGrid {
@@ -208,24 +153,26 @@ std::string label_of(const std::string& kind, const std::string& experiment, con
   return label;
 }
 
-std::string caption_of(const std::string& title, const std::string& caption, const std::string& label) {
+std::string tex_caption(const std::string& title, const std::string& caption, const std::string& label) {
   const std::string name = escape_tex(title);
-  return fmt::format(R"(\caption[{}]{{\textbf{{{}.}} {}}}\label{{{}}})", name, name, in_line(marked(caption)), label);
+  return fmt::format(R"(\caption[{}]{{\textbf{{{}.}} {}}}\label{{{}}})", name, name, tex_in_line(marked(caption)),
+                     label);
 }
 
-std::string notes_of(const std::vector<std::string>& notes, const std::string& footnote) {
+std::string tex_notes(const std::vector<std::string>& notes, const std::string& footnote) {
   std::string out;
-  for (const std::string& note : notes) out += "\\syslabnote{" + in_line(marked(note)) + "}\n";
-  if (!footnote.empty()) out += "\\syslabnote{" + in_line(marked(footnote)) + "}\n";
+  for (const std::string& note : notes) out += "\\syslabnote{" + tex_in_line(marked(note)) + "}\n";
+  if (!footnote.empty()) out += "\\syslabnote{" + tex_in_line(marked(footnote)) + "}\n";
   return out;
 }
 
-std::string missing_of(const std::string& title, const std::string& caption, const Text& why) {
-  return fmt::format("\\paragraph{{{}.}} {} \\emph{{{}}}\n", escape_tex(title), in_line(marked(caption)), in_line(why));
+std::string tex_missing(const std::string& title, const std::string& caption, const Text& why) {
+  return fmt::format("\\paragraph{{{}.}} {} \\emph{{{}}}\n", escape_tex(title), tex_in_line(marked(caption)),
+                     tex_in_line(why));
 }
 
 std::string long_table(const Table& table) {
-  if (table.result.rows.empty()) return missing_of(table.source.title, table.source.caption, without_rows(table));
+  if (table.result.rows.empty()) return tex_missing(table.source.title, table.source.caption, without_rows(table));
   const TexGrid made = tex_grid(grid_of(table));
   std::string out;
   if (!table.warning.empty() && holds_times(table.source)) {
@@ -234,22 +181,22 @@ std::string long_table(const Table& table) {
   out += fmt::format(
       "{{{}\\begin{{longtable}}{{{}}}\n{} \\\\\n\\toprule\n{}\\midrule\n\\endfirsthead\n", size_for(made.width),
       made.specs,
-      caption_of(table.source.title, table.source.caption, label_of("tab", table.source.experiment, table.source.id)),
+      tex_caption(table.source.title, table.source.caption, label_of("tab", table.source.experiment, table.source.id)),
       made.head);
   out += fmt::format("\\toprule\n{}\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n{}\\end{{longtable}}}}\n", made.head,
                      made.body);
-  return out + notes_of(table.source.notes, foot_of(table));
+  return out + tex_notes(table.source.notes, foot_of(table));
 }
 
 // --- the document ---
 
-struct BlockWriter {
+struct TexBlockWriter {
   std::string operator()(const Heading& heading) const {
     return fmt::format("\\{}{{{}}}\\label{{sec:{}}}\n", heading.level <= 2 ? "section" : "subsection",
-                       in_line(heading.text), heading.anchor);
+                       tex_in_line(heading.text), heading.anchor);
   }
   std::string operator()(const Paragraph& paragraph) const {
-    const std::string text = in_line(paragraph.text);
+    const std::string text = tex_in_line(paragraph.text);
     switch (paragraph.tone) {
       case Tone::plain:
       case Tone::meta:
@@ -265,17 +212,17 @@ struct BlockWriter {
   }
   std::string operator()(const Bullets& bullets) const {
     std::string out = "\\begin{itemize}\n";
-    for (const Text& item : bullets.items) out += "\\item {}" + in_line(item) + "\n";
+    for (const Text& item : bullets.items) out += "\\item {}" + tex_in_line(item) + "\n";
     return bullets.items.empty() ? "" : out + "\\end{itemize}\n";
   }
   std::string operator()(const Table& table) const { return long_table(table); }
   std::string operator()(const Picture& picture) const {
-    if (!picture.missing.empty()) return missing_of(picture.title, picture.caption, marked(picture.missing));
+    if (!picture.missing.empty()) return tex_missing(picture.title, picture.caption, marked(picture.missing));
     std::string out = "\\begin{figure}[htbp]\\centering\n";
     if (!picture.warning.empty()) out += "\\syslabwarning{" + escape_tex(picture.warning) + "}\n";
     out += fmt::format("\\includegraphics[width=0.8\\linewidth,height=0.75\\textheight,keepaspectratio]{{{}}}\n{}\n",
-                       picture.file, caption_of(picture.title, picture.caption, label_of("fig", "*", picture.id)));
-    return out + notes_of(picture.notes, picture.footnote) + "\\end{figure}\n";
+                       picture.file, tex_caption(picture.title, picture.caption, label_of("fig", "*", picture.id)));
+    return out + tex_notes(picture.notes, picture.footnote) + "\\end{figure}\n";
   }
 };
 
@@ -293,7 +240,7 @@ std::string write_tex(const Document& document) {
   std::string out(*preamble);
   out += fmt::format("\n\\title{{{}}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n\\tableofcontents\n",
                      escape_tex(document.title));
-  for (const Block& block : document.blocks) out += "\n" + std::visit(BlockWriter{}, block);
+  for (const Block& block : document.blocks) out += "\n" + std::visit(TexBlockWriter{}, block);
   return out + "\n\\end{document}\n";
 }
 

@@ -1,3 +1,4 @@
+#include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/writers.hpp"
 
@@ -19,13 +20,6 @@ std::string write_as(const Written& written, Format format) {
       return write_json(written);
   }
   return {};
-}
-
-// Characters on the screen, for texts without combining marks or wide letters: UTF-8 bytes that begin one.
-std::size_t width_of(const std::string& text) {
-  std::size_t width = 0;
-  for (const char c : text) width += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
-  return width;
 }
 
 }  // namespace

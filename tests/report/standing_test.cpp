@@ -74,6 +74,24 @@ TEST_F(Standing, OfCasesThatAllNeedMoreGpusIsHowManyTheLeastNeeds) {
   EXPECT_EQ(of_the_table(), std::string("not measured, needs 2 GPUs: ") + kCommand);
 }
 
+TEST_F(Standing, OfCasesThatAllNeedMoreRanksIsHowManyTheLeastNeeds) {
+  add(Status::unsupported, "needs 16 ranks", 16);
+  add(Status::unsupported, "needs 8 ranks", 8);
+  EXPECT_EQ(of_the_table(), std::string("not measured, needs 8 ranks: ") + kCommand);
+}
+
+class StandingOfReason : public Standing, public ::testing::WithParamInterface<const char*> {};
+
+TEST_P(StandingOfReason, IsHowTheCasesEnded) {
+  add(Status::unsupported, "needs 4 GPUs", 4);
+  add(Status::unsupported, GetParam());
+  EXPECT_EQ(of_the_table(), std::string("nothing was measured (2 unsupported): ") + kCommand);
+}
+
+INSTANTIATE_TEST_SUITE_P(NoNumberOfGpusOrRanks, StandingOfReason,
+                         ::testing::Values("needs GPUs", "needs 2 GPUs and more", "needs 2 hosts", "needs -2 GPUs",
+                                           "needs  2 GPUs", "needs 2GPUs", "needs 4294967298 GPUs", "it needs 2 GPUs"));
+
 TEST_F(Standing, OfRowsWithoutAResultIsHowTheyEnded) {
   add(Status::unsupported, "needs 4 GPUs", 4);
   add(Status::timeout, "after 5 s", 2);

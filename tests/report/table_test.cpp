@@ -100,6 +100,21 @@ TEST(ParseTable, NamesTheLineThatIsWrong) {
   EXPECT_NE(fault("--    more\nSELECT 1").find("continuation line follows no header"), std::string::npos);
 }
 
+TEST(ParseTable, KnowsEveryFormatAndNoOther) {
+  const auto of = [](const std::string& format) {
+    return fault("-- title: T\n-- experiment: e\n-- columns: a|ms|" + format + "|right\nSELECT 1");
+  };
+  for (const char* format : {"d", "s", "code", "flag", "status", "outcome", "uid", ".3g", ".12f", ".1e", ".4b",
+                             "ci(low, high)", "ratio(low,high)"}) {
+    EXPECT_EQ(of(format), "accepted") << format;
+  }
+  for (const char* format : {"dd",        "D",         "g",      "3g",       ".g",        ".3",       ".3x",
+                             ".3gg",      ".-3g",      ".3 g",   "ci",       "ci()",      "ci(low)",  "ci(low,)",
+                             "ci(,high)", "ci(a,b,c)", "ci(a,b", "ci(a,b)x", "ci((a),b)", "mean(a,b)"}) {
+    EXPECT_NE(of(format).find(std::string("unknown format '") + format + "'"), std::string::npos) << format;
+  }
+}
+
 TEST(ParseTable, WantsAWholeHeader) {
   EXPECT_EQ(fault(std::string(kHeader) + "SELECT 1"), "accepted");
   EXPECT_NE(fault(kHeader).find("no SELECT"), std::string::npos);
@@ -126,6 +141,13 @@ TEST(Sentence, TakesValuesFromTheQuery) {
   EXPECT_EQ(write_sentences(table),
             "- `flash` is 3.1 times as fast as `naive_kernel`.\n"
             "- `flash` is 2.0 times as fast as x\\|y.\n");
+}
+
+TEST(Sentence, BracesAroundNoNameAreText) {
+  Table table = sentence();
+  table.source.sentence = "{ratio}{other}: {} {a b} {{ratio}} {other";
+  table.result.rows = {{cell(2), cell("x")}};
+  EXPECT_EQ(write_sentences(table), "- 2.0`x`: {} {a b} {2.0} {other\n");
 }
 
 TEST(Sentence, CountsOneThingInTheSingular) {

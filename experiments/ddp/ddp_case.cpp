@@ -28,7 +28,7 @@ using registry::text;
 using registry::texts;
 
 constexpr const char* kNone = "none";
-constexpr const char* kBuckets = "bucket_mb";
+constexpr const char* kDdpBuckets = "bucket_mb";
 
 // In what gradients travel where they do; nothing: as they lie.
 std::optional<DType> wire_of(const Params& params) {
@@ -43,24 +43,24 @@ DataParallelWorkloadOptions options_of(const Params& params, int ranks, const tr
   options.sync.strategy = options.communicates ? parallel::parse_strategy(strategy) : parallel::Strategy::flat_view;
   options.sync.timing = options.communicates && ranks > 1;
   options.sync.wire = wire_of(params);
-  if (params.has(kBuckets) && options.sync.strategy == parallel::Strategy::bucketed) {
-    options.sync.bucket_mb = {static_cast<double>(params.integer(kBuckets))};
+  if (params.has(kDdpBuckets) && options.sync.strategy == parallel::Strategy::bucketed) {
+    options.sync.bucket_mb = {static_cast<double>(params.integer(kDdpBuckets))};
   }
   return options;
 }
 
 // What is kept of a step, in seconds from its beginning.
-struct Kept {
+struct DdpStep {
   double forward = 0, backward_end = 0, communication_end = 0, end = 0, busy = 0;
   std::optional<parallel::Schedule> schedule;
 
   double exposed() const { return communication_end - backward_end; }
 };
-using Steps = parallel::PhasedSteps<DataParallelWorkload, Kept>;
+using DdpSteps = parallel::PhasedSteps<DataParallelWorkload, DdpStep>;
 
 // As the stream that computes has it, and where gradients travel that of the communication.
-Kept kept(DataParallelWorkload& run, const parallel::PhaseEnds& ends) {
-  Kept one{.forward = ends.forward, .backward_end = ends.backward, .end = ends.update};
+DdpStep ddp_step_ends(DataParallelWorkload& run, const parallel::PhaseEnds& ends) {
+  DdpStep one{.forward = ends.forward, .backward_end = ends.backward, .end = ends.update};
   one.communication_end = one.backward_end;
   if (run.step().sync().options().timing) {
     one.schedule = run.step().sync().timeline();
@@ -71,7 +71,7 @@ Kept kept(DataParallelWorkload& run, const parallel::PhaseEnds& ends) {
   return one;
 }
 
-void draw(worker::CaseContext& context, const Kept& step) {
+void draw(worker::CaseContext& context, const DdpStep& step) {
   worker::emit_span(context, "compute", "forward", "phase", 0, step.forward);
   worker::emit_span(context, "compute", "backward", "phase", step.forward, step.backward_end);
   worker::emit_span(context, "compute", "update", "phase", step.communication_end, step.end);
@@ -83,17 +83,17 @@ void draw(worker::CaseContext& context, const Kept& step) {
   }
 }
 
-void tell_phases(worker::CaseContext& context, std::span<const Kept> steps) {
+void tell_phases(worker::CaseContext& context, std::span<const DdpStep> steps) {
   if (steps.empty()) return;
-  worker::emit_series(context, "forward", steps, [](const Kept& one) { return one.forward; });
-  worker::emit_series(context, "backward", steps, [](const Kept& one) { return one.backward_end - one.forward; });
+  worker::emit_series(context, "forward", steps, [](const DdpStep& one) { return one.forward; });
+  worker::emit_series(context, "backward", steps, [](const DdpStep& one) { return one.backward_end - one.forward; });
   worker::emit_series(context, "update", steps,
-                      [](const Kept& one) { return std::max(one.end - one.communication_end, 0.0); });
+                      [](const DdpStep& one) { return std::max(one.end - one.communication_end, 0.0); });
   if (steps.back().schedule) {
-    worker::emit_series(context, "communicating", steps, [](const Kept& one) { return one.busy; });
-    worker::emit_series(context, "exposed", steps, [](const Kept& one) { return one.exposed(); });
+    worker::emit_series(context, "communicating", steps, [](const DdpStep& one) { return one.busy; });
+    worker::emit_series(context, "exposed", steps, [](const DdpStep& one) { return one.exposed(); });
     double hidden = 0, busy = 0;
-    for (const Kept& one : steps) {
+    for (const DdpStep& one : steps) {
       hidden += std::max(one.busy - one.exposed(), 0.0);
       busy += one.busy;
     }
@@ -103,7 +103,7 @@ void tell_phases(worker::CaseContext& context, std::span<const Kept> steps) {
 }
 
 worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
-  const auto steps = std::make_shared<Steps>(measured.start(ranks, stream), stream, kept);
+  const auto steps = std::make_shared<DdpSteps>(measured.start(ranks, stream), stream, ddp_step_ends);
   worker::RankRun made;
   made.owner = steps;
   made.series = {worker::phased_steps(steps)};
@@ -124,7 +124,7 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
   return made;
 }
 
-void run_case(worker::CaseContext& context) {
+void run_ddp_experiment(worker::CaseContext& context) {
   const worker::CaseRequest& request = context.request();
   const train::Rung& rung = train::find_rung(request.implementation);
   const MeasuredDataParallel measured =
@@ -134,14 +134,14 @@ void run_case(worker::CaseContext& context) {
       [&](comm::Communicator& ranks, device::Stream stream) { return started(measured, ranks, stream); });
 }
 
-double memory(const Params& params, std::string_view implementation) {
+double ddp_memory(const Params& params, std::string_view implementation) {
   const auto ranks = static_cast<int>(params.integer("world_size"));
   const DataParallelWorkloadOptions options = options_of(params, ranks, train::find_rung(implementation));
   return parallel::data_parallel_memory(options.step, ranks, options.sharding, options.sync).total() +
          parallel::backend_bytes(params, ranks);
 }
 
-std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
+std::optional<std::string> ddp_refusal(const Params& params, std::string_view implementation) {
   if (auto why = parallel::rank_training_cases().refusal(params, implementation)) return why;
   return parallel::refusal_on_wire(wire_of(params), model::parse_precision(params.text("precision")));
 }
@@ -149,15 +149,15 @@ std::optional<std::string> refusal(const Params& params, std::string_view implem
 void add_limits(registry::Builder& made, const std::vector<std::int64_t>& bucket_mb) {
   registry::Values values{number(0)};
   for (const std::int64_t one : bucket_mb) values.push_back(number(one));
-  made.axis(kBuckets, values, "limit of a bucket of strategy bucketed, in 2^20 bytes; 0 for the others")
+  made.axis(kDdpBuckets, values, "limit of a bucket of strategy bucketed, in 2^20 bytes; 0 for the others")
       // ddp_bucketed_benchmarking/tables/scaling.sql knows both reasons by their beginning.
       .skip_if("a limit of buckets is of strategy bucketed alone; the others take bucket_mb=0",
                [](const Params& params, std::string_view) {
-                 return params.text("strategy") != "bucketed" && params.integer(kBuckets) != 0;
+                 return params.text("strategy") != "bucketed" && params.integer(kDdpBuckets) != 0;
                })
       .skip_if("a limit of buckets of at least 1 (2^20 bytes) is wanted by strategy bucketed",
                [](const Params& params, std::string_view) {
-                 return params.text("strategy") == "bucketed" && params.integer(kBuckets) < 1;
+                 return params.text("strategy") == "bucketed" && params.integer(kDdpBuckets) < 1;
                });
 }
 
@@ -184,13 +184,13 @@ registry::Builder ddp_experiment(std::string id, const std::vector<std::string>&
       .metric("gradient_bytes", "B", "that a rank puts into them")
       .metric("forecast_exposed", "s", "of `planned`: what the plan should expose, told before the first step")
       .metric("bound_exposed", "s", "of `planned`: what a link as fast must expose at least")
-      .memory(memory)
-      .runs(run_case);
+      .memory(ddp_memory)
+      .runs(run_ddp_experiment);
   registry::add_training_metrics(made);
   // To prove a strategy takes one model, one size, and no rounding.
   if (std::ranges::count(strategies, kNone) > 0) {
     registry::add_wire_axis(made);
-    made.refuses(refusal);
+    made.refuses(ddp_refusal);
     made.preset("paper", {{"model", texts(models)},
                           {"batch", {number(8)}},
                           {"context", {number(128), number(512)}},

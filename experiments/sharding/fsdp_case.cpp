@@ -44,15 +44,15 @@ double forecast(const FsdpWorkloadOptions& options, int ranks) {
 }
 
 // What is kept of a step, in seconds from its beginning.
-struct Kept {
+struct FsdpStep {
   parallel::PhaseEnds ends;
   double exposed_forward = 0, exposed_backward = 0, gathering = 0;
   std::vector<GatherTimes> gathers;
 };
-using Steps = parallel::PhasedSteps<FsdpWorkload, Kept>;
+using FsdpSteps = parallel::PhasedSteps<FsdpWorkload, FsdpStep>;
 
-Kept kept(FsdpWorkload& run, const parallel::PhaseEnds& ends) {
-  Kept made{.ends = ends, .gathers = run.step().fsdp().gathered().times()};
+FsdpStep fsdp_step_ends(FsdpWorkload& run, const parallel::PhaseEnds& ends) {
+  FsdpStep made{.ends = ends, .gathers = run.step().fsdp().gathered().times()};
   for (const GatherTimes& one : made.gathers) {
     (one.forward ? made.exposed_forward : made.exposed_backward) += one.exposed().count();
     made.gathering += (one.end - one.start).count();
@@ -61,7 +61,7 @@ Kept kept(FsdpWorkload& run, const parallel::PhaseEnds& ends) {
 }
 
 // The last step as spans: its phases; of each gather when it ran, and how long computing waited for it.
-void draw(worker::CaseContext& context, const FsdpWorkload& run, const Kept& step) {
+void draw(worker::CaseContext& context, const FsdpWorkload& run, const FsdpStep& step) {
   worker::emit_span(context, "compute", "forward", "phase", 0, step.ends.forward);
   worker::emit_span(context, "compute", "backward", "phase", step.ends.forward, step.ends.backward);
   worker::emit_span(context, "compute", "update", "phase", step.ends.backward, step.ends.update);
@@ -72,12 +72,12 @@ void draw(worker::CaseContext& context, const FsdpWorkload& run, const Kept& ste
   }
 }
 
-void tell_phases(worker::CaseContext& context, const FsdpWorkload& run, std::span<const Kept> steps) {
+void tell_phases(worker::CaseContext& context, const FsdpWorkload& run, std::span<const FsdpStep> steps) {
   if (steps.empty()) return;
-  worker::emit_phases(context, steps, [](const Kept& one) -> const parallel::PhaseEnds& { return one.ends; });
-  worker::emit_series(context, "gathering", steps, [](const Kept& one) { return one.gathering; });
-  worker::emit_series(context, "exposed_forward", steps, [](const Kept& one) { return one.exposed_forward; });
-  worker::emit_series(context, "exposed_backward", steps, [](const Kept& one) { return one.exposed_backward; });
+  worker::emit_phases(context, steps, [](const FsdpStep& one) -> const parallel::PhaseEnds& { return one.ends; });
+  worker::emit_series(context, "gathering", steps, [](const FsdpStep& one) { return one.gathering; });
+  worker::emit_series(context, "exposed_forward", steps, [](const FsdpStep& one) { return one.exposed_forward; });
+  worker::emit_series(context, "exposed_backward", steps, [](const FsdpStep& one) { return one.exposed_backward; });
   draw(context, run, steps.back());
 }
 
@@ -117,7 +117,7 @@ class Highest {
 worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions& options, comm::Communicator& ranks,
                         device::Stream stream) {
   const Highest highest(stream);
-  const auto steps = std::make_shared<Steps>(measured.start(ranks, stream), stream, kept);
+  const auto steps = std::make_shared<FsdpSteps>(measured.start(ranks, stream), stream, fsdp_step_ends);
   worker::RankRun made;
   made.owner = steps;
   made.series = {worker::phased_steps(steps)};
@@ -137,11 +137,11 @@ worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions&
   return made;
 }
 
-void run_case(worker::CaseContext& context) {
+void run_fsdp_experiment(worker::CaseContext& context) {
   run_fsdp_case(context, case_of(context.params(), context.request().implementation));
 }
 
-double memory(const Params& params, std::string_view implementation) {
+double fsdp_memory(const Params& params, std::string_view implementation) {
   return fsdp_case_memory(params, case_of(params, implementation));
 }
 
@@ -188,8 +188,8 @@ registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>
                         {"precision", {text("fp32"), text("bf16_fused")}},
                         {"impl", {text("fused")}}})
       .refuses(parallel::refusal_with_wire)
-      .memory(memory)
-      .runs(run_case);
+      .memory(fsdp_memory)
+      .runs(run_fsdp_experiment);
   registry::add_wire_axis(made);
   add_fsdp_metrics(made);
   return made;

@@ -30,13 +30,13 @@ using registry::number;
 using registry::text;
 using registry::texts;
 
-constexpr const char* kBuckets = "bucket_mb";
+constexpr const char* kShardingBuckets = "bucket_mb";
 constexpr const char* kUpdates = "updates";
 constexpr const char* kInTurn = "in_turn";
 
 // The axis counts whole 2^20 bytes, of which a bucket may hold one at least.
 void expect_limit(const Params& params) {
-  const std::int64_t limit = params.integer(kBuckets);
+  const std::int64_t limit = params.integer(kShardingBuckets);
   if (limit < 1) {
     throw Error(ErrorKind::usage,
                 fmt::format("bucket_mb is {}; a whole number of 2^20 bytes, at least 1, is wanted", limit));
@@ -46,7 +46,7 @@ void expect_limit(const Params& params) {
 
 parallel::SyncOptions sync_of(const Params& params) {
   return {.strategy = parallel::Strategy::bucketed,
-          .bucket_mb = {static_cast<double>(params.integer(kBuckets))},
+          .bucket_mb = {static_cast<double>(params.integer(kShardingBuckets))},
           .plan = {},
           .wire = parallel::wire_of(params)};
 }
@@ -123,18 +123,19 @@ struct Travelled {
 };
 
 // The phases of a step, by events in the stream that computes.
-parallel::PhaseEnds kept(DataParallelWorkload&, const parallel::PhaseEnds& ends) { return ends; }
-using Steps = parallel::PhasedSteps<DataParallelWorkload, parallel::PhaseEnds>;
+parallel::PhaseEnds sharding_step_ends(DataParallelWorkload&, const parallel::PhaseEnds& ends) { return ends; }
+using ShardingSteps = parallel::PhasedSteps<DataParallelWorkload, parallel::PhaseEnds>;
 
-struct Run {
+struct ShardingRun {
   std::shared_ptr<DataParallelWorkload> workload;
   Live after_init, before_update, after_update, peak;
   Travelled a_step;
 };
 
 // Sets a run up and takes two steps: the second is looked at, when every library has what it keeps.
-std::shared_ptr<Run> set_up(const MeasuredDataParallel& measured, comm::Communicator& ranks, device::Stream stream) {
-  auto run = std::make_shared<Run>();
+std::shared_ptr<ShardingRun> set_up(const MeasuredDataParallel& measured, comm::Communicator& ranks,
+                                    device::Stream stream) {
+  auto run = std::make_shared<ShardingRun>();
   Account account(device::place_of(stream));
   run->workload = measured.start(ranks, stream);
   run->after_init = account.look().now;
@@ -157,7 +158,7 @@ std::shared_ptr<Run> set_up(const MeasuredDataParallel& measured, comm::Communic
   return run;
 }
 
-void tell_memory(worker::CaseContext& context, const Run& run) {
+void tell_memory(worker::CaseContext& context, const ShardingRun& run) {
   const auto tell = [&](const std::string& moment, const Live& live) {
     context.metric(moment, "B", live.total());
     for (std::size_t i = 0; i < live.of.size(); ++i) {
@@ -172,8 +173,8 @@ void tell_memory(worker::CaseContext& context, const Run& run) {
 
 worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding, comm::Communicator& ranks,
                         device::Stream stream) {
-  const std::shared_ptr<Run> run = set_up(measured, ranks, stream);
-  const auto steps = std::make_shared<Steps>(run->workload, stream, kept);
+  const std::shared_ptr<ShardingRun> run = set_up(measured, ranks, stream);
+  const auto steps = std::make_shared<ShardingSteps>(run->workload, stream, sharding_step_ends);
   worker::RankRun made;
   made.owner = steps;
   made.series = {worker::phased_steps(steps)};
@@ -207,7 +208,7 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
   return made;
 }
 
-void run_case(worker::CaseContext& context) {
+void run_sharding_experiment(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   parallel::DataParallelWorkloadOptions options;
   options.step = parallel::rank_workload(context.params(), rung, context.world_size());
@@ -221,7 +222,7 @@ void run_case(worker::CaseContext& context) {
                             });
 }
 
-double memory(const Params& params, std::string_view implementation) {
+double sharding_memory(const Params& params, std::string_view implementation) {
   const auto ranks = static_cast<int>(params.integer("world_size"));
   return parallel::data_parallel_memory(parallel::rank_workload(params, train::find_rung(implementation), ranks), ranks,
                                         sharding_of(params), sync_of(params))
@@ -256,7 +257,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
                  const std::string sharding = params.text("sharding");
                  return params.text(kUpdates) == kInTurn && sharding != "zero1" && sharding != "zero2";
                })
-      .axis(kBuckets, {number(25)},
+      .axis(kShardingBuckets, {number(25)},
             "limit of the buckets that gradients are reduced in, and of zero1 and zero2 weights gathered in; in 2^20 "
             "bytes")
       .expects(expect_limit)
@@ -279,7 +280,7 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
   moment("before_update", "behind the backward pass of the second step");
   moment("after_update", "behind its update");
   moment("peak", "at the highest moment of that step");
-  made.memory(memory).runs(run_case);
+  made.memory(sharding_memory).runs(run_sharding_experiment);
   return made;
 }
 

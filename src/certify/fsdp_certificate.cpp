@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "core/error.hpp"
+#include "core/index.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
 #include "parallel/in_order.hpp"
@@ -17,8 +18,6 @@ namespace syslab::parallel {
 namespace {
 
 using device::Stream;
-
-std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 // Matrices of each layer, in the order of layers.
 std::vector<std::vector<ShardedMatrix>> matrices_of(const FsdpCertificateCase& asked) {

@@ -17,7 +17,7 @@ constexpr std::size_t kWidth = 100;
 
 std::string values_text(const registry::Values& values) {
   std::string text;
-  for (const Value& value : values) text += (text.empty() ? "" : ", ") + to_string(value);
+  for (const Value& value : values) text += (text.empty() ? "" : ", ") + syslab::to_string(value);
   return text;
 }
 
@@ -49,7 +49,7 @@ std::string describe_axis(const registry::Axis& axis) {
   if (!axis.also.empty()) says += "; also " + values_text(axis.also);
   for (const auto& [word, meanings] : axis.by_handout) {
     for (const auto& [handout, value] : meanings) {
-      says += fmt::format("; with --handout {} {} is {}", handout, word, to_string(value));
+      says += fmt::format("; with --handout {} {} is {}", handout, word, syslab::to_string(value));
     }
   }
   if (!axis.closed) says += "; or any other";

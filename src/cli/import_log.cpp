@@ -79,7 +79,7 @@ Value typed_value(const Experiment& experiment, const Axis& axis, const Json& js
   }
   if (value.index() != like.index() || !axis.accepts(value)) {
     throw Error(ErrorKind::usage, fmt::format("axis '{}' of {} does not take {}; it takes values like {}", axis.name,
-                                              experiment.id, json.dump(), to_string(like)));
+                                              experiment.id, json.dump(), syslab::to_string(like)));
   }
   return value;
 }

@@ -10,8 +10,8 @@
 namespace syslab::cli {
 namespace {
 
-constexpr std::size_t kLaunches = 3;  // fresh processes a case, for an interval that knows how launches differ
-constexpr double kWide = 0.01;        // half-width of an interval, relative to the time
+constexpr std::size_t kFewestLaunches = 3;  // fresh processes a case, for an interval that knows how launches differ
+constexpr double kWide = 0.01;              // half-width of an interval, relative to the time
 
 class Judge {
  public:
@@ -109,14 +109,14 @@ class Judge {
       return;
     }
     const auto few = std::count_if(times.begin(), times.end(),
-                                   [](const auto& it) { return it.second.launch_medians.size() < kLaunches; });
+                                   [](const auto& it) { return it.second.launch_medians.size() < kFewestLaunches; });
     if (few > 0) {
       say(Level::bad, "launches",
           fmt::format("{} of {} in fewer than {} fresh processes: no interval knows how launches differ", few,
-                      counted(static_cast<std::int64_t>(times.size()), "case"), kLaunches),
+                      counted(static_cast<std::int64_t>(times.size()), "case"), kFewestLaunches),
           "syslab run … --launches 3, or syslab compare");
     } else {
-      fine("launches", fmt::format("at least {} a case", kLaunches));
+      fine("launches", fmt::format("at least {} a case", kFewestLaunches));
     }
   }
 

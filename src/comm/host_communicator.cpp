@@ -12,7 +12,7 @@ namespace syslab::comm {
 
 namespace {
 // A failure that another thread meets is seen after this at the latest.
-constexpr std::chrono::milliseconds kLook{5};
+constexpr std::chrono::milliseconds kFailureSeenWithin{5};
 }  // namespace
 
 // Outlives the communicator where work of it is left in a queue.
@@ -62,7 +62,7 @@ class HostCommunicator::Turn {
     {
       std::unique_lock lock(line_->mutex);
       while (!line_->closed && !owner_.failed() && line_->served < number_) {
-        line_->changed.wait_for(lock, kLook);
+        line_->changed.wait_for(lock, kFailureSeenWithin);
       }
       if (line_->closed) {
         throw Error(ErrorKind::comm, fmt::format("{} was still in its stream when its communicator was destroyed: wait "
@@ -129,7 +129,7 @@ void HostCommunicator::wait_until_done(std::uint64_t work) {
   {
     std::unique_lock lock(line_->mutex);
     while (line_->done < work && !failed() && std::chrono::steady_clock::now() < deadline) {
-      line_->changed.wait_for(lock, kLook);
+      line_->changed.wait_for(lock, kFailureSeenWithin);
     }
     if (line_->done >= work) return;
   }
@@ -147,7 +147,7 @@ void HostCommunicator::finish() noexcept {
   const auto deadline = std::chrono::steady_clock::now() + options().limit;
   std::unique_lock lock(line_->mutex);
   while (line_->done < line_->queued && !failed() && std::chrono::steady_clock::now() < deadline) {
-    line_->changed.wait_for(lock, kLook);
+    line_->changed.wait_for(lock, kFailureSeenWithin);
   }
   // What watches over the works may have to end them: it stays until none is under way.
   lock.unlock();

@@ -19,7 +19,7 @@ namespace {
 
 using stats::Verdict;
 
-constexpr int kLaunches = 5;  // of each case, where nobody asks for another number
+constexpr int kLaunchesOfACase = 5;  // of each case, where nobody asks for another number
 
 CaseKey key_of(const plan::PlannedCase& planned) {
   return {planned.experiment->id, planned.params.to_json().dump(), planned.implementation, planned.world_size};
@@ -47,7 +47,7 @@ class StoredGate {
         plan_(plan),
         delta_(conditions.delta),
         cases_(std::move(cases)) {
-    launches_ = options.launches.value_or(kLaunches);
+    launches_ = options.launches.value_or(kLaunchesOfACase);
     of_run_ = conditions_from_json(pinned.protocol_json);
     of_run_.timeout = conditions.timeout;
     run_ = begin_run(context, store, "gate", options.label, plan, of_run_);
@@ -235,7 +235,7 @@ class StoredGate {
   const store::StoredRun& pinned_;
   const plan::Plan& plan_;
   std::optional<double> delta_;
-  int launches_ = kLaunches;
+  int launches_ = kLaunchesOfACase;
   Conditions of_run_;
   store::RowId run_ = 0;
   std::vector<Gated> cases_;

@@ -18,7 +18,7 @@ constexpr double kSteadyShare = 0.01;      // their medians may differ by this m
 constexpr double kMaximumCalls = 1 << 16;  // of one sample, should a call take less than the clock can tell
 constexpr Nanoseconds kTick{1};
 
-double median_of(std::span<const double> values) {
+double median_time(std::span<const double> values) {
   std::vector<double> sorted(values.begin(), values.end());
   std::sort(sorted.begin(), sorted.end());
   return stats::quantile(sorted, 0.5);
@@ -28,8 +28,8 @@ bool is_steady(const std::vector<double>& calls) {
   if (calls.size() < 2 * kSteadyWindow) return false;
   const std::span<const double> recent(calls.end() - kSteadyWindow, calls.end());
   const std::span<const double> before(calls.end() - 2 * kSteadyWindow, calls.end() - kSteadyWindow);
-  const double earlier = median_of(before);
-  return std::abs(median_of(recent) - earlier) <= kSteadyShare * earlier;
+  const double earlier = median_time(before);
+  return std::abs(median_time(recent) - earlier) <= kSteadyShare * earlier;
 }
 
 int at_least_one(Nanoseconds budget, Nanoseconds each) {
@@ -96,7 +96,7 @@ void Rig::warm_up_for_a_time() {
     }
     refresh();
     const std::size_t recent = std::min(calls.size(), kSteadyWindow);
-    estimate_ = Nanoseconds(std::llround(median_of(std::span(calls).last(recent))));
+    estimate_ = Nanoseconds(std::llround(median_time(std::span(calls).last(recent))));
     enough = static_cast<int>(calls.size()) >= protocol_.warmup_calls && in_calls >= protocol_.warmup_time &&
              (!protocol_.warmup_until_steady || is_steady(calls));
   } while (!enough && (!limited || clock_.now() - began < protocol_.warmup_limit));

@@ -25,11 +25,11 @@ double relative_precision(std::span<const double> samples) {
   return (summary.median_95.high - summary.median_95.low) / 2 / summary.median;
 }
 
-double median_of(std::span<const double> values) { return stats::summarize(values).median; }
+double median_clock(std::span<const double> values) { return stats::summarize(values).median; }
 
 // Adds what only all samples together tell, and leaves nothing where no sample has a flag.
 std::vector<std::int64_t> flags_of(std::vector<std::int64_t> flags, std::span<const double> clocks) {
-  const double usual = clocks.empty() ? 0 : median_of(clocks);
+  const double usual = clocks.empty() ? 0 : median_clock(clocks);
   for (std::size_t i = 0; i < clocks.size(); ++i) {
     if (clocks[i] < kSlow * usual) flags[i] |= kSlowClock;
   }
@@ -119,7 +119,7 @@ class Sampler {
   void cool_down() {
     if (protocol_.cool_down <= Nanoseconds{} || samples_.clocks_hz.size() != samples_.seconds.size()) return;
     const std::span<const double> clocks(samples_.clocks_hz);
-    const double recent = median_of(clocks.subspan(last_look_));
+    const double recent = median_clock(clocks.subspan(last_look_));
     last_look_ = clocks.size();
     if (first_clock_ <= 0) first_clock_ = recent;
     if (recent >= kSlow * first_clock_) return;

@@ -7,7 +7,7 @@
 namespace syslab::model {
 namespace {
 
-constexpr int kProjections = 3;  // Q, K, V
+constexpr int kQueryKeyValue = 3;  // projections
 
 attention::Problem problem_of(const Pass& pass) {
   attention::Problem problem;
@@ -85,7 +85,7 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const LayerI
 
   saved.qkv = pass.tensor(name + ".qkv", pass.dtypes.product, {rows, 3 * d});
   pass.with_weights(index.q,
-                    [&](const ConstTensorView& w) { linear_joined(pass, normalized, w, saved.qkv, kProjections); });
+                    [&](const ConstTensorView& w) { linear_joined(pass, normalized, w, saved.qkv, kQueryKeyValue); });
   rotate(pass, tables, saved.qkv, rope::Direction::forward);
   pass.made(name + ".qkv", saved.qkv);
 
@@ -142,7 +142,7 @@ Tensor attention_backward(const Pass& pass, const std::string& name, const Layer
   Tensor dnormalized = pass.tensor(name + ".dnormalized", pass.dtypes.product, {rows, d});
   const ConstTensorView x = normalized();
   pass.with_weights(index.q, [&](const ConstTensorView& w) {
-    linear_joined_backward(pass, dqkv, x, w, dnormalized, pass.gradient(index.q), kProjections);
+    linear_joined_backward(pass, dqkv, x, w, dnormalized, pass.gradient(index.q), kQueryKeyValue);
   });
   pass.gradient_final(index.q);
   pass.made(name + ".dnormalized", dnormalized);

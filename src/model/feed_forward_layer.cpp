@@ -5,7 +5,7 @@
 namespace syslab::model {
 namespace {
 
-constexpr int kProjections = 2;  // W1, W3
+constexpr int kGateAndUp = 2;  // projections: W1, W3
 
 template <typename Call>
 void run(const Pass& pass, swiglu::Direction direction, const Call& call) {
@@ -27,7 +27,7 @@ Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndice
   saved.gate_up = pass.tensor(name + ".gate_up", pass.dtypes.product, {rows, 2 * f});
   const TensorView gate = columns(saved.gate_up.view(), 0, f), up = columns(saved.gate_up.view(), f, f);
   pass.with_weights(index.w1,
-                    [&](const ConstTensorView& w) { linear_joined(pass, normalized, w, saved.gate_up, kProjections); });
+                    [&](const ConstTensorView& w) { linear_joined(pass, normalized, w, saved.gate_up, kGateAndUp); });
   pass.made(name + ".gate_up", saved.gate_up);
   const bool keeps = pass.kernels.keeps_all;
   if (output == Output::unwanted && !keeps) return {};
@@ -79,7 +79,7 @@ Tensor feed_forward_backward(const Pass& pass, const std::string& name, const La
   Tensor dnormalized = pass.tensor(name + ".dnormalized", pass.dtypes.product, {rows, pass.config.d_model});
   const ConstTensorView x = normalized();
   pass.with_weights(index.w1, [&](const ConstTensorView& w) {
-    linear_joined_backward(pass, saved.gate_up, x, w, dnormalized, pass.gradient(index.w1), kProjections);
+    linear_joined_backward(pass, saved.gate_up, x, w, dnormalized, pass.gradient(index.w1), kGateAndUp);
   });
   pass.gradient_final(index.w1);
   pass.made(name + ".dnormalized", dnormalized);

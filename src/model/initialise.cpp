@@ -42,8 +42,8 @@ void draw(const RandomStream& stream, std::uint64_t first, std::int64_t count, f
   }
 }
 
-constexpr std::int64_t kStaged = std::int64_t{1} << 22;  // elements drawn before they are copied: 16 MiB
-constexpr std::int64_t kPiece = std::int64_t{1} << 16;   // of a thread
+constexpr std::int64_t kStaged = std::int64_t{1} << 22;        // elements drawn before they are copied: 16 MiB
+constexpr std::int64_t kDrawnAtATime = std::int64_t{1} << 16;  // by a thread
 
 }  // namespace
 
@@ -74,8 +74,8 @@ void initialise(const ParameterLayout& layout, std::uint64_t seed, const WriteWe
     const std::int64_t elements = info.shape.elements();
     for (std::int64_t first = 0; first < elements; first += kStaged) {
       const std::int64_t count = std::min(kStaged, elements - first);
-      device::parallel_for((count + kPiece - 1) / kPiece, [&](std::int64_t piece, int) {
-        const std::int64_t begin = piece * kPiece, here = std::min(kPiece, count - begin);
+      device::parallel_for((count + kDrawnAtATime - 1) / kDrawnAtATime, [&](std::int64_t piece, int) {
+        const std::int64_t begin = piece * kDrawnAtATime, here = std::min(kDrawnAtATime, count - begin);
         if (info.kind == ParameterKind::norm) {
           std::fill_n(staged.get() + begin, here, 1.0F);
         } else {

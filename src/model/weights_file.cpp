@@ -11,7 +11,7 @@
 namespace syslab::model {
 namespace {
 
-constexpr std::int64_t kPiece = std::int64_t{1} << 22;  // elements in host memory at a time
+constexpr std::int64_t kInHostMemory = std::int64_t{1} << 22;  // elements in host memory at a time
 
 [[noreturn]] void refuse(const SafetensorsReader& reader, const std::string& why) {
   throw Error(ErrorKind::usage, fmt::format("'{}' is not of this model: {}", reader.path().string(), why));
@@ -47,8 +47,8 @@ void write_plane(SafetensorsWriter& writer, const ParameterArena& arena, Plane p
   std::vector<std::byte> piece;
   for (int index = 0; index < arena.layout().size(); ++index) {
     const std::int64_t elements = arena.layout().info(index).shape.elements();
-    for (std::int64_t first = 0; first < elements; first += kPiece) {
-      const std::int64_t count = std::min(kPiece, elements - first);
+    for (std::int64_t first = 0; first < elements; first += kInHostMemory) {
+      const std::int64_t count = std::min(kInHostMemory, elements - first);
       piece.resize(static_cast<std::size_t>(count) * syslab::size_of(dtype));
       arena.read(plane, index, first, TensorView(piece.data(), dtype, {count}));
       writer.write(piece);
@@ -84,8 +84,8 @@ void read_plane(const SafetensorsReader& reader, ParameterArena& arena, Plane pl
     const FileTensor& tensor = *reader.find(std::string(prefix) + info.name);
     const DType dtype = *floating_dtype_of(tensor.dtype);
     const std::int64_t elements = info.shape.elements();
-    for (std::int64_t first = 0; first < elements; first += kPiece) {
-      const std::int64_t count = std::min(kPiece, elements - first);
+    for (std::int64_t first = 0; first < elements; first += kInHostMemory) {
+      const std::int64_t count = std::min(kInHostMemory, elements - first);
       piece.resize(static_cast<std::size_t>(count) * syslab::size_of(dtype));
       reader.read(tensor, static_cast<std::uint64_t>(first) * syslab::size_of(dtype), piece);
       arena.write(plane, index, first, ConstTensorView(piece.data(), dtype, {count}));

@@ -13,7 +13,7 @@
 namespace syslab::parallel {
 namespace {
 
-constexpr double kRounding = 1e-9;  // of a few operations in fp64, with room
+constexpr double kRecountRounding = 1e-9;  // of a few operations in fp64, with room
 constexpr std::int64_t kMostWalked = 64;
 constexpr std::int64_t kMostTried = 100000;
 constexpr double kMostCounted = 1e15;  // doubles count them one by one
@@ -61,9 +61,9 @@ void recount_costs(std::vector<Recount>& recounts, Layout layout, const Grid& as
     const PassCosts formula = costs(layer, grid, pass);
     const double sent = formula.data_sent_bytes + formula.tensor_sent_bytes;
     recounts.push_back({fmt::format("reference:{}_flops", name_of(pass)), counted.flops, formula.flops,
-                        kRounding * formula.flops, "operations of a rank, counted in " + where});
+                        kRecountRounding * formula.flops, "operations of a rank, counted in " + where});
     recounts.push_back({fmt::format("reference:{}_bytes", name_of(pass)),
-                        counted.data_sent_bytes + counted.tensor_sent_bytes, sent, kRounding * sent,
+                        counted.data_sent_bytes + counted.tensor_sent_bytes, sent, kRecountRounding * sent,
                         "bytes that a rank sends, counted in " + where});
   }
 }
@@ -117,7 +117,8 @@ void answer_grid(LayerAnswer& answer, const GatedLayer& layer, const Machine& ma
       answer.recounts.push_back({"reference:" + tried, found, static_cast<double>(whole(data) * whole(tensor)), 0,
                                  "the most ranks of a grid that is bound by compute, by trying"});
     } else {
-      answer.recounts.push_back({"reference:" + tried, std::max(0.0, found - limit.ranks), 0, kRounding * limit.ranks,
+      answer.recounts.push_back({"reference:" + tried, std::max(0.0, found - limit.ranks), 0,
+                                 kRecountRounding * limit.ranks,
                                  "ranks of the largest grid, by trying, above the formula"});
     }
   }
@@ -131,7 +132,7 @@ void answer_grid(LayerAnswer& answer, const GatedLayer& layer, const Machine& ma
     best = std::max(best, (1 + (data - 1) * share) * (1 + (tensor - 1) * other));
   }
   answer.recounts.push_back({"reference:" + name, best, limit.ranks,
-                             kRounding * limit.ranks + (data - 1) * (tensor - 1) / (4.0 * kSteps * kSteps),
+                             kRecountRounding * limit.ranks + (data - 1) * (tensor - 1) / (4.0 * kSteps * kSteps),
                              fmt::format("the largest product of both axes over {} splits of the time", kSteps + 1)});
 }
 

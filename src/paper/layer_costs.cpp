@@ -14,7 +14,7 @@ namespace syslab::parallel {
 namespace {
 
 // Times that should be equal differ by a few roundings, each of 2^-53.
-constexpr double kRounding = 1e-12;
+constexpr double kTimeRounding = 1e-12;
 
 double weight_count(const GatedLayer& layer) {
   return 3 * static_cast<double>(layer.d_model) * static_cast<double>(layer.d_ff);
@@ -93,7 +93,7 @@ Seconds communication_time(const PassCosts& costs, const Machine& machine, Axes 
 }
 
 bool is_compute_bound(const PassCosts& costs, const Machine& machine, Axes axes) {
-  return communication_time(costs, machine, axes) <= compute_time(costs, machine) * (1 + kRounding);
+  return communication_time(costs, machine, axes) <= compute_time(costs, machine) * (1 + kTimeRounding);
 }
 
 double data_parallel_limit(const GatedLayer& layer, const Machine& machine, Pass pass) {

@@ -11,7 +11,7 @@
 namespace syslab::parallel {
 namespace {
 
-constexpr double kRounding = 1e-12;  // of times that should be equal
+constexpr double kBatchRounding = 1e-12;  // of times that should be equal
 
 double number(std::int64_t value) { return static_cast<double>(value); }
 
@@ -25,8 +25,8 @@ std::optional<double> least_at(const Mesh& mesh, double x, double y, std::int64_
   const double fsdp = alpha(machine) * mesh.weight_bytes / 2 / mesh.micro_batches_per_gather / number(mesh.x_links);
   const double tensor = alpha(machine) * mesh.activation_bytes / 2 / number(mesh.y_links);
   const double left = f - y * tensor;  // of computing, once the tensor axis had its time
-  if (axes == Axes::overlapped) return left >= -kRounding * f ? std::optional(x * fsdp) : std::nullopt;
-  return left > kRounding * f ? std::optional(x * fsdp * f / left) : std::nullopt;
+  if (axes == Axes::overlapped) return left >= -kBatchRounding * f ? std::optional(x * fsdp) : std::nullopt;
+  return left > kBatchRounding * f ? std::optional(x * fsdp * f / left) : std::nullopt;
 }
 
 }  // namespace
@@ -56,7 +56,7 @@ MeshTimes mesh_times(const Mesh& mesh, double tokens, std::int64_t d_model, std:
 
 bool is_compute_bound(const MeshTimes& times, Axes axes) {
   const Seconds sent = axes == Axes::overlapped ? std::max(times.fsdp, times.tensor) : times.fsdp + times.tensor;
-  return sent <= times.compute * (1 + kRounding);
+  return sent <= times.compute * (1 + kBatchRounding);
 }
 
 std::optional<double> least_tokens(const Mesh& mesh, std::int64_t d_ff, const Machine& machine, Axes axes) {
@@ -66,7 +66,7 @@ std::optional<double> least_tokens(const Mesh& mesh, std::int64_t d_ff, const Ma
 std::optional<std::int64_t> least_whole_tokens(const Mesh& mesh, std::int64_t d_ff, const Machine& machine, Axes axes) {
   const std::optional<double> least = least_tokens(mesh, d_ff, machine, axes);
   if (!least) return std::nullopt;
-  return std::max<std::int64_t>(1, std::llround(std::ceil(*least * (1 - kRounding))));
+  return std::max<std::int64_t>(1, std::llround(std::ceil(*least * (1 - kBatchRounding))));
 }
 
 std::optional<std::int64_t> least_tokens_by_search(const Mesh& mesh, std::int64_t d_ff, const Machine& machine,
@@ -93,7 +93,7 @@ double tokens_of_rounding(const Mesh& mesh, std::int64_t d_ff, const Machine& ma
   const std::optional<double> overlapped = least_tokens(mesh, d_ff, machine, Axes::overlapped);
   if (!least || !overlapped) return 0;
   // serial / overlapped = F / (F − Y·α/M_Y): what the divisor makes of a relative error.
-  return std::floor(4 * kRounding * *least * (*least / *overlapped));
+  return std::floor(4 * kBatchRounding * *least * (*least / *overlapped));
 }
 
 FreeSplit best_free_split(const Mesh& mesh, std::int64_t d_ff, const Machine& machine, Axes axes) {

@@ -9,7 +9,7 @@
 namespace syslab::parallel {
 namespace {
 
-constexpr comm::Purpose kPurpose{"benchmark", "ring"};
+constexpr comm::Purpose kRingPurpose{"benchmark", "ring"};
 
 TensorView piece(const TensorView& buffer, const comm::OwnedPart& part) {
   std::byte* begin =
@@ -46,8 +46,8 @@ TensorView RingAllReduce::room(int which, std::int64_t elements) const {
 void RingAllReduce::pass(const TensorView& sent, const TensorView& received) {
   const int size = ranks_.size(), rank = ranks_.rank();
   ranks_.begin_group();
-  static_cast<void>(ranks_.send(sent, (rank + 1) % size, kPurpose, stream_));
-  static_cast<void>(ranks_.receive(received, (rank + size - 1) % size, kPurpose, stream_));
+  static_cast<void>(ranks_.send(sent, (rank + 1) % size, kRingPurpose, stream_));
+  static_cast<void>(ranks_.receive(received, (rank + size - 1) % size, kRingPurpose, stream_));
   ranks_.end_group();
 }
 

@@ -12,7 +12,7 @@
 namespace syslab::parallel {
 namespace {
 
-constexpr std::string_view kKind = "norm";
+constexpr std::string_view kNormKind = "norm";
 
 ConstTensorView flat(const ConstTensorView& view) { return {view.data, view.dtype, {view.elements()}}; }
 
@@ -78,8 +78,8 @@ void ShardNorm::queue(const Places& places, device::Stream compute) {
 
   known_.record(compute);
   if (left_out_wait_ != 0) known_.before(communication_);
-  ranks_.all_gather(of_rank_, of_ranks_, {kKind, "gradients"}, communication_);
-  if (counts_losses) ranks_.all_gather(of_losses_, of_all_losses_, {kKind, "losses"}, communication_);
+  ranks_.all_gather(of_rank_, of_ranks_, {kNormKind, "gradients"}, communication_);
+  if (counts_losses) ranks_.all_gather(of_losses_, of_all_losses_, {kNormKind, "losses"}, communication_);
   arrived_.record(communication_);
   if (left_out_wait_ != 1) arrived_.before(compute);
   ranks_.throw_if_failed();

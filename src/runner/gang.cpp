@@ -9,15 +9,13 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "runner/patience.hpp"
 
 namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kExitingTime = 2s;      // from its last word to its exit
-constexpr auto kProgressPause = 50ms;  // between two progress records that are passed on
-constexpr auto kTick = 250ms;         // a worker that dies while a child of it holds its pipe open is noticed at a tick
 constexpr int kMessagesAtOnce = 256;  // of one rank, before the others have their turn
 constexpr auto kNever = Clock::time_point::max();
 

@@ -5,15 +5,13 @@
 
 #include "core/error.hpp"
 #include "runner/intake.hpp"
+#include "runner/patience.hpp"
 #include "runner/verdict.hpp"
 
 namespace syslab::runner {
 namespace {
 
 using namespace std::chrono_literals;
-
-constexpr auto kExitingTime = 2s;      // from its last word to its exit
-constexpr auto kProgressPause = 50ms;  // between two progress records that are passed on
 
 // The records of one case as they come from one worker, until its end.
 class Listener {

@@ -14,6 +14,7 @@
 
 #include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "runner/patience.hpp"
 #include "worker/protocol.hpp"
 
 namespace syslab::runner {
@@ -22,8 +23,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kHeartbeat = 5s;
-constexpr auto kTick = 250ms;      // a worker that dies while a child of it holds its pipe open is noticed at a tick
-constexpr auto kExitingTime = 2s;  // from its last word to its exit
 constexpr std::size_t kTailBytes = 8192;
 constexpr std::size_t kMostLateFrames = 100'000;  // a pipe holds 64 KiB; more means that somebody still writes
 

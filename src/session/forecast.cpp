@@ -68,7 +68,7 @@ void take_durations(const store::Store& store, const Conditions& conditions, con
 }
 
 // Where one of ours runs; null of others.
-const std::string* device_of(const std::string& experiment, const std::string& implementation) {
+const std::string* stored_device_of(const std::string& experiment, const std::string& implementation) {
   for (const registry::Experiment& one : registry::Registry::global().experiments()) {
     if (one.id != experiment) continue;
     const registry::Implementation* known = one.find_implementation(implementation);
@@ -97,7 +97,7 @@ void take_rates(const store::Store& store, const std::string& machine, plan::Bas
     const double scale = compute ? 1e12 : 1e9;
     plan::Rates& own = basis.own[plan::rate_key(row[0].text, row[1].text)];
     (compute ? own.flops : own.bytes) = scale * row[3].real;
-    const std::string* device = device_of(row[0].text, row[1].text);
+    const std::string* device = stored_device_of(row[0].text, row[1].text);
     if (device == nullptr) continue;  // somebody's, wherever it ran
     plan::Rates& known = *device == plan::kCuda ? basis.gpu.best : basis.cpu.best;
     double& best = compute ? known.flops : known.bytes;

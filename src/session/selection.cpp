@@ -41,7 +41,7 @@ std::string label(const registry::Experiment* known, const std::string& experime
   std::string text = experiment;
   if (!implementation.empty()) text += " " + implementation;
   for (const auto& [axis, value] : params) {
-    if (!at_default(known, axis, value)) text += fmt::format(" {}={}", axis, to_string(value));
+    if (!at_default(known, axis, value)) text += fmt::format(" {}={}", axis, syslab::to_string(value));
   }
   if (world_size > 1) text += fmt::format(" on {} ranks", world_size);
   return text;
@@ -187,7 +187,7 @@ std::string label_of(const plan::PlannedCase& planned) {
     return label(planned.experiment, experiment, planned.implementation, planned.params, planned.world_size);
   }
   std::string text = label(nullptr, experiment, planned.implementation, {}, 1) + " " + planned.law;
-  if (planned.params.has("contract")) text += fmt::format(" ({})", to_string(planned.params.at("contract")));
+  if (planned.params.has("contract")) text += fmt::format(" ({})", syslab::to_string(planned.params.at("contract")));
   return text;
 }
 

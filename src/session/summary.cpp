@@ -27,10 +27,11 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
     if (mine.name == planned.implementation) command += " --mine " + shell_word(mine.name + "=" + path_of(mine));
   }
   if (law) {
-    if (planned.params.has("contract")) command += " --contract " + to_string(planned.params.at("contract"));
+    if (planned.params.has("contract")) command += " --contract " + syslab::to_string(planned.params.at("contract"));
     return command + rerun_.check_flags;
   }
-  for (const auto& [name, value] : planned.params) command += " -a " + shell_word(name + "=" + to_string(value));
+  for (const auto& [name, value] : planned.params)
+    command += " -a " + shell_word(name + "=" + syslab::to_string(value));
   if (planned.experiment->takes_ranks()) command += fmt::format(" -a world_size={}", planned.world_size);
   if (!rerun_.protocol.empty() && rerun_.protocol != planned.experiment->protocol) {
     command += " --protocol " + rerun_.protocol;

@@ -4,11 +4,12 @@
 #include <limits>
 #include <numbers>
 
+#include "stats/not_a_number.hpp"
+
 namespace syslab::stats {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Γ(a + 1/2) / Γ(a). The difference of two lgamma loses digits as a grows; there the asymptotic series (DLMF 5.11.13)
 // has long converged: its next term is below 2e-14 at a = 50.

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "stats/distributions.hpp"
+#include "stats/not_a_number.hpp"
 
 namespace syslab::stats {
 namespace {
@@ -23,7 +24,6 @@ double variance_of_median(double k, bool odd) { return std::numbers::pi / 2 * k 
 }  // namespace
 
 LaunchesSummary summarize_launches(std::span<const std::vector<double>> launches) {
-  constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
   LaunchesSummary summary;
   std::vector<const std::vector<double>*> full;
   bool positive = true;

@@ -5,10 +5,10 @@
 #include <limits>
 #include <vector>
 
+#include "stats/not_a_number.hpp"
+
 namespace syslab::stats {
 namespace {
-
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 std::vector<double> sorted(std::span<const double> values) {
   std::vector<double> result(values.begin(), values.end());

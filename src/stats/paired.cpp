@@ -11,11 +11,10 @@
 #include "core/error.hpp"
 #include "stats/distributions.hpp"
 #include "stats/midmean.hpp"
+#include "stats/not_a_number.hpp"
 
 namespace syslab::stats {
 namespace {
-
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 PairedEstimate estimate_of_means(std::span<const double> means, double confidence) {
   const auto launches = static_cast<double>(means.size());

@@ -7,11 +7,11 @@
 
 #include "core/error.hpp"
 #include "stats/distributions.hpp"
+#include "stats/not_a_number.hpp"
 
 namespace syslab::stats {
 namespace {
 
-constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kFewestLaunches = 3;
 
 struct LogMoments {

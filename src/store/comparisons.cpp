@@ -5,13 +5,10 @@
 
 #include "core/ids.hpp"
 #include "store/impl.hpp"
+#include "store/unless_empty.hpp"
 
 namespace syslab::store {
 namespace {
-
-std::optional<std::string> unless_empty(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
 
 // SQLite checks that a text is JSON; that it is an object with a label is our own promise to the views.
 void require_side(const std::string& text) {

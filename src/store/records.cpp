@@ -10,13 +10,10 @@
 #include "core/hash.hpp"
 #include "core/ids.hpp"
 #include "store/reservoir.hpp"
+#include "store/unless_empty.hpp"
 
 namespace syslab::store {
 namespace {
-
-std::optional<std::string> unless_empty(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
-}
 
 // A fixed seed from an attempt and a series, so that the same attempt written again keeps the same samples.
 std::uint64_t reservoir_seed(const std::string& attempt_uid, const std::string& series) {

@@ -9,6 +9,7 @@
 #include "store/impl.hpp"
 #include "store/records.hpp"
 #include "store/submission.hpp"
+#include "store/unless_empty.hpp"
 #include "store/utf8.hpp"
 #include "store/write.hpp"
 
@@ -63,10 +64,6 @@ RowId ensure_case(Connection& db, const PlanRow& row) {
   return ensure(db, "SELECT id FROM case_def WHERE uid = ?",
                 "INSERT INTO case_def (uid, experiment, version, params) VALUES (?, ?, ?, ?)", row.case_uid,
                 row.experiment, row.version, dump(row.params.to_json()));
-}
-
-std::optional<std::string> unless_empty(const std::string& text) {
-  return text.empty() ? std::nullopt : std::optional(text);
 }
 
 void write_plan_row(Connection& db, RowId run, const PlanRow& row) {

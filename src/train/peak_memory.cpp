@@ -133,9 +133,9 @@ std::string name_of(std::int64_t half, std::int64_t layers, const char* pass) {
 
 // A pass over half-blocks, segment by segment (model/recompute.hpp): of segments that are not kept whole there is the
 // stream where each begins.
-class Walk {
+class MemoryWalk {
  public:
-  Walk(const Sizes& sizes, const model::Recompute& recompute, std::int64_t layers)
+  MemoryWalk(const Sizes& sizes, const model::Recompute& recompute, std::int64_t layers)
       : s_(sizes), recompute_(recompute), layers_(layers) {}
 
   std::vector<Moment> forward() {
@@ -219,14 +219,14 @@ std::vector<Moment> moments_of(const Sizes& s, const WorkloadOptions& options, M
         {"LM head", 0, s.norm() + s.logits + s.cast_normalized},
         {"loss", 0, s.logits + s.losses() + s.loss_forward}};
   }
-  Walk there(s, options.model.recompute, options.config.layers);
+  MemoryWalk there(s, options.model.recompute, options.config.layers);
   std::vector<Moment> all = there.forward();
   const double kept = there.kept() + s.norm() + s.logits + s.losses();
   all.push_back({"loss", kept, s.loss_both});
   if (pass == MemoryPass::forward_kept) return all;
   all.push_back({"LM head, backward", kept, s.hidden + s.cast_normalized});
   all.push_back({"last norm, backward", kept - s.logits, s.hidden + s.residual + s.norm_backward});
-  Walk back(s, options.model.recompute, options.config.layers);
+  MemoryWalk back(s, options.model.recompute, options.config.layers);
   std::ranges::move(back.backward(s.losses()), std::back_inserter(all));
   return all;
 }
@@ -273,7 +273,7 @@ PeakBytes predicted_peak(const WorkloadOptions& options, MemoryPass pass) {
 
 double most_kept_by_blocks(const WorkloadOptions& options) {
   const Sizes sizes(options);
-  Walk back(sizes, options.model.recompute, options.config.layers);
+  MemoryWalk back(sizes, options.model.recompute, options.config.layers);
   static_cast<void>(back.backward(0));
   return back.most();
 }

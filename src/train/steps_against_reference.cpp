@@ -18,10 +18,10 @@ namespace {
 constexpr double kLearningRate = 1e-2;
 
 // A model on its way, from the weights of a seed over the tokens of a seed.
-class Walk {
+class ComparedSteps {
  public:
-  Walk(const model::ModelConfig& config, const model::TransformerOptions& options, const OptimizerOptions& optimizer,
-       device::Stream stream, std::uint64_t seed)
+  ComparedSteps(const model::ModelConfig& config, const model::TransformerOptions& options,
+                const OptimizerOptions& optimizer, device::Stream stream, std::uint64_t seed)
       : model_(config, options, stream),
         step_(model_, {.optimizer = optimizer}, kSequences, config.context),
         source_({.rows = kSequences, .context = config.context, .vocab = config.vocab, .seed = seed}) {
@@ -128,7 +128,7 @@ class Reference {
 
  private:
   ExactPass exact_;
-  Walk walk_;
+  ComparedSteps walk_;
   model::TransformerOptions other_;
   std::vector<std::vector<ReachOfRounding>> reaches_;  // by parameter and row
 };
@@ -138,7 +138,7 @@ class Reference {
 model::Distance steps_against_reference(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed) {
   const model::ModelConfig small = model::reduced(options.config);
   Reference expected(small, options, seed);
-  Walk found(small, options.model, options.optimizer, stream, seed);
+  ComparedSteps found(small, options.model, options.optimizer, stream, seed);
   double distance = 0;
   for (int t = 1; t <= kCheckedSteps; ++t) {
     expected.take(t);

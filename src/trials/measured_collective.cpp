@@ -18,7 +18,7 @@ using comm::Operation;
 
 constexpr std::array kCollectives{Operation::all_reduce, Operation::reduce_scatter, Operation::all_gather,
                                   Operation::broadcast};
-constexpr comm::Purpose kPurpose{"benchmark", "collective"};
+constexpr comm::Purpose kCollectivePurpose{"benchmark", "collective"};
 constexpr float kSmall = 0x1p-64F;  // of what is summed again and again
 
 bool in_parts(Operation operation) {
@@ -99,16 +99,16 @@ void MeasuredCollective::call() {
   switch (content_.operation) {
     case Operation::all_reduce:
       if (instead_) return instead_(all, stream_);
-      static_cast<void>(ranks_.all_reduce(all, comm::Reduction::sum, kPurpose, stream_));
+      static_cast<void>(ranks_.all_reduce(all, comm::Reduction::sum, kCollectivePurpose, stream_));
       return;
     case Operation::reduce_scatter:
-      static_cast<void>(ranks_.reduce_scatter(all, part, comm::Reduction::sum, kPurpose, stream_));
+      static_cast<void>(ranks_.reduce_scatter(all, part, comm::Reduction::sum, kCollectivePurpose, stream_));
       return;
     case Operation::all_gather:
-      static_cast<void>(ranks_.all_gather(part, all, kPurpose, stream_));
+      static_cast<void>(ranks_.all_gather(part, all, kCollectivePurpose, stream_));
       return;
     default:
-      static_cast<void>(ranks_.broadcast(all, CollectiveContent::kRoot, kPurpose, stream_));
+      static_cast<void>(ranks_.broadcast(all, CollectiveContent::kRoot, kCollectivePurpose, stream_));
   }
 }
 

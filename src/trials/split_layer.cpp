@@ -19,7 +19,7 @@
 namespace syslab::parallel {
 namespace {
 
-constexpr comm::Purpose kPurpose{"benchmark", "gated layer"};
+constexpr comm::Purpose kLayerPurpose{"benchmark", "gated layer"};
 constexpr int kNotANumber = 0xff;  // every byte of it: in fp32 and in bf16
 
 void must_divide(std::int64_t what, std::int64_t ranks, const char* name) {
@@ -130,11 +130,11 @@ void SplitLayer::refresh() {
 
 void SplitLayer::communicate() {
   if (split_ == LayerSplit::tensor) {
-    ranks_.all_reduce(piece(y_, 0, {rows() * layer_.d_model}), comm::Reduction::sum, kPurpose, stream_);
+    ranks_.all_reduce(piece(y_, 0, {rows() * layer_.d_model}), comm::Reduction::sum, kLayerPurpose, stream_);
   } else {
     const TensorView whole = piece(weights_, 0, {weight_count()});
     const TensorView own = piece(weights_, ranks_.rank() * part(), {part()});
-    ranks_.all_gather(ConstTensorView(own), whole, kPurpose, stream_);
+    ranks_.all_gather(ConstTensorView(own), whole, kLayerPurpose, stream_);
   }
 }
 

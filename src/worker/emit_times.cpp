@@ -14,8 +14,6 @@
 namespace syslab::worker {
 namespace {
 
-constexpr std::int64_t kFewestForInterval = 6;
-
 MetricRecord of_summary(std::string name, std::string unit, const stats::Summary& summary) {
   MetricRecord made{.name = std::move(name), .unit = std::move(unit), .value = summary.median, .n = summary.n};
   if (summary.n >= kFewestForInterval) {

@@ -14,8 +14,9 @@ struct Work {
   double flops = 0, bytes = 0;
 };
 
-// The median of samples with its 95 % interval (stats/summary.hpp); with fewer than six, a note instead of the
-// interval.
+inline constexpr std::int64_t kFewestForInterval = 6;  // samples
+
+// The median of samples with its 95 % interval (stats/summary.hpp); with fewer, a note instead of the interval.
 MetricRecord median_metric(std::string name, std::string unit, const std::vector<double>& samples);
 
 // Series "time", "clock" and "warmup"; metrics "time" with its interval, quantiles, mean and deviation, rates.

@@ -26,7 +26,6 @@ namespace {
 
 constexpr double kLookGrowth = 1.5;     // of the sampler: 20, 30, 45, 68, …
 constexpr double kMostBurst = 1 << 20;  // samples of one burst
-constexpr std::int64_t kFewestForInterval = 6;
 
 double relative_precision(const std::vector<double>& samples) {
   const stats::Summary summary = stats::summarize(samples);

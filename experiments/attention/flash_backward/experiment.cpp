@@ -8,7 +8,7 @@
 #include "worker/law_case.hpp"
 #include "worker/operation_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_flash_backward {
 namespace {
 
 using attention::Phase;
@@ -65,4 +65,4 @@ const registry::Experiment kFlashBackward = describe();
 SYSLAB_EXPERIMENT(kFlashBackward);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_flash_backward

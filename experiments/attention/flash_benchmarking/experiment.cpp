@@ -10,7 +10,7 @@
 #include "worker/law_case.hpp"
 #include "worker/operation_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_flash_benchmarking {
 namespace {
 
 using attention::phase_from;
@@ -77,4 +77,4 @@ const registry::Experiment kFlashBenchmarking = describe();
 SYSLAB_EXPERIMENT(kFlashBenchmarking);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_flash_benchmarking

@@ -8,7 +8,7 @@
 #include "worker/law_case.hpp"
 #include "worker/operation_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_flash_forward {
 namespace {
 
 using attention::Phase;
@@ -64,4 +64,4 @@ const registry::Experiment kFlashForward = describe();
 SYSLAB_EXPERIMENT(kFlashForward);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_flash_forward

@@ -9,7 +9,7 @@
 #include "worker/law_case.hpp"
 #include "worker/operation_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_leaderboard_2025 {
 namespace {
 
 using attention::phase_from;
@@ -67,4 +67,4 @@ const registry::Experiment kLeaderboard2025 = describe();
 SYSLAB_EXPERIMENT(kLeaderboard2025);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_leaderboard_2025

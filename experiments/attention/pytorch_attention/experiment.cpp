@@ -10,7 +10,7 @@
 #include "worker/law_case.hpp"
 #include "worker/operation_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_pytorch_attention {
 namespace {
 
 using attention::phase_from;
@@ -96,4 +96,4 @@ const registry::Experiment kPytorchAttention = describe();
 SYSLAB_EXPERIMENT(kPytorchAttention);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_pytorch_attention

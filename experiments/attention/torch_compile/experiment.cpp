@@ -6,7 +6,7 @@
 #include "train/measured_step.hpp"
 #include "worker/measured_step_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_torch_compile {
 namespace {
 
 using registry::number;
@@ -68,4 +68,4 @@ const registry::Experiment kTorchCompile = describe();
 SYSLAB_EXPERIMENT(kTorchCompile);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_torch_compile

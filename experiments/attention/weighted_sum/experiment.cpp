@@ -10,7 +10,7 @@
 #include "worker/naive_error.hpp"
 #include "worker/operator_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_weighted_sum {
 namespace {
 
 using weighted_sum::Direction;
@@ -159,4 +159,4 @@ const registry::Experiment kWeightedSum =
 SYSLAB_EXPERIMENT(kWeightedSum);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_weighted_sum

@@ -7,7 +7,7 @@
 #include "worker/operation_case.hpp"
 #include "worker/operator_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_ceiling_copy {
 namespace {
 
 using copy::Problem;
@@ -67,4 +67,4 @@ const registry::Experiment kCeilingCopy =
 SYSLAB_EXPERIMENT(kCeilingCopy);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_ceiling_copy

@@ -10,7 +10,7 @@
 #include "worker/operation_case.hpp"
 #include "worker/operator_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_ceiling_gemm {
 namespace {
 
 using gemm::Problem;
@@ -113,4 +113,4 @@ const registry::Experiment kCeilingGemm =
 SYSLAB_EXPERIMENT(kCeilingGemm);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_ceiling_gemm

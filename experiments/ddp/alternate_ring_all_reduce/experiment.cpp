@@ -10,7 +10,7 @@
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 
-namespace syslab {
+namespace syslab::experiment_alternate_ring_all_reduce {
 namespace {
 
 using parallel::Ring;
@@ -77,4 +77,4 @@ const registry::Experiment kAlternateRing =
 SYSLAB_EXPERIMENT(kAlternateRing);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_alternate_ring_all_reduce

@@ -2,7 +2,7 @@
 // naive_ddp_benchmarking/ddp_case.cpp.
 #include "experiments/ddp/ddp_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_ddp_bucketed_benchmarking {
 namespace {
 
 const registry::Experiment kExperiment =
@@ -16,4 +16,4 @@ const registry::Experiment kExperiment =
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_ddp_bucketed_benchmarking

@@ -1,7 +1,7 @@
 // ddp_overlap_bucketed: the question is in README.md beside this file, the case in naive_ddp_benchmarking/ddp_case.cpp.
 #include "experiments/ddp/ddp_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_ddp_overlap_bucketed {
 namespace {
 
 const registry::Experiment kExperiment = ddp_experiment("ddp_overlap_bucketed", {"bucketed"}, {"small"}, {1})
@@ -14,4 +14,4 @@ const registry::Experiment kExperiment = ddp_experiment("ddp_overlap_bucketed", 
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_ddp_overlap_bucketed

@@ -15,7 +15,7 @@
 #include "trials/paced_gradients.hpp"
 #include "worker/rank_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_ddp_small_tensors {
 namespace {
 
 using parallel::PacedGradients;
@@ -160,4 +160,4 @@ const registry::Experiment kExperiment =
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_ddp_small_tensors

@@ -7,7 +7,7 @@
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 
-namespace syslab {
+namespace syslab::experiment_distributed_communication_single_node {
 namespace {
 
 using registry::number;
@@ -125,4 +125,4 @@ const registry::Experiment kExperiment = describe();
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_distributed_communication_single_node

@@ -1,7 +1,7 @@
 // naive_ddp: the question is in README.md beside this file, the case in naive_ddp_benchmarking/ddp_case.cpp.
 #include "experiments/ddp/ddp_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_naive_ddp {
 namespace {
 
 const registry::Experiment kExperiment =
@@ -15,4 +15,4 @@ const registry::Experiment kExperiment =
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_naive_ddp

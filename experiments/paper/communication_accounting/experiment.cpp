@@ -16,7 +16,7 @@
 #include "registry/values.hpp"
 #include "worker/check_number.hpp"
 
-namespace syslab {
+namespace syslab::experiment_communication_accounting {
 namespace {
 
 using parallel::Axes;
@@ -271,4 +271,4 @@ const registry::Experiment kCommunicationAccounting = describe();
 SYSLAB_EXPERIMENT(kCommunicationAccounting);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_communication_accounting

@@ -2,7 +2,7 @@
 // in data_parallel_calcs/layer_case.cpp.
 #include "experiments/paper/layer_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_data_parallel_calcs {
 namespace {
 
 const registry::Experiment kDataParallelCalcs =
@@ -15,4 +15,4 @@ const registry::Experiment kDataParallelCalcs =
 SYSLAB_EXPERIMENT(kDataParallelCalcs);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_data_parallel_calcs

@@ -2,7 +2,7 @@
 // data_parallel_calcs/layer_case.cpp.
 #include "experiments/paper/layer_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_fsdp_calcs {
 namespace {
 
 const registry::Experiment kFsdpCalcs =
@@ -15,4 +15,4 @@ const registry::Experiment kFsdpCalcs =
 SYSLAB_EXPERIMENT(kFsdpCalcs);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_fsdp_calcs

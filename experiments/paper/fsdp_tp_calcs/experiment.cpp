@@ -2,7 +2,7 @@
 // file, the case in data_parallel_calcs/layer_case.cpp.
 #include "experiments/paper/layer_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_fsdp_tp_calcs {
 namespace {
 
 const registry::Experiment kFsdpTpCalcs =
@@ -15,4 +15,4 @@ const registry::Experiment kFsdpTpCalcs =
 SYSLAB_EXPERIMENT(kFsdpTpCalcs);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_fsdp_tp_calcs

@@ -11,7 +11,7 @@
 #include "trials/split_layer.hpp"
 #include "worker/rank_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_layer_crossover {
 namespace {
 
 using parallel::SplitLayer;
@@ -143,4 +143,4 @@ const registry::Experiment kExperiment =
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_layer_crossover

@@ -2,7 +2,7 @@
 // data_parallel_calcs/layer_case.cpp.
 #include "experiments/paper/layer_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_tp_calcs {
 namespace {
 
 const registry::Experiment kTpCalcs =
@@ -15,4 +15,4 @@ const registry::Experiment kTpCalcs =
 SYSLAB_EXPERIMENT(kTpCalcs);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_tp_calcs

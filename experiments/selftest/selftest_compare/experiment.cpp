@@ -13,7 +13,7 @@
 #include "registry/registry.hpp"
 #include "worker/operator_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_selftest_compare {
 namespace {
 
 using worker::Expectation;
@@ -169,4 +169,4 @@ const registry::Experiment kSelftestCompare =
 SYSLAB_EXPERIMENT(kSelftestCompare);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_selftest_compare

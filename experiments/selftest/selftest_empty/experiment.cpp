@@ -2,7 +2,7 @@
 #include "registry/registry.hpp"
 #include "worker/case_context.hpp"
 
-namespace syslab {
+namespace syslab::experiment_selftest_empty {
 namespace {
 
 void run_case(worker::CaseContext& context) {
@@ -24,4 +24,4 @@ const registry::Experiment kSelftestEmpty =
 SYSLAB_EXPERIMENT(kSelftestEmpty);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_selftest_empty

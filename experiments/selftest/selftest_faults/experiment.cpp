@@ -20,7 +20,7 @@
 #include "registry/registry.hpp"
 #include "worker/case_context.hpp"
 
-namespace syslab {
+namespace syslab::experiment_selftest_faults {
 namespace {
 
 using worker::CaseContext;
@@ -146,4 +146,4 @@ const registry::Experiment kSelftestFaults =
 SYSLAB_EXPERIMENT(kSelftestFaults);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_selftest_faults

@@ -29,7 +29,7 @@
 #include "worker/bursts.hpp"
 #include "worker/case_context.hpp"
 
-namespace syslab {
+namespace syslab::experiment_selftest_ranks {
 namespace {
 
 using worker::CaseContext;
@@ -266,4 +266,4 @@ const registry::Experiment kSelftestRanks =
 SYSLAB_EXPERIMENT(kSelftestRanks);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_selftest_ranks

@@ -1,7 +1,7 @@
 // fsdp_accounting: the question is in README.md beside this file, the case in fsdp/fsdp_case.cpp.
 #include "experiments/sharding/fsdp_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_fsdp_accounting {
 namespace {
 
 const registry::Experiment kExperiment =
@@ -14,4 +14,4 @@ const registry::Experiment kExperiment =
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_fsdp_accounting

@@ -15,7 +15,7 @@
 #include "trials/rank_training.hpp"
 #include "worker/measured_step_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_leaderboard_2026 {
 namespace {
 
 using registry::number;
@@ -227,4 +227,4 @@ const registry::Experiment kLeaderboard2026 = describe();
 SYSLAB_EXPERIMENT(kLeaderboard2026);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_leaderboard_2026

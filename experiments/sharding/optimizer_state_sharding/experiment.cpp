@@ -1,7 +1,7 @@
 // optimizer_state_sharding: the question is in README.md beside this file, the case in sharding_case.cpp.
 #include "experiments/sharding/sharding_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_optimizer_state_sharding {
 namespace {
 
 const registry::Experiment kExperiment =
@@ -15,4 +15,4 @@ const registry::Experiment kExperiment =
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_optimizer_state_sharding

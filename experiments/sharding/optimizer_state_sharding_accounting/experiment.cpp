@@ -2,7 +2,7 @@
 // optimizer_state_sharding/sharding_case.cpp.
 #include "experiments/sharding/sharding_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_optimizer_state_sharding_accounting {
 namespace {
 
 const registry::Experiment kExperiment =
@@ -17,4 +17,4 @@ const registry::Experiment kExperiment =
 SYSLAB_EXPERIMENT(kExperiment);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_optimizer_state_sharding_accounting

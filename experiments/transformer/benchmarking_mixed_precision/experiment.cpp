@@ -9,7 +9,7 @@
 #include "train/measured_step.hpp"
 #include "worker/measured_step_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_benchmarking_mixed_precision {
 namespace {
 
 using registry::number;
@@ -103,4 +103,4 @@ const registry::Experiment kBenchmarkingMixedPrecision = describe();
 SYSLAB_EXPERIMENT(kBenchmarkingMixedPrecision);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_benchmarking_mixed_precision

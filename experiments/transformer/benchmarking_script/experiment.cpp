@@ -6,7 +6,7 @@
 #include "train/measured_step.hpp"
 #include "worker/measured_step_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_benchmarking_script {
 namespace {
 
 using registry::number;
@@ -89,4 +89,4 @@ const registry::Experiment kBenchmarkingScript = describe();
 SYSLAB_EXPERIMENT(kBenchmarkingScript);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_benchmarking_script

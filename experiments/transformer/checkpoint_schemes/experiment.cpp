@@ -9,7 +9,7 @@
 #include "registry/values.hpp"
 #include "worker/case_context.hpp"
 
-namespace syslab {
+namespace syslab::experiment_checkpoint_schemes {
 namespace {
 
 using registry::number;
@@ -95,4 +95,4 @@ const registry::Experiment kCheckpointSchemes = describe();
 SYSLAB_EXPERIMENT(kCheckpointSchemes);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_checkpoint_schemes

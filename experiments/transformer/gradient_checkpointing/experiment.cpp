@@ -12,7 +12,7 @@
 #include "train/recomputed_against_kept.hpp"
 #include "worker/measured_step_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_gradient_checkpointing {
 namespace {
 
 using registry::number;
@@ -162,4 +162,4 @@ const registry::Experiment kGradientCheckpointing = describe();
 SYSLAB_EXPERIMENT(kGradientCheckpointing);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_gradient_checkpointing

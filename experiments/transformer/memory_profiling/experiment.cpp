@@ -16,7 +16,7 @@
 #include "train/peak_memory.hpp"
 #include "worker/measured_step_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_memory_profiling {
 namespace {
 
 using registry::number;
@@ -263,4 +263,4 @@ const registry::Experiment kMemoryProfiling = describe();
 SYSLAB_EXPERIMENT(kMemoryProfiling);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_memory_profiling

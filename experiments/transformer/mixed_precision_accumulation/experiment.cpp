@@ -7,7 +7,7 @@
 #include "registry/registry.hpp"
 #include "worker/case_context.hpp"
 
-namespace syslab {
+namespace syslab::experiment_mixed_precision_accumulation {
 namespace {
 
 using accumulation::Problem;
@@ -101,4 +101,4 @@ const registry::Experiment kMixedPrecisionAccumulation = describe();
 SYSLAB_EXPERIMENT(kMixedPrecisionAccumulation);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_mixed_precision_accumulation

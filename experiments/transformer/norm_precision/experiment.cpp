@@ -10,7 +10,7 @@
 #include "registry/values.hpp"
 #include "worker/case_context.hpp"
 
-namespace syslab {
+namespace syslab::experiment_norm_precision {
 namespace {
 
 using norm_statistics::Norm;
@@ -156,4 +156,4 @@ const registry::Experiment kNormPrecision = describe();
 SYSLAB_EXPERIMENT(kNormPrecision);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_norm_precision

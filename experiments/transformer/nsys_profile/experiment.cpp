@@ -13,7 +13,7 @@
 #include "worker/emit_times.hpp"
 #include "worker/measured_step_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_nsys_profile {
 namespace {
 
 using registry::number;
@@ -298,4 +298,4 @@ const registry::Experiment kNsysProfile = describe();
 SYSLAB_EXPERIMENT(kNsysProfile);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_nsys_profile

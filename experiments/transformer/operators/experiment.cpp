@@ -9,7 +9,7 @@
 #include "registry/values.hpp"
 #include "worker/operation_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_operators {
 namespace {
 
 using operators::Asked;
@@ -125,4 +125,4 @@ const registry::Experiment kOperators = describe();
 SYSLAB_EXPERIMENT(kOperators);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_operators

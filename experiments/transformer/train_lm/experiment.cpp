@@ -26,7 +26,7 @@
 #include "worker/bench.hpp"
 #include "worker/step_case.hpp"
 
-namespace syslab {
+namespace syslab::experiment_train_lm {
 namespace {
 
 using registry::number;
@@ -303,4 +303,4 @@ const registry::Experiment kTrainLm = describe();
 SYSLAB_EXPERIMENT(kTrainLm);
 
 }  // namespace
-}  // namespace syslab
+}  // namespace syslab::experiment_train_lm

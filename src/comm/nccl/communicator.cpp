@@ -28,8 +28,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto kNap = 50us;             // between questions while something takes time
-constexpr milliseconds kStoreNap{100};  // of one question to the store, between looks at whether all have failed
+constexpr auto kQueueNap = 50us;             // between questions while something takes time
+constexpr milliseconds kQuestionLimit{100};  // of one question to the store, between looks at whether all have failed
 
 nccl::Type type_of(DType dtype) {
   switch (dtype) {
@@ -163,7 +163,7 @@ class NcclCommunicator final : public Communicator {
                          std::chrono::duration<double>(options().limit).count(), work),
              {EndingKind::time_out, -1});
       }
-      std::this_thread::sleep_for(kNap);
+      std::this_thread::sleep_for(kQueueNap);
     }
   }
 
@@ -179,7 +179,7 @@ class NcclCommunicator final : public Communicator {
       std::optional<std::string> found;
       while (!found) {
         throw_if_failed();
-        found = store_->find(key(number, other), kStoreNap);
+        found = store_->find(key(number, other), kQuestionLimit);
         if (!found && Clock::now() >= deadline) {
           fail(fmt::format("rank {} has not entered {}, in which rank {} waits for {:.1f} s", other,
                            name_of(call.signature), rank(), std::chrono::duration<double>(options().limit).count()),
@@ -304,10 +304,10 @@ class NcclCommunicator final : public Communicator {
       const Deadline deadline = Clock::now() + options().limit;
       while (marked_.pending() > 0 && !failed() && Clock::now() < deadline) {
         marked_.poll();
-        std::this_thread::sleep_for(kNap);
+        std::this_thread::sleep_for(kQueueNap);
       }
       if (engines_ != nullptr && !failed()) {
-        while (!engines_->idle() && !failed() && Clock::now() < deadline) std::this_thread::sleep_for(kNap);
+        while (!engines_->idle() && !failed() && Clock::now() < deadline) std::this_thread::sleep_for(kQueueNap);
         if (engines_->idle()) {
           engines_->close();
           barrier();  // nobody's memory goes before all have let go of it

@@ -15,8 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kNap = 50us;                          // between questions while something takes time
-constexpr std::chrono::milliseconds kStoreNap{100};  // between looks at whether another rank has failed
+constexpr auto kAnswerNap = 50us;                       // between questions while something takes time
+constexpr std::chrono::milliseconds kLookAtStore{100};  // between looks at whether another rank has failed
 
 // The blocking call that makes a communicator, on a thread of its own: it waits for all ranks and cannot be called
 // off. Who gives up leaves it behind; what it then still makes, it aborts.
@@ -90,20 +90,20 @@ void NcclHandle::make(Store& store) {
   std::thread([start, id, config, place = options_.place, size = size_, rank = rank_]() mutable {
     start->run(place, size, id, rank, config);
   }).detach();
-  Deadline ask_at = Clock::now() + kStoreNap;
+  Deadline ask_at = Clock::now() + kLookAtStore;
   while (!start->over()) {
     try {
       throw_if_failed_();
       if (Clock::now() >= deadline) throw in_progress("ncclCommInitRankConfig");
       if (Clock::now() >= ask_at) {
-        ask_at = Clock::now() + kStoreNap;
+        ask_at = Clock::now() + kLookAtStore;
         static_cast<void>(store.find("nccl/id", 0ms));  // throws where another rank has failed
       }
     } catch (...) {
       start->leave();
       throw;
     }
-    std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(kAnswerNap);
   }
   {
     const std::lock_guard lock(mutex_);
@@ -132,7 +132,7 @@ void NcclHandle::settle(const char* name, Deadline deadline) {
     if (state == nccl::kSuccess) return;
     throw_if_failed_();
     if (Clock::now() >= deadline) throw in_progress(name);
-    std::this_thread::sleep_for(kNap);
+    std::this_thread::sleep_for(kAnswerNap);
   }
 }
 

@@ -18,8 +18,8 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto kLook = 125ms;  // between looks at whether something failed here
-constexpr auto kAway = 1s;
+constexpr auto kLookForFailure = 125ms;  // between looks at whether something failed here
+constexpr auto kThisRankAway = 1s;
 constexpr auto kSendLimit = 1s;    // of a message of some hundred bytes: longer, and the other end is not reading
 constexpr auto kAnswerLimit = 1s;  // of the coordinator's decision after a time-out
 
@@ -144,7 +144,8 @@ void Control::say(const std::string& text) const {
 
 void Control::run() {
   while (true) {
-    const MessageClient::Message message = client_.receive(std::min(next_beat_, Clock::now() + kLook), wake_.get());
+    const MessageClient::Message message =
+        client_.receive(std::min(next_beat_, Clock::now() + kLookForFailure), wake_.get());
     std::uint64_t woken = 0;
     [[maybe_unused]] const ssize_t drained = ::read(wake_.get(), &woken, sizeof woken);
     hear(message);
@@ -227,7 +228,7 @@ void Control::look_for_failure() {
 void Control::beat(bool now) {
   if (said_farewell_ || (!now && Clock::now() < next_beat_)) return;
   // Stopped itself, or starved, it has heard nobody meanwhile and blames nobody for it.
-  if (Clock::now() - next_beat_ > kAway && next_beat_ != Deadline{}) heard_ = Clock::now();
+  if (Clock::now() - next_beat_ > kThisRankAway && next_beat_ != Deadline{}) heard_ = Clock::now();
   next_beat_ = Clock::now() + options_.beat;
   const Progress progress = sample();
   send(control_message::beat, progress);

@@ -13,7 +13,7 @@ namespace {
 
 // A rank beats four times a second: after this it is worth mentioning that it does not.
 constexpr double kSilence = 1.5;  // seconds
-constexpr std::chrono::milliseconds kAway{1'000};
+constexpr std::chrono::milliseconds kCoordinatorAway{1'000};
 
 // The number of the operation of that kind that a rank came to last.
 std::uint64_t entered(const Progress& progress, bool of_host) {
@@ -152,7 +152,7 @@ void ControlCoordinator::on_tick() {
   if (ended_) return;
   // Who was stopped itself, or starved, has heard nobody meanwhile and blames nobody for it.
   const Deadline now = Clock::now();
-  const bool was_away = now - last_tick_ > kAway;
+  const bool was_away = now - last_tick_ > kCoordinatorAway;
   last_tick_ = now;
   if (was_away) {
     for (auto& [number, rank] : ranks_) rank.heard = now;

@@ -17,18 +17,18 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-struct Address {
+struct StoreAddress {
   std::string host;
   int port = 0;
   std::string token;
 };
 
-Address read_address(const std::string& text) {
+StoreAddress read_address(const std::string& text) {
   const std::string rest = text.substr(std::string_view("tcp://").size());
   const std::size_t slash = rest.find('/');
   const std::string where = rest.substr(0, slash);
   const std::size_t colon = where.rfind(':');
-  Address address;
+  StoreAddress address;
   if (slash != std::string::npos) address.token = rest.substr(slash + 1);
   if (colon != std::string::npos) {
     address.host = where.substr(0, colon);
@@ -45,9 +45,9 @@ Address read_address(const std::string& text) {
   return address;
 }
 
-int last_port(const Address& address) { return std::min(address.port + kPorts - 1, 65535); }
+int last_port(const StoreAddress& address) { return std::min(address.port + kPorts - 1, 65535); }
 
-std::string ports(const Address& address) {
+std::string ports(const StoreAddress& address) {
   return fmt::format("ports {}–{} of {}", address.port, last_port(address), address.host);
 }
 
@@ -203,7 +203,7 @@ class TcpStore final : public Store {
     return client;
   }
 
-  const Address address_;
+  const StoreAddress address_;
   const int exceptions_ = std::uncaught_exceptions();
   std::unique_ptr<TcpStoreServer> server_;
   std::mutex mutex_;

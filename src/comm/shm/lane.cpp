@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 constexpr int kSpins = 200;
 constexpr int kYields = 50;
 // Longest sleep before the other ranks' processes are looked at.
-constexpr auto kNap = 20ms;
+constexpr auto kLongestNap = 20ms;
 
 void relax() {
 #if defined(__x86_64__)
@@ -146,12 +146,12 @@ void ShmLane::await_long(const std::function<bool()>& ready, const std::function
   while (!ready()) {
     const std::uint32_t bell = wake.bell.load();
     wake.asleep.store(1);
-    if (!ready() && !segment_.failed()) futex_wait(wake.bell, bell, kNap);
+    if (!ready() && !segment_.failed()) futex_wait(wake.bell, bell, kLongestNap);
     wake.asleep.store(0);
     if (ready()) return;
     segment_.throw_if_failed();
     const auto now = Clock::now();
-    if (now - looked < kNap && now < deadline) continue;
+    if (now - looked < kLongestNap && now < deadline) continue;
     looked = now;
     look_after(ready, is_late, now >= deadline);
   }

@@ -47,17 +47,20 @@ ShmSizes sizes_of(int ranks, const ShmOptions& options) {
   return sizes;
 }
 
-struct Placement {
+}  // namespace
+
+// Where the lines and slots of a lane lie in the segment, and how far apart.
+struct ShmPlacement {
   std::size_t lines, slots, slot_stride, pairs, pair_stride, pair_slot_stride;
 };
 
-struct Places {
-  std::array<Placement, kShmLanes> lanes{};
+struct ShmPlaces {
+  std::array<ShmPlacement, kShmLanes> lanes{};
   std::size_t bytes = 0;
 
-  explicit Places(const ShmSizes& sizes) : bytes(round_up(sizeof(ShmHeader), kShmLine)) {
+  explicit ShmPlaces(const ShmSizes& sizes) : bytes(round_up(sizeof(ShmHeader), kShmLine)) {
     for (std::size_t index = 0; index < kShmLanes; ++index) {
-      Placement& lane = lanes[index];
+      ShmPlacement& lane = lanes[index];
       lane.lines = bytes;
       lane.slots = lane.lines + sizes.ranks * sizeof(RankLine);
       lane.slot_stride = kShmLine + sizes.slot_bytes[index];
@@ -69,6 +72,8 @@ struct Places {
     }
   }
 };
+
+namespace {
 
 void expect_sensible(int size, const ShmOptions& options) {
   if (size < 1 || size > kMostShmRanks) {
@@ -83,7 +88,7 @@ void expect_sensible(int size, const ShmOptions& options) {
     throw Error(ErrorKind::config, fmt::format("shared memory was asked for slots of {}; they have 4 KiB to 64 MiB",
                                                format_bytes(options.slot_bytes)));
   }
-  const std::size_t bytes = Places(sizes_of(size, options)).bytes;
+  const std::size_t bytes = ShmPlaces(sizes_of(size, options)).bytes;
   if (bytes > kMostBytes) {
     throw Error(ErrorKind::config,
                 fmt::format("{} slots of {} for each of {} ranks take {} of shared memory, and {} is the most; ask for "
@@ -122,17 +127,17 @@ std::optional<ProcessFacts> process_facts(pid_t pid) {
   return fields ? std::optional(facts) : std::nullopt;
 }
 
-struct Address {
+struct SegmentAddress {
   std::string boot;
   pid_t pid = 0;
   std::uint64_t start = 0, bytes = 0;
   int fd = -1;
 };
 
-std::optional<Address> parse_address(std::string_view text) {
+std::optional<SegmentAddress> parse_address(std::string_view text) {
   std::istringstream words{std::string(text)};
   std::string first;
-  Address address;
+  SegmentAddress address;
   if (!(words >> first >> address.boot >> address.pid >> address.start >> address.fd >> address.bytes)) return {};
   return first == kAddressWord ? std::optional(address) : std::nullopt;
 }
@@ -168,7 +173,7 @@ class ShmSegment::Mapping {
   void initialise(const ShmSizes& sizes) {
     new (data_) ShmHeader;
     header().sizes = sizes;
-    places_ = Places(sizes);
+    places_ = ShmPlaces(sizes);
     for (int lane = 0; lane < kShmLanes; ++lane) {
       for (int rank = 0; rank < ranks(); ++rank) {
         new (data_ + line_offset(lane, rank)) RankLine;
@@ -186,7 +191,7 @@ class ShmSegment::Mapping {
   }
 
   // By the others, once the sizes are known to be theirs.
-  void adopt(const ShmSizes& sizes) { places_ = Places(sizes); }
+  void adopt(const ShmSizes& sizes) { places_ = ShmPlaces(sizes); }
 
   ShmHeader& header() const { return *reinterpret_cast<ShmHeader*>(data_); }
   int ranks() const { return static_cast<int>(header().sizes.ranks); }
@@ -212,11 +217,11 @@ class ShmSegment::Mapping {
   }
 
  private:
-  const Placement& place(int lane) const { return places_.lanes[static_cast<std::size_t>(lane)]; }
+  const ShmPlacement& place(int lane) const { return places_.lanes[static_cast<std::size_t>(lane)]; }
 
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
-  Places places_{ShmSizes{}};
+  ShmPlaces places_{ShmSizes{}};
 };
 
 ShmSegment::ShmSegment(std::shared_ptr<Mapping> mapping, int rank, const ShmOptions& options)
@@ -227,7 +232,7 @@ ShmSegment::ShmSegment(std::shared_ptr<Mapping> mapping, int rank, const ShmOpti
 std::unique_ptr<ShmSegment> ShmSegment::create(int size, const ShmOptions& options) {
   expect_sensible(size, options);
   const ShmSizes sizes = sizes_of(size, options);
-  const std::size_t bytes = Places(sizes).bytes;
+  const std::size_t bytes = ShmPlaces(sizes).bytes;
   FileDescriptor file(::memfd_create("syslab-ranks", MFD_CLOEXEC));
   if (!file) throw_errno(ErrorKind::comm, "make memory for ranks to share", errno, "memfd_create");
   // Reserved whole: a page that cannot be had later would end the process with a signal.
@@ -253,7 +258,7 @@ std::unique_ptr<ShmSegment> ShmSegment::join(std::string_view text, int rank, in
   if (rank < 0 || rank >= size) {
     throw Error(ErrorKind::config, fmt::format("rank {} was asked for among {} ranks: 0 to {}", rank, size, size - 1));
   }
-  const std::optional<Address> address = parse_address(text);
+  const std::optional<SegmentAddress> address = parse_address(text);
   if (!address) {
     throw Error(ErrorKind::comm, fmt::format("rank 0 has left '{}' where the address of its shared memory should be: "
                                              "another version of this program, or another's file",
@@ -304,7 +309,7 @@ std::unique_ptr<ShmSegment> ShmSegment::join(std::string_view text, int rank, in
 std::vector<std::unique_ptr<ShmSegment>> ShmSegment::for_threads(int size, const ShmOptions& options) {
   expect_sensible(size, options);
   const ShmSizes sizes = sizes_of(size, options);
-  auto mapping = std::make_shared<Mapping>(-1, Places(sizes).bytes);
+  auto mapping = std::make_shared<Mapping>(-1, ShmPlaces(sizes).bytes);
   mapping->initialise(sizes);
   std::vector<std::unique_ptr<ShmSegment>> ranks;
   for (int rank = 0; rank < size; ++rank) {
@@ -315,14 +320,14 @@ std::vector<std::unique_ptr<ShmSegment>> ShmSegment::for_threads(int size, const
 }
 
 bool ShmSegment::is_alive(std::string_view text) {
-  const std::optional<Address> address = parse_address(text);
+  const std::optional<SegmentAddress> address = parse_address(text);
   if (!address || address->boot != boot_id()) return false;
   const auto facts = process_facts(address->pid);
   return facts && facts->start == address->start && facts->state != 'Z' && facts->state != 'X';
 }
 
 bool ShmSegment::is_of_this_host(std::string_view text) {
-  const std::optional<Address> address = parse_address(text);
+  const std::optional<SegmentAddress> address = parse_address(text);
   return address && address->boot == boot_id();
 }
 

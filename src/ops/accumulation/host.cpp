@@ -38,7 +38,7 @@ Result sum_in(const Problem& problem) {
   return result;
 }
 
-Result sum(const Problem& problem) {
+Result host_sum(const Problem& problem) {
   const DType accumulator = problem.how.accumulator, addend = problem.how.addend;
   if (accumulator == DType::f32 && addend == DType::f32) return sum_in<float, float>(problem);
   if (accumulator == DType::f32 && addend == DType::f16) return sum_in<float, f16>(problem);
@@ -54,7 +54,7 @@ Rung host_rung() {
   rung.name = "host";
   rung.teaches = "the processor's own additions, rounded to 16 bits in software";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
-  rung.sum = sum;
+  rung.sum = host_sum;
   return rung;
 }
 

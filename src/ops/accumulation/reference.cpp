@@ -90,7 +90,7 @@ bool equal(Number a, Number b) {
   return a.e - b.e < 64 && (a.m << (a.e - b.e)) == b.m;
 }
 
-Result sum(const Problem& problem) {
+Result exact_sum(const Problem& problem) {
   const Format accumulator = format_of(problem.how.accumulator), addend = format_of(problem.how.addend);
   const Number constant = quotient(problem.denominator, addend.digits);
   Number total;
@@ -113,7 +113,7 @@ Rung reference_rung() {
   rung.name = "reference";
   rung.teaches = "the same sums in integers: rounding written out";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
-  rung.sum = sum;
+  rung.sum = exact_sum;
   return rung;
 }
 

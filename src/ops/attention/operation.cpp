@@ -70,7 +70,7 @@ void set_expect_there(ops::Operation& made, const Problem& p, const AutogradRung
   }
 }
 
-ops::Operation forward(const Problem& p, const AutogradRung& rung, const Part& part) {
+ops::Operation forward_operation(const Problem& p, const AutogradRung& rung, const Part& part) {
   ops::Operation made;
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v")};
   made.outputs = {of_queries(p, "out"), of_lse(p)};
@@ -101,7 +101,7 @@ void make_saved(const Problem& p, const AutogradRung& rung, const std::vector<Te
   rung.forward(p, {in[0], in[1], in[2], in[3], in[4]}, workspace_of(in[6]), lent, stream);
 }
 
-ops::Operation backward(const Problem& p, const AutogradRung& rung, const Part& part) {
+ops::Operation backward_operation(const Problem& p, const AutogradRung& rung, const Part& part) {
   ops::Operation made;
   made.inputs = {of_queries(p, "q"),   of_keys(p, "k"), of_keys(p, "v"),
                  of_queries(p, "out"), of_lse(p),       of_queries(p, "dout")};
@@ -160,9 +160,9 @@ ops::Operation both(const Problem& p, const AutogradRung& rung, const Part& part
 ops::Operation passes(const Problem& p, Phase phase, const AutogradRung& rung, const Part& part) {
   switch (phase) {
     case Phase::forward:
-      return forward(p, rung, part);
+      return forward_operation(p, rung, part);
     case Phase::backward:
-      return backward(p, rung, part);
+      return backward_operation(p, rung, part);
     case Phase::both:
       break;
   }

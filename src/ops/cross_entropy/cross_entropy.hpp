@@ -30,6 +30,7 @@ struct Problem {
   DType dtype = DType::f32;  // of logits and dlogits
 
   DType statistics() const { return ops::statistics_dtype(dtype); }  // of losses, lse and scale: fp32, fp64 for fp64
+  bool has_class(std::int64_t target) const { return target >= 0 && target < classes; }
   bool operator==(const Problem&) const = default;
 };
 

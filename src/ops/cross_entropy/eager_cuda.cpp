@@ -52,7 +52,7 @@ void shifted_sum(const Problem& p, const ConstTensorView& logits, const Lent& t,
   framework::sum_rows(t->exp, t->sum, stream);
 }
 
-void forward(const Problem& p, const ForwardArgs& args, const Lent& t, device::Stream stream) {
+void eager_cuda_forward(const Problem& p, const ForwardArgs& args, const Lent& t, device::Stream stream) {
   shifted_sum(p, args.logits, t, stream);
   const TensorView log_sum = t->row_a;
   apply(Unary::logarithm, t->sum, log_sum, stream);
@@ -66,8 +66,8 @@ void forward(const Problem& p, const ForwardArgs& args, const Lent& t, device::S
 }
 
 // From what shifted_sum() leaves.
-void backward(const Problem& p, const std::int64_t* targets, const ConstTensorView& scale, const TensorView& dlogits,
-              const Lent& t, device::Stream stream) {
+void eager_cuda_backward(const Problem& p, const std::int64_t* targets, const ConstTensorView& scale,
+                         const TensorView& dlogits, const Lent& t, device::Stream stream) {
   const auto rows = static_cast<float>(p.rows);
   if (scale.data == nullptr) {
     framework::fill(1 / rows, t->row_a, stream);
@@ -101,7 +101,7 @@ void backward(const Problem& p, const std::int64_t* targets, const ConstTensorVi
 std::size_t eager_workspace_bytes(const Problem& p, Pass) { return framework::scratch_bytes<Temporaries>(p); }
 
 void eager_forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream stream) {
-  forward(p, args, Lent(p, workspace, stream), stream);
+  eager_cuda_forward(p, args, Lent(p, workspace, stream), stream);
 }
 
 void eager_backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
@@ -110,14 +110,14 @@ void eager_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
     const Extra kept_by_a_framework;
     shifted_sum(p, args.logits, t, stream);
   }
-  backward(p, args.targets, args.scale, args.dlogits, t, stream);
+  eager_cuda_backward(p, args.targets, args.scale, args.dlogits, t, stream);
 }
 
 void eager_forward_backward(const Problem& p, const ForwardBackwardArgs& args, ops::Workspace workspace,
                             device::Stream stream) {
   const Lent t(p, workspace, stream);
-  forward(p, {args.logits, args.targets, args.row_loss, args.lse, args.loss}, t, stream);
-  backward(p, args.targets, args.scale, args.dlogits, t, stream);
+  eager_cuda_forward(p, {args.logits, args.targets, args.row_loss, args.lse, args.loss}, t, stream);
+  eager_cuda_backward(p, args.targets, args.scale, args.dlogits, t, stream);
 }
 
 std::int64_t eager_kernels(const Problem& p, Pass pass) {

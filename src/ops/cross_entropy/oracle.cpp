@@ -63,15 +63,13 @@ double lse_bound(const Problem& problem, const RowSum& sum) {
   return 1.01 * sum.relative + 2 * u * std::abs(sum.log_sum) + u * std::abs(sum.lse());
 }
 
-bool in_range(std::int64_t target, const Problem& problem) { return target >= 0 && target < problem.classes; }
-
 // Fills one row of the gradient; `known` bounds the error with which the kernel knows lse.
 void expect_row(const Problem& problem, const double* row, std::int64_t target, double lse, double known, double share,
                 double* value, double* tolerance) {
   const double u = carrier_unit(problem),
                stored = problem.statistics() == problem.dtype ? 0 : unit_roundoff(problem.dtype);
   for (std::int64_t c = 0; c < problem.classes; ++c) {
-    if (!in_range(target, problem) || std::isnan(lse)) {
+    if (!problem.has_class(target) || std::isnan(lse)) {
       value[c] = tolerance[c] = kNaN;
       continue;
     }
@@ -116,7 +114,7 @@ Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<c
     found.lse.value[i] = sum.lse();
     found.lse.tolerance[i] = of_lse;
     double loss = kNaN, of_loss = kNaN;
-    if (in_range(targets[i], problem)) {
+    if (problem.has_class(targets[i])) {
       const double below = row[targets[i]] - sum.largest;
       loss = sum.log_sum - below;
       of_loss = 1.01 * sum.relative + 2 * u * std::abs(sum.log_sum) + u * (std::abs(below) + std::abs(loss)) +

@@ -7,9 +7,7 @@
 namespace syslab::cross_entropy {
 namespace {
 
-bool in_range(std::int64_t target, const Problem& problem) { return target >= 0 && target < problem.classes; }
-
-void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
+void reference_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
   const double* logits = args.logits.as<double>();
   double total = 0;
   for (std::int64_t i = 0; i < problem.rows; ++i) {
@@ -20,7 +18,7 @@ void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, de
     for (std::int64_t c = 0; c < problem.classes; ++c) sum += std::exp(row[c] - largest);
     const std::int64_t target = args.targets[i];
     const double loss =
-        in_range(target, problem) ? std::log(sum) - (row[target] - largest) : std::numeric_limits<double>::quiet_NaN();
+        problem.has_class(target) ? std::log(sum) - (row[target] - largest) : std::numeric_limits<double>::quiet_NaN();
     args.lse.as<double>()[i] = largest + std::log(sum);
     args.row_loss.as<double>()[i] = loss;
     total += loss;
@@ -28,7 +26,7 @@ void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, de
   args.loss.as<double>()[0] = total / static_cast<double>(problem.rows);
 }
 
-void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {
+void reference_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {
   const double* logits = args.logits.as<double>();
   const double scale = args.scale.data == nullptr ? 1.0 : args.scale.as<double>()[0];
   const double share = scale / static_cast<double>(problem.rows);
@@ -36,7 +34,7 @@ void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, 
     const double* row = logits + i * args.logits.stride(0);
     double* gradient = args.dlogits.as<double>() + i * args.dlogits.stride(0);
     const double lse =
-        in_range(args.targets[i], problem) ? args.lse.as<double>()[i] : std::numeric_limits<double>::quiet_NaN();
+        problem.has_class(args.targets[i]) ? args.lse.as<double>()[i] : std::numeric_limits<double>::quiet_NaN();
     for (std::int64_t c = 0; c < problem.classes; ++c) {
       gradient[c] = (std::exp(row[c] - lse) - (c == args.targets[i] ? 1.0 : 0.0)) * share;
     }
@@ -52,8 +50,8 @@ Rung reference_rung() {
   rung.dtypes = {DType::f64};
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&, Pass) -> std::size_t { return 0; };
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = reference_forward;
+  rung.backward = reference_backward;
   rung.forward_backward = [passes = rung](const Problem& problem, const ForwardBackwardArgs& args,
                                           ops::Workspace workspace, device::Stream stream) {
     one_after_the_other(passes, problem, args, workspace, stream);

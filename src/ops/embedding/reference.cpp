@@ -9,7 +9,7 @@ namespace {
 
 bool in_range(std::int64_t id, const Problem& problem) { return id >= 0 && id < problem.vocab; }
 
-void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
+void reference_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
   for (std::int64_t i = 0; i < problem.rows; ++i) {
     double* x = args.x.as<double>() + i * args.x.stride(0);
     if (in_range(args.ids[i], problem)) {
@@ -20,7 +20,7 @@ void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, de
   }
 }
 
-void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {
+void reference_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {
   double* table = args.dtable.as<double>();
   const std::int64_t apart = args.dtable.stride(0);
   for (std::int64_t v = 0; v < problem.vocab && !args.accumulate; ++v) std::fill_n(table + v * apart, problem.dim, 0.0);
@@ -40,8 +40,8 @@ Rung reference_rung() {
   rung.dtypes = {DType::f64};
   rung.supports = ops::supports_dtypes(rung, &Problem::table_dtype);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = reference_forward;
+  rung.backward = reference_backward;
   return rung;
 }
 

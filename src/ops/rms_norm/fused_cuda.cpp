@@ -18,12 +18,13 @@ std::size_t workspace_bytes(const Problem& problem, Direction direction) {
   return direction == Direction::forward ? 0 : cuda_partial_bytes(problem);
 }
 
-void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
+void fused_cuda_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("rms_norm by fused_cuda", stream).place);
   cuda_forward(problem, args, stream);
 }
 
-void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
+void fused_cuda_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+                         device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("rms_norm by fused_cuda", stream).place);
   const ops::CallMemory memory(workspace, cuda_partial_bytes(problem), "dw_partials", stream);
   cuda_backward(problem, args, static_cast<float*>(memory.data()), stream);
@@ -51,8 +52,8 @@ Rung fused_cuda_rung() {
   };
   if constexpr (ops::kBuiltWithCuda) {
     rung.workspace_bytes = workspace_bytes;
-    rung.forward = forward;
-    rung.backward = backward;
+    rung.forward = fused_cuda_forward;
+    rung.backward = fused_cuda_backward;
     return rung;
   } else {
     return ops::without_cuda(rung);

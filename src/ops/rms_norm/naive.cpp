@@ -98,7 +98,7 @@ void backward_row(const Problem& p, const BackwardArgs& args, std::int64_t row, 
   });
 }
 
-void forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
+void naive_forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
   const ops::RowChunks chunks = ops::chunks_of(p.rows, p.dim);
   ops::for_each_chunk(chunks, p.dim, [&](std::int64_t chunk) {
     for (std::int64_t row = chunks.first(chunk); row < chunks.end(chunk); ++row) forward_row(p, args, row);
@@ -110,7 +110,7 @@ std::size_t workspace_bytes(const Problem& p, Direction direction) {
   return static_cast<std::size_t>(ops::chunks_of(p.rows, p.dim).count * p.dim) * sizeof(float);
 }
 
-void backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
+void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
   device::Buffer own;
   if (const std::size_t needed = workspace_bytes(p, Direction::backward); workspace.bytes < needed) {
     own = device::Buffer(needed, "dw_partials");
@@ -140,8 +140,8 @@ Rung naive_rung() {
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = workspace_bytes;
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = naive_forward;
+  rung.backward = naive_backward;
   return rung;
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 ops::Expected taken(Expected expected) { return {std::move(expected.value), std::move(expected.tolerance)}; }
 
-ops::Operation forward(const Problem& p, const Rung& rung) {
+ops::Operation forward_operation(const Problem& p, const Rung& rung) {
   const Shape matrix{p.rows, p.dim};
   ops::Operation made;
   made.inputs = {{"x", p.x_dtype, matrix}};
@@ -39,7 +39,7 @@ ops::Operation forward(const Problem& p, const Rung& rung) {
   return made;
 }
 
-ops::Operation backward(const Problem& p, const Rung& rung) {
+ops::Operation backward_operation(const Problem& p, const Rung& rung) {
   const Shape matrix{p.rows, p.dim};
   ops::Operation made;
   made.inputs = {{"dy", p.y_dtype, matrix},
@@ -75,7 +75,7 @@ ops::Operation backward(const Problem& p, const Rung& rung) {
 }
 
 ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
-  return direction == Direction::forward ? forward(p, rung) : backward(p, rung);
+  return direction == Direction::forward ? forward_operation(p, rung) : backward_operation(p, rung);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 namespace syslab::rms_norm {
 namespace {
 
-void forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
+void reference_forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
   const double* w = args.w.as<double>();
   for (std::int64_t i = 0; i < p.rows; ++i) {
     const double* h = args.x.as<double>() + i * args.x.stride(0);
@@ -25,7 +25,7 @@ void forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::
   }
 }
 
-void backward(const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream) {
+void reference_backward(const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream) {
   const double* w = args.w.as<double>();
   double* dw = args.dw.as<double>();
   for (std::int64_t d = 0; d < p.dim && !args.accumulate; ++d) dw[d] = 0;
@@ -55,8 +55,8 @@ Rung reference_rung() {
   rung.dtypes = {DType::f64};
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = reference_forward;
+  rung.backward = reference_backward;
   return rung;
 }
 

@@ -8,12 +8,12 @@
 namespace syslab::rope {
 namespace {
 
-void forward(const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
+void fused_cuda_forward(const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("rope by fused_cuda", stream).place);
   cuda_forward(problem, args, stream);
 }
 
-void backward(const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
+void fused_cuda_backward(const Problem& problem, const Args& args, ops::Workspace, device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("rope by fused_cuda", stream).place);
   cuda_backward(problem, args, stream);
 }
@@ -31,8 +31,8 @@ Rung fused_cuda_rung() {
   rung.supports = supports_dtypes(rung, kMostHeadDim);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   if constexpr (ops::kBuiltWithCuda) {
-    rung.forward = forward;
-    rung.backward = backward;
+    rung.forward = fused_cuda_forward;
+    rung.backward = fused_cuda_backward;
     return rung;
   } else {
     return ops::without_cuda(rung);

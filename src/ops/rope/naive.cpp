@@ -101,11 +101,11 @@ void run(const Problem& p, const Args& args, Layout from, Layout to, float sense
   });
 }
 
-void forward(const Problem& p, const Args& args, ops::Workspace, device::Stream) {
+void naive_forward(const Problem& p, const Args& args, ops::Workspace, device::Stream) {
   run(p, args, Layout::interleaved, p.layout, 1);
 }
 
-void backward(const Problem& p, const Args& args, ops::Workspace, device::Stream) {
+void naive_backward(const Problem& p, const Args& args, ops::Workspace, device::Stream) {
   run(p, args, p.layout, Layout::interleaved, -1);
 }
 
@@ -118,8 +118,8 @@ Rung naive_rung() {
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung, kMostHeadDim);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = naive_forward;
+  rung.backward = naive_backward;
   return rung;
 }
 

@@ -34,11 +34,11 @@ void turn(const Problem& p, const Args& args, Layout from, Layout to, double sen
   }
 }
 
-void forward(const Problem& p, const Args& args, ops::Workspace, device::Stream) {
+void reference_forward(const Problem& p, const Args& args, ops::Workspace, device::Stream) {
   turn(p, args, Layout::interleaved, p.layout, 1);
 }
 
-void backward(const Problem& p, const Args& args, ops::Workspace, device::Stream) {
+void reference_backward(const Problem& p, const Args& args, ops::Workspace, device::Stream) {
   turn(p, args, p.layout, Layout::interleaved, -1);
 }
 
@@ -51,8 +51,8 @@ Rung reference_rung() {
   rung.dtypes = {DType::f64};
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = reference_forward;
+  rung.backward = reference_backward;
   return rung;
 }
 

@@ -16,16 +16,16 @@
 namespace syslab::swiglu {
 namespace {
 
-struct Units {
+struct EagerUnits {
   double unit, tiny;
-  explicit Units(DType dtype) : unit(unit_roundoff(dtype)), tiny(smallest_normal(dtype) * unit_roundoff(dtype)) {}
+  explicit EagerUnits(DType dtype) : unit(unit_roundoff(dtype)), tiny(smallest_normal(dtype) * unit_roundoff(dtype)) {}
   double grown(double first_order) const { return (1 + 8 * unit) * unit * first_order; }
 };
 
 }  // namespace
 
 void eager_allow(const Problem& p, const ConstTensorView& gate, const ConstTensorView& up, Expected& out) {
-  const Units units(p.dtype);
+  const EagerUnits units(p.dtype);
   const std::vector<double> gates = to_doubles(gate), ups = to_doubles(up);
   for (std::size_t i = 0; i < gates.size(); ++i) {
     const double tiny = (1 + std::abs(ups[i]) * (1 + std::abs(gates[i]))) * units.tiny;
@@ -35,7 +35,7 @@ void eager_allow(const Problem& p, const ConstTensorView& gate, const ConstTenso
 
 void eager_allow(const Problem& p, const ConstTensorView& gate, const ConstTensorView& up, const ConstTensorView& dout,
                  BackwardOracle& expected) {
-  const Units units(p.dtype);
+  const EagerUnits units(p.dtype);
   const std::vector<double> gates = to_doubles(gate), ups = to_doubles(up), douts = to_doubles(dout);
   for (std::size_t i = 0; i < gates.size(); ++i) {
     const double sigmoid = 1 / (1 + std::exp(-gates[i])), ds = std::abs(douts[i] * ups[i]);

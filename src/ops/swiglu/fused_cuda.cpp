@@ -13,12 +13,12 @@ namespace {
 // Vectors are counted in 32 bits, those of a last block that is not full among them.
 constexpr std::int64_t kMostVectors = 0xffffffffLL - 512, kVectorBytes = 16;
 
-void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
+void fused_cuda_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("swiglu by fused_cuda", stream).place);
   cuda_forward(problem, args, stream);
 }
 
-void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream stream) {
+void fused_cuda_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("swiglu by fused_cuda", stream).place);
   cuda_backward(problem, args, stream);
 }
@@ -46,8 +46,8 @@ Rung fused_cuda_rung() {
   };
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   if constexpr (ops::kBuiltWithCuda) {
-    rung.forward = forward;
-    rung.backward = backward;
+    rung.forward = fused_cuda_forward;
+    rung.backward = fused_cuda_backward;
     return rung;
   } else {
     return ops::without_cuda(rung);

@@ -45,7 +45,7 @@ void for_each_row(const Problem& p, const Body& body) {
   });
 }
 
-void forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
+void naive_forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
   for_each_row(p, [&](std::int64_t row) {
     ops::for_each_stretch(p.dim, [&](std::int64_t from, std::int64_t count) {
       Stretch a, b, out;
@@ -57,7 +57,7 @@ void forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::
   });
 }
 
-void backward(const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream) {
+void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream) {
   for_each_row(p, [&](std::int64_t row) {
     ops::for_each_stretch(p.dim, [&](std::int64_t from, std::int64_t count) {
       Stretch a, b, c, out, dgate, dup;
@@ -83,8 +83,8 @@ Rung naive_rung() {
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = naive_forward;
+  rung.backward = naive_backward;
   return rung;
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 ops::Expected taken(Expected expected) { return {std::move(expected.value), std::move(expected.tolerance)}; }
 
-ops::Operation forward(const Problem& p, const Rung& rung) {
+ops::Operation forward_operation(const Problem& p, const Rung& rung) {
   const Shape matrix{p.rows, p.dim};
   ops::Operation made;
   made.inputs = {{"gate", p.dtype, matrix}, {"up", p.dtype, matrix}};
@@ -29,7 +29,7 @@ ops::Operation forward(const Problem& p, const Rung& rung) {
   return made;
 }
 
-ops::Operation backward(const Problem& p, const Rung& rung) {
+ops::Operation backward_operation(const Problem& p, const Rung& rung) {
   const Shape matrix{p.rows, p.dim};
   ops::Operation made;
   made.inputs = {{"gate", p.dtype, matrix}, {"up", p.dtype, matrix}, {"dout", p.dtype, matrix}};
@@ -52,7 +52,7 @@ ops::Operation backward(const Problem& p, const Rung& rung) {
 }
 
 ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
-  return direction == Direction::forward ? forward(p, rung) : backward(p, rung);
+  return direction == Direction::forward ? forward_operation(p, rung) : backward_operation(p, rung);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Sigmoid {
   }
 };
 
-void forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
+void reference_forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::Stream) {
   for (std::int64_t i = 0; i < p.rows; ++i) {
     const double* gate = args.gate.as<double>() + i * args.gate.stride(0);
     const double* up = args.up.as<double>() + i * args.up.stride(0);
@@ -26,7 +26,7 @@ void forward(const Problem& p, const ForwardArgs& args, ops::Workspace, device::
   }
 }
 
-void backward(const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream) {
+void reference_backward(const Problem& p, const BackwardArgs& args, ops::Workspace, device::Stream) {
   for (std::int64_t i = 0; i < p.rows; ++i) {
     const double* gate = args.gate.as<double>() + i * args.gate.stride(0);
     const double* up = args.up.as<double>() + i * args.up.stride(0);
@@ -53,8 +53,8 @@ Rung reference_rung() {
   rung.dtypes = {DType::f64};
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = reference_forward;
+  rung.backward = reference_backward;
   return rung;
 }
 

@@ -4,7 +4,7 @@
 namespace syslab::weighted_sum {
 namespace {
 
-void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
+void reference_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
   const double* x = args.x.as<double>();
   const double* w = args.w.as<double>();
   double* y = args.y.as<double>();
@@ -15,7 +15,7 @@ void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, de
   }
 }
 
-void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {
+void reference_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {
   const double* x = args.x.as<double>();
   const double* w = args.w.as<double>();
   const double* dy = args.dy.as<double>();
@@ -40,8 +40,8 @@ Rung reference_rung() {
   rung.dtypes = {DType::f64};
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.forward = reference_forward;
+  rung.backward = reference_backward;
   return rung;
 }
 

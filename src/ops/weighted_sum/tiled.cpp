@@ -146,20 +146,20 @@ void backward_in(const Problem& problem, const BackwardArgs& args, float* partia
                 [&](std::int64_t task) { sum_columns<T>(problem, partial, task * kColumnsPerTask, args.dw.as<T>()); });
 }
 
-std::size_t workspace_bytes(const Problem& problem, Direction direction) {
+std::size_t tiled_workspace_bytes(const Problem& problem, Direction direction) {
   if (direction == Direction::forward) return 0;
   return static_cast<std::size_t>(row_tiles(problem) * problem.dim) * sizeof(float);
 }
 
-void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
+void tiled_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
   with_storage(problem.dtype, [&]<typename T>() {
     for_each_task(problem, row_tiles(problem), [&](std::int64_t tile) { forward_tile<T>(problem, args, tile); });
   });
 }
 
-void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
+void tiled_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
   device::Buffer own;
-  const std::size_t needed = workspace_bytes(problem, Direction::backward);
+  const std::size_t needed = tiled_workspace_bytes(problem, Direction::backward);
   if (workspace.bytes < needed) {
     own = device::Buffer(needed, "dw_partials");
     workspace = {own.data(), own.bytes()};
@@ -176,9 +176,9 @@ Rung tiled_rung() {
   rung.teaches = "row tiles on threads; partial dw a tile, summed in a fixed order: no atomics, same bits every time";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = workspace_bytes;
-  rung.forward = forward;
-  rung.backward = backward;
+  rung.workspace_bytes = tiled_workspace_bytes;
+  rung.forward = tiled_forward;
+  rung.backward = tiled_backward;
   return rung;
 }
 

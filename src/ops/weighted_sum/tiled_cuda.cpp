@@ -11,16 +11,17 @@ namespace {
 
 constexpr const char* kName = "tiled_cuda";
 
-std::size_t workspace_bytes(const Problem& problem, Direction direction) {
+std::size_t tiled_cuda_workspace_bytes(const Problem& problem, Direction direction) {
   return direction == Direction::forward ? 0 : cuda_partial_bytes(problem);
 }
 
-void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
+void tiled_cuda_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu(kName, stream).place);
   cuda_forward(problem, args, stream);
 }
 
-void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
+void tiled_cuda_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
+                         device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu(kName, stream).place);
   const ops::CallMemory partials(workspace, cuda_partial_bytes(problem), "dw_partials", stream);
   cuda_backward(problem, args, static_cast<float*>(partials.data()), stream);
@@ -37,9 +38,9 @@ Rung tiled_cuda_rung() {
   rung.minimum_sm = ops::kMinimumSm;
   rung.supports = supports_dtypes(rung);
   if constexpr (ops::kBuiltWithCuda) {
-    rung.workspace_bytes = workspace_bytes;
-    rung.forward = forward;
-    rung.backward = backward;
+    rung.workspace_bytes = tiled_cuda_workspace_bytes;
+    rung.forward = tiled_cuda_forward;
+    rung.backward = tiled_cuda_backward;
     return rung;
   } else {
     return ops::without_cuda(rung);

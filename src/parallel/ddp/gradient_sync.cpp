@@ -17,7 +17,7 @@ namespace {
 using device::Event;
 using device::Stream;
 
-constexpr std::string_view kKind = "gradient";
+constexpr std::string_view kGradientKind = "gradient";
 
 TensorView checked(const GradientPieces& pieces, const TensorView& arena) {
   if (arena.dtype != pieces.dtype() || arena.elements() < pieces[pieces.size() - 1].end()) {
@@ -30,7 +30,7 @@ TensorView checked(const GradientPieces& pieces, const TensorView& arena) {
 }
 
 std::uint64_t counted(const comm::Communicator& ranks) {
-  return ranks.counters().total(comm::Operation::all_reduce, kKind).payload_bytes;
+  return ranks.counters().total(comm::Operation::all_reduce, kGradientKind).payload_bytes;
 }
 
 }  // namespace
@@ -114,7 +114,7 @@ void GradientSync::reduce(int bucket, Stream compute) {
   }
   if (options_.timing) started_[at].record(communication_);
   if (wire_) wire_->pack(begin, end);
-  ranks_.all_reduce(sent(bucket), comm::Reduction::sum, {kKind, labels_[at]}, communication_);
+  ranks_.all_reduce(sent(bucket), comm::Reduction::sum, {kGradientKind, labels_[at]}, communication_);
   if (wire_) wire_->unpack(begin, end);
   if (options_.timing) ended_[at].record(communication_);
 }
@@ -147,11 +147,11 @@ std::uint64_t GradientSync::expected_bytes() const {
 void GradientSync::check_bytes() const {
   const std::uint64_t found = counted(ranks_) - counted_before_;
   if (found == expected_bytes()) return;
-  throw Error(
-      ErrorKind::check,
-      fmt::format("rank {} reduced {} bytes of gradients in {} steps of strategy {} and its plan of {} buckets "
-                  "makes {}: something else reduced under the purpose '{}', or a bucket was missed",
-                  ranks_.rank(), found, steps_, to_string(options_.strategy), plan_.size(), expected_bytes(), kKind));
+  throw Error(ErrorKind::check,
+              fmt::format("rank {} reduced {} bytes of gradients in {} steps of strategy {} and its plan of {} buckets "
+                          "makes {}: something else reduced under the purpose '{}', or a bucket was missed",
+                          ranks_.rank(), found, steps_, to_string(options_.strategy), plan_.size(), expected_bytes(),
+                          kGradientKind));
 }
 
 Schedule GradientSync::timeline() const {

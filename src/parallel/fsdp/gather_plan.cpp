@@ -10,7 +10,7 @@
 namespace syslab::parallel {
 namespace {
 
-constexpr int kNever = std::numeric_limits<int>::max();
+constexpr int kNeverAgain = std::numeric_limits<int>::max();
 
 struct Slot {
   int unit = -1;       // nothing yet
@@ -31,7 +31,7 @@ int next_stay_of(std::span<const Stay> stays, int unit, int from) {
   for (int stay = from; stay < static_cast<int>(stays.size()); ++stay) {
     if (stays[static_cast<std::size_t>(stay)].unit == unit) return stay;
   }
-  return kNever;
+  return kNeverAgain;
 }
 
 }  // namespace
@@ -46,7 +46,7 @@ GatherPlan::GatherPlan(std::span<const int> unit_of_read, int slots) : stays_(st
     stay.gathers = slot == pool.end();
     if (stay.gathers) {
       const auto next_use = [&](const Slot& one) {
-        return one.unit < 0 ? kNever : next_stay_of(stays_, one.unit, number);
+        return one.unit < 0 ? kNeverAgain : next_stay_of(stays_, one.unit, number);
       };
       for (auto one = pool.begin(); one != pool.end(); ++one) {
         if (slots > 1 && number > 0 && one->last_stay == number - 1) continue;  // just read
@@ -66,7 +66,7 @@ GatherPlan::GatherPlan(std::span<const int> unit_of_read, int slots) : stays_(st
   for (int number = 0; number < size(); ++number) {
     Stay& stay = stays_[static_cast<std::size_t>(number)];
     const int next = next_stay_of(stays_, stay.unit, number + 1);
-    stay.frees = next == kNever || stays_[static_cast<std::size_t>(next)].gathers;
+    stay.frees = next == kNeverAgain || stays_[static_cast<std::size_t>(next)].gathers;
   }
   begin_.assign(stays_.size() + 2, 0);
   for (const int number : order_) ++begin_[static_cast<std::size_t>((*this)[number].after + 2)];

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "core/index.hpp"
 #include "core/integers.hpp"
 #include "device/memory.hpp"
 #include "parallel/events.hpp"
@@ -17,8 +18,6 @@ using device::Event;
 using device::Stream;
 
 constexpr std::int64_t kAligned = device::kAlignment;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // Of a bracket in its unit's slot, in bytes.
 std::int64_t room_of(const FsdpBracket& bracket, const BracketPlaces& places) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.hpp"
+#include "core/index.hpp"
 #include "core/integers.hpp"
 #include "device/memory.hpp"
 #include "model/parameters.hpp"
@@ -15,8 +16,6 @@ namespace syslab::parallel {
 namespace {
 
 using device::Buffer;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 // In which gradients travel.
 DType wire_of(const FsdpParts& parts, const ShardLayout& layout, const ScatterOptions& options) {

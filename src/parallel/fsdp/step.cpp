@@ -6,6 +6,7 @@
 
 #include "comm/accounting.hpp"
 #include "core/error.hpp"
+#include "core/index.hpp"
 #include "device/fill_random.hpp"
 #include "device/nvtx.hpp"
 #include "device/stream.hpp"
@@ -18,8 +19,6 @@ namespace syslab::parallel {
 namespace {
 
 using device::Stream;
-
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
 TransformerParts parts_for(const model::ModelConfig& config, const model::TransformerOptions& options,
                            Granularity granularity) {

@@ -10,15 +10,14 @@
 #include "core/error.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
+#include "parallel/bytes_of.hpp"
 #include "parallel/moves.hpp"
 #include "parallel/replicas.hpp"
 
 namespace syslab::parallel {
 namespace {
 
-constexpr std::string_view kKind = "parameter";
-
-std::size_t bytes_of(const TensorView& view) { return static_cast<std::size_t>(view.elements()) * size_of(view.dtype); }
+constexpr std::string_view kParameterKind = "parameter";
 
 const std::byte* begin_of(const TensorView& view) { return static_cast<const std::byte*>(view.data); }
 const std::byte* end_of(const TensorView& view) { return begin_of(view) + bytes_of(view); }
@@ -155,7 +154,7 @@ void ParameterOwners::broadcast(device::Stream compute) {
   updated_.record(compute);
   if (left_out_wait_ != 0) updated_.before(communication_);
   try {
-    for (const Run& run : runs_) ranks_.broadcast(run.weights, run.owner, {kKind, run.label}, communication_);
+    for (const Run& run : runs_) ranks_.broadcast(run.weights, run.owner, {kParameterKind, run.label}, communication_);
   } catch (const std::exception& error) {
     ranks_.abort(error.what());  // the others wait for what does not come any more
     leave_behind(compute);

@@ -11,6 +11,7 @@
 #include "device/digest.hpp"
 #include "device/memory.hpp"
 #include "device/stream.hpp"
+#include "parallel/bytes_of.hpp"
 #include "parallel/events.hpp"
 #include "parallel/replicas.hpp"
 
@@ -20,8 +21,6 @@ namespace {
 using device::Stream;
 
 constexpr std::string_view kGradient = "gradient", kParameter = "parameter", kExport = "export";
-
-std::size_t bytes_of(const TensorView& view) { return static_cast<std::size_t>(view.elements()) * size_of(view.dtype); }
 
 void expect_fit(const ZeroOptions& options, const TensorView& weights, const TensorView& gradients) {
   const bool zero1 = options.sharding == Sharding::zero1, zero2 = options.sharding == Sharding::zero2;

@@ -18,7 +18,7 @@ constexpr int kStepsOfABlock = 1;
 // A kernel that would not be there without parts, and the rate at which they are written and read again.
 constexpr double kSumUs = 2.0, kPartBytesPerUs = 2e6;
 // With more blocks than this many for each multiprocessor the work is even, and not looked at block by block.
-constexpr std::int64_t kSimulatedBlocks = 16;
+constexpr std::int64_t kSimulatedBackwardTiles = 16;
 
 struct Cost {
   double alone_us = 0, shared_us = 0;  // of a unit
@@ -38,7 +38,7 @@ Cut cut_with(const std::vector<int>& of_tiles, std::int64_t heads, int steps, co
   const int longest = *std::max_element(of_tiles.begin(), of_tiles.end());
   if (steps != 0) cut.parts = ceil_div(longest, steps);
 
-  const bool simulate = cut.tiles <= kSimulatedBlocks * cost.multiprocessors;
+  const bool simulate = cut.tiles <= kSimulatedBackwardTiles * cost.multiprocessors;
   std::vector<int> units;  // in launch order: parts, within one the heads, within one the tiles
   double all = 0, blocks = 0;
   for (int part = 0; part < cut.parts; ++part) {
@@ -61,11 +61,11 @@ Cut cut_with(const std::vector<int>& of_tiles, std::int64_t heads, int steps, co
 
 Cut best_cut(const std::vector<int>& of_tiles, std::int64_t heads, const Cost& cost) {
   Cut best = cut_with(of_tiles, heads, 0, cost);
-  if (best.tiles > kSimulatedBlocks * cost.multiprocessors) return best;
+  if (best.tiles > kSimulatedBackwardTiles * cost.multiprocessors) return best;
   const int longest = *std::max_element(of_tiles.begin(), of_tiles.end());
   const std::int64_t all = std::accumulate(of_tiles.begin(), of_tiles.end(), std::int64_t{0}) * heads;
   for (int steps = 1; steps < longest; steps *= 2) {
-    if (all / steps > kSimulatedBlocks * cost.multiprocessors) continue;
+    if (all / steps > kSimulatedBackwardTiles * cost.multiprocessors) continue;
     const Cut cut = cut_with(of_tiles, heads, steps, cost);
     if (cut.predicted_us < best.predicted_us) best = cut;
   }

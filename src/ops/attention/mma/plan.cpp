@@ -19,7 +19,7 @@ constexpr std::int64_t kMostSplits = 64;
 // With so many blocks for each multiprocessor the grid is large enough without splits; with so many more, their order
 // hardly matters.
 constexpr std::int64_t kBlocksEnough = 4;
-constexpr double kSimulatedBlocks = 8;
+constexpr double kSimulatedForwardBlocks = 8;
 
 std::int64_t keys_of_block(const Problem& problem, std::int64_t rows, std::int64_t block) {
   return problem.visible_keys(std::min((block + 1) * rows, problem.seq_q) - 1);
@@ -74,7 +74,7 @@ double least_time(const Problem& problem, const Grid& grid, int multiprocessors)
 
 double expected_time(const Problem& problem, const Grid& grid, int multiprocessors) {
   const std::int64_t heads = problem.batch * problem.heads_q;
-  if (grid.blocks * static_cast<double>(heads) > kSimulatedBlocks * multiprocessors) {
+  if (grid.blocks * static_cast<double>(heads) > kSimulatedForwardBlocks * multiprocessors) {
     return least_time(problem, grid, multiprocessors);
   }
   // As the kernel numbers its blocks: heads, in one the splits, and in one of these the rows that see most keys first.

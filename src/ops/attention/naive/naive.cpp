@@ -36,7 +36,7 @@ std::size_t bytes_for_threads(std::int64_t floats, std::int64_t most_threads, st
   return static_cast<std::size_t>(std::min(most_threads, tasks) * floats) * sizeof(float);
 }
 
-std::size_t workspace_bytes(const Problem& p, Direction direction) {
+std::size_t naive_workspace_bytes(const Problem& p, Direction direction) {
   const int threads = threads_worth(p, direction);
   return direction == Direction::forward ? bytes_for_threads(forward_floats(p), threads, p.batch * p.heads_q)
                                          : bytes_for_threads(backward_floats(p), threads, p.batch * p.heads_kv);
@@ -77,7 +77,7 @@ void softmax_rows(const Problem& p, float* scores, StoreLse store_lse) {
 
 void naive_forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream) {
   const std::int64_t floats = forward_floats(p), sq = p.seq_q, sk = p.seq_k, d = p.head_dim;
-  const ThreadScratch threads(workspace, workspace_bytes(p, Direction::forward));
+  const ThreadScratch threads(workspace, naive_workspace_bytes(p, Direction::forward));
   // Heads run side by side, each with a single-threaded product; one head alone gets the multithreaded one, if it is
   // large.
   const auto one_head = [&](std::int64_t index, int thread) {
@@ -100,7 +100,7 @@ void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
   const std::int64_t floats = backward_floats(p), sq = p.seq_q, sk = p.seq_k, d = p.head_dim;
   const std::int64_t per_group = p.heads_q / p.heads_kv;
   const float scale = p.effective_scale();
-  const ThreadScratch threads(workspace, workspace_bytes(p, Direction::backward));
+  const ThreadScratch threads(workspace, naive_workspace_bytes(p, Direction::backward));
   const auto one_group = [&](std::int64_t index, int thread) {
     const std::int64_t b = index / p.heads_kv, group = index % p.heads_kv;
     Scratch scratch = threads.of(thread, floats);
@@ -148,7 +148,7 @@ Rung naive_rung() {
   rung.teaches = "attention as BLAS calls: fast products, but S×S scores go through memory four times";
   rung.dtypes = {DType::f32, DType::bf16, DType::f16};
   rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
-  rung.workspace_bytes = workspace_bytes;
+  rung.workspace_bytes = naive_workspace_bytes;
   rung.forward = naive_forward;
   rung.backward = naive_backward;
   return rung;

@@ -29,11 +29,11 @@
 namespace syslab::attention {
 namespace {
 
-constexpr const char* kName = "naive_cuda";
+constexpr const char* kNaiveCuda = "naive_cuda";
 
-std::size_t saved_bytes(const Problem& p) { return matrix_bytes(p, p.dtype); }
+std::size_t naive_cuda_saved_bytes(const Problem& p) { return matrix_bytes(p, p.dtype); }
 
-std::size_t workspace_bytes(const Problem& p, Direction direction) {
+std::size_t naive_cuda_workspace_bytes(const Problem& p, Direction direction) {
   // Scores become weights where they lie, if both are fp32.
   const bool half = p.dtype != DType::f32;
   const std::size_t scores = matrix_bytes(p, DType::f32);
@@ -41,14 +41,14 @@ std::size_t workspace_bytes(const Problem& p, Direction direction) {
   return scores + (half ? matrix_bytes(p, p.dtype) : 0);
 }
 
-void forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
-             device::Stream stream) {
-  const device::CurrentDevice current(ops::require_gpu(kName, stream).place);
-  require_saved(kName, saved, saved_bytes(p));
+void naive_cuda_forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
+                        device::Stream stream) {
+  const device::CurrentDevice current(ops::require_gpu(kNaiveCuda, stream).place);
+  require_saved(kNaiveCuda, saved, naive_cuda_saved_bytes(p));
   const GroupBlock block = GroupBlock::all(p);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream);
   const PackedOutput out(args.out, stream);
-  const ops::CallMemory memory(workspace, workspace_bytes(p, Direction::forward), "workspace", stream);
+  const ops::CallMemory memory(workspace, naive_cuda_workspace_bytes(p, Direction::forward), "workspace", stream);
   const Matrix weights{saved.data, p.dtype};
   const Matrix raw = p.dtype == DType::f32 ? weights : Matrix{memory.data(), DType::f32};
   queries_times_keys(block, p.effective_scale(), {q.data(), p.dtype}, {k.data(), p.dtype}, raw, stream);
@@ -65,14 +65,14 @@ void gradients_of_scores(const Problem& p, const GroupBlock& block, const ConstM
   turned_times_queries(block, p.effective_scale(), ds, {q.data(), p.dtype}, 0, {dk.data(), p.dtype}, stream);
 }
 
-void backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
-              device::Stream stream) {
-  const device::CurrentDevice current(ops::require_gpu(kName, stream).place);
-  require_saved(kName, saved, saved_bytes(p));
+void naive_cuda_backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
+                         device::Stream stream) {
+  const device::CurrentDevice current(ops::require_gpu(kNaiveCuda, stream).place);
+  require_saved(kNaiveCuda, saved, naive_cuda_saved_bytes(p));
   const GroupBlock block = GroupBlock::all(p);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream), dout(args.dout, stream);
   const PackedOutput dq(args.dq, stream), dk(args.dk, stream), dv(args.dv, stream);
-  ops::CallMemory memory(workspace, workspace_bytes(p, Direction::backward), "workspace", stream);
+  ops::CallMemory memory(workspace, naive_cuda_workspace_bytes(p, Direction::backward), "workspace", stream);
   const ConstMatrix weights(saved.data, p.dtype);
   const Matrix dp{take_floats(memory, p), DType::f32};
   const Matrix ds = p.dtype == DType::f32 ? dp : Matrix{take_matrix(memory, p, p.dtype), p.dtype};
@@ -91,7 +91,7 @@ std::size_t from_lse_bytes(const Problem& p) {
 }
 
 void backward_from_lse(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
-  const device::CurrentDevice current(ops::require_gpu(kName, stream).place);
+  const device::CurrentDevice current(ops::require_gpu(kNaiveCuda, stream).place);
   const GroupBlock block = GroupBlock::all(p);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream), out(args.out, stream),
       dout(args.dout, stream);
@@ -121,17 +121,17 @@ void backward_from_lse(const Problem& p, const BackwardArgs& args, ops::Workspac
 
 AutogradRung naive_cuda_autograd_rung() {
   AutogradRung rung;
-  rung.name = kName;
+  rung.name = kNaiveCuda;
   rung.teaches = "cuBLAS and a softmax kernel each way; S×S weights are kept";
   rung.dtypes = matrix_dtypes();
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.supports = refuse_matrices;
-  rung.saved_bytes = saved_bytes;
-  rung.workspace_bytes = workspace_bytes;
+  rung.saved_bytes = naive_cuda_saved_bytes;
+  rung.workspace_bytes = naive_cuda_workspace_bytes;
   if constexpr (ops::kBuiltWithCuda) {
-    rung.forward = forward;
-    rung.backward = backward;
+    rung.forward = naive_cuda_forward;
+    rung.backward = naive_cuda_backward;
     return rung;
   } else {
     return ops::without_cuda(rung);

@@ -23,7 +23,7 @@ namespace {
 using device::NvtxRange;
 using device::RangeKind;
 
-constexpr const char* kName = "naive_cuda_literal";
+constexpr const char* kNaiveCudaLiteral = "naive_cuda_literal";
 
 struct Saved {
   float* exp;
@@ -31,31 +31,31 @@ struct Saved {
   float* sum;
 };
 
-std::size_t saved_bytes(const Problem& p) {
+std::size_t literal_cuda_saved_bytes(const Problem& p) {
   return matrix_bytes(p, DType::f32) + matrix_bytes(p, p.dtype) + row_bytes(p);
 }
 
 Saved saved_in(const ops::Workspace& saved, const Problem& p) {
-  require_saved(kName, saved, saved_bytes(p));
-  ops::CallMemory memory(saved, saved_bytes(p), "saved");
+  require_saved(kNaiveCudaLiteral, saved, literal_cuda_saved_bytes(p));
+  ops::CallMemory memory(saved, literal_cuda_saved_bytes(p), "saved");
   float* exp = take_floats(memory, p);
   const Matrix weights{take_matrix(memory, p, p.dtype), p.dtype};
   return {exp, weights, take_rows(memory, p)};
 }
 
-std::size_t workspace_bytes(const Problem& p, Direction direction) {
+std::size_t literal_cuda_workspace_bytes(const Problem& p, Direction direction) {
   return (direction == Direction::forward ? 2 : 4) * matrix_bytes(p, DType::f32) + row_bytes(p);
 }
 
-void forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
-             device::Stream stream) {
-  const device::CurrentDevice current(ops::require_gpu(kName, stream).place);
+void literal_cuda_forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
+                          device::Stream stream) {
+  const device::CurrentDevice current(ops::require_gpu(kNaiveCudaLiteral, stream).place);
   const GroupBlock block = GroupBlock::all(p);
   const scores::Rows rows = scores::Rows::all(p);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream);
   const PackedOutput out(args.out, stream);
   const Saved kept = saved_in(saved, p);
-  ops::CallMemory memory(workspace, workspace_bytes(p, Direction::forward), "workspace", stream);
+  ops::CallMemory memory(workspace, literal_cuda_workspace_bytes(p, Direction::forward), "workspace", stream);
   float *one = take_floats(memory, p), *other = take_floats(memory, p), *largest = take_rows(memory, p);
   std::optional<NvtxRange> part;
   part.emplace("scores", RangeKind::part);
@@ -75,15 +75,15 @@ void forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, op
 }
 
 // Each line of the forward pass turned round, last first.
-void backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
-              device::Stream stream) {
-  const device::CurrentDevice current(ops::require_gpu(kName, stream).place);
+void literal_cuda_backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
+                           device::Stream stream) {
+  const device::CurrentDevice current(ops::require_gpu(kNaiveCudaLiteral, stream).place);
   const GroupBlock block = GroupBlock::all(p);
   const scores::Rows rows = scores::Rows::all(p);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream), dout(args.dout, stream);
   const PackedOutput dq(args.dq, stream), dk(args.dk, stream), dv(args.dv, stream);
   const Saved kept = saved_in(saved, p);
-  ops::CallMemory memory(workspace, workspace_bytes(p, Direction::backward), "workspace", stream);
+  ops::CallMemory memory(workspace, literal_cuda_workspace_bytes(p, Direction::backward), "workspace", stream);
   float *d_weights = take_floats(memory, p), *quotient = take_floats(memory, p), *product = take_floats(memory, p),
         *d_exp = take_floats(memory, p), *dot = take_rows(memory, p);
   float* d_shifted = product;  // those are done with by then
@@ -109,17 +109,17 @@ void backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, 
 
 AutogradRung naive_cuda_literal_rung() {
   AutogradRung rung;
-  rung.name = kName;
+  rung.name = kNaiveCudaLiteral;
   rung.teaches = "the formula a kernel an operation; keeps S×S exp and weights";
   rung.dtypes = matrix_dtypes();
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.supports = refuse_matrices;
-  rung.saved_bytes = saved_bytes;
-  rung.workspace_bytes = workspace_bytes;
+  rung.saved_bytes = literal_cuda_saved_bytes;
+  rung.workspace_bytes = literal_cuda_workspace_bytes;
   if constexpr (ops::kBuiltWithCuda) {
-    rung.forward = forward;
-    rung.backward = backward;
+    rung.forward = literal_cuda_forward;
+    rung.backward = literal_cuda_backward;
     return rung;
   } else {
     return ops::without_cuda(rung);

@@ -36,7 +36,7 @@ struct Extent {
   std::int64_t scores(const Problem& p) const { return groups * rows * p.seq_k; }
 };
 
-std::size_t workspace_bytes(const Problem& p, Direction direction) {
+std::size_t reference_cuda_workspace_bytes(const Problem& p, Direction direction) {
   const std::int64_t matrices = direction == Direction::forward ? 1 : 2;
   return static_cast<std::size_t>(matrices * Extent::of(p, direction).scores(p)) * sizeof(double);
 }
@@ -58,7 +58,8 @@ void for_blocks(const Problem& p, const Extent& extent, const Body& body) {
 class Scores {
  public:
   Scores(const ops::Workspace& lent, const Problem& p, Direction direction, device::Stream stream)
-      : p_(p), memory_(lent, workspace_bytes(p, direction), "attention scores", stream, 4 * sizeof(double)) {
+      : p_(p),
+        memory_(lent, reference_cuda_workspace_bytes(p, direction), "attention scores", stream, 4 * sizeof(double)) {
     elements_ = Extent::of(p, direction).scores(p);
   }
   double* first() const { return static_cast<double*>(memory_.data()); }
@@ -81,7 +82,8 @@ const double* doubles(const PackedInput& input, std::int64_t at) {
 }
 double* doubles(const PackedOutput& output, std::int64_t at) { return static_cast<double*>(output.data()) + at; }
 
-void forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream stream) {
+void reference_cuda_forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace,
+                            device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("reference_cuda", stream).place);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream);
   const PackedOutput out(args.out, stream);
@@ -99,7 +101,8 @@ void forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace
   out.finish();
 }
 
-void backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream) {
+void reference_cuda_backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace,
+                             device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("reference_cuda", stream).place);
   const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream), out(args.out, stream),
       dout(args.dout, stream);
@@ -141,10 +144,10 @@ Rung reference_cuda_rung() {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
-  rung.workspace_bytes = workspace_bytes;
+  rung.workspace_bytes = reference_cuda_workspace_bytes;
   if constexpr (ops::kBuiltWithCuda) {
-    rung.forward = forward;
-    rung.backward = backward;
+    rung.forward = reference_cuda_forward;
+    rung.backward = reference_cuda_backward;
     return rung;
   } else {
     return ops::without_cuda(rung);

@@ -23,12 +23,12 @@ namespace syslab::attention {
 namespace {
 
 // One thread's memory for one task of either pass: two packed sides, two accumulators, scores and their gradient.
-struct Scratch {
+struct BackwardScratch {
   float *left, *right, *first_sum, *second_sum, *scores, *ds;
 };
 
 // Where everything lies in the workspace. The two passes use the same memory one after the other.
-struct Memory {
+struct BackwardMemory {
   std::int64_t width = 0;       // head_dim padded to whole vectors
   std::int64_t query_rows = 0;  // seq_q padded to whole strips
   int threads = 1;
@@ -39,8 +39,8 @@ struct Memory {
   std::int64_t floats = 0;
 };
 
-Scratch take_scratch(const FlashKernels& kernels, const Problem& p, std::int64_t width, Arena& arena) {
-  Scratch scratch{};
+BackwardScratch take_backward_scratch(const FlashKernels& kernels, const Problem& p, std::int64_t width, Arena& arena) {
+  BackwardScratch scratch{};
   scratch.left = arena.take(kTaskRows * p.head_dim);
   scratch.right = arena.take(kTaskRows * p.head_dim);
   scratch.first_sum = arena.take(kTaskRows * width);
@@ -50,8 +50,8 @@ Scratch take_scratch(const FlashKernels& kernels, const Problem& p, std::int64_t
   return scratch;
 }
 
-Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
-  Memory memory;
+BackwardMemory plan_backward(const FlashKernels& kernels, const Problem& p, float* base) {
+  BackwardMemory memory;
   Arena arena(base);
   memory.width = round_up(p.head_dim, kernels.lanes);
   memory.threads = threads_worth(p, Direction::backward);
@@ -72,7 +72,7 @@ Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
   memory.straight_dout = arena.take_packed(heads, p.seq_q, memory.width);
   arena.rewind(std::max(first_pass, arena.used()));
   memory.scratch_begin = arena.used();
-  take_scratch(kernels, p, memory.width, arena);
+  take_backward_scratch(kernels, p, memory.width, arena);
   memory.scratch_size = arena.used() - memory.scratch_begin;
   memory.floats = memory.scratch_begin + memory.threads * memory.scratch_size;
   return memory;
@@ -95,7 +95,7 @@ template <typename T>
 class Backward {
  public:
   Backward(const FlashKernels& kernels, const Problem& p, const BackwardArgs& args, float* base)
-      : kernels_(kernels), p_(p), args_(args), base_(base), memory_(plan(kernels, p, base)) {}
+      : kernels_(kernels), p_(p), args_(args), base_(base), memory_(plan_backward(kernels, p, base)) {}
 
   void run() const {
     const std::int64_t heads = p_.batch * p_.heads_q, groups = p_.batch * p_.heads_kv;
@@ -167,10 +167,10 @@ class Backward {
     pack_straight(dout, memory_.width, memory_.straight_dout.tile(head, first));
   }
 
-  Scratch scratch_of(int thread) const {
+  BackwardScratch scratch_of(int thread) const {
     Arena arena(base_);
     arena.rewind(memory_.scratch_begin + thread * memory_.scratch_size);
-    const Scratch scratch = take_scratch(kernels_, p_, memory_.width, arena);
+    const BackwardScratch scratch = take_backward_scratch(kernels_, p_, memory_.width, arena);
     std::fill_n(scratch.first_sum, kTaskRows * memory_.width, 0.0F);
     std::fill_n(scratch.second_sum, kTaskRows * memory_.width, 0.0F);
     return scratch;
@@ -195,7 +195,7 @@ class Backward {
 
   // dQ of kTaskRows query rows: dQ += dS·K over the tiles of keys they see.
   void query_task(std::int64_t head, std::int64_t task, int thread) const {
-    const Scratch scratch = scratch_of(thread);
+    const BackwardScratch scratch = scratch_of(thread);
     const std::int64_t batch = head / p_.heads_q, h = head % p_.heads_q;
     const std::int64_t group = batch * p_.heads_kv + h / (p_.heads_q / p_.heads_kv);
     const std::int64_t first = task * kTaskRows, count = std::min(kTaskRows, p_.seq_q - first);
@@ -229,7 +229,7 @@ class Backward {
   // dK and dV of kTaskRows keys: the same scores lying on their side, so that keys are rows: dV += Pᵀ·dO, dK += dSᵀ·Q
   // over the query heads of the group, in order, and the tiles of queries that see the keys.
   void key_task(std::int64_t group, std::int64_t task, int thread) const {
-    const Scratch scratch = scratch_of(thread);
+    const BackwardScratch scratch = scratch_of(thread);
     const std::int64_t batch = group / p_.heads_kv, head = group % p_.heads_kv, per_group = p_.heads_q / p_.heads_kv;
     const std::int64_t first = task * kTaskRows, count = std::min(kTaskRows, p_.seq_k - first);
     pack_panels(args_.k, batch, head, first, count, factor(), scratch.left);
@@ -269,13 +269,13 @@ class Backward {
   const Problem& p_;
   const BackwardArgs& args_;
   float* base_;
-  Memory memory_;
+  BackwardMemory memory_;
 };
 
 }  // namespace
 
 std::size_t flash_backward_workspace(const FlashKernels& kernels, const Problem& problem) {
-  return Arena::bytes_for(plan(kernels, problem, nullptr).floats);
+  return Arena::bytes_for(plan_backward(kernels, problem, nullptr).floats);
 }
 
 void flash_backward(const FlashKernels& kernels, const Problem& problem, const BackwardArgs& args,

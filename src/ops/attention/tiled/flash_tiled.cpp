@@ -51,12 +51,12 @@ namespace {
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
 // What one thread needs for one task.
-struct Scratch {
+struct ForwardScratch {
   float *queries, *out, *m, *l, *scores, *rescale;
 };
 
 // Where everything lies in the workspace.
-struct Memory {
+struct ForwardMemory {
   std::int64_t width = 0;  // head_dim padded to whole vectors
   std::int64_t keys = 0;   // that some query sees
   int threads = 1;
@@ -65,8 +65,8 @@ struct Memory {
   std::int64_t floats = 0;
 };
 
-Scratch take_scratch(const FlashKernels& kernels, const Problem& p, std::int64_t width, Arena& arena) {
-  Scratch scratch{};
+ForwardScratch take_forward_scratch(const FlashKernels& kernels, const Problem& p, std::int64_t width, Arena& arena) {
+  ForwardScratch scratch{};
   scratch.queries = arena.take(kTaskRows * p.head_dim);
   scratch.out = arena.take(kTaskRows * width);
   scratch.m = arena.take(kTaskRows);
@@ -76,8 +76,8 @@ Scratch take_scratch(const FlashKernels& kernels, const Problem& p, std::int64_t
   return scratch;
 }
 
-Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
-  Memory memory;
+ForwardMemory plan_forward(const FlashKernels& kernels, const Problem& p, float* base) {
+  ForwardMemory memory;
   Arena arena(base);
   const std::int64_t groups = p.batch * p.heads_kv;
   memory.width = round_up(p.head_dim, kernels.lanes);
@@ -86,7 +86,7 @@ Memory plan(const FlashKernels& kernels, const Problem& p, float* base) {
   memory.turned_k = arena.take_packed(groups, round_up(memory.keys, kernels.strip), p.head_dim);
   memory.straight_v = arena.take_packed(groups, memory.keys, memory.width);
   memory.scratch_begin = arena.used();
-  take_scratch(kernels, p, memory.width, arena);
+  take_forward_scratch(kernels, p, memory.width, arena);
   memory.scratch_size = arena.used() - memory.scratch_begin;
   memory.floats = memory.scratch_begin + memory.threads * memory.scratch_size;
   return memory;
@@ -96,7 +96,7 @@ template <typename T>
 class Forward {
  public:
   Forward(const FlashKernels& kernels, const Problem& p, const ForwardArgs& args, float* base)
-      : kernels_(kernels), p_(p), args_(args), base_(base), memory_(plan(kernels, p, base)) {}
+      : kernels_(kernels), p_(p), args_(args), base_(base), memory_(plan_forward(kernels, p, base)) {}
 
   void run() const {
     const std::int64_t tiles = ceil_div(memory_.keys, kTile);
@@ -122,7 +122,7 @@ class Forward {
   void query_task(std::int64_t head, std::int64_t task, int thread) const {
     Arena arena(base_);
     arena.rewind(memory_.scratch_begin + thread * memory_.scratch_size);
-    const Scratch scratch = take_scratch(kernels_, p_, memory_.width, arena);
+    const ForwardScratch scratch = take_forward_scratch(kernels_, p_, memory_.width, arena);
     const std::int64_t batch = head / p_.heads_q, query_head = head % p_.heads_q;
     const std::int64_t group = batch * p_.heads_kv + query_head / (p_.heads_q / p_.heads_kv);
     const std::int64_t first = task * kTaskRows, count = std::min(kTaskRows, p_.seq_q - first);
@@ -165,7 +165,7 @@ class Forward {
     return visible;
   }
 
-  void store_row(const Scratch& scratch, std::int64_t i, std::int64_t batch, std::int64_t head,
+  void store_row(const ForwardScratch& scratch, std::int64_t i, std::int64_t batch, std::int64_t head,
                  std::int64_t row) const {
     double sum = 0;
     for (std::int64_t lane = 0; lane < kernels_.lanes; ++lane) sum += scratch.l[i * kernels_.lanes + lane];
@@ -186,13 +186,13 @@ class Forward {
   const Problem& p_;
   const ForwardArgs& args_;
   float* base_;
-  Memory memory_;
+  ForwardMemory memory_;
 };
 
 }  // namespace
 
 std::size_t flash_forward_workspace(const FlashKernels& kernels, const Problem& problem) {
-  return Arena::bytes_for(plan(kernels, problem, nullptr).floats);
+  return Arena::bytes_for(plan_forward(kernels, problem, nullptr).floats);
 }
 
 void flash_forward(const FlashKernels& kernels, const Problem& problem, const ForwardArgs& args,

@@ -14,7 +14,7 @@
 namespace syslab::parallel {
 namespace {
 
-double bytes_of(std::int64_t elements, DType dtype) {
+double bytes_as(std::int64_t elements, DType dtype) {
   return static_cast<double>(elements) * static_cast<double>(size_of(dtype));
 }
 
@@ -34,7 +34,7 @@ double beside_state(const train::WorkloadOptions& options) {
 
 double wire_bytes(const SyncOptions& sync, std::int64_t elements, DType lies) {
   const DType sent = sync.wire.value_or(lies);
-  return sent != lies || info_of(sync.strategy).copies ? bytes_of(elements, sent) : 0;
+  return sent != lies || info_of(sync.strategy).copies ? bytes_as(elements, sent) : 0;
 }
 
 // Of the rank that owns most in whole parameters.
@@ -58,8 +58,8 @@ void add_slots(RankMemory& memory, const model::ParameterLayout& layout, const m
   const FlatShards shards(pieces, plan_of(options.sync, pieces.as(wire)), layout.elements(), ranks);
   const int count = std::min(slots.slots, shards.buckets());
   const BucketSlots::Room room = BucketSlots::room(pieces, shards, slots);
-  memory.slots = bytes_of(count * room.travelling, wire);
-  if (!has_arena) memory.slots += bytes_of(count * room.full, dtypes.weights);
+  memory.slots = bytes_as(count * room.travelling, wire);
+  if (!has_arena) memory.slots += bytes_as(count * room.full, dtypes.weights);
 }
 
 }  // namespace
@@ -72,15 +72,15 @@ RankMemory data_parallel_memory(const train::WorkloadOptions& of_rank, int ranks
   const bool flat = sharding == Sharding::zero1 || sharding == Sharding::zero2;
   const model::ParameterLayout layout(of_rank.config, model::kAlignedElements * (flat ? ranks : 1));
   const std::int64_t all = layout.elements();
-  RankMemory made{.weights = bytes_of(all, dtypes.weights),
-                  .gradients = bytes_of(all, dtypes.weights),
-                  .moments = 2 * bytes_of(all, dtypes.weights),
+  RankMemory made{.weights = bytes_as(all, dtypes.weights),
+                  .gradients = bytes_as(all, dtypes.weights),
+                  .moments = 2 * bytes_as(all, dtypes.weights),
                   .activations = beside_state(of_rank)};
   model::TransformerOptions needed = train::needed(of_rank);
   needed.with_moments = sharding == Sharding::none;
-  if (dtypes.weights_copy && !model::splits_weights(needed)) made.copy = bytes_of(all, *dtypes.weights_copy);
+  if (dtypes.weights_copy && !model::splits_weights(needed)) made.copy = bytes_as(all, *dtypes.weights_copy);
   if (!flat && ranks > 1) made.wire = wire_bytes(sync, all, dtypes.weights);
-  if (sharding == Sharding::optimizer) made.moments = 2 * bytes_of(most_owned(layout, ranks), dtypes.weights);
+  if (sharding == Sharding::optimizer) made.moments = 2 * bytes_as(most_owned(layout, ranks), dtypes.weights);
   if (flat) made.moments /= ranks;
   if (flat) add_slots(made, layout, dtypes, {.sharding = sharding, .sync = sync}, ranks);
   return made;
@@ -92,7 +92,7 @@ RankMemory fsdp_memory(const train::WorkloadOptions& of_rank, int ranks, const F
                                    of_rank.model.recompute, options.granularity)
                               .parts;
   const ShardLayout layout(parts, ranks);
-  const double plane = bytes_of(layout.elements(), parts.dtype);
+  const double plane = bytes_as(layout.elements(), parts.dtype);
   return {.weights = plane,
           .copy = 0,
           .gradients = plane,

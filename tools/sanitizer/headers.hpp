@@ -1,5 +1,6 @@
 // Compiled once a sanitizer build (tools/sanitize), since reading these costs most files more than their own lines do.
-// Nothing of this project is here, and other builds do not know this file: what a source uses, it includes.
+// Nothing of this project is here, and other builds know another one
+// (src/core/precompiled.hpp) or none: what a source uses, it includes.
 #pragma once
 
 #include <fmt/format.h>

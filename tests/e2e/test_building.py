@@ -1,0 +1,70 @@
+"""What tools/ say before they build: options for this machine, and the cost of headers."""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GROUPS = ["-Dunity=on", "-Dunity_size=8", "-Djoined_tests=true"]
+NVCC = {"nvcc": "true"}
+
+
+class OptionsForThisMachine(unittest.TestCase):
+    def options(self, programs):
+        """What a first build gets where only these programs, {name: a line of shell}, and those of the system are found."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("bash", "sort"):
+                os.symlink(f"/usr/bin/{name}", pathlib.Path(folder, name))
+            for name, line in programs.items():
+                pathlib.Path(folder, name).write_text(f"#!/usr/bin/bash\n{line}\n")
+                pathlib.Path(folder, name).chmod(0o755)
+            done = subprocess.run(["bash", "-c", "set -euo pipefail; source tools/packages.sh; options_for_this_machine"], cwd=ROOT,
+                                  env={"PATH": folder}, text=True, capture_output=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        options = done.stdout.splitlines()
+        self.assertEqual(options[:3], GROUPS)
+        return options[3:], done.stderr
+
+    def test_no_gpu_means_no_cuda_objects(self):
+        self.assertEqual(self.options(NVCC), (["-Dcuda=disabled"], ""))
+        for broken in ("echo No devices were found", "echo NVIDIA-SMI has failed; exit 9"):
+            self.assertEqual(self.options({**NVCC, "nvidia-smi": broken}), (["-Dcuda=disabled"], ""), broken)
+
+    def test_gpus_are_built_for_each_architecture_once(self):
+        for found, wanted in ((r"9.0\n9.0", "90a"), ("8.0", "80"), (r"12.0\n8.6\n9.0\n8.6", "86,90a,120")):
+            options, said = self.options({**NVCC, "nvidia-smi": f"printf '{found}\\n'"})
+            self.assertEqual((options, said), (["-Dcuda=enabled", f"-Dgpu_archs={wanted}"], ""))
+
+    def test_a_gpu_that_cannot_be_built_for_is_named(self):
+        options, said = self.options({"nvidia-smi": "echo 9.0"})
+        self.assertEqual(options, ["-Dcuda=disabled"])
+        self.assertIn("no nvcc", said)
+        options, said = self.options({**NVCC, "nvidia-smi": "echo 7.5"})
+        self.assertEqual(options, ["-Dcuda=disabled"])
+        self.assertIn("7.5: kernels need 8.0 or later", said)
+
+
+class CostOfHeaders(unittest.TestCase):
+    def test_units_are_counted_through_other_headers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in {
+                "src/core/low.hpp": "#include <vector>\n",
+                "src/core/high.hpp": '#include "core/low.hpp"\n#include "core/high.hpp"\n',
+                "src/core/a.cpp": '#include "core/high.hpp"\n// #include <regex>\n',
+                "src/core/b.cpp": '  #  include "core/low.hpp"\n',
+                "tests/core/a_test.cpp": '#include "core/high.hpp"\n#include <regex>\n',
+            }.items():
+                file = pathlib.Path(folder, name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text)
+            said = subprocess.run([sys.executable, ROOT / "tools/layering.py", "--cost", folder], text=True, capture_output=True,
+                                  check=True).stdout
+        rows = [line.split(maxsplit=2) for line in said.splitlines()[1:]]
+        self.assertEqual(rows, [["3", "2", "(all units)"], ["3", "2", "<vector>"], ["3", "2", "src/core/low.hpp"],
+                                ["2", "1", "src/core/high.hpp"], ["1", "0", "<regex>"]])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -4,6 +4,7 @@
 
 #include "cli/verbs.hpp"
 #include "core/build_info.hpp"
+#include "core/json_text.hpp"
 #include "runner/environment.hpp"
 #include "worker/protocol.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 // "cpu.model: …", a line a fact.
 void flatten(const std::string& path, const Json& json, std::string& text) {
   if (!json.is_structured()) {
-    text += fmt::format("{}: {}\n", path, json.is_string() ? json.get<std::string>() : json.dump());
+    text += fmt::format("{}: {}\n", path, json.is_string() ? json.get<std::string>() : json_text(json));
     return;
   }
   for (const auto& [name, value] : json.items()) flatten(path.empty() ? name : path + "." + name, value, text);

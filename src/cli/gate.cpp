@@ -9,6 +9,7 @@
 #include "compare/gate_stored.hpp"
 #include "compare/sweep.hpp"
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
@@ -155,7 +156,7 @@ Exit execute(const Context& context, const GateOptions& options) {
   store::Store store = open_for_writing(context);
   const Pinned pinned = pinned_cases(context, store, options);
   ComparisonConditions conditions;
-  const Json protocol = Json::parse(pinned.run.protocol_json);
+  const Json protocol = parse_json(pinned.run.protocol_json);
   conditions.protocol =
       protocol.contains("of") ? protocol["of"].value("name", "kernel") : protocol.value("name", "kernel");
   conditions.data = protocol.value("data", conditions.data);

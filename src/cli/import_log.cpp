@@ -11,6 +11,7 @@
 #include "core/error.hpp"
 #include "core/hash.hpp"
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "core/pipe.hpp"
 #include "core/text.hpp"
 #include "core/units.hpp"
@@ -79,7 +80,7 @@ Value typed_value(const Experiment& experiment, const Axis& axis, const Json& js
   }
   if (value.index() != like.index() || !axis.accepts(value)) {
     throw Error(ErrorKind::usage, fmt::format("axis '{}' of {} does not take {}; it takes values like {}", axis.name,
-                                              experiment.id, json.dump(), syslab::to_string(like)));
+                                              experiment.id, json_text(json), syslab::to_string(like)));
   }
   return value;
 }
@@ -146,10 +147,10 @@ class Reader {
     Json protocol = object_of(line, "protocol");
     if (text_of(protocol, "name").empty()) protocol["name"] = "imported";
     text_of(protocol, "data");  // refused unless a text: it becomes part of the protocol's name in tables
-    run.protocol_json = protocol.dump();
-    run.build_json = object_of(line, "build").dump();
+    run.protocol_json = json_text(protocol);
+    run.build_json = json_text(object_of(line, "build"));
     const Json environment = object_of(line, "environment");
-    run.environment_json = environment.dump();
+    run.environment_json = json_text(environment);
     // A machine that nobody described is comparable with nothing but itself in this log.
     run.comparability_key =
         environment.empty() ? sha256_hex("imported " + digest_) : runner::comparability_key(environment);
@@ -189,7 +190,7 @@ class Reader {
   void add(worker::Record record, const Json& line) {
     store::AttemptRow& attempt = read_.attempts.back();
     if (const auto* fact = std::get_if<worker::FactRecord>(&record)) {
-      facts_.update(Json::parse(fact->json));
+      facts_.update(parse_json(fact->json));
     } else if (const auto* end = std::get_if<worker::EndRecord>(&record)) {
       const worker::EndRecord believed = runner::believed(*end, attempt.records);
       attempt.status = believed.status;
@@ -204,7 +205,7 @@ class Reader {
         attempt.records.emplace_back(std::move(metric));
       }
       facts_["imported"] = true;  // whatever the log says
-      attempt.facts_json = facts_.dump();
+      attempt.facts_json = json_text(facts_);
       open_ = false;
     } else {
       check_record(record, *experiment_, read_.plan.back().world_size);
@@ -230,7 +231,7 @@ ImportedRun read_log(const registry::Registry& registry, std::string_view text, 
     for (const std::string& line : split(text, '\n')) {
       ++number;
       if (trim(line).empty()) continue;
-      const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+      const Json json = json_or_discarded(line);
       if (!json.is_object()) throw Error(ErrorKind::usage, "this is no JSON object");
       if (is_nested_deeper(json, kMostLevels)) {
         throw Error(ErrorKind::usage, fmt::format("this is nested deeper than {} levels", kMostLevels));

@@ -12,6 +12,7 @@
 #include "agents/agent.hpp"
 #include "cli/command_line.hpp"
 #include "cli/verbs.hpp"
+#include "core/json_text.hpp"
 #include "registry/registry.hpp"
 
 namespace syslab::cli {
@@ -22,7 +23,7 @@ namespace {
 Exit report_error(const Console* console, bool json, ErrorKind kind, const std::string& message) {
   if (json) {
     const Json error{{"error", {{"kind", to_string(kind)}, {"message", message}}}};
-    fmt::print("{}\n", error.dump(-1, ' ', false, Json::error_handler_t::replace));
+    fmt::print("{}\n", repaired_json_text(error));
   }
   const std::string name = console == nullptr ? "syslab:" : console->styled_error("syslab:", Style::bad);
   to_error(fmt::format("{} {}\n", name, message));

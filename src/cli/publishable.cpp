@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "session/stored_run.hpp"
 
 namespace syslab::cli {
@@ -42,7 +43,7 @@ class Judge {
   }
 
   void build() {
-    const Json facts = Json::parse(
+    const Json facts = parse_json(
         ask("SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.id = ?1").rows.at(0)[0].text);
     const std::string revision = facts.value("git_sha", std::string("unknown"));
     const std::string type = facts.value("build_type", std::string());
@@ -60,7 +61,7 @@ class Judge {
   }
 
   void protocol() {
-    const Json protocol = Json::parse(run_.protocol_json);
+    const Json protocol = parse_json(run_.protocol_json);
     const std::string name = protocol.value("name", std::string());
     const std::string data = protocol.value("data", std::string("normal"));
     if (name == "quick") {

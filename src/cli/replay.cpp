@@ -6,6 +6,7 @@
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
@@ -69,11 +70,11 @@ const worker::CheckRecord* record_of(const runner::AttemptResult& result, const 
 
 // "seq_q=17 head_dim=3": the values of a counterexample.
 std::string counterexample_text(const std::string& json) {
-  const Json parsed = Json::parse(json, nullptr, false);
+  const Json parsed = json_or_discarded(json);
   std::string text;
   if (!parsed.is_object()) return json;
   for (const auto& [name, value] : parsed.items()) {
-    text += (text.empty() ? "" : " ") + name + "=" + (value.is_string() ? value.get<std::string>() : value.dump());
+    text += (text.empty() ? "" : " ") + name + "=" + (value.is_string() ? value.get<std::string>() : json_text(value));
   }
   return text;
 }
@@ -127,7 +128,7 @@ Exit execute(const Context& context, const ReplayOptions& options) {
             {"detail", result->detail}};
   if (record != nullptr) {
     json["now"] = {{"outcome", record->outcome}, {"message", record->message}};
-    const Json example = Json::parse(record->counterexample_json, nullptr, false);
+    const Json example = json_or_discarded(record->counterexample_json);
     if (!example.is_discarded()) json["now"]["counterexample"] = example;
     if (record->worst_error) json["now"]["worst_error"] = *record->worst_error;
     if (record->tolerance) json["now"]["tolerance"] = *record->tolerance;

@@ -7,6 +7,7 @@
 #include "cli/verbs.hpp"
 #include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
@@ -42,7 +43,7 @@ std::string difference_of_builds(const store::Store& store, const store::StoredR
   uid.text = run.uid;
   const store::ResultSet found =
       store.query("SELECT b.facts FROM run r JOIN build b ON b.id = r.build_id WHERE r.uid = ?1", {uid});
-  const Json there = found.rows.empty() ? Json::object() : Json::parse(found.rows[0][0].text, nullptr, false);
+  const Json there = found.rows.empty() ? Json::object() : json_or_discarded(found.rows[0][0].text);
   const std::string diff = there.value("git_diff", "");
   if (diff == here.git_diff && there.value("git_dirty", false) == here.git_dirty) return {};
   const auto tree = [](const std::string& changes) {

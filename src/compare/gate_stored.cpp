@@ -8,6 +8,7 @@
 #include "compare/verdict_table.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
@@ -22,7 +23,7 @@ using stats::Verdict;
 constexpr int kLaunchesOfACase = 5;  // of each case, where nobody asks for another number
 
 CaseKey key_of(const plan::PlannedCase& planned) {
-  return {planned.experiment->id, planned.params.to_json().dump(), planned.implementation, planned.world_size};
+  return {planned.experiment->id, json_text(planned.params.to_json()), planned.implementation, planned.world_size};
 }
 
 // One case of the gate: what the pin says, what was measured, what follows.
@@ -150,8 +151,8 @@ class StoredGate {
     row.mode = "stored";
     row.experiment = it.planned->experiment->id;
     row.params = it.planned->params;
-    row.side_a_json = side("pinned " + pinned_.uid, *it.planned, pinned_.uid).dump();
-    row.side_b_json = side("now", *it.planned, store_.run_uid(run_)).dump();
+    row.side_a_json = json_text(side("pinned " + pinned_.uid, *it.planned, pinned_.uid));
+    row.side_b_json = json_text(side("now", *it.planned, store_.run_uid(run_)));
     row.value_a = it.judgement.seconds_a;
     row.value_b = it.judgement.seconds_b;
     row.launches = it.judgement.launches;
@@ -307,7 +308,7 @@ std::string build_of_run(const store::Store& store, store::RowId run) {
 
 Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
                     const GateOptions& options, const ComparisonConditions& conditions) {
-  if (Json::parse(pinned.protocol_json).value("name", "") == "paired") {
+  if (parse_json(pinned.protocol_json).value("name", "") == "paired") {
     throw Error(ErrorKind::usage,
                 fmt::format("run {} was measured in turns with another side; its times stand for nothing alone. Give "
                             "--build, or pin a run made by `syslab run --launches 3`",

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
@@ -127,9 +128,9 @@ store::RowId ComparisonSession::begin_run(const std::string& verb, const std::st
   run.label = label;
   run.argv = {"syslab"};
   run.argv.insert(run.argv.end(), context_.arguments.begin(), context_.arguments.end());
-  run.protocol_json = to_json(conditions_).dump();
+  run.protocol_json = json_text(to_json(conditions_));
   run.root_seed = std::to_string(plan_.root_seed);
-  run.environment_json = facts.dump();
+  run.environment_json = json_text(facts);
   run.comparability_key = runner::comparability_key(facts);
   run.build_json = build.facts;
   return store_.begin_run(run, rows);
@@ -265,8 +266,8 @@ std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgeme
   store::ComparisonRow row;
   row.experiment = measured.point->a.experiment->id;
   row.params = measured.point->shared;
-  row.side_a_json = side_json(*measured.point, 'A').dump();
-  row.side_b_json = side_json(*measured.point, 'B').dump();
+  row.side_a_json = json_text(side_json(*measured.point, 'A'));
+  row.side_b_json = json_text(side_json(*measured.point, 'B'));
   row.value_a = judgement.seconds_a;
   row.value_b = judgement.seconds_b;
   row.launches = judgement.launches;
@@ -279,7 +280,7 @@ std::string ComparisonSession::keep(const MeasuredPoint& measured, const Judgeme
   row.verdict = stats::to_string(judgement.verdict);
   row.reason = judgement.reason;
   row.confirms = confirms;
-  row.facts_json = Json{{"stop", measured.stop}, {"launch_seconds", measured.launch_seconds}}.dump();
+  row.facts_json = json_text(Json{{"stop", measured.stop}, {"launch_seconds", measured.launch_seconds}});
   for (const runner::PairedBlock& block : measured.blocks) {
     row.blocks.push_back({block.launch, block.block, block.order, block.seconds, block.log_ratio});
   }
@@ -309,7 +310,7 @@ Json ComparisonSession::side_json(const plan::ComparisonPoint& point, char side)
             {"run", run_uids_[index_of(side)]}};
   const SideBuild& build = builds_[index_of(side)];
   if (build.is_other())
-    json["build"] = {{"path", build.path}, {"sha256", build.digest}, {"facts", Json::parse(build.facts)}};
+    json["build"] = {{"path", build.path}, {"sha256", build.digest}, {"facts", parse_json(build.facts)}};
   return json;
 }
 

@@ -8,6 +8,7 @@
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/json_text.hpp"
 #include "session/capture.hpp"
 #include "worker/protocol.hpp"
 
@@ -19,7 +20,7 @@ Json answer(const std::string& path, const std::vector<std::string>& words) {
   argv.insert(argv.end(), words.begin(), words.end());
   argv.emplace_back("--json");
   const std::optional<std::string> text = output_of(argv);
-  return text ? Json::parse(*text, nullptr, /*allow_exceptions=*/false) : Json();
+  return text ? json_or_discarded(*text) : Json();
 }
 
 std::set<std::string> names_in(const Json& list) {
@@ -57,7 +58,7 @@ void hold_against(const SideBuild& build, char side, const plan::PlannedCase& pl
 
 SideBuild this_build() {
   SideBuild build;
-  build.facts = to_json(build_info()).dump();
+  build.facts = json_text(to_json(build_info()));
   build.worker_protocol = worker::kProtocolVersion;
   return build;
 }
@@ -78,7 +79,7 @@ SideBuild ask_build(const std::string& path, const std::vector<std::string>& exp
                                               "syslab; is it an executable for this machine?",
                                               path, path));
   }
-  build.facts = told["build"].dump();
+  build.facts = json_text(told["build"]);
   build.worker_protocol = told.value("worker_protocol", 0);
   build.digest = sha256_hex_of_file(program);
   for (const std::string& id : experiments) {
@@ -107,7 +108,7 @@ std::vector<std::string> differing(const SideBuild& a, const plan::PlannedCase& 
 }
 
 std::string revision_of(const std::string& facts) {
-  const Json json = Json::parse(facts, nullptr, /*allow_exceptions=*/false);
+  const Json json = json_or_discarded(facts);
   if (!json.is_object()) return "unknown";
   return json.value("git_sha", std::string("unknown")) + (json.value("git_dirty", false) ? "+changes" : "");
 }

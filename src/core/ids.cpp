@@ -11,6 +11,7 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/json_text.hpp"
 
 namespace syslab {
 namespace {
@@ -50,7 +51,7 @@ std::string new_uuid7() {
 
 std::string case_uid(std::string_view experiment, std::string_view version, const Params& params) {
   const Json identity{{"experiment", experiment}, {"version", version}, {"params", params.to_json()}};
-  return sha256_hex(identity.dump());
+  return sha256_hex(json_text(identity));
 }
 
 }  // namespace syslab

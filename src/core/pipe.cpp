@@ -1,4 +1,5 @@
 #include "core/pipe.hpp"
+#include "core/json_text.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -90,7 +91,7 @@ bool is_nested_deeper(const Json& json, int levels) {
 }
 
 void write_frame(int fd, const Json& message) {
-  const std::string body = message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string body = repaired_json_text(message);
   if (body.size() > kMaxFrameBytes) {
     throw Error(ErrorKind::comm, fmt::format("a message of {} bytes is longer than the {} that a frame may hold",
                                              body.size(), kMaxFrameBytes));

@@ -1,4 +1,5 @@
 #include "core/value.hpp"
+#include "core/json_text.hpp"
 
 #include <fmt/format.h>
 
@@ -35,7 +36,7 @@ Value value_from_json(const Json& json) {
   if (json.is_number_float()) return json.get<double>();
   if (json.is_string()) return json.get<std::string>();
   throw Error(ErrorKind::config,
-              fmt::format("an axis value must be a bool, a number or a text, found {}", json.dump()));
+              fmt::format("an axis value must be a bool, a number or a text, found {}", json_text(json)));
 }
 
 const Value& Params::at(std::string_view name) const {

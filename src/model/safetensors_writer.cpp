@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "model/safetensors.hpp"
 
 namespace syslab::model {
@@ -47,7 +48,7 @@ std::string header_of(std::vector<FileTensor>& tensors, const FileMetadata& meta
     header[tensor.name] = {
         {"dtype", to_string(tensor.dtype)}, {"shape", tensor.shape}, {"data_offsets", {tensor.offset, end}}};
   }
-  std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);  // JSON is UTF-8
+  std::string text = repaired_json_text(header);  // JSON is UTF-8
   text.append((kDataAlignment - text.size() % kDataAlignment) % kDataAlignment, ' ');
   return text;
 }

@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "core/random.hpp"
 #include "plan/expand.hpp"
 
@@ -73,7 +74,7 @@ void note_refusal(PlannedCase& planned) {
 // Experiment and parameters only: all implementations meet the same inputs.
 std::uint64_t case_seed(std::uint64_t root_seed, const Experiment& experiment, const Params& params,
                         std::string_view law) {
-  return RandomStream::derive(root_seed, experiment.id, params.to_json().dump(), law).key();
+  return RandomStream::derive(root_seed, experiment.id, json_text(params.to_json()), law).key();
 }
 
 void append(Plan& plan, const Experiment& experiment, const Params& params, const Chosen& chosen, int world_size,

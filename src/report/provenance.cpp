@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "report/cells.hpp"
 #include "report/text.hpp"
@@ -46,20 +47,20 @@ std::string device_of(const store::ResultSet& runs, std::size_t row) {
 
 // The stored protocol is an object with a name (views read '$.name'); an older run may hold the bare name.
 std::string protocol_name(const std::string& stored) {
-  const Json json = Json::parse(stored, nullptr, false);
+  const Json json = json_or_discarded(stored);
   if (json.is_object() && json.contains("name") && json["name"].is_string()) return json["name"];
   return json.is_string() ? json.get<std::string>() : std::string();
 }
 
 // ", zeros inputs" where they were not the usual ones, as v_attempt has it.
 std::string unusual_inputs(const std::string& stored) {
-  const Json json = Json::parse(stored, nullptr, false);
+  const Json json = json_or_discarded(stored);
   const Json data = json.is_object() ? json.value("data", Json()) : Json();
   return data.is_string() && data != "normal" ? fmt::format(", {} inputs", data.get<std::string>()) : "";
 }
 
 bool asks_for_smoke(const std::string& argv_json) {
-  const Json argv = Json::parse(argv_json, nullptr, false);
+  const Json argv = json_or_discarded(argv_json);
   if (!argv.is_array()) return false;
   return std::any_of(argv.begin(), argv.end(), [](const Json& word) {
     return word.is_string() && (word == "smoke" || word == "--preset=smoke");
@@ -69,7 +70,7 @@ bool asks_for_smoke(const std::string& argv_json) {
 }  // namespace
 
 std::string command_line(const std::string& argv_json) {
-  const Json argv = Json::parse(argv_json, nullptr, false);
+  const Json argv = json_or_discarded(argv_json);
   if (!argv.is_array() || argv.empty()) return {};
   std::vector<std::string> words;
   for (const Json& word : argv) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/resources.hpp"
 
 namespace syslab::report {
@@ -46,8 +47,8 @@ void add_series(json& entries, const json& series, const json& sources) {
   const json& axes = series.at("axes");
   for (const json& row : series.at("values")) {
     if (row.size() != axes.size() + 1 || !row.back().is_number()) {
-      refuse_published(
-          fmt::format("{}: {} does not fit the axes {}", shared.at("experiment").dump(), row.dump(), axes.dump()));
+      refuse_published(fmt::format("{}: {} does not fit the axes {}", json_text(shared.at("experiment")),
+                                   json_text(row), json_text(axes)));
     }
     json entry = shared;
     entry["params"] = series.value("fixed", json::object());
@@ -64,7 +65,7 @@ std::string published_entries(const std::string& text) {
     const json file = json::parse(text);
     json entries = json::array();
     for (const json& series : file.at("series")) add_series(entries, series, file.at("sources"));
-    return entries.dump();
+    return json_text(entries);
   } catch (const json::exception& error) {
     refuse_published(error.what());
   }

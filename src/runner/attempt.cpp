@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "runner/combine.hpp"
 #include "runner/launch.hpp"
 #include "runner/ranks.hpp"
@@ -32,9 +33,9 @@ AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRe
   result.status = whole.status;
   result.detail = std::move(whole.detail);
   result.records = std::move(whole.records);
-  Json facts = Json::parse(whole.facts_json);
+  Json facts = parse_json(whole.facts_json);
   facts["device"] = planned.device;  // said by us: a case that dies early says nothing
-  result.facts_json = facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+  result.facts_json = repaired_json_text(facts);
   return result;
 }
 

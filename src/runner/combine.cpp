@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "core/json_text.hpp"
 #include "runner/slowest.hpp"
 #include "runner/united_facts.hpp"
 #include "stats/launches.hpp"
@@ -187,12 +188,12 @@ std::vector<CheckRecord> combined_checks(const std::vector<Launch>& launches) {
 std::string combined_facts(const std::vector<Launch>& launches) {
   std::vector<Json> each;
   for (const Launch& launch : launches) {
-    each.push_back(Json::parse(launch.facts_json));
+    each.push_back(parse_json(launch.facts_json));
     each.back()["status"] = worker::to_string(launch.status);
   }
   Json facts = united_facts(each);
   facts["launches"] = std::move(each);
-  return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return repaired_json_text(facts);
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/hash.hpp"
+#include "core/json_text.hpp"
 #include "core/text.hpp"
 #include "runner/nvml.hpp"
 #include "runner/variables.hpp"
@@ -180,7 +181,7 @@ std::string comparability_key(const Json& facts) {
     for (const char* field : {"name", "memory_bytes", "power_limit_w", "ecc", "mig"}) {
       kind[field] = gpu.value(field, Json());
     }
-    kinds.insert(kind.dump());
+    kinds.insert(json_text(kind));
   }
   Json key{{"gpu", kinds},
            {"cpu_model", text_at(facts, "/cpu/model")},
@@ -188,7 +189,7 @@ std::string comparability_key(const Json& facts) {
            {"cpu_usable", text_at(facts, "/cpu/usable")}};
   const std::string driver = text_at(facts, "/cuda/driver").is_string() ? text_at(facts, "/cuda/driver") : Json("");
   key["driver_major"] = driver.substr(0, driver.find('.'));
-  return sha256_hex(key.dump());
+  return sha256_hex(json_text(key));
 }
 
 }  // namespace syslab::runner

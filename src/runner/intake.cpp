@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/units.hpp"
 
 namespace syslab::runner {
@@ -19,7 +20,8 @@ constexpr std::size_t kMostRecordBytes = 256U << 20;
 std::optional<worker::ProgressRecord> Intake::take(const std::string& text) {
   const Json message = parse_message(text);
   if (ending.end) {
-    throw Error(ErrorKind::comm, fmt::format("the worker sent {} after its end", message.value("type", Json()).dump()));
+    throw Error(ErrorKind::comm,
+                fmt::format("the worker sent {} after its end", json_text(message.value("type", Json()))));
   }
   worker::Record record = worker::record_from_json(message);
   if (auto* progress = std::get_if<worker::ProgressRecord>(&record)) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "core/units.hpp"
 #include "runner/request.hpp"
 
@@ -97,10 +98,10 @@ AttemptResult GangSide::result(Json facts) {
     made.status = worker::Status::aborted;
     made.detail = abandoned_;
   }
-  Json all = Json::parse(judged.facts_json);
+  Json all = parse_json(judged.facts_json);
   all["device"] = side_.planned.device;
   all["paired"] = std::move(facts);
-  made.facts_json = all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  made.facts_json = repaired_json_text(all);
   return made;
 }
 

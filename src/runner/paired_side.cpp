@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/units.hpp"
 #include "runner/paired_gang.hpp"
 #include "runner/request.hpp"
@@ -174,10 +175,10 @@ AttemptResult SideRun::result(Json facts) {
     made.status = worker::Status::aborted;
     made.detail = abandoned_;
   }
-  Json all = Json::parse(judged.facts_json);
+  Json all = parse_json(judged.facts_json);
   all["device"] = side_.planned.device;
   all["paired"] = std::move(facts);
-  made.facts_json = all.dump();
+  made.facts_json = json_text(all);
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "core/units.hpp"
 #include "runner/slowest.hpp"
 #include "runner/united_facts.hpp"
@@ -151,7 +152,7 @@ class Verdicts {
   std::string facts() const {
     std::vector<Json> each;
     for (std::size_t i = 0; i < judged_.size(); ++i) {
-      each.push_back(Json::parse(judged_[i].facts_json));
+      each.push_back(parse_json(judged_[i].facts_json));
       each.back()["status"] = to_string(judged_[i].status);
       if (!judged_[i].detail.empty()) each.back()["detail"] = judged_[i].detail;
       if (ranks_[i].bad) each.back()["fault"] = to_string(fault_of(ranks_[i].ending));
@@ -159,7 +160,7 @@ class Verdicts {
     Json facts = united_facts(each);
     for (const char* own : {"detail", "fault", "exit", "stderr_tail"}) facts.erase(own);
     facts["ranks"] = std::move(each);
-    return facts.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return repaired_json_text(facts);
   }
 
   std::vector<RankEnding>& ranks_;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "runner/attempt.hpp"
 #include "runner/interruption.hpp"
 #include "runner/request.hpp"
@@ -20,7 +21,7 @@ AttemptResult not_tried(const plan::PlannedCase& planned) {
                   : planned.skip_reason ? worker::Status::skipped
                                         : worker::Status::oom;
   result.detail = planned.skip_reason ? *planned.skip_reason : planned.predicted_oom;
-  if (!planned.skip_reason) result.facts_json = Json{{"predicted", true}, {"device", planned.device}}.dump();
+  if (!planned.skip_reason) result.facts_json = json_text(Json{{"predicted", true}, {"device", planned.device}});
   result.started_at = result.ended_at = utc_now();
   return result;
 }

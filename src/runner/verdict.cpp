@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "core/units.hpp"
 
 namespace syslab::runner {
@@ -87,7 +88,7 @@ Verdict decide(const Ending& ending, const RunOptions& options, const OomWitness
 Json facts_of(const Ending& ending) {
   Json facts = Json::object();
   for (const worker::Record& record : ending.records) {
-    if (const auto* fact = std::get_if<worker::FactRecord>(&record)) facts.update(Json::parse(fact->json));
+    if (const auto* fact = std::get_if<worker::FactRecord>(&record)) facts.update(parse_json(fact->json));
   }
   const auto take = [&facts](const char* name) {
     const auto found = facts.find(name);
@@ -151,7 +152,7 @@ Launch judge(Ending& ending, const RunOptions& options, const OomWitness& witnes
   Verdict verdict = decide(ending, options, witness);
   launch.status = verdict.status;
   launch.detail = std::move(verdict.detail);
-  launch.facts_json = facts_of(ending).dump(-1, ' ', false, Json::error_handler_t::replace);
+  launch.facts_json = repaired_json_text(facts_of(ending));
   note_shared_memory(ending);
   std::erase_if(ending.records,
                 [](const worker::Record& record) { return std::holds_alternative<worker::FactRecord>(record); });

@@ -14,6 +14,7 @@
 
 #include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "runner/patience.hpp"
 #include "worker/protocol.hpp"
 
@@ -43,7 +44,7 @@ void Watch::tick(Clock::time_point now) {
 }
 
 Json parse_message(const std::string& text) {
-  Json message = Json::parse(text, nullptr, false);
+  Json message = json_or_discarded(text);
   if (message.is_discarded() || !message.is_object()) throw Error(ErrorKind::comm, "a frame of the worker is no JSON");
   if (is_nested_deeper(message, kMostLevels)) {
     throw Error(ErrorKind::comm, fmt::format("a frame of the worker is nested deeper than {} levels", kMostLevels));
@@ -123,7 +124,7 @@ void WorkerProcess::accept_greeting(const std::string& text) {
   if (name != "hello" || version != worker::kProtocolVersion) {
     throw Error(ErrorKind::comm,
                 fmt::format("expected a worker's hello in version {} of the protocol, found {} in version {}",
-                            worker::kProtocolVersion, name.empty() ? "no type" : "'" + name + "'", version.dump()));
+                            worker::kProtocolVersion, name.empty() ? "no type" : "'" + name + "'", json_text(version)));
   }
   for (const Json& word : message.value("serves", Json::array())) {
     if (word.is_string()) serves_.push_back(word.get<std::string>());

@@ -9,6 +9,7 @@
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
 #include "session/forecast.hpp"
@@ -122,7 +123,7 @@ Json to_json(const Conditions& conditions) {
 }
 
 Conditions conditions_from_json(const std::string& text) {
-  const Json json = Json::parse(text);
+  const Json json = parse_json(text);
   Conditions conditions;
   conditions.protocol = json.at("name").get<std::string>();
   conditions.data = json.value("data", conditions.data);
@@ -216,12 +217,12 @@ store::RowId begin_run(const Context& context, store::Store& store, const std::s
   run.label = label;
   run.argv = {"syslab"};
   run.argv.insert(run.argv.end(), context.arguments.begin(), context.arguments.end());
-  run.protocol_json = to_json(conditions).dump();
+  run.protocol_json = json_text(to_json(conditions));
   run.root_seed = std::to_string(plan.root_seed);
   run.author = plan.author;
-  run.environment_json = facts.dump();
+  run.environment_json = json_text(facts);
   run.comparability_key = runner::comparability_key(facts);
-  run.build_json = to_json(build_info()).dump();
+  run.build_json = json_text(to_json(build_info()));
   return store.begin_run(run, plan_rows(plan));
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "session/selection.hpp"
 #include "stats/summary.hpp"
 
@@ -45,7 +46,7 @@ SELECT en.comparability_key, en.facts, r.protocol
 std::map<std::string, std::string> leaves(const Json& json, const std::string& path) {
   std::map<std::string, std::string> all;
   if (!json.is_structured()) {
-    all[path] = json.is_string() ? json.get<std::string>() : json.dump();
+    all[path] = json.is_string() ? json.get<std::string>() : json_text(json);
     return all;
   }
   for (const auto& [name, value] : json.items()) {
@@ -97,7 +98,7 @@ store::StoredRun find_run_or_pin(const store::Store& store, const std::string& n
 }
 
 std::string CaseKey::title(const registry::Registry& registry) const {
-  return case_label(registry, experiment, implementation, Params::from_json(Json::parse(params)), world_size);
+  return case_label(registry, experiment, implementation, Params::from_json(parse_json(params)), world_size);
 }
 
 std::map<CaseKey, StoredTimes> stored_times(const store::Store& store, store::RowId run) {
@@ -138,14 +139,14 @@ std::vector<std::string> differing_conditions(const store::Store& store, store::
   const auto of_b = store.query(kConditions, {integer(b)}).rows.at(0);
   std::vector<std::string> differing;
   if (of_a[0].text != of_b[0].text) {
-    const Json facts_a = Json::parse(of_a[1].text), facts_b = Json::parse(of_b[1].text);
+    const Json facts_a = parse_json(of_a[1].text), facts_b = parse_json(of_b[1].text);
     for (const char* part : {"cpu", "gpu", "cuda"}) {
       list_differences(steady(facts_a, part), steady(facts_b, part), part, differing);
     }
     if (differing.empty()) differing.push_back(fmt::format("kind of machine: A {}, B {}", of_a[0].text, of_b[0].text));
   }
   // How a case was measured. What ended it (timeouts, limits, budgets) changes no time that is there.
-  Json protocol_a = Json::parse(of_a[2].text), protocol_b = Json::parse(of_b[2].text);
+  Json protocol_a = parse_json(of_a[2].text), protocol_b = parse_json(of_b[2].text);
   for (Json* protocol : {&protocol_a, &protocol_b}) {
     for (const char* limit : {"timeout_ns", "budget_ns", "memory_limit_bytes", "law_cases", "launches"}) {
       protocol->erase(limit);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/build_info.hpp"
+#include "core/json_text.hpp"
 #include "runner/nvml.hpp"
 #include "runner/request.hpp"
 #include "session/capture.hpp"
@@ -36,7 +37,7 @@ plan::Machine without(std::string why) {
 }  // namespace
 
 plan::Machine machine_from(const std::string& probe_json, double gpu_bytes_per_s) {
-  const Json probe = Json::parse(probe_json, nullptr, false);
+  const Json probe = json_or_discarded(probe_json);
   if (!probe.is_object()) return without("its probe gave no answer; `syslab worker --probe` shows what it says");
   const Json gpus = probe.value("gpus", Json::array());
   if (gpus.empty()) {

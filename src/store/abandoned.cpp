@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "core/json_text.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {
@@ -28,7 +29,7 @@ int Store::close_abandoned() {
   Statement open_attempts(db, kOpenAttempts);
   open_attempts.with(now);
   while (open_attempts.step()) {
-    const Json detail = Json::parse(open_attempts.text(1), nullptr, /*allow_exceptions=*/false);
+    const Json detail = json_or_discarded(open_attempts.text(1));
     if (is_gone(writer_from_json(detail), open_attempts.real(2))) abandoned.push_back(open_attempts.integer(0));
   }
   for (const RowId attempt : abandoned) {
@@ -49,7 +50,7 @@ SELECT (SELECT s.detail FROM attempt_event s WHERE s.attempt_id = a.id AND s.sta
  WHERE a.run_id = ?
  ORDER BY a.uid DESC LIMIT 1)");
   if (!newest.with(run).step()) return std::nullopt;
-  const Writer writer = writer_from_json(Json::parse(newest.text(0), nullptr, /*allow_exceptions=*/false));
+  const Writer writer = writer_from_json(json_or_discarded(newest.text(0)));
   const bool ended = newest.integer(1) != 0;
   switch (liveness(writer)) {
     case Liveness::alive:

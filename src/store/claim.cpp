@@ -5,6 +5,7 @@
 // else by a minute of silence.
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {
@@ -13,12 +14,12 @@ std::optional<std::string> Store::claim_run(RowId run) {
   Connection& db = impl_->writable();
   const std::string uid = run_uid(run);
   const std::string now = impl_->options.now();
-  const std::string owner = to_json(impl_->options.writer).dump();
+  const std::string owner = json_text(to_json(impl_->options.writer));
   Transaction transaction(db);
   {
     Statement found(db, "SELECT owner, (julianday(?2) - julianday(at)) * 86400.0 FROM run_claim WHERE run_uid = ?1");
     if (found.with(uid, now).step() && found.text(0) != owner) {
-      const Writer other = writer_from_json(Json::parse(found.text(0), nullptr, /*allow_exceptions=*/false));
+      const Writer other = writer_from_json(json_or_discarded(found.text(0)));
       if (!is_gone(other, found.real(1))) return describe(other);
     }
   }
@@ -34,7 +35,8 @@ void Store::release_run(RowId run) {
   Connection& db = impl_->writable();
   const std::string uid = run_uid(run);
   Transaction transaction(db);
-  db.cached("DELETE FROM run_claim WHERE run_uid = ? AND owner = ?").run(uid, to_json(impl_->options.writer).dump());
+  db.cached("DELETE FROM run_claim WHERE run_uid = ? AND owner = ?")
+      .run(uid, json_text(to_json(impl_->options.writer)));
   transaction.commit();
 }
 

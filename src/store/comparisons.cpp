@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "store/impl.hpp"
 #include "store/unless_empty.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 
 // SQLite checks that a text is JSON; that it is an object with a label is our own promise to the views.
 void require_side(const std::string& text) {
-  const Json side = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json side = json_or_discarded(text);
   if (!side.is_object() || !side.contains("label")) {
     throw Error(ErrorKind::internal, fmt::format("a side of a comparison has no label: {}", text));
   }
@@ -53,7 +54,7 @@ std::string Store::add_comparison(RowId run, const ComparisonRow& row) {
         "INSERT INTO comparison (uid, run_id, experiment, params, metric, side_a, side_b, blocks, log_ratio, ci_low, "
         "ci_high, verdict, reason, at, mode, unit, value_a, value_b, launches, delta, p_value, confirms, facts) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
-      .run(uid, run, row.experiment, row.params.to_json().dump(), row.metric, row.side_a_json, row.side_b_json,
+      .run(uid, run, row.experiment, json_text(row.params.to_json()), row.metric, row.side_a_json, row.side_b_json,
            row.block_count, row.log_ratio, row.low, row.high, row.verdict, unless_empty(row.reason),
            impl_->options.now(), row.mode, row.unit, row.value_a, row.value_b, row.launches, row.delta, row.p_value,
            unless_empty(row.confirms), row.facts_json);

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {
@@ -46,11 +47,12 @@ std::optional<std::string> resolve_uid(Connection& db, const std::string& table,
 
 std::vector<std::string> texts_from_json(const std::string& text) {
   std::vector<std::string> texts;
-  for (const Json& item : Json::parse(text)) texts.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+  for (const Json& item : parse_json(text))
+    texts.push_back(item.is_string() ? item.get<std::string>() : json_text(item));
   return texts;
 }
 
-Params params_from_text(const std::string& text) { return Params::from_json(Json::parse(text)); }
+Params params_from_text(const std::string& text) { return Params::from_json(parse_json(text)); }
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 
 #include "core/hash.hpp"
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "store/reservoir.hpp"
 #include "store/unless_empty.hpp"
 
@@ -117,7 +118,7 @@ void write_metrics(Connection& db, RowId attempt, std::span<const worker::Record
 std::optional<std::string> as_json(const std::string& text) {
   if (text.empty()) return std::nullopt;
   if (Json::accept(text)) return text;
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return repaired_json_text(Json(text));
 }
 
 void write_check(Connection& db, RowId attempt, const worker::CheckRecord& check) {

@@ -6,6 +6,7 @@
 
 #include "core/hash.hpp"
 #include "core/ids.hpp"
+#include "core/json_text.hpp"
 #include "store/impl.hpp"
 #include "store/records.hpp"
 #include "store/submission.hpp"
@@ -16,12 +17,12 @@
 namespace syslab::store {
 namespace {
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& json) { return repaired_json_text(json); }
 
 // Canonical text of an object given as text; an empty text is an empty object.
 std::string canonical_object(const std::string& text, std::string_view what) {
   if (text.empty()) return "{}";
-  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = json_or_discarded(text);
   if (!json.is_object()) throw Error(ErrorKind::internal, fmt::format("{} is not a JSON object: {}", what, text));
   return dump(json);
 }
@@ -125,11 +126,11 @@ void check_open(Connection& db, RowId attempt, RowId run, const AttemptRow& row)
 // message.
 std::optional<std::string> message_json(const std::string& message) {
   if (message.empty()) return std::nullopt;
-  return Json{{"message", repaired_utf8(message).value_or(message)}}.dump();
+  return json_text(Json{{"message", repaired_utf8(message).value_or(message)}});
 }
 
 Json facts_of(const AttemptRow& row) {
-  Json facts = Json::parse(row.facts_json, nullptr, /*allow_exceptions=*/false);
+  Json facts = json_or_discarded(row.facts_json);
   if (facts.is_object()) return facts;
   // From a foreign worker, perhaps: not worth losing the attempt.
   return row.facts_json.empty() ? Json::object() : Json{{"unreadable_facts", row.facts_json}};

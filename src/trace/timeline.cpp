@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json.hpp"
+#include "core/json_text.hpp"
 
 namespace syslab::trace {
 namespace {
@@ -43,7 +44,7 @@ class Writer {
                {"displayTimeUnit", "ns"},
                {"otherData", {{"activities_from", trace_.source}, {"lost", trace_.lost}}}};
     if (!trace_.why.empty()) whole["otherData"]["why"] = trace_.why;
-    return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
+    return repaired_json_text(whole);
   }
 
  private:

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "worker/fields.hpp"
 
 namespace syslab::worker {
@@ -21,7 +22,7 @@ bool PipeBurstLine::ordered() {
   if (result.state != FrameReader::State::frame) {
     throw Error(ErrorKind::comm, "the host went away while the case waited for bursts");
   }
-  const Json message = Json::parse(result.text, nullptr, false);
+  const Json message = json_or_discarded(result.text);
   const std::string type = Fields(message, "a message of the host").text("type");
   if (type == "burst") return true;
   if (type == "finish") return false;

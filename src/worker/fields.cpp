@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -24,7 +25,7 @@ std::optional<double> number_of(const Json& json) {
 }
 
 std::string excerpt(const Json& json) {
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = repaired_json_text(json);
   if (text.size() > 60) text = text.substr(0, 60) + "…";
   return text;
 }
@@ -154,7 +155,7 @@ const Json& Fields::object(const char* name) const {
 }
 
 std::string Fields::object_or_none(const char* name) const {
-  return find(name) == nullptr ? std::string() : object(name).dump();
+  return find(name) == nullptr ? std::string() : json_text(object(name));
 }
 
 }  // namespace syslab::worker

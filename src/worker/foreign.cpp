@@ -13,6 +13,7 @@
 
 #include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "worker/call.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
@@ -130,7 +131,7 @@ Json ForeignWorker::exchange(const Json& message, std::chrono::milliseconds time
       const FrameReader::Result result = reader_.read(std::chrono::milliseconds(0));
       if (result.state == FrameReader::State::end) fail_dead(doing);
       if (result.state == FrameReader::State::timeout) continue;
-      Json reply = Json::parse(result.text, nullptr, false);
+      Json reply = json_or_discarded(result.text);
       if (reply.is_discarded()) throw Error(ErrorKind::comm, "the worker's answer is no JSON");
       return reply;
     } catch (const Error& error) {  // what follows on this pipe cannot be trusted

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/text.hpp"
 
 namespace syslab::worker {
@@ -28,7 +29,7 @@ CheckRecord record_of(const check::Law& law, check::Contract contract, const che
   record.shrinks_taken = result.shrinks_taken;
   record.seed = std::to_string(result.seed);
   record.reproduce = result.reproduce;
-  if (!result.counterexample.empty()) record.counterexample_json = Json(result.counterexample).dump();
+  if (!result.counterexample.empty()) record.counterexample_json = json_text(Json(result.counterexample));
   record.message = result.message;
   record.worst_error = result.worst_error;
   record.tolerance = result.tolerance;

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "core/json_text.hpp"
 #include "device/nvtx.hpp"
 #include "measure/burst.hpp"
 #include "measure/eager.hpp"
@@ -50,7 +51,7 @@ void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, con
                 {"verified", burst.verified()}});
   if (!burst.why_not_captured().empty()) facts["not_captured"] = burst.why_not_captured();
   facts.update(bench.facts());
-  context.emit(FactRecord{facts.dump()});
+  context.emit(FactRecord{json_text(facts)});
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ void run_operator_case(CaseContext& context, const OperatorCase& operator_case) 
   if (eager) emit_eager(context, *eager);
   facts.update(checked.facts());
   facts.update(bench.facts());
-  context.emit(FactRecord{facts.dump()});
+  context.emit(FactRecord{json_text(facts)});
 }
 
 }  // namespace syslab::worker

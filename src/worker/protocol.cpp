@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "worker/fields.hpp"
 
 namespace syslab::worker {
@@ -32,7 +33,7 @@ Json numbers_to_json(const std::vector<double>& values) {
 
 // A field that holds JSON as text inside the program and as JSON on the wire.
 Json parse_object(const std::string& text, const char* field) {
-  Json parsed = Json::parse(text, nullptr, false);
+  Json parsed = json_or_discarded(text);
   if (parsed.is_object()) return parsed;
   throw Error(ErrorKind::internal, fmt::format("{} must be a JSON object, found '{}'", field, text));
 }
@@ -363,7 +364,7 @@ Record record_from_json(const Json& json) {
   if (type == "kernel") return kernel_from(fields);
   if (type == "span") return span_from(fields);
   if (type == "progress") return ProgressRecord{fields.text("text"), fields.optional_number("fraction").value_or(0.0)};
-  if (type == "fact") return FactRecord{fields.object("facts").dump()};
+  if (type == "fact") return FactRecord{json_text(fields.object("facts"))};
   if (type == "end") {
     return EndRecord{parse_status(fields.text("status")), fields.text_or("detail", ""),
                      fault_of_word(fields.text_or("fault", ""))};

@@ -10,6 +10,7 @@
 #include <random>
 #include <utility>
 
+#include "core/json_text.hpp"
 #include "device/nvtx.hpp"
 #include "device/stream.hpp"
 #include "measure/clock.hpp"
@@ -193,7 +194,7 @@ void time_in_bursts(CaseContext& context, const RankCase& rank_case, const measu
              {"warmup_calls", samples.result().warmup_calls},
              {"verified", samples.result().verified}};
   facts.update(bench.facts());
-  context.emit(FactRecord{facts.dump()});
+  context.emit(FactRecord{json_text(facts)});
 }
 
 }  // namespace
@@ -259,7 +260,7 @@ void run_rank_case(CaseContext& context, const RankCase& rank_case) {
                                  {"stop", taken[i].result().stop},
                                  {"verified", taken[i].result().verified}};
   }
-  context.emit(FactRecord{facts.dump()});
+  context.emit(FactRecord{json_text(facts)});
 }
 
 }  // namespace syslab::worker

@@ -13,6 +13,7 @@
 
 #include "core/build_info.hpp"
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "core/own_memory.hpp"
 #include "core/pipe.hpp"
 #include "core/process.hpp"
@@ -124,7 +125,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
   if (host_gone) throw Error(ErrorKind::comm, "the host is gone");
   const Json facts{{"peak_rss_bytes", own_memory("VmHWM").value_or(0)},
                    {"case_cpu_time_s", cpu_seconds() - cpu_before}};
-  write_frame(out, to_json(Record(FactRecord{facts.dump()})));
+  write_frame(out, to_json(Record(FactRecord{json_text(facts)})));
   write_frame(out, to_json(Record(end)));
   return fault ? static_cast<int>(*fault) : 0;
 }
@@ -150,7 +151,7 @@ int serve_frames(int in, int out) {
   while (true) {
     const FrameReader::Result result = reader.read(std::nullopt);
     if (result.state != FrameReader::State::frame) return 0;
-    const Json message = Json::parse(result.text, nullptr, false);
+    const Json message = json_or_discarded(result.text);
     if (message.is_discarded()) throw Error(ErrorKind::comm, "a frame of the host is no JSON");
     const std::string type = Fields(message, "a message of the host").text("type");
     if (type == "bye") return 0;
@@ -202,11 +203,10 @@ std::string probed_gpus() {
                     {"memory_bytes", gpu.memory_bytes},
                     {"uuid", gpu.uuid}});
   }
-  return Json{{"gpus", std::move(gpus)},
-              {"runtime", probe.runtime_version},
-              {"driver", probe.driver_version},
-              {"why_none", probe.why_none}}
-      .dump();
+  return json_text(Json{{"gpus", std::move(gpus)},
+                        {"runtime", probe.runtime_version},
+                        {"driver", probe.driver_version},
+                        {"why_none", probe.why_none}});
 }
 
 }  // namespace syslab::worker

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "device/memory_log.hpp"
 #include "device/nvtx.hpp"
 #include "device/stream.hpp"
@@ -63,7 +64,7 @@ void time_in_bursts(CaseContext& context, const StepCase& step_case, const measu
              {"calls_per_burst", burst.calls()},       {"calls_per_sample", burst.calls_per_sample()},
              {"warmup_calls", burst.warmup_calls()},   {"verified", burst.verified()}};
   facts.update(bench.facts());
-  context.emit(FactRecord{facts.dump()});
+  context.emit(FactRecord{json_text(facts)});
 }
 
 }  // namespace
@@ -141,7 +142,7 @@ void run_step_case(CaseContext& context, const StepCase& step_case) {
   if (running.tell) running.tell(context);
   Json facts = timing_facts(protocol, samples, watch.finish());
   facts.update(bench.facts());
-  context.emit(FactRecord{facts.dump()});
+  context.emit(FactRecord{json_text(facts)});
 }
 
 }  // namespace syslab::worker

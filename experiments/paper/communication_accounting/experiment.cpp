@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/json_text.hpp"
 #include "paper/block_memory.hpp"
 #include "paper/mesh_batch.hpp"
 #include "registry/registry.hpp"
@@ -202,7 +203,7 @@ void tell_batch(worker::CaseContext& context, std::int64_t d_ff, const Mesh& mes
     worker::check_number(context, "reference:free_" + name, free.tokens, best, 1e-6 * best,
                          "the least batch over all X by the formula, beside the best of 8001");
   }
-  context.emit(worker::FactRecord{facts.dump()});
+  context.emit(worker::FactRecord{json_text(facts)});
 }
 
 void run_case(worker::CaseContext& context) {

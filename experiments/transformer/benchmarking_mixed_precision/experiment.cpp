@@ -2,6 +2,7 @@
 // its tensors; the question is in README.md beside this file. Norms in half precision: norm_precision.
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
@@ -33,7 +34,7 @@ void tell_dtypes(worker::CaseContext& context, train::WorkloadOptions options, d
        train::dtypes_seen(workload.model(), tokens, targets, workload.training().optimizer().loss_scale())) {
     rows.push_back({{"tensor", one.tensor}, {"dtype", std::string(to_string(one.dtype))}});
   }
-  context.emit(worker::FactRecord{Json{{"dtypes", rows}}.dump()});
+  context.emit(worker::FactRecord{json_text(Json{{"dtypes", rows}})});
 }
 
 void run_case(worker::CaseContext& context) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
 #include "registry/ladder.hpp"
@@ -112,7 +113,7 @@ void profile(worker::CaseContext& context, Profiled& step, const std::string& ti
   context.emit(worker::ArtifactRecord{"timeline", "application/json",
                                       trace::timeline_json(ranges, {.title = title}, trace::samples_of(curve, shift))});
   if (log.dropped_events() > 0) {
-    context.emit(worker::FactRecord{Json{{"memory_events_left_out", log.dropped_events()}}.dump()});
+    context.emit(worker::FactRecord{json_text(Json{{"memory_events_left_out", log.dropped_events()}})});
   }
 }
 
@@ -131,7 +132,7 @@ void tell_predictions(worker::CaseContext& context, const train::WorkloadOptions
   for (const train::SavedTensor& one : train::saved_by_block(options)) block += one.bytes;
   context.metric("predicted_block_bytes", "B", block);
   context.metric("framework_block_bytes", "B", train::framework_block_bytes(options));
-  context.emit(worker::FactRecord{Json{{"predicted_moment", peak.moment}}.dump()});
+  context.emit(worker::FactRecord{json_text(Json{{"predicted_moment", peak.moment}})});
 }
 
 // Of the middle block, tensor by tensor, from the model's own memory; expected by the formula of its parameters.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/json_text.hpp"
 #include "device/stream.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
@@ -133,7 +134,7 @@ void tell_spans(worker::CaseContext& context, const Profile& profile) {
     emit(one.activity->track, operation.empty() ? one.activity->name : operation, to_string(one.activity->kind),
          one.activity->begin, one.activity->end);
   }
-  if (told > kMostSpans) context.emit(worker::FactRecord{Json{{"spans_left_out", told - kMostSpans}}.dump()});
+  if (told > kMostSpans) context.emit(worker::FactRecord{json_text(Json{{"spans_left_out", told - kMostSpans}})});
 }
 
 // The median over the recorded steps of one time over another of the same step: what slows a machine down falls on
@@ -215,7 +216,7 @@ void profile_step(worker::CaseContext& context, train::Workload& workload, const
   if (activities.empty())
     why += std::string(why.empty() ? "" : "; ") + "a replayed graph shows its kernels to CUPTI alone";
   if (!why.empty()) facts["trace"]["why"] = why;
-  context.emit(worker::FactRecord{facts.dump()});
+  context.emit(worker::FactRecord{json_text(facts)});
 }
 
 void run_case(worker::CaseContext& context) {

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json_text.hpp"
 #include "core/resources.hpp"
 #include "measure/clock.hpp"
 #include "model/against_reference.hpp"
@@ -221,7 +222,7 @@ void run_case(worker::CaseContext& context) {
   Json facts{{"text_tokens", text.size()}, {"text_fingerprint", text.fingerprint()}};
   if (run.state().scaler) facts["loss_scale"] = run.state().scaler->scale;
   facts.update(bench.facts());
-  context.emit(worker::FactRecord{facts.dump()});
+  context.emit(worker::FactRecord{json_text(facts)});
   check_learned(context, late_loss(curves.losses()), std::log(static_cast<double>(options.config.vocab)));
 }
 

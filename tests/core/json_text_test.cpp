@@ -1,0 +1,33 @@
+#include "core/json_text.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace syslab {
+namespace {
+
+TEST(JsonText, OfEqualValuesIsEqual) {
+  EXPECT_EQ(json_text(Json{{"b", 1}, {"a", {true, nullptr}}}), R"({"a":[true,null],"b":1})");
+  EXPECT_EQ(json_text(Json{{"a", {true, nullptr}}, {"b", 1}}), R"({"a":[true,null],"b":1})");
+}
+
+TEST(JsonText, BytesThatAreNoUtf8AreAnErrorOrRepaired) {
+  EXPECT_THROW(json_text(Json("a\xff")), Json::type_error);
+  EXPECT_EQ(repaired_json_text(Json("a\xff")), "\"a\uFFFD\"");
+}
+
+TEST(JsonText, IsReadBack) {
+  EXPECT_EQ(parse_json(R"( {"b": [1.5]} )"), (Json{{"b", {1.5}}}));
+  EXPECT_EQ(json_or_discarded("7"), Json(7));
+}
+
+TEST(JsonText, ThatIsNoneIsAnErrorOrDiscarded) {
+  for (const char* text : {"", "{", "{} {}", "nan"}) {
+    EXPECT_THROW(parse_json(text), Json::parse_error) << text;
+    EXPECT_TRUE(json_or_discarded(text).is_discarded()) << text;
+  }
+}
+
+}  // namespace
+}  // namespace syslab

@@ -1,4 +1,5 @@
-// What every verb may be told: where results are kept, how they are shown, which cases are meant, how they are measured.
+// What every verb may be told: where results are kept, how they are shown, which cases are meant, how they are
+// measured.
 #pragma once
 
 #include <cstdint>

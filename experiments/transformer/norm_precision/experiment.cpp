@@ -2,7 +2,6 @@
 // question is in README.md beside this file. Nothing is timed.
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "ops/norm_statistics/norm_statistics.hpp"

@@ -53,7 +53,7 @@ DataParallelWorkloadOptions options_of(const Params& params, int ranks, const tr
 // What is kept of a step, in seconds from its beginning.
 struct DdpStep {
   double forward = 0, backward_end = 0, communication_end = 0, end = 0, busy = 0;
-  std::optional<parallel::Schedule> schedule;
+  std::optional<parallel::BucketTimeline> timeline;
 
   double exposed() const { return communication_end - backward_end; }
 };
@@ -64,10 +64,10 @@ DdpStep ddp_step_ends(DataParallelWorkload& run, const parallel::PhaseEnds& ends
   DdpStep one{.forward = ends.forward, .backward_end = ends.backward, .end = ends.update};
   one.communication_end = one.backward_end;
   if (run.step().sync().options().timing) {
-    one.schedule = run.step().sync().timeline();
-    one.busy = one.schedule->busy().count();
-    one.backward_end = one.schedule->backward_end().count();
-    one.communication_end = std::max(one.schedule->end().count(), one.backward_end);
+    one.timeline = run.step().sync().timeline();
+    one.busy = one.timeline->busy().count();
+    one.backward_end = one.timeline->backward_end().count();
+    one.communication_end = std::max(one.timeline->end().count(), one.backward_end);
   }
   return one;
 }
@@ -76,9 +76,9 @@ void draw(worker::CaseContext& context, const DdpStep& step) {
   worker::emit_span(context, "compute", "forward", "phase", 0, step.forward);
   worker::emit_span(context, "compute", "backward", "phase", step.forward, step.backward_end);
   worker::emit_span(context, "compute", "update", "phase", step.communication_end, step.end);
-  if (!step.schedule) return;
-  for (std::size_t i = 0; i < step.schedule->buckets.size(); ++i) {
-    const parallel::BucketTimes& bucket = step.schedule->buckets[i];
+  if (!step.timeline) return;
+  for (std::size_t i = 0; i < step.timeline->buckets.size(); ++i) {
+    const parallel::BucketTimes& bucket = step.timeline->buckets[i];
     worker::emit_span(context, "communication", fmt::format("bucket {}", i), "collective", bucket.start.count(),
                       bucket.end.count());
   }
@@ -90,7 +90,7 @@ void tell_phases(worker::CaseContext& context, std::span<const DdpStep> steps) {
   worker::emit_series(context, "backward", steps, [](const DdpStep& one) { return one.backward_end - one.forward; });
   worker::emit_series(context, "update", steps,
                       [](const DdpStep& one) { return std::max(one.end - one.communication_end, 0.0); });
-  if (steps.back().schedule) {
+  if (steps.back().timeline) {
     worker::emit_series(context, "communicating", steps, [](const DdpStep& one) { return one.busy; });
     worker::emit_series(context, "exposed", steps, [](const DdpStep& one) { return one.exposed(); });
     double hidden = 0, busy = 0;
@@ -117,10 +117,10 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
     worker::tell_rung(context, "attention", kernels.attention.name, kernels.attention_because);
     const bool travels = run.step().sync().options().timing;
     context.metric("gradient_bytes", "B", travels ? measured.gradient_bytes : 0);
-    context.metric("buckets", "1", travels ? run.step().sync().plan().size() : 0);
+    context.metric("buckets", "1", travels ? run.step().sync().schedule().size() : 0);
     if (const auto& forecast = run.forecast()) {
-      context.metric("forecast_exposed", "s", forecast->schedule.exposed().count());
-      context.metric("bound_exposed", "s", (forecast->bound - forecast->schedule.backward_end()).count());
+      context.metric("forecast_exposed", "s", forecast->timeline.exposed().count());
+      context.metric("bound_exposed", "s", (forecast->bound - forecast->timeline.backward_end()).count());
     }
     tell_phases(context, worker::last_of(steps->kept(), seconds[0].size()));
   };

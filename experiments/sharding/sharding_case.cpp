@@ -48,7 +48,7 @@ void expect_limit(const Params& params) {
 parallel::SyncOptions sync_of(const Params& params) {
   return {.strategy = parallel::Strategy::bucketed,
           .bucket_mb = {static_cast<double>(params.integer(kShardingBuckets))},
-          .plan = {},
+          .schedule = {},
           .wire = parallel::wire_of(params)};
 }
 

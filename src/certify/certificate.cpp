@@ -172,7 +172,7 @@ class Flat final : public Ways {
         sync_(ranks, network.pieces(), stretch(network.weights(), 0, network.gradients().elements()),
               asked.sharding == Sharding::zero1 ? network.gradients() : TensorView{},
               {.sharding = asked.sharding,
-               .plan = plan_of(asked.sync, network.pieces()),
+               .schedule = schedule_of(asked.sync, network.pieces()),
                .slots = asked.slots,
                .poison = true,
                .left_out_wait = asked.left_out_sharded_wait},
@@ -237,7 +237,7 @@ class Flat final : public Ways {
     }
     stepped_[static_cast<std::size_t>(bucket)] = 1;
   }
-  std::size_t index_of(int piece) const { return static_cast<std::size_t>(sync_.shards().plan().bucket_of(piece)); }
+  std::size_t index_of(int piece) const { return static_cast<std::size_t>(sync_.shards().schedule().bucket_of(piece)); }
   static bool is_read_in_full(int piece) { return piece % 2 == 1; }
   std::size_t copy_bytes(const ToyNetwork& network) const {
     return copy_dtype_ ? static_cast<std::size_t>(network.gradients().elements()) * size_of(*copy_dtype_) : 0;
@@ -420,9 +420,9 @@ std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64
     asked.in_turn = way.in_turn;
     asked.model.alignment = ranks.size();  // as a model is laid out that is divided
     const GradientPieces pieces = ToyNetwork(asked.model, {}).pieces();
-    // Limits and plans are the real model's: here two buckets or three show what they are for.
+    // Limits and schedules are the real model's: here two buckets or three show what they are for.
     if (options.strategy == Strategy::planned)
-      asked.sync.plan = plan_by_count(pieces, 2 + static_cast<int>(number % 2));
+      asked.sync.schedule = schedule_by_count(pieces, 2 + static_cast<int>(number % 2));
     if (options.strategy == Strategy::bucketed) asked.sync.bucket_mb = {40 / 0x1p20};
     const Trained together = train_together(asked, ranks, compute, communication);
     const std::optional<std::string> found = difference(asked, together, train_alone(asked));

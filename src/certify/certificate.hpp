@@ -73,7 +73,7 @@ ToyBatch certificate_batch(const CertificateCase& asked, int step, const RowBloc
 
 Trained train_alone(const CertificateCase& asked);
 // This rank's part. Ranks begin with weights of their own, which rank 0's replace. Collective. Error(check) when the
-// bytes that were counted are not the plan's.
+// bytes that were counted are not the schedule's.
 Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, device::Stream compute,
                        device::Stream communication, const Interference& interference = {});
 
@@ -89,7 +89,7 @@ struct CertifiedWay {
 };
 
 // Trains both ways with a few drawn models. Collective: Error(check) on every rank if any rank found a difference, with
-// what it was. Options with a wire dtype are certified without it: what it rounds is not the strategy's. A plan is
+// what it was. Options with a wire dtype are certified without it: what it rounds is not the strategy's. A schedule is
 // replaced by one of the certificate's own model. Returns how many parameters were compared.
 std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64_t seed, device::Stream compute,
                      device::Stream communication, const CertifiedWay& way = {});

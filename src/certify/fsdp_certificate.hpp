@@ -19,7 +19,7 @@ struct FsdpCertificateCase {
 FsdpParts parts_of(const FsdpCertificateCase& asked);
 
 // This rank's part, as train_together() has it. Ranks begin with the same weights. Collective. Error(check) when the
-// bytes that were counted are not the plan's.
+// bytes that were counted are not the schedule's.
 Trained train_sharded(const FsdpCertificateCase& asked, comm::Communicator& ranks, device::Stream compute,
                       device::Stream communication, const Interference& interference = {});
 

@@ -144,14 +144,14 @@ double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 <<
 // One way to bucket, beside the others.
 struct Choice {
   std::string name;
-  parallel::Schedule schedule;
+  parallel::BucketTimeline timeline;
 };
 
 Json to_json(const Choice& choice) {
   return {{"name", choice.name},
-          {"buckets", choice.schedule.buckets.size()},
-          {"exposed_ms", ms(choice.schedule.exposed())},
-          {"end_ms", ms(choice.schedule.end())}};
+          {"buckets", choice.timeline.buckets.size()},
+          {"exposed_ms", ms(choice.timeline.exposed())},
+          {"end_ms", ms(choice.timeline.end())}};
 }
 
 class Advice {
@@ -161,29 +161,29 @@ class Advice {
         link_(std::move(link)),
         pieces_(trace.pieces()),
         ready_(trace.ready()),
-        forecast_(parallel::plan_buckets(pieces_, ready_, link_.curve, kSlack)),
+        forecast_(parallel::schedule_buckets(pieces_, ready_, link_.curve, kSlack)),
         caps_(parallel::best_ddp_caps(pieces_, ready_, link_.curve, kSlack)) {
     choices_.push_back({fmt::format("planned: the fewest buckets within {:.4g} ms of the best, {:.4g} ms", ms(kSlack),
-                                    ms(forecast_.best_end - forecast_.schedule.backward_end())),
-                        forecast_.schedule});
+                                    ms(forecast_.best_end - forecast_.timeline.backward_end())),
+                        forecast_.timeline});
     choices_.push_back({fmt::format("DDP, bucket_cap_mb={:.4g}, first bucket {:.4g} MiB", mebibytes(caps_.cap),
                                     mebibytes(caps_.first)),
-                        caps_.schedule});
+                        caps_.timeline});
     const auto ddp = parallel::ddp_with(parallel::kDdpFirst, parallel::kDdpCap, pieces_, ready_, link_.curve);
-    choices_.push_back({"DDP as it comes: 25, first bucket 1 MiB", ddp.schedule});
-    choices_.push_back({"one all-reduce a gradient", simulate(parallel::plan_one_each(pieces_))});
-    choices_.push_back({"one all-reduce of all", simulate(parallel::plan_flat(pieces_))});
+    choices_.push_back({"DDP as it comes: 25, first bucket 1 MiB", ddp.timeline});
+    choices_.push_back({"one all-reduce a gradient", simulate(parallel::schedule_one_each(pieces_))});
+    choices_.push_back({"one all-reduce of all", simulate(parallel::schedule_flat(pieces_))});
   }
 
   // No bucketing exposes less.
-  Seconds bound() const { return std::max(forecast_.bound - forecast_.schedule.backward_end(), Seconds(0)); }
+  Seconds bound() const { return std::max(forecast_.bound - forecast_.timeline.backward_end(), Seconds(0)); }
   bool beyond_curve() const { return link_.largest > 0 && pieces_.bytes() > link_.largest; }
   std::int64_t largest_measured() const { return link_.largest; }
 
   Json json() const {
     Json buckets = Json::array();
-    for (std::size_t i = 0; i < forecast_.schedule.buckets.size(); ++i) {
-      const parallel::BucketTimes& bucket = forecast_.schedule.buckets[i];
+    for (std::size_t i = 0; i < forecast_.timeline.buckets.size(); ++i) {
+      const parallel::BucketTimes& bucket = forecast_.timeline.buckets[i];
       Json names = Json::array();
       for (int piece = begin(i); piece < end(i); ++piece) names.push_back(pieces_[piece].name);
       buckets.push_back({{"bytes", bucket.bytes},
@@ -199,11 +199,11 @@ class Advice {
               {"gradients", trace_.gradients.size()},
               {"bytes", pieces_.bytes()},
               {"steps", trace_.steps},
-              {"backward_ms", ms(forecast_.schedule.backward_end())}}},
+              {"backward_ms", ms(forecast_.timeline.backward_end())}}},
             {"link", link_.text},
             {"beyond_measured_sizes", beyond_curve()},
             {"bound_exposed_ms", ms(bound())},
-            {"best_exposed_ms", ms(forecast_.best_end - forecast_.schedule.backward_end())},
+            {"best_exposed_ms", ms(forecast_.best_end - forecast_.timeline.backward_end())},
             {"buckets", std::move(buckets)},
             {"ddp", {{"bucket_cap_mb", mebibytes(caps_.cap)}, {"first_bucket_bytes", caps_.first}}},
             {"compared", std::move(compared)}};
@@ -217,23 +217,23 @@ class Advice {
     line("gradients", fmt::format(" {}, {}; from {}, {}", trace_.gradients.size(),
                                   format_bytes(static_cast<std::uint64_t>(pieces_.bytes())), trace_.from,
                                   trace_.steps == 1 ? "one step" : fmt::format("{} steps", trace_.steps)));
-    line("backward", fmt::format(" {:.4g} ms until the last of them is final", ms(forecast_.schedule.backward_end())));
+    line("backward", fmt::format(" {:.4g} ms until the last of them is final", ms(forecast_.timeline.backward_end())));
     line("link", " " + link_.text);
     line("bound", fmt::format(" {:.4g} ms exposed at least, however they are bucketed", ms(bound())));
     text += "\n" +
             console.styled(fmt::format("{:>8} {:>13} {:>10}", "buckets", "exposed [ms]", "end [ms]"), Style::bold) +
             "\n";
     for (const Choice& choice : choices_) {
-      text += fmt::format("{:>8} {:>13.4g} {:>10.4g}  {}\n", choice.schedule.buckets.size(),
-                          ms(choice.schedule.exposed()), ms(choice.schedule.end()), choice.name);
+      text += fmt::format("{:>8} {:>13.4g} {:>10.4g}  {}\n", choice.timeline.buckets.size(),
+                          ms(choice.timeline.exposed()), ms(choice.timeline.end()), choice.name);
     }
     text += "\n" +
             console.styled(fmt::format("{:>6} {:>10} {:>10} {:>10} {:>10}  {}", "bucket", "MiB", "ready [ms]",
                                        "start [ms]", "end [ms]", "gradients of the plan"),
                            Style::bold) +
             "\n";
-    for (std::size_t i = 0; i < forecast_.schedule.buckets.size(); ++i) {
-      const parallel::BucketTimes& bucket = forecast_.schedule.buckets[i];
+    for (std::size_t i = 0; i < forecast_.timeline.buckets.size(); ++i) {
+      const parallel::BucketTimes& bucket = forecast_.timeline.buckets[i];
       text += fmt::format("{:>6} {:>10.4g} {:>10.4g} {:>10.4g} {:>10.4g}  {}\n", i + 1, mebibytes(bucket.bytes),
                           ms(bucket.ready), ms(bucket.start), ms(bucket.end), names(i));
     }
@@ -244,11 +244,11 @@ class Advice {
   }
 
  private:
-  parallel::Schedule simulate(const parallel::BucketPlan& plan) const {
+  parallel::BucketTimeline simulate(const parallel::BucketSchedule& plan) const {
     return parallel::simulate(plan, pieces_, ready_, link_.curve);
   }
-  int begin(std::size_t bucket) const { return forecast_.plan.begin(static_cast<int>(bucket)); }
-  int end(std::size_t bucket) const { return forecast_.plan.end(static_cast<int>(bucket)); }
+  int begin(std::size_t bucket) const { return forecast_.schedule.begin(static_cast<int>(bucket)); }
+  int end(std::size_t bucket) const { return forecast_.schedule.end(static_cast<int>(bucket)); }
 
   // "lm_head.weight … layers.11.norm.weight (9)"
   std::string names(std::size_t bucket) const {

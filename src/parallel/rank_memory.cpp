@@ -55,7 +55,7 @@ void add_slots(RankMemory& memory, const model::ParameterLayout& layout, const m
   if (has_arena && !slots.rounded) return;
   const GradientPieces pieces = bracket_pieces(layout, dtypes.weights);
   const DType wire = slots.rounded ? slots.rounded->dtype : dtypes.weights;
-  const FlatShards shards(pieces, plan_of(options.sync, pieces.as(wire)), layout.elements(), ranks);
+  const FlatShards shards(pieces, schedule_of(options.sync, pieces.as(wire)), layout.elements(), ranks);
   const int count = std::min(slots.slots, shards.buckets());
   const BucketSlots::Room room = BucketSlots::room(pieces, shards, slots);
   memory.slots = bytes_as(count * room.travelling, wire);

@@ -55,30 +55,31 @@ Strategy parse_strategy(std::string_view text) {
   throw Error(ErrorKind::usage, unknown_name("strategy", text, names));
 }
 
-BucketPlan plan_of(const SyncOptions& options, const GradientPieces& pieces) {
+BucketSchedule schedule_of(const SyncOptions& options, const GradientPieces& pieces) {
   switch (options.strategy) {
     case Strategy::naive:
     case Strategy::overlap:
-      return plan_one_each(pieces);
+      return schedule_one_each(pieces);
     case Strategy::flat_copy:
     case Strategy::flat_view:
-      return plan_flat(pieces);
+      return schedule_flat(pieces);
     case Strategy::bucketed: {
       std::vector<std::int64_t> caps;
       for (const double mb : options.bucket_mb) caps.push_back(bucket_mb_bytes(mb));
-      return plan_by_caps(pieces, caps);
+      return schedule_by_caps(pieces, caps);
     }
     case Strategy::planned:
       break;
   }
-  if (!options.plan || options.plan->pieces() != pieces.size()) {
-    throw Error(ErrorKind::usage,
-                fmt::format("the strategy 'planned' needs a plan of the model's {} gradients and was given {}; "
-                            "plan_buckets() makes one from measured times",
-                            pieces.size(),
-                            options.plan ? fmt::format("one of {}", options.plan->pieces()) : std::string("none")));
+  if (!options.schedule || options.schedule->pieces() != pieces.size()) {
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("the strategy 'planned' needs a schedule of the model's {} gradients and was given {}; "
+                    "schedule_buckets() makes one from measured times",
+                    pieces.size(),
+                    options.schedule ? fmt::format("one of {}", options.schedule->pieces()) : std::string("none")));
   }
-  return *options.plan;
+  return *options.schedule;
 }
 
 }  // namespace syslab::parallel

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
-#include "planning/bucket_plan.hpp"
+#include "planning/bucket_schedule.hpp"
 
 namespace syslab::parallel {
 
@@ -29,8 +29,8 @@ const StrategyInfo& info_of(Strategy strategy);
 // What is reduced how.
 struct SyncOptions {
   Strategy strategy = Strategy::bucketed;
-  std::vector<double> bucket_mb{25};  // of `bucketed`: the limit in 2^20 bytes, or one for each bucket in turn
-  std::optional<BucketPlan> plan;     // of `planned`: plan_buckets()'s
+  std::vector<double> bucket_mb{25};       // of `bucketed`: the limit in 2^20 bytes, or one for each bucket in turn
+  std::optional<BucketSchedule> schedule;  // of `planned`: schedule_buckets()'s
   // Gradients are rounded to this dtype (bf16, f16) before they travel and summed in fp32 on their way where the
   // backend does that. Nothing: as they are.
   std::optional<DType> wire;
@@ -40,8 +40,8 @@ struct SyncOptions {
   int left_out_wait = -1;
 };
 
-// The buckets of a strategy. `pieces` as they travel. Error(usage) for `planned` without a plan or with another
+// The buckets of a strategy. `pieces` as they travel. Error(usage) for `planned` without a schedule or with another
 // model's.
-BucketPlan plan_of(const SyncOptions& options, const GradientPieces& pieces);
+BucketSchedule schedule_of(const SyncOptions& options, const GradientPieces& pieces);
 
 }  // namespace syslab::parallel

@@ -19,7 +19,7 @@ std::vector<std::int64_t> candidates(std::int64_t whole) {
 
 }  // namespace
 
-BucketPlan plan_as_ddp(const GradientPieces& pieces, std::int64_t first, std::int64_t cap) {
+BucketSchedule schedule_as_ddp(const GradientPieces& pieces, std::int64_t first, std::int64_t cap) {
   std::vector<int> ends;
   int begin = 0;
   for (int piece = 0; piece < pieces.size(); ++piece) {
@@ -27,14 +27,14 @@ BucketPlan plan_as_ddp(const GradientPieces& pieces, std::int64_t first, std::in
     ends.push_back(piece + 1);
     begin = piece + 1;
   }
-  return BucketPlan(std::move(ends));
+  return BucketSchedule(std::move(ends));
 }
 
 DdpCaps ddp_with(std::int64_t first, std::int64_t cap, const GradientPieces& pieces, ReadyTimes ready,
                  const TransferCurve& curve) {
-  BucketPlan plan = plan_as_ddp(pieces, first, cap);
-  Schedule schedule = simulate(plan, pieces, ready, curve);
-  return {first, cap, std::move(plan), std::move(schedule)};
+  BucketSchedule schedule = schedule_as_ddp(pieces, first, cap);
+  BucketTimeline timeline = simulate(schedule, pieces, ready, curve);
+  return {first, cap, std::move(schedule), std::move(timeline)};
 }
 
 DdpCaps best_ddp_caps(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve, Seconds slack) {
@@ -43,10 +43,10 @@ DdpCaps best_ddp_caps(const GradientPieces& pieces, ReadyTimes ready, const Tran
   for (const std::int64_t first : limits) {
     for (const std::int64_t cap : limits) all.push_back(ddp_with(first, cap, pieces, ready, curve));
   }
-  const auto end = [](const DdpCaps& it) { return it.schedule.end(); };
-  const Seconds best = std::ranges::min(all, {}, end).schedule.end();
-  std::erase_if(all, [&](const DdpCaps& it) { return it.schedule.end() > best + slack; });
-  return std::ranges::min(all, {}, [&](const DdpCaps& it) { return std::pair(it.plan.size(), end(it)); });
+  const auto end = [](const DdpCaps& it) { return it.timeline.end(); };
+  const Seconds best = std::ranges::min(all, {}, end).timeline.end();
+  std::erase_if(all, [&](const DdpCaps& it) { return it.timeline.end() > best + slack; });
+  return std::ranges::min(all, {}, [&](const DdpCaps& it) { return std::pair(it.schedule.size(), end(it)); });
 }
 
 }  // namespace syslab::parallel

@@ -1,4 +1,4 @@
-// The best that PyTorch's DistributedDataParallel can be told: it takes no plan, only two limits.
+// The best that PyTorch's DistributedDataParallel can be told: it takes no schedule, only two limits.
 #pragma once
 
 #include "planning/planner.hpp"
@@ -8,12 +8,12 @@ namespace syslab::parallel {
 // Buckets as its reducer makes them once it knows the order in which gradients come: a bucket is closed when it has
 // reached its limit, `first` for the first and `cap` for all others (compute_bucket_assignment_by_size in PyTorch's
 // reducer.cpp). So buckets are larger than their limits.
-BucketPlan plan_as_ddp(const GradientPieces& pieces, std::int64_t first, std::int64_t cap);
+BucketSchedule schedule_as_ddp(const GradientPieces& pieces, std::int64_t first, std::int64_t cap);
 
 struct DdpCaps {
   std::int64_t first = 0, cap = 0;  // bytes
-  BucketPlan plan;
-  Schedule schedule;
+  BucketSchedule schedule;
+  BucketTimeline timeline;
 };
 
 inline constexpr std::int64_t kDdpFirst = 1 << 20, kDdpCap = 25 << 20;  // PyTorch's own
@@ -22,7 +22,7 @@ DdpCaps ddp_with(std::int64_t first, std::int64_t cap, const GradientPieces& pie
                  const TransferCurve& curve);
 
 // Of limits a factor √2 apart, from 64 KiB to the whole, those whose communication ends first; of those that end at
-// most `slack` later, the ones of the fewest buckets, as plan_buckets() chooses.
+// most `slack` later, the ones of the fewest buckets, as schedule_buckets() chooses.
 DdpCaps best_ddp_caps(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve,
                       Seconds slack = Seconds(1e-4));
 

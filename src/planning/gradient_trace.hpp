@@ -2,7 +2,7 @@
 // planning/planner.hpp needs of a model that is not ours. docs/planning-buckets.md shows how such files are made.
 //
 //   const GradientTrace trace = read_gradient_trace(text);
-//   plan_buckets(trace.pieces(), trace.ready(), curve);
+//   schedule_buckets(trace.pieces(), trace.ready(), curve);
 //
 // Read are (which one it is, is found out):
 //   CSV             a line of names, then one a gradient: name, bytes, ready_us (or ready_ms, ready_s) and, where

@@ -25,7 +25,7 @@ std::vector<Seconds> in_order(const GradientPieces& pieces, ReadyTimes ready) {
   return made;
 }
 
-// T of every run of pieces, computed once: a plan of five hundred tensors asks each a hundred times.
+// T of every run of pieces, computed once: a schedule of five hundred tensors asks each a hundred times.
 class TransferTable {
  public:
   TransferTable(const GradientPieces& pieces, const TransferCurve& curve)
@@ -76,7 +76,7 @@ Seconds best_end(std::span<const Seconds> ready, const TransferTable& transfer) 
   return end.back();
 }
 
-BucketPlan read_plan(std::span<const Row> rows) {
+BucketSchedule read_plan(std::span<const Row> rows) {
   std::vector<int> ends;
   int end = static_cast<int>(rows.back().end.size()) - 1;
   for (std::size_t row = rows.size(); row-- > 0;) {
@@ -84,7 +84,7 @@ BucketPlan read_plan(std::span<const Row> rows) {
     end = rows[row].begin[static_cast<std::size_t>(end)];
   }
   std::ranges::reverse(ends);
-  return BucketPlan(std::move(ends));
+  return BucketSchedule(std::move(ends));
 }
 
 }  // namespace
@@ -114,17 +114,18 @@ std::vector<Seconds> ready_quantile(std::span<const std::vector<Seconds>> steps,
   return made;
 }
 
-Schedule simulate(const BucketPlan& plan, const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve) {
-  if (plan.pieces() != pieces.size()) {
+BucketTimeline simulate(const BucketSchedule& schedule, const GradientPieces& pieces, ReadyTimes ready,
+                        const TransferCurve& curve) {
+  if (schedule.pieces() != pieces.size()) {
     throw Error(ErrorKind::usage,
-                fmt::format("a plan of {} gradients for a model with {}", plan.pieces(), pieces.size()));
+                fmt::format("a schedule of {} gradients for a model with {}", schedule.pieces(), pieces.size()));
   }
   const std::vector<Seconds> final = in_order(pieces, ready);
-  Schedule made;
+  BucketTimeline made;
   Seconds end{0};
-  for (int bucket = 0; bucket < plan.size(); ++bucket) {
-    BucketTimes times{.bytes = pieces.bytes(plan.begin(bucket), plan.end(bucket))};
-    times.ready = final[static_cast<std::size_t>(plan.end(bucket)) - 1];
+  for (int bucket = 0; bucket < schedule.size(); ++bucket) {
+    BucketTimes times{.bytes = pieces.bytes(schedule.begin(bucket), schedule.end(bucket))};
+    times.ready = final[static_cast<std::size_t>(schedule.end(bucket)) - 1];
     times.start = std::max(end, times.ready);
     times.end = end = times.start + curve.time(times.bytes);
     made.buckets.push_back(times);
@@ -138,7 +139,7 @@ Seconds fluid_bound(const GradientPieces& pieces, ReadyTimes ready, double bytes
   }
   const std::vector<Seconds> final = in_order(pieces, ready);
   Seconds bound{0};
-  double bytes = 0;  // of this piece and those behind it; padding may be left out by a plan and counts for nothing
+  double bytes = 0;  // of this piece and those behind it; padding may be left out by a schedule and counts for nothing
   for (int piece = pieces.size() - 1; piece >= 0; --piece) {
     bytes += static_cast<double>(pieces[piece].elements) * static_cast<double>(size_of(pieces.dtype()));
     bound = std::max(bound, final[static_cast<std::size_t>(piece)] + Seconds(bytes / bytes_per_second));
@@ -146,7 +147,7 @@ Seconds fluid_bound(const GradientPieces& pieces, ReadyTimes ready, double bytes
   return bound;
 }
 
-Forecast plan_buckets(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve, Seconds slack) {
+Forecast schedule_buckets(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve, Seconds slack) {
   const std::vector<Seconds> final = in_order(pieces, ready);
   const TransferTable transfer(pieces, curve);
   const Seconds best = best_end(final, transfer);
@@ -154,14 +155,14 @@ Forecast plan_buckets(const GradientPieces& pieces, ReadyTimes ready, const Tran
   std::vector<Seconds> nothing(final.size() + 1, kNever);
   nothing[0] = Seconds(0);
   std::vector<Row> rows;
-  // The plan of as many buckets as it takes ends at `best` exactly: the sums are the same, so the loop ends.
+  // The schedule of as many buckets as it takes ends at `best` exactly: the sums are the same, so the loop ends.
   do {
     rows.push_back(next_row(rows.empty() ? nothing : rows.back().end, final, transfer));
   } while (rows.back().end.back() > best + slack && rows.size() < final.size());
 
-  BucketPlan plan = read_plan(rows);
-  Schedule schedule = simulate(plan, pieces, ready, curve);
-  return {std::move(plan), std::move(schedule), best, fluid_bound(pieces, ready, curve.best_bytes_per_second())};
+  BucketSchedule schedule = read_plan(rows);
+  BucketTimeline timeline = simulate(schedule, pieces, ready, curve);
+  return {std::move(schedule), std::move(timeline), best, fluid_bound(pieces, ready, curve.best_bytes_per_second())};
 }
 
 }  // namespace syslab::parallel

@@ -1,14 +1,14 @@
 // Which buckets are best, from two things that are measured: when each gradient is final, and how long a reduction of
 // so many bytes takes.
 //
-//   const Forecast forecast = plan_buckets(pieces, ready, curve);
-//   forecast.plan; forecast.schedule.exposed(); forecast.bound;
+//   const Forecast forecast = schedule_buckets(pieces, ready, curve);
+//   forecast.schedule; forecast.timeline.exposed(); forecast.bound;
 //
 // The model: one channel that takes buckets in their order, each when it is final and the one before is through:
 //
 //   start(k) = max(end(k−1), ready of the bucket's last piece)      end(k) = start(k) + T(bytes of k)
 //
-// A prefix that ends earlier never makes the rest end later. So the best plan of the first i pieces is that of some
+// A prefix that ends earlier never makes the rest end later. So the best schedule of the first i pieces is that of some
 // first j and one bucket more (dynamic programming, exact for any T ≥ 0). What the model leaves out: computing and
 // communicating slow each other down while both run.
 #pragma once
@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "planning/bucket_plan.hpp"
+#include "planning/bucket_schedule.hpp"
 #include "planning/transfer_curve.hpp"
 
 namespace syslab::parallel {
@@ -34,7 +34,7 @@ struct BucketTimes {
   Seconds ready{}, start{}, end{};
 };
 
-struct Schedule {
+struct BucketTimeline {
   std::vector<BucketTimes> buckets;
 
   Seconds busy() const {  // the channel
@@ -47,23 +47,25 @@ struct Schedule {
   Seconds exposed() const { return end() - backward_end(); }  // what the step is longer for communicating
 };
 
-// Error(usage) unless the plan, the pieces and the ready times are of as many pieces.
-Schedule simulate(const BucketPlan& plan, const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve);
+// Error(usage) unless the schedule, the pieces and the ready times are of as many pieces.
+BucketTimeline simulate(const BucketSchedule& schedule, const GradientPieces& pieces, ReadyTimes ready,
+                        const TransferCurve& curve);
 
 // No bucketing of whole pieces ends its communication earlier: that of no overhead at the best bandwidth ever measured,
 // max over j of (ready_j + bytes of pieces j and later / w).
 Seconds fluid_bound(const GradientPieces& pieces, ReadyTimes ready, double bytes_per_second);
 
 struct Forecast {
-  BucketPlan plan;
-  Schedule schedule;   // of the plan
-  Seconds best_end{};  // of any plan
-  Seconds bound{};     // fluid_bound(): of any link as fast
+  BucketSchedule schedule;
+  BucketTimeline timeline;  // of the schedule
+  Seconds best_end{};       // of any schedule
+  Seconds bound{};          // fluid_bound(): of any link as fast
 };
 
-// The plan whose communication ends first, or rather: of the fewest buckets among those that end at most `slack` later
-// (each bucket costs the host and disturbs kernels a little, which the model does not see), the one that ends first.
-Forecast plan_buckets(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve,
-                      Seconds slack = Seconds(1e-4));
+// The schedule whose communication ends first, or rather: of the fewest buckets among those that end at most `slack`
+// later (each bucket costs the host and disturbs kernels a little, which the model does not see), the one that ends
+// first.
+Forecast schedule_buckets(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve,
+                          Seconds slack = Seconds(1e-4));
 
 }  // namespace syslab::parallel

@@ -50,7 +50,7 @@ AffineTransfer fit_affine(std::span<const TransferPoint> points) {
 }
 
 TransferCurve::TransferCurve(std::vector<TransferPoint> points) : points_(std::move(points)) {
-  if (points_.empty()) throw Error(ErrorKind::usage, "no measured transfer: a plan needs one at least");
+  if (points_.empty()) throw Error(ErrorKind::usage, "no measured transfer: a schedule needs one at least");
   std::ranges::for_each(points_, require_sound);
   std::ranges::sort(points_, {}, &TransferPoint::bytes);
   const auto twice = std::ranges::adjacent_find(points_, {}, &TransferPoint::bytes);

@@ -3,8 +3,8 @@
 //   const TransferCurve curve({{1 << 20, Seconds(28e-6)}, {1 << 24, Seconds(88e-6)}, {1 << 30, Seconds(3.29e-3)}});
 //   curve.time(100'000'000);
 //
-// The curve is for plans, the law for closed formulas (planning/uniform_model.hpp): on the machines that were
-// measured the law is a few percent off, which is more than plans differ by.
+// The curve is for schedules, the law for closed formulas (planning/uniform_model.hpp): on the machines that were
+// measured the law is a few percent off, which is more than schedules differ by.
 #pragma once
 
 #include <cstdint>

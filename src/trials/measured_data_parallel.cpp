@@ -16,7 +16,7 @@ Forecast forecast_of(const DataParallelWorkloadOptions& options, comm::Communica
   const TransferCurve curve = measure_curve(ranks, sent.dtype(), curve_sizes(sent.bytes()), communication);
   ranks.barrier();
   const std::vector<Seconds> ready = agree_on_ready(ranks, measure_ready(model, options.step.batch, options.step.seq));
-  return plan_buckets(sent, ready, curve);
+  return schedule_buckets(sent, ready, curve);
 }
 
 // Of new weights as they travel: where products read a copy, flat slices send that.
@@ -66,9 +66,9 @@ DataParallelWorkload::DataParallelWorkload(const DataParallelWorkloadOptions& op
   } else {
     train::draw_weights(*model_, seed);
   }
-  if (sync.strategy == Strategy::planned && !sync.plan && options.communicates && ranks.size() > 1) {
+  if (sync.strategy == Strategy::planned && !sync.schedule && options.communicates && ranks.size() > 1) {
     forecast_ = forecast_of(options, ranks, *model_, communication_);
-    sync.plan = forecast_->plan;
+    sync.schedule = forecast_->schedule;
   }
   if (!options.communicates || ranks.size() == 1) sync.strategy = Strategy::flat_view;  // of nothing
   step_.emplace(*model_, options.communicates ? ranks : *alone_[0],
@@ -102,7 +102,7 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
     made.refusal = "updates in turn are of zero1 and zero2, whose slices nobody else waits for: take updates=at_end";
   }
   if (!made.refusal && options.sharding != Sharding::none && options.sync.strategy == Strategy::planned) {
-    made.refusal = "a plan is made for all-reduces: a divided state is reduced in buckets of a limited size";
+    made.refusal = "a schedule is made for all-reduces: a divided state is reduced in buckets of a limited size";
   }
   made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
     const device::OwnedStream communication = communication_stream(device::place_of(compute));

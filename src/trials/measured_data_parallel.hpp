@@ -21,8 +21,8 @@
 namespace syslab::parallel {
 
 struct DataParallelWorkloadOptions {
-  train::WorkloadOptions step;         // of one rank: `batch` rows each
-  SyncOptions sync;                    // `planned` without a plan: one is measured and computed before the first step
+  train::WorkloadOptions step;  // of one rank: `batch` rows each
+  SyncOptions sync;             // `planned` without a schedule: one is measured and computed before the first step
   Sharding sharding = Sharding::none;  // up to zero2
   bool in_turn = false;                // of zero1 and zero2: ZeroModelOptions'
   bool communicates = true;            // false: the same step without its communication, each rank by itself: the ideal
@@ -41,7 +41,7 @@ class DataParallelWorkload {
   DataParallelStep& step() { return *step_; }
   model::Transformer& model() { return *model_; }
   const ZeroParameters* zero() const { return zero_.get(); }  // of zero1 and zero2
-  // Of `planned`, made before the first step: the plan, what it should expose, and what it can expose at least.
+  // Of `planned`, made before the first step: the schedule, what it should expose, and what it can expose at least.
   const std::optional<Forecast>& forecast() const { return forecast_; }
 
   void refresh();  // another batch

@@ -1,10 +1,10 @@
-// The two measurements that a plan is computed from (planning/planner.hpp), taken on the ranks that will train.
+// The two measurements that a schedule is computed from (planning/planner.hpp), taken on the ranks that will train.
 //
 //   const TransferCurve curve = measure_curve(ranks, DType::f32, curve_sizes(pieces.bytes()), communication);
 //   const std::vector<Seconds> ready = measure_ready(model, batch, seq);
-//   plan_buckets(pieces, agree_on_ready(ranks, ready), curve);
+//   schedule_buckets(pieces, agree_on_ready(ranks, ready), curve);
 //
-// What all ranks are given to plan with is the same on all: the slowest rank's.
+// What all ranks are given to schedule with is the same on all: the slowest rank's.
 #pragma once
 
 #include <cstdint>

@@ -47,11 +47,11 @@ PacedGradients::PacedGradients(comm::Communicator& ranks, const PacedOptions& op
   require_gradients(options);
   arena_ = device::Buffer(static_cast<std::size_t>(elements() * kElement), "paced gradients");
   const GradientPieces pieces = equal_pieces(options.tensors, options.tensor_bytes / kElement);
-  sync_.emplace(
-      ranks, pieces, TensorView(arena_.data(), DType::f32, {elements()}),
-      SyncOptions{
-          .strategy = Strategy::planned, .plan = plan_by_cap(pieces, options.bucket_bytes), .timing = ranks.size() > 1},
-      communication);
+  sync_.emplace(ranks, pieces, TensorView(arena_.data(), DType::f32, {elements()}),
+                SyncOptions{.strategy = Strategy::planned,
+                            .schedule = schedule_by_cap(pieces, options.bucket_bytes),
+                            .timing = ranks.size() > 1},
+                communication);
 }
 
 std::int64_t PacedGradients::elements() const { return options_.tensors * (options_.tensor_bytes / kElement); }
@@ -84,7 +84,7 @@ UniformStep PacedGradients::uniform() const {
 }
 
 double PacedGradients::bucket_bytes() const {
-  return static_cast<double>(elements() * kElement) / static_cast<double>(sync_->plan().size());
+  return static_cast<double>(elements() * kElement) / static_cast<double>(sync_->schedule().size());
 }
 
 double PacedGradients::error() const {
@@ -101,7 +101,7 @@ double PacedGradients::error() const {
 
 std::string PacedGradients::what() const {
   return fmt::format("{} tensors of {} bytes in {} buckets over {} ranks, sample {}", options_.tensors,
-                     options_.tensor_bytes, sync_->plan().size(), ranks_.size(), sample_);
+                     options_.tensor_bytes, sync_->schedule().size(), ranks_.size(), sample_);
 }
 
 }  // namespace syslab::parallel

@@ -45,10 +45,10 @@ class PacedGradients {
   void run(device::Stream compute);
 
   GradientSync& sync() { return *sync_; }
-  // What the law says of equal buckets: their mean size is that of this plan.
+  // What the law says of equal buckets: their mean size is that of this schedule.
   UniformStep uniform() const;
   Seconds forecast() const { return exposed(uniform(), bucket_bytes()); }
-  double bucket_bytes() const;  // mean of the plan
+  double bucket_bytes() const;  // mean of the schedule
 
   // Largest |found − expected| over all elements, after one run() behind a refresh(): 0, for contents are whole
   // numbers.

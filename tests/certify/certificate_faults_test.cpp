@@ -42,7 +42,7 @@ TEST(CertificateFaults, NoWaitOfAStepCanBeLeftOut) {
     CertificateCase asked = everything(info.strategy);
     asked.steps = 2;
     const GradientPieces pieces = ToyNetwork(asked.model, {}).pieces();
-    const int ready = info.overlaps ? plan_of(asked.sync, pieces).size() : 1;
+    const int ready = info.overlaps ? schedule_of(asked.sync, pieces).size() : 1;
     for (int wait = 0; wait <= ready; ++wait) {
       asked.sync.left_out_wait = wait;
       EXPECT_TRUE(shows(asked, 2, wait < ready)) << to_string(info.strategy) << " without wait " << wait;
@@ -179,7 +179,7 @@ class Faulty final : public Communicator {
 
 bool shows(Fault fault, const CertificateCase& asked) {
   const GradientPieces pieces = ToyNetwork(asked.model, {}).pieces();
-  const int buckets = plan_of(asked.sync, pieces).size();
+  const int buckets = schedule_of(asked.sync, pieces).size();
   const auto around = [&](Communicator& ranks) { return std::make_unique<Faulty>(ranks, fault, buckets); };
   return certificate_difference(asked, 2, {}, around).has_value();
 }

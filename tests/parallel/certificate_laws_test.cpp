@@ -1,5 +1,5 @@
-// Laws of data parallelism over random models: every strategy, world size and plan, every way to deal rows to ranks and
-// parts, and any delay on any stream give the bits of one process.
+// Laws of data parallelism over random models: every strategy, world size and schedule, every way to deal rows to ranks
+// and parts, and any delay on any stream give the bits of one process.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -49,7 +49,7 @@ CertificateCase drawn(int ranks) {
   asked.slots = drawn_size("slots", 1, 4);
   constexpr std::array<std::optional<DType>, 3> kCopies{std::nullopt, DType::bf16, DType::f16};
   asked.copy = kCopies[static_cast<std::size_t>(drawn_size("copy", 0, kCopies.size()))];
-  asked.sync.plan = BucketPlan(std::move(ends));
+  asked.sync.schedule = BucketSchedule(std::move(ends));
   return asked;
 }
 

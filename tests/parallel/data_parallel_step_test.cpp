@@ -42,7 +42,7 @@ TEST(DataParallelStep, StaysWithOneProcessForTenSteps) {
       Transformer model(small_config(), {}, {});
       model::set_weights(model, 1 + static_cast<std::uint64_t>(ranks.rank()));  // ranks begin differently
       DataParallelOptions options{.optimizer = optimizer, .sync = {.strategy = info.strategy, .bucket_mb = {0.01}}};
-      options.sync.plan = BucketPlan({5, 12, model.parameters().layout().size()});
+      options.sync.schedule = BucketSchedule({5, 12, model.parameters().layout().size()});
       DataParallelStep step(model, ranks, options, kRows / 2, kSeq, communication);
       EXPECT_EQ(step.share(), 0.5);
       for (int i = 0; i < 10; ++i) {

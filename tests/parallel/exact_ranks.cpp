@@ -21,7 +21,7 @@ using exact::add_gradient;
 using exact::at;
 using exact::options_of;
 using exact::view_of;
-using parallel::BucketPlan;
+using parallel::BucketSchedule;
 using parallel::even_blocks;
 using parallel::Fsdp;
 using parallel::GradientPieces;
@@ -148,7 +148,9 @@ class Reduced : public WholeWeights {
           Stream communication)
       : WholeWeights(model, ranks, compute, communication, 1),
         sync_(ranks, GradientPieces(arena_.pieces, DType::f32), view_of(arena_.gradients),
-              {.strategy = parallel::Strategy::planned, .plan = BucketPlan(ends_of(model, model.size())), .wire = wire},
+              {.strategy = parallel::Strategy::planned,
+               .schedule = BucketSchedule(ends_of(model, model.size())),
+               .wire = wire},
               communication) {}
 
  protected:
@@ -244,7 +246,7 @@ class Flat final : public WholeWeights {
         sync_(ranks, GradientPieces(arena_.pieces, DType::f32), view_of(arena_.weights),
               way.sharding == Sharding::zero1 ? view_of(arena_.gradients) : TensorView{},
               {.sharding = way.sharding,
-               .plan = BucketPlan(ends_of(model, model.size())),
+               .schedule = BucketSchedule(ends_of(model, model.size())),
                .rounded = rounded(model, way),
                .slots = 1 + model.size() % 3,
                .poison = true},

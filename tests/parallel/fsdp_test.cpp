@@ -26,10 +26,10 @@ using test::with_ranks;
 constexpr auto kEqual = std::nullopt;
 
 TEST(GatherPlan, WithTwoSlotsGathersWhenTheUnitTwoBeforeIsDone) {
-  const GatherPlan plan(std::vector{0, 1, 2, 3, 3, 2, 1, 0}, 2);
-  ASSERT_EQ(plan.size(), 7);
+  const GatherPlan schedule(std::vector{0, 1, 2, 3, 3, 2, 1, 0}, 2);
+  ASSERT_EQ(schedule.size(), 7);
   const auto gathers = [&](int stay) {
-    const std::span<const int> found = plan.gathers_after(stay);
+    const std::span<const int> found = schedule.gathers_after(stay);
     return std::vector<int>(found.begin(), found.end());
   };
   EXPECT_EQ(gathers(-1), (std::vector{0, 1}));
@@ -38,19 +38,19 @@ TEST(GatherPlan, WithTwoSlotsGathersWhenTheUnitTwoBeforeIsDone) {
   EXPECT_EQ(gathers(2), std::vector<int>{});
   EXPECT_EQ(gathers(3), std::vector{5}) << "units 3 and 2 are still there for the backward pass";
   EXPECT_EQ(gathers(4), std::vector{6});
-  EXPECT_FALSE(plan[4].gathers);
-  EXPECT_EQ(plan.gathers(), 6);
-  EXPECT_FALSE(plan[2].frees);
-  EXPECT_TRUE(plan[0].frees && plan[3].frees && plan[6].frees);
+  EXPECT_FALSE(schedule[4].gathers);
+  EXPECT_EQ(schedule.gathers(), 6);
+  EXPECT_FALSE(schedule[2].frees);
+  EXPECT_TRUE(schedule[0].frees && schedule[3].frees && schedule[6].frees);
 }
 
 TEST(GatherPlan, WithASlotForEachGathersEachOnce) {
-  const GatherPlan plan(std::vector{0, 1, 2, 2, 1, 0}, 3);
-  EXPECT_EQ(plan.gathers(), 3);
-  EXPECT_EQ(plan.gathers_after(-1).size(), 3U);
+  const GatherPlan schedule(std::vector{0, 1, 2, 2, 1, 0}, 3);
+  EXPECT_EQ(schedule.gathers(), 3);
+  EXPECT_EQ(schedule.gathers_after(-1).size(), 3U);
 }
 
-// What any plan must keep, whatever is read in whichever order.
+// What any schedule must keep, whatever is read in whichever order.
 TEST(GatherPlan, NeverTakesASlotThatIsReadOrMissesAUnit) {
   const RandomStream random(3);
   std::uint64_t at = 0;
@@ -61,23 +61,23 @@ TEST(GatherPlan, NeverTakesASlotThatIsReadOrMissesAUnit) {
       reads.push_back(static_cast<int>(random.bits(at + 1 + i) % static_cast<std::uint32_t>(units)));
     }
     at += 20;
-    const GatherPlan plan(reads, slots);
+    const GatherPlan schedule(reads, slots);
     std::vector<int> in_slot(static_cast<std::size_t>(slots), -1), read_in(in_slot);
     const auto gather_after = [&](int over) {
-      for (const int number : plan.gathers_after(over)) {
-        ASSERT_TRUE(plan[number].gathers && over < number);
-        in_slot[static_cast<std::size_t>(plan[number].slot)] = plan[number].unit;
+      for (const int number : schedule.gathers_after(over)) {
+        ASSERT_TRUE(schedule[number].gathers && over < number);
+        in_slot[static_cast<std::size_t>(schedule[number].slot)] = schedule[number].unit;
       }
     };
     gather_after(-1);
-    for (int stay = 0; stay < plan.size(); ++stay) {
-      ASSERT_EQ(in_slot[static_cast<std::size_t>(plan[stay].slot)], plan[stay].unit);
-      for (int read = plan[stay].first_read; read < plan[stay].end_read; ++read) {
-        ASSERT_EQ(reads[static_cast<std::size_t>(read)], plan[stay].unit);
+    for (int stay = 0; stay < schedule.size(); ++stay) {
+      ASSERT_EQ(in_slot[static_cast<std::size_t>(schedule[stay].slot)], schedule[stay].unit);
+      for (int read = schedule[stay].first_read; read < schedule[stay].end_read; ++read) {
+        ASSERT_EQ(reads[static_cast<std::size_t>(read)], schedule[stay].unit);
       }
       gather_after(stay);
     }
-    EXPECT_EQ(plan[plan.size() - 1].end_read, static_cast<int>(reads.size()));
+    EXPECT_EQ(schedule[schedule.size() - 1].end_read, static_cast<int>(reads.size()));
   }
 }
 

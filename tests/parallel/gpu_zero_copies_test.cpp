@@ -118,7 +118,7 @@ class GpuZero : public device::GpuTest {
     SCOPED_TRACE(testing::Message() << to_string(precision) << " " << to_string(variant) << " " << to_string(sharding)
                                     << (wire ? " rounded" : ""));
     const device::OwnedStream compute(kGpu), communication(kGpu);
-    const SyncOptions sync{.strategy = Strategy::bucketed, .bucket_mb = {0.05}, .plan = {}, .wire = wire};
+    const SyncOptions sync{.strategy = Strategy::bucketed, .bucket_mb = {0.05}, .schedule = {}, .wire = wire};
     model::TransformerOptions options{.precision = precision, .variant = variant, .with_moments = false};
     ZeroParameters zero(ranks, model::tiny_config(), options,
                         {.sharding = sharding, .sync = sync, .poison = true, .in_turn = wire.has_value()}, compute,

@@ -146,7 +146,7 @@ TEST(GradientSync, RefusesAnArenaThatDoesNotHoldThePieces) {
     EXPECT_TRUE(refuses([&] { GradientSync(ranks, arena.pieces, small, {}, {}); }, "8 elements", "element 9"));
     SyncOptions planned{.strategy = Strategy::planned};
     EXPECT_TRUE(refuses([&] { GradientSync(ranks, arena.pieces, arena.view(), planned, {}); }, "3 gradients", "none"));
-    planned.plan = BucketPlan({2});
+    planned.schedule = BucketSchedule({2});
     EXPECT_TRUE(refuses([&] { GradientSync(ranks, arena.pieces, arena.view(), planned, {}); }, "one of 2"));
     EXPECT_TRUE(refuses([] { parse_strategy("bucketted"); }, "did you mean 'bucketed'"));
   });
@@ -184,7 +184,7 @@ TEST(GradientSync, SumsWhateverTheStrategyAndCountsItsBytes) {
       with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
         Arena arena;
         SyncOptions options{.strategy = info.strategy, .bucket_mb = {20 / 0x1p20}, .wire = wire};
-        options.plan = BucketPlan({2, 3});
+        options.schedule = BucketSchedule({2, 3});
         GradientSync sync(ranks, arena.pieces, arena.view(), options, communication);
         for (int step = 0; step < 2; ++step) {
           run_step(sync, arena, ranks.rank(), {});
@@ -261,7 +261,7 @@ TEST(GradientSync, TellsWhenEachBucketWasReadyBegunAndDone) {
     test::sleep_in(communication, std::chrono::milliseconds(5));
     sync.finish(compute);
     device::synchronize(compute);
-    const Schedule told = sync.timeline();
+    const BucketTimeline told = sync.timeline();
     ASSERT_EQ(told.buckets.size(), 3);
     for (std::size_t i = 0; i < 3; ++i) {
       EXPECT_GE(told.buckets[i].ready.count(), 5e-3 * static_cast<double>(i + 1));

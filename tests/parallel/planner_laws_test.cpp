@@ -1,4 +1,5 @@
-// Laws of plans: the planner's is the best there is, no plan beats the bound, the simulator agrees with the formulas.
+// Laws of schedules: the planner's is the best there is, no schedule beats the bound, the simulator agrees with the
+// formulas.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -47,33 +48,33 @@ Drawn drawn_pieces(int most) {
 }
 
 // Bit i of `cuts`: a bucket ends behind piece i.
-BucketPlan plan_of_cuts(unsigned cuts, int pieces) {
+BucketSchedule plan_of_cuts(unsigned cuts, int pieces) {
   std::vector<int> ends;
   for (int i = 0; i + 1 < pieces; ++i) {
     if ((cuts >> i & 1U) != 0) ends.push_back(i + 1);
   }
   ends.push_back(pieces);
-  return BucketPlan(std::move(ends));
+  return BucketSchedule(std::move(ends));
 }
 
 TEST(PlannerLaws, ThePlanIsTheBestOfAllPlans) {
   expect_law("parallel.plan_is_best", 200, [](check::Observation&) {
     const Drawn in = drawn_pieces(12);
     const Seconds slack(1e-6 * drawn_size("µs of slack", 0, 200));
-    const Forecast found = plan_buckets(in.pieces, in.ready, in.curve, slack);
+    const Forecast found = schedule_buckets(in.pieces, in.ready, in.curve, slack);
     Seconds best{1e9};
-    std::vector<std::pair<BucketPlan, Seconds>> all;
+    std::vector<std::pair<BucketSchedule, Seconds>> all;
     for (unsigned cuts = 0; cuts < 1U << (in.pieces.size() - 1); ++cuts) {
-      BucketPlan plan = plan_of_cuts(cuts, in.pieces.size());
-      const Seconds end = simulate(plan, in.pieces, in.ready, in.curve).end();
+      BucketSchedule schedule = plan_of_cuts(cuts, in.pieces.size());
+      const Seconds end = simulate(schedule, in.pieces, in.ready, in.curve).end();
       best = std::min(best, end);
-      all.emplace_back(std::move(plan), end);
+      all.emplace_back(std::move(schedule), end);
     }
     RC_ASSERT(found.best_end == best);
-    RC_ASSERT(found.schedule.end() <= best + slack);
-    for (const auto& [plan, end] : all) {
-      if (plan.size() < found.plan.size()) RC_ASSERT(end > best + slack);
-      if (plan.size() == found.plan.size()) RC_ASSERT(end >= found.schedule.end());
+    RC_ASSERT(found.timeline.end() <= best + slack);
+    for (const auto& [schedule, end] : all) {
+      if (schedule.size() < found.schedule.size()) RC_ASSERT(end > best + slack);
+      if (schedule.size() == found.schedule.size()) RC_ASSERT(end >= found.timeline.end());
     }
   });
 }
@@ -81,15 +82,15 @@ TEST(PlannerLaws, ThePlanIsTheBestOfAllPlans) {
 TEST(PlannerLaws, NoPlanBeatsTheBoundNorThePlannersOwn) {
   expect_law("parallel.plan_bounds", 100, [](check::Observation&) {
     const Drawn in = drawn_pieces(40);
-    const Forecast best = plan_buckets(in.pieces, in.ready, in.curve, Seconds(0));
-    RC_ASSERT(best.schedule.end() == best.best_end);
+    const Forecast best = schedule_buckets(in.pieces, in.ready, in.curve, Seconds(0));
+    RC_ASSERT(best.timeline.end() == best.best_end);
     const double rounding = 1 + 1e-12;
     RC_ASSERT(best.bound <= best.best_end * rounding);
     const std::int64_t cap = drawn_size("cap", 1, 100000);
     const int count = drawn_size("buckets", 1, 50);
-    for (const BucketPlan& plan : {plan_by_cap(in.pieces, cap), plan_by_count(in.pieces, count),
-                                   plan_one_each(in.pieces), plan_flat(in.pieces)}) {
-      RC_ASSERT(simulate(plan, in.pieces, in.ready, in.curve).end() >= best.best_end);
+    for (const BucketSchedule& schedule : {schedule_by_cap(in.pieces, cap), schedule_by_count(in.pieces, count),
+                                           schedule_one_each(in.pieces), schedule_flat(in.pieces)}) {
+      RC_ASSERT(simulate(schedule, in.pieces, in.ready, in.curve).end() >= best.best_end);
     }
   });
 }
@@ -98,17 +99,18 @@ TEST(PlannerLaws, NoBucketPassesItsLimitUnlessOnePieceAloneDoes) {
   expect_law("parallel.plan_caps", 200, [](check::Observation&) {
     const Drawn in = drawn_pieces(40);
     const std::int64_t cap = drawn_size("cap", 1, 40000);
-    const BucketPlan plan = plan_by_cap(in.pieces, cap);
-    RC_ASSERT(plan.pieces() == in.pieces.size());
-    for (int bucket = 0; bucket < plan.size(); ++bucket) {
-      RC_ASSERT(in.pieces.bytes(plan.begin(bucket), plan.end(bucket)) <= cap ||
-                plan.end(bucket) - plan.begin(bucket) == 1);
+    const BucketSchedule schedule = schedule_by_cap(in.pieces, cap);
+    RC_ASSERT(schedule.pieces() == in.pieces.size());
+    for (int bucket = 0; bucket < schedule.size(); ++bucket) {
+      RC_ASSERT(in.pieces.bytes(schedule.begin(bucket), schedule.end(bucket)) <= cap ||
+                schedule.end(bucket) - schedule.begin(bucket) == 1);
       // As full as can be: the next piece would not have fitted.
-      if (bucket + 1 < plan.size()) RC_ASSERT(in.pieces.bytes(plan.begin(bucket), plan.end(bucket) + 1) > cap);
+      if (bucket + 1 < schedule.size())
+        RC_ASSERT(in.pieces.bytes(schedule.begin(bucket), schedule.end(bucket) + 1) > cap);
     }
     const int count = drawn_size("buckets", 1, 50);
-    RC_ASSERT(plan_by_count(in.pieces, count).size() == std::min(count, in.pieces.size()));
-    RC_ASSERT(BucketPlan::parse(plan.text()) == plan);
+    RC_ASSERT(schedule_by_count(in.pieces, count).size() == std::min(count, in.pieces.size()));
+    RC_ASSERT(BucketSchedule::parse(schedule.text()) == schedule);
   });
 }
 
@@ -126,7 +128,7 @@ TEST(PlannerLaws, TheFormulasAreTheSimulationOfEqualTensors) {
     std::vector<Seconds> ready;
     for (int i = 1; i <= buckets; ++i) ready.emplace_back(i * bytes * step.seconds_per_byte);
     const TransferCurve curve({{1, law.time(1)}, {std::int64_t{1} << 40, law.time(0x1p40)}});
-    const Schedule simulated = simulate(plan_one_each(pieces), pieces, ready, curve);
+    const BucketTimeline simulated = simulate(schedule_one_each(pieces), pieces, ready, curve);
     const double expected = exposed(step, bytes).count();
     RC_ASSERT(std::abs(simulated.exposed().count() - expected) <= 1e-9 * simulated.end().count());
     // The best size is no worse than any.

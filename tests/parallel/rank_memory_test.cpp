@@ -1,4 +1,4 @@
-// What a plan promises of memory, however a state is divided: the bytes that ranks then hold, and the peak that the
+// What a schedule promises of memory, however a state is divided: the bytes that ranks then hold, and the peak that the
 // device's account has of the smoke sizes.
 #include "parallel/rank_memory.hpp"
 

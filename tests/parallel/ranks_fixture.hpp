@@ -65,7 +65,7 @@ inline parallel::CertificateCase everything(parallel::Strategy strategy) {
   parallel::CertificateCase asked;
   asked.model = {.layers = {{4, 4, true}, {4, 4, true, true, 0}, {4, 3, true}}, .fixed = true, .rare = 0, .padding = 3};
   asked.sync = {.strategy = strategy, .bucket_mb = {64 / 0x1p20}};
-  asked.sync.plan = parallel::BucketPlan({2, 3, 5});
+  asked.sync.schedule = parallel::BucketSchedule({2, 3, 5});
   return asked;
 }
 

@@ -38,7 +38,7 @@ class RoundedRun {
         gradients_(kElements),
         sync_(ranks, pieces(), {weights_.data(), DType::f32, {kElements}}, arena(),
               {.sharding = asked.sharding,
-               .plan = parallel::BucketPlan({2, 3, 4}),
+               .schedule = parallel::BucketSchedule({2, 3, 4}),
                .rounded = parallel::RoundedGradients{asked.wire, asked.written},
                .slots = asked.slots,
                .poison = true,

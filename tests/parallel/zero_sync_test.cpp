@@ -99,8 +99,8 @@ struct Copied {
     sync = std::make_unique<ZeroSync>(
         ranks, pieces_of_sizes({96, 288, 384, 252}), TensorView(weights.data(), DType::f32, {kElements}),
         TensorView(gradients.data(), DType::f32, {kElements}),
-        ZeroOptions{.sharding = Sharding::zero1, .plan = BucketPlan({2, 3, 4}), .poison = poison}, communication,
-        WeightsCopy{.values = {copies.data(), DType::bf16, {kElements}}, .read_in_full = {1, 3}});
+        ZeroOptions{.sharding = Sharding::zero1, .schedule = BucketSchedule({2, 3, 4}), .poison = poison},
+        communication, WeightsCopy{.values = {copies.data(), DType::bf16, {kElements}}, .read_in_full = {1, 3}});
   }
   static float weight(std::int64_t i) { return 1 + static_cast<float>(i) * 0x1p-20F; }
 
@@ -206,7 +206,7 @@ TEST(Zero, AStepThatWasCutShortLeavesNothingUnderWay) {
     std::vector<float> weights(300);
     try {
       ZeroSync sync(ranks, pieces_of_sizes({100, 200}), {weights.data(), DType::f32, {300}}, {},
-                    {.sharding = Sharding::zero2, .plan = BucketPlan({1, 2})}, communication);
+                    {.sharding = Sharding::zero2, .schedule = BucketSchedule({1, 2})}, communication);
       while (ranks.rank() == 0 && !ranks.failed()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
       sync.begin({});
       static_cast<void>(sync.gradient(0, {}));
@@ -238,7 +238,7 @@ TEST(Zero, KeepsAShardOfTheGradientsAndAFewBuckets) {
         return std::make_unique<ZeroSync>(
             ranks, pieces_of_sizes({100, 300, 400, 200}), all,
             sharding == Sharding::zero1 ? TensorView(gradients.data(), DType::f32, {1000}) : TensorView{},
-            ZeroOptions{.sharding = sharding, .plan = BucketPlan({2, 3, 4}), .slots = slots}, Stream{});
+            ZeroOptions{.sharding = sharding, .schedule = BucketSchedule({2, 3, 4}), .slots = slots}, Stream{});
       });
     };
     EXPECT_EQ(made(Sharding::zero1, 2), 0);
@@ -252,7 +252,7 @@ TEST(Zero, SendsWhatTheFormulaSays) {
     std::vector<float> weights(1000), gradients(1000);
     const TensorView all(weights.data(), DType::f32, {1000});
     ZeroSync sync(ranks, pieces_of_sizes({100, 300, 400, 200}), all, {},
-                  {.sharding = Sharding::zero2, .plan = BucketPlan({2, 4})}, communication);
+                  {.sharding = Sharding::zero2, .schedule = BucketSchedule({2, 4})}, communication);
     for (int part = 0; part < 3; ++part) {
       sync.begin(compute, part > 0);
       for (int piece = 0; piece < 4; ++piece) {
@@ -303,7 +303,7 @@ TEST(Zero, NamesAGradientThatIsWrittenIntoASlotInUse) {
   const auto thrown = comm::try_local(1, {}, [](comm::Communicator& ranks) {
     std::vector<float> weights(9);
     ZeroSync sync(ranks, pieces_of_sizes({3, 3, 3}), {weights.data(), DType::f32, {9}}, {},
-                  {.sharding = Sharding::zero2, .plan = BucketPlan({1, 2, 3})}, {});
+                  {.sharding = Sharding::zero2, .schedule = BucketSchedule({1, 2, 3})}, {});
     sync.begin({});
     static_cast<void>(sync.gradient(1, {}));  // ahead of its turn, in the other slot
     static_cast<void>(sync.gradient(2, {}));
@@ -312,7 +312,7 @@ TEST(Zero, NamesAGradientThatIsWrittenIntoASlotInUse) {
 }
 
 TEST(FlatShards, CoverEveryElementOnce) {
-  const FlatShards shards(pieces_of_sizes({12, 6, 18, 6}), BucketPlan({1, 3, 4}), 48, 3);
+  const FlatShards shards(pieces_of_sizes({12, 6, 18, 6}), BucketSchedule({1, 3, 4}), 48, 3);
   std::vector<int> owners(48, 0), in_shard(16, 0);
   for (int bucket = 0; bucket < 3; ++bucket) {
     for (int rank = 0; rank < 3; ++rank) {

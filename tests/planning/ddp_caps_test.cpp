@@ -25,10 +25,10 @@ struct Backward {
 // PyTorch's own reducer for 10 gradients of 100 KiB: `first` is reached by the third, `cap` by every fourth behind it.
 TEST(DdpCaps, ABucketIsClosedWhenItHasReachedItsLimit) {
   const Backward backward(10);
-  EXPECT_EQ(plan_as_ddp(backward.pieces, 250 * kKi, 400 * kKi), BucketPlan({3, 7, 10}));
-  EXPECT_EQ(plan_as_ddp(backward.pieces, 300 * kKi, 401 * kKi), BucketPlan({3, 8, 10}));
-  EXPECT_EQ(plan_as_ddp(backward.pieces, 1, 1), plan_one_each(backward.pieces));
-  EXPECT_EQ(plan_as_ddp(backward.pieces, 1 << 20, 25 << 20), plan_flat(backward.pieces));
+  EXPECT_EQ(schedule_as_ddp(backward.pieces, 250 * kKi, 400 * kKi), BucketSchedule({3, 7, 10}));
+  EXPECT_EQ(schedule_as_ddp(backward.pieces, 300 * kKi, 401 * kKi), BucketSchedule({3, 8, 10}));
+  EXPECT_EQ(schedule_as_ddp(backward.pieces, 1, 1), schedule_one_each(backward.pieces));
+  EXPECT_EQ(schedule_as_ddp(backward.pieces, 1 << 20, 25 << 20), schedule_flat(backward.pieces));
 }
 
 TEST(DdpCaps, TheBestAreNoWorseThanAnyOtherAndNoBetterThanThePlan) {
@@ -36,14 +36,14 @@ TEST(DdpCaps, TheBestAreNoWorseThanAnyOtherAndNoBetterThanThePlan) {
   const TransferCurve curve({{1, Seconds(0.3e-3)}, {4000 * kKi, Seconds(4e-3)}});
   const Seconds slack(1e-4);
   const DdpCaps best = best_ddp_caps(backward.pieces, backward.ready, curve, slack);
-  EXPECT_EQ(best.plan, plan_as_ddp(backward.pieces, best.first, best.cap));
+  EXPECT_EQ(best.schedule, schedule_as_ddp(backward.pieces, best.first, best.cap));
   for (const std::int64_t first : {64 * kKi, 256 * kKi, 1024 * kKi}) {
     for (const std::int64_t cap : {64 * kKi, 512 * kKi, 4096 * kKi}) {
-      EXPECT_LE(best.schedule.end(),
-                ddp_with(first, cap, backward.pieces, backward.ready, curve).schedule.end() + slack);
+      EXPECT_LE(best.timeline.end(),
+                ddp_with(first, cap, backward.pieces, backward.ready, curve).timeline.end() + slack);
     }
   }
-  EXPECT_GE(best.schedule.end(), plan_buckets(backward.pieces, backward.ready, curve).best_end);
+  EXPECT_GE(best.timeline.end(), schedule_buckets(backward.pieces, backward.ready, curve).best_end);
 }
 
 TEST(DdpCaps, OfEqualEndsTheFewestBucketsAreTaken) {
@@ -51,7 +51,7 @@ TEST(DdpCaps, OfEqualEndsTheFewestBucketsAreTaken) {
   Backward backward(8);
   std::ranges::fill(backward.ready, Seconds(1e-3));
   const TransferCurve curve({{800 * kKi, Seconds(1e-3)}, {1, Seconds(1e-3 / (800 * kKi))}});
-  EXPECT_EQ(best_ddp_caps(backward.pieces, backward.ready, curve).plan.size(), 1);
+  EXPECT_EQ(best_ddp_caps(backward.pieces, backward.ready, curve).schedule.size(), 1);
 }
 
 }  // namespace

@@ -55,51 +55,52 @@ std::vector<Seconds> uniform_ready(const GradientPieces& pieces, Seconds backwar
   return ready;
 }
 
-double exposed_ms(const GradientPieces& pieces, const BucketPlan& plan, Seconds backward) {
-  return simulate(plan, pieces, uniform_ready(pieces, backward), measured()).exposed().count() * 1e3;
+double exposed_ms(const GradientPieces& pieces, const BucketSchedule& schedule, Seconds backward) {
+  return simulate(schedule, pieces, uniform_ready(pieces, backward), measured()).exposed().count() * 1e3;
 }
 
 TEST(Planner, ForecastsTheHandoutsModelAsWorkedOutByHand) {
   const GradientPieces xl26 = in_ready_order("xl26");
-  EXPECT_NEAR(exposed_ms(xl26, plan_one_each(xl26), ms(29)), 23.9, 0.5);
-  EXPECT_NEAR(exposed_ms(xl26, plan_by_cap(xl26, 100'000'000), ms(29)), 21.2, 0.5);
-  EXPECT_NEAR(exposed_ms(xl26, plan_by_cap(xl26, 1'000'000'000), ms(29)), 15.0, 0.5);
-  EXPECT_NEAR(exposed_ms(xl26, plan_flat(xl26), ms(29)), 41.8, 0.2);
+  EXPECT_NEAR(exposed_ms(xl26, schedule_one_each(xl26), ms(29)), 23.9, 0.5);
+  EXPECT_NEAR(exposed_ms(xl26, schedule_by_cap(xl26, 100'000'000), ms(29)), 21.2, 0.5);
+  EXPECT_NEAR(exposed_ms(xl26, schedule_by_cap(xl26, 1'000'000'000), ms(29)), 15.0, 0.5);
+  EXPECT_NEAR(exposed_ms(xl26, schedule_flat(xl26), ms(29)), 41.8, 0.2);
 
-  const Forecast forecast = plan_buckets(xl26, uniform_ready(xl26, ms(29)), measured());
-  EXPECT_NEAR(forecast.schedule.exposed().count() * 1e3, 13.3, 0.3);
+  const Forecast forecast = schedule_buckets(xl26, uniform_ready(xl26, ms(29)), measured());
+  EXPECT_NEAR(forecast.timeline.exposed().count() * 1e3, 13.3, 0.3);
   EXPECT_NEAR((forecast.bound - ms(29)).count() * 1e3, 13.1, 0.3);
-  EXPECT_LE(forecast.plan.size(), 20);
-  EXPECT_LE(forecast.schedule.end(), forecast.best_end + ms(0.1));
+  EXPECT_LE(forecast.schedule.size(), 20);
+  EXPECT_LE(forecast.timeline.end(), forecast.best_end + ms(0.1));
   EXPECT_GE(forecast.best_end, forecast.bound);
 }
 
 TEST(Planner, ExposesTheLastBucketAloneWhereComputingIsTheBottleneck) {
   const GradientPieces xl26 = in_ready_order("xl26");
-  const Forecast forecast = plan_buckets(xl26, uniform_ready(xl26, ms(60)), measured(), ms(0));
-  const BucketTimes& last = forecast.schedule.buckets.back();
+  const Forecast forecast = schedule_buckets(xl26, uniform_ready(xl26, ms(60)), measured(), ms(0));
+  const BucketTimes& last = forecast.timeline.buckets.back();
   EXPECT_EQ(last.start, last.ready);
-  EXPECT_EQ(forecast.plan.end(forecast.plan.size() - 2), xl26.size() - 1);  // the embedding travels alone
-  EXPECT_NEAR(forecast.schedule.exposed().count() * 1e3, 0.37, 0.03);
+  EXPECT_EQ(forecast.schedule.end(forecast.schedule.size() - 2), xl26.size() - 1);  // the embedding travels alone
+  EXPECT_NEAR(forecast.timeline.exposed().count() * 1e3, 0.37, 0.03);
 }
 
 TEST(Planner, TakesFewerBucketsWhereTheyCostNothing) {
   const GradientPieces pieces = pieces_of_sizes({1000, 1000, 1000, 1000});
   const TransferCurve curve({{1, ms(0.001)}, {1'000'000, ms(1.001)}});  // 1 µs, and 4 µs a piece
   const std::vector<Seconds> ready{ms(1), ms(2), ms(3), ms(4)};
-  const Forecast sharp = plan_buckets(pieces, ready, curve, ms(0));
-  EXPECT_EQ(sharp.plan, BucketPlan({3, 4}));  // of those that end first, the one with the fewest buckets
-  EXPECT_NEAR(sharp.schedule.exposed().count(), 5e-6, 1e-9);
-  EXPECT_EQ(plan_buckets(pieces, ready, curve).plan, plan_flat(pieces));  // 17 µs, within the usual 100
+  const Forecast sharp = schedule_buckets(pieces, ready, curve, ms(0));
+  EXPECT_EQ(sharp.schedule, BucketSchedule({3, 4}));  // of those that end first, the one with the fewest buckets
+  EXPECT_NEAR(sharp.timeline.exposed().count(), 5e-6, 1e-9);
+  EXPECT_EQ(schedule_buckets(pieces, ready, curve).schedule, schedule_flat(pieces));  // 17 µs, within the usual 100
 }
 
 TEST(Planner, CountsAPieceAsFinalWithThoseAheadOfIt) {
   const GradientPieces pieces = pieces_of_sizes({1, 1});
   const TransferCurve curve({{1, ms(1)}});
   const std::vector<Seconds> ready{ms(5), ms(2)};
-  EXPECT_EQ(simulate(plan_one_each(pieces), pieces, ready, curve).backward_end(), ms(5));
-  EXPECT_TRUE(refuses([&] { simulate(plan_flat(pieces), pieces, std::vector{ms(1)}, curve); }, "1 times", "2 grad"));
-  EXPECT_TRUE(refuses([&] { simulate(BucketPlan({3}), pieces, ready, curve); }, "a plan of 3", "with 2"));
+  EXPECT_EQ(simulate(schedule_one_each(pieces), pieces, ready, curve).backward_end(), ms(5));
+  EXPECT_TRUE(
+      refuses([&] { simulate(schedule_flat(pieces), pieces, std::vector{ms(1)}, curve); }, "1 times", "2 grad"));
+  EXPECT_TRUE(refuses([&] { simulate(BucketSchedule({3}), pieces, ready, curve); }, "a schedule of 3", "with 2"));
 }
 
 TEST(Planner, PlansForTheStepThatIsLaterThanMost) {
@@ -185,11 +186,11 @@ TEST(UniformModel, GivesTheTableOfTheAccountingPage) {
   EXPECT_TRUE(refuses([&] { exposed(xl25(1), 1e10); }, "10000000000 bytes"));
 }
 
-TEST(Schedule, IsBusyWhileABucketIsOnItsWay) {
-  Schedule schedule;
-  schedule.buckets = {{.ready = ms(1), .start = ms(1), .end = ms(3)}, {.ready = ms(4), .start = ms(5), .end = ms(8)}};
-  EXPECT_DOUBLE_EQ(schedule.busy().count(), ms(5).count());
-  EXPECT_DOUBLE_EQ(schedule.exposed().count(), ms(4).count());
+TEST(BucketTimeline, IsBusyWhileABucketIsOnItsWay) {
+  BucketTimeline timeline;
+  timeline.buckets = {{.ready = ms(1), .start = ms(1), .end = ms(3)}, {.ready = ms(4), .start = ms(5), .end = ms(8)}};
+  EXPECT_DOUBLE_EQ(timeline.busy().count(), ms(5).count());
+  EXPECT_DOUBLE_EQ(timeline.exposed().count(), ms(4).count());
 }
 
 }  // namespace

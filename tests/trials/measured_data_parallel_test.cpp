@@ -1,4 +1,5 @@
-// What experiments are given: measured times that all ranks share, a plan computed from them, a step that is checked.
+// What experiments are given: measured times that all ranks share, a schedule computed from them, a step that is
+// checked.
 #include "trials/measured_data_parallel.hpp"
 
 #include <gtest/gtest.h>
@@ -108,7 +109,7 @@ TEST(MeasuredDataParallel, PlansFromWhatItMeasuresAndIsCheckedAtTheEnd) {
     }
     const auto run = measured.start(ranks, {});
     ASSERT_TRUE(run->forecast());
-    EXPECT_EQ(run->forecast()->plan, run->step().sync().plan());
+    EXPECT_EQ(run->forecast()->schedule, run->step().sync().schedule());
     EXPECT_GE(run->forecast()->best_end, run->forecast()->bound);
     std::vector<double> losses;
     for (int i = 0; i < 2; ++i) {

@@ -29,7 +29,7 @@ TEST(PacedGradients, AreSummedRightInAnyBuckets) {
           EXPECT_EQ(step.error(), 0) << step.what();
         }
         const int buckets = limit < 8'192 ? 10 : limit == 10'000 ? 5 : 1;
-        EXPECT_EQ(step.sync().plan().size(), buckets);
+        EXPECT_EQ(step.sync().schedule().size(), buckets);
         EXPECT_EQ(step.bucket_bytes(), 40'960.0 / buckets);
         step.sync().check_bytes();
         step.refresh();

@@ -40,7 +40,7 @@ TEST(RankTraining, ARankHasItsShareOfTheRowsOrNobodyHas) {
       "of "
       "them all, such as batch=4";
   EXPECT_EQ(refused([&] { rank_workload(params_of(6), host, 4); }), words);
-  // What is said of a plan is what a rank would say.
+  // What is said of a schedule is what a rank would say.
   Params planned = params_of(6);
   planned.set("world_size", std::int64_t{4});
   EXPECT_EQ(refused([&] { rank_training_cases().expect(planned); }), words);

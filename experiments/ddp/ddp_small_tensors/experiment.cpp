@@ -43,7 +43,7 @@ struct Run {
   device::OwnedStream communication = parallel::communication_stream({});
   parallel::AffineTransfer law;
   std::unique_ptr<PacedGradients> step;
-  std::vector<parallel::Schedule> steps;
+  std::vector<parallel::BucketTimeline> steps;
 
   worker::StepCheck found() const {
     return {.name = "sums", .error = step->error(), .message = step->what() + ": every element, against the formula"};
@@ -66,17 +66,17 @@ std::shared_ptr<Run> prepared(comm::Communicator& ranks, const Params& params) {
 
 void tell(worker::CaseContext& context, Run& run, std::size_t samples) {
   run.keep();
-  const std::span<const parallel::Schedule> steps = worker::last_of(run.steps, samples);
+  const std::span<const parallel::BucketTimeline> steps = worker::last_of(run.steps, samples);
   if (!steps.empty()) {
     worker::emit_series(context, "exposed", steps,
-                        [](const parallel::Schedule& one) { return std::max(one.exposed().count(), 0.0); });
+                        [](const parallel::BucketTimeline& one) { return std::max(one.exposed().count(), 0.0); });
     worker::emit_series(context, "communicating", steps,
-                        [](const parallel::Schedule& one) { return one.busy().count(); });
+                        [](const parallel::BucketTimeline& one) { return one.busy().count(); });
     worker::emit_series(context, "backward", steps,
-                        [](const parallel::Schedule& one) { return one.backward_end().count(); });
+                        [](const parallel::BucketTimeline& one) { return one.backward_end().count(); });
   }
   const parallel::UniformStep uniform = run.step->uniform();
-  context.metric("buckets", "1", run.step->sync().plan().size());
+  context.metric("buckets", "1", run.step->sync().schedule().size());
   context.metric("gradient_bytes", "B", uniform.bytes);
   context.metric("bucket_bytes", "B", run.step->bucket_bytes());
   context.metric("overhead", "s", run.law.overhead.count());

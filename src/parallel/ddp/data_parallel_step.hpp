@@ -81,9 +81,9 @@ class DataParallelStep {
   std::vector<StatePiece> wanted_pieces();
   void resumed(const train::TrainingState& state);
 
-  // What the end of a run holds: all ranks have the same weights, bit for bit, reduced as many bytes as the plan says,
-  // and took from one another what the formula makes of them; of zero1 and zero2, which gather all weights for it, that
-  // copies are what these are rounded to. Collective; waits. Error(check).
+  // What the end of a run holds: all ranks have the same weights, bit for bit, reduced as many bytes as the schedule
+  // says, and took from one another what the formula makes of them; of zero1 and zero2, which gather all weights for
+  // it, that copies are what these are rounded to. Collective; waits. Error(check).
   void check();
 
  private:

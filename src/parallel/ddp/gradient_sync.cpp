@@ -41,8 +41,8 @@ GradientSync::GradientSync(comm::Communicator& ranks, GradientPieces pieces, con
       pieces_(std::move(pieces)),
       arena_(checked(pieces_, arena)),
       options_(options),
-      plan_(plan_of(options, pieces_.as(options.wire.value_or(pieces_.dtype())))),
-      turns_(ranks, pieces_, plan_),
+      schedule_(schedule_of(options, pieces_.as(options.wire.value_or(pieces_.dtype())))),
+      turns_(ranks, pieces_, schedule_),
       communication_(communication),
       overlaps_(info_of(options.strategy).overlaps),
       begun_(device::place_of(communication), device::Timing::yes),
@@ -57,18 +57,18 @@ GradientSync::GradientSync(comm::Communicator& ranks, GradientPieces pieces, con
                   communication);
   }
   const device::Timing timing = options.timing ? device::Timing::yes : device::Timing::no;
-  ready_ = events(overlaps_ ? plan_.size() : 1, communication, timing);
+  ready_ = events(overlaps_ ? schedule_.size() : 1, communication, timing);
   if (options.timing) {
-    started_ = events(plan_.size(), communication, timing);
-    ended_ = events(plan_.size(), communication, timing);
+    started_ = events(schedule_.size(), communication, timing);
+    ended_ = events(schedule_.size(), communication, timing);
   }
-  for (int bucket = 0; bucket < plan_.size(); ++bucket) labels_.push_back(fmt::format("bucket {}", bucket));
+  for (int bucket = 0; bucket < schedule_.size(); ++bucket) labels_.push_back(fmt::format("bucket {}", bucket));
 }
 
 // A line for the strategy, then one a piece: what all ranks must have alike.
 std::string GradientSync::description() const {
   std::string text = fmt::format("strategy {}, buckets that end at {}, sent in {}\n", to_string(options_.strategy),
-                                 plan_.text(), to_string(options_.wire.value_or(pieces_.dtype())));
+                                 schedule_.text(), to_string(options_.wire.value_or(pieces_.dtype())));
   for (int i = 0; i < pieces_.size(); ++i) {
     text += fmt::format("'{}' at {} of {} elements in {}\n", pieces_[i].name, pieces_[i].first, pieces_[i].elements,
                         to_string(pieces_.dtype()));
@@ -105,7 +105,7 @@ void GradientSync::reduce_final(Stream compute) {
 }
 
 void GradientSync::reduce(int bucket, Stream compute) {
-  const int begin = plan_.begin(bucket), end = plan_.end(bucket);
+  const int begin = schedule_.begin(bucket), end = schedule_.end(bucket);
   const auto at = static_cast<std::size_t>(bucket);
   if (overlaps_ || bucket == 0) {
     Event& ready = ready_[overlaps_ ? at : 0];
@@ -120,7 +120,7 @@ void GradientSync::reduce(int bucket, Stream compute) {
 }
 
 TensorView GradientSync::sent(int bucket) const {
-  const int begin = plan_.begin(bucket), end = plan_.end(bucket);
+  const int begin = schedule_.begin(bucket), end = schedule_.end(bucket);
   return wire_ ? wire_->view(begin, end) : stretch(arena_, pieces_.first(begin), pieces_.elements(begin, end));
 }
 
@@ -129,7 +129,7 @@ void GradientSync::finish(Stream compute) {
   ++steps_;
   if (ranks_.size() == 1) return;
   if (!overlaps_) {
-    for (int bucket = 0; bucket < plan_.size(); ++bucket) reduce(bucket, compute);
+    for (int bucket = 0; bucket < schedule_.size(); ++bucket) reduce(bucket, compute);
   }
   reduced_.record(communication_);
   wait(reduced_, compute);
@@ -140,27 +140,28 @@ void GradientSync::finish(Stream compute) {
 std::uint64_t GradientSync::expected_bytes() const {
   if (ranks_.size() == 1) return 0;
   std::int64_t elements = 0;
-  for (int bucket = 0; bucket < plan_.size(); ++bucket) elements += sent(bucket).elements();
+  for (int bucket = 0; bucket < schedule_.size(); ++bucket) elements += sent(bucket).elements();
   return steps_ * static_cast<std::uint64_t>(elements) * size_of(sent(0).dtype);
 }
 
 void GradientSync::check_bytes() const {
   const std::uint64_t found = counted(ranks_) - counted_before_;
   if (found == expected_bytes()) return;
-  throw Error(ErrorKind::check,
-              fmt::format("rank {} reduced {} bytes of gradients in {} steps of strategy {} and its plan of {} buckets "
-                          "makes {}: something else reduced under the purpose '{}', or a bucket was missed",
-                          ranks_.rank(), found, steps_, to_string(options_.strategy), plan_.size(), expected_bytes(),
-                          kGradientKind));
+  throw Error(
+      ErrorKind::check,
+      fmt::format("rank {} reduced {} bytes of gradients in {} steps of strategy {} and its schedule of {} buckets "
+                  "makes {}: something else reduced under the purpose '{}', or a bucket was missed",
+                  ranks_.rank(), found, steps_, to_string(options_.strategy), schedule_.size(), expected_bytes(),
+                  kGradientKind));
 }
 
-Schedule GradientSync::timeline() const {
+BucketTimeline GradientSync::timeline() const {
   if (!options_.timing || ranks_.size() == 1 || steps_ == 0) {
     throw Error(ErrorKind::usage, "no timeline of a reduction: it needs SyncOptions::timing, two ranks and a step");
   }
   const auto since_begin = [this](const Event& event) { return Seconds(elapsed(begun_, event)); };
-  Schedule made;
-  for (int bucket = 0; bucket < plan_.size(); ++bucket) {
+  BucketTimeline made;
+  for (int bucket = 0; bucket < schedule_.size(); ++bucket) {
     const auto at = static_cast<std::size_t>(bucket);
     BucketTimes times;
     times.bytes = sent(bucket).elements() * static_cast<std::int64_t>(size_of(sent(bucket).dtype));

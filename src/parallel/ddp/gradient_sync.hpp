@@ -15,7 +15,7 @@
 // the next step's backward pass: no gradient is written before its reduction is done.
 //
 // One order on all ranks, that of the memory, which parallel/ddp/gradient_turns.hpp keeps; buckets are queued in the
-// plan's.
+// schedule's.
 //
 // The mean over ranks is the caller's: who scales the gradient of the loss by this rank's share of the samples needs no
 // kernel for it, and sums here (train::StepOptions::loss_weight).
@@ -49,7 +49,7 @@ class GradientSync {
   ~GradientSync() { turns_.leave(communication_, compute_); }
 
   const GradientPieces& pieces() const { return pieces_; }
-  const BucketPlan& plan() const { return plan_; }
+  const BucketSchedule& schedule() const { return schedule_; }
   const SyncOptions& options() const { return options_; }
   device::Stream stream() const { return communication_; }
   // Of gradients as they travel, where that is not as they lie.
@@ -76,7 +76,7 @@ class GradientSync {
   void check_bytes() const;
 
   // Of the last step, from begin(). With options().timing, more than one rank, and both streams done; Error(usage).
-  Schedule timeline() const;
+  BucketTimeline timeline() const;
 
  private:
   void reduce_final(device::Stream compute);
@@ -89,7 +89,7 @@ class GradientSync {
   GradientPieces pieces_;
   TensorView arena_;
   SyncOptions options_;
-  BucketPlan plan_;
+  BucketSchedule schedule_;
   GradientTurns turns_;
   device::Stream communication_;
   bool overlaps_;

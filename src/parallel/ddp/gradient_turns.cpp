@@ -10,8 +10,8 @@
 
 namespace syslab::parallel {
 
-GradientTurns::GradientTurns(comm::Communicator& ranks, const GradientPieces& pieces, const BucketPlan& plan)
-    : ranks_(ranks), pieces_(pieces), plan_(plan), unused_(static_cast<std::size_t>(pieces.size()), 0) {}
+GradientTurns::GradientTurns(comm::Communicator& ranks, const GradientPieces& pieces, const BucketSchedule& schedule)
+    : ranks_(ranks), pieces_(pieces), schedule_(schedule), unused_(static_cast<std::size_t>(pieces.size()), 0) {}
 
 std::string GradientTurns::names(int begin, int end) const {
   constexpr int kMost = 8;
@@ -71,7 +71,7 @@ void GradientTurns::skip_unused() {
 }
 
 std::optional<int> GradientTurns::next_bucket() {
-  if (next_bucket_ == plan_.size() || plan_.end(next_bucket_) > next_) return std::nullopt;
+  if (next_bucket_ == schedule_.size() || schedule_.end(next_bucket_) > next_) return std::nullopt;
   return next_bucket_++;
 }
 

@@ -14,21 +14,21 @@
 
 #include "comm/communicator.hpp"
 #include "device/device.hpp"
-#include "planning/bucket_plan.hpp"
+#include "planning/bucket_schedule.hpp"
 
 namespace syslab::parallel {
 
 class GradientTurns {
  public:
   // All of these outlive it. Errors are of kind usage.
-  GradientTurns(comm::Communicator& ranks, const GradientPieces& pieces, const BucketPlan& plan);
+  GradientTurns(comm::Communicator& ranks, const GradientPieces& pieces, const BucketSchedule& schedule);
 
   void begin();
   void take(int piece);  // is final
   // The step does not use it: it counts as final in its turn. Called before that has come.
   void unused(int piece);
   bool is_unused(int piece) const { return unused_[static_cast<std::size_t>(piece)] != 0; }
-  // Of those whose last piece is final, the next in the plan's order; each once a step.
+  // Of those whose last piece is final, the next in the schedule's order; each once a step.
   std::optional<int> next_bucket();
   void finish();  // after all of them
 
@@ -46,7 +46,7 @@ class GradientTurns {
 
   comm::Communicator& ranks_;
   const GradientPieces& pieces_;
-  const BucketPlan& plan_;
+  const BucketSchedule& schedule_;
   std::vector<char> unused_;  // by piece, of this step
   int next_ = 0, next_bucket_ = 0;
   bool open_ = false;

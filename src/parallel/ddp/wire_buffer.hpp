@@ -6,7 +6,7 @@
 #include "device/buffer.hpp"
 #include "device/stream.hpp"
 #include "parallel/moves.hpp"
-#include "planning/bucket_plan.hpp"
+#include "planning/bucket_schedule.hpp"
 
 namespace syslab::parallel {
 

@@ -42,7 +42,7 @@ std::vector<std::int64_t> places_in_full(const GradientPieces& pieces, const Fla
   if (options.rounded && options.arena.data == nullptr) {
     for (int bucket = 0; bucket < shards.buckets(); ++bucket) {
       std::int64_t end = 0;
-      for (int piece = shards.plan().begin(bucket); piece < shards.plan().end(bucket); ++piece) {
+      for (int piece = shards.schedule().begin(bucket); piece < shards.schedule().end(bucket); ++piece) {
         if (is_written(options.rounded, piece)) continue;
         at[static_cast<std::size_t>(piece)] = end;
         end = round_up(end + pieces[piece].elements, model::kAlignedElements);
@@ -87,7 +87,7 @@ TensorView BucketSlots::bucket(int bucket) const {
 }
 
 TensorView BucketSlots::in_bucket(int piece) const {
-  const int bucket = shards_.plan().bucket_of(piece);
+  const int bucket = shards_.schedule().bucket_of(piece);
   return stretch(this->bucket(bucket), pieces_[piece].first - shards_.bucket(bucket).first, pieces_[piece].elements);
 }
 
@@ -95,7 +95,7 @@ TensorView BucketSlots::place(int piece) const {
   const std::int64_t elements = pieces_[piece].elements;
   if (!rounds() || is_written_rounded(piece)) return in_bucket(piece);
   if (arena_.data != nullptr) return stretch(arena_, pieces_[piece].first, elements);
-  const std::int64_t slot = slot_of(shards_.plan().bucket_of(piece));
+  const std::int64_t slot = slot_of(shards_.schedule().bucket_of(piece));
   return stretch({full_.data(), pieces_.dtype(), {1, slots_ * room_.full}},
                  slot * room_.full + full_at_[static_cast<std::size_t>(piece)], elements);
 }

@@ -51,7 +51,7 @@ class BucketSlots {
   // Rounds what of a bucket was written in full, but for pieces that are unused, queued as `moves` does.
   template <typename IsUnused>
   void round(int bucket, const Moves& moves, const IsUnused& is_unused) const {
-    for (int piece = shards_.plan().begin(bucket); rounds() && piece < shards_.plan().end(bucket); ++piece) {
+    for (int piece = shards_.schedule().begin(bucket); rounds() && piece < shards_.schedule().end(bucket); ++piece) {
       if (!is_written_rounded(piece) && !is_unused(piece)) moves.move(place(piece), in_bucket(piece));
     }
   }

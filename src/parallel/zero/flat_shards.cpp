@@ -19,11 +19,11 @@ void add_pieces(std::vector<StatePiece>& pieces, std::span<const Piece> tensors,
   }
 }
 
-FlatShards::FlatShards(const GradientPieces& pieces, BucketPlan plan, std::int64_t arena_elements, int ranks)
-    : plan_(std::move(plan)), ranks_(ranks) {
-  if (plan_.pieces() != pieces.size()) {
-    throw Error(ErrorKind::usage, fmt::format("a plan for {} gradients, and there are {}: it is another model's",
-                                              plan_.pieces(), pieces.size()));
+FlatShards::FlatShards(const GradientPieces& pieces, BucketSchedule schedule, std::int64_t arena_elements, int ranks)
+    : schedule_(std::move(schedule)), ranks_(ranks) {
+  if (schedule_.pieces() != pieces.size()) {
+    throw Error(ErrorKind::usage, fmt::format("a schedule for {} gradients, and there are {}: it is another model's",
+                                              schedule_.pieces(), pieces.size()));
   }
   if (ranks < 1 || arena_elements % ranks != 0 || arena_elements < pieces[pieces.size() - 1].end()) {
     throw Error(ErrorKind::usage,
@@ -37,7 +37,8 @@ FlatShards::FlatShards(const GradientPieces& pieces, BucketPlan plan, std::int64
                 fmt::format("'{}' begins at element {}, no multiple of the {} ranks: lay the model out for so many",
                             pieces[i].name, pieces[i].first, ranks));
   }
-  for (int bucket = 0; bucket < plan_.size(); ++bucket) bucket_first_.push_back(pieces.first(plan_.begin(bucket)));
+  for (int bucket = 0; bucket < schedule_.size(); ++bucket)
+    bucket_first_.push_back(pieces.first(schedule_.begin(bucket)));
   bucket_first_.push_back(arena_elements);
   begin_in_shard_ = bucket_first_.front() / ranks_;
 }

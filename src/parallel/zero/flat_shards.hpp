@@ -1,5 +1,5 @@
-// How an arena is divided among ranks in flat ranges: each bucket of a plan is cut into as many equal slices as there
-// are ranks, and rank r owns slice r of each, wherever that begins and ends in a tensor.
+// How an arena is divided among ranks in flat ranges: each bucket of a schedule is cut into as many equal slices as
+// there are ranks, and rank r owns slice r of each, wherever that begins and ends in a tensor.
 //
 //   bucket          0              1                  2
 //   arena     [··|··|··|··][····|····|····|····][···|···|···|···]      one reduce-scatter and one all-gather a bucket,
@@ -12,7 +12,7 @@
 
 #include "core/tensor.hpp"
 #include "parallel/state_piece.hpp"
-#include "planning/bucket_plan.hpp"
+#include "planning/bucket_schedule.hpp"
 
 namespace syslab::parallel {
 
@@ -31,11 +31,11 @@ void add_pieces(std::vector<StatePiece>& pieces, std::span<const Piece> tensors,
 class FlatShards {
  public:
   // `arena_elements`: all of the arena, padding behind the last piece included. Error(usage) naming what does not
-  // divide: a piece that begins at no multiple of `ranks`, or the arena's end; and a plan of other pieces.
-  FlatShards(const GradientPieces& pieces, BucketPlan plan, std::int64_t arena_elements, int ranks);
+  // divide: a piece that begins at no multiple of `ranks`, or the arena's end; and a schedule of other pieces.
+  FlatShards(const GradientPieces& pieces, BucketSchedule schedule, std::int64_t arena_elements, int ranks);
 
-  const BucketPlan& plan() const { return plan_; }
-  int buckets() const { return plan_.size(); }
+  const BucketSchedule& schedule() const { return schedule_; }
+  int buckets() const { return schedule_.size(); }
   int ranks() const { return ranks_; }
 
   // Of the arena: up to where the next bucket begins.
@@ -49,7 +49,7 @@ class FlatShards {
  private:
   static std::size_t index(int at) { return static_cast<std::size_t>(at); }
 
-  BucketPlan plan_;
+  BucketSchedule schedule_;
   int ranks_;
   std::vector<std::int64_t> bucket_first_;  // of each bucket, and the arena's end
   std::int64_t begin_in_shard_;

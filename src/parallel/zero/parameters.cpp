@@ -82,7 +82,7 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
       rounded_gradients(layout, model::dtypes_of(model.precision, model.variant), options, ranks.size());
   const DType wire = rounded ? rounded->dtype : weights.dtype;
   const ZeroOptions zero{.sharding = options.sharding,
-                         .plan = plan_of(options.sync, pieces.as(wire)),
+                         .schedule = schedule_of(options.sync, pieces.as(wire)),
                          .rounded = std::move(rounded),
                          .slots = options.slots,
                          .poison = options.poison,

@@ -59,9 +59,9 @@ ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const Tenso
                    const TensorView& gradients, const ZeroOptions& options, Stream communication, WeightsCopy copy)
     : ranks_(ranks),
       pieces_(std::move(pieces)),
-      shards_(pieces_, options.plan ? *options.plan : plan_flat(pieces_), weights.elements(), ranks.size()),
+      shards_(pieces_, options.schedule ? *options.schedule : schedule_flat(pieces_), weights.elements(), ranks.size()),
       options_(options),
-      turns_(ranks, pieces_, shards_.plan()),
+      turns_(ranks, pieces_, shards_.schedule()),
       weights_(weights),
       gradients_(gradients),
       copy_(std::move(copy)),
@@ -98,7 +98,7 @@ void ZeroSync::plan_copies() {
   if (copy_.values.data == nullptr) return;
   for (int bucket = 0; bucket < buckets(); ++bucket) {
     const auto at = static_cast<std::size_t>(bucket);
-    const int begin = shards_.plan().begin(bucket), end = shards_.plan().end(bucket);
+    const int begin = shards_.schedule().begin(bucket), end = shards_.schedule().end(bucket);
     int in_full = 0;
     for (const int piece : copy_.read_in_full) {
       if (piece < begin || piece >= end) continue;
@@ -117,7 +117,7 @@ void ZeroSync::plan_copies() {
 // A line for the way, then one a piece: what all ranks must have alike.
 std::string ZeroSync::description() const {
   std::string text = fmt::format("{} over {} elements in {}, buckets that end at {}\n", to_string(options_.sharding),
-                                 weights_.elements(), to_string(weights_.dtype), shards_.plan().text());
+                                 weights_.elements(), to_string(weights_.dtype), shards_.schedule().text());
   if (options_.rounded) {
     text += fmt::format("gradients in {}, written so {}\n", to_string(options_.rounded->dtype),
                         fmt::join(options_.rounded->written, " "));
@@ -193,7 +193,7 @@ void ZeroSync::enter(int bucket, Stream compute) {
 }
 
 TensorView ZeroSync::gradient(int piece, Stream compute) {
-  const int bucket = shards_.plan().bucket_of(piece);
+  const int bucket = shards_.schedule().bucket_of(piece);
   enter(bucket, compute);
   return slots_ ? slots_->place(piece) : stretch(gradients_, pieces_[piece].first, pieces_[piece].elements);
 }
@@ -216,8 +216,8 @@ void ZeroSync::scatter_final(Stream compute) {
 void ZeroSync::clear_rest(int bucket, Stream compute) const {
   const Stretch all = shards_.bucket(bucket);
   const TensorView view = bucket_view(bucket);
-  const int end = shards_.plan().end(bucket);
-  for (int piece = shards_.plan().begin(bucket); piece < end; ++piece) {
+  const int end = shards_.schedule().end(bucket);
+  for (int piece = shards_.schedule().begin(bucket); piece < end; ++piece) {
     const std::int64_t next = piece + 1 < end ? pieces_[piece + 1].first : all.end();
     const std::int64_t first = turns_.is_unused(piece) ? pieces_[piece].first : pieces_[piece].end();
     const TensorView rest = stretch(view, first - all.first, next - first);
@@ -317,7 +317,7 @@ void ZeroSync::spoil_weights(int bucket) const {
     const TensorView weights = stretch(weights_, first, end - first);
     device::fill_bytes(weights.data, 0xff, bytes_of(weights), communication_);
   };
-  for (int piece = shards_.plan().begin(bucket); piece < shards_.plan().end(bucket); ++piece) {
+  for (int piece = shards_.schedule().begin(bucket); piece < shards_.schedule().end(bucket); ++piece) {
     if (std::ranges::binary_search(copy_.read_in_full, piece)) continue;
     const Piece& one = pieces_[piece];
     spoil(one.first, std::min(one.end(), own.first));
@@ -343,7 +343,7 @@ void ZeroSync::gather_weights(Stream compute) {
 }
 
 void ZeroSync::needed(int piece, Stream compute) {
-  const int bucket = shards_.plan().bucket_of(piece);
+  const int bucket = shards_.schedule().bucket_of(piece);
   char& on_its_way = on_its_way_[static_cast<std::size_t>(bucket)];
   if (on_its_way == 0) return;
   on_its_way = 0;
@@ -352,7 +352,7 @@ void ZeroSync::needed(int piece, Stream compute) {
 }
 
 void ZeroSync::all_needed(Stream compute) {
-  for (int bucket = buckets(); bucket-- > 0;) needed(shards_.plan().begin(bucket), compute);
+  for (int bucket = buckets(); bucket-- > 0;) needed(shards_.schedule().begin(bucket), compute);
 }
 
 // On the plain stream the wait was the host's, and what failed in the queue is known: nothing may run on it.
@@ -394,7 +394,7 @@ void ZeroSync::check_bytes() const {
   const std::uint64_t found = counted() - counted_before_;
   if (found == expected_) return;
   throw Error(ErrorKind::check,
-              fmt::format("rank {} scattered and gathered {} bytes with {}, and its plan of {} buckets "
+              fmt::format("rank {} scattered and gathered {} bytes with {}, and its schedule of {} buckets "
                           "makes {}: something else did so under the same purposes",
                           ranks_.rank(), found, to_string(options_.sharding), buckets(), expected_));
 }

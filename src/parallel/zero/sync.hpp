@@ -1,11 +1,10 @@
 // Gradients scattered, weights gathered: ZeRO's first two stages over flat ranges (parallel/zero/flat_shards.hpp).
 //
-//   ZeroSync sync(ranks, pieces, weights, gradients, {.sharding = Sharding::zero1, .plan = plan}, communication);
-//   sync.begin(compute);
-//   write(sync.gradient(piece, compute)); sync.grad_final(piece, compute);       // in the order of the pieces
-//   sync.finish(compute);                                                        // the sums are in gradient_slice()
-//   for (int bucket = sync.buckets(); bucket-- > 0;) { update its slice; sync.updated(bucket, compute); }
-//   … the next forward pass, before it reads a piece:  sync.needed(piece, compute);
+//   ZeroSync sync(ranks, pieces, weights, gradients, {.sharding = Sharding::zero1, .schedule = schedule},
+//   communication); sync.begin(compute); write(sync.gradient(piece, compute)); sync.grad_final(piece, compute); // in
+//   the order of the pieces sync.finish(compute);                                                        // the sums
+//   are in gradient_slice() for (int bucket = sync.buckets(); bucket-- > 0;) { update its slice; sync.updated(bucket,
+//   compute); } … the next forward pass, before it reads a piece:  sync.needed(piece, compute);
 //
 // NOTE: the order of a step. Two streams, and an event for each arrow; the host waits for neither:
 //
@@ -60,7 +59,7 @@ namespace syslab::parallel {
 
 struct ZeroOptions {
   Sharding sharding = Sharding::zero1;      // or zero2
-  std::optional<BucketPlan> plan;           // none: all in one bucket
+  std::optional<BucketSchedule> schedule;   // none: all in one bucket
   std::optional<RoundedGradients> rounded;  // none: gradients travel as they are
   int slots = 2;                            // of zero2, and of rounded gradients
   // A slot holds NaNs from when it is free to when it is written again; and where only a copy arrives, weights do until

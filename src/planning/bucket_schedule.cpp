@@ -1,4 +1,4 @@
-#include "planning/bucket_plan.hpp"
+#include "planning/bucket_schedule.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -15,38 +15,40 @@
 
 namespace syslab::parallel {
 
-BucketPlan::BucketPlan(std::vector<int> ends) : ends_(std::move(ends)) {
+BucketSchedule::BucketSchedule(std::vector<int> ends) : ends_(std::move(ends)) {
   int begin = 0;
   for (const int end : ends_) {
     if (end <= begin) {
-      throw Error(ErrorKind::usage, fmt::format("a plan of buckets that end at pieces [{}]: each must end behind the "
-                                                "one before it and hold a piece",
-                                                fmt::join(ends_, " ")));
+      throw Error(ErrorKind::usage,
+                  fmt::format("a schedule of buckets that end at pieces [{}]: each must end behind the "
+                              "one before it and hold a piece",
+                              fmt::join(ends_, " ")));
     }
     begin = end;
   }
-  if (ends_.empty()) throw Error(ErrorKind::usage, "a plan without buckets: at least one is wanted");
+  if (ends_.empty()) throw Error(ErrorKind::usage, "a schedule without buckets: at least one is wanted");
 }
 
-int BucketPlan::bucket_of(int piece) const {
+int BucketSchedule::bucket_of(int piece) const {
   return static_cast<int>(std::ranges::upper_bound(ends_, piece) - ends_.begin());
 }
 
-std::string BucketPlan::text() const { return fmt::format("{}", fmt::join(ends_, " ")); }
+std::string BucketSchedule::text() const { return fmt::format("{}", fmt::join(ends_, " ")); }
 
-BucketPlan BucketPlan::parse(std::string_view text) {
+BucketSchedule BucketSchedule::parse(std::string_view text) {
   std::vector<int> ends;
   for (const std::string& word : split(text, ' ')) {
     int end = 0;
     const auto [rest, fault] = std::from_chars(word.data(), word.data() + word.size(), end);
     if (fault != std::errc() || rest != word.data() + word.size()) {
-      throw Error(ErrorKind::usage, fmt::format("'{}' is no plan of buckets: the pieces at which they end are wanted, "
-                                                "as in '3 5 9'",
-                                                text));
+      throw Error(ErrorKind::usage,
+                  fmt::format("'{}' is no schedule of buckets: the pieces at which they end are wanted, "
+                              "as in '3 5 9'",
+                              text));
     }
     ends.push_back(end);
   }
-  return BucketPlan(std::move(ends));
+  return BucketSchedule(std::move(ends));
 }
 
 std::int64_t bucket_mb_bytes(double bucket_mb) {
@@ -60,19 +62,19 @@ std::int64_t bucket_mb_bytes(double bucket_mb) {
   return static_cast<std::int64_t>(bytes);
 }
 
-BucketPlan plan_one_each(const GradientPieces& pieces) {
+BucketSchedule schedule_one_each(const GradientPieces& pieces) {
   std::vector<int> ends(static_cast<std::size_t>(pieces.size()));
   std::iota(ends.begin(), ends.end(), 1);
-  return BucketPlan(std::move(ends));
+  return BucketSchedule(std::move(ends));
 }
 
-BucketPlan plan_flat(const GradientPieces& pieces) { return BucketPlan({pieces.size()}); }
+BucketSchedule schedule_flat(const GradientPieces& pieces) { return BucketSchedule({pieces.size()}); }
 
-BucketPlan plan_by_cap(const GradientPieces& pieces, std::int64_t cap) {
-  return plan_by_caps(pieces, std::span(&cap, 1));
+BucketSchedule schedule_by_cap(const GradientPieces& pieces, std::int64_t cap) {
+  return schedule_by_caps(pieces, std::span(&cap, 1));
 }
 
-BucketPlan plan_by_caps(const GradientPieces& pieces, std::span<const std::int64_t> caps) {
+BucketSchedule schedule_by_caps(const GradientPieces& pieces, std::span<const std::int64_t> caps) {
   if (caps.empty() || std::ranges::any_of(caps, [](std::int64_t cap) { return cap < 1; })) {
     throw Error(ErrorKind::usage, fmt::format("buckets of at most [{}] bytes: one positive limit at least is wanted",
                                               fmt::join(caps, ", ")));
@@ -86,10 +88,10 @@ BucketPlan plan_by_caps(const GradientPieces& pieces, std::span<const std::int64
     begin = piece;
   }
   ends.push_back(pieces.size());
-  return BucketPlan(std::move(ends));
+  return BucketSchedule(std::move(ends));
 }
 
-BucketPlan plan_by_count(const GradientPieces& pieces, int buckets) {
+BucketSchedule schedule_by_count(const GradientPieces& pieces, int buckets) {
   if (buckets < 1) {
     throw Error(ErrorKind::usage, fmt::format("{} buckets are asked for; at least 1 is wanted", buckets));
   }
@@ -108,7 +110,7 @@ BucketPlan plan_by_count(const GradientPieces& pieces, int buckets) {
     begin = best;
   }
   ends.push_back(pieces.size());
-  return BucketPlan(std::move(ends));
+  return BucketSchedule(std::move(ends));
 }
 
 }  // namespace syslab::parallel

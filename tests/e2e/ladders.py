@@ -77,14 +77,16 @@ class Outcomes:
         self.refused = collections.Counter()  # by reason
         self.failed = []
         self.reached = set()  # (rung, number, pass) with a case that passed
+        self.reasons = collections.defaultdict(set)  # of refusals, by the same
         number_axis, pass_axis = ladder.numbers[0], ladder.passes[0]
         for one in attempts:
+            key = (one["impl"], one["params"].get(number_axis, ""), one["params"].get(pass_axis, ""))
             if one["status"] == "ok":
                 self.passed += 1
-                params = one["params"]
-                self.reached.add((one["impl"], params.get(number_axis, ""), params.get(pass_axis, "")))
+                self.reached.add(key)
             elif one["status"] in REFUSED:
                 self.refused[one["detail"]] += 1
+                self.reasons[key].add(one["detail"])
             else:
                 self.failed.append(f"{one['status']}: {one['experiment']} {one['impl']} {one['params']}: {one['detail']}")
 
@@ -93,13 +95,18 @@ class Outcomes:
         return set(self.ladder.rungs) - {rung for rung, _, _ in self.reached}
 
     def missing(self):
-        """Of every rung that passed at all: passes of it without a case that passed, and of each, dtypes that it says it has."""
+        """Of every rung that passed at all: passes of it without a case that passed, and of each, dtypes that it says it has.
+        A pass that it refuses in all of its dtypes for one and the same reason is a pass that it has not (`graph` records whole
+        steps only)."""
         numbers, passes = self.ladder.numbers[1], self.ladder.passes[1]
         found = []
         for rung in sorted(set(self.ladder.rungs) - self.silent()):
             for one_pass in passes:
                 passed = {number for name, number, of in self.reached if (name, of) == (rung, one_pass)}
                 wanted = set(self.ladder.rungs[rung]) & set(numbers)
+                reasons = [self.reasons[rung, number, one_pass] for number in wanted or numbers]
+                if not passed and all(reasons) and len(set().union(*reasons)) == 1:
+                    continue
                 if not passed or not wanted <= passed:
                     found.append(f"{rung} {one_pass}: {', '.join(sorted(wanted - passed)) or 'nothing'}")
         return found

@@ -1,8 +1,16 @@
-"""The lab on a GPU, end to end: cases run there, are checked and timed, share a worker, and what goes wrong is told.
+"""The lab on a GPU, end to end: cases run there, are checked and timed, share a worker, and what goes wrong is told; the smoke
+preset of every experiment; and every rung, dtype and pass of every ladder at two shapes.
+
+    gpu_lab.py                      all of it, some four minutes on an H200
+    gpu_lab.py OnTheGpu             what unittest takes: classes, tests, -k PATTERN
+    gpu_lab.py --ledger FILE        all of it, and a row about it at the end of the table in FILE (docs/performance.md); wants a checkout
 
 Exits 77 where there is no GPU that CUDA can use. SYSLAB_BINARY names the program; a bundle's ./tests/gpu_lab.py finds it
 beside itself.
 """
+import argparse
+import collections
+import datetime
 import json
 import os
 import pathlib
@@ -13,6 +21,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 os.environ.setdefault("SYSLAB_BINARY", str(HERE.parent / "syslab"))
 
+from ladders import REFUSED, Outcomes, ladders  # noqa: E402
 from lab import SYSLAB, Lab, attempts, summary  # noqa: E402
 
 HAS_TORCH = subprocess.run([os.environ.get("SYSLAB_PYTHON", "python3"), "-c", "import torch; assert torch.cuda.is_available()"],
@@ -219,8 +228,82 @@ class OnTheGpu(Lab):
         self.assertIn("NVIDIA", done.stdout)
 
 
-if __name__ == "__main__":
-    if not gpus():
+# What became of cases and laws, for the row of the ledger: {"smoke presets": Counter(ok=…, refused=…, failed=…)}.
+COUNTED = collections.defaultdict(collections.Counter)
+
+
+def count(what, done):
+    for line in done:
+        status = line["status"]
+        COUNTED[what]["ok" if status == "ok" else "refused" if status in REFUSED else "failed"] += 1
+
+
+class EveryExperiment(Lab):
+    def test_smoke_presets_run_clean(self):
+        lines = self.lines("run", "all", "--preset", "smoke", "--device", "cuda", expect=None, timeout=900)
+        done = attempts(lines)
+        count("smoke presets", done)
+        told = [f"{one['status']}: {one['experiment']} {one['impl']} {one.get('law') or one['params']}: {one['detail']}"
+                for one in done if one["status"] not in ("ok", *REFUSED)]
+        self.assertEqual(told, [])
+        self.assertEqual(summary(lines)["exit"], 0, summary(lines))
+        measured = {one["experiment"] for one in done if one["status"] == "ok" and one["task"] == "measure"}
+        self.assertEqual({one["experiment"] for one in done} - measured, set(), "experiments of which nothing was measured")
+
+
+class EveryRung(Lab):
+    def test_passes_in_every_dtype_and_pass_at_two_shapes(self):
+        silent, heard = {}, set()
+        for ladder in ladders(self.json("list")["experiments"], "cuda"):
+            for shape in ladder.shapes:
+                with self.subTest(experiment=ladder.experiment, shape=shape):
+                    done = attempts(self.lines("run", ladder.experiment, "--device", "cuda", *ladder.arguments(shape), "--laws",
+                                               "none", "--protocol", "quick", expect=None, timeout=900))
+                    count("ladders", done)
+                    outcomes = Outcomes(ladder, done)
+                    print(f"{ladder.experiment} {shape}: {outcomes.passed} ok", *(
+                        f"{number} refused: {reason}" for reason, number in sorted(outcomes.refused.items())), sep="\n  ")
+                    silent.update({rung: ladder.experiment for rung in outcomes.silent()})
+                    heard.update(set(ladder.rungs) - outcomes.silent())
+                    self.assertEqual(outcomes.failed, [])
+                    self.assertEqual(outcomes.missing(), [], "rungs without a case that passed")
+        # An experiment may have its reason to leave a rung out, but then another has it.
+        self.assertEqual({rung: experiment for rung, experiment in silent.items() if rung not in heard}, {})
+        self.assertTrue(heard, "no experiment has a rung for the GPU")
+
+
+def result_of(tests):
+    bad = len(tests.failures) + len(tests.errors) + len(tests.unexpectedSuccesses)
+    skipped = len(tests.skipped)
+    # A test of many parts may have failed in several of them.
+    failed = len({getattr(test, "test_case", test).id() for test, _ in tests.failures + tests.errors}) if bad else 0
+    parts = [f"{tests.testsRun - failed - skipped} tests passed, {failed} failed, {skipped} skipped"]
+    for what, counted in sorted(COUNTED.items()):
+        parts.append(f"{what}: {counted['ok']} cases and laws `ok`, {counted['refused']} refused, {counted['failed']} failed")
+    return "; ".join(parts)
+
+
+def main():
+    parser = argparse.ArgumentParser(add_help=False)
+    parser.add_argument("--ledger", type=pathlib.Path)
+    asked, others = parser.parse_known_args()
+    there = gpus()
+    if not there:
         print("no GPU that CUDA can use: skipped")
-        sys.exit(77)
-    unittest.main(verbosity=2)
+        return 77
+    if asked.ledger:
+        if others:
+            parser.error(f"--ledger is about all of the tests, not about {' '.join(others)}")
+        sys.path.insert(0, str(HERE.parents[1] / "tools"))
+        import gpu_ledger  # a bundle has neither it nor the sources
+        digest = gpu_ledger.digest(HERE.parents[1])  # of what is tested, not of what is there when the tests end
+    tests = unittest.main(argv=[sys.argv[0], *others], verbosity=2, exit=False).result
+    print(result_of(tests))
+    if asked.ledger:
+        today = datetime.datetime.now(datetime.timezone.utc).date()
+        gpu_ledger.append(asked.ledger, gpu_ledger.Row(str(today), there[0]["name"], result_of(tests), tests.wasSuccessful(), digest))
+    return 0 if tests.wasSuccessful() else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

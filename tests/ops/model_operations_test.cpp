@@ -4,6 +4,7 @@
 #include "ops/rms_norm/operation.hpp"
 #include "ops/rope/operation.hpp"
 #include "ops/swiglu/operation.hpp"
+#include "ops/weighted_sum/operation.hpp"
 #include "tests/ops/model_tensors.hpp"
 
 namespace syslab::ops {
@@ -57,6 +58,11 @@ TEST(ModelOperations, ComeOutAsExpectedOnTheHost) {
       const Operation gate = swiglu::operation({9, 40, dtype}, direction, swiglu::find_rung("naive"));
       EXPECT_LE(worst_of(gate), 1.0);
       EXPECT_EQ(gate.bytes, bytes_of(gate));
+      for (const char* rung : {"naive", "tiled"}) {
+        const Operation sum = weighted_sum::operation({9, 40, dtype}, direction, weighted_sum::find_rung(rung));
+        EXPECT_LE(worst_of(sum), 1.0);
+        EXPECT_EQ(sum.bytes, bytes_of(sum));
+      }
       for (const rope::Layout layout : {rope::Layout::interleaved, rope::Layout::halves}) {
         const rope::Problem p{2, 3, 9, 16, layout, dtype, DType::f32};
         const Operation turn = rope::operation(p, direction, rope::find_rung("naive"));
@@ -67,12 +73,40 @@ TEST(ModelOperations, ComeOutAsExpectedOnTheHost) {
   }
 }
 
-TEST(ModelOperations, HoldHalfPrecisionAgainstTheNaiveRung) {
-  const rms_norm::Problem norm{.rows = 4, .dim = 8, .x_dtype = DType::bf16, .y_dtype = DType::bf16};
-  rms_norm::Rung other = rms_norm::find_rung("naive");
+// The naive rung called `rung` under another name, on that device. Nobody calls it.
+template <typename Rung>
+Rung other_on(device::Kind kind, const Rung& rung) {
+  Rung other = rung;
   other.name = "other";
-  EXPECT_TRUE(rms_norm::operation(norm, Direction::forward, other).naive);
-  EXPECT_FALSE(rms_norm::operation(norm, Direction::forward, rms_norm::find_rung("naive")).naive);
+  other.device = kind;
+  return other;
+}
+
+TEST(ModelOperations, HoldHalfPrecisionAgainstTheNaiveRungOfTheCpu) {
+  const auto expect_held = [](const auto& naive, const auto& operation_in) {
+    using device::Kind;
+    EXPECT_TRUE(operation_in(DType::bf16, other_on(Kind::cpu, naive)).naive);
+    EXPECT_TRUE(operation_in(DType::f16, other_on(Kind::cpu, naive)).naive);
+    EXPECT_FALSE(operation_in(DType::f32, other_on(Kind::cpu, naive)).naive) << "fp32 has a derived bound alone";
+    EXPECT_FALSE(operation_in(DType::bf16, naive).naive) << "the yardstick itself";
+    const Operation on_gpu = operation_in(DType::bf16, other_on(Kind::cuda, naive));
+    EXPECT_EQ(on_gpu.device, Kind::cuda);
+    EXPECT_FALSE(on_gpu.naive) << "the CPU's rung cannot read a GPU's memory";
+  };
+  for (const Direction direction : kBoth) {
+    expect_held(rms_norm::find_rung("naive"), [&](DType dtype, const rms_norm::Rung& rung) {
+      return rms_norm::operation({.rows = 4, .dim = 8, .x_dtype = dtype, .y_dtype = dtype}, direction, rung);
+    });
+    expect_held(swiglu::find_rung("naive"), [&](DType dtype, const swiglu::Rung& rung) {
+      return swiglu::operation({4, 8, dtype}, direction, rung);
+    });
+    expect_held(rope::find_rung("naive"), [&](DType dtype, const rope::Rung& rung) {
+      return rope::operation({1, 1, 4, 8, rope::Layout::halves, dtype, dtype}, direction, rung);
+    });
+    expect_held(weighted_sum::find_rung("naive"), [&](DType dtype, const weighted_sum::Rung& rung) {
+      return weighted_sum::operation({4, 8, dtype}, direction, rung);
+    });
+  }
 }
 
 }  // namespace

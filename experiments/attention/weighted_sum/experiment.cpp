@@ -1,14 +1,12 @@
 // weighted_sum: y = Σ_d w_d · x[…, d] and its gradients; the question is in README.md beside this file, and
 // docs/add-an-experiment.md explains this one.
-#include "ops/kept_workspace.hpp"
 #include "ops/weighted_sum/foreign.hpp"
-#include "ops/weighted_sum/oracle.hpp"
+#include "ops/weighted_sum/operation.hpp"
 #include "property_tests/weighted_sum/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "worker/law_case.hpp"
-#include "worker/naive_error.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/operation_case.hpp"
 
 namespace syslab::experiment_weighted_sum {
 namespace {
@@ -36,66 +34,13 @@ Rung rung_of(worker::CaseContext& context) {
   return weighted_sum::foreign_rung(request.mine->name, "Python", request.mine->digest, context.channel());
 }
 
-// --- one pass: its tensors, a call, and what must come out ---
-
-worker::Expectation expectation(weighted_sum::Expected expected) {
-  return {std::move(expected.value), std::move(expected.tolerance)};
-}
-
-worker::OperatorCase forward_case(const Problem& problem, const Rung& rung) {
-  const DType dtype = problem.dtype;
-  worker::OperatorCase made;
-  made.device = rung.device;
-  made.inputs = {{{"x", dtype, {problem.rows, problem.dim}}}, {{"w", dtype, {problem.dim}}}};
-  made.outputs = {{{"y", dtype, {problem.rows}}}};
-  made.call = [problem, rung](const worker::Tensors& t) {
-    rung.forward(problem, {t.inputs[0], t.inputs[1], t.outputs[0]}, {}, t.stream);
-  };
-  made.expect = [problem](const worker::Tensors& t) {
-    return std::vector{expectation(weighted_sum::forward_oracle(problem, t.inputs[0], t.inputs[1]))};
-  };
-  made.flops = weighted_sum::forward_flops(problem);
-  made.bytes = weighted_sum::forward_bytes(problem);
-  return made;
-}
-
-worker::OperatorCase backward_case(const Problem& problem, const Rung& rung) {
-  const DType dtype = problem.dtype;
-  const Shape matrix{problem.rows, problem.dim};
-  worker::OperatorCase made;
-  made.device = rung.device;
-  made.inputs = {{{"x", dtype, matrix}}, {{"w", dtype, {problem.dim}}}, {{"dy", dtype, {problem.rows}}}};
-  made.outputs = {{{"dx", dtype, matrix}}, {{"dw", dtype, {problem.dim}}}};
-  const ops::KeptWorkspace workspace(rung.workspace_bytes(problem, Direction::backward));
-  made.call = [problem, rung, workspace](const worker::Tensors& t) {
-    rung.backward(problem, {t.inputs[0], t.inputs[1], t.inputs[2], t.outputs[0], t.outputs[1]},
-                  workspace.lend(t.stream), t.stream);
-  };
-  made.expect = [problem](const worker::Tensors& t) {
-    weighted_sum::BackwardOracle oracle = weighted_sum::backward_oracle(problem, t.inputs[0], t.inputs[1], t.inputs[2]);
-    return std::vector{expectation(std::move(oracle.dx)), expectation(std::move(oracle.dw))};
-  };
-  made.flops = weighted_sum::backward_flops(problem);
-  made.bytes = weighted_sum::backward_bytes(problem);
-  return made;
-}
-
-worker::OperatorCase case_of(const Problem& problem, Direction direction, const Rung& rung) {
-  return direction == Direction::forward ? forward_case(problem, rung) : backward_case(problem, rung);
-}
-
 void run_case(worker::CaseContext& context) {
   const Rung rung = rung_of(context);
   if (context.is_law()) return worker::run_law(context, weighted_sum::laws(rung));
   const Problem problem = problem_from(context.params());
   const Direction direction = direction_from(context.params());
   if (const auto reason = rung.supports(problem, direction)) throw worker::Unsupported(*reason);
-  worker::OperatorCase operator_case = case_of(problem, direction, rung);
-  operator_case.self_time = rung.last_call_time;
-  if (size_of(problem.dtype) == 2 && rung.name != "naive") {
-    operator_case.naive_error = worker::error_of(case_of(problem, direction, weighted_sum::find_rung("naive")).call);
-  }
-  worker::run_operator_case(context, operator_case);
+  worker::run_operator_case(context, worker::operator_case_of(weighted_sum::operation(problem, direction, rung)));
 }
 
 // --- what the tool shows and plans ---

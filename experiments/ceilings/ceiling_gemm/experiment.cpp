@@ -2,6 +2,7 @@
 #include "ops/gemm/gemm.hpp"
 #include "ops/gemm/oracle.hpp"
 #include "ops/kept_workspace.hpp"
+#include "ops/naive_yardstick.hpp"
 #include "property_tests/gemm/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
@@ -54,8 +55,7 @@ void run_case(worker::CaseContext& context) {
   if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
   const std::uint64_t seed = context.request().seed;
   worker::OperatorCase made = case_of(problem, rung, seed);
-  if (size_of(problem.dtype) == 2 && rung.device == device::Kind::cpu && rung.name != "naive" &&
-      problem.n <= kLargestNaive) {
+  if (ops::held_against_naive(rung, problem.dtype) && problem.n <= kLargestNaive) {
     made.naive_error = worker::error_of(case_of(problem, gemm::find_rung("naive"), seed).call);
   }
   worker::run_operator_case(context, made);

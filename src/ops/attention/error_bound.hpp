@@ -27,10 +27,13 @@
 //   dP          σ_ζ = u·√D·‖dO_i‖·max_j‖v_j‖
 //   D_i         ξ_i = λ·(u·√D·‖dO_i‖·‖O_i‖ + √Σ_d(β_O,id·dO_id)²), common to a row
 //   dV_jd       λ·√Σ_i P²(τ_i² + u_s²)dO² + product + cast + storage
-//   dQ_id       |scale|·(λ·√Σ_j (P²(σ_i²X² + σ_ζ²) + 2u_s²dS²)K² + ξ_i·|Σ_j P K| + product) + β_L·|dQ| + storage
-//   dK_jd       |scale|·(λ·√Σ_i (P²(τ_i²X² + (σ_ζ + ξ_i/λ)²) + 2u_s²dS²)Q² + product) + storage
-//   underflow   P and dS below the smallest normal may be flushed to zero: that much is added to P's error, and |X| + 1
-//               times that to dS's
+//   dQ_id       |scale|·(λ·√Σ_j (P²(σ_i²X² + σ_ζ²) + 2u_s²dS² + t²X²)K² + ξ_i·|Σ_j P K| + product) + β_L·|dQ| + storage
+//   dK_jd       |scale|·(λ·√Σ_i (P²(τ_i²X² + (σ_ζ + ξ_i/λ)²) + 2u_s²dS² + t²X²)Q² + product) + storage
+//   subnormals  fp16's are 2⁻²⁴ apart: a cast result below 2⁻¹⁴ may err by t = 2⁻²⁵ whatever its size, P̃ by all of
+//               itself. A dV that is made of it errs by t·|dO|, a dS that is made of a P̃ which was kept in storage (as
+//               frameworks keep it) by t·|X|, and its own cast adds t: λ·t·√ΣdO², t²X² above, and λ·t·√ΣK² or λ·t·√ΣQ²
+//   underflow   P and dS below fp32's smallest normal may be flushed to zero: that much is added to P's error, and
+//               |X| + 1 times that to dS's
 #pragma once
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 
 #include "device/buffer.hpp"
 #include "ops/kept_workspace.hpp"
+#include "ops/naive_yardstick.hpp"
 #include "ops/rms_norm/eager.hpp"
 
 namespace syslab::rms_norm {
@@ -83,8 +84,7 @@ ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
 ops::Operation operation(const Problem& p, Direction direction, const Rung& rung) {
   ops::Operation made = pass(p, direction, rung);
   made.device = rung.device;
-  const bool half = size_of(p.y_dtype) == 2, on_host = rung.device == device::Kind::cpu;
-  if (half && on_host && rung.name != "naive") made.naive = pass(p, direction, find_rung("naive")).call;
+  if (ops::held_against_naive(rung, p.y_dtype)) made.naive = pass(p, direction, find_rung("naive")).call;
   return made;
 }
 

@@ -4,6 +4,7 @@
 
 #include "device/memory.hpp"
 #include "ops/kept_workspace.hpp"
+#include "ops/naive_yardstick.hpp"
 #include "ops/rope/eager.hpp"
 
 namespace syslab::rope {
@@ -44,8 +45,7 @@ ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
 ops::Operation operation(const Problem& p, Direction direction, const Rung& rung) {
   ops::Operation made = pass(p, direction, rung);
   made.device = rung.device;
-  const bool half = size_of(p.x_dtype) == 2, on_host = rung.device == device::Kind::cpu;
-  if (half && on_host && rung.name != "naive") made.naive = pass(p, direction, find_rung("naive")).call;
+  if (ops::held_against_naive(rung, p.x_dtype)) made.naive = pass(p, direction, find_rung("naive")).call;
   return made;
 }
 

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "core/tensor.hpp"
+#include "ops/direction.hpp"
 #include "ops/rung.hpp"
 
 namespace syslab::weighted_sum {
@@ -26,7 +27,7 @@ struct Problem {
 
 std::string to_string(const Problem& problem);
 
-enum class Direction { forward, backward };
+using ops::Direction;
 
 // A multiplication and an addition are two. Backward: one product an element for dx, a product and a sum for dw.
 double forward_flops(const Problem& problem);

@@ -186,10 +186,11 @@ BackwardRow backward_row(const Problem& p, const ErrorModel& model, const Forwar
   return row;
 }
 
-// Error of dS_ij: of P times X, of dP and D (with `dot`), of its casts; and of a P or a dS that underflows to zero.
+// Error of dS_ij: of P times X, of dP and D (`rest`), of the casts of P and dS; of a P that was cast to one of fp16's
+// subnormals, whatever its size; and of a P or a dS that underflows to zero.
 double ds_error(const ErrorModel& model, double probability, double x, double factor_sigma, double rest) {
-  const double cast = model.cast_unit * x;
-  return probability * std::sqrt(std::pow(factor_sigma * x, 2) + rest * rest + 2 * cast * cast) +
+  const double cast = model.cast_unit * x, square = probability * probability, subnormal = model.cast_tiny * x;
+  return std::sqrt(square * (std::pow(factor_sigma * x, 2) + rest * rest + 2 * cast * cast) + subnormal * subnormal) +
          model.tiny * (std::abs(x) + 1);
 }
 

@@ -152,11 +152,12 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
             factor = probability;
             error = with_underflow(square * row.dv_error, tiny);
           } else {
-            const double difference = gradients[r][s] - row.row_dot;
+            const double difference = gradients[r][s] - row.row_dot, subnormal = p.model.cast_tiny * difference;
             const double by_x = kResult == Result::dq ? row.dq_by_x : row.dk_by_x;
             const double rest = kResult == Result::dq ? row.dq_rest : row.dk_rest;
             factor = probability * difference;
-            error = with_underflow(square * (by_x * difference * difference + rest), tiny * (fabs(difference) + 1));
+            error = with_underflow(square * (by_x * difference * difference + rest) + subnormal * subnormal,
+                                   tiny * (fabs(difference) + 1));
           }
         }
         shared.factor.cell[x + kSide * s][kRows * y + r] = factor;

@@ -1,0 +1,15 @@
+// Who is held against the naive rung.
+#pragma once
+
+#include "core/dtype.hpp"
+#include "ops/rung.hpp"
+
+namespace syslab::ops {
+
+// Whether Operation::naive is set for a rung whose outputs have that dtype: in half precision, if the rung called
+// "naive" can read the same tensors. It runs on the CPU, so a rung on a GPU has no such yardstick.
+inline bool held_against_naive(const RungInfo& rung, DType dtype) {
+  return size_of(dtype) == 2 && rung.device == device::Kind::cpu && rung.name != "naive";
+}
+
+}  // namespace syslab::ops

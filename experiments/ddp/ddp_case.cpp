@@ -16,6 +16,7 @@
 #include "trials/phased_steps.hpp"
 #include "trials/rank_training.hpp"
 #include "worker/rank_training_case.hpp"
+#include "worker/tell_rung.hpp"
 
 namespace syslab {
 namespace {
@@ -112,6 +113,8 @@ worker::RankRun started(const MeasuredDataParallel& measured, comm::Communicator
     DataParallelWorkload& run = *steps->workload();
     run.step().check();  // the same weights on all ranks, and every byte that the plan says
     worker::tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
+    const model::Kernels& kernels = run.model().kernels();
+    worker::tell_rung(context, "attention", kernels.attention.name, kernels.attention_because);
     const bool travels = run.step().sync().options().timing;
     context.metric("gradient_bytes", "B", travels ? measured.gradient_bytes : 0);
     context.metric("buckets", "1", travels ? run.step().sync().plan().size() : 0);

@@ -15,6 +15,7 @@
 #include "trials/phased_steps.hpp"
 #include "trials/rank_training.hpp"
 #include "worker/rank_training_case.hpp"
+#include "worker/tell_rung.hpp"
 
 namespace syslab {
 namespace {
@@ -132,6 +133,8 @@ worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions&
     run.step().check();  // the same norms on all ranks, and every byte that the plan says
     tell_bytes(context, run, options.step.config, measured.weight_width);
     worker::tell_training(context, measured.tokens, measured.parameters, run.loss(), seconds[0]);
+    const model::Kernels& kernels = run.step().model().kernels();
+    worker::tell_rung(context, "attention", kernels.attention.name, kernels.attention_because);
     tell_phases(context, run, worker::last_of(steps->kept(), seconds[0].size()));
   };
   return made;

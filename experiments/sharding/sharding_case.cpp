@@ -18,6 +18,7 @@
 #include "trials/phased_steps.hpp"
 #include "trials/rank_training.hpp"
 #include "worker/rank_training_case.hpp"
+#include "worker/tell_rung.hpp"
 
 namespace syslab {
 namespace {
@@ -184,6 +185,8 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
     parallel::DataParallelStep& step = run->workload->step();
     step.check();  // the same weights on all ranks, and every byte that the formulas say
     worker::tell_training(context, measured.tokens, measured.parameters, run->workload->loss(), seconds[0]);
+    const model::Kernels& kernels = run->workload->model().kernels();
+    worker::tell_rung(context, "attention", kernels.attention.name, kernels.attention_because);
     worker::emit_phases(context, worker::last_of(steps->kept(), seconds[0].size()));
     tell_memory(context, *run);
     const parallel::HeldBytes held = step.held();

@@ -15,7 +15,7 @@
 #include "device/memory.hpp"
 #include "device/properties.hpp"
 #include "device/stream.hpp"
-#include "ops/attention/attention.hpp"
+#include "ops/attention/dispatch.hpp"
 
 namespace syslab::capi {
 namespace {
@@ -187,45 +187,17 @@ void require_same_rank(const DLTensor* q, NamedTensors others) {
   }
 }
 
-std::string compute_capability(int sm) { return fmt::format("{}.{}", sm / 10, sm % 10); }
-
-std::optional<std::string> reason_against(const Rung& rung, const Problem& problem, Direction direction,
-                                          const syslab_attention_options& options, device::Place place) {
-  if (rung.device != place.kind) {
-    return fmt::format("'{}' runs on {}, the tensors lie on {}", rung.name,
-                       rung.device == device::Kind::cpu ? "the CPU" : "a GPU", to_string(place));
-  }
-  if (!rung.unavailable.empty()) return fmt::format("'{}' {}", rung.name, rung.unavailable);
-  if (rung.minimum_sm > 0) {
-    const device::DeviceProperties found = device::properties(place);
-    if (found.sm < rung.minimum_sm) {
-      return fmt::format("'{}' needs compute capability {}, {} ({}) has {}", rung.name,
-                         compute_capability(rung.minimum_sm), to_string(place), found.name,
-                         compute_capability(found.sm));
-    }
-  }
-  if (options.deterministic != 0 && !rung.deterministic) return "'" + rung.name + "' is not deterministic";
-  return rung.supports(problem, direction);
-}
-
 const Rung& choose(const Problem& problem, Direction direction, const syslab_attention_options& options,
-                   device::Place place) {
-  if (options.implementation != nullptr) {
-    const Rung& rung = attention::find_rung(options.implementation);
-    if (const auto reason = reason_against(rung, problem, direction, options, place)) {
-      throw Error(ErrorKind::usage, *reason);
-    }
-    return rung;
+                   device::Stream stream) {
+  const auto want = options.deterministic != 0 ? attention::Want::deterministic : attention::Want::fastest;
+  const attention::Where where = attention::where_of(stream);
+  if (options.implementation == nullptr) return *attention::dispatch(problem, direction, where, want).rung;
+  const Rung& rung = attention::find_rung(options.implementation);
+  if (const auto reason = attention::reason_against(rung, problem, direction, where, want)) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' {}; the tensors lie on {}", rung.name, *reason, to_string(device::place_of(stream))));
   }
-  std::string reasons;
-  const std::span<const Rung> rungs = attention::ladder();
-  for (auto rung = rungs.rbegin(); rung != rungs.rend(); ++rung) {
-    const auto reason = reason_against(*rung, problem, direction, options, place);
-    if (!reason) return *rung;
-    if (rung->device == place.kind) reasons += "\n  " + *reason;
-  }
-  throw Error(ErrorKind::usage,
-              fmt::format("no implementation takes {} on {}:{}", to_string(problem), to_string(place), reasons));
+  return rung;
 }
 
 ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Direction direction,
@@ -269,7 +241,7 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
     require_memory_at(site.place(), {{"q", q}, {"k", k}, {"v", v}, {"out", out}, {"lse", lse}});
     const Problem problem = problem_of(args.q, args.k, options);
     attention::validate(problem, args);
-    const Rung& rung = choose(problem, Direction::forward, options, site.place());
+    const Rung& rung = choose(problem, Direction::forward, options, site.stream());
     rung.forward(problem, args, workspace_for(rung, problem, Direction::forward, options, site.place()), site.stream());
   });
 }
@@ -290,7 +262,7 @@ int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTens
     require_memory_at(site.place(), all);
     const Problem problem = problem_of(args.q, args.k, options);
     attention::validate(problem, args);
-    const Rung& rung = choose(problem, Direction::backward, options, site.place());
+    const Rung& rung = choose(problem, Direction::backward, options, site.stream());
     rung.backward(problem, args, workspace_for(rung, problem, Direction::backward, options, site.place()),
                   site.stream());
   });
@@ -316,7 +288,7 @@ int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTen
       }
     }
     const Direction direction = backward != 0 ? Direction::backward : Direction::forward;
-    *bytes = choose(problem, direction, options, site.place()).workspace_bytes(problem, direction);
+    *bytes = choose(problem, direction, options, site.stream()).workspace_bytes(problem, direction);
   });
 }
 

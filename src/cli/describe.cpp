@@ -66,6 +66,7 @@ std::string describe_implementation(const registry::Implementation& it) {
                                             it.minimum_sm % 10)
                               : " Runs on a GPU.";
   }
+  if (!it.takes.empty()) says += " Takes " + it.takes + ".";
   if (!it.unavailable.empty()) says += fmt::format(" Unavailable here: {} {}.", it.name, it.unavailable);
   return says.empty() ? "-" : says;
 }

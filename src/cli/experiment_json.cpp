@@ -34,6 +34,7 @@ Json experiment_json(const registry::Experiment& experiment) {
                                {"dtypes", it.dtypes},
                                {"device", it.device},
                                {"minimum_sm", it.minimum_sm},
+                               {"takes", it.takes},
                                {"reference", it.is_reference},
                                {"peer", it.is_peer},
                                {"unavailable", it.unavailable.empty() ? Json() : Json(it.unavailable)}});

@@ -17,28 +17,58 @@ attention::Problem attention_problem(const ModelConfig& config, Precision precis
   return problem;
 }
 
-attention::AutogradRung attention_rung(const ModelConfig& config, Precision precision, Variant variant,
-                                       device::Kind device, std::string name) {
-  const attention::Problem problem = attention_problem(config, precision, variant);
-  if (name.empty() && precision == Precision::fp64) return attention::as_autograd(attention::find_rung("reference"));
-  if (name.empty() && variant == Variant::eager) {
-    name = device == device::Kind::cuda ? "naive_cuda_literal" : "literal";
-  }
-  if (name.empty() && precision == Precision::tf32) name = "flash_tf32";
-  if (name.empty()) {
-    return attention::as_autograd(attention::dispatch(problem, attention::Direction::backward, device));
-  }
-  const attention::AutogradRung rung = attention::find_autograd_rung(name);
-  const auto refuse = [&](const std::string& why) {
-    throw Error(ErrorKind::usage,
-                fmt::format("the model's attention cannot be {} in {}: {}", name, to_string(precision), why));
+struct ChosenAttention {
+  attention::AutogradRung rung;
+  std::string because;
+};
+
+// What a variant or a precision stands for; empty: whatever is fastest.
+ChosenAttention named_by(Precision precision, Variant variant, device::Kind device) {
+  const auto named = [](std::string_view name, std::string because) {
+    return ChosenAttention{attention::find_autograd_rung(name), std::move(because)};
   };
-  if (rung.device != device) refuse(rung.device == device::Kind::cpu ? "it runs on the CPU" : "it runs on a GPU");
-  if (!rung.unavailable.empty()) refuse(rung.unavailable);
-  for (const auto direction : {attention::Direction::forward, attention::Direction::backward}) {
-    if (const auto reason = rung.supports(problem, direction)) refuse(*reason);
+  if (precision == Precision::fp64) {
+    return {attention::as_autograd(attention::find_rung("reference")), "fp64 is the reference"};
   }
-  return rung;
+  if (variant == Variant::eager) {
+    return named(device == device::Kind::cuda ? "naive_cuda_literal" : "literal",
+                 "eager: an operation at a time, as a framework runs it");
+  }
+  if (precision == Precision::tf32) return named("flash_tf32", "products in TF32");
+  return {};
+}
+
+// By dispatch(), each pass for itself.
+ChosenAttention dispatched(const attention::Problem& problem, const attention::Where& where, attention::Want want) {
+  const attention::Dispatched forward = dispatch(problem, attention::Direction::forward, where, want),
+                              backward = dispatch(problem, attention::Direction::backward, where, want);
+  if (forward.rung->name == backward.rung->name) return {attention::as_autograd(*backward.rung), backward.because};
+  return {attention::as_autograd(*forward.rung, *backward.rung),
+          fmt::format("forward: {}; backward: {}", forward.because, backward.because)};
+}
+
+ChosenAttention attention_rung(const ModelConfig& config, Precision precision, Variant variant,
+                               const attention::Where& where, const std::string& name, attention::Want want) {
+  const attention::Problem problem = attention_problem(config, precision, variant);
+  const auto refuse = [&](const std::string& rung, const std::string& why) {
+    throw Error(ErrorKind::usage,
+                fmt::format("the model's attention cannot be {} in {}: {}", rung, to_string(precision), why));
+  };
+  ChosenAttention chosen = name.empty() ? named_by(precision, variant, where.device)
+                                        : ChosenAttention{attention::find_autograd_rung(name), "asked for by name"};
+  if (chosen.rung.name.empty()) return dispatched(problem, where, want);
+  const attention::AutogradRung& rung = chosen.rung;
+  if (rung.device != where.device) {
+    refuse(rung.name, rung.device == device::Kind::cpu ? "it runs on the CPU" : "it runs on a GPU");
+  }
+  if (!rung.unavailable.empty()) refuse(rung.name, rung.unavailable);
+  if (want == attention::Want::deterministic && !rung.deterministic) refuse(rung.name, "it is not deterministic");
+  if (!name.empty()) {
+    for (const auto direction : {attention::Direction::forward, attention::Direction::backward}) {
+      if (const auto reason = rung.supports(problem, direction)) refuse(rung.name, *reason);
+    }
+  }
+  return chosen;
 }
 
 template <typename Rung>
@@ -51,9 +81,9 @@ const Rung* available(const Rung& rung) {
 
 }  // namespace
 
-Kernels kernels_of(const ModelConfig& config, Precision precision, Variant variant, device::Kind device,
-                   const std::string& attention) {
-  const bool gpu = device == device::Kind::cuda;
+Kernels kernels_of(const ModelConfig& config, Precision precision, Variant variant, const attention::Where& where,
+                   const std::string& attention, attention::Want want) {
+  const bool gpu = where.device == device::Kind::cuda;
   if (!gpu && precision != Precision::fp64 && precision != Precision::fp32) {
     throw Error(ErrorKind::usage, fmt::format("a model in {} needs a GPU; on the CPU there are fp32 and, as the "
                                               "reference, fp64",
@@ -70,7 +100,9 @@ Kernels kernels_of(const ModelConfig& config, Precision precision, Variant varia
   kernels.rms_norm = available(rms_norm::find_rung(name));
   kernels.rope = available(rope::find_rung(name));
   kernels.swiglu = available(swiglu::find_rung(name));
-  kernels.attention = attention_rung(config, precision, variant, device, attention);
+  ChosenAttention chosen = attention_rung(config, precision, variant, where, attention, want);
+  kernels.attention = std::move(chosen.rung);
+  kernels.attention_because = std::move(chosen.because);
   kernels.cross_entropy = available(cross_entropy::find_rung(name));
   // These are one operation each to a framework too.
   kernels.embedding = available(embedding::find_rung(gpu ? "fused_cuda" : name));

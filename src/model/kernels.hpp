@@ -7,6 +7,7 @@
 #include "model/precision.hpp"
 #include "ops/adamw/adamw.hpp"
 #include "ops/attention/autograd.hpp"
+#include "ops/attention/dispatch.hpp"
 #include "ops/cross_entropy/cross_entropy.hpp"
 #include "ops/elementwise/elementwise.hpp"
 #include "ops/embedding/embedding.hpp"
@@ -22,6 +23,7 @@ struct Kernels {
   const rope::Rung* rope = nullptr;
   const swiglu::Rung* swiglu = nullptr;
   attention::AutogradRung attention;
+  std::string attention_because;  // why this one: the row of the dispatch rule, or what the variant stands for
   const cross_entropy::Rung* cross_entropy = nullptr;
   const embedding::Rung* embedding = nullptr;
   const elementwise::Rung* elementwise = nullptr;
@@ -35,10 +37,10 @@ struct Kernels {
   bool keeps_all = false;
 };
 
-// The rungs of a variant. `attention`: a rung by name; empty: the one that materialises its scores for `eager`, the
-// fastest that takes the model's heads otherwise. Error(usage) where a rung cannot take the precision on this device
-// (half precision on the CPU, say), naming the rung and its reason.
-Kernels kernels_of(const ModelConfig& config, Precision precision, Variant variant, device::Kind device,
-                   const std::string& attention = {});
+// The rungs of a variant. `attention`: a rung by name; empty: the one that materialises its scores for `eager`, what
+// attention::dispatch() finds for each pass otherwise. Error(usage) where a rung cannot take the precision on this
+// device (half precision on the CPU, say), naming the rung and its reason.
+Kernels kernels_of(const ModelConfig& config, Precision precision, Variant variant, const attention::Where& where,
+                   const std::string& attention = {}, attention::Want want = attention::Want::fastest);
 
 }  // namespace syslab::model

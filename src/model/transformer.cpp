@@ -64,7 +64,8 @@ Transformer::Transformer(const ModelConfig& config, const TransformerOptions& op
     : config_(config),
       options_(options),
       dtypes_(dtypes_of(options.precision, options.variant)),
-      kernels_(kernels_of(config, options.precision, options.variant, stream.kind, options.attention)),
+      kernels_(kernels_of(config, options.precision, options.variant, attention::where_of(stream), options.attention,
+                          attention_want(options))),
       stream_(stream),
       parameters_(arena_of(config, options, dtypes_, stream)) {
   device::expect_plain(stream, "a model");

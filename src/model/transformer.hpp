@@ -34,7 +34,9 @@ struct BackwardOptions {
 struct TransformerOptions {
   Precision precision = Precision::fp32;
   Variant variant = Variant::fused;
-  std::string attention;   // a rung by name; empty: the variant's own choice
+  std::string attention;  // a rung by name; empty: the variant's own choice
+  // Equal inputs give equal bits, also in attention's backward pass: for certificates and for who resumes to the bit.
+  bool deterministic = false;
   Recompute recompute;     // which activations are made again in the backward pass instead of being kept
   bool keeps_all = false;  // Kernels::keeps_all, in every variant; else in `eager` alone. The bits are the same
   // A plane of whole fp32 weights also where they could lie in halves (splits_weights()): for who shares out pieces of
@@ -47,6 +49,10 @@ struct TransformerOptions {
   // Puts other rungs in the place of those that were chosen: how tests plant a wrong one, which a check must find.
   std::function<void(Kernels&)> plant;
 };
+
+inline attention::Want attention_want(const TransformerOptions& options) {
+  return options.deterministic ? attention::Want::deterministic : attention::Want::fastest;
+}
 
 inline bool keeps_all(const TransformerOptions& options) {
   return options.keeps_all || options.variant == Variant::eager;

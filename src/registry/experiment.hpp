@@ -55,6 +55,7 @@ struct Implementation {
   std::string unavailable;          // why this build cannot run it: its cases are shown, and skipped; empty: it can
   std::string device = "cpu";       // the value of the reserved axis `device` under which it runs: "cpu", "cuda"
   int minimum_sm = 0;               // compute capability that it needs, 80 for 8.0; 0: any, or no GPU
+  std::string takes;                // rungs of operators that it stands on, and why these; empty: it is one itself
 };
 
 struct Metric {

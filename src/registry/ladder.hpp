@@ -30,6 +30,7 @@ std::vector<Implementation> implementations_of(const Ladder& ladder) {
     using Kind = std::remove_cvref_t<decltype(rung.device)>;
     one.device = rung.device == Kind::cuda ? "cuda" : "cpu";
     one.minimum_sm = rung.minimum_sm;
+    if constexpr (requires { rung.takes; }) one.takes = rung.takes;
     for (const DType dtype : rung.dtypes) one.dtypes.emplace_back(to_string(dtype));
   }
   return shown;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <vector>
 
+#include "model/kernels.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/find_rung.hpp"
 
@@ -13,6 +15,26 @@ namespace {
 using model::Precision;
 using model::Variant;
 
+// Steps of a real model ask the dispatch rule with their own sizes; this is its answer for a head of 64.
+std::string attention_taken(const Rung& rung, const std::vector<Precision>& precisions) {
+  model::ModelConfig config = model::find_model("small");
+  std::string says;
+  for (const int sm : rung.device == device::Kind::cpu ? std::vector{0} : std::vector{80, 90}) {
+    std::string here;
+    for (const Precision precision : precisions) {
+      const model::Kernels kernels = model::kernels_of(config, precision, rung.variant, {rung.device, sm});
+      here += fmt::format("{}{} in {} ({})", here.empty() ? "" : "; ", kernels.attention.name, to_string(precision),
+                          kernels.attention_because);
+    }
+    if (says.empty()) {
+      says = "attention: " + here;
+    } else if (says != "attention: " + here) {
+      says += fmt::format("; on a GPU of compute capability {}.{}: {}", sm / 10, sm % 10, here);
+    }
+  }
+  return says;
+}
+
 Rung rung(const char* name, const char* teaches, device::Kind device, Variant variant) {
   Rung made;
   made.name = name;
@@ -20,10 +42,15 @@ Rung rung(const char* name, const char* teaches, device::Kind device, Variant va
   made.device = device;
   made.variant = variant;
   made.dtypes = {DType::f32};
-  if (device == device::Kind::cpu) return made;
+  if (device == device::Kind::cpu) {
+    made.takes = attention_taken(made, {Precision::fp32});
+    return made;
+  }
   made.dtypes = {DType::f32, DType::bf16, DType::f16};
   made.minimum_sm = 80;
-  return ops::kBuiltWithCuda ? made : ops::without_cuda(made);
+  if (!ops::kBuiltWithCuda) return ops::without_cuda(made);
+  made.takes = attention_taken(made, {Precision::fp32, Precision::bf16_fused});
+  return made;
 }
 
 Rung reference() {

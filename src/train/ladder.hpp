@@ -13,6 +13,9 @@ namespace syslab::train {
 
 struct Rung : ops::RungInfo {
   model::Variant variant = model::Variant::fused;
+  // Which rung of attention its steps take and why, precision by precision: "attention: flash_mma in bf16 (tensor
+  // cores, …)". Empty where this build cannot run it.
+  std::string takes;
 };
 
 // From clearest to fastest. Names are unique.

@@ -76,8 +76,9 @@ class Sizes {
     problem.dtype = dtypes_.product;
     const std::int64_t rows = options_.batch * options_.seq;
     try {
-      const model::Kernels kernels = model::kernels_of(options_.config, options_.model.precision,
-                                                       options_.model.variant, device_of(), options_.model.attention);
+      const model::Kernels kernels =
+          model::kernels_of(options_.config, options_.model.precision, options_.model.variant, {device_of()},
+                            options_.model.attention, model::attention_want(options_.model));
       const auto bytes = [](std::size_t count) { return static_cast<double>(count); };
       const attention::AutogradRung& rung = kernels.attention;
       problem.tf32 = rung.tf32;

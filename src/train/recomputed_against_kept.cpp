@@ -10,6 +10,7 @@ namespace {
 
 std::vector<double> gradients_of(WorkloadOptions options, device::Stream stream, std::uint64_t seed) {
   options.mode = Mode::forward_backward;
+  options.model.deterministic = true;  // the bits are compared
   // Phase by phase: a graph is of a whole step, and records the same kernels.
   if (options.model.variant == model::Variant::graph) options.model.variant = model::Variant::fused;
   Workload workload(options, stream, seed);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "worker/step_case.hpp"
+#include "worker/tell_rung.hpp"
 
 namespace syslab::worker {
 
@@ -24,6 +25,10 @@ RunningStep running_step_of(const std::shared_ptr<Workload>& workload, bool in_p
     if (trains) running.phases.push_back({"optimizer", [workload] { workload->update(); }});
   }
   running.tell = [workload, parameters](CaseContext& context) {
+    if constexpr (requires { workload->model().kernels().attention_because; }) {
+      const auto& kernels = workload->model().kernels();
+      tell_rung(context, "attention", kernels.attention.name, kernels.attention_because);
+    }
     context.metric("parameters", "1", parameters);
     context.metric("loss", "1", workload->loss());
     if (workload->graph_nodes() > 0) context.metric("graph_nodes", "1", static_cast<double>(workload->graph_nodes()));

@@ -8,6 +8,7 @@
 #include "core/hash.hpp"
 #include "core/random.hpp"
 #include "device/buffer.hpp"
+#include "ops/attention/dispatch.hpp"
 
 namespace syslab::capi {
 namespace {
@@ -82,7 +83,7 @@ TEST(Plugin, LibsyslabThroughItsOwnInterfaceGivesTheRungsBits) {
         Problem problem = shape;
         problem.dtype = dtype;
         problem.mask = mask;
-        const Rung& direct = attention::dispatch(problem, Direction::forward, device::Kind::cpu);
+        const Rung& direct = *attention::dispatch(problem, Direction::forward, {}).rung;
         ASSERT_FALSE(plugin.supports(problem, Direction::forward)) << to_string(problem);
         ASSERT_FALSE(plugin.supports(problem, Direction::backward)) << to_string(problem);
         EXPECT_EQ(plugin.workspace_bytes(problem, Direction::backward),
@@ -103,7 +104,7 @@ TEST(Plugin, ALibraryInPlainCIsARungLikeAnyOther) {
     Problem problem{2, 4, 2, 19, 23, 16};
     problem.mask = mask;
     Tensors ours(problem), theirs(problem);
-    const auto expected = ours.run(attention::dispatch(problem, Direction::forward, device::Kind::cpu));
+    const auto expected = ours.run(*attention::dispatch(problem, Direction::forward, {}).rung);
     const auto found = theirs.run(plugin);
     for (std::size_t output = 0; output < found.size(); ++output) {
       for (std::size_t i = 0; i < found[output].size(); ++i) {

@@ -210,21 +210,6 @@ TEST(AttentionLadder, NamesTheNearestRungForAnUnknownName) {
   EXPECT_SAYS(refusal([] { find_rung("naiv"); }), "'naive'");
 }
 
-TEST(AttentionLadder, DispatchTakesTheFastestThatSupportsTheProblem) {
-  EXPECT_EQ(dispatch({.dtype = DType::f32}, Direction::forward, device::Kind::cpu).name,
-            ops::host_rungs(ladder()).back().get().name);
-  EXPECT_EQ(dispatch({.dtype = DType::f64}, Direction::backward, device::Kind::cpu).name, "reference");
-}
-
-TEST(AttentionLadder, DispatchGivesEveryReasonWhenNoneFits) {
-  if (device::built_with_cuda()) {  // then one always does
-    EXPECT_EQ(dispatch({}, Direction::forward, device::Kind::cuda).device, device::Kind::cuda);
-    return;
-  }
-  const std::string text = refusal([] { dispatch({}, Direction::forward, device::Kind::cuda); });
-  for (const Rung& rung : ops::host_rungs(ladder())) EXPECT_SAYS(text, rung.name + " runs on the CPU");
-}
-
 // Records what it is asked and fills outputs with a constant.
 class FakeChannel : public CallChannel {
  public:

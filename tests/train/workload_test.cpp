@@ -43,7 +43,7 @@ TEST(Workload, HoldsGradientsAndMomentsOnlyWhereItsModeNeedsThem) {
 TEST(Workload, DrawsTheWeightsInHalvesThatItDrawsWhole) {
   const model::ModelConfig config = model::tiny_config();
   const model::Kernels kernels =
-      model::kernels_of(config, model::Precision::fp32, model::Variant::fused, device::Kind::cpu);
+      model::kernels_of(config, model::Precision::fp32, model::Variant::fused, {device::Kind::cpu});
   model::ParameterArena whole(model::ParameterLayout(config), {}, {});
   model::ParameterArena split(model::ParameterLayout(config), {.copy_dtype = DType::bf16, .split = true}, {});
   draw_weights(whole, kernels, 3);

@@ -47,6 +47,7 @@ train::RunOptions options_from(const Params& params, const train::Rung& rung) {
   train::RunOptions options;
   options.config = workload.config;
   options.model = workload.model;
+  options.model.deterministic = true;  // a run that is resumed ends with the bits of one that went through
   options.batch = workload.batch;
   options.seq = workload.seq;
   options.steps = params.integer("steps");

@@ -86,12 +86,9 @@ struct Rung : ops::RungInfo {
   std::function<Nanoseconds()> last_call_time;
 };
 
-// From slowest and clearest to fastest. Names are unique.
+// From slowest and clearest to fastest, for people to read; ops/attention/dispatch.hpp says which is taken. Names are
+// unique.
 std::span<const Rung> ladder();
 // Error(usage) with the nearest names if there is none.
 const Rung& find_rung(std::string_view name);
-// The rung the C ABI uses when none is named: the fastest that supports the problem. Error(usage) with every rung's
-// reason if none does.
-const Rung& dispatch(const Problem& problem, Direction direction, device::Kind device);
-
 }  // namespace syslab::attention

@@ -68,6 +68,25 @@ AutogradRung as_autograd(const Rung& rung) {
   return made;
 }
 
+AutogradRung as_autograd(const Rung& forward, const Rung& backward) {
+  AutogradRung made = as_autograd(forward);
+  if (forward.name == backward.name) return made;
+  made.name = fmt::format("{}, {} backward", forward.name, backward.name);
+  made.teaches = fmt::format("forward: {}; backward: {}", forward.teaches, backward.teaches);
+  made.minimum_sm = std::max(forward.minimum_sm, backward.minimum_sm);
+  made.deterministic = forward.deterministic && backward.deterministic;
+  made.tf32 = forward.tf32 || backward.tf32;
+  made.supports = [forward, backward](const Problem& problem, Direction direction) {
+    return (direction == Direction::forward ? forward : backward).supports(problem, direction);
+  };
+  made.workspace_bytes = [forward, backward](const Problem& problem, Direction direction) {
+    return (direction == Direction::forward ? forward : backward).workspace_bytes(problem, direction);
+  };
+  made.backward = [backward](const Problem& problem, const BackwardArgs& args, ops::Workspace, ops::Workspace workspace,
+                             device::Stream stream) { backward.backward(problem, args, workspace, stream); };
+  return made;
+}
+
 void require_saved(std::string_view rung, const ops::Workspace& saved, std::size_t needed) {
   constexpr std::size_t kAlignment = ops::CallMemory::kAlignment;
   const auto address = reinterpret_cast<std::uintptr_t>(saved.data);

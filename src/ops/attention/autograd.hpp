@@ -41,6 +41,8 @@ const AutogradRung& find_autograd_rung(std::string_view name);
 
 // A rung of the other ladder, or of somebody else: it keeps L alone, and is an autograd function as it is.
 AutogradRung as_autograd(const Rung& rung);
+// One rung's forward pass and another's backward pass, which reads its O and L: what dispatch() finds for each pass.
+AutogradRung as_autograd(const Rung& forward, const Rung& backward);
 
 // Error(usage) unless `saved` has `needed` bytes at a multiple of 16; `rung` begins the message.
 void require_saved(std::string_view rung, const ops::Workspace& saved, std::size_t needed);

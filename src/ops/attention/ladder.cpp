@@ -67,23 +67,4 @@ const Rung& find_rung(std::string_view name) {
   throw Error(ErrorKind::usage, unknown_name("implementation", name, names));
 }
 
-const Rung& dispatch(const Problem& problem, Direction direction, device::Kind device) {
-  std::string reasons;
-  const std::span<const Rung> rungs = ladder();
-  for (auto it = rungs.rbegin(); it != rungs.rend(); ++it) {  // std::views::reverse is beyond clang 14
-    const Rung& rung = *it;
-    std::optional<std::string> reason;
-    if (rung.device != device) {
-      reason = rung.device == device::Kind::cpu ? "runs on the CPU" : "runs on a GPU";
-    } else if (!rung.unavailable.empty()) {
-      reason = rung.unavailable;
-    } else {
-      reason = rung.supports(problem, direction);
-    }
-    if (!reason) return rung;
-    reasons += fmt::format("{}{} {}", reasons.empty() ? "" : "; ", rung.name, *reason);
-  }
-  throw Error(ErrorKind::usage, fmt::format("attention: no implementation takes {}: {}", to_string(problem), reasons));
-}
-
 }  // namespace syslab::attention

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/text.hpp"
+#include "ops/attention/dispatch.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "ops/attention/oracle/oracle_cuda.hpp"
 #include "ops/cuda_rung.hpp"
@@ -116,7 +117,7 @@ ops::Operation backward_operation(const Problem& p, const AutogradRung& rung, co
       make_saved(p, rung, in, workspace, stream);
     };
   } else {
-    const Rung& ours = dispatch(p, Direction::forward, rung.device);
+    const Rung& ours = *dispatch(p, Direction::forward, {rung.device}).rung;
     made.prepare = [p, &ours](std::vector<TensorView>& in, device::Stream stream) {
       ours.forward(p, {in[0], in[1], in[2], in[3], in[4]}, {}, stream);
     };

@@ -13,7 +13,7 @@ Rung naive_cuda_rung();
 Rung flash_tf32_rung();
 Rung flash_fp32_rung();
 Rung flash_mma_rung();
-Rung flash_mma_deterministic_rung();  // after it: dispatch() takes the last that can
+Rung flash_mma_deterministic_rung();
 
 // Why a rung for these dtypes cannot take the problem; nothing when it can.
 std::optional<std::string> refuse_dtype(const std::vector<DType>& dtypes, const Problem& problem);

@@ -55,7 +55,8 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
                                device::Stream compute, device::Stream communication)
     : ranks_(ranks),
       options_(options),
-      kernels_(model::kernels_of(config, model.precision, model.variant, compute.kind, model.attention)),
+      kernels_(model::kernels_of(config, model.precision, model.variant, attention::where_of(compute), model.attention,
+                                 model::attention_want(model))),
       compute_(compute),
       arena_(arena_of(ranks, config, model, options.sharding, compute)),
       piece_of_(static_cast<std::size_t>(arena_.layout().size()), -1) {

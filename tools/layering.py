@@ -2,7 +2,7 @@
 """Reads every #include of the project against the table below: which room may see which.
 
     tools/layering.py [ROOT]         exit 1 and a line for each arrow that the design forbids
-    tools/layering.py --graph        the arrows as they are, one a line
+    tools/layering.py --graph        the house as the includes draw it, from the top down; CONTRIBUTING.md shows it
     tools/layering.py --cost         how many units (files that are compiled) include each header
 
 Two towers stand on one ground (core, device): the workload (pure numerics) and the lab (experiments as data). Arrows go
@@ -15,48 +15,48 @@ import sys
 import include_cost
 
 GROUND = {"core", "device"}
-ALLOWED = {
-    # the ground
-    "core": set(),
-    "device": {"core"},
-    # what recordings are made of; ranges in the workload reach it through device/nvtx.hpp, so that nobody includes it
-    # but who records
-    "trace": GROUND,
-    # the workload
-    "ops": GROUND,
-    "model": GROUND | {"ops"},
-    "train": GROUND | {"ops", "model"},
-    "comm": GROUND,
-    # arithmetic on paper: costs of layers, rings and meshes
-    "paper": {"core", "ops"},
-    # which gradients travel together, and how long that takes at best: from measured numbers alone
-    "planning": {"core"},
-    "parallel": GROUND | {"ops", "model", "train", "comm", "paper", "planning"},
-    # the proof of a way to train: networks whose sums are exact
-    "certify": GROUND | {"comm", "planning", "parallel"},
-    # steps and collectives that a lab can check and time
-    "trials": GROUND | {"ops", "model", "train", "comm", "paper", "planning", "parallel", "certify"},
-    "capi": GROUND | {"ops"},
-    # the lab: only check, measure and worker touch a device
-    "registry": {"core"},
-    "plan": {"core", "registry"},
-    "stats": {"core"},
-    "check": GROUND | {"stats"},
-    "measure": GROUND | {"stats"},
-    "worker": GROUND | {"registry", "stats", "check", "measure"},
-    "runner": {"core", "registry", "plan", "stats", "worker"},
-    # several processes as one lab: the lab's places for ranks, reached with the sockets and the store of comm
-    "agents": {"core", "comm", "runner"},
-    "store": {"core", "worker"},
-    "report": {"core", "registry", "stats", "store"},
-    # a stored run while it happens: plan, runner and store meet here
-    "session": {"core", "registry", "plan", "stats", "measure", "worker", "runner", "store"},
-    # two sides in turns, judged and gated
-    "compare": {"core", "registry", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"},
-    "cli": {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report", "session", "compare"},
-    # laws are written against operators and handed to the lab through check
-    "property_tests": GROUND | {"ops", "model", "train", "capi", "check"},
+# Laws are written against operators and handed to the lab through check.
+WORKLOAD = {"trace", "ops", "model", "train", "comm", "paper", "planning", "parallel", "certify", "trials", "capi",
+            "property_tests"}
+# The rest is the lab, of which check, measure and worker alone touch a device.
+# Each room: what it is for, and what it may see.
+HOUSE = {
+    "core": ("errors, tensors, random numbers, ids, hashes, processes, pipes", set()),
+    "device": ("memory, threads, streams, matrix products; the one door to CUDA", {"core"}),
+    # Ranges in the workload reach trace through device/nvtx.hpp, so that nobody includes it but who records.
+    "trace": ("what recordings are made of: kernels, memory, timelines", GROUND),
+    "ops": ("one folder an operator: a ladder of rungs", GROUND),
+    "model": ("the transformer LM, its precisions", GROUND | {"ops"}),
+    "train": ("step, data, schedule, checkpoints", GROUND | {"ops", "model"}),
+    "comm": ("ranks and their collectives: local, shm, nccl, gloo, copy_engines; rendezvous", GROUND),
+    "paper": ("arithmetic on paper: costs of layers, rings and meshes", {"core", "ops"}),
+    "planning": ("which gradients travel together, and how long that takes at best", {"core"}),
+    "parallel": ("data parallelism: ddp, zero, fsdp", GROUND | {"ops", "model", "train", "comm", "paper", "planning"}),
+    "certify": ("the proof of a way to train: networks whose sums are exact", GROUND | {"comm", "planning", "parallel"}),
+    "trials": ("steps and collectives of ranks that a lab can check and time",
+               GROUND | {"ops", "model", "train", "comm", "paper", "planning", "parallel", "certify"}),
+    "capi": ("the C interface, plug-ins", GROUND | {"ops"}),
+    "registry": ("experiments, axes, metrics: data", {"core"}),
+    "plan": ("selection, axes, skips, shards", {"core", "registry"}),
+    "stats": ("quantiles, intervals, paired tests", {"core"}),
+    "check": ("bounds, guards, laws", GROUND | {"stats"}),
+    "measure": ("clocks, samplers, stop rules", GROUND | {"stats"}),
+    "worker": ("one attempt; the worker protocol", GROUND | {"registry", "stats", "check", "measure"}),
+    "runner": ("spawn, watch, limit", {"core", "registry", "plan", "stats", "worker"}),
+    "agents": ("the processes of a launcher as one lab", {"core", "comm", "runner"}),
+    "store": ("the only room that sees sqlite3", {"core", "worker"}),
+    "report": ("tables, figures and sentences from queries", {"core", "registry", "stats", "store"}),
+    "session": ("a stored run while it happens: plan, runner and store meet here",
+                {"core", "registry", "plan", "stats", "measure", "worker", "runner", "store"}),
+    "compare": ("two sides in turns, judged and gated",
+                {"core", "registry", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"}),
+    "cli": ("verbs and exit codes",
+            {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report", "session",
+             "compare"}),
+    "property_tests": ("the shipped laws, and the faults that they must find",
+                       GROUND | {"ops", "model", "train", "capi", "check"}),
 }
+ALLOWED = {room: sees for room, (_, sees) in HOUSE.items()}
 ROOMS = set(ALLOWED)
 SEES_ALL = {"experiments", "tests"}
 # What joins the towers: the program itself, and the verb that asks the planner of one about measurements of the other.
@@ -89,6 +89,33 @@ def cuda_allowed(path):
             or text.startswith("src/trace/cupti") or text.startswith("tests/device/"))
 
 
+def picture(arrows):
+    """The rooms of each tower from the top down, each above all that it sees there. Of what it sees, only what no room
+    between shows."""
+    sees = {room: {to for source, to in arrows if source == room and to in ROOMS} for room in ROOMS}
+
+    def level(room):
+        return 1 + max((level(to) for to in sees[room]), default=0)
+
+    def reached(room):
+        return sees[room].union(*(reached(to) for to in sees[room]))
+
+    lines = []
+    for tower, rooms in (("the lab", ROOMS - GROUND - WORKLOAD), ("the workload", WORKLOAD), ("the ground", GROUND)):
+        lines.append(tower)
+        for room in sorted(rooms, key=lambda one: (-level(one), one)):
+            direct = sorted(sees[room] - set().union(*(reached(to) for to in sees[room])))
+            lines.append(f"  {room:<14}  {HOUSE[room][0]}" + (f"  → {' '.join(direct)}" if direct else ""))
+    return "\n".join(lines)
+
+
+def stale_picture(root, arrows):
+    page = root / "CONTRIBUTING.md"
+    if not page.exists() or picture(arrows) in page.read_text(encoding="utf-8"):
+        return []
+    return ["CONTRIBUTING.md: its picture of the house is not what tools/layering.py --graph prints; put that there"]
+
+
 def main():
     arguments = [a for a in sys.argv[1:] if a not in ("--graph", "--cost")]
     root = pathlib.Path(arguments[0] if arguments else ".").resolve()
@@ -119,16 +146,16 @@ def main():
                 target = room_of_include(name)
                 if target is None or target == room:
                     continue
-                arrows.add((room, target))
                 if room in SEES_ALL or path.as_posix() in MAIN_PROGRAM:
                     continue
+                arrows.add((room, target))
                 if target not in ALLOWED.get(room, set()):
                     faults.append(f"{where}: {room} must not see {target}")
                 elif name not in ONLY_HEADERS.get((room, target), {name}):
                     faults.append(f"{where}: {room} sees only {', '.join(sorted(ONLY_HEADERS[(room, target)]))} of {target}")
     if "--graph" in sys.argv:
-        for source, target in sorted(arrows):
-            print(f"{source} -> {target}")
+        print(picture(arrows))
+    faults += stale_picture(root, arrows)
     for fault in faults:
         print(fault)
     print(f"layering: {seen} files, {len(arrows)} arrows between rooms, {len(faults)} forbidden")

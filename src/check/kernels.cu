@@ -1,6 +1,15 @@
 // Comparing outputs where they lie: every thread tallies the elements of its stride, a block joins its threads' tallies
 // in shared memory, the host joins the blocks'. No atomics, so that equal inputs give equal answers. One pass over the
 // output, its expectation and its bounds: 18 bytes an element in half precision, a millisecond for 1.6·10⁸ at 3 TB/s.
+//
+// What waits for what (landed, left: device/ptx.cuh).
+//   (1) compare_elements, block, before each halving
+//       landed   The tallies that the turn before has merged are there for the threads that merge them on; in the first
+//                turn each thread's own.
+//       left     Nothing: a thread overwrites only its own tally, which in this turn nobody else reads.
+//   Behind the last turn the first thread reads the tally that it has merged itself.
+//   sum_words: atomic additions of integers to a word that was set to zero earlier in the stream. Whoever reads it
+//   waits for the stream.
 #include <algorithm>
 #include <vector>
 
@@ -49,7 +58,7 @@ __global__ void __launch_bounds__(kThreads)
   Tally* shared = reinterpret_cast<Tally*>(memory);
   shared[threadIdx.x] = own;
   for (int half = kThreads / 2; half > 0; half /= 2) {
-    __syncthreads();
+    __syncthreads();  // (1)
     if (static_cast<int>(threadIdx.x) < half) shared[threadIdx.x].merge(shared[threadIdx.x + half]);
   }
   if (threadIdx.x == 0) tallies[blockIdx.x] = shared[0];

@@ -1,6 +1,11 @@
-// Sums of what ranks have sent, element by element in the order of ranks. Memory's speed is all there is to it: 16
-// bytes a load and a store, and none of it kept in the cache, where the products beside it have their tiles. Blocks are
-// short, so that they fit between the blocks of others.
+// Sums of what ranks have sent, element by element in the order of ranks. They run at the speed of memory: 16 bytes a
+// load and a store, none of it kept in the cache, which the products that run meanwhile need for their tiles. Blocks
+// are short, so that they fit between the blocks of others.
+//
+// What waits for what. A thread has its elements for itself, so the kernels have no barrier. The sources have landed
+// because the caller waits for them in the stream, and others overwrite them only when the caller has told them that
+// the sum is done (comm/copy_engines/copy_engines.hpp). `to` may be one of the sources: each element is read before it
+// is written, by the same thread.
 #include <algorithm>
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// For .cu files of any room: CUDA's own types beside ours.
+// For .cu files of any room: CUDA's own types next to ours.
 //
 //   my_kernel<<<grid, block, smem, device::cuda_stream(stream)>>>(…);
 //   device::check_launch("my_kernel");

@@ -1,5 +1,9 @@
 // One pass over the memory with loads of 16 bytes, two words a turn, some turns at once so that enough of them are
-// under way. Integers add up to the same sum in any order, so the warps' sums meet by atomic additions.
+// under way.
+//
+// What waits for what. Nothing in the kernel: a warp adds up by shuffles, and the warps' sums meet by atomic additions,
+// since integers add up to the same sum in any order. The two words were set to zero earlier in the stream, and
+// whoever reads them waits for the stream.
 #include "device/digest.hpp"
 
 #include <algorithm>

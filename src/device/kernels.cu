@@ -1,3 +1,14 @@
+// What waits for what. No kernel here has a barrier: threads share only counters, which were set to zero earlier in the
+// stream and to which they add atomically. Whoever reads them waits for the stream. The one kernel that waits is
+// hold_back:
+//
+//   hold_back   landed   The host has raised *ticket to what this gate waits for: all that it wanted behind the gate is
+//                        in the stream. `volatile` makes every turn read the pinned memory anew. The kernel reads
+//                        nothing else of the host's, so it needs no fence.
+//               left     Nothing is overwritten. Tickets only grow, so none is missed when the host goes on to the next
+//                        gate at once.
+//               After limit_ns it gives up and counts itself in *expired. Otherwise a host that waits for this stream
+//               before it opens the gate would wait for ever.
 #include "device/kernels.hpp"
 
 #include <algorithm>

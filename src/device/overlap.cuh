@@ -1,6 +1,6 @@
-// Launches whose start overlaps the end of the kernel before in the stream (programmatic dependent launch): the blocks
-// are there when their input is, which saves one or two microseconds a kernel. On GPUs and in machine code that cannot,
-// the launch is an ordinary one.
+// Launches that overlap with the end of the kernel before them in the stream (programmatic dependent launch): blocks
+// are resident when their input is ready, which saves one or two microseconds a kernel. Where the GPU or the machine
+// code cannot do it, the launch is an ordinary one.
 //
 //   __global__ void my_kernel(…) {
 //     ptx::wait_for_kernels_before();   // before anything is read or written that another kernel touches
@@ -8,6 +8,14 @@
 //
 //   static OverlappedKernel launcher(my_kernel, shared_bytes, "my_kernel");
 //   launcher.launch(blocks, threads, stream, params);
+//
+// What waits for what. wait_for_kernels_before() is the only order between such a kernel and the one before it:
+//   landed   what that kernel wrote can be read
+//   left     that kernel reads nothing any more that is overwritten now: all of its blocks have ended
+// This holds for all earlier kernels of the stream, since the kernel before cannot end until its own blocks have passed
+// their wait. So at least one block of every grid must wait. A block without work may end before it.
+// let_next_kernel_come() orders nothing: it says that blocks of the next kernel may start, and they wait in turn. So it
+// may stand before the wait or behind it. Ordinary launches, copies and events wait for the whole kernel by themselves.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A kernel whose blocks want more shared memory than CUDA gives unasked: it is asked for once on each GPU, not at every
-// launch, which would cost a microsecond.
+// A kernel with blocks that need more shared memory than CUDA gives by default. The limit is raised once on each GPU,
+// not at every launch, which would cost a microsecond.
 //
 //   static PreparedKernel kernel(my_kernel, shared_bytes, "my_kernel");
 //   kernel.launch(blocks, threads, stream, params);

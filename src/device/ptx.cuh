@@ -5,6 +5,21 @@
 //   A (16×16, row)  a0: (g, 2t..2t+1)  a1: (g+8, 2t..)  a2: (g, 2t+8..)  a3: (g+8, 2t+8..)
 //   B (16×8, col)   b0: k = 2t..2t+1, n = g            b1: k = 2t+8.., n = g
 //   C (16×8)        c0,c1: (g, 2t..2t+1)               c2,c3: (g+8, 2t..2t+1)
+//
+// What waits for what. A barrier in a kernel can have two jobs, and every kernel says of each of its barriers which it
+// has and why:
+//   landed   what its threads wrote before it, all of them can read behind it
+//   left     none of its threads still reads what is overwritten behind it
+//
+// The instructions below do this much and no more:
+//   wait_copies             waits for the calling thread's own cp.async groups. A tile that many threads have copied is
+//                           whole only behind a barrier that follows the wait of each. Groups are counted, empty ones
+//                           too: a loop commits one in every step, so that the count tells which step has landed.
+//   barrier, __syncthreads, __syncwarp
+//                           both jobs, among the threads that name the barrier, the block, the warp.
+//   ldmatrix, mma, shuffles bring the lanes of a warp together, but do not make one lane's stores to shared memory
+//                           visible to another: that takes a __syncwarp.
+//   wait_for_kernels_before both jobs, between kernels (device/overlap.cuh).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -64,7 +79,7 @@ __device__ __forceinline__ void mma_16816(float (&d)[4], const std::uint32_t (&a
   }
 }
 
-// D += A·B, 16×8×8, TF32 operands (fp32 bits whose low 13 the hardware ignores; round with to_tf32 first).
+// D += A·B, 16×8×8, TF32 operands: fp32 words of which the hardware ignores the low 13 bits. Round with to_tf32 first.
 __device__ __forceinline__ void mma_1688_tf32(float (&d)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                               std::uint32_t b1) {
   asm volatile(
@@ -107,15 +122,16 @@ __device__ __forceinline__ void copy_async_8(std::uint32_t to, const void* from)
 
 __device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
-// Waits until at most `Pending` groups of this thread's copies are under way.
+// Waits until at most the `Pending` youngest groups of this thread's copies are under way.
 template <int Pending>
 __device__ __forceinline__ void wait_copies() {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-// Between kernels of one stream, where launches overlap (sm_90 and later; src/device/overlap.cuh): the first waits
-// until the kernels before have ended and what they wrote can be read; the second lets the next kernel's blocks come as
-// soon as multiprocessors have room, to wait there. Elsewhere neither does anything, and kernels follow one another.
+// Between kernels of one stream, where launches overlap (sm_90 and later; device/overlap.cuh). The first waits until
+// the kernels before have ended and what they wrote can be read. The second lets blocks of the next kernel start as
+// soon as a multiprocessor has room; they then wait in the first. On older GPUs both are empty: a kernel starts when
+// the one before has ended.
 __device__ __forceinline__ void wait_for_kernels_before() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

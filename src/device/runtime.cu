@@ -1,3 +1,15 @@
+// CUDA's runtime behind plain functions.
+//
+// What waits for what. Streams are made with cudaStreamNonBlocking, so the default stream orders nothing between them;
+// only these do:
+//
+//   record_event, stream_wait   What is queued behind the wait finds all that was queued before the record (landed),
+//                               and may overwrite what that read (left). A wait holds the record that was the event's
+//                               last when it was queued: a later record changes nothing for it.
+//   write_word, await_word      The same between streams of different processes. The word is written behind a fence of
+//                               the whole system: who finds it also finds all that the writing stream did before.
+//   synchronize_*, *_done       The same between a stream or an event and the host.
+//   destroy_stream              Waits for the stream: memory ordered by it may go to a stream that gets its handle.
 #include "device/runtime.hpp"
 
 #include <dlfcn.h>
@@ -176,7 +188,6 @@ void* create_stream(bool urgent) {
   return stream;
 }
 
-// Waits: memory that was ordered by this stream may be given to one that gets the same handle.
 void destroy_stream(void* stream) noexcept {
   own_streams().remove(stream);
   forget(cudaStreamSynchronize(as_stream(stream)));

@@ -1,4 +1,9 @@
 // Compiled without contraction of multiply and add, so that a deviation has the bits that the host finds.
+//
+// What waits for what. No barrier: a warp finds its largest number by shuffles, and the warps meet in atomicMax. Both
+// words were set to zero earlier in the stream, and whoever reads them waits for the stream. raise_by_warp() looks at
+// the word first without any order and may see an old value. Words only grow, so an old value is too small, and at
+// worst an atomicMax changes nothing.
 #include <algorithm>
 
 #include "device/cuda.cuh"

@@ -24,8 +24,20 @@
 //   give c   my own sum of c; taken[p] ≥ the last chunk before c that was given in this slot
 //   take c   given[p] ≥ c
 //
+// Each wait has one of two jobs. Of `sent` and `given` it is that the bytes have landed: the mark is raised in the same
+// stream behind the copy. Of `summed` and `taken` it is that the slot may be overwritten: the other rank has read it.
+// Between my own streams events do the same:
+//
+//   begun    from the caller's stream to my three. Landed: the buffer holds what is to be sent. Left: nothing queued
+//            before the call still reads what my sums and takes overwrite.
+//   ready    from sum to give, one a slot. Landed: my shard of the chunk is summed. It is recorded again `slots` chunks
+//            later, when the give that waits for it is already queued.
+//   ended    sent, summed and taken, from my three streams to the caller's. Landed: the results. Left: nothing of the
+//            call still reads the buffer, so that the caller may overwrite it.
+//
 // No rank waits for a later chunk than the one it is at, so that none waits in a circle. No buffer of the caller's is
-// reached from outside. It is written by my takes and by my sum, of shards that I had sent before they were summed.
+// reached from outside. It is written by my takes and by my sum. A take writes another rank's shard only behind that
+// rank's `given`, which comes behind its sum, which came behind my send: so my send has read that shard.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,13 @@
 // Kernels between two products. Each reads and writes whole matrices of scores through memory, which is what they are
-// here to show: an element of fp32 read and written is 8 B, 3 TB/s move 0.37e12 of them a second. Rows are a block
-// each, and what is the same for all elements runs over them four at a time.
+// here to show: an element of fp32 read and written is 8 B, 3 TB/s move 0.37e12 of them a second. A row is a block, and
+// its threads take four elements at a time.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code), in over_block():
+//   (1) block  left: all threads have read the warps' values of the last call, which are overwritten. (Before the first
+//              call it has no job.) Landed: nothing.
+//   (2) block  landed: the values of all warps are there for all threads. Left: nothing; that is (1) of the next call.
+// Matrices need no barrier: a thread reads again only elements that no other thread writes. Ordinary launches order the
+// kernels.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <math_constants.h>
@@ -58,9 +65,9 @@ __device__ Real over_block(Real value, Combine combine) {
   for (int distance = kWarp / 2; distance > 0; distance /= 2) {
     value = combine(value, __shfl_xor_sync(kAllLanes, value, distance));
   }
-  __syncthreads();  // the last call's readers are done
+  __syncthreads();  // (1)
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = value;
-  __syncthreads();
+  __syncthreads();  // (2)
   value = of_warp[0];
   for (int warp = 1; warp < kWarps; ++warp) value = combine(value, of_warp[warp]);
   return value;

@@ -14,10 +14,22 @@
 // The mean of the rows' losses is a kernel of one block, launched while the rows' kernel still runs.
 //
 // An element costs one exponential forward, one backward; the special-function units of an H100 make 132·16 a clock,
-// 3.5e12 a second, so that 20.5e6 logits take 6 µs a pass, beside the 14 µs that their 41 MB take in bf16.
+// 3.5e12 a second: 20.5e6 logits take 6 µs a pass, against the 14 µs that their 41 MB take in bf16.
 //
 // Napkin, 2048 × 10,000 in bf16, H100 (2.5–3.0 TB/s at such sizes): forward 41 MB, 14–16 µs; backward and
 // forward_backward 82 MB, 28–32 µs; the mean adds 1–2 µs.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+//
+//   (1) merged(), block
+//       landed   The warps' parts are there for all threads.
+//       left     The first thread has read the target's logit, over which another thread may write its gradient. All
+//                other logits are read and overwritten by the same thread. The warps' parts are overwritten by nobody:
+//                a kernel merges once. A second call would need a barrier before it stores its parts.
+//   (2) mean_kernel, block
+//       landed   The warps' sums are there for the first thread. Nothing is overwritten any more.
+//   kernels      Each begins with wait_for_kernels_before: logits, and for the mean the rows' losses, have landed, and
+//                kernels before have read what is overwritten.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -65,7 +77,7 @@ struct Part {
   float largest = -INFINITY, sum = 0;
 };
 
-// What is subtracted from logits none of which exceeds `largest`: never −∞, whose difference from itself is NaN.
+// What is subtracted from logits of at most `largest`: never −∞, since −∞ − (−∞) is NaN.
 __device__ __forceinline__ float base_of(float largest) { return largest == -INFINITY ? 0.0F : largest; }
 
 __device__ __forceinline__ void rescale(Part& part, float largest) {
@@ -153,7 +165,7 @@ __device__ __forceinline__ Part merged(Part part) {
   const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
   part = merged_in_warp(part);
   if (lane == 0) parts[warp] = part;
-  __syncthreads();
+  __syncthreads();  // (1)
   Part other;
   if (lane < static_cast<int>(blockDim.x) / 32) other = parts[lane];
   return merged_in_warp(other);
@@ -181,7 +193,7 @@ __device__ __forceinline__ int target_of(const std::int64_t* targets, int classe
   return target >= 0 && target < classes ? static_cast<int>(target) : -1;
 }
 
-// The target's logit; NaN where the target is none. Read before the block's barrier: behind it the gradient may be
+// The target's logit; NaN where the target is none. To be read before barrier (1): behind it the gradient may be
 // written over the logits.
 template <typename T>
 __device__ __forceinline__ float logit_at(const T* row, int target) {
@@ -325,7 +337,7 @@ __global__ void __launch_bounds__(kMeanThreads) mean_kernel(const float* row_los
 #pragma unroll
   for (int apart = 16; apart > 0; apart /= 2) sum += __shfl_xor_sync(~0U, sum, apart);
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = sum;
-  __syncthreads();
+  __syncthreads();  // (2)
   if (threadIdx.x != 0) return;
   double total = 0;
   for (const double part : parts) total += part;

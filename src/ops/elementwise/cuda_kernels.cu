@@ -1,11 +1,14 @@
 // Element-wise operators on a GPU: packs of four elements, four a thread in flight: fp32 moves in vectors of 16 bytes
 // and half precision in vectors of 8, so that the lanes of a warp always write adjacent vectors (with eight elements a
-// pack, fp32 would be written in two goes of every other 16 bytes: measured 0.76 of a copy). A matrix whose rows follow
-// one another is taken as one row; otherwise blocks stride over the rows. Rows that do not begin at 16 bytes are taken
-// an element at a time.
+// pack, fp32 would be written in two goes of every other 16 bytes: measured 0.76 of a copy). A matrix with rows that
+// follow one another is taken as one row; otherwise blocks stride over the rows. Rows that do not begin at 16 bytes are
+// taken an element at a time.
 //
 // Napkin: the bytes read and written at the speed of a copy. 2048 × 768 from bf16 to fp32 are 9.4 MB, which an H100's
 // L2 cache holds: 3–4 µs.
+//
+// What waits for what. A thread has its elements for itself: no barrier. wait_for_kernels_before: the inputs have
+// landed, and kernels before no longer read what is overwritten.
 #include <algorithm>
 #include <cstdint>
 

@@ -8,13 +8,41 @@
 //                   row: the list is cut into pieces of kRun tokens, and a warp a piece leaves a partial sum. A piece
 //                   can cut at most two such ids, one that ends in it and one that begins.
 //   combine_kernel  a block adds up the partial sums of each id that was cut, eight warps a share of them each, in
-//   order.
+//                   order.
 //
 // So no sum is longer than kRun loads behind one another, then a share of the pieces: a token that makes up all of
 // 32,768 costs 2,048 partial sums. The order of every sum follows from the ids.
 //
 // Napkin, 2048 tokens, 10,000 ids, D 1024, H100: the table's gradient is 41 MB of stores, 14 µs; 4 MB of dx (bf16) and
 // 16 kB of ids 132 times over from the L2 cache are 2 µs; three launches, overlapped, 3 µs.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). Barriers are of the block unless
+// they say warp.
+//
+//   list_kernel
+//   (1) landed   The counts `next` are zero for all threads, which then add to any of them.
+//   (2) landed   block_sum(): the warps' numbers are there for all. All counts of the tile are there too, which
+//                begins_from_counts() reads next.
+//   (3) left     block_sum(): all threads have read `parts`, which begins_from_counts() overwrites.
+//   (4) landed   begins_from_counts(): the totals of the warps are there for all.
+//   (5) left     All threads have read `parts`, which the next turn, and the first round behind it, overwrites.
+//       landed   Behind the last turn: `next` holds where each id's tokens begin, for the warp that puts tokens down.
+//   (6) a round of 1,024 tokens
+//       landed   The warps' numbers of tokens are there for all. The barrier also tells all whether there is any token:
+//                if not, all go on together, and nobody reads `parts`.
+//       left     The first warp has put down the tokens of the round before: `locals` and `tokens` are overwritten now.
+//   (7) landed   `locals` and `tokens` are whole for the first warp, which puts them down.
+//       left     All threads have read `parts`, which they overwrite in the next round while the first warp still
+//                works.
+//   (8) put_down(), warp
+//       left     All lanes have read `next` of their ids, before the first lane of each id raises it.
+//   (9) landed   The raised `next` is there for all lanes, which read it for the next 32 tokens.
+//   combine_kernel
+//   (10) landed  The long runs of all pieces, of which each warp has looked up one.
+//   (11) landed  The shares of all warps are there for the first, which adds them in order.
+//   (12) left    The first warp has read the shares, which the next run overwrites.
+//   kernels      Each begins with wait_for_kernels_before. Lists and partial sums of the kernels before have landed,
+//                and those of the last call have been read before they are overwritten.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -102,9 +130,9 @@ __device__ __forceinline__ void local_ids(const std::int64_t* ids, int from, int
 __device__ __forceinline__ int block_sum(int value, int* parts) {
   value = __reduce_add_sync(~0U, value);
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
-  __syncthreads();
+  __syncthreads();  // (2)
   value = __reduce_add_sync(~0U, parts[threadIdx.x % 32]);
-  __syncthreads();
+  __syncthreads();  // (3)
   return value;
 }
 
@@ -120,17 +148,17 @@ __device__ __forceinline__ int begins_from_counts(int* counts, int start, int* p
       if (lane >= apart) through += other;
     }
     if (lane == 31) parts[warp] = through;
-    __syncthreads();
+    __syncthreads();  // (4)
     const int of_warp = parts[lane], before = __reduce_add_sync(~0U, lane < warp ? of_warp : 0);
     counts[from + static_cast<int>(threadIdx.x)] = start + before + through - count;
     start += __reduce_add_sync(~0U, of_warp);
-    __syncthreads();
+    __syncthreads();  // (5)
   }
   return start;
 }
 
-// By one warp: puts down `count` queued tokens in order, 32 at a time. Who is like whom is found out for four times 32
-// at once, since only `next` makes one group wait for the one before.
+// By one warp: puts down `count` queued tokens in order, 32 at a time. Which lanes have the same id is found out for
+// four groups of 32 at once, since only `next` makes a group wait for the one before.
 __device__ __forceinline__ void put_down(const int* locals, const int* tokens, int count, int* next, int* order) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   for (int from = lane; from - lane < count; from += 32 * kGroups) {
@@ -145,10 +173,10 @@ __device__ __forceinline__ void put_down(const int* locals, const int* tokens, i
       if (from - lane + n * 32 >= count) break;
       const bool have = local[n] >= 0;
       const int at = have ? next[local[n]] : 0;
-      __syncwarp();
+      __syncwarp();  // (8)
       if (have && (peers[n] & lanes_below()) == 0) next[local[n]] = at + __popc(peers[n]);
       if (have) order[at + __popc(peers[n] & lanes_below())] = tokens[from + n * 32];
-      __syncwarp();
+      __syncwarp();  // (9)
     }
   }
 }
@@ -161,7 +189,7 @@ __global__ void __launch_bounds__(kListThreads)
   const int thread = static_cast<int>(threadIdx.x), warp = thread / 32;
   const int first = static_cast<int>(blockIdx.x) * ids_of_tile, end = min(first + ids_of_tile, vocab);
   for (int at = thread; at < kMostIds; at += kListThreads) next[at] = 0;
-  __syncthreads();
+  __syncthreads();  // (1)
 
   int below = 0, local[kAhead];
   for (int from = 0; from < rows; from += kAhead * kListThreads) {
@@ -184,7 +212,7 @@ __global__ void __launch_bounds__(kListThreads)
     for (int n = 0; n < kAhead; ++n) {
       const unsigned mine = __ballot_sync(~0U, local[n] >= 0);
       if (thread % 32 == 0) parts[warp] = __popc(mine);
-      if (!__syncthreads_or(local[n] >= 0)) continue;
+      if (!__syncthreads_or(local[n] >= 0)) continue;  // (6)
       const int of_warp = parts[thread % 32];
       const int before = __reduce_add_sync(~0U, thread % 32 < warp ? of_warp : 0);
       const int count = __reduce_add_sync(~0U, of_warp);
@@ -193,8 +221,8 @@ __global__ void __launch_bounds__(kListThreads)
         locals[at] = local[n];
         tokens[at] = from + n * kListThreads + thread;
       }
-      __syncthreads();
-      // The others meet it at the next barrier, before which they touch nothing that it reads.
+      __syncthreads();  // (7)
+      // The other warps go on to the next (6) meanwhile and touch nothing that this one reads.
       if (warp == 0) put_down(locals, tokens, count, next, lists.order);
     }
   }
@@ -320,7 +348,8 @@ __device__ __forceinline__ LongRun long_run_of(const Sources<X>& sources, std::i
   return run.begin >= begin && run.end - run.begin > kRun ? run : LongRun{};
 }
 
-// Four columns a lane of the partial sums [first, end) of a run whose first lies in slot `slot` of its piece.
+// Four columns a lane of the partial sums [first, end) of a run. The run's first partial sum lies in slot `slot` of its
+// piece, the others in slot 0.
 __device__ __forceinline__ float4 sum_of_partials(const float* partial, std::int64_t stride, std::int64_t piece,
                                                   int slot, int first, int end) {
   float4 sum = make_float4(0, 0, 0, 0);
@@ -350,7 +379,7 @@ __global__ void __launch_bounds__(kThreads)
     const std::int64_t piece = first_piece + warp;
     runs[warp] = piece < cut.pieces ? long_run_of(sources, piece, sources.lists.begin[vocab]) : LongRun{};
   }
-  __syncthreads();
+  __syncthreads();  // (10)
   for (int n = 0; n < kPiecesOfABlock; ++n) {
     const LongRun run = runs[n];
     if (run.id < 0) continue;  // the same for the whole block
@@ -363,7 +392,7 @@ __global__ void __launch_bounds__(kThreads)
                             min((warp + 1) * share, count));
     }
     shares[warp][lane] = sum;
-    __syncthreads();
+    __syncthreads();  // (11)
     if (warp == 0) {
       for (int other = 1; other < kWarps; ++other) {
         const float4 more = shares[other][lane];
@@ -376,7 +405,7 @@ __global__ void __launch_bounds__(kThreads)
         if (column + i < dim) to[i] = accumulate ? to[i] + values[i] : values[i];
       }
     }
-    __syncthreads();
+    __syncthreads();  // (12)
   }
 }
 

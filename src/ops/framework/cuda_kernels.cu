@@ -1,14 +1,19 @@
 // The framework's operations on a GPU. Dtypes are looked at inside the kernels: the branch is the same for all threads,
-// and costs nothing beside the memory that an operation waits for.
+// and its cost is hidden by the memory that an operation waits for.
 //
-//   element by element   a thread an element, or four neighbours where all operands take 8 or 16 bytes at once. An
-//                        index is taken apart by as many divisions as there are dimensions left, one less than which
-//                        is none where everything is contiguous.
+//   element by element   a thread an element, or four neighbours where all operands take 8 or 16 bytes at once.
+//                        Dimensions that follow one another in memory are merged first; what is left takes one division
+//                        fewer than it has dimensions, so none where everything is contiguous.
 //   rows                 a block a row; lanes of a warp in a butterfly, then the warps in order
 //   columns              a block 8 columns (a sector of memory); 64 slices of rows, then the slices in order
 //
 // Napkin, H100 (3.0 TB/s): a product of two fp32 tensors is 12 B an element, 0.25e12 elements a second; of bf16 twice
 // that.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+//   (1) row_kernel, block      landed: the results of all warps are there for the first thread.
+//   (2) column_kernel, block   landed: the sums of all slices are there for the first.
+//   Neither overwrites shared memory behind it. Ordinary launches order the kernels.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <math_constants.h>
@@ -200,7 +205,7 @@ __global__ void row_kernel(const Matrix x, const Vector y, std::int64_t* where) 
     found = combined<kOperation>(found, other);
   }
   if (threadIdx.x % kWarp == 0) of_warp[threadIdx.x / kWarp] = found;
-  __syncthreads();
+  __syncthreads();  // (1)
   if (threadIdx.x != 0) return;
   for (unsigned warp = 1; warp < blockDim.x / kWarp; ++warp) found = combined<kOperation>(found, of_warp[warp]);
   if (kOperation == RowOperation::mean) found.value /= static_cast<float>(x.columns);
@@ -218,7 +223,7 @@ __global__ void __launch_bounds__(kColumns* kSlices) column_kernel(const Matrix 
     for (std::int64_t row = slice; row < x.rows; row += kSlices) sum += x.at(row, column);
   }
   parts[slice][lane] = sum;
-  __syncthreads();
+  __syncthreads();  // (2)
   if (slice != 0 || column >= x.columns) return;
   for (int other = 1; other < kSlices; ++other) sum += parts[other][lane];
   y.set(column, sum);

@@ -1,4 +1,5 @@
-// What the oracle of a matrix product wants beside two products in fp64: an element a thread, read and written once.
+// What the oracle of a matrix product needs in addition to two products in fp64: an element a thread, read and written
+// once, so nothing waits.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

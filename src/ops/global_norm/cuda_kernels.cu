@@ -2,8 +2,16 @@
 // squares in double; a kernel of one block, launched while they still run, adds the blocks' sums in order. How the
 // gradient is cut depends on its length alone, so the bits are the same on every GPU.
 //
-// A conversion and a multiply-add in double an element: 64 a clock and multiprocessor on an H100 each, 129e6 elements
-// in 9 µs each beside the 170 µs that their 516 MB take at 3.0 TB/s.
+// A conversion and a multiply-add in double an element: an H100 does 64 of each a clock and multiprocessor, 129e6
+// elements in 9 µs each, against the 170 µs that their 516 MB take at 3.0 TB/s.
+//
+// What waits for what (landed, left: device/ptx.cuh)
+//
+//   (1) merged(), block
+//       landed   The warps' parts are there for the first thread, which adds them in order.
+//       left     Nothing: a kernel merges once. A second call would need a barrier before it stores its parts.
+//   kernels      Each begins with wait_for_kernels_before: the blocks' sums have landed for finish_kernel, the factor
+//                for scale_kernel, and the sums of an earlier norm have been read before sum_kernel overwrites them.
 #include <algorithm>
 #include <cstdint>
 
@@ -44,7 +52,7 @@ __device__ __forceinline__ Part merged(Part part) {
   __shared__ Part parts[kThreads / 32];
   part = merged_in_warp(part);
   if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = part;
-  __syncthreads();
+  __syncthreads();  // (1)
   Part all{};
   if (threadIdx.x == 0) {
     for (const Part& one : parts) {

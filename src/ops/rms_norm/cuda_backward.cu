@@ -1,21 +1,22 @@
 // The normalisation on a GPU, backward: dx a row at a time, dw without atomics, in one of two ways.
 //
-// Few rows (dy and h are 8 MB or less): one kernel, whose blocks have two roles.
-//   rows      a row group (cuda_rows.cuh) asks for dy, h and dh whole, makes the row's sum and writes dx
-//   columns   a block reads dy and h of 32 bytes' worth of columns down all rows, which the other role has brought
-//             to L2 or is about to, and writes their dw: a sum in one order, no parts in memory, no second kernel
+// Few rows (dy and h are 8 MB or less): one kernel, with blocks of two roles.
+//   rows      a row group (cuda_rows.cuh) loads dy, h and dh whole, makes the row's sum and writes dx
+//   columns   a block reads dy and h of 32 bytes' worth of columns down all rows, mostly from L2, since the other role
+//             reads the same; it writes their dw: a sum in one order, no parts in memory, no second kernel
 //   A second kernel would wait for the first to end and the next for it: about 3 µs, as long as the work itself.
-//   But blocks of columns stay until the last row has come, in places where rows would be on their way: at 2,560 bf16
-//   columns they are 160, of 264 places (112 registers a thread), and 2,048 rows of these take 19.3 µs on an H200 where
-//   a copy takes 12.0. That grows with the bytes, a second kernel's 3 µs do not: they cost the same near 8 MB.
+//   But blocks of columns stay until the last row is read, and take the room of blocks of rows: at 2,560 bf16 columns
+//   they are 160 of the 264 blocks that run at once (112 registers a thread), and 2,048 rows of these take 19.3 µs on
+//   an H200 where a copy takes 12.0. That cost grows with the bytes, the 3 µs of a second kernel do not; near 8 MB they
+//   are equal.
 //
 // Many rows: two kernels.
 //   block     512 threads and a chunk of rows, about one block a multiprocessor: each leaves a row of dw's parts behind
 //   a lane    keeps its columns' part of dw in registers down all its rows; the next row is on its way to shared
 //             memory, by asynchronous copies into the lane's own slots, while this one's sum is made
 //   w         is read anew for every row, from L1: registers are dearer
-//   dw        the groups' parts meet in shared memory, in order; the second kernel, whose blocks stand ready beside the
-//             first's, adds up the blocks' rows, in order, all of a thread's on their way at once
+//   dw        the groups' parts are added in shared memory, in order; the second kernel adds up the blocks' rows, in
+//             order, all loads of a thread under way together. Its blocks are resident before the first kernel ends
 //
 // How rows and columns are cut depends on the shape alone, so the bits are the same every time and on every GPU.
 //
@@ -24,17 +25,42 @@
 //
 // Rows beyond the registers (8,192 columns of fp32), and those that no 16 bytes divide, are walked twice by a block, an
 // element a lane, dw's parts in the block's row of global memory, which stays in L1 and L2.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+//
+//   cp.async   One group a row. A thread copies and reads only its own slots, so its own wait is enough: no barrier. It
+//              has loaded a row into registers before it queues the copy of the next one to the same slots.
+//   (1) group_sum(), the threads of one row group: named barriers 1 … 8 (512 threads, groups of 64 or more), so that
+//       groups with more rows do not hold up others
+//       landed   The sums of the group's warps are there for all its lanes.
+//       left     The half of `parts` that the next call overwrites. Calls take the two halves in turn: that half was
+//                read two calls ago, and each lane came to this barrier after that. With one half a second barrier a
+//                row would be needed.
+//   (2) backward_kernel, behind the last row, block
+//       landed   Nothing.
+//       left     All threads have read their slots, and no copies are under way (each was waited for by the thread that
+//                queued it). The parts of dw are stored over the slots of other threads.
+//   (3) behind it, block
+//       landed   The parts of all groups are there, of which a thread adds up four columns. Nothing is overwritten.
+//   (4) column_sums(), block
+//       landed   The sums of all warps are there for the threads that add up a column. Nothing is overwritten.
+//   (5) sum_kernel, block
+//       landed   The sums of all slices are there. Nothing is overwritten.
+//   kernels      wait_for_kernels_before: the inputs, and for sum_kernel the blocks' rows, have landed; sum_kernel of
+//                an earlier call has read those rows before they are overwritten. dx may be dh's memory: each element
+//                is read and then written by the same thread, and the columns' role does not read dh.
 #include "ops/rms_norm/cuda_rows.cuh"
 
 namespace syslab::rms_norm {
 namespace {
 
 constexpr int kThreads = 512;
-// Of a thread, so that beside a block there is room for one of the second kernel; fp32 rows need more and leave none.
+// Of a thread, so that a multiprocessor with a block has room for one of the second kernel. Rows of fp32 need more
+// registers and leave none.
 template <typename Y>
 constexpr int kMostRegisters = sizeof(Y) == 4 ? 120 : 112;
 constexpr std::int64_t kBlocks = 132;  // at most: an H100's multiprocessors; other GPUs take what comes
-// Vectors of a lane: what fits 128 registers with the sums beside them.
+// Vectors of a lane: as many as fit 128 registers together with their sums.
 template <typename X>
 constexpr int kMostVectors = sizeof(X) == 2 ? 3 : 4;
 constexpr int kLanesOfSum = 8, kSlicesOfSum = 32;
@@ -64,15 +90,15 @@ Cut cut_of(const Problem& p) {
   return {rows_of_block, (p.rows + rows_of_block - 1) / rows_of_block};
 }
 
-// The sum over a row group of whole warps; all its lanes get it. Groups do not wait for each other. Two calls use
-// different halves of `parts`, so that one barrier each is enough.
+// The sum over a row group of whole warps; all its lanes get it. Groups do not wait for each other. Consecutive calls
+// take different halves of `parts`, so that one barrier each is enough: (1).
 __device__ __forceinline__ float group_sum(float value, int lanes, int half) {
   __shared__ float parts[2][kThreads / 32];
   value = ops::warp_sum(value);
   if (lanes == 32) return value;
   const int warp = static_cast<int>(threadIdx.x) / 32, warps = lanes / 32, group = warp / warps;
   if (threadIdx.x % 32 == 0) parts[half][warp] = value;
-  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(lanes) : "memory");
+  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "r"(lanes) : "memory");  // (1)
   float sum = 0;
   for (int i = 0; i < warps; ++i) sum += parts[half][group * warps + i];
   return sum;
@@ -168,12 +194,12 @@ __global__ void __maxnreg__(kRegisters) backward_kernel(const Params<X, Y> p) {
     }
   }
 
-  __syncthreads();  // the slots are free
+  __syncthreads();  // (2)
 #pragma unroll
   for (int n = 0; n < kVectors; ++n) {
     if (column(n) < p.dim) store_pack(gathered + group * p.dim + column(n), sums[n]);
   }
-  __syncthreads();
+  __syncthreads();  // (3)
   for (int d = static_cast<int>(threadIdx.x) * 4; d < p.dim; d += kThreads * 4) {
     float4 sum = *reinterpret_cast<const float4*>(gathered + d);
     for (int g = 1; g < groups; ++g) {
@@ -241,7 +267,7 @@ __device__ __forceinline__ void column_sums(const Params<X, Y>& p, float* dw, bo
 #pragma unroll
     for (int e = 0; e < kWidth; ++e) parts[thread / 32][lane * kWidth + e] = sum.at[e];
   }
-  __syncthreads();
+  __syncthreads();  // (4)
   const int to = static_cast<int>(blockIdx.x) * kColumns + thread;
   if (thread >= kColumns || to >= p.dim) return;
   float total = 0;
@@ -342,7 +368,7 @@ __global__ void __launch_bounds__(kLanesOfSum* kSlicesOfSum, kBlocksOfSum)
   }
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) parts[slice][lane * kWidth + i] = sum.at[i];
-  __syncthreads();
+  __syncthreads();  // (5)
   const int mine = static_cast<int>(threadIdx.x), to = static_cast<int>(blockIdx.x) * kLanesOfSum * kWidth + mine;
   if (mine >= kLanesOfSum * kWidth || to >= dim) return;
   float total = 0;

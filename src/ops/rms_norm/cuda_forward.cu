@@ -1,18 +1,26 @@
 // The normalisation on a GPU, forward: a row is read once, kept in registers while its squares are summed, and written.
 //
-//   lanes of a row   32 to 512 (cuda_rows.cuh). Where rows are many, few lanes with up to ten vectors each: a
-//                    warp holds 2,560 columns of bf16 and needs no barrier. Where they are few, all would be under
-//                    way at once and read, wait and write in step: more lanes a row make waves of them, in which
-//                    one's reads meet another's writes
+//   lanes of a row   32 to 512 (cuda_rows.cuh). Many rows: few lanes with up to ten vectors each; a warp holds 2,560
+//                    columns of bf16 and needs no barrier. Few rows: all would be under way at once and read, wait and
+//                    write in step. More lanes a row make waves of them, so that one wave reads while another writes
 //   block            128 threads or one row group
 //   added up         squares in fp32 a lane, a butterfly over the warp, the warps' sums in shared memory in order
-//   w                beside bf16, which takes twice as many registers of it a vector, only when the sum is made; beside
-//                    fp32 together with the row, so that its way from L2 is not waited for
+//   w                with rows of fp32 it is loaded together with the row, so that its way from L2 is hidden; with
+//                    bf16, where a vector of the row takes twice as many registers of w, only when the sum is made
 //
 // Napkin, rows 2,048, dim 768, bf16, with the residual addition: x, delta, h and y are 12.6 MB, 4.2 µs at 3.0 TB/s.
 //
 // Rows beyond the registers (20,480 columns of fp32), and those that no 16 bytes divide, are walked twice by a block,
 // an element a lane.
+//
+// What waits for what (landed, left: device/ptx.cuh)
+//
+//   (1) group_sum(), block, where a row has more than one warp
+//       landed   The warps' sums are there for all lanes of their row. Lanes without a row come too: the barrier counts
+//                every thread of the block.
+//       left     Nothing: a kernel sums once. A second call would need a barrier before it stores its sums.
+//   Rows need no barrier: a thread reads again only what it has written itself.
+//   kernels      wait_for_kernels_before: x and delta have landed, and kernels before no longer read h and y.
 #include "ops/rms_norm/cuda_rows.cuh"
 
 namespace syslab::rms_norm {
@@ -45,7 +53,7 @@ __device__ __forceinline__ float group_sum(float value, int lanes) {
   if (lanes == 32) return value;
   const int warp = static_cast<int>(threadIdx.x) / 32, warps = lanes / 32, first = warp / warps * warps;
   if (threadIdx.x % 32 == 0) parts[warp] = value;
-  __syncthreads();
+  __syncthreads();  // (1)
   float sum = 0;
   for (int i = 0; i < warps; ++i) sum += parts[first + i];
   return sum;

@@ -41,7 +41,8 @@ inline int lanes_of(std::int64_t dim, int width, int most_vectors) {
   return static_cast<int>(lanes < 32 ? 32 : lanes);
 }
 
-// What kernels are instantiated for, beside equal dtypes: a residual stream in fp32 around products in half precision.
+// The dtypes that kernels are instantiated for: equal ones, and a residual stream in fp32 around products in half
+// precision.
 template <typename Body>
 void with_dtypes(const Problem& p, const Body& body) {
   const bool equal = p.x_dtype == p.y_dtype;

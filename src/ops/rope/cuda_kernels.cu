@@ -10,8 +10,13 @@
 // so that neighbouring lanes touch neighbouring bytes in every access: wider vectors would leave gaps between lanes
 // and write half sectors of L2.
 //
-// In place from one layout to the other a thread writes where another reads; a block therefore holds heads whole, and
-// all its threads have read before the first writes.
+// What waits for what (landed, left: device/ptx.cuh)
+//   (1) block, only from one layout to the other
+//       landed   Nothing: threads share no memory of the block.
+//       left     All threads have read their elements. In place, a thread writes where another reads. This is also why
+//                a block holds heads whole: no barrier reaches another block.
+//   Within one layout a thread writes only what it has read itself, and needs no barrier.
+//   kernels      wait_for_kernels_before: the heads have landed, and y is no longer read.
 //
 //   block   lanes of a head (head_dim/8) × slots of heads (each takes every slots-th head) × positions ≈ 256 threads
 //
@@ -118,7 +123,7 @@ __global__ void __launch_bounds__(kMostThreads) turn_kernel(Heads<const X> x, He
     c = load_pack<kPairs>(cos + t * (shape.head_dim / 2) + k);
     s = load_pack<kPairs>(sin + t * (shape.head_dim / 2) + k);
   }
-  if constexpr (kFrom != kTo) __syncthreads();
+  if constexpr (kFrom != kTo) __syncthreads();  // (1)
   if (!mine) return;
   Y* to = y.data + batch * y.of_batch + t * y.of_position;
 #pragma unroll

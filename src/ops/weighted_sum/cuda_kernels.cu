@@ -13,6 +13,11 @@
 // 537 MB, 180 µs; the parts of dw add 64·1024·4·2 = 0.5 MB, 0.1 %.
 //
 // Source: CS336 assignment 2, the weighted-sum example (row tiles with a buffer of partial gradients of w).
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+//   (1) backward_kernel, block   landed: the parts of all groups are there, of which a thread adds up one column.
+//   (2) sum_kernel, block        landed: the sums of all slices are there for the first.
+//   Neither overwrites anything behind it. Ordinary launches order the two kernels.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -155,7 +160,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 #pragma unroll
   for (int i = 0; i < kWidth; ++i) parts[static_cast<int>(threadIdx.x) * kWidth + i] = sums[i];
-  __syncthreads();
+  __syncthreads();  // (1)
   for (int c = static_cast<int>(threadIdx.x); c < columns; c += kThreads) {
     const std::int64_t to = static_cast<std::int64_t>(blockIdx.x) * columns + c;
     if (to >= dim) continue;
@@ -177,7 +182,7 @@ __global__ void __launch_bounds__(kColumnsOfSum* kSlicesOfSum)
     for (std::int64_t chunk = threadIdx.y; chunk < chunks; chunk += kSlicesOfSum) sum += partial[chunk * dim + column];
   }
   parts[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
+  __syncthreads();  // (2)
   if (threadIdx.y != 0 || column >= dim) return;
   float total = 0;
 #pragma unroll

@@ -70,7 +70,8 @@ struct Half3 {
     return part * (kColumns / 8) + 2 * block;
   }
 
-  // A part of the block of B whose rows, from 16·down on in `tile`, are summed over; `across` counts 16 columns.
+  // A part of a block of B. Its rows, the summed dimension, are those of `tile` from 16·down on; `across` counts 16
+  // columns.
   template <int kColumns>
   __device__ static void load_summed_rows(std::uint32_t (&r)[4], std::uint32_t tile, const LaneOffsets<kColumns>& lane,
                                           int part, int across, int down) {
@@ -207,7 +208,7 @@ __device__ __forceinline__ void load_a(BlockA& block, std::uint32_t tile, const 
   }
 }
 
-// A part of the block of B whose columns are 16 rows of `tile`.
+// A part of a block of B. Its columns are 16 rows of `tile`.
 template <class Arithmetic, int kColumns>
 __device__ __forceinline__ void load_b(std::uint32_t (&r)[4], std::uint32_t tile, const LaneOffsets<kColumns>& lane,
                                        int part, int across, int down) {
@@ -215,7 +216,9 @@ __device__ __forceinline__ void load_b(std::uint32_t (&r)[4], std::uint32_t tile
   ptx::load_matrices(r, PlaneTile<kColumns>::step(tile + lane.b, chunk, down));
 }
 
-// Queues the copy of `kBytes` contiguous bytes, both ends aligned to 16.
+// Queues the copy of `kBytes` contiguous bytes, both ends aligned to 16. All threads of the block copy a part of it,
+// and it neither commits nor waits: the bytes are there when each thread has waited and a barrier of the block has
+// followed.
 template <int kBytes, int kThreads>
 __device__ __forceinline__ void copy_linear_async(std::uint32_t to, const char* from) {
   static_assert(kBytes % 16 == 0);

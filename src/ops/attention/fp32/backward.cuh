@@ -5,9 +5,10 @@
 //   P = exp(S − L),  dS = P∘(dP − δ),  dP = dO·Vᵀ,  δ_i = Σ_d dO_id·O_id
 //   dV = Pᵀ·dO,  dK = scale·dSᵀ·Q,  dQ = scale·dS·K
 //
-// Both own 64 rows, a warp 16, whose blocks of A (K and V; Q and dO) stay in registers where there is room (D ≤ 64) and
-// in shared memory otherwise. The other side comes in steps through one or two stages. The first kernel makes Sᵀ and
-// dPᵀ, so that Pᵀ and dSᵀ are in the registers that blocks of A have; nothing goes through shared memory.
+// In both a block owns 64 rows and a warp 16 of them. Their blocks of A (K and V; Q and dO) stay in registers where
+// there is room (D ≤ 64) and in shared memory otherwise. The other side comes in steps through one or two stages. The
+// first kernel makes Sᵀ and dPᵀ, so that Pᵀ and dSᵀ lie in registers as blocks of A do and need not go through shared
+// memory.
 //
 // Ranges. P = exp2(score + s − L·log2(e))·2^(15 − s) is 2^15 times as large as it is, s such that most exponents are
 // near 0, where their rounding is least. |dP − δ| ≤ ‖dO_i‖‖V_j‖ + |δ_i| < 2^x with an x for each pair of tiles, so
@@ -24,6 +25,26 @@
 // Napkin maths (H100): 21 products of fp16 to the nominal five: at mma.sync's 620 TFLOP/s 148 of the fp32 problem. With
 // 16 rows a warp, shared memory is busy 83 % of that time where A is in registers, 103 % where it is not. Expected 65
 // to 85 at D = 64, 50 to 70 at D = 128.
+//
+// What waits for what, in both kernels (landed, left: device/ptx.cuh; the numbers stand in the code)
+//
+//   cp.async   The two owned tiles, and one group a step: in the first kernel Q, dO and three numbers a row, in the
+//              second K and V. Where the owned tiles stay in shared memory, they are in the group of the first step.
+//   (1) owned tiles on their way to registers, block
+//       landed   Each thread has waited for its own copies. Behind the barrier both tiles are whole, and each warp
+//                loads its blocks of A.
+//       left     Nothing: the memory was not used before.
+//   (2) behind it, block
+//       landed   Nothing.
+//       left     All warps have loaded their blocks. The first step's copies fill the same memory, the stages.
+//   (3) top of a step, block
+//       landed   What the step reads is whole for all warps; in the first step also the owned tiles that stay.
+//       left     All warps have finished the step before. With two stages, the next copies fill the stage that it read.
+//   (4) end of a step, one stage, block
+//       landed   Nothing: that is (3).
+//       left     All warps have read the only stage for the last time. The next copies fill it.
+//   Behind the last step nothing waits: results go from registers to memory that no other thread writes.
+//   kernels    Ordinary launches: planes and statistics before, the join after.
 #pragma once
 
 #include "ops/attention/fp32/arithmetic.cuh"
@@ -233,18 +254,18 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
       // The owned tiles pass through the stages on their way to the registers.
       ptx::commit_copies();
       ptx::wait_copies<0>();
-      __syncthreads();
+      __syncthreads();  // (1)
     }
     k.load(owned, offsets, warp);
     v.load(owned + Config::kOwned / 2, offsets, warp);
-    if constexpr (Config::kResident) __syncthreads();
+    if constexpr (Config::kResident) __syncthreads();  // (2)
     load_step(0, plane_row);
   }
   ptx::commit_copies();
   int slot = 0;
   for (int left = end - begin; left > 0; --left) {
     ptx::wait_copies<0>();
-    __syncthreads();
+    __syncthreads();  // (3)
     if constexpr (Config::kStages == 2) {
       if (left > 1) {
         int next_query = query, next_row = plane_row;
@@ -325,7 +346,7 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
 
     advance(query, plane_row);
     if constexpr (Config::kStages == 1) {
-      __syncthreads();
+      __syncthreads();  // (4)
       if (left > 1) load_step(0, plane_row);
       ptx::commit_copies();
     } else {
@@ -412,17 +433,17 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
     if constexpr (Config::kResident) {
       ptx::commit_copies();
       ptx::wait_copies<0>();
-      __syncthreads();
+      __syncthreads();  // (1)
     }
     q.load(owned, offsets, warp);
     dout.load(owned + Config::kOwned / 2, offsets, warp);
-    if constexpr (Config::kResident) __syncthreads();
+    if constexpr (Config::kResident) __syncthreads();  // (2)
     load_step(begin);
   }
   ptx::commit_copies();
   for (int step = begin; step < end; ++step) {
     ptx::wait_copies<0>();
-    __syncthreads();
+    __syncthreads();  // (3)
     if constexpr (Config::kStages == 2) {
       if (step + 1 < end) load_step(step + 1);
       ptx::commit_copies();
@@ -477,7 +498,7 @@ __global__ __launch_bounds__(kThreads, 2) void query_gradient_kernel(const Backw
     accumulate<Arithmetic, kColumns>(dq, ds_block, k_tile, offsets, {undo[0] * dq_factor, undo[1] * dq_factor});
 
     if constexpr (Config::kStages == 1) {
-      __syncthreads();
+      __syncthreads();  // (4)
       if (step + 1 < end) load_step(step + 1);
       ptx::commit_copies();
     }

@@ -22,6 +22,24 @@
 // warp of 16 rows reads 2·kStep·256 bytes for 16·kStep·64·2·3 multiply-adds: shared memory is busy 83 % of that time.
 // About 11 other instructions a score hide behind another warp's products. Expected 110 to 130; measured 107 (16 heads,
 // S = 8192, all keys), 88 (one head, S = 16,384, causal).
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+//
+//   cp.async   One group a step, K and V; the first holds Q too.
+//   (1) before the first step, block
+//       landed   Each thread has waited for its own copies. Behind the barrier Q is whole, and each warp loads its
+//                blocks of A.
+//       left     Nothing is overwritten: Q's memory is used for nothing else.
+//   (2) top of a step, block
+//       landed   K and V of this step are whole for all warps.
+//       left     All warps have finished the step before. The next copies fill the stage that it read.
+//                (In the first step it has neither job: (1) came just before.)
+//   (3) before every 16 keys of S and every 16 columns of O, warp
+//       No job in memory: no lane reads what another has stored. It keeps the compiler from mixing the loads of
+//       neighbouring blocks, which takes registers that are not there: without it ptxas 13.0 spills 108 bytes at 128
+//       columns (Half3). Remove it only with the registers and spills of all columns at hand.
+//   Behind the last step nothing waits: results go from registers to memory that no other thread writes.
+//   kernels    Ordinary launches: planes before and the join after.
 #pragma once
 
 #include "ops/attention/fp32/arithmetic.cuh"
@@ -65,8 +83,8 @@ struct QueryBlock {
   }
 };
 
-// blockIdx.x and threadIdx.x, but the compiler may not think them the same as before: what is made of them is made
-// anew, not kept over a loop in registers that its products need.
+// blockIdx.x, read anew at every call: what is computed from it is not kept across a loop in registers that its
+// products need. (threadIdx.x likewise: ptx::thread_anew.)
 __device__ __forceinline__ int block_index_anew() {
   int index = 0;
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
@@ -122,7 +140,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
     load_step(begin);
     ptx::commit_copies();
     ptx::wait_copies<0>();
-    __syncthreads();
+    __syncthreads();  // (1)
 #pragma unroll
     for (int m = 0; m < kDown; ++m) {
 #pragma unroll
@@ -133,7 +151,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
   }
   for (int step = begin; step < end; ++step) {
     ptx::wait_copies<0>();
-    __syncthreads();
+    __syncthreads();  // (2)
     if (step + 1 < end) load_step(step + 1);
     ptx::commit_copies();
     const std::uint32_t k_tile = stages + (step & 1) * Config::kStage, v_tile = k_tile + kStep * kRowBytes;
@@ -141,7 +159,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
     float s[kDown][2 * kKeys][4];
 #pragma unroll
     for (int n = 0; n < kKeys; ++n) {
-      __syncwarp();
+      __syncwarp();  // (3)
       float sums[kDown][2][4] = {};
       Arithmetic::template multiply<kDown, 1, kAcross>(
           sums, [&](int m, int d) -> const BlockA& { return q[m][d]; },
@@ -211,7 +229,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
     // O = α·O + 2^s·(P·V), 16 columns at a time.
 #pragma unroll
     for (int d = 0; d < kAcross; ++d) {
-      __syncwarp();
+      __syncwarp();  // (3)
       float sums[kDown][2][4] = {};
       Arithmetic::template multiply<kDown, 1, kKeys>(
           sums, [&](int m, int n) -> const BlockA& { return p[m][n]; },

@@ -1,5 +1,11 @@
 // The small kernels around the large ones of flash_fp32 and flash_tf32: tensors into planes before, row statistics for
 // the backward pass, and partial results joined after.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code), in block_max():
+//   (1) block  landed: the largest value of each warp is there for all threads. Left: nothing.
+//   (2) block  left: all threads have read them. The next block_max() of a kernel overwrites them. (Behind a kernel's
+//              last call it has no job.) Landed: nothing.
+// Everything else is between lanes of a warp, by shuffles, or between kernels, which are ordinary launches.
 #include "ops/attention/fp32/kernels.hpp"
 
 #include "device/cuda.cuh"
@@ -21,10 +27,10 @@ __device__ __forceinline__ float block_max(float x, float* shared) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) x = fmaxf(x, __shfl_xor_sync(~0U, x, step));
   if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = x;
-  __syncthreads();
+  __syncthreads();  // (1)
   x = shared[0];
   for (int i = 1; i < kPlaneThreads / 32; ++i) x = fmaxf(x, shared[i]);
-  __syncthreads();
+  __syncthreads();  // (2)
   return x;
 }
 

@@ -4,8 +4,21 @@
 //   P_ij = exp(scale·S_ij − L_i)      dV = Pᵀ·dO      dP = dO·Vᵀ      δ_i = Σ_d dO_id·O_id
 //   dS = P∘(dP − δ)                   dQ = scale·dS·K                 dK = scale·dSᵀ·Q
 //
-// (Dao, "FlashAttention-2", 2023, algorithm 2.) P is exp2 of one multiply-add, scale·log₂e·S − log₂e·L; the
-// accumulators of dP begin at −δ, so that dS is one multiplication; scale meets dQ and dK once, when they are written.
+// (Dao, "FlashAttention-2", 2023, algorithm 2.) P is exp2 of one multiply-add, scale·log₂e·S − log₂e·L. The
+// accumulators of dP begin at −δ, so that dS is one multiplication. dQ and dK are multiplied by scale once, when they
+// are written.
+//
+// What waits for what. Nothing here waits; the barriers are those of the kernels. What each function needs of them:
+//
+//   copy_rows_async       neither commits nor waits, and all threads copy parts of every row. Before it a barrier
+//                         behind the last read of the tile; before the next read a wait of each thread, then a barrier.
+//   accumulator_to_tile   stores a warp's part of the tile. Before it a barrier behind the last read of the old
+//                         content.
+//   tile_to_rows          reads what all warps have stored: before it a barrier of the block.
+//   make_statistics       one lane of a row stores to `copy`: before other lanes of the warp read it, a barrier.
+//   add_fragment          atomic, since many blocks add to the same fragments. A kernel before has set them to zero.
+//
+// Kernels of a pass are ordinary launches in one stream: each finds what those before it have written.
 #pragma once
 
 #include <cstdint>

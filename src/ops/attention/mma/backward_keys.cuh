@@ -1,18 +1,18 @@
 // The keys kernel of flash_mma's backward passes: dK and dV of a tile of keys, and, fused, dQ by atomic additions.
 //
-// What it teaches: which operand lies where decides how much of shared memory's bandwidth a product takes. Scores are
-// computed transposed, Sᵀ = K·Qᵀ and dPᵀ = V·dOᵀ, keys along the rows of the accumulator, because then Pᵀ and dSᵀ are
-// in registers just as mma wants its left operand for dV += Pᵀ·dO and dK += dSᵀ·Q: between the two products nothing
-// moves. Only dQ = dS·K, which sums over keys, wants what other warps have: dS goes through shared memory, once.
+// What it teaches: where an operand lies decides how much of shared memory's bandwidth a product takes. Scores are
+// computed transposed, Sᵀ = K·Qᵀ and dPᵀ = V·dOᵀ, with keys along the rows of the accumulator: Pᵀ and dSᵀ then lie in
+// registers exactly as mma takes its left operand for dV += Pᵀ·dO and dK += dSᵀ·Q, and nothing moves between the two
+// products. Only dQ = dS·K, which sums over keys, needs what other warps have: dS goes through shared memory, once.
 //
 //   resident   K, V (keys × D), loaded once; dK, dV in fp32 registers until the end
 //   a step     Q, dO (queries × D) and their statistics by cp.async into the stage that the step before left
-//   warps      `sharing` = 1 (D ≤ 64): a warp has its own 32 keys (16 in narrow tiles) and works 32 queries at a time;
-//              with all of its dK and dV it meets others only when a stage arrives. dQ of a step is made during the
-//              next, so that this same barrier also says that dS is there: one barrier a step.
-//              `sharing` = 2 (D = 128): dK and dV of 32 keys × 128 would take 256 registers, so two warps have the
-//              same keys, each half of the queries for Sᵀ and dPᵀ and half of the columns for dK and dV; Pᵀ and dSᵀ
-//              pass between them through shared memory.
+//   warps      `sharing` = 1 (D ≤ 64): a warp has its own 32 keys (16 in narrow tiles), all of their dK and dV, and
+//              works 32 queries at a time. dQ of a step is made during the next one (`late_dq`), so that the barrier
+//              for the next stage also covers dS: one barrier a step.
+//              `sharing` = 2 (D = 128): dK and dV of 32 keys × 128 would take 256 registers. So two warps have the
+//              same keys: each computes Sᵀ and dPᵀ for half of the queries, and dK and dV for half of the columns. Pᵀ
+//              and dSᵀ pass between them through shared memory.
 //   dQ         leaves as fp32 in the order of the accumulators, 16 bytes a lane, 512 contiguous bytes a warp
 //              (red.v4, sm_90), to be rounded by the sum kernel.
 //
@@ -23,6 +23,40 @@
 // warps' products hide. 132 multiprocessors at 1.7 GHz make 530 TFLOP/s if the two first overlap wholly, 280 if not at
 // all. Seen (H100): 330 to 340. D = 128: 4100 and 4600 clocks, one block of eight warps with two barriers a step; seen
 // 320 to 330. Tiles and their times stand in mma/backward_plan.hpp.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). P and dS are the tiles in shared
+// memory.
+//
+//   cp.async   One group a step: Q, dO and their statistics. The first holds K and V too.
+//   (1) top of a step, block
+//       landed   Each thread has waited for its own copies. Behind the barrier Q, dO and statistics of this step, in
+//                the first step also K and V, are whole for all warps. With late dQ, dS of the step before is whole
+//                too: add_dq() reads what all warps have stored there.
+//       left     All warps have finished the step before. With two stages, the next copies fill the stage that it read.
+//                This step stores P and dS over what that step read (late dQ has two tiles of dS: this step's is the
+//                one that add_dq() read in the step before).
+//   (2) shared keys, before dV and dK; block if dQ of this step follows, else the warps with the same keys
+//       landed   P and dS of the warps with the same keys are whole for each of them; for dQ, dS of the whole block.
+//       left     Nothing: P and dS are next overwritten behind (1). The named barriers 1, 2, … let the sets of warps go
+//                on without waiting for each other.
+//   (3) dQ of this step, keys not shared, block
+//       landed   dS of all warps, for add_dq().
+//       left     Nothing: dS is next overwritten behind (1).
+//   (4) end of a step, one stage, block
+//       landed   Nothing: that is (1).
+//       left     All warps have read Q, dO and statistics for the last time. The next copies fill the only stage.
+//   (5) behind the last step, block
+//       landed   dS of the last step, for late dQ. Where no query sees the keys there was no step: then K and V, which
+//                nothing has waited for, and a late copy would overwrite the gradient (zeros) that is stored there.
+//       left     All products with K and V are done, but for late dQ. dK and dV are stored over K and V.
+//   (6) late dQ, block
+//       landed   Nothing.
+//       left     add_dq() of all warps has read K. dK is stored over it.
+//   (7) before the gradients leave, block
+//       landed   dK and dV of all warps: a thread takes 16 bytes of any row.
+//       left     Nothing is overwritten any more.
+//   kernels    Ordinary launches. Statistics (and zeros in dq_parts) come from a kernel before, and the sum kernel
+//              starts when the additions to dQ of all blocks are done.
 #pragma once
 
 #include "ops/attention/mma/backward.cuh"
@@ -141,7 +175,7 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
     if (next_tile == first_tile + tiles_of_head) next_tile = first_tile, ++next_head;
 
     ptx::wait_copies<0>();
-    __syncthreads();
+    __syncthreads();  // (1)
     const int turn = (step - begin) % 2;
     const int stage = kTile.stages > 1 ? turn : 0;
     if constexpr (kTile.stages > 1) {
@@ -276,9 +310,9 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
     if constexpr (kShares) {
       // The same from shared memory, where the warps with the same keys have left their parts.
       if constexpr (kFused && !kLate) {
-        __syncthreads();
+        __syncthreads();  // (2)
       } else {
-        ptx::barrier(1 + warp / kSharing, kSharing * 32);
+        ptx::barrier(1 + warp / kSharing, kSharing * 32);  // (2)
       }
       const auto accumulate = [&](float(&value)[kKeyBlocks][kColumnBlocks][4], std::uint32_t scores,
                                   std::uint32_t queries) {
@@ -298,11 +332,11 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
       accumulate(dk, ds_tile, here + Shared::kQ);
     }
     if constexpr (kFused && !kLate && !kShares) {
-      __syncthreads();
+      __syncthreads();  // (3)
       add_dq(ds_tile, head, query_tile);
     }
     if constexpr (kTile.stages == 1) {
-      __syncthreads();
+      __syncthreads();  // (4)
       if (step + 1 < end) copy_step(0, next_head, next_tile);
       ptx::commit_copies();
     }
@@ -311,10 +345,10 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
   }
 
   ptx::wait_copies<0>();
-  __syncthreads();
+  __syncthreads();  // (5)
   if constexpr (kFused && kLate) {
     if (begin < end) add_dq(base + Shared::kDs + (end - 1 - begin) % 2 * Shared::kScores, head_before, tile_before);
-    __syncthreads();  // K is overwritten below
+    __syncthreads();  // (6)
   }
   if (p.keys_steps != 0) {
     const int lane = ptx::lane_anew();
@@ -333,7 +367,7 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
   }
   accumulator_to_tile<T, Rows>(dk, p.scale, base + Shared::kK, warp_key, share * kColumns);
   accumulator_to_tile<T, Rows>(dv, 1.0F, base + Shared::kV, warp_key, share * kColumns);
-  __syncthreads();
+  __syncthreads();  // (7)
   tile_to_rows<T, Rows, kKeys, kThreads>(shared + Shared::kK, p.dk, b, h_kv, first_key, p.seen.seq_k, p.head_dim);
   tile_to_rows<T, Rows, kKeys, kThreads>(shared + Shared::kV, p.dv, b, h_kv, first_key, p.seen.seq_k, p.head_dim);
 }

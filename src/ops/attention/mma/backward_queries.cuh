@@ -2,13 +2,36 @@
 // keys kernel that comes after.
 //
 // What it teaches: two more products (S and dP once again) instead of atomic additions. It is the forward kernel with
-// another last product: queries lie along the rows of the accumulators, so dS is in registers just as mma wants its
-// left operand for dQ += dS·K, a warp needs no other, and nothing but the gradient in 16 bits leaves. Q and dO stay in
-// registers as fragments (`held`), so that shared memory is read for K and V alone.
+// another last product. Queries lie along the rows of the accumulators, so dS is in registers exactly as mma takes its
+// left operand for dQ += dS·K: a warp needs nothing of other warps, and only the gradient in 16 bits leaves. Q and dO
+// stay in registers as fragments (`held`), so that shared memory is read for K and V alone.
 //
 // Napkin maths, a block of 128 queries × 64 keys, D = 64, clocks as in mma/backward_keys.cuh: products 1210,
 // ldmatrix 770. With the keys kernel without dQ (1610 and 1540) 7 products are done where 5 count: at most 420 TFLOP/s,
 // were nothing but products on the clock. Seen: 270.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
+//
+//   cp.async   One group a step: K and V. The first holds Q and dO too.
+//   (1) before the first step, block; also where there is no step
+//       landed   Each thread has waited for its own copies. Behind the barrier Q, dO and the first K and V are whole
+//                for all warps. Statistics of a warp's rows, which its lanes have stored, are there for its other
+//                lanes.
+//       left     Nothing: the copies that follow fill a second stage that was not used yet.
+//   (2) top of every later step, block
+//       landed   K and V of this step are whole for all warps.
+//       left     All warps have finished the step before. With two stages, the next copies fill the stage that it read.
+//   (3) end of a step, one stage, block
+//       landed   Nothing: that is (2).
+//       left     All warps have read K and V for the last time. The next copies fill the only stage.
+//   (4) before dQ goes to Q's rows, warp
+//       landed   Nothing.
+//       left     All lanes have read their fragments of these rows, which no other warp reads.
+//   (5) before dQ leaves, block
+//       landed   dQ of all warps: a thread takes 16 bytes of any row.
+//       left     Nothing is overwritten any more.
+//   kernels    Ordinary launches: the keys kernel, which reads the statistics stored here, starts when this one has
+//              ended.
 #pragma once
 
 #include "ops/attention/mma/backward.cuh"
@@ -72,7 +95,7 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
   auto* statistics = reinterpret_cast<float*>(shared + Shared::kStatistics) + warp_row * 2;
   make_statistics<T, kD, kWarpRows>(p, b, h, first_row + warp_row, statistics);
   ptx::wait_copies<0>();
-  __syncthreads();
+  __syncthreads();                                 // (1)
   float lse[kRowBlocks][2], delta[kRowBlocks][2];  // negated
 #pragma unroll
   for (int i = 0; i < kRowBlocks; ++i) {
@@ -104,7 +127,7 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
     const int stage = (step - begin) % kTile.stages;
     if (step > begin) {
       ptx::wait_copies<0>();
-      __syncthreads();
+      __syncthreads();  // (2)
     }
     if constexpr (kTile.stages > 1) {
       if (step + 1 < end) copy_step((step + 1 - begin) % kTile.stages, step + 1);
@@ -182,7 +205,7 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
           });
     }
     if constexpr (kTile.stages == 1) {
-      __syncthreads();
+      __syncthreads();  // (3)
       if (step + 1 < end) copy_step(0, step + 1);
       ptx::commit_copies();
     }
@@ -200,9 +223,9 @@ __global__ void __launch_bounds__(Tiles::kQueries.threads(), Tiles::kQueries.blo
     return;
   }
   // Through the rows of Q that only this warp has read.
-  __syncwarp();
+  __syncwarp();  // (4)
   accumulator_to_tile<T, Rows>(dq, p.scale, base + Shared::kQ, warp_row, 0);
-  __syncthreads();
+  __syncthreads();  // (5)
   tile_to_rows<T, Rows, kQueries, kThreads>(shared + Shared::kQ, p.dq, b, h, first_row, p.seen.seq_q, p.head_dim);
 }
 

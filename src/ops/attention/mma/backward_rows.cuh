@@ -1,5 +1,8 @@
 // The small kernels around flash_mma's backward passes, both bound by memory: statistics of rows before, sums of fp32
 // parts after. A pass of n parts reads 4·n bytes and writes 2 an element of the gradient.
+//
+// What waits for what. Threads and warps share no memory, so there is no barrier. Ordinary launches order the kernels:
+// the keys kernel finds the zeros and statistics stored here, and the sum kernel finds all parts.
 #pragma once
 
 #include "ops/attention/mma/backward.cuh"
@@ -30,7 +33,7 @@ __global__ void __launch_bounds__(kSumThreads) sum_kernel(const __grid_constant_
   while (which + 1 < p.sums.size() && block >= p.sums[which].blocks) block -= p.sums[which++].blocks;
   const Sum& sum = p.sums[which];
 
-  // Sixteen threads beside each other make eight columns of sixteen rows: two blocks of fragments.
+  // Sixteen neighbouring threads make eight columns of sixteen rows: two blocks of fragments.
   const std::int64_t index = static_cast<std::int64_t>(block) * kSumThreads + threadIdx.x;
   constexpr int kChunks = kD / 8;
   const int row_in_block = static_cast<int>(index % 16), chunk = static_cast<int>(index / 16 % kChunks);

@@ -1,9 +1,12 @@
-// Combines the partial results of rows whose keys were split: with L_s and O_s of split s,
+// Combines the partial results of rows with split keys: with L_s and O_s of split s,
 //   L = log Σ_s exp(L_s),  O = Σ_s exp(L_s − L)·O_s
 //
 // A row belongs to a few neighbouring threads, four columns each. Partial results were written a moment ago and lie in
-// L2: 8192 rows of 64 with 9 splits on average are 19 MB, about 6 µs. Every thread reads the L_s of its row by itself,
-// one float beside the four of its columns.
+// L2: 8192 rows of 64 with 9 splits on average are 19 MB, about 6 µs. Every thread reads the L_s of its row itself, one
+// float for four of O_s.
+//
+// What waits for what. Threads share nothing, so there is no barrier. wait_for_kernels_before: the partial results of
+// the forward kernel have landed, and earlier kernels have left `out` and `lse`, which are overwritten here.
 #include <cstdint>
 
 #include "device/overlap.cuh"

@@ -11,10 +11,38 @@
 //     O/l ──own rows of Q's tile──▶ 16 bytes a lane; L = m·ln 2 + log l
 //
 //   Warps share K and V and nothing else: one barrier a tile. A wide warp (32 rows) uses each B fragment twice, which
-//   is what keeps ldmatrix below the products (see below); a narrow one (16 rows) makes twice as many blocks; in a
-//   short one groups of warps have the same rows and take the tiles in turn, and their O, m and l are merged in shared
-//   memory at the end: the same work, sooner done. Which one, and whether the keys of a row are split among blocks
-//   whose results mma/combine.cu puts together: mma/plan.hpp.
+//   keeps ldmatrix below the products (see below). A narrow one (16 rows) makes twice as many blocks. In a short tile,
+//   groups of warps have the same rows and take the keys in turn; their O, m and l are merged in shared memory at the
+//   end: the same work, done sooner. mma/plan.hpp chooses among them, and whether the keys of a row are split among
+//   several blocks; mma/combine.cu then puts their results together.
+//
+// WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
+//
+//   cp.async   One group a step, K and V; the first holds Q too. A group is committed in every step, if need be an
+//              empty one: with at most kStages − 2 groups pending, the group of this step has arrived.
+//   (1) top of a step, block
+//       landed   Each thread has waited for its own copies. Behind the barrier K and V of this step, in the first step
+//                also Q, are whole for all warps.
+//       left     All warps have finished the step before. They were the last readers of the stage that the next copies
+//                fill. This is why the copies stand behind the barrier, and why one barrier a step is enough.
+//   (2) behind the last step. The wait is for Q where there was no step; elsewhere only empty groups are pending. The
+//       barrier, of the block, has three cases:
+//       several groups, some keys   left: all groups have read their last K and V, which the merge overwrites.
+//       one group, no keys          landed: no step has waited for Q. All threads copy it, and a late copy of another
+//                                   warp would overwrite the zeros that this warp stores by way of Q's rows.
+//       several groups, no keys     landed: Q, likewise. (Here (3) alone would be enough.)
+//       One group with keys needs none: Q landed at (1), the last copies of K and V have landed too, and from here on a
+//       warp touches only its own rows of Q, which no other warp of one group reads.
+//   (3) merge of groups, block
+//       landed   m, l and O of the other groups are there for the first, which adds them up.
+//       left     The other groups have read Q for the last time. They have the same rows as the first, which stores its
+//                results by way of them. The other groups end here, so no barrier of the block may follow.
+//   (4) before results go to Q's rows, warp
+//       left     All lanes have read their fragments of these rows.
+//   (5) after it, warp
+//       landed   The rows are whole for the lanes that store them 16 bytes at a time. Nothing is overwritten any more.
+//   kernels    Blocks of later splits without keys end before the wait for the kernels before. That is allowed because
+//              blocks of the first split always wait (device/overlap.cuh).
 //
 // THE MAXIMUM. Softmax needs some m near each row's maximum, not the maximum. The first tile's is taken; later tiles
 // are weighed with it at once, and only if a weight comes out larger than kSlack are the tile's scores computed again
@@ -63,7 +91,7 @@ struct ForwardSizes {
   static constexpr int kStep = Tile::kGroups * Tile::kKeys;  // keys that all groups meet together
   static constexpr int kQueryBytes = 2 * Tile::kHeadDim * kRows;
   static constexpr int kKeyBytes = 2 * Tile::kHeadDim * 2 * Tile::kStages * kStep;
-  // In place of keys at the end: O, m and l of every group but the first, a column of floats for each thread.
+  // At the end, in the memory of K and V: O, m and l of every group but the first, a column of floats for each thread.
   static constexpr int kFloatsOfLane = Tile::kRowTiles * (Tile::kHeadDim / 2 + 4);
   static constexpr int kMergeBytes = (Tile::kGroups - 1) * Tile::kWarps * 32 * kFloatsOfLane * 4;
   static constexpr int kSharedBytes = kQueryBytes + (kKeyBytes > kMergeBytes ? kKeyBytes : kMergeBytes);
@@ -143,7 +171,7 @@ __device__ __forceinline__ void store_rows(const ForwardParams& p, unsigned char
   }
   if (block.partial) return;
   // Through the warp's own rows of the query tile, so that rows leave 16 bytes a lane.
-  __syncwarp();
+  __syncwarp();  // (4)
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
@@ -156,7 +184,7 @@ __device__ __forceinline__ void store_rows(const ForwardParams& p, unsigned char
       }
     }
   }
-  __syncwarp();
+  __syncwarp();  // (5)
   T* to = static_cast<T*>(p.out) + batch * p.out_stride.batch + head * p.out_stride.head;
 #pragma unroll
   for (int index = lane; index < kRowTiles * 16 * Layout::kChunks; index += 32) {
@@ -218,7 +246,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
   int stage = 0;
   for (int step = begin; step < end; step += kStep) {
     ptx::wait_copies<kStages - 2>();
-    __syncthreads();
+    __syncthreads();  // (1)
     {
       const int next = step + (kStages - 1) * kStep;
       if (next < end) copy_keys(next, stage == 0 ? kStages - 1 : stage - 1);
@@ -384,7 +412,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
     }
   }
   ptx::wait_copies<0>();
-  if (kGroups > 1 || end <= begin) __syncthreads();  // keys are met with; or, where there were none, Q has landed
+  if (kGroups > 1 || end <= begin) __syncthreads();  // (2)
 
     // A quad has the four parts of a row.
 #pragma unroll
@@ -413,7 +441,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
         }
       }
     }
-    __syncthreads();
+    __syncthreads();  // (3)
     if (group > 0) return;
 #pragma unroll 1
     for (int other = 0; other < kGroups - 1; ++other) {

@@ -4,6 +4,10 @@
 // A row is kColumns elements in 16-byte chunks. ldmatrix reads one chunk of each of eight consecutive rows at a time;
 // were row r simply r·2·kColumns bytes in, those eight chunks would share a few banks. So chunk c of row r lies at
 // place c XOR twist(r), where twist runs through as many values as are needed for eight rows to fill all 32 banks.
+//
+// What waits for what. copy_tile_async() neither commits nor waits. All threads of the block copy parts of every row,
+// so a tile may be read only when each thread has waited for its copies and a barrier of the block has followed; and it
+// may be copied into only behind a barrier of the block that follows the last read.
 #pragma once
 
 #include <cstdint>
@@ -44,9 +48,9 @@ struct SharedTile {
   }
 };
 
-// Queues the copy of rows [first, first + kRows) of a matrix whose rows are `stride` elements apart into a tile. Rows
-// at or beyond `rows` and columns at or beyond `columns` become zero; nothing outside the matrix is read. `columns` is
-// a multiple of 8; `source` and the rows are 16-byte aligned.
+// Queues the copy of rows [first, first + kRows) of a matrix into a tile; rows are `stride` elements apart. Rows from
+// `rows` on and columns from `columns` on become zero; nothing outside the matrix is read. `columns` is a multiple of
+// 8; `source` and the rows are 16-byte aligned.
 template <int kRows, int kColumns, int kThreads, typename T>
 __device__ __forceinline__ void copy_tile_async(std::uint32_t tile, const T* source, std::int64_t stride, int first,
                                                 int rows, int columns) {

@@ -10,12 +10,16 @@
 //
 // Why not matrix products of a library: they add up, but a bound wants the largest prefix too, and a sum of absolute
 // values in its stead is 80 times as much at 16,384 keys, which would let real faults pass in fp32. The prefix is kept
-// as the upper word of a double, whose order is that of integers: two integer instructions, none of fp64.
+// as the upper word of a double, which is ordered as integers are: two integer instructions, none of fp64.
 //
 // Napkin maths, instructions of fp64 a visible pair at D = 64: rows 64 + 30, out 64 + 30 + 3·64, dq 128 + 50 + 3·64, dv
 // 64 + 30 + 2·64, dk 128 + 50 + 2·64; in all 380 forward, 1300 with backward. An H100 issues 64 a clock and SM, 14e12 a
 // second: 16 heads of 16,384 tokens (4.3e9 pairs) take 0.11 s forward and 0.4 s in all, if nothing stalls. They take
 // 0.25 s and 0.85 s; causal, half of it.
+//
+// What waits for what. The kernels of one call are ordinary launches in one stream, in the order columns, rows, sums of
+// out, gradient, the other sums: each finds what those before it have stored. Memory comes from the stream's allocator,
+// so it is used again only behind these kernels. Barriers inside them: rows.cuh, sums.cuh.
 #include <math_constants.h>
 
 #include <algorithm>

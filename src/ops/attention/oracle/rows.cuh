@@ -1,4 +1,20 @@
 // The kernels of the oracle that look at rows and columns: what bounds want to know of them.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). All barriers are of the block.
+//
+//   columns_kernel
+//   (1) landed   norms and squares of all warps, of which a thread adds up one column. The norms are read at the very
+//                end.
+//   (2) left     All threads have read the squares; the largest values are stored over them.
+//   (3) landed   the largest values of all warps. Nothing is overwritten any more.
+//   rows_kernel
+//   (4) before tiles are loaded
+//       left     All threads have finished the products of the tiles before, which are overwritten. (Before the first
+//                tiles it has no job.)
+//   (5) before the products
+//       landed   Both tiles are whole: each thread has stored a part of them, and reads parts of others.
+//   gradient_kernel: a warp has its row for itself; its lanes add up by shuffles.
+//   Ordinary launches order the kernels.
 #pragma once
 
 #include <math_constants.h>
@@ -46,13 +62,13 @@ __global__ void __launch_bounds__(kThreads) columns_kernel(Operand from, std::in
   HeadStats& result = to[blockIdx.x];
   if (lane == 0) norms[warp] = norm;
   for (int n = 0; n < kOfLane; ++n) shared[warp][lane + kWarp * n] = squares[n];
-  __syncthreads();
+  __syncthreads();  // (1)
   double sum = 0;
   for (int w = 0; w < kWarps; ++w) sum += shared[w][threadIdx.x];
   result.squares[threadIdx.x] = sum;
-  __syncthreads();
+  __syncthreads();  // (2)
   for (int n = 0; n < kOfLane; ++n) shared[warp][lane + kWarp * n] = largest[n];
-  __syncthreads();
+  __syncthreads();  // (3)
   double most = 0;
   for (int w = 0; w < kWarps; ++w) most = fmax(most, shared[w][threadIdx.x]);
   result.largest[threadIdx.x] = most;
@@ -138,10 +154,10 @@ __global__ void __launch_bounds__(kThreads, 2)
   for (std::int64_t first = 0; first < keys; first += kSteps) {
     double products[kRows][kPairs] = {};
     for (int column = 0; column < sizes.head_dim; column += kDepth) {
-      __syncthreads();
+      __syncthreads();  // (4)
       if (first == 0 || sizes.head_dim > kDepth) load(p.q, at.batch, at.head, at.row, column, shared.a);
       load(p.k, at.batch, kv_head, first, column, shared.b);
-      __syncthreads();
+      __syncthreads();  // (5)
       accumulate(shared.a, shared.b, min(kDepth, sizes.head_dim - column), x, y, products);
     }
 #pragma unroll

@@ -1,4 +1,20 @@
 // The kernel of the oracle that makes results: sums over the reduction, with all that their bounds are made of.
+//
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). All barriers are of the block.
+//
+//   (1) before tiles of operands are loaded
+//       left     All threads have finished the products of the tiles before, and the sums of the step before, which
+//                read `other` (one of these tiles) and the factors. The tiles are overwritten now, the factors further
+//                down.
+//   (2) before the products
+//       landed   The tiles are whole: each thread has stored a part of them, and reads parts of others.
+//   (3) head_dim > kDepth, before `other` gets the columns of the result
+//       left     For dq and dk: all threads have finished the last products, which read the tile that `other` is. For
+//                out and dv the products do not read it, and (1) would be enough.
+//   (4) before the sums
+//       landed   Factors, errors and probabilities of all threads; where (3) was passed also `other`.
+//       left     Nothing: what the sums read is next overwritten behind (1).
+//   Ordinary launches order the kernels: `rows`, which the kernels before have stored, is there.
 #pragma once
 
 #include <utility>
@@ -118,20 +134,21 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
     double products[kRows][kPairs] = {}, gradients[kRows][kPairs] = {};
     const bool at_once = sizes.head_dim <= kDepth;
     for (int column = 0; column < sizes.head_dim; column += kDepth) {
-      __syncthreads();  // the tiles are done with
+      __syncthreads();  // (1)
       if (fresh || !at_once) {
         load(a, at.batch, at.head, at.row, column, shared.a);
         if constexpr (wants_ds(kResult)) load(a2, at.batch, at.head, at.row, column, shared.a2);
       }
       load(b, there.batch, there.head, first, column, shared.b, least);
       if (wants_ds(kResult) || at_once) load(b2, there.batch, there.head, first, column, shared.b2, least);
-      __syncthreads();
+      __syncthreads();  // (2)
       const int depth = min(kDepth, sizes.head_dim - column);
       accumulate(shared.a, shared.b, depth, x, y, products);
       if constexpr (wants_ds(kResult)) accumulate(shared.a2, shared.b2, depth, x, y, gradients);
     }
-    if (!at_once) {  // the columns that this block makes
-      __syncthreads();
+    // The columns that this block makes.
+    if (!at_once) {
+      __syncthreads();  // (3)
       load(wants_ds(kResult) ? b : b2, there.batch, there.head, first, first_column, other, least);
     }
 #pragma unroll
@@ -164,7 +181,7 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
         if constexpr (kResult == Result::dq) shared.probability.cell[x + kSide * s][kRows * y + r] = probability;
       }
     }
-    __syncthreads();
+    __syncthreads();  // (4)
 #pragma unroll 1
     for (int s = 0; s < kSteps; ++s) {
       const double2 factors = pair_at(&shared.factor.cell[s][kRows * y]),

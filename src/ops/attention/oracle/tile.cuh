@@ -1,4 +1,7 @@
 // Tiles of the oracle on a GPU: operands of any dtype as doubles in shared memory, and their products.
+//
+// What waits for what. load() stores by all threads of the block and accumulate() reads what others have stored, so a
+// barrier of the block stands between them, and another before the tile is loaded anew. Both are the callers'.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -84,8 +87,8 @@ struct Sizes {
   }
 };
 
-// Rows of doubles, two columns more than asked for: eight threads that read two neighbours of eight rows meet all
-// banks, and two neighbours are one aligned load.
+// Rows of doubles with two columns of padding: eight threads that read two neighbours each, of eight rows, then use all
+// banks once, and two neighbours are one aligned load.
 template <int Rows, int Columns>
 struct Tile {
   alignas(16) double cell[Rows][Columns + 2];

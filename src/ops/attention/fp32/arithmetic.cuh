@@ -2,16 +2,16 @@
 //
 //   Half3  x·2^s = high + low, both fp16; x·y ≈ high·high + (high·low + low·high). What is left out, low·low, and what
 //          the two roundings lose are each about 2⁻²⁴ of |x||y|: fp32 itself. The small products go to an accumulator
-//          of their own, so that the truncating additions of the tensor core (hopper_attention.md 7.2 calls the
-//          accumulator the weak part) are one for every 16 terms, not three; who adds up sums of many does so in fp32.
+//          of their own, because the tensor core truncates at every addition: the large one then suffers one for every
+//          16 terms, not three. Sums over many blocks are added up outside the tensor core, in fp32.
 //          2^s brings a tile's largest value to [2¹⁴, 2¹⁵): values down to 2⁻¹⁶ of it keep all 24 bits, smaller ones
 //          lose absolutely, at most 2⁻⁴⁰ of the largest.
 //   Tf32   both operands rounded to eleven bits: one product, a relative error of about 4·10⁻⁴.
 //
 // A value takes four bytes in either: a plane tile of kTileRows rows of kColumns values lies in global memory as it
 // will lie in shared memory, so a copy is linear. A row is a run of 16-byte chunks: Half3 the high halves, then the
-// low; Tf32 the values in order. Chunk c of row r lies at place c XOR twist(r), and no eight rows of a column meet in a
-// bank.
+// low; Tf32 the values in order. Chunk c of row r lies at place c XOR twist(r), so that the same chunk of eight
+// neighbouring rows uses all banks once.
 //
 // Ootomo & Yokota, "Recovering single precision accuracy from Tensor Cores" (2022); NVIDIA's CUTLASS, "3xTF32".
 #pragma once

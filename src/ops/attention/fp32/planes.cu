@@ -74,7 +74,7 @@ __global__ __launch_bounds__(kPlaneThreads) void planes_kernel(const PlaneJobs j
     }
 #pragma unroll
     for (int d = 0; d < kVector; ++d) {
-      // Infinities go their own way: a scale made of one would take the finite values of other rows with it.
+      // An infinity does not set the scale: the finite values of the tile's other rows would lose their digits.
       if (isfinite(value[i][d])) most = fmaxf(most, fabsf(value[i][d]));
     }
   }

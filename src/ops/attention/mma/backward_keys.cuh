@@ -308,7 +308,7 @@ __global__ void __launch_bounds__(kKeysTile<Tiles, kFused>.threads(), kKeysTile<
     }
 
     if constexpr (kShares) {
-      // The same from shared memory, where the warps with the same keys have left their parts.
+      // dV += Pᵀ·dO, dK += dSᵀ·Q from shared memory, where all warps with the same keys have stored their parts.
       if constexpr (kFused && !kLate) {
         __syncthreads();  // (2)
       } else {

@@ -108,8 +108,8 @@ struct ForwardBlock {
   bool partial;    // rows of this block have several splits
 };
 
-// Asks for the block's place in the grid anew at every call: what comes of it need not be kept in registers in between.
-// Splits lie between a head's row blocks along x: heads and batches are y and z, so that nothing is divided in vain.
+// Reads the block's place in the grid anew at every call, so that nothing of it is kept in registers between calls. Row
+// blocks and splits of a head lie along x, heads along y and batches along z: without splits it takes no division.
 template <int kRows>
 __device__ __forceinline__ ForwardBlock forward_block(const ForwardParams& p) {
   ForwardBlock block;
@@ -335,8 +335,8 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
         }
       }
     };
-    // After the first tile: of the rows in `which`, bit 2·i + h, and of no others of the warp, so that what a row comes
-    // to depends on what it sees alone.
+    // After the first tile only for the rows in `which`, bit 2·i + h, not for the others of the warp: what a row comes
+    // to then depends only on the keys that it sees.
     const auto raise = [&](std::uint32_t which) {
 #pragma unroll
       for (int i = 0; i < kRowTiles; ++i) {

@@ -141,7 +141,7 @@ TEST(MeasuredDataParallel, GradientsInHalfPrecisionAreHalfTheBytesThroughout) {
       run->step().check();
       double sent = 0, planned = 0;
       for (const BucketTimes& one : run->step().sync().timeline().buckets) sent += static_cast<double>(one.bytes);
-      for (const BucketTimes& one : run->forecast()->schedule.buckets) planned += static_cast<double>(one.bytes);
+      for (const BucketTimes& one : run->forecast()->timeline.buckets) planned += static_cast<double>(one.bytes);
       EXPECT_EQ(planned, sent);
       EXPECT_GE(sent, measured.gradient_bytes);
       EXPECT_LT(sent, 1.5 * measured.gradient_bytes) << "padding";

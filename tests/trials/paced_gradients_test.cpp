@@ -47,10 +47,10 @@ TEST(PacedGradients, BecomeFinalNoFasterThanTheirPace) {
                         communication);
     step.refresh();
     step.run({});
-    const Schedule schedule = step.sync().timeline();
-    ASSERT_EQ(schedule.buckets.size(), 10U);
-    for (std::size_t i = 0; i < schedule.buckets.size(); ++i) {
-      EXPECT_GE(schedule.buckets[i].ready.count(), 4.096e-3 * static_cast<double>(i + 1));
+    const BucketTimeline timeline = step.sync().timeline();
+    ASSERT_EQ(timeline.buckets.size(), 10U);
+    for (std::size_t i = 0; i < timeline.buckets.size(); ++i) {
+      EXPECT_GE(timeline.buckets[i].ready.count(), 4.096e-3 * static_cast<double>(i + 1));
     }
   });
 }

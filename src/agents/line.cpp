@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 
@@ -26,8 +29,8 @@ std::optional<Value> take(std::map<WorkerId, Value>& from, WorkerId worker) {
 
 }  // namespace
 
-Line::Line(FileDescriptor socket, int rank, Seat seat)
-    : client_(std::move(socket)),
+Line::Line(comm::MessageClient client, int rank, Seat seat)
+    : client_(std::move(client)),
       seat_(std::move(seat)),
       who_(fmt::format("the agent of rank {} on {}", rank, seat_.host)) {}
 
@@ -70,6 +73,20 @@ void Line::give_up(const std::string& why) {
 std::optional<ExitStatus> Line::take_end(WorkerId worker) { return take(ended_, worker); }
 
 std::optional<std::string> Line::take_start(WorkerId worker) { return take(started_, worker); }
+
+RemoteWorker::RemoteWorker(std::shared_ptr<Line> line, WorkerId worker, comm::MessageClient connection)
+    : line_(std::move(line)), worker_(worker) {
+  std::vector<Relay::Stream> ends;
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+    std::array<int, 2> pair{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0) {
+      throw_errno(ErrorKind::internal, "open a worker's stream", errno, "socketpair");
+    }
+    streams_[stream].reset(pair[0]);
+    ends.push_back({stream, FileDescriptor(pair[1]), stream == 0 ? Relay::Way::to_peer : Relay::Way::from_peer});
+  }
+  relay_ = std::make_unique<Relay>(std::move(connection), std::move(ends));
+}
 
 RemoteWorker::~RemoteWorker() {
   if (!status_ && !told_) kill_group(SIGKILL);

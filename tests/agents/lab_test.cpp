@@ -1,4 +1,5 @@
-// A lab in this process and its agent in a child of it, without any worker of a case: what they start is a shell.
+// A lab in this process and its agent in a child of it, without any worker of a case: this program's verb `worker`
+// reads a line and has a shell do what it says.
 #include "agents/agent.hpp"
 
 #include <gtest/gtest.h>
@@ -12,6 +13,7 @@
 
 #include "core/error.hpp"
 #include "core/pipe.hpp"
+#include "runner/request.hpp"
 
 namespace syslab::agents {
 namespace {
@@ -61,7 +63,10 @@ class OneAgent : public testing::Test {
   }
 
   std::unique_ptr<runner::Hosted> shell(const std::string& script) {
-    return lab_->start(1, {.argv = {"/bin/sh", "-c", script}, .environment = {{"GIVEN", "a value"}}});
+    auto worker = lab_->start(1, {.argv = runner::own_worker_command(), .environment = {{"OMP_NUM_THREADS", "3"}}});
+    const std::string line = script + "\n";
+    EXPECT_EQ(::write(worker->to_child(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    return worker;
   }
 
   static ExitStatus end_of(runner::Hosted& worker) {
@@ -85,9 +90,9 @@ class OneAgent : public testing::Test {
 };
 
 TEST_F(OneAgent, AWorkersStreamsEndAtTheLab) {
-  const auto worker = shell("read word; echo \"$word $GIVEN\"; echo trouble >&2; exit 7");
+  const auto worker = shell("read word; echo \"$word $OMP_NUM_THREADS\"; echo trouble >&2; exit 7");
   ASSERT_EQ(::write(worker->to_child(), "hello\n", 6), 6);
-  EXPECT_EQ(printed(worker->from_child()), "hello a value\n");
+  EXPECT_EQ(printed(worker->from_child()), "hello 3\n");
   EXPECT_EQ(printed(worker->error_output()), "trouble\n");
   const ExitStatus exit = end_of(*worker);
   EXPECT_FALSE(exit.signalled);
@@ -121,14 +126,25 @@ TEST_F(OneAgent, AKilledWorkerTakesItsGroupAlong) {
   EXPECT_EQ(exit.code, SIGKILL);
 }
 
-TEST_F(OneAgent, AProgramThatIsNotThereIsAnErrorOfThatWorkerAlone) {
+TEST_F(OneAgent, AProgramThatIsNotTheAgentsOwnIsRefused) {
   try {
-    lab_->start(1, {.argv = {"/no/such/program"}});
+    lab_->start(1, {.argv = {"/bin/sh", "-c", "exit 0"}});
     ADD_FAILURE() << "it started";
   } catch (const Error& error) {
     EXPECT_EQ(error.call(), runner::kNoPlace);
     EXPECT_NE(std::string(error.what()).find("the agent of rank 1"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("/no/such/program"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("/bin/sh"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(end_of(*shell("exit 3")).code, 3);
+}
+
+TEST_F(OneAgent, AVariableThatIsNotForWorkersIsAnErrorOfThatWorkerAlone) {
+  try {
+    lab_->start(1, {.argv = runner::own_worker_command(), .environment = {{"LD_PRELOAD", "/tmp/evil.so"}}});
+    ADD_FAILURE() << "it started";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.call(), runner::kNoPlace);
+    EXPECT_NE(std::string(error.what()).find("LD_PRELOAD"), std::string::npos) << error.what();
   }
   EXPECT_EQ(end_of(*shell("exit 3")).code, 3);
 }
@@ -158,3 +174,14 @@ TEST_F(OneAgent, OfOneHostACaseMeetsInAFolder) { EXPECT_EQ(lab_->rendezvous(2), 
 
 }  // namespace
 }  // namespace syslab::agents
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "worker") {
+    std::string script;
+    for (char c = 0; ::read(STDIN_FILENO, &c, 1) == 1 && c != '\n';) script += c;
+    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    return 127;
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

@@ -120,7 +120,7 @@ Lab::~Lab() {
   for (const auto& line : lines_) {
     if (line != nullptr) line->send(comm::Packet() << order::bye);
   }
-  const Deadline deadline = Clock::now() + kAnswer;
+  const Deadline deadline = Clock::now() + patience();
   for (const auto& line : lines_) {
     if (line != nullptr) line->listen_to_the_end(deadline);
   }
@@ -159,9 +159,10 @@ std::unique_ptr<runner::Hosted> Lab::start(int rank, const SpawnOptions& options
 
 comm::MessageClient Lab::accept_worker(Line& line, int rank, WorkerId worker) {
   comm::MessageClient connection;
-  const Deadline deadline = Clock::now() + kAnswer;
+  const Deadline began = Clock::now();
   bool started = false;
   while (!started || !connection) {
+    const Deadline deadline = began + patience();
     line.listen(std::min(deadline, Clock::now() + kLook), reception_->descriptor());
     if (!line.lost().empty()) return connection;
     if (const auto why_not = line.take_start(worker)) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "runner/interruption.hpp"
 
 namespace syslab::agents {
 namespace {
@@ -29,6 +30,11 @@ std::optional<Value> take(std::map<WorkerId, Value>& from, WorkerId worker) {
 
 }  // namespace
 
+std::chrono::milliseconds patience() {
+  constexpr auto kHurried = 400ms;
+  return runner::Interruption::latest() != 0 ? kHurried : std::chrono::milliseconds(kAnswer);
+}
+
 Line::Line(comm::MessageClient client, int rank, Seat seat)
     : client_(std::move(client)),
       seat_(std::move(seat)),
@@ -36,7 +42,7 @@ Line::Line(comm::MessageClient client, int rank, Seat seat)
 
 void Line::send(const comm::Packet& packet) {
   if (!lost_.empty()) return;
-  if (!client_.send(packet, Clock::now() + kAnswer)) give_up("takes no orders");
+  if (!client_.send(packet, Clock::now() + patience())) give_up("takes no orders");
 }
 
 void Line::listen(Deadline deadline, int wake) {
@@ -95,7 +101,7 @@ RemoteWorker::~RemoteWorker() {
 void RemoteWorker::kill_group(int signal) {
   if (status_ || told_) return;
   line_->send(comm::Packet() << order::signal << worker_ << static_cast<std::uint64_t>(signal));
-  if (signal == SIGKILL && !answer_by_) answer_by_ = Clock::now() + kAnswer;
+  if (signal == SIGKILL && !answer_by_) answer_by_ = Clock::now() + patience();
 }
 
 // The other end has closed both streams: what they carried before that is here.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
@@ -12,6 +13,9 @@
 #include "runner/places.hpp"
 
 namespace syslab::agents {
+
+// kAnswer for the other side; less once a signal has come, which is to be answered within a second.
+std::chrono::milliseconds patience();
 
 // The line to an agent. Nobody listens on it between calls: whoever wants to know asks.
 class Line {

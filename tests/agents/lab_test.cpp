@@ -10,7 +10,9 @@
 
 #include <filesystem>
 #include <thread>
+#include <vector>
 
+#include "comm/rendezvous/agree.hpp"
 #include "core/error.hpp"
 #include "core/pipe.hpp"
 #include "runner/request.hpp"
@@ -168,6 +170,56 @@ TEST_F(OneAgent, AnAgentThatDoesNotAnswerIsGivenUp) {
 TEST_F(OneAgent, AnAgentEndsWellWithTheLab) {
   lab_.reset();
   EXPECT_EQ(agents_end(), 0);
+}
+
+// Whoever leads the launch, an order cannot say what is run: here it is one as labs of older builds sent it.
+TEST(FakeLab, ThatOrdersAProgramIsRefused) {
+  std::string folder = (std::filesystem::temp_directory_path() / "syslab-agents-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  comm::LaunchEnvironment launch;
+  launch.rank = launch.local_rank = 1;
+  launch.size = launch.local_size = 2;
+  launch.rendezvous = "file:" + folder + "/meeting";
+  const pid_t agent = ::fork();
+  if (agent == 0) {
+    try {
+      ::_exit(serve_agent(launch, {}));
+    } catch (const std::exception&) {
+      ::_exit(8);
+    }
+  }
+  {
+    const auto store = comm::open_store({.rendezvous = launch.rendezvous, .rank = 0, .size = 2, .limit = 10s});
+    comm::agree(*store, "launch", {{"command line", ""}}, 10s);
+    store->gather("lab/place", "", 10s);
+    FileDescriptor listener = comm::listen_tcp("127.0.0.1", 0);
+    const auto port = static_cast<std::uint64_t>(comm::port_of(listener));
+    comm::Reception reception(std::move(listener), agents_key(*store, "name"));
+    store->set("lab", (comm::Packet() << "127.0.0.1" << port << "name").bytes());
+    std::vector<comm::Admitted> admitted;
+    for (int i = 0; i < 5'000 && admitted.empty(); ++i, std::this_thread::sleep_for(1ms)) admitted = reception.admit();
+    ASSERT_EQ(admitted.size(), 1U);
+    comm::MessageClient line(std::move(admitted.front()));
+    ASSERT_TRUE(read_opening(line.receive(Clock::now() + 5s).payload));
+
+    const std::string trace = folder + "/it-ran";
+    comm::Packet ordered;
+    ordered << order::start << std::uint64_t{1} << std::uint64_t{3} << "/bin/sh"
+            << "-c"
+            << "touch " + trace << std::uint64_t{0};
+    ASSERT_TRUE(line.send(ordered, Clock::now() + 5s));
+    const comm::MessageClient::Message answer = line.receive(Clock::now() + 5s);
+    comm::PacketReader reader{std::string_view(answer.payload)};
+    EXPECT_EQ(reader.number(), order::refused);
+    EXPECT_EQ(reader.number(), 1U);
+    EXPECT_NE(reader.text().find("'/bin/sh'"), std::string::npos);
+    ASSERT_TRUE(line.send(comm::Packet() << order::bye, Clock::now() + 5s));
+    int status = 0;
+    ::waitpid(agent, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_FALSE(std::filesystem::exists(trace));
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(OneAgent, OfOneHostACaseMeetsInAFolder) { EXPECT_EQ(lab_->rendezvous(2), ""); }

@@ -39,7 +39,8 @@ class Handshake {
   };
   // Takes from `received` what is its own, and nothing of what follows.
   State take(std::string& received);
-  std::string take_output();  // what is to be sent now
+  std::string take_output();                                 // what is to be sent now
+  bool greeted() const { return other_nonce_.has_value(); }  // the other end speaks this
   const Session& session() const { return session_; }
 
  private:

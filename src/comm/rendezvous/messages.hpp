@@ -114,8 +114,8 @@ class MessageServer {
 
   // On the server's thread. No error when the peer is gone.
   void send(Peer peer, const Packet& packet);
-  void close(Peer peer);                                            // after what was sent
-  std::size_t impostors() const { return reception_.impostors(); }  // on any thread
+  void close(Peer peer);                                          // after what was sent
+  std::size_t unproven() const { return reception_.unproven(); }  // on any thread
 
  private:
   struct Connection;

@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/timerfd.h>
 
 #include <cerrno>
 #include <utility>
@@ -13,8 +14,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kPause = 200ms;
-constexpr auto kLeast = 100ms;  // that everybody is given, however many come
+constexpr auto kPause = 20ms;
+constexpr auto kLeast = 50ms;  // that everybody is given, however many come
 // More than the whole proof takes: who says more before it is admitted waits with it.
 constexpr std::size_t kLongestProof = 4096;
 
@@ -27,13 +28,20 @@ bool watch(const FileDescriptor& epoll, const FileDescriptor& descriptor) {
 }  // namespace
 
 Reception::Reception(FileDescriptor listener, const Key& key)
-    : key_(key), listener_(std::move(listener)), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
-  if (!epoll_ || !watch(epoll_, listener_)) throw_errno(ErrorKind::comm, "watch sockets", errno, "epoll_create1");
+    : key_(key),
+      listener_(std::move(listener)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {
+  if (!epoll_ || !timer_ || !watch(epoll_, listener_) || !watch(epoll_, timer_))
+    throw_errno(ErrorKind::comm, "watch sockets", errno, "epoll_create1");
 }
 
 // Without it the descriptor would be readable again and again.
 void Reception::stop_accepting() {
   accept_at_ = Clock::now() + kPause;
+  itimerspec pause{};
+  pause.it_value.tv_nsec = std::chrono::nanoseconds(kPause).count();
+  ::timerfd_settime(timer_.get(), 0, &pause, nullptr);  // wakes whoever polls us
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
 }
 
@@ -49,6 +57,8 @@ bool Reception::has_room() {
 void Reception::accept_all() {
   if (accept_at_ != Deadline{}) {
     if (Clock::now() < accept_at_) return;
+    const itimerspec never{};
+    ::timerfd_settime(timer_.get(), 0, &never, nullptr);  // it is readable no more
     if (!watch(epoll_, listener_)) return stop_accepting();
     accept_at_ = {};
   }
@@ -72,7 +82,8 @@ Reception::Verdict Reception::hear(Stranger& stranger) {
   // An answer of a hundred bytes fits the buffer of a new connection.
   if (!send_all(stranger.socket.get(), stranger.handshake.take_output(), Clock::now())) return Verdict::leaves;
   if (state == Handshake::State::proven) return Verdict::admitted;
-  if (state == Handshake::State::impostor) ++impostors_;
+  // Who does not know the key finds that we know another one, and leaves.
+  if (state == Handshake::State::impostor || (received == Received::end && stranger.handshake.greeted())) ++unproven_;
   if (is_refusal(state) || received == Received::end || stranger.received.size() > kLongestProof ||
       Clock::now() > stranger.until) {
     return Verdict::leaves;

@@ -15,7 +15,7 @@
 namespace syslab::comm {
 
 inline constexpr std::chrono::seconds kProofLimit{2};
-inline constexpr std::size_t kStrangers = 128;
+inline constexpr std::size_t kStrangers = 256;
 
 struct Admitted {
   FileDescriptor socket;
@@ -30,8 +30,8 @@ class Reception {
   int descriptor() const { return epoll_.get(); }  // readable when admit() has something to do
   std::vector<Admitted> admit();                   // does not wait
   const FileDescriptor& listener() const { return listener_; }
-  // How many spoke as a syslab does and did not know the key: for who explains why nobody is let in.
-  std::size_t impostors() const { return impostors_; }
+  // How many spoke as a syslab does and did not prove that they know the key: for who explains why ranks are missing.
+  std::size_t unproven() const { return unproven_; }
 
  private:
   struct Stranger {
@@ -48,10 +48,10 @@ class Reception {
   Verdict hear(Stranger& stranger);
 
   const Key key_;
-  FileDescriptor listener_, epoll_;
+  FileDescriptor listener_, epoll_, timer_;
   std::list<Stranger> strangers_;  // the oldest first
   Deadline accept_at_{};           // not before: there was no descriptor or no memory for one more
-  std::atomic<std::size_t> impostors_ = 0;
+  std::atomic<std::size_t> unproven_ = 0;
 };
 
 }  // namespace syslab::comm

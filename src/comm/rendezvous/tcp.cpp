@@ -171,8 +171,8 @@ class TcpStore final : public Store {
   }
 
   std::string hint() const override {
-    if (server_ == nullptr || server_->impostors() == 0) return {};
-    return "; somebody came who speaks as a rank does and does not know the secret of this launch; " +
+    if (server_ == nullptr || server_->unproven() == 0) return {};
+    return "; somebody came who speaks as a rank does and did not prove to know the secret of this launch; " +
            launch_secret_remedy();
   }
 

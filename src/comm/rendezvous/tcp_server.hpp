@@ -38,7 +38,7 @@ class TcpStoreServer : MessageServer::Handler {
 
   // Until all ranks have left, the job has failed or the deadline has passed: whoever is not done yet still needs us.
   void wait_until_left(Deadline deadline);
-  std::size_t impostors() const { return server_.impostors(); }
+  std::size_t unproven() const { return server_.unproven(); }
 
  private:
   using Peer = MessageServer::Peer;

@@ -144,13 +144,14 @@ TEST(Between, WhatIsAlteredOnTheWayEndsThatConnectionAndNothingElse) {
 }
 
 TEST(Strangers, WhoAreIdleDelayNobody) {
+  constexpr std::size_t kIdle = kStrangers + 100;  // more than are heard at once
   const FreePort port;
   std::vector<FileDescriptor> idle;
   std::mutex mutex;
   Strangers strangers;
   strangers.add([&](const std::atomic<bool>& stop) {
     await_server(port, stop);
-    for (int i = 0; i < 300 && !stop; ++i) {
+    while (!stop && idle.size() < kIdle) {
       FileDescriptor one = knock(port.number());
       const std::lock_guard lock(mutex);
       idle.push_back(std::move(one));
@@ -161,7 +162,7 @@ TEST(Strangers, WhoAreIdleDelayNobody) {
     if (rank == 1) {  // when they are all there
       for (int i = 0; i < 500; ++i, std::this_thread::sleep_for(10ms)) {
         const std::lock_guard lock(mutex);
-        if (idle.size() >= 200) break;
+        if (idle.size() >= kIdle) break;
       }
     }
     const auto began = Clock::now();

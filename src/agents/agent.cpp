@@ -9,9 +9,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "comm/rendezvous/agree.hpp"
 #include "comm/rendezvous/rendezvous.hpp"
@@ -26,25 +29,22 @@ using namespace std::chrono_literals;
 
 constexpr auto kTick = 250ms;  // where the system tells of no process's end by a descriptor
 
-// Where the lab listens, and the word that proves whose agent this is.
+// Where the lab listens, and what proves that this is an agent of its launch.
 struct LabAddress {
   std::string host;
   int port = 0;
-  std::string secret;
+  Key key{};
 };
 
-LabAddress find_lab(const comm::LaunchEnvironment& launch, const LaunchOrders& orders, const Seat& seat,
-                    comm::Store& store) {
+LabAddress find_lab(const LaunchOrders& orders, const Seat& seat, comm::Store& store) {
   comm::agree(store, "launch", {{"command line", fmt::format("{}", fmt::join(orders.arguments, " "))}}, orders.limit);
+  store.gather("lab/place", place_of(seat), orders.limit);  // by which the lab chooses where it listens
   const std::string where = store.get("lab", orders.limit);
   comm::PacketReader packet{std::string_view(where)};
   LabAddress lab;
   lab.host = packet.text();
-  // Of one host the loopback will do, whatever its name leads to.
-  const bool beside = packet.text() == seat.system && launch.host.empty();
-  if (beside) lab.host = "127.0.0.1";
   lab.port = static_cast<int>(packet.number());
-  lab.secret = packet.text();
+  lab.key = agents_key(store, packet.text());
   return lab;
 }
 
@@ -56,10 +56,8 @@ class Agent {
     const Seat seat = this_seat(launch.local_rank);
     const auto store = comm::open_store(
         {.rendezvous = launch.rendezvous, .rank = launch.rank, .size = launch.size, .limit = orders.limit});
-    lab_ = find_lab(launch, orders, seat, *store);
-    FileDescriptor socket = connect(Clock::now() + orders.limit);
-    send_opening(socket.get(), {.secret = lab_.secret, .rank = rank_, .seat = seat}, Clock::now() + kAnswer);
-    line_ = comm::MessageClient(std::move(socket));
+    lab_ = find_lab(orders, seat, *store);
+    line_ = connect(to_packet(Opening{.rank = rank_, .seat = seat}), Clock::now() + orders.limit);
     interruption_.emplace();  // until here a signal ends us as it ends any program
     wake_on(interruption_->fd());
   }
@@ -73,7 +71,8 @@ class Agent {
         ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, interruption_->fd(), nullptr);
       }
       if (Clock::now() >= end_by) return 128 + interruption_->signal();
-      const auto tick = workers_.empty() ? Clock::now() + 1h : Clock::now() + kTick;
+      relays_.remove_if([](const auto& relay) { return relay->done(); });
+      const auto tick = workers_.empty() && relays_.empty() ? Clock::now() + 1h : Clock::now() + kTick;
       const comm::MessageClient::Message message = line_.receive(std::min(tick, end_by), epoll_.get());
       if (message.state == comm::Received::nothing) continue;
       if (message.state == comm::Received::end) {
@@ -84,7 +83,7 @@ class Agent {
       comm::PacketReader packet(message.payload);
       const std::uint64_t what = packet.number();
       if (what == order::bye) return 0;
-      if (what == order::start) start(read_start(packet));
+      if (what == order::start) start(packet);
       if (what == order::signal) signal(packet);
     }
   }
@@ -93,18 +92,21 @@ class Agent {
   struct Worker {
     Process process;
     FileDescriptor end;  // readable once it has ended; none where the system has no such descriptor
+    std::unique_ptr<Relay> relay;
   };
 
-  FileDescriptor connect(Deadline deadline) const {
-    comm::Connected connected = comm::connect_tcp(lab_.host, lab_.port, deadline);
-    if (!connected.socket) {
+  comm::MessageClient connect(const comm::Packet& opening, Deadline deadline) const {
+    std::string why;
+    comm::MessageClient made = comm::connect_proven(
+        [&](Deadline until) { return comm::connect_tcp(lab_.host, lab_.port, until); }, lab_.key, deadline, why);
+    if (!made || !made.send(opening, Clock::now() + kAnswer)) {
       throw Error(ErrorKind::comm,
                   fmt::format("rank {} cannot reach rank 0 at {} port {}: {}; SYSLAB_HOST on rank 0 names its host as "
                               "the others reach it",
-                              rank_, lab_.host, lab_.port, connected.why));
+                              rank_, lab_.host, lab_.port, why.empty() ? "it hangs up" : why));
     }
-    keep_alive(connected.socket.get());
-    return std::move(connected.socket);
+    keep_alive(made.descriptor());
+    return made;
   }
 
   void wake_on(int descriptor) const {
@@ -113,33 +115,37 @@ class Agent {
     ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, descriptor, &event);
   }
 
-  // A descriptor above the standard streams that blocks, as a program expects of those.
-  FileDescriptor open_stream(WorkerId worker, int stream) const {
-    const FileDescriptor socket = connect(Clock::now() + kAnswer);
-    send_opening(socket.get(), {.secret = lab_.secret, .rank = rank_, .worker = worker, .stream = stream},
-                 Clock::now() + kAnswer);
-    FileDescriptor above(::fcntl(socket.get(), F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-    if (!above) throw_errno(ErrorKind::internal, "open a worker's stream", errno, "fcntl");
-    ::fcntl(above.get(), F_SETFL, ::fcntl(above.get(), F_GETFL) & ~O_NONBLOCK);
-    return above;
+  // Our end of a worker's pipe, for its relay.
+  static Relay::Stream stream(std::uint64_t number, int pipe, Relay::Way way) {
+    FileDescriptor end(::fcntl(pipe, F_DUPFD_CLOEXEC, 0));
+    if (!end) throw_errno(ErrorKind::internal, "open a worker's stream", errno, "fcntl");
+    ::fcntl(end.get(), F_SETFL, ::fcntl(end.get(), F_GETFL) | O_NONBLOCK);
+    return {number, std::move(end), way};
   }
 
-  void start(StartOrder order) {
+  // This program's own worker, whatever the order says.
+  void start(comm::PacketReader& packet) {
+    WorkerId worker = 0;
     try {
-      if (order.argv.front().empty()) order.argv.front() = runner::own_worker_command().front();
-      const std::array<FileDescriptor, 3> streams{open_stream(order.worker, 0), open_stream(order.worker, 1),
-                                                  open_stream(order.worker, 2)};
+      const StartOrder order = read_start(packet, worker);
+      comm::MessageClient connection =
+          connect(to_packet(Opening{.rank = rank_, .worker = worker}), Clock::now() + kAnswer);
       SpawnOptions options;
-      options.argv = std::move(order.argv);
-      options.environment = std::move(order.environment);
-      options.streams = {streams[0].get(), streams[1].get(), streams[2].get()};
-      Worker made{Process::spawn(options), {}};
+      options.argv = runner::own_worker_command();
+      options.environment = order.environment;
+      Worker made{Process::spawn(options), {}, {}};
+      std::vector<Relay::Stream> streams;
+      streams.push_back(stream(0, made.process.to_child(), Relay::Way::from_peer));
+      streams.push_back(stream(1, made.process.from_child(), Relay::Way::to_peer));
+      streams.push_back(stream(2, made.process.error_output(), Relay::Way::to_peer));
+      made.process.close_input();
+      made.relay = std::make_unique<Relay>(std::move(connection), std::move(streams));
       made.end.reset(static_cast<int>(::syscall(SYS_pidfd_open, made.process.pid(), 0)));
       if (made.end) wake_on(made.end.get());
-      workers_.emplace(order.worker, std::move(made));
-      tell(comm::Packet() << order::started << order.worker);
+      workers_.emplace(worker, std::move(made));
+      tell(comm::Packet() << order::started << worker);
     } catch (const Error& error) {
-      tell(comm::Packet() << order::refused << order.worker << error.what());
+      tell(comm::Packet() << order::refused << worker << error.what());
     }
   }
 
@@ -156,6 +162,7 @@ class Agent {
         continue;
       }
       tell(to_packet(EndedWorker{at->first, *exit}));
+      relays_.push_back(std::move(at->second.relay));  // what it said last may be on its way
       at = workers_.erase(at);
     }
   }
@@ -169,6 +176,7 @@ class Agent {
   comm::MessageClient line_;
   std::optional<runner::Interruption> interruption_;
   std::map<WorkerId, Worker> workers_;
+  std::list<std::unique_ptr<Relay>> relays_;  // of workers that have ended
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -24,10 +23,16 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLook = 250ms;
-constexpr auto kOpening = 2s;  // from a connection to its first words
+constexpr auto kOpening = 1s;  // from its proof to its first words
 
 // A port for a case's ranks, below those that the system gives to clients; where it is taken they try those behind it.
 int random_port() { return 18'000 + static_cast<int>(std::random_device()() % 14'000); }
+
+std::optional<Opening> receive_opening(comm::MessageClient& client) {
+  keep_alive(client.descriptor());
+  const comm::MessageClient::Message message = client.receive(Clock::now() + kOpening);
+  return message.state == comm::Received::bytes ? read_opening(message.payload) : std::nullopt;
+}
 
 }  // namespace
 
@@ -56,7 +61,7 @@ comm::LaunchEnvironment take_launch(LaunchOrders& orders) {
 }
 
 Lab::Lab(const comm::LaunchEnvironment& launch, const LaunchOrders& orders)
-    : secret_(new_uuid7()), lines_(static_cast<std::size_t>(launch.size)) {
+    : lines_(static_cast<std::size_t>(launch.size)) {
   seats_.resize(static_cast<std::size_t>(launch.size));
   seats_.front() = this_seat(launch.local_rank);
   meet(launch, orders);
@@ -67,13 +72,17 @@ void Lab::meet(const comm::LaunchEnvironment& launch, const LaunchOrders& orders
   const auto store =
       comm::open_store({.rendezvous = launch.rendezvous, .rank = 0, .size = launch.size, .limit = orders.limit});
   comm::agree(*store, "launch", {{"command line", fmt::format("{}", fmt::join(orders.arguments, " "))}}, orders.limit);
+  const std::vector<std::string> places = store->gather("lab/place", place_of(seats_.front()), orders.limit);
+  const bool all_here = std::ranges::all_of(places, [&](const auto& place) { return place == places.front(); });
   const char* named = ::getenv("SYSLAB_HOST");
   address_ = named != nullptr && *named != '\0' ? named : store->host().empty() ? seats_.front().host : store->host();
-  listener_ = comm::listen_tcp(address_, 0);
-  if (!listener_) throw_errno(ErrorKind::comm, "listen for the agents of this launch", errno, "bind");
-  comm::Packet where;
-  where << address_ << seats_.front().system << static_cast<std::uint64_t>(comm::port_of(listener_)) << secret_;
-  store->set("lab", where.bytes());
+  const std::string at = all_here ? "127.0.0.1" : address_;
+  FileDescriptor listener = comm::listen_tcp(at, 0);
+  if (!listener) throw_errno(ErrorKind::comm, "listen for the agents of this launch", errno, "bind");
+  const int port = comm::port_of(listener);
+  const std::string name = new_uuid7();
+  reception_.emplace(std::move(listener), agents_key(*store, name));
+  store->set("lab", (comm::Packet() << at << static_cast<std::uint64_t>(port) << name).bytes());
   await_agents(*store, deadline);
 }
 
@@ -84,39 +93,34 @@ void Lab::await_agents(comm::Store& store, Deadline deadline) {
       if (lines_[static_cast<std::size_t>(rank)] == nullptr) missing.push_back(rank);
     }
     if (missing.empty()) return;
-    pollfd waiting{listener_.get(), POLLIN, 0};
+    pollfd waiting{reception_->descriptor(), POLLIN, 0};
     if (::poll(&waiting, 1, comm::milliseconds_until(std::min(deadline, Clock::now() + kLook))) == 0) {
       static_cast<void>(store.find("lab", 0ms));  // which throws where one has failed meanwhile
-      if (Clock::now() < deadline) continue;
-      throw Error(
-          ErrorKind::comm,
-          fmt::format("rank{} {} met rank 0, but did not reach it at {} port {}: is that port open between the "
-                      "hosts? SYSLAB_HOST on rank 0 names its host as the others reach it",
-                      missing.size() == 1 ? "" : "s", comm::rank_list(missing), address_, comm::port_of(listener_)));
     }
-    FileDescriptor socket = accept_one();
-    if (!socket) continue;
-    std::optional<Opening> opening = receive_opening(socket.get(), Clock::now() + kOpening);
-    const bool known = opening && opening->secret == secret_ && opening->seat && opening->rank > 0 &&
-                       opening->rank < ranks() && lines_[static_cast<std::size_t>(opening->rank)] == nullptr;
-    if (!known) continue;  // a stranger
-    const auto rank = static_cast<std::size_t>(opening->rank);
-    seats_[rank] = *opening->seat;
-    lines_[rank] = std::make_shared<Line>(std::move(socket), opening->rank, std::move(*opening->seat));
+    for (comm::Admitted& one : reception_->admit()) {
+      comm::MessageClient client(std::move(one));
+      const std::optional<Opening> opening = receive_opening(client);
+      const bool known = opening && opening->seat && opening->rank > 0 && opening->rank < ranks() &&
+                         lines_[static_cast<std::size_t>(opening->rank)] == nullptr;
+      if (!known) continue;
+      const auto rank = static_cast<std::size_t>(opening->rank);
+      seats_[rank] = *opening->seat;
+      lines_[rank] = std::make_shared<Line>(std::move(client), opening->rank, *opening->seat);
+    }
+    if (Clock::now() < deadline) continue;
+    throw Error(ErrorKind::comm,
+                fmt::format("rank{} {} met rank 0, but did not reach it at {} port {}: is that port open between the "
+                            "hosts? SYSLAB_HOST on rank 0 names its host as the others reach it",
+                            missing.size() == 1 ? "" : "s", comm::rank_list(missing), address_,
+                            comm::port_of(reception_->listener())));
   }
-}
-
-FileDescriptor Lab::accept_one() {
-  FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  if (socket) keep_alive(socket.get());
-  return socket;
 }
 
 Lab::~Lab() {
   for (const auto& line : lines_) {
     if (line != nullptr) line->send(comm::Packet() << order::bye);
   }
-  const Deadline deadline = Clock::now() + kAnswer;
+  const Deadline deadline = Clock::now() + patience();
   for (const auto& line : lines_) {
     if (line != nullptr) line->listen_to_the_end(deadline);
   }
@@ -137,41 +141,48 @@ std::unique_ptr<runner::Hosted> Lab::start(int rank, const SpawnOptions& options
     if (!line->lost().empty()) throw Error(ErrorKind::comm, line->lost(), runner::kNoPlace);
   };
   expect_there();
-  StartOrder order{++workers_, options.argv, options.environment};
-  // Its own program may lie elsewhere on another host.
-  if (order.argv.front() == runner::own_worker_command().front()) order.argv.front().clear();
+  if (options.argv != runner::own_worker_command()) {
+    throw Error(
+        ErrorKind::comm,
+        fmt::format("{} starts workers of its own program and no other, and '{}' was asked for: measure another "
+                    "build beside this one without a launcher",
+                    line->who(), options.argv.front()),
+        runner::kNoPlace);
+  }
+  const StartOrder order{++workers_, options.environment};
+  static_cast<void>(reception_->admit());  // strangers who came meanwhile and would stand before the agent
   line->send(to_packet(order));
-  RemoteWorker::Streams streams = accept_streams(*line, rank, order.worker);
+  comm::MessageClient connection = accept_worker(*line, rank, order.worker);
   expect_there();
-  return std::make_unique<RemoteWorker>(line, order.worker, std::move(streams));
+  return std::make_unique<RemoteWorker>(line, order.worker, std::move(connection));
 }
 
-RemoteWorker::Streams Lab::accept_streams(Line& line, int rank, WorkerId worker) {
-  RemoteWorker::Streams streams;
-  const Deadline deadline = Clock::now() + kAnswer;
+comm::MessageClient Lab::accept_worker(Line& line, int rank, WorkerId worker) {
+  comm::MessageClient connection;
+  const Deadline began = Clock::now();
   bool started = false;
-  const auto is_open = [](const FileDescriptor& stream) { return static_cast<bool>(stream); };
-  while (!started || !std::ranges::all_of(streams, is_open)) {
-    line.listen(deadline, listener_.get());
-    if (!line.lost().empty()) return streams;
+  while (!started || !connection) {
+    const Deadline deadline = began + patience();
+    line.listen(std::min(deadline, Clock::now() + kLook), reception_->descriptor());
+    if (!line.lost().empty()) return connection;
     if (const auto why_not = line.take_start(worker)) {
       if (!why_not->empty()) {
         throw Error(ErrorKind::internal, fmt::format("{}: {}", line.who(), *why_not), runner::kNoPlace);
       }
       started = true;
     }
-    FileDescriptor socket = accept_one();
-    if (!socket) {
-      if (Clock::now() < deadline) continue;
-      line.give_up("was ordered a worker and starts none");
-      return streams;
+    for (comm::Admitted& one : reception_->admit()) {
+      comm::MessageClient client(std::move(one));
+      const std::optional<Opening> opening = receive_opening(client);
+      if (opening && !opening->seat && opening->rank == rank && opening->worker == worker) {
+        connection = std::move(client);
+      }
     }
-    const std::optional<Opening> opening = receive_opening(socket.get(), Clock::now() + kOpening);
-    const bool known = opening && opening->secret == secret_ && !opening->seat && opening->rank == rank &&
-                       opening->worker == worker && opening->stream >= 0 && opening->stream < 3;
-    if (known) streams[static_cast<std::size_t>(opening->stream)] = std::move(socket);
+    if (Clock::now() < deadline || (started && connection)) continue;
+    line.give_up("was ordered a worker and starts none");
+    return connection;
   }
-  return streams;
+  return connection;
 }
 
 }  // namespace syslab::agents

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -47,12 +48,11 @@ class Lab final : public runner::Places {
  private:
   void meet(const comm::LaunchEnvironment& launch, const LaunchOrders& orders);
   void await_agents(comm::Store& store, Deadline deadline);
-  FileDescriptor accept_one();
-  RemoteWorker::Streams accept_streams(Line& line, int rank, WorkerId worker);
+  // The worker's connection, or none when the line is lost.
+  comm::MessageClient accept_worker(Line& line, int rank, WorkerId worker);
 
-  FileDescriptor listener_;
-  std::string address_;  // of this host, as agents reach it
-  std::string secret_;
+  std::optional<comm::Reception> reception_;
+  std::string address_;                       // of this host, as agents reach it
   std::vector<Seat> seats_;                   // by rank
   std::vector<std::shared_ptr<Line>> lines_;  // by rank; none of rank 0
   WorkerId workers_ = 0;                      // started so far

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <utility>
+#include <vector>
 
 #include "core/error.hpp"
+#include "runner/interruption.hpp"
 
 namespace syslab::agents {
 namespace {
@@ -26,14 +30,19 @@ std::optional<Value> take(std::map<WorkerId, Value>& from, WorkerId worker) {
 
 }  // namespace
 
-Line::Line(FileDescriptor socket, int rank, Seat seat)
-    : client_(std::move(socket)),
+std::chrono::milliseconds patience() {
+  constexpr auto kHurried = 400ms;
+  return runner::Interruption::latest() != 0 ? kHurried : std::chrono::milliseconds(kAnswer);
+}
+
+Line::Line(comm::MessageClient client, int rank, Seat seat)
+    : client_(std::move(client)),
       seat_(std::move(seat)),
       who_(fmt::format("the agent of rank {} on {}", rank, seat_.host)) {}
 
 void Line::send(const comm::Packet& packet) {
   if (!lost_.empty()) return;
-  if (!client_.send(packet, Clock::now() + kAnswer)) give_up("takes no orders");
+  if (!client_.send(packet, Clock::now() + patience())) give_up("takes no orders");
 }
 
 void Line::listen(Deadline deadline, int wake) {
@@ -71,6 +80,20 @@ std::optional<ExitStatus> Line::take_end(WorkerId worker) { return take(ended_, 
 
 std::optional<std::string> Line::take_start(WorkerId worker) { return take(started_, worker); }
 
+RemoteWorker::RemoteWorker(std::shared_ptr<Line> line, WorkerId worker, comm::MessageClient connection)
+    : line_(std::move(line)), worker_(worker) {
+  std::vector<Relay::Stream> ends;
+  for (std::size_t stream = 0; stream < streams_.size(); ++stream) {
+    std::array<int, 2> pair{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair.data()) != 0) {
+      throw_errno(ErrorKind::internal, "open a worker's stream", errno, "socketpair");
+    }
+    streams_[stream].reset(pair[0]);
+    ends.push_back({stream, FileDescriptor(pair[1]), stream == 0 ? Relay::Way::to_peer : Relay::Way::from_peer});
+  }
+  relay_ = std::make_unique<Relay>(std::move(connection), std::move(ends));
+}
+
 RemoteWorker::~RemoteWorker() {
   if (!status_ && !told_) kill_group(SIGKILL);
 }
@@ -78,7 +101,7 @@ RemoteWorker::~RemoteWorker() {
 void RemoteWorker::kill_group(int signal) {
   if (status_ || told_) return;
   line_->send(comm::Packet() << order::signal << worker_ << static_cast<std::uint64_t>(signal));
-  if (signal == SIGKILL && !answer_by_) answer_by_ = Clock::now() + kAnswer;
+  if (signal == SIGKILL && !answer_by_) answer_by_ = Clock::now() + patience();
 }
 
 // The other end has closed both streams: what they carried before that is here.

@@ -2,21 +2,26 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "agents/orders.hpp"
+#include "agents/relay.hpp"
 #include "runner/places.hpp"
 
 namespace syslab::agents {
 
+// kAnswer for the other side; less once a signal has come, which is to be answered within a second.
+std::chrono::milliseconds patience();
+
 // The line to an agent. Nobody listens on it between calls: whoever wants to know asks.
 class Line {
  public:
-  // `socket`: behind its opening.
-  Line(FileDescriptor socket, int rank, Seat seat);
+  // `client`: behind its opening.
+  Line(comm::MessageClient client, int rank, Seat seat);
 
   const Seat& seat() const { return seat_; }
   const std::string& who() const { return who_; }  // "the agent of rank 1 on node7"
@@ -45,9 +50,8 @@ class Line {
 
 class RemoteWorker final : public runner::Hosted {
  public:
-  using Streams = std::array<FileDescriptor, 3>;  // its standard input, output and error output
-  RemoteWorker(std::shared_ptr<Line> line, WorkerId worker, Streams streams)
-      : line_(std::move(line)), worker_(worker), streams_(std::move(streams)) {}
+  // `connection`: the worker's, behind its opening.
+  RemoteWorker(std::shared_ptr<Line> line, WorkerId worker, comm::MessageClient connection);
   ~RemoteWorker() override;
 
   int to_child() const override { return streams_[0].get(); }
@@ -62,7 +66,8 @@ class RemoteWorker final : public runner::Hosted {
 
   std::shared_ptr<Line> line_;
   WorkerId worker_;
-  Streams streams_;
+  std::array<FileDescriptor, 3> streams_;    // its standard input, output and error output
+  std::unique_ptr<Relay> relay_;             // between these and the worker's
   std::optional<ExitStatus> told_, status_;  // as the agent said; as we say
   Deadline arrive_by_{};                     // once it was told
   std::optional<Deadline> answer_by_;        // once it was killed

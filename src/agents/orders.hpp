@@ -2,12 +2,13 @@
 // an agent, which starts workers beside itself when the lab orders them.
 //
 // An agent opens every connection, to the one port that the lab listens on: first the line on which orders go and ends
-// come, then for each worker three more, which become the worker's standard input, output and error output. A worker so
-// started speaks to the lab itself, and the agent does not see its frames.
+// come, then for each worker one more, which carries its standard input, output and error output (agents/relay.hpp).
+// Each begins with both sides' proof that they are of this launch, and all that follows is authenticated
+// (comm/rendezvous/messages.hpp). An order names no program: an agent starts its own, as a worker, and nothing else.
 //
-//   agent → lab    opening of a line       secret, rank, seat
-//                  opening of a stream     secret, rank, worker, which of the three
-//   lab → agent    start                   worker, program and arguments, environment
+//   agent → lab    opening of a line       rank, seat
+//                  opening of a worker     rank, worker
+//   lab → agent    start                   worker, environment
 //                  signal                  worker, number: to its process group
 //                  bye                     the lab ends well
 //   agent → lab    started                 worker
@@ -24,6 +25,8 @@
 
 #include "agents/seats.hpp"
 #include "comm/rendezvous/messages.hpp"
+#include "comm/rendezvous/rendezvous.hpp"
+#include "core/mac.hpp"
 #include "core/process.hpp"
 
 namespace syslab::agents {
@@ -41,25 +44,26 @@ inline constexpr std::uint64_t start = 1, signal = 2, bye = 3, started = 4, refu
 
 using WorkerId = std::uint64_t;
 
-// The first words on a connection: read alone, because what follows on a stream is not ours to read.
+// The first words on a connection.
 struct Opening {
-  std::string secret;
   int rank = 0;
-  std::optional<Seat> seat;  // of a line; a stream has the two below
-  WorkerId worker = 0;
-  int stream = 0;  // 0, 1, 2: its standard input, output, error output
+  std::optional<Seat> seat;  // of a line
+  WorkerId worker = 0;       // of a worker's
 };
-void send_opening(int socket, const Opening& opening, Deadline deadline);  // Error(comm)
-// Nothing for what is no opening, or does not come before the deadline.
-std::optional<Opening> receive_opening(int socket, Deadline deadline);
+comm::Packet to_packet(const Opening& opening);
+// Nothing for what is no opening, or of another version.
+std::optional<Opening> read_opening(std::string_view payload);
+
+// What of a worker's environment the lab decides. A variable may name a library to be loaded: an agent takes no others.
+bool is_for_workers(std::string_view variable);
 
 struct StartOrder {
   WorkerId worker = 0;
-  std::vector<std::string> argv;  // argv[0] empty: the agent's own program
   std::map<std::string, std::string> environment;
 };
 comm::Packet to_packet(const StartOrder& order);
-StartOrder read_start(comm::PacketReader& packet);
+// Error(comm) for a variable that is not for workers; `worker` is set as soon as it is known.
+StartOrder read_start(comm::PacketReader& packet, WorkerId& worker);
 
 struct EndedWorker {
   WorkerId worker = 0;
@@ -67,6 +71,11 @@ struct EndedWorker {
 };
 comm::Packet to_packet(const EndedWorker& ended);
 EndedWorker read_ended(comm::PacketReader& packet);
+
+// Of the line and the workers' connections of one launch.
+Key agents_key(const comm::Store& store, std::string_view launch);
+// Processes with the same one reach each other over the loopback.
+std::string place_of(const Seat& seat);
 
 // A peer whose host is switched off or cut off is found out within half a minute.
 void keep_alive(int socket);

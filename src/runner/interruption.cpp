@@ -53,6 +53,8 @@ Interruption::~Interruption() {
   g_wake.store(-1);
 }
 
-int Interruption::signal() const { return g_signal.load(); }
+int Interruption::signal() const { return latest(); }
+
+int Interruption::latest() { return g_signal.load(); }
 
 }  // namespace syslab::runner

@@ -20,6 +20,8 @@ class Interruption {
 
   int fd() const { return read_.get(); }  // readable once a signal came
   int signal() const;                     // its number; 0: none came
+  // The same for who has no such object: of the one that lives, or lived last.
+  static int latest();
 
  private:
   static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};

@@ -1,4 +1,5 @@
-// A lab in this process and its agent in a child of it, without any worker of a case: what they start is a shell.
+// A lab in this process and its agent in a child of it, without any worker of a case: this program's verb `worker`
+// reads a line and has a shell do what it says.
 #include "agents/agent.hpp"
 
 #include <gtest/gtest.h>
@@ -9,9 +10,12 @@
 
 #include <filesystem>
 #include <thread>
+#include <vector>
 
+#include "comm/rendezvous/agree.hpp"
 #include "core/error.hpp"
 #include "core/pipe.hpp"
+#include "runner/request.hpp"
 
 namespace syslab::agents {
 namespace {
@@ -61,7 +65,10 @@ class OneAgent : public testing::Test {
   }
 
   std::unique_ptr<runner::Hosted> shell(const std::string& script) {
-    return lab_->start(1, {.argv = {"/bin/sh", "-c", script}, .environment = {{"GIVEN", "a value"}}});
+    auto worker = lab_->start(1, {.argv = runner::own_worker_command(), .environment = {{"OMP_NUM_THREADS", "3"}}});
+    const std::string line = script + "\n";
+    EXPECT_EQ(::write(worker->to_child(), line.data(), line.size()), static_cast<ssize_t>(line.size()));
+    return worker;
   }
 
   static ExitStatus end_of(runner::Hosted& worker) {
@@ -85,9 +92,9 @@ class OneAgent : public testing::Test {
 };
 
 TEST_F(OneAgent, AWorkersStreamsEndAtTheLab) {
-  const auto worker = shell("read word; echo \"$word $GIVEN\"; echo trouble >&2; exit 7");
+  const auto worker = shell("read word; echo \"$word $OMP_NUM_THREADS\"; echo trouble >&2; exit 7");
   ASSERT_EQ(::write(worker->to_child(), "hello\n", 6), 6);
-  EXPECT_EQ(printed(worker->from_child()), "hello a value\n");
+  EXPECT_EQ(printed(worker->from_child()), "hello 3\n");
   EXPECT_EQ(printed(worker->error_output()), "trouble\n");
   const ExitStatus exit = end_of(*worker);
   EXPECT_FALSE(exit.signalled);
@@ -121,14 +128,25 @@ TEST_F(OneAgent, AKilledWorkerTakesItsGroupAlong) {
   EXPECT_EQ(exit.code, SIGKILL);
 }
 
-TEST_F(OneAgent, AProgramThatIsNotThereIsAnErrorOfThatWorkerAlone) {
+TEST_F(OneAgent, AProgramThatIsNotTheAgentsOwnIsRefused) {
   try {
-    lab_->start(1, {.argv = {"/no/such/program"}});
+    lab_->start(1, {.argv = {"/bin/sh", "-c", "exit 0"}});
     ADD_FAILURE() << "it started";
   } catch (const Error& error) {
     EXPECT_EQ(error.call(), runner::kNoPlace);
     EXPECT_NE(std::string(error.what()).find("the agent of rank 1"), std::string::npos) << error.what();
-    EXPECT_NE(std::string(error.what()).find("/no/such/program"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("/bin/sh"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(end_of(*shell("exit 3")).code, 3);
+}
+
+TEST_F(OneAgent, AVariableThatIsNotForWorkersIsAnErrorOfThatWorkerAlone) {
+  try {
+    lab_->start(1, {.argv = runner::own_worker_command(), .environment = {{"LD_PRELOAD", "/tmp/evil.so"}}});
+    ADD_FAILURE() << "it started";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.call(), runner::kNoPlace);
+    EXPECT_NE(std::string(error.what()).find("LD_PRELOAD"), std::string::npos) << error.what();
   }
   EXPECT_EQ(end_of(*shell("exit 3")).code, 3);
 }
@@ -154,7 +172,68 @@ TEST_F(OneAgent, AnAgentEndsWellWithTheLab) {
   EXPECT_EQ(agents_end(), 0);
 }
 
+// Whoever leads the launch, an order cannot say what is run: here it is one as labs of older builds sent it.
+TEST(FakeLab, ThatOrdersAProgramIsRefused) {
+  std::string folder = (std::filesystem::temp_directory_path() / "syslab-agents-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  comm::LaunchEnvironment launch;
+  launch.rank = launch.local_rank = 1;
+  launch.size = launch.local_size = 2;
+  launch.rendezvous = "file:" + folder + "/meeting";
+  const pid_t agent = ::fork();
+  if (agent == 0) {
+    try {
+      ::_exit(serve_agent(launch, {}));
+    } catch (const std::exception&) {
+      ::_exit(8);
+    }
+  }
+  {
+    const auto store = comm::open_store({.rendezvous = launch.rendezvous, .rank = 0, .size = 2, .limit = 10s});
+    comm::agree(*store, "launch", {{"command line", ""}}, 10s);
+    store->gather("lab/place", "", 10s);
+    FileDescriptor listener = comm::listen_tcp("127.0.0.1", 0);
+    const auto port = static_cast<std::uint64_t>(comm::port_of(listener));
+    comm::Reception reception(std::move(listener), agents_key(*store, "name"));
+    store->set("lab", (comm::Packet() << "127.0.0.1" << port << "name").bytes());
+    std::vector<comm::Admitted> admitted;
+    for (int i = 0; i < 5'000 && admitted.empty(); ++i, std::this_thread::sleep_for(1ms)) admitted = reception.admit();
+    ASSERT_EQ(admitted.size(), 1U);
+    comm::MessageClient line(std::move(admitted.front()));
+    ASSERT_TRUE(read_opening(line.receive(Clock::now() + 5s).payload));
+
+    const std::string trace = folder + "/it-ran";
+    comm::Packet ordered;
+    ordered << order::start << std::uint64_t{1} << std::uint64_t{3} << "/bin/sh"
+            << "-c"
+            << "touch " + trace << std::uint64_t{0};
+    ASSERT_TRUE(line.send(ordered, Clock::now() + 5s));
+    const comm::MessageClient::Message answer = line.receive(Clock::now() + 5s);
+    comm::PacketReader reader{std::string_view(answer.payload)};
+    EXPECT_EQ(reader.number(), order::refused);
+    EXPECT_EQ(reader.number(), 1U);
+    EXPECT_NE(reader.text().find("'/bin/sh'"), std::string::npos);
+    ASSERT_TRUE(line.send(comm::Packet() << order::bye, Clock::now() + 5s));
+    int status = 0;
+    ::waitpid(agent, &status, 0);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_FALSE(std::filesystem::exists(trace));
+  }
+  std::filesystem::remove_all(folder);
+}
+
 TEST_F(OneAgent, OfOneHostACaseMeetsInAFolder) { EXPECT_EQ(lab_->rendezvous(2), ""); }
 
 }  // namespace
 }  // namespace syslab::agents
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "worker") {
+    std::string script;
+    for (char c = 0; ::read(STDIN_FILENO, &c, 1) == 1 && c != '\n';) script += c;
+    ::execl("/bin/sh", "sh", "-c", script.c_str(), nullptr);
+    return 127;
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}

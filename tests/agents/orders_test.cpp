@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "agents/line.hpp"
 #include "core/error.hpp"
 
@@ -35,15 +37,26 @@ Seat some_seat() {
 }
 
 TEST(Orders, AStartIsReadAsItWasWritten) {
-  const comm::Packet packet =
-      to_packet(StartOrder{7, {"", "worker", "two words"}, {{"OMP_NUM_THREADS", "2"}, {"EMPTY", ""}}});
+  const comm::Packet packet = to_packet(StartOrder{7, {{"OMP_NUM_THREADS", "2"}, {"OMP_WAIT_POLICY", ""}}});
   comm::PacketReader reader{std::string_view(packet.bytes())};
   EXPECT_EQ(reader.number(), order::start);
-  const StartOrder read = read_start(reader);
+  WorkerId worker = 0;
+  const StartOrder read = read_start(reader, worker);
+  EXPECT_EQ(worker, 7U);
   EXPECT_EQ(read.worker, 7U);
-  EXPECT_EQ(read.argv, (std::vector<std::string>{"", "worker", "two words"}));
-  EXPECT_EQ(read.environment, (std::map<std::string, std::string>{{"EMPTY", ""}, {"OMP_NUM_THREADS", "2"}}));
+  EXPECT_EQ(read.environment, (std::map<std::string, std::string>{{"OMP_WAIT_POLICY", ""}, {"OMP_NUM_THREADS", "2"}}));
   EXPECT_TRUE(reader.at_end());
+}
+
+TEST(Orders, AStartThatWouldLoadALibraryIsNone) {
+  for (const char* name : {"LD_PRELOAD", "PATH", "SYSLAB_PYTHON", "omp_num_threads", ""}) {
+    const comm::Packet packet = to_packet(StartOrder{7, {{name, "x"}}});
+    comm::PacketReader reader{std::string_view(packet.bytes())};
+    reader.number();
+    WorkerId worker = 0;
+    EXPECT_THROW(read_start(reader, worker), Error) << name;
+    EXPECT_EQ(worker, 7U);  // whose refusal can be told
+  }
 }
 
 TEST(Orders, AnEndKeepsHowAndWhatWasUsed) {
@@ -65,11 +78,8 @@ TEST(Orders, AnEndKeepsHowAndWhatWasUsed) {
 }
 
 TEST(Opening, OfALineBringsTheSeat) {
-  const SocketPair pair;
-  send_opening(pair.one.get(), {.secret = "s", .rank = 4, .seat = some_seat()}, Clock::now() + 1s);
-  const std::optional<Opening> read = receive_opening(pair.other.get(), Clock::now() + 1s);
+  const std::optional<Opening> read = read_opening(to_packet(Opening{.rank = 4, .seat = some_seat()}).bytes());
   ASSERT_TRUE(read && read->seat);
-  EXPECT_EQ(read->secret, "s");
   EXPECT_EQ(read->rank, 4);
   const Seat& seat = *read->seat;
   EXPECT_EQ(seat.host, "node7");
@@ -81,44 +91,44 @@ TEST(Opening, OfALineBringsTheSeat) {
   EXPECT_EQ(seat.local_rank, 3);
 }
 
-TEST(Opening, LeavesWhatFollowsItToTheWorker) {
-  const SocketPair pair;
-  send_opening(pair.one.get(), {.secret = "s", .rank = 1, .worker = 9, .stream = 2}, Clock::now() + 1s);
-  ASSERT_EQ(::write(pair.one.get(), "frames", 6), 6);
-  const std::optional<Opening> read = receive_opening(pair.other.get(), Clock::now() + 1s);
+TEST(Opening, OfAWorkerBringsItsNumber) {
+  const std::optional<Opening> read = read_opening(to_packet(Opening{.rank = 1, .worker = 9}).bytes());
   ASSERT_TRUE(read);
   EXPECT_FALSE(read->seat);
   EXPECT_EQ(read->worker, 9U);
-  EXPECT_EQ(read->stream, 2);
-  std::array<char, 16> rest{};
-  EXPECT_EQ(::read(pair.other.get(), rest.data(), rest.size()), 6);
-  EXPECT_EQ(std::string_view(rest.data(), 6), "frames");
 }
 
-TEST(Opening, OfAStrangerIsNone) {
-  for (const std::string& words : {std::string("GET / HTTP/1.1\r\n\r\n"), std::string(64, '\0'), std::string("abc")}) {
-    SocketPair pair;
-    ASSERT_EQ(::write(pair.one.get(), words.data(), words.size()), static_cast<ssize_t>(words.size()));
-    pair.one.reset();
-    EXPECT_FALSE(receive_opening(pair.other.get(), Clock::now() + 1s)) << words;
-  }
-  const SocketPair silent;
-  EXPECT_FALSE(receive_opening(silent.other.get(), Clock::now() + 10ms));
+TEST(Opening, ThatIsCutShortOrOfAnotherVersionIsNone) {
+  std::string bytes = to_packet(Opening{.rank = 4, .seat = some_seat()}).bytes();
+  EXPECT_FALSE(read_opening(bytes.substr(0, bytes.size() - 1)));
+  bytes.front() ^= 4;
+  EXPECT_FALSE(read_opening(bytes));
+  EXPECT_FALSE(read_opening(""));
+}
+
+// Two ends whose sessions belong together.
+std::pair<comm::MessageClient, comm::MessageClient> proven_pair() {
+  SocketPair pair;
+  const Key key = random_key(), other = random_key();
+  return {comm::MessageClient(std::move(pair.one), {key, other}),
+          comm::MessageClient(std::move(pair.other), {other, key})};
 }
 
 // The end is told on another connection than the last words come on, and may overtake them.
 TEST(RemoteWorker, HasNotEndedBeforeItsStreamsHave) {
-  SocketPair line, input, output, errors;
-  const auto lab_end = std::make_shared<Line>(std::move(line.one), 1, some_seat());
-  comm::MessageClient agent_end(std::move(line.other));
-  RemoteWorker worker(lab_end, 5, {std::move(input.one), std::move(output.one), std::move(errors.one)});
+  auto [lab_line, agent_end] = proven_pair();
+  auto [lab_streams, agent_streams] = proven_pair();
+  const auto lab_end = std::make_shared<Line>(std::move(lab_line), 1, some_seat());
+  RemoteWorker worker(lab_end, 5, std::move(lab_streams));
   EndedWorker ended{5, {}};
   ended.exit.code = 7;
   ASSERT_TRUE(agent_end.send(to_packet(ended), Clock::now() + 5s));
   EXPECT_FALSE(worker.poll());
-  output.other.reset();
-  errors.other.reset();
-  const auto exit = worker.poll();
+  for (const std::uint64_t stream : {1, 2}) {
+    ASSERT_TRUE(agent_streams.send(comm::Packet() << stream << "", Clock::now() + 5s));
+  }
+  std::optional<ExitStatus> exit;
+  for (int i = 0; i < 500 && !exit; ++i, std::this_thread::sleep_for(1ms)) exit = worker.poll();  // < kArrival
   ASSERT_TRUE(exit);
   EXPECT_EQ(exit->code, 7);
 }

@@ -56,6 +56,14 @@ std::string refusal(const Variables& variables, const LaunchOptions& options = {
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
+TEST(LaunchEnvironment, RanksThatAreAllOnOneHostMeetOnItsLoopback) {
+  Variables one_host = with(torchrun(), {{"LOCAL_WORLD_SIZE", "4"}, {"LOCAL_RANK", "1"}});
+  EXPECT_EQ(launch_environment(one_host).rendezvous, "tcp://127.0.0.1:29501/job.0");
+  // Who does not say how many are here may mean several hosts.
+  one_host.erase("LOCAL_WORLD_SIZE");
+  EXPECT_EQ(launch_environment(one_host).rendezvous, "tcp://node7:29501/job.0");
+}
+
 TEST(LaunchEnvironment, NobodySaysAnythingIsOneProcess) {
   const LaunchEnvironment made = launch_environment({{"PATH", "/bin"}});
   EXPECT_EQ(made.rank, 0);

@@ -1,6 +1,7 @@
 // Ranks of tests: threads of this process, or processes; ports and folders of their own.
 #pragma once
 
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,6 +17,10 @@
 #include "comm/rendezvous/socket.hpp"
 
 namespace syslab::comm {
+
+// Tests of launches need no home folder, and leave no key in it.
+inline const int kSecretIsSaid =
+    ::setenv("SYSLAB_LAUNCH_SECRET", "0707070707070707070707070707070707070707070707070707070707070707", 0);
 
 inline bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 

@@ -196,13 +196,21 @@ struct Talker : MessageServer::Handler {
   }
 };
 
+const Key kJobKey = derived(Key{}, "the job's");
+
+MessageClient client_of(const FreePort& port) {
+  std::string why;
+  return connect_proven([&](Deadline until) { return connect_tcp("127.0.0.1", port.number(), until); }, kJobKey,
+                        Clock::now() + 5s, why);
+}
+
 TEST(MessageServer, HearsThatSomebodyIsGoneWhileWordsForItAreLeft) {
   const FreePort port;
   Talker talker;
   talker.answer = 32 << 20;
-  MessageServer server(listen_tcp("127.0.0.1", port.number()), talker);
+  MessageServer server(listen_tcp("127.0.0.1", port.number()), kJobKey, talker);
   talker.server = &server;
-  MessageClient client(connect_tcp("127.0.0.1", port.number(), Clock::now() + 5s).socket);
+  MessageClient client = client_of(port);
   ASSERT_TRUE(client.send(Packet() << "hello", Clock::now() + 5s));
   ASSERT_TRUE(Talker::comes_to(talker.heard, 1));
   client.close();  // with bytes that nobody has read: the other end cannot write any more
@@ -212,15 +220,15 @@ TEST(MessageServer, HearsThatSomebodyIsGoneWhileWordsForItAreLeft) {
 TEST(MessageServer, WithoutADescriptorForOneMoreNeitherSpinsNorForgets) {
   const FreePort port;
   Talker talker;
-  MessageServer server(listen_tcp("127.0.0.1", port.number()), talker);
+  MessageServer server(listen_tcp("127.0.0.1", port.number()), kJobKey, talker);
   talker.server = &server;
   rlimit before{};
   ::getrlimit(RLIMIT_NOFILE, &before);
-  MessageClient client(connect_tcp("127.0.0.1", port.number(), Clock::now() + 5s).socket);
+  MessageClient client = client_of(port);
   ASSERT_TRUE(client.send(Packet() << "hello", Clock::now() + 5s));
   ASSERT_TRUE(Talker::comes_to(talker.heard, 1));
 
-  const FileDescriptor later(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  FileDescriptor later(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const FileDescriptor lowest(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   rlimit full = before;
   full.rlim_cur = static_cast<rlim_t>(lowest.get()) + 1;
@@ -236,8 +244,11 @@ TEST(MessageServer, WithoutADescriptorForOneMoreNeitherSpinsNorForgets) {
   ::setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_TRUE(knocked);
   EXPECT_LT(used, 0.3) << "seconds of the processor, of one";
-  const std::string hello = std::string(greeting()) + framed((Packet() << "hello").bytes());
-  ASSERT_TRUE(send_all(later.get(), hello, Clock::now() + 5s));
+  std::string why;
+  const auto session = prove(later.get(), kJobKey, Clock::now() + 5s, why);
+  ASSERT_TRUE(session) << why;
+  MessageClient late(std::move(later), *session);
+  ASSERT_TRUE(late.send(Packet() << "hello", Clock::now() + 5s));
   EXPECT_TRUE(Talker::comes_to(talker.heard, 2)) << "who knocked meanwhile was forgotten";
 }
 
@@ -287,10 +298,10 @@ TEST(TcpStore, GarbageAndStrangersDoNotDisturb) {
     std::string answer;
     EXPECT_EQ(receive_some(line.socket.get(), answer, Clock::now() + 5s), Received::end);
     EXPECT_EQ(answer, "");
-    // The right greeting, then a message that is none, and one of a gigabyte.
-    for (const std::string& junk : {framed("junk"), std::string("\xff\xff\xff\x7f")}) {
+    // The right greeting, then what proves nothing.
+    for (const std::string& junk : {std::string(500, 'j'), std::string(100'000, '\xff')}) {
       Connected again = connect_tcp("127.0.0.1", port.number(), Clock::now() + 1s);
-      send_all(again.socket.get(), std::string(greeting()) + junk, Clock::now() + 1s);
+      send_all(again.socket.get(), std::string("syslab\x02\n", 8) + junk, Clock::now() + 1s);
       while (receive_some(again.socket.get(), answer, Clock::now() + 5s) == Received::bytes) {
       }
     }

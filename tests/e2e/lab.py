@@ -22,7 +22,7 @@ class Lab(unittest.TestCase):
 
     def environment(self):
         kept = {name: value for name, value in os.environ.items() if not name.startswith("SYSLAB_")}
-        return {**kept, "SYSLAB_DB": str(self.db), "NO_COLOR": "1"}
+        return {**kept, "SYSLAB_DB": str(self.db), "NO_COLOR": "1", "XDG_STATE_HOME": str(self.folder / "state")}
 
     def command(self, *arguments):
         return [SYSLAB, *map(str, arguments)]

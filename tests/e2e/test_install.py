@@ -152,7 +152,7 @@ class Bundled(Elsewhere):
         loader = "/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else "/lib/ld-linux-aarch64.so.1"
         for file in (self.lab / "syslab", self.lab / "lib/libsyslab.so.0"):
             lines = run_alone(loader, "--list", file, cwd=self.cwd).splitlines()
-            for name in ("libfmt", "libsqlite3", "libgomp"):
+            for name in ("libfmt", "libsqlite3", "libsodium", "libgomp"):
                 for line in (line for line in lines if name in line):
                     self.assertIn(str(self.lab / "lib"), line)
         self.assertIn("libsqlite3", run_alone(loader, "--list", self.lab / "syslab", cwd=self.cwd))

@@ -1,11 +1,10 @@
 """Several processes that a launcher started, as one lab: Open MPI's mpirun, and what torchrun and srun tell theirs.
 
-    test_launchers.py Launched     launchers imitated by their variables
+    test_launchers.py Imitated     launchers imitated by their variables
     test_launchers.py OpenMpi      mpirun itself; exits 77 where it is not installed
 """
 import json
 import os
-import pathlib
 import shutil
 import signal
 import socket
@@ -14,106 +13,11 @@ import sys
 import time
 import unittest
 
-from lab import SYSLAB, Lab, attempts
-
-LIMIT = ("-a", "limit_ms=3000")
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+from lab import SYSLAB, attempts
+from launched import LIMIT, Launched, Together, srun, torchrun
 
 
-def torchrun(rank, size, port):
-    """What torchrun --no-python tells rank `rank`, all on one host."""
-    return {"RANK": rank, "WORLD_SIZE": size, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": size, "MASTER_ADDR": "127.0.0.1",
-            "MASTER_PORT": port, "TORCHELASTIC_RUN_ID": f"e2e-{port}", "TORCHELASTIC_RESTART_COUNT": 0,
-            "TORCHELASTIC_MAX_RESTARTS": 0, "TORCHELASTIC_USE_AGENT_STORE": "True", "OMP_NUM_THREADS": 1}
-
-
-def srun(rank, size, port):
-    return {"SLURM_JOB_ID": port, "SLURM_STEP_ID": 0, "SLURM_PROCID": rank, "SLURM_LOCALID": rank, "SLURM_NODEID": 0,
-            "SLURM_STEP_NUM_TASKS": size, "SLURM_NTASKS": size, "SLURM_STEP_NODELIST": "localhost",
-            "SLURM_STEP_TASKS_PER_NODE": size}
-
-
-class Together(Lab):
-    def setUp(self):
-        super().setUp()
-        self.scratch = self.folder / "scratch"
-        self.scratch.mkdir()
-
-    def environment(self):
-        # As little as a launcher would give: whatever runs the tests may itself have been launched.
-        kept = {name: value for name, value in super().environment().items()
-                if not name.startswith(("OMPI_", "PMI_", "PMIX_", "SLURM_", "TORCHELASTIC_")) and name not in
-                ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}
-        return {**kept, "TMPDIR": str(self.scratch), "SYSLAB_LAUNCH_LIMIT": "30s"}
-
-    def tearDown(self):
-        # Whoever was ended is gone with all that it started.
-        deadline = time.monotonic() + 10
-        while self.processes() and time.monotonic() < deadline:
-            time.sleep(0.05)
-        self.assertEqual(self.processes(), [], "a process was left")
-
-    def processes(self):
-        """(pid, command line) of those whose environment names our folder."""
-        found = []
-        for entry in pathlib.Path("/proc").iterdir():
-            try:
-                if entry.name.isdigit() and f"TMPDIR={self.scratch}".encode() in (entry / "environ").read_bytes():
-                    found.append((int(entry.name), (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()))
-            except OSError:
-                pass
-        return found
-
-    def workers(self):
-        return [pid for pid, line in self.processes() if line.rstrip().endswith(" worker")]
-
-    def await_workers(self, count):
-        deadline = time.monotonic() + 30
-        while len(self.workers()) < count:
-            self.assertLess(time.monotonic(), deadline, "the workers did not start")
-            time.sleep(0.02)
-
-    def facts(self):
-        return [json.loads(text) for (text,) in self.sql("SELECT facts FROM attempt_facts WHERE facts LIKE '%\"ranks\"%'")]
-
-
-class Launched(Together):
-    def start(self, launcher, *arguments, size=2, each=None):
-        """A process a rank, with the variables that `launcher` gives it and those of `each(rank)`."""
-        port = free_port()
-        self.ranks = []
-        for rank in range(size):
-            variables = {name: str(value) for name, value in launcher(rank, size, port).items()}
-            own = each(rank) if each else {}
-            self.ranks.append(subprocess.Popen(self.command(*arguments, *own.pop("arguments", [])), cwd=self.folder,
-                                               env={**self.environment(), **variables, **own}, text=True,
-                                               stdout=subprocess.PIPE, stderr=subprocess.PIPE))
-        self.addCleanup(self.kill_all)
-
-    def kill_all(self):
-        for process in self.ranks:
-            process.kill()
-            process.communicate()
-
-    def ended(self, timeout=60):
-        """(exit code, standard output, standard error) by rank."""
-        deadline = time.monotonic() + timeout
-        said = [process.communicate(timeout=max(deadline - time.monotonic(), 0.1)) for process in self.ranks]
-        return [(process.returncode, *texts) for process, texts in zip(self.ranks, said)]
-
-    def ran(self, launcher, *arguments, expect=0, **how):
-        """The JSON lines of rank 0, of whom alone anybody hears anything."""
-        self.start(launcher, *arguments, "--json", **how)
-        (code, out, err), *agents = self.ended()
-        self.assertEqual(code, expect, err)
-        self.assertEqual([(code, out, err) for code, out, err in agents], [(0, "", "")] * len(agents))
-        return [json.loads(line) for line in out.splitlines()]
-
+class Imitated(Launched):
     def test_torchrun_and_srun_make_one_lab_with_one_run(self):
         for launcher in (torchrun, srun):
             with self.subTest(launcher=launcher.__name__):
@@ -177,11 +81,6 @@ class Launched(Together):
                    "run", "selftest_ranks", "-a", "world_size=2", size=1)
         ((code, _, err),) = self.ended()
         self.assertEqual(code, 0, err)
-
-    def hang(self, *more):
-        self.start(torchrun, "run", "selftest_ranks", "-a", "fault=all_hang", "-a", "world_size=2", "--json", *more)
-        self.await_workers(2)
-        time.sleep(0.3)
 
     def test_an_agent_that_is_killed_is_named_and_the_sweep_goes_on(self):
         self.start(torchrun, "run", "selftest_ranks", "-a", "fault=all_hang", "-a", "world_size=2", "-a", "steps=8,9", "--json")

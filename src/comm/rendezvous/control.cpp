@@ -45,6 +45,7 @@ Control::Control(Store& store, ControlOptions options)
 void Control::connect(Store& store) {
   const std::string at = options_.name + "/at";
   const milliseconds limit = options_.limit;
+  const auto key_of = [&](const std::string& token) { return derived(store.key(), "control " + token); };
   const std::string system = this_process().system;
   // Socket files are for one host: a directory may be shared by several.
   const std::vector<std::string> systems = store.gather(options_.name + "/host", system, limit);
@@ -58,7 +59,7 @@ void Control::connect(Store& store) {
     const std::uint64_t port = unix_socket ? 0 : static_cast<std::uint64_t>(port_of(listener));
     if (unix_socket) socket_file_ = store.directory() / file;
     const std::string token = new_uuid7();
-    coordinator_ = std::make_unique<ControlCoordinator>(std::move(listener), token, size_, limit);
+    coordinator_ = std::make_unique<ControlCoordinator>(std::move(listener), key_of(token), size_, limit);
     store.set(at, (Packet() << host << port << token).bytes());
   }
   const std::string told = store.get(at, limit);
@@ -67,20 +68,24 @@ void Control::connect(Store& store) {
   const int port = static_cast<int>(address.number());
   const std::string token = address.text();
   const Deadline deadline = Clock::now() + limit;
-  Connected connected = unix_socket ? connect_unix(store.directory(), file) : connect_tcp(host, port, deadline);
-  // The address is rank 0's name as others know it; to itself it may mean nothing.
-  if (!connected.socket && rank_ == 0 && !unix_socket) connected = connect_tcp("127.0.0.1", port, deadline);
-  if (!connected.socket) {
-    const std::string reason = fmt::format(
-        "rank {} cannot connect to rank 0 at {}: {}", rank_,
-        unix_socket ? (store.directory() / file).string() : fmt::format("{}:{}", host, port), connected.why);
+  const auto connect_once = [&](Deadline until) {
+    if (unix_socket) return connect_unix(store.directory(), file);
+    // The address is rank 0's name as others know it; to itself it may mean nothing.
+    Connected connected = connect_tcp(rank_ == 0 ? "127.0.0.1" : host, port, until);
+    if (!connected.socket && rank_ == 0) connected = connect_tcp(host, port, until);
+    return connected;
+  };
+  std::string why;
+  client_ = connect_proven(connect_once, key_of(token), deadline, why);
+  if (!client_) {
+    const std::string reason =
+        fmt::format("rank {} cannot connect to rank 0 at {}: {}", rank_,
+                    unix_socket ? (store.directory() / file).string() : fmt::format("{}:{}", host, port), why);
     store.fail(reason);
     throw Error(ErrorKind::comm, reason);
   }
-  client_ = MessageClient(std::move(connected.socket));
-  client_.send(
-      Packet() << control_message::hello << token << static_cast<std::uint64_t>(rank_) << this_process().text(),
-      deadline);
+  client_.send(Packet() << control_message::hello << static_cast<std::uint64_t>(rank_) << this_process().text(),
+               deadline);
   if (client_.receive(deadline).state != Received::bytes) {
     throw Error(ErrorKind::comm, fmt::format("rank {} is not let in by rank 0", rank_));
   }

@@ -59,9 +59,9 @@ Ending read_ending(PacketReader& packet) {
   return ending;
 }
 
-ControlCoordinator::ControlCoordinator(FileDescriptor listener, std::string token, int size,
+ControlCoordinator::ControlCoordinator(FileDescriptor listener, const Key& key, int size,
                                        std::chrono::milliseconds limit)
-    : token_(std::move(token)), size_(size), limit_(limit), server_(std::move(listener), *this) {}
+    : size_(size), limit_(limit), server_(std::move(listener), key, *this) {}
 
 double ControlCoordinator::silent_seconds(const Rank& rank) const {
   return std::chrono::duration<double>(Clock::now() - rank.heard).count();
@@ -90,10 +90,8 @@ void ControlCoordinator::on_message(Peer peer, std::string_view payload) {
   PacketReader packet(payload);
   const std::uint64_t what = packet.number();
   if (what == control_message::hello) {
-    if (packet.text() != token_) throw Error(ErrorKind::comm, "another job's token");
     const int number = static_cast<int>(packet.number());
     ranks_[number] = {peer, packet.text(), {}, Clock::now()};
-    server_.trust(peer);
     return server_.send(peer, Packet() << control_message::welcome);
   }
   const auto found =

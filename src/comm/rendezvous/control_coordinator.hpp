@@ -23,7 +23,7 @@ Ending read_ending(PacketReader& packet);
 
 class ControlCoordinator : MessageServer::Handler {
  public:
-  ControlCoordinator(FileDescriptor listener, std::string token, int size, std::chrono::milliseconds limit);
+  ControlCoordinator(FileDescriptor listener, const Key& key, int size, std::chrono::milliseconds limit);
 
  private:
   using Peer = MessageServer::Peer;
@@ -46,7 +46,6 @@ class ControlCoordinator : MessageServer::Handler {
   std::string whereabouts(const Rank& rank) const;
   double silent_seconds(const Rank& rank) const;
 
-  const std::string token_;
   const int size_;
   const std::chrono::milliseconds limit_;
   std::map<int, Rank> ranks_;

@@ -1,15 +1,22 @@
 // A directory as a store. Files appear whole or not at all: written under a name of the writer's own, then linked
 // (where they must not be there yet) or renamed.
 //
+// The directory is this user's, and nobody else may write to it: what lies in it is believed. Files are made for this
+// user alone, since one of them holds the key of the ranks' sockets.
+//
 //   rank-R      who rank R is; made by linking, so that two ranks R meet here
-//   accepted    rank 0's list of those it saw, with the identity of this run: nobody else's keys are read
+//   accepted    rank 0's list of those it saw, with the identity of this run (nobody else's keys are read) and the key
+//   of
+//               its sockets
 //   key-RUN-…   a value
 //   failed      why the job ended
 //   earlier     somebody has found what an earlier run left: all leave it where it is
 //   bye-R       rank R has left
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <fstream>
@@ -20,6 +27,7 @@
 #include <utility>
 
 #include "comm/rendezvous/messages.hpp"
+#include "comm/rendezvous/private_directory.hpp"
 #include "comm/rendezvous/process_name.hpp"
 #include "comm/rendezvous/rendezvous.hpp"
 #include "core/ids.hpp"
@@ -95,13 +103,9 @@ class FileStore final : public Store {
                   fmt::format("rendezvous '{}' names no directory: file:DIRECTORY", given.rendezvous));
     }
     if (hash != std::string::npos) directory_ /= "job-" + escaped(place.substr(hash + 1));
-    try {
-      // Whoever leaves last takes a directory along that we made.
-      if (fs::create_directories(directory_)) write("made", "");
-    } catch (const fs::filesystem_error& error) {
-      throw_errno(ErrorKind::comm, fmt::format("make the rendezvous directory '{}'", directory_.string()),
-                  error.code().value(), "mkdir");
-    }
+    // Whoever leaves last takes a directory along that we made.
+    if (make_private_directory(directory_)) write("made", "");
+    expect_private(directory_);
     try {
       join();
     } catch (const std::exception& error) {
@@ -138,6 +142,7 @@ class FileStore final : public Store {
 
   std::string host() const override { return {}; }
   fs::path directory() const override { return directory_; }
+  Key key() const override { return key_; }
 
  private:
   std::string key_name(std::string_view key) const { return fmt::format("key-{}-{}", run_, escaped(key)); }
@@ -146,10 +151,11 @@ class FileStore final : public Store {
 
   fs::path written(std::string_view text) {
     const fs::path draft = directory_ / fmt::format("draft-{}-{}", self_.run, ++drafts_);
-    std::ofstream file(draft, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file) throw_errno(ErrorKind::comm, fmt::format("write '{}'", draft.string()), errno, "write");
+    const FileDescriptor file(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    const auto size = static_cast<ssize_t>(text.size());
+    if (!file || ::write(file.get(), text.data(), text.size()) != size) {
+      throw_errno(ErrorKind::comm, fmt::format("write '{}'", draft.string()), errno, "write");
+    }
     return draft;
   }
 
@@ -298,7 +304,7 @@ class FileStore final : public Store {
     wait_for_ranks([&] { return missing().empty(); });
     run_ = self_.run;
     Packet list;
-    list << run_;
+    list << run_ << bytes_of(key_ = random_key());
     for (const auto& [rank, member] : members_) list << member.run;
     write("accepted", list.bytes());
   }
@@ -312,6 +318,9 @@ class FileStore final : public Store {
     });
     PacketReader reader(list);
     run_ = reader.text();
+    const std::string key = reader.text();
+    if (key.size() != key_.size()) refuse_leftovers("it accepted ranks of another version");
+    std::copy(key.begin(), key.end(), key_.begin());
     std::string ours;
     for (int other = 0; other <= rank() && !reader.at_end(); ++other) ours = reader.text();
     if (ours != self_.run) refuse_leftovers("it accepted another rank " + std::to_string(rank()));
@@ -342,6 +351,7 @@ class FileStore final : public Store {
   Member self_;
   fs::path directory_;
   std::string run_;
+  Key key_{};
   bool joined_ = false, looked_ = false, leftovers_ = false;
   std::map<int, Member> members_;
   std::uint64_t drafts_ = 0;

@@ -17,6 +17,8 @@ extern char** environ;
 namespace syslab::comm {
 namespace {
 
+constexpr const char* kLoopback = "127.0.0.1";
+
 // A number and the name it was given under, for messages.
 struct Setting {
   std::string name;
@@ -85,6 +87,7 @@ LaunchEnvironment to_environment(const Said& said) {
   }
   made.local_size = said.local_size ? said.local_size->value : size.value;
   made.local_rank = said.local_rank ? said.local_rank->value : rank.value % std::max(made.local_size, 1);
+  made.one_host = said.local_size && made.local_size == made.size;
   if (said.local_rank) expect_below(*said.local_rank, said.local_size ? *said.local_size : size);
   return made;
 }
@@ -95,7 +98,8 @@ int port_of(std::string_view token) {
   return 18'000 + static_cast<int>(std::stoul(sha256_hex(token).substr(0, 6), nullptr, 16) % 14'000);
 }
 
-std::string tcp(std::string_view host, int port, std::string_view token) {
+std::string tcp(const LaunchEnvironment& made, int port, std::string_view token) {
+  const std::string_view host = made.one_host ? std::string_view(kLoopback) : made.host;
   const bool bare_ipv6 = host.find(':') != std::string_view::npos && !host.starts_with('[');
   return fmt::format("tcp://{}{}{}:{}/{}", bare_ipv6 ? "[" : "", host, bare_ipv6 ? "]" : "", port, token);
 }
@@ -107,14 +111,14 @@ void use_master(const Variables& variables, LaunchEnvironment& made, std::string
   made.host = text_of(variables, "MASTER_ADDR");
   const auto port = number(variables, "MASTER_PORT");
   if (made.host.empty() || !port) return;
-  made.rendezvous = tcp(made.host, port->value + (agent_listens ? 1 : 0), token);
+  made.rendezvous = tcp(made, port->value + (agent_listens ? 1 : 0), token);
 }
 
 // All ranks here: the loopback and a port of the job's name will do, and leave nothing behind.
 void use_loopback(LaunchEnvironment& made, std::string_view token) {
   if (token.empty() || made.local_size != made.size) return;
-  made.host = "127.0.0.1";
-  made.rendezvous = tcp(made.host, port_of(token), token);
+  made.host = kLoopback;
+  made.rendezvous = tcp(made, port_of(token), token);
 }
 
 std::optional<LaunchEnvironment> from_own(const Variables& variables, const LaunchOptions& options) {
@@ -227,7 +231,7 @@ std::optional<LaunchEnvironment> from_slurm(const Variables& variables) {
   const std::string token =
       fmt::format("slurm-{}.{}", text_of(variables, "SLURM_JOB_ID"), text_of(variables, "SLURM_STEP_ID"));
   made.host = slurm_first_host(nodes);
-  if (!made.host.empty()) made.rendezvous = tcp(made.host, port_of(token), token);
+  if (!made.host.empty()) made.rendezvous = tcp(made, port_of(token), token);
   return made;
 }
 

@@ -23,6 +23,7 @@ struct LaunchOptions {
 struct LaunchEnvironment {
   int rank = 0, size = 1;
   int local_rank = 0, local_size = 1;  // among the ranks of its host; where nobody says, all ranks are on one host
+  bool one_host = false;               // the source says that all ranks are on one
   std::string host;                    // of rank 0, where the source tells; else empty
   std::string source;                  // "torchrun", "Open MPI", "one process"
   // Where ranks find each other (comm/rendezvous/rendezvous.hpp), derived from what the source tells; empty: it tells

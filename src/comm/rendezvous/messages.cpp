@@ -18,8 +18,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::string_view kGreeting("syslab\x01\n", 8);
-constexpr auto kGreetingLimit = 5s;
+constexpr auto kFirstWordLimit = 5s;
+constexpr std::size_t kLength = 4;  // bytes of it before each frame
+constexpr auto kRetry = 50ms;
 constexpr auto kTick = 200ms;      // seldom: what measures on this machine shall not notice
 constexpr auto kFarewell = 300ms;  // for what is queued when a server stops
 
@@ -64,56 +65,77 @@ std::string PacketReader::text() {
   return std::string(take(size));
 }
 
-std::string framed(std::string_view payload) { return little_endian(payload.size(), 4).append(payload); }
+std::string FrameWriter::framed(std::string_view payload) {
+  std::string frame = little_endian(payload.size(), kLength).append(payload);
+  return frame.append(bytes_of(mac_of(key_, {little_endian(next_++, 8), frame})));
+}
 
-std::string_view greeting() { return kGreeting; }
-
-MessageBuffer::State MessageBuffer::take(std::string& payload) {
-  if (!greeted_) {
-    const std::size_t known = std::min(bytes_.size(), kGreeting.size());
-    if (std::string_view(bytes_).substr(0, known) != kGreeting.substr(0, known)) return State::foreign;
-    if (known < kGreeting.size()) return State::incomplete;
-    bytes_.erase(0, kGreeting.size());
-    greeted_ = true;
+FrameReader::State FrameReader::take(std::string& payload) {
+  if (bytes_.size() < kLength) return State::incomplete;
+  const auto size = static_cast<std::uint32_t>(from_little_endian(std::string_view(bytes_).substr(0, kLength)));
+  if (size > kLongest) return State::forged;
+  const std::size_t end = kLength + size;
+  if (bytes_.size() < end + sizeof(Mac)) return State::incomplete;
+  const std::string_view all(bytes_);
+  if (!same(mac_of(key_, {little_endian(next_, 8), all.substr(0, end)}), all.substr(end, sizeof(Mac)))) {
+    return State::forged;
   }
-  if (bytes_.size() < 4) return State::incomplete;
-  const auto size = static_cast<std::uint32_t>(from_little_endian(std::string_view(bytes_).substr(0, 4)));
-  if (size > longest_) return State::foreign;
-  if (bytes_.size() - 4 < size) return State::incomplete;
-  payload = bytes_.substr(4, size);
-  bytes_.erase(0, 4 + std::size_t{size});
+  ++next_;
+  payload = all.substr(kLength, size);
+  bytes_.erase(0, end + sizeof(Mac));
   return State::message;
 }
 
 // --- client ----------------------------------------------------------------------------------------------------------
 
-MessageClient::MessageClient(FileDescriptor socket) : socket_(std::move(socket)) {
-  buffer_.trust();
-  send_all(socket_.get(), kGreeting, Clock::now() + 1s);
-}
+MessageClient::MessageClient(FileDescriptor socket, const Session& session)
+    : MessageClient(Admitted{std::move(socket), session, {}}) {}
+
+MessageClient::MessageClient(Admitted admitted)
+    : socket_(std::move(admitted.socket)),
+      writer_(admitted.session.send),
+      reader_(admitted.session.receive, std::move(admitted.received)) {}
 
 bool MessageClient::send(const Packet& packet, Deadline deadline) {
-  return socket_ && send_all(socket_.get(), framed(packet.bytes()), deadline);
+  return socket_ && !forged_ && send_all(socket_.get(), writer_.framed(packet.bytes()), deadline);
 }
 
 MessageClient::Message MessageClient::receive(Deadline deadline, int wake) {
   Message message;
-  if (!socket_) return message;
+  if (!socket_ || forged_) return message;
   while (true) {
-    switch (buffer_.take(message.payload)) {
-      case MessageBuffer::State::message:
+    switch (reader_.take(message.payload)) {
+      case FrameReader::State::message:
         message.state = Received::bytes;
         return message;
-      case MessageBuffer::State::foreign:
-        foreign_ = true;
+      case FrameReader::State::forged:
+        forged_ = true;
         return message;
-      case MessageBuffer::State::incomplete:
+      case FrameReader::State::incomplete:
         break;
     }
-    message.state = receive_some(socket_.get(), buffer_.bytes(), deadline, wake);
-    if (message.state == Received::end && !buffer_.greeted()) foreign_ = true;
+    message.state = receive_some(socket_.get(), reader_.bytes(), deadline, wake);
     if (message.state != Received::bytes) return message;
     message.state = Received::end;
+  }
+}
+
+MessageClient connect_proven(const std::function<Connected(Deadline)>& connect, const Key& key, Deadline deadline,
+                             std::string& why) {
+  while (true) {
+    Connected connected = connect(deadline);
+    if (connected.socket) {
+      why.clear();
+      if (const auto session =
+              prove(connected.socket.get(), key, std::min(deadline, Clock::now() + kProofLimit), why)) {
+        return {std::move(connected.socket), *session};
+      }
+      why = "there is " + why;
+    } else {
+      why = connected.why;
+    }
+    if (Clock::now() + kRetry >= deadline) return {};
+    std::this_thread::sleep_for(kRetry);
   }
 }
 
@@ -122,16 +144,17 @@ MessageClient::Message MessageClient::receive(Deadline deadline, int wake) {
 struct MessageServer::Connection {
   Peer peer = 0;
   FileDescriptor socket;
-  Deadline greet_until;
-  MessageBuffer in;
+  Deadline speak_until;
+  FrameWriter writer;
+  FrameReader reader;
   std::string out;
   bool spoke = false;    // a whole message came
   bool closing = false;  // once `out` is empty
   bool gone = false;
 };
 
-MessageServer::MessageServer(FileDescriptor listener, Handler& handler)
-    : listener_(std::move(listener)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), handler_(handler) {
+MessageServer::MessageServer(FileDescriptor listener, const Key& key, Handler& handler)
+    : reception_(std::move(listener), key), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)), handler_(handler) {
   if (!wake_) throw_errno(ErrorKind::comm, "make an event descriptor", errno, "eventfd");
   thread_ = std::thread([this] { serve(); });
 }
@@ -151,16 +174,12 @@ MessageServer::Connection* MessageServer::find(Peer peer) const {
 void MessageServer::send(Peer peer, const Packet& packet) {
   Connection* to = find(peer);
   if (to == nullptr || to->closing) return;
-  to->out += framed(packet.bytes());
+  to->out += to->writer.framed(packet.bytes());
   write_to(*to);  // what does not fit goes out when poll says so
 }
 
 void MessageServer::close(Peer peer) {
   if (Connection* which = find(peer)) which->closing = true;
-}
-
-void MessageServer::trust(Peer peer) {
-  if (Connection* which = find(peer)) which->in.trust();
 }
 
 bool MessageServer::write_to(Connection& connection) {
@@ -172,18 +191,15 @@ bool MessageServer::write_to(Connection& connection) {
   return true;
 }
 
-void MessageServer::accept_all() {
-  while (true) {
-    FileDescriptor socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!socket) {
-      // Who knocks goes on knocking: without a pause poll() would return at once, again and again.
-      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) accept_at_ = Clock::now() + kTick;
-      return;
-    }
-    Connection& made = connections_.emplace_back();
-    made.peer = next_++;
-    made.socket = std::move(socket);
-    made.greet_until = Clock::now() + kGreetingLimit;
+void MessageServer::admit() {
+  for (Admitted& one : reception_.admit()) {
+    Connection& made = connections_.emplace_back(Connection{.peer = next_++,
+                                                            .socket = std::move(one.socket),
+                                                            .speak_until = Clock::now() + kFirstWordLimit,
+                                                            .writer = FrameWriter(one.session.send),
+                                                            .reader = FrameReader(one.session.receive)});
+    made.reader.bytes() = std::move(one.received);
+    if (!made.reader.bytes().empty()) read_from(made);  // its first words came with its proof
   }
 }
 
@@ -193,15 +209,13 @@ void MessageServer::lose(Connection& connection) {
 }
 
 void MessageServer::read_from(Connection& connection) {
-  const Received received = receive_some(connection.socket.get(), connection.in.bytes(), Clock::now());
+  const Received received = receive_some(connection.socket.get(), connection.reader.bytes(), Clock::now());
   while (!connection.closing) {
     std::string payload;
-    const bool greeted_before = connection.in.greeted();
-    const MessageBuffer::State state = connection.in.take(payload);
-    if (!greeted_before && connection.in.greeted()) connection.out.insert(0, kGreeting);
-    if (state == MessageBuffer::State::incomplete) break;
+    const FrameReader::State state = connection.reader.take(payload);
+    if (state == FrameReader::State::incomplete) break;
     try {
-      if (state == MessageBuffer::State::foreign) throw Error(ErrorKind::comm, "no message");
+      if (state == FrameReader::State::forged) throw Error(ErrorKind::comm, "no message");
       connection.spoke = true;
       handler_.on_message(connection.peer, payload);
     } catch (const Error&) {  // what does not read as a message ends its sender's connection, not the server
@@ -216,9 +230,8 @@ void MessageServer::serve() {
   bool stopping = false;
   Deadline stop_at{}, tick_at = Clock::now() + kTick;
   while (true) {
-    const bool accepts = !stopping && Clock::now() >= accept_at_;
     std::vector<pollfd> waiting{{wake_.get(), static_cast<short>(stopping ? 0 : POLLIN), 0},
-                                {listener_.get(), static_cast<short>(accepts ? POLLIN : 0), 0}};
+                                {reception_.descriptor(), static_cast<short>(stopping ? 0 : POLLIN), 0}};
     bool queued = false;
     for (const Connection& one : connections_) {
       queued = queued || !one.out.empty();
@@ -234,16 +247,16 @@ void MessageServer::serve() {
       // Who does not take what we write is gone: that is read, behind its last words.
       if ((events & POLLOUT) != 0 && !write_to(one)) one.out.clear();
       if (!stopping && (events & (POLLIN | POLLHUP | POLLERR)) != 0) read_from(one);
-      if (!one.spoke && Clock::now() > one.greet_until) one.gone = true;
+      if (!one.spoke && Clock::now() > one.speak_until) one.gone = true;
     }
     connections_.remove_if([](const Connection& one) { return one.gone || (one.closing && one.out.empty()); });
     if (waiting[0].revents != 0) {
       stopping = true;
       stop_at = Clock::now() + kFarewell;
-    } else if (waiting[1].revents != 0) {
-      accept_all();
     }
-    if (!stopping && Clock::now() >= tick_at) {
+    const bool tick = Clock::now() >= tick_at;
+    if (!stopping && (tick || waiting[1].revents != 0)) admit();  // at a tick for those whose time is up
+    if (!stopping && tick) {
       tick_at = Clock::now() + kTick;
       handler_.on_tick();
     }

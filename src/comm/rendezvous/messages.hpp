@@ -1,5 +1,7 @@
-// Messages on a socket: eight bytes of magic each way when it opens, then frames of a length and that many bytes. The
-// store and the control plane speak it, each with its own fields.
+// Messages on a socket whose ends have proven themselves (comm/rendezvous/handshake.hpp). Each is a frame: its length,
+// that many bytes, and a MAC of both and of the frame's number in its direction, under that direction's key. A frame
+// that was altered, left out, sent again or moved ends the connection. The store, the control plane and the lab's lines
+// to its agents speak it, each with its own fields. Nothing is hidden: who listens reads along.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +10,9 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
-#include "comm/rendezvous/socket.hpp"
+#include "comm/rendezvous/reception.hpp"
 
 namespace syslab::comm {
 
@@ -38,50 +41,62 @@ class PacketReader {
   std::string_view left_;
 };
 
-// Bytes as they came, cut into messages.
-class MessageBuffer {
+// One direction, from the side that speaks.
+class FrameWriter {
  public:
-  std::string& bytes() { return bytes_; }
-  enum class State { message, incomplete, foreign };  // foreign: the other end does not speak this
-  State take(std::string& payload);
-  bool greeted() const { return greeted_; }
-  // A first message must be short: a stranger must not make us wait for gigabytes.
-  void trust() { longest_ = kLongest; }
+  explicit FrameWriter(const Key& key) : key_(key) {}
+  std::string framed(std::string_view payload);
 
  private:
-  static constexpr std::uint32_t kLongestFirst = 64U << 10, kLongest = 64U << 20;
-  std::string bytes_;
-  bool greeted_ = false;
-  std::uint32_t longest_ = kLongestFirst;
+  Key key_;
+  std::uint64_t next_ = 0;
 };
 
-std::string framed(std::string_view payload);
-std::string_view greeting();  // the magic
+// The same from the side that hears: bytes as they came, cut into messages.
+class FrameReader {
+ public:
+  explicit FrameReader(const Key& key, std::string received = {}) : key_(key), bytes_(std::move(received)) {}
+  std::string& bytes() { return bytes_; }
+  enum class State { message, incomplete, forged };  // forged: not what the other end has sent, where it has sent it
+  State take(std::string& payload);
+
+ private:
+  static constexpr std::uint32_t kLongest = 64U << 20;
+  Key key_;
+  std::uint64_t next_ = 0;
+  std::string bytes_;
+};
 
 // One end of a conversation. Not for two threads at once.
 class MessageClient {
  public:
   MessageClient() = default;
-  explicit MessageClient(FileDescriptor socket);  // greets
+  MessageClient(FileDescriptor socket, const Session& session);
+  explicit MessageClient(Admitted admitted);
 
   explicit operator bool() const { return static_cast<bool>(socket_); }
+  int descriptor() const { return socket_.get(); }
   bool send(const Packet& packet, Deadline deadline);  // false: the other end is gone
   struct Message {
-    Received state = Received::end;  // `end` also for one that is no server of ours
+    Received state = Received::end;  // `end` also behind a frame that the other end has not sent
     std::string payload;
   };
   Message receive(Deadline deadline, int wake = -1);
-  bool foreign() const { return foreign_; }
   void close() { socket_.reset(); }
 
  private:
   FileDescriptor socket_;
-  MessageBuffer buffer_;
-  bool foreign_ = false;
+  FrameWriter writer_{Key{}};
+  FrameReader reader_{Key{}};
+  bool forged_ = false;  // nothing behind such a frame is believed either
 };
 
-// Serves any number of clients on a thread of its own. Whoever does not greet within some seconds, or says what is no
-// message, is closed without a word.
+// A client of whoever knows the key at that address, tried again until the deadline; none, and why, where nobody does.
+MessageClient connect_proven(const std::function<Connected(Deadline)>& connect, const Key& key, Deadline deadline,
+                             std::string& why);
+
+// Serves any number of clients on a thread of its own. Whoever does not prove that it knows the key, says nothing
+// within some seconds of it, or sends what is no message, is closed without a word.
 class MessageServer {
  public:
   using Peer = std::uint64_t;
@@ -92,30 +107,30 @@ class MessageServer {
     virtual void on_tick() = 0;           // five times a second
   };
 
-  MessageServer(FileDescriptor listener, Handler& handler);
+  MessageServer(FileDescriptor listener, const Key& key, Handler& handler);
   MessageServer(const MessageServer&) = delete;
   MessageServer& operator=(const MessageServer&) = delete;
   ~MessageServer();  // sends what was queued, as far as it is taken within a moment
 
   // On the server's thread. No error when the peer is gone.
   void send(Peer peer, const Packet& packet);
-  void close(Peer peer);  // after what was sent
-  void trust(Peer peer);  // its messages may be long
+  void close(Peer peer);                                          // after what was sent
+  std::size_t unproven() const { return reception_.unproven(); }  // on any thread
 
  private:
   struct Connection;
   void serve();
-  void accept_all();
+  void admit();
   void read_from(Connection& connection);
   void lose(Connection& connection);
   static bool write_to(Connection& connection);
   Connection* find(Peer peer) const;
 
-  FileDescriptor listener_, wake_;
+  Reception reception_;
+  FileDescriptor wake_;
   Handler& handler_;
   mutable std::list<Connection> connections_;
   Peer next_ = 1;
-  Deadline accept_at_{};  // not before: there was no descriptor or no memory for one more
   std::thread thread_;
 };
 

@@ -86,8 +86,8 @@ std::vector<std::string> Store::gather(std::string_view name, std::string_view t
       const std::string who = fmt::format("rank{} {} of {}", missing.size() == 1 ? "" : "s", rank_list(missing), size_);
       if (since(begin) >= limit) {
         const std::string reason =
-            fmt::format("{} did not come to '{}' within {:.1f} s: not started, still busy, or sent elsewhere ({})", who,
-                        name, seconds(limit), options_.rendezvous);
+            fmt::format("{} did not come to '{}' within {:.1f} s: not started, still busy, or sent elsewhere ({}){}",
+                        who, name, seconds(limit), options_.rendezvous, hint());
         fail(reason);
         throw RankError(Fault::late, reason);
       }

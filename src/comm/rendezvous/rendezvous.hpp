@@ -10,10 +10,12 @@
 //   file:DIRECTORY[#TOKEN]  files in DIRECTORY, or in DIRECTORY/TOKEN; made when missing, emptied by who leaves last.
 //                           What an earlier run left there is refused.
 //
-// Ranks are let in by protocol version, token, world size, rank and build. Who is of another job is sent away and the
-// job goes on; who is of this job and contradicts it (its world size, its build, a rank that is there twice) ends the
-// rendezvous of all, and every side says why. A rank that ends without leaving ends all others' waits, as does the
-// limit.
+// Over TCP every connection begins with both ends' proof that they know the launch's secret (launch_secret.hpp), and
+// each message is authenticated; a directory belongs to this user, and nobody else may enter it. Who proves nothing is
+// nobody. Ranks are let in by protocol version, token, world size, rank and build. Who is of another job is sent away
+// and the job goes on; who is of this job and contradicts it (its world size, its build, a rank that is there twice)
+// ends the rendezvous of all, and every side says why. A rank that ends without leaving ends all others' waits, as does
+// the limit.
 #pragma once
 
 #include <chrono>
@@ -26,6 +28,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/mac.hpp"
+
 namespace syslab::comm {
 
 inline constexpr int kPorts = 16;
@@ -37,6 +41,7 @@ struct StoreOptions {
   std::chrono::milliseconds notice{5'000};      // of waiting until the missing are named
   std::string build;                            // must be the same everywhere; empty: this program's
   std::function<void(const std::string&)> say;  // where notices go; empty: standard error
+  std::optional<Key> secret;                    // over TCP; none: launch_secret() of this process
 };
 
 class Store {
@@ -65,11 +70,14 @@ class Store {
   // Where further sockets of this job may listen: a host's name, or a directory (then the other is empty).
   virtual std::string host() const = 0;
   virtual std::filesystem::path directory() const = 0;
+  // Which all ranks of this job know and nobody else: for those sockets.
+  virtual Key key() const = 0;
 
  protected:
   explicit Store(const StoreOptions& options);
   const StoreOptions& options() const { return options_; }
   void say(const std::string& text) const;
+  virtual std::string hint() const { return {}; }  // why ranks may be missing: "; …"
 
  private:
   StoreOptions options_;

@@ -25,7 +25,7 @@ namespace {
 using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
 // Null and `why` when the name means nothing.
-AddressList look_up(const std::string& host, int port, int flags, std::string& why) {
+AddressList addresses_of(const std::string& host, int port, int flags, std::string& why) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
   hints.ai_socktype = SOCK_STREAM;
@@ -40,6 +40,16 @@ AddressList look_up(const std::string& host, int port, int flags, std::string& w
 
 bool is_loopback_name(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+// An address may be another's who passes connections on to us.
+bool is_of_this_host(const addrinfo& address) {
+  const FileDescriptor probe(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_storage any_port{};
+  std::memcpy(&any_port, address.ai_addr, address.ai_addrlen);
+  (address.ai_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(any_port).sin6_port
+                                 : reinterpret_cast<sockaddr_in&>(any_port).sin_port) = 0;
+  return probe && ::bind(probe.get(), reinterpret_cast<const sockaddr*>(&any_port), address.ai_addrlen) == 0;
 }
 
 void set_nodelay(int socket) {
@@ -64,10 +74,7 @@ int finish_connecting(int socket, Deadline deadline) {
     ready = ::poll(&waiting, 1, milliseconds_until(deadline));
   } while (ready < 0 && errno == EINTR);
   if (ready == 0) return ETIMEDOUT;
-  int error = 0;
-  socklen_t size = sizeof error;
-  if (ready < 0 || ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
-  return error;
+  return ready < 0 ? errno : end_connecting(socket);
 }
 
 // "/proc/self/fd/7/name": short whatever the directory is.
@@ -93,7 +100,8 @@ int milliseconds_until(Deadline deadline) {
 
 FileDescriptor listen_tcp(const std::string& host, int port) {
   std::string why;
-  const AddressList list = look_up(is_loopback_name(host) ? host : "", port, AI_PASSIVE, why);
+  AddressList list = addresses_of(host, port, is_loopback_name(host) ? AI_PASSIVE : AI_PASSIVE | AI_NUMERICHOST, why);
+  if (list == nullptr || !is_of_this_host(*list)) list = addresses_of("", port, AI_PASSIVE, why);
   if (list == nullptr) throw Error(ErrorKind::comm, "cannot listen: " + why, "getaddrinfo");
   FileDescriptor listener(::socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener) throw_errno(ErrorKind::comm, "open a socket", errno, "socket");
@@ -130,22 +138,51 @@ FileDescriptor listen_unix(const std::filesystem::path& directory, const std::st
   return listener;
 }
 
+std::vector<TcpAddress> TcpAddress::look_up(const std::string& host, std::string& why) {
+  std::vector<TcpAddress> found;
+  const AddressList list = addresses_of(host, 0, 0, why);
+  for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) {
+    TcpAddress& address = found.emplace_back();
+    std::memcpy(&address.address_, at->ai_addr, at->ai_addrlen);
+    address.size_ = at->ai_addrlen;
+  }
+  return found;
+}
+
+FileDescriptor TcpAddress::begin_connecting(int port) const {
+  sockaddr_storage address = address_;
+  (address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6&>(address).sin6_port
+                                 : reinterpret_cast<sockaddr_in&>(address).sin_port) =
+      htons(static_cast<std::uint16_t>(port));
+  FileDescriptor socket(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), size_) != 0 &&
+      errno != EINPROGRESS) {
+    const int error = errno;
+    socket.reset();
+    errno = error;
+  }
+  return socket;
+}
+
+int end_connecting(int socket) {
+  int error = 0;
+  socklen_t size = sizeof error;
+  if (::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  if (error == 0 && is_connected_to_itself(socket)) error = ECONNREFUSED;
+  if (error == 0) set_nodelay(socket);
+  return error;
+}
+
 Connected connect_tcp(const std::string& host, int port, Deadline deadline) {
   Connected made;
-  const AddressList list = look_up(host, port, 0, made.why);
-  for (const addrinfo* at = list.get(); at != nullptr; at = at->ai_next) {
-    FileDescriptor socket(::socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!socket) continue;
-    int error = ::connect(socket.get(), at->ai_addr, at->ai_addrlen) == 0 ? 0 : errno;
-    if (error == EINPROGRESS) error = finish_connecting(socket.get(), deadline);
-    if (error == 0 && is_connected_to_itself(socket.get())) error = ECONNREFUSED;
-    if (error != 0) {
-      made.why = std::strerror(error);
-      continue;
+  for (const TcpAddress& address : TcpAddress::look_up(host, made.why)) {
+    FileDescriptor socket = address.begin_connecting(port);
+    const int error = socket ? finish_connecting(socket.get(), deadline) : errno;
+    if (error == 0) {
+      made.socket = std::move(socket);
+      return made;
     }
-    set_nodelay(socket.get());
-    made.socket = std::move(socket);
-    return made;
+    made.why = std::strerror(error);
   }
   return made;
 }

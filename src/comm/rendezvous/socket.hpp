@@ -1,11 +1,14 @@
 // Stream sockets with deadlines, as the store and the control plane use them: TCP, or Unix sockets in a directory.
 #pragma once
 
+#include <sys/socket.h>
+
 #include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/process.hpp"
 
@@ -18,8 +21,9 @@ using Deadline = Clock::time_point;
 int milliseconds_until(Deadline deadline);
 
 // A listening socket that does not block. Null descriptor and errno when the port is taken; Error(comm) for what a
-// neighbouring port would not mend (an unknown host). Loopback names bind the loopback, others every interface: a
-// host's name may mean the loopback to itself and something else to its peers. Port 0: the system chooses.
+// neighbouring port would not mend (an unknown host). Loopback names bind the loopback, numeric addresses of this host
+// themselves, others every interface: a host's name may mean the loopback to itself and something else to its peers.
+// Port 0: the system chooses.
 FileDescriptor listen_tcp(const std::string& host, int port);
 int port_of(const FileDescriptor& listener);
 
@@ -32,6 +36,20 @@ struct Connected {
   std::string why;
 };
 Connected connect_tcp(const std::string& host, int port, Deadline deadline);
+
+// The same in steps, for who tries several at once.
+class TcpAddress {
+ public:
+  static std::vector<TcpAddress> look_up(const std::string& host, std::string& why);  // none, and why
+  // A socket that is connecting, or null and errno.
+  FileDescriptor begin_connecting(int port) const;
+
+ private:
+  sockaddr_storage address_{};
+  socklen_t size_ = 0;
+};
+// Once its socket is writable: 0, or the errno of what failed.
+int end_connecting(int socket);
 Connected connect_unix(const std::filesystem::path& directory, const std::string& name);
 
 // All bytes before the deadline; false when the other end is gone or does not take them.

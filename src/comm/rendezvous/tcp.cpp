@@ -5,9 +5,9 @@
 #include <charconv>
 #include <exception>
 #include <mutex>
-#include <thread>
 
-#include "comm/rendezvous/socket.hpp"
+#include "comm/rendezvous/launch_secret.hpp"
+#include "comm/rendezvous/tcp_search.hpp"
 #include "comm/rendezvous/tcp_server.hpp"
 #include "core/rank_error.hpp"
 
@@ -53,7 +53,10 @@ std::string ports(const StoreAddress& address) {
 
 class TcpStore final : public Store {
  public:
-  explicit TcpStore(const StoreOptions& given) : Store(given), address_(read_address(given.rendezvous)) {
+  explicit TcpStore(const StoreOptions& given)
+      : Store(given),
+        address_(read_address(given.rendezvous)),
+        secret_(given.secret ? *given.secret : launch_secret(process_variables())) {
     StoreHello hello;
     hello.token = address_.token;
     hello.size = size();
@@ -104,6 +107,7 @@ class TcpStore final : public Store {
   }
 
   std::string host() const override { return address_.host; }
+  Key key() const override { return derived(secret_, "job " + address_.token); }
   std::filesystem::path directory() const override { return {}; }
 
  private:
@@ -143,67 +147,40 @@ class TcpStore final : public Store {
                               "the rendezvous '{}'",
                               ports(address_), options().rendezvous));
     }
-    server_ = std::make_unique<TcpStoreServer>(std::move(listener), hello);
-    const Deadline deadline = Clock::now() + std::max<milliseconds>(options().limit, 2s);
-    for (const std::string& host : {address_.host, std::string("127.0.0.1")}) {
-      std::string met;
-      if (client_ = knock(host, port, hello, deadline, met); client_) return;
-    }
+    server_ = std::make_unique<TcpStoreServer>(std::move(listener), store_key(), hello);
+    // The address is rank 0's name as others know it; to itself it may mean nothing.
+    TcpSearch search({address_.host, "127.0.0.1"}, port, port, store_key(), hello);
+    if (client_ = search.find(Clock::now() + std::max<milliseconds>(options().limit, 2s)); client_) return;
     throw Error(ErrorKind::comm, fmt::format("rank 0 cannot reach its own store at {} port {}", address_.host, port));
   }
 
   void look_for_server(const StoreHello& hello) {
-    const Clock::time_point begin = Clock::now();
-    const Deadline deadline = begin + options().limit;
-    std::string met;
-    bool noticed = false;
-    do {
-      std::string seen;
-      for (int port = address_.port; port <= last_port(address_); ++port) {
-        if (client_ = knock(address_.host, port, hello, std::min(deadline, Clock::now() + 1s), seen); client_) return;
-      }
-      // Who had no time left to answer the last round is known by the one before it.
-      if (met.empty() || Clock::now() < deadline) met = seen;
-      if (!noticed && Clock::now() - begin > options().notice) {
-        noticed = true;
-        say(fmt::format("'rendezvous' still finds no rank 0 of this job on {}{}", ports(address_), met));
-      }
-      std::this_thread::sleep_for(20ms);
-    } while (Clock::now() < deadline);
+    const Deadline deadline = Clock::now() + options().limit;
+    TcpSearch search({address_.host}, address_.port, last_port(address_), store_key(), hello);
+    if (client_ = search.find(std::min(deadline, Clock::now() + options().notice)); client_) return;
+    if (Clock::now() < deadline) {
+      say(fmt::format("'rendezvous' still finds no rank 0 of this job on {}{}", ports(address_), search.met()));
+      if (client_ = search.find(deadline); client_) return;
+    }
     throw RankError(
         Fault::late,
         fmt::format("rank {} found no rank 0 of this job (token '{}') on {} within {:.1f} s{}: it did not start, or "
-                    "listens elsewhere",
+                    "listens elsewhere{}",
                     rank(), address_.token, ports(address_), std::chrono::duration<double>(options().limit).count(),
-                    met));
+                    search.met(), search.met_impostor() ? "; " + launch_secret_remedy() : ""));
   }
 
-  // A client that was let in, or none: `met` then grows by what was there instead, if anything was. RankError when this
-  // job refuses this rank.
-  static MessageClient knock(const std::string& host, int port, const StoreHello& hello, Deadline deadline,
-                             std::string& met) {
-    Connected connected = connect_tcp(host, port, deadline);
-    if (!connected.socket) return {};
-    const auto instead = [&](std::string_view what) {
-      met += fmt::format("{}{}: {}", met.empty() ? "; there are " : ", ", port, what);
-      return MessageClient();
-    };
-    MessageClient client(std::move(connected.socket));
-    if (!client.send(to_packet(hello), deadline)) return instead("somebody who hangs up");
-    const MessageClient::Message message = client.receive(deadline);
-    if (message.state != Received::bytes) {
-      return instead(client.foreign() ? "somebody else's server" : "somebody who does not answer");
-    }
-    PacketReader reader(message.payload);
-    const std::uint64_t kind = reader.number();
-    if (kind == store_message::refused)
-      throw RankError(Fault::mismatch, fmt::format("refused by rank 0: {}", reader.text()));
-    if (kind == store_message::stranger) return instead(reader.text());
-    if (!client.send(Packet() << store_message::confirm, deadline)) return instead("somebody who hangs up");
-    return client;
+  std::string hint() const override {
+    if (server_ == nullptr || server_->unproven() == 0) return {};
+    return "; somebody came who speaks as a rank does and did not prove to know the secret of this launch; " +
+           launch_secret_remedy();
   }
 
   const StoreAddress address_;
+  // Not of the job alone: who comes with another job's token is told so.
+  Key store_key() const { return derived(secret_, "store"); }
+
+  const Key secret_;
   const int exceptions_ = std::uncaught_exceptions();
   std::unique_ptr<TcpStoreServer> server_;
   std::mutex mutex_;

@@ -36,8 +36,8 @@ Packet to_packet(const StoreHello& hello) {
   return packet;
 }
 
-TcpStoreServer::TcpStoreServer(FileDescriptor listener, StoreHello own)
-    : own_(std::move(own)), server_(std::move(listener), *this) {}
+TcpStoreServer::TcpStoreServer(FileDescriptor listener, const Key& key, StoreHello own)
+    : own_(std::move(own)), server_(std::move(listener), key, *this) {}
 
 bool TcpStoreServer::complete() const {
   return members_.size() == static_cast<std::size_t>(own_.size) &&
@@ -98,7 +98,7 @@ void TcpStoreServer::on_message(Peer peer, std::string_view payload) {
   switch (what) {
     case store_message::confirm:
       who->second.confirmed = true;
-      return server_.trust(peer);
+      return;
     case store_message::bye:
       who->second.left = true;
       return tell_whether_over();

@@ -34,10 +34,11 @@ Packet to_packet(const StoreHello& hello);
 
 class TcpStoreServer : MessageServer::Handler {
  public:
-  TcpStoreServer(FileDescriptor listener, StoreHello own);
+  TcpStoreServer(FileDescriptor listener, const Key& key, StoreHello own);
 
   // Until all ranks have left, the job has failed or the deadline has passed: whoever is not done yet still needs us.
   void wait_until_left(Deadline deadline);
+  std::size_t unproven() const { return server_.unproven(); }
 
  private:
   using Peer = MessageServer::Peer;

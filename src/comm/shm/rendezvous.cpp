@@ -9,6 +9,7 @@
 #include <system_error>
 #include <thread>
 
+#include "comm/rendezvous/private_directory.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
 
@@ -83,6 +84,7 @@ std::unique_ptr<ShmSegment> meet_in_directory(const fs::path& directory, int ran
     throw Error(ErrorKind::config,
                 fmt::format("'{}' cannot name a group of ranks: letters, digits, '-' and '_' can", options.name));
   }
+  if (size > 1) expect_private(directory);
   const fs::path path = directory / ("shm-" + options.name);
   if (rank == 0) {
     std::unique_ptr<ShmSegment> segment = ShmSegment::create(size, options);

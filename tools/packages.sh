@@ -3,7 +3,7 @@
 
 build_packages=(
   g++ meson ninja-build pkg-config python3
-  libfmt-dev nlohmann-json3-dev libsqlite3-dev libcli11-dev libdlpack-dev librapidcheck-dev libopenblas-dev
+  libfmt-dev nlohmann-json3-dev libsqlite3-dev libsodium-dev libcli11-dev libdlpack-dev librapidcheck-dev libopenblas-dev
   libgtest-dev libgmock-dev
 )
 # Tests prove the ways in from Python, being started by mpirun, and what tools/bundle makes (patchelf); benchmarks of

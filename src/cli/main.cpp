@@ -12,6 +12,7 @@
 #include "agents/agent.hpp"
 #include "cli/command_line.hpp"
 #include "cli/verbs.hpp"
+#include "core/printable.hpp"
 #include "registry/registry.hpp"
 
 namespace syslab::cli {
@@ -25,7 +26,7 @@ Exit report_error(const Console* console, bool json, ErrorKind kind, const std::
     fmt::print("{}\n", error.dump(-1, ' ', false, Json::error_handler_t::replace));
   }
   const std::string name = console == nullptr ? "syslab:" : console->styled_error("syslab:", Style::bad);
-  to_error(fmt::format("{} {}\n", name, message));
+  to_error(fmt::format("{} {}\n", name, printable(message)));
   return exit_of(kind);
 }
 

@@ -7,12 +7,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "core/printable.hpp"
 #include "core/units.hpp"
 
 namespace syslab::runner {
 namespace {
 
 using worker::Status;
+
+constexpr std::size_t kLongestDetail = 64U << 10;
 
 struct Verdict {
   Status status = Status::error;
@@ -150,7 +153,7 @@ Launch judge(Ending& ending, const RunOptions& options, const OomWitness& witnes
   Launch launch;
   Verdict verdict = decide(ending, options, witness);
   launch.status = verdict.status;
-  launch.detail = std::move(verdict.detail);
+  launch.detail = cut_to(printable(verdict.detail), kLongestDetail);  // it may quote what a worker wrote
   launch.facts_json = facts_of(ending).dump(-1, ' ', false, Json::error_handler_t::replace);
   note_shared_memory(ending);
   std::erase_if(ending.records,

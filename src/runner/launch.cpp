@@ -1,5 +1,7 @@
 #include "runner/launch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -45,14 +45,13 @@ std::string shown(std::string_view text, bool color) {
     const std::size_t escape = color ? std::min(text.find("\x1b["), text.size()) : text.size();
     out += printable(text.substr(0, escape));
     text.remove_prefix(escape);
-    for (const std::string_view own : kStyles) {
-      if (!text.starts_with(own)) continue;
-      out += own;
-      text.remove_prefix(own.size());
-      break;
-    }
-    if (text.starts_with("\x1b")) {
-      out += printable("\x1b");
+    const auto* const own =
+        std::ranges::find_if(kStyles, [&](std::string_view style) { return text.starts_with(style); });
+    if (own != kStyles.end()) {
+      out += *own;
+      text.remove_prefix(own->size());
+    } else if (!text.empty()) {
+      out += printable(text.substr(0, 1));
       text.remove_prefix(1);
     }
   }

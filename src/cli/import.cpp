@@ -1,27 +1,28 @@
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/import_log.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/user_file.hpp"
 #include "session/session.hpp"
 
 namespace syslab::cli {
 namespace {
+
+constexpr std::uint64_t kLargestLog = 256U << 20;
 
 std::string contents_of(const std::string& file) {
   std::error_code ignored;
   if (std::filesystem::is_directory(file, ignored)) {
     throw Error(ErrorKind::usage, fmt::format("'{}' is a folder; name the logs in it", file));
   }
-  std::ifstream stream(file, std::ios::binary);
-  std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (!stream || text.empty()) throw Error(ErrorKind::usage, fmt::format("'{}' cannot be read, or is empty", file));
+  std::string text = read_user_file(file, kLargestLog);
+  if (text.empty()) throw Error(ErrorKind::usage, fmt::format("'{}' is empty", file));
   return text;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/command_line.hpp"
 #include "cli/verbs.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "registry/registry.hpp"
 
 namespace syslab::cli {
@@ -26,7 +27,7 @@ Exit report_error(const Console* console, bool json, ErrorKind kind, const std::
     fmt::print("{}\n", repaired_json_text(error));
   }
   const std::string name = console == nullptr ? "syslab:" : console->styled_error("syslab:", Style::bad);
-  to_error(fmt::format("{} {}\n", name, message));
+  to_error(fmt::format("{} {}\n", name, printable(message)));
   return exit_of(kind);
 }
 

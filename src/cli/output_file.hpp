@@ -13,9 +13,8 @@ namespace syslab::cli {
 // Markdown. Error(usage) for an ending that says something else.
 report::Format format_of(const Context& context, const std::string& option, const std::string& file);
 
-// To `file`, whole or not at all (a new file takes the old one's name; what is no plain file is written through), or to
-// standard output when it is empty.
-// Error(usage) when it cannot be written.
+// To `file`, whole or not at all (a new file takes the old one's name), or to standard output when it is empty.
+// Error(usage) when it cannot be written, and for a FIFO, a device, an SQLite database or the database in use.
 void write_output(const Context& context, const std::string& file, const std::string& text);
 
 // A report to `file` with the files that it refers to beside it, all or none of them; the report last, so that none is

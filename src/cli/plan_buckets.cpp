@@ -6,14 +6,13 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/units.hpp"
+#include "core/user_file.hpp"
 #include "planning/ddp_caps.hpp"
 #include "planning/gradient_trace.hpp"
 #include "planning/planner.hpp"
@@ -26,6 +25,7 @@ namespace {
 using parallel::TransferCurve;
 using parallel::TransferPoint;
 
+constexpr std::uint64_t kLargestTrace = std::uint64_t{2} << 30;
 constexpr Seconds kSlack{1e-4};  // for fewer buckets, each of which costs the host something
 constexpr const char* kMeasured = "distributed_communication_single_node";
 
@@ -37,10 +37,7 @@ std::string contents_of(const std::string& file) {
   if (std::filesystem::is_directory(file, ignored)) {
     throw Error(ErrorKind::usage, fmt::format("--trace '{}' is a folder; name the file", file));
   }
-  std::ifstream in(file, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-  if (!in) throw Error(ErrorKind::usage, fmt::format("--trace '{}' cannot be read", file));
-  return text;
+  return read_user_file(file, kLargestTrace);
 }
 
 // A number of no unit would be one of seconds, or of bytes in a second: nobody means those here.

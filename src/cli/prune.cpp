@@ -7,6 +7,7 @@
 
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "core/ids.hpp"
 #include "session/selection.hpp"
 #include "session/stored_case.hpp"
 
@@ -105,20 +106,20 @@ void choose(std::vector<Candidate>& runs, const PruneOptions& options, const sto
   keep_what_is_needed(runs, dropped, store);
 }
 
-// Written beside its place and renamed once it is whole.
+// Written beside its place under a name that nobody has, and linked there once it is whole: a file that was made there
+// meanwhile stays.
 void write_copy(const fs::path& source, const fs::path& target, const std::vector<std::string>& runs, bool samples) {
-  const fs::path partial = target.string() + ".partial";
+  const fs::path partial = fmt::format("{}.{}.partial", target.string(), new_uuid7());
   const auto clean = [&] {
     std::error_code ignored;
     for (const char* end : {"", "-wal", "-shm", "-journal"}) fs::remove(partial.string() + end, ignored);
   };
-  clean();
   try {
     {
       store::Store copy = store::Store::open(partial, store::Mode::create);
       copy.merge(source, {.runs = runs, .samples = samples, .keep_arrivals = true});
     }
-    fs::rename(partial, target);
+    fs::create_hard_link(partial, target);
   } catch (...) {
     clean();
     throw;
@@ -136,7 +137,7 @@ Json to_json(const Candidate& run) {
 Exit execute(const Context& context, const PruneOptions& options) {
   require_database(context);
   const fs::path source = context.global.database, target = options.output;
-  if (!target.empty() && fs::exists(target)) {
+  if (!target.empty() && fs::symlink_status(target).type() != fs::file_type::not_found) {
     throw Error(ErrorKind::usage, fmt::format("'{}' is there already; prune writes a new file", target.string()));
   }
   std::vector<Candidate> runs;

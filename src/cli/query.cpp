@@ -1,25 +1,22 @@
 #include <fmt/format.h>
 
-#include <filesystem>
-#include <fstream>
-#include <sstream>
+#include <cstdint>
 
 #include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "core/user_file.hpp"
 #include "session/stored_case.hpp"
 
 namespace syslab::cli {
 namespace {
 
+constexpr std::uint64_t kLargestStatement = 1U << 20;
+
 // The argument itself, or the content of the .sql file that it names.
 std::string statement(const std::string& argument) {
   if (!argument.ends_with(".sql") || argument.find(' ') != std::string::npos) return argument;
-  std::ifstream file(argument);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file) throw Error(ErrorKind::usage, "cannot read '" + argument + "'");
-  return text.str();
+  return read_user_file(argument, kLargestStatement);
 }
 
 // The only value of a result, without a table around it.

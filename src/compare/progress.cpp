@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/printable.hpp"
 #include "session/progress.hpp"
 
 namespace syslab::cli {
@@ -49,7 +50,7 @@ void ComparisonProgress::launched(const std::string& found) {
   clear();
   if (mode_ != Mode::lines) return;
   const auto eta = remaining();
-  to_error(fmt::format("{} {}: {}{}\n", title_, where(), found,
+  to_error(fmt::format("{} {}: {}{}\n", title_, where(), printable(found),
                        eta && eta->count() > 0 ? ", ETA " + format_duration(*eta) : ""));
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "core/format_seconds.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
 #include "measure/protocol.hpp"
@@ -334,7 +335,7 @@ Detection detection(const MeasuredPoint& pilot, double effect, double delta) {
   const double blocks_per_launch = static_cast<double>(blocks.size()) / launches;
   const stats::PairedCost cost{per_block, std::max(wall - blocks_per_launch * per_block, 0.0)};
   Detection found{stats::plan_detection(effect, delta, spread, cost), ""};
-  const std::string took = format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(found.plan.seconds)));
+  const std::string took = format_seconds(found.plan.seconds);
   const std::string what = fmt::format("a change of {:g} % (δ = {:g} %)", 100 * effect, 100 * delta);
   if (found.plan.reached) {
     found.text = fmt::format("{} is called with 95 % probability by {} launches of {}: about {}", what,

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "core/format_seconds.hpp"
 #include "core/units.hpp"
 #include "report/table.hpp"
 
@@ -17,7 +18,7 @@ constexpr std::size_t kSentences = 8;  // beyond that, counts say more
 
 std::string time_text(const std::optional<double>& seconds) {
   if (!seconds) return "-";
-  return format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(*seconds)));
+  return format_seconds(*seconds);
 }
 
 std::string counts(const std::vector<VerdictLine>& lines) {

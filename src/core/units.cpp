@@ -40,20 +40,26 @@ std::string_view take_spaces(std::string_view text) {
   return text;
 }
 
-}  // namespace
-
-std::string format_duration(Nanoseconds duration) {
-  const std::int64_t ns = duration.count();
-  if (ns < 0) return "-" + format_duration(-duration);
+std::string format_magnitude(std::uint64_t ns) {
   const double value = static_cast<double>(ns);
   if (ns < 1000) return fmt::format("{} ns", ns);
   if (value < 999.5e3) return three_digits(value / 1e3) + " us";
   if (value < 999.5e6) return three_digits(value / 1e6) + " ms";
   if (value < 59.95e9) return three_digits(value / 1e9) + " s";
-  const std::int64_t seconds = (ns + 500'000'000) / 1'000'000'000;
+  const std::uint64_t seconds = (ns + 500'000'000) / 1'000'000'000;
   if (seconds < 3600) return fmt::format("{} m {} s", seconds / 60, seconds % 60);
-  const std::int64_t minutes = (seconds + 30) / 60;
+  const std::uint64_t minutes = (seconds + 30) / 60;
   return fmt::format("{} h {} m", minutes / 60, minutes % 60);
+}
+
+}  // namespace
+
+std::string format_duration(Nanoseconds duration) {
+  // The smallest number has no opposite among the signed ones.
+  const std::uint64_t ns = duration.count() < 0 ? 0 - static_cast<std::uint64_t>(duration.count())
+                                                : static_cast<std::uint64_t>(duration.count());
+  if (duration.count() < 0) return "-" + format_magnitude(ns);
+  return format_magnitude(ns);
 }
 
 std::string format_bytes(std::uint64_t bytes) {

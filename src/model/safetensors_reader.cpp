@@ -86,7 +86,7 @@ std::uint64_t FileTensor::bytes() const { return elements_of(shape).value_or(0) 
 std::string shape_text(std::span<const std::int64_t> shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
 SafetensorsReader::SafetensorsReader(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a FIFO must not make us wait
   if (descriptor_ < 0) throw_errno(ErrorKind::usage, fmt::format("open '{}'", path_.string()), errno, "open");
   try {
     struct stat status {};

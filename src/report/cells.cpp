@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 #include "report/byte_unit.hpp"
 
@@ -43,7 +44,7 @@ std::string status_text(const Table& table, std::size_t row, const std::string& 
   const std::string word = status_word(status);
   const store::Cell& message = cell_of(table.result, row, "message");
   if (status == "ok" || message.type != Type::text || message.text.empty()) return word;
-  const std::string reason = shortened(message.text, kLongestMessage);
+  const std::string reason = shortened(plain(message), kLongestMessage);
   return reason.starts_with("needs ") ? fmt::format("{} ({})", word, reason) : word + ": " + reason;
 }
 
@@ -215,7 +216,7 @@ std::string plain(const store::Cell& cell) {
     case Type::real:
       return fmt::format("{}", cell.real);
     case Type::text:
-      return cell.text;
+      return printable(cell.text);
   }
   return {};
 }

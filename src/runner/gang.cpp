@@ -37,6 +37,7 @@ Gang::Gang(const worker::CaseRequest& request, WorkerProcess::Command command) {
     rank.ending().one_of_ranks = true;
     worker::CaseRequest own = request;
     own.rank = number;
+    rank.intake.sender = fmt::format("the worker of '{}'", request.implementation);
     if (own.device == "cuda") own.device_index = number;
     own.rendezvous = address.empty() ? rendezvous_.text() : address;
     if (places == nullptr) {

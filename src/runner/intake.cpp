@@ -23,7 +23,7 @@ std::optional<worker::ProgressRecord> Intake::take(const std::string& text) {
     throw Error(ErrorKind::comm,
                 fmt::format("the worker sent {} after its end", json_text(message.value("type", Json()))));
   }
-  worker::Record record = worker::record_from_json(message);
+  worker::Record record = record_of(message);
   if (auto* progress = std::get_if<worker::ProgressRecord>(&record)) {
     ending.last_progress = progress->text;
     return std::move(*progress);
@@ -39,6 +39,14 @@ std::optional<worker::ProgressRecord> Intake::take(const std::string& text) {
   }
   ending.records.push_back(std::move(record));
   return std::nullopt;
+}
+
+worker::Record Intake::record_of(const Json& message) const {
+  try {
+    return worker::record_from_json(message);
+  } catch (const Error& error) {
+    throw Error(error.kind(), fmt::format("{}, {}", sender, error.what()));
+  }
 }
 
 bool Intake::accept(const std::string& text, std::optional<worker::ProgressRecord>& progress) {

@@ -22,8 +22,11 @@ class Intake {
   void bury(WorkerProcess& worker);
 
   Ending ending;
+  std::string sender = "the worker";  // in what is said against its records
 
  private:
+  worker::Record record_of(const Json& message) const;  // what is wrong with it is said of its sender
+
   std::size_t record_bytes_ = 0;
 };
 

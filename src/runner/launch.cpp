@@ -1,5 +1,7 @@
 #include "runner/launch.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,7 @@ class Listener {
  public:
   Listener(const LaunchOrder& order, const Lease& lease, const Observer& observer, const Interruption& interruption)
       : order_(order), lease_(lease), observer_(observer), interruption_(interruption), deadline_(order.deadline) {
+    intake_.sender = fmt::format("the worker of '{}'", order.request.implementation);
     ending_.shared = lease.shared;
     ending_.worker = lease.ordinal;
     ending_.cases_before = lease.cases_before;

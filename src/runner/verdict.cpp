@@ -8,12 +8,15 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "core/units.hpp"
 
 namespace syslab::runner {
 namespace {
 
 using worker::Status;
+
+constexpr std::size_t kLongestDetail = 64U << 10;
 
 struct Verdict {
   Status status = Status::error;
@@ -151,7 +154,7 @@ Launch judge(Ending& ending, const RunOptions& options, const OomWitness& witnes
   Launch launch;
   Verdict verdict = decide(ending, options, witness);
   launch.status = verdict.status;
-  launch.detail = std::move(verdict.detail);
+  launch.detail = cut_to(printable(verdict.detail), kLongestDetail);  // it may quote what a worker wrote
   launch.facts_json = repaired_json_text(facts_of(ending));
   note_shared_memory(ending);
   std::erase_if(ending.records,

@@ -3,16 +3,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "core/printable.hpp"
 #include "core/text.hpp"
 
 namespace syslab::cli {
 namespace {
+
+constexpr std::array<std::string_view, 5> kStyles{"\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[32m", "\x1b[1;31m"};
 
 bool color_wanted(Color color, int descriptor) {
   if (color != Color::automatic) return color == Color::always;
@@ -33,6 +38,26 @@ std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+// Nothing of a text steers a terminal but our own styles.
+std::string shown(std::string_view text, bool color) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t escape = color ? std::min(text.find("\x1b["), text.size()) : text.size();
+    out += printable(text.substr(0, escape));
+    text.remove_prefix(escape);
+    const auto* const own =
+        std::ranges::find_if(kStyles, [&](std::string_view style) { return text.starts_with(style); });
+    if (own != kStyles.end()) {
+      out += *own;
+      text.remove_prefix(own->size());
+    } else if (!text.empty()) {
+      out += printable(text.substr(0, 1));
+      text.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
 void write_whole(std::FILE* file, std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), file) != text.size() || std::fflush(file) != 0) {
     throw_errno(ErrorKind::store, "write to standard output", errno, "fwrite");
@@ -48,14 +73,14 @@ Console::Console(const GlobalOptions& options)
       error_color_(color_wanted(options.color, STDERR_FILENO)),
       error_is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
-void Console::print(std::string_view text) const { write_whole(stdout, text); }
+void Console::print(std::string_view text) const { write_whole(stdout, shown(text, output_color_)); }
 
 void Console::print_line(const Json& json) const { write_whole(stdout, dumped(json, -1) + "\n"); }
 
 void Console::print_document(const Json& json) const { write_whole(stdout, dumped(json, 2) + "\n"); }
 
 void Console::note(std::string_view line) const {
-  if (!quiet_) to_error(fmt::format("{}\n", line));
+  if (!quiet_) to_error(fmt::format("{}\n", shown(line, error_color_)));
 }
 
 std::string Console::styled(std::string_view text, Style style) const { return painted(text, style, output_color_); }

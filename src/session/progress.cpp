@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "core/format_seconds.hpp"
+#include "core/printable.hpp"
 #include "session/selection.hpp"
 
 namespace syslab::cli {
@@ -51,7 +53,7 @@ std::string budget_words(Nanoseconds left) {
 std::string progress_line(int number, int total, const std::string& label, const std::string& text,
                           std::optional<Nanoseconds> eta, std::optional<Nanoseconds> budget_left, std::size_t width) {
   std::string line = fmt::format("case {}/{}, {}", number, total, label);
-  if (!text.empty()) line += ", " + text;
+  if (!text.empty()) line += ", " + printable(text.substr(0, text.find('\n')));
   std::string end = eta ? ", ETA " + format_duration(*eta) : "";
   if (budget_left) end += ", " + budget_words(*budget_left);
   if (end.size() >= width) return cut(line, width);
@@ -62,14 +64,14 @@ std::string result_line(const runner::AttemptResult& result) {
   std::string line = fmt::format("{:<12} {}", worker::to_string(result.status), label_of(*result.planned));
   if (result.status == worker::Status::ok) {
     if (const auto* time = find_metric(result, "time"); time != nullptr && time->unit == "s") {
-      line += "  " + format_duration(std::chrono::duration_cast<Nanoseconds>(Seconds(*time->value)));
+      line += "  " + format_seconds(*time->value);
     }
     if (const auto* rate = find_metric(result, "tflops")) line += fmt::format("  {:.4g} GFLOP/s", *rate->value * 1e3);
     if (result.planned->task == plan::Task::law) line += "  " + counted(cases_searched(result), "case");
   } else if (!result.detail.empty()) {
     line += ": " + result.detail.substr(0, result.detail.find('\n'));  // the summary shows a traceback whole
   }
-  return line;
+  return printable(line);
 }
 
 Progress::Progress(const Console& console, const plan::Plan& plan, Eta eta, Nanoseconds budget)

@@ -128,6 +128,11 @@ void Connection::Close::operator()(sqlite3* connection) const noexcept { sqlite3
 
 Connection::Connection(const std::string& target, Access access, std::filesystem::path shown_as)
     : shown_as_(std::move(shown_as)) {
+  // What was measured is its user's alone. SQLite gives the files beside a database the database's own mode.
+  if (access == Access::create) {
+    const int made = ::open(shown_as_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (made >= 0) ::close(made);
+  }
   int flags = SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX;
   switch (access) {
     case Access::read_only:

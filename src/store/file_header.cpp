@@ -45,7 +45,7 @@ void refuse_newer(const std::filesystem::path& path, std::int64_t found, int new
 }
 
 FileState inspect_file(const std::filesystem::path& path, int newest_version) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a FIFO must not make us wait
   if (fd < 0) {
     if (errno == ENOENT) return FileState::absent;
     throw_errno(ErrorKind::store, fmt::format("open database '{}'", path.string()), errno, "open");
@@ -53,10 +53,12 @@ FileState inspect_file(const std::filesystem::path& path, int newest_version) {
   Header header{};
   struct stat status {};
   const bool known = ::fstat(fd, &status) == 0;
-  const ssize_t got = ::pread(fd, header.data(), header.size(), 0);
+  const bool plain = known && S_ISREG(status.st_mode);
+  const ssize_t got = plain ? ::pread(fd, header.data(), header.size(), 0) : 0;
   const int error = errno;
   ::close(fd);
   if (known && S_ISDIR(status.st_mode)) refuse(path, "it is a folder");
+  if (known && !plain) refuse(path, S_ISFIFO(status.st_mode) ? "it is a FIFO" : "it is a device");
   if (!known || got < 0) {
     throw_errno(ErrorKind::store, fmt::format("read database '{}'", path.string()), error, "read");
   }

@@ -7,6 +7,7 @@
 
 #include "core/build_info.hpp"
 #include "core/hash.hpp"
+#include "core/ids.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
 #include "store/file_header.hpp"
@@ -67,9 +68,9 @@ std::filesystem::path copy_path(const std::filesystem::path& file, std::int64_t 
 
 std::filesystem::path copy_aside(const std::filesystem::path& file, std::int64_t version) {
   const std::filesystem::path target = copy_path(file, version);
-  const std::filesystem::path unfinished = target.string() + ".part";
+  // A name that nobody has: what else lies there was not made here.
+  const std::filesystem::path unfinished = fmt::format("{}.{}.part", target.string(), new_uuid7());
   std::error_code ignored;
-  std::filesystem::remove(unfinished, ignored);
   try {
     // A connection of its own: one that holds the write lock cannot be copied from.
     Connection(file_uri(file, "mode=ro"), Connection::Access::read_only, file).back_up_to(unfinished);

@@ -4,14 +4,21 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
+#include <chrono>
 #include <span>
 
 #include "core/text.hpp"
+#include "core/units.hpp"
 #include "store/impl.hpp"
 
 namespace syslab::store {
 namespace {
+
+// Of one query. What a report asks takes less; what is more is a mistake, or meant to use this process up.
+constexpr std::chrono::seconds kLongest{20};
+constexpr std::size_t kMostRows = 1'000'000;
+constexpr std::size_t kMostBytes = std::size_t{512} << 20;
+constexpr int kInstructionsBetweenLooks = 100'000;
 
 bool is_one_of(const char* name, std::span<const char* const> names) {
   return std::ranges::any_of(names, [&](const char* known) { return sqlite3_stricmp(name, known) == 0; });
@@ -25,6 +32,16 @@ bool tells_only(const char* pragma, const char* argument) {
   return is_one_of(pragma, kTellAboutAName) || (argument == nullptr && is_one_of(pragma, kTellAlone));
 }
 
+// Functions that load code, take a pointer in a value, or are the inside of a full-text index.
+bool reaches_outside(const char* function) {
+  static constexpr std::array kRefused{
+      "load_extension", "fts3_tokenizer", "fts5",       "fts5_decode", "fts5_expr",  "snippet", "offsets",
+      "optimize",       "fts5_source_id", "matchinfo",  "highlight",   "bm25",       "carray",  "fts5_decode_none",
+      "fts5_rowid",     "fts5_expr_tcl",  "rtreecheck", "rtreenode",   "rtreedepth", "edit",    "readfile",
+      "writefile"};
+  return is_one_of(function, kRefused);
+}
+
 // What a query may do. Read-only is not enough: "PRAGMA query_only=OFF" and ATTACH write nothing themselves.
 int allow_reading(void*, int action, const char* first, const char* second, const char*, const char*) {
   switch (action) {
@@ -33,7 +50,7 @@ int allow_reading(void*, int action, const char* first, const char* second, cons
     case SQLITE_RECURSIVE:
       return SQLITE_OK;
     case SQLITE_FUNCTION:
-      return second != nullptr && std::strcmp(second, "load_extension") == 0 ? SQLITE_DENY : SQLITE_OK;
+      return second != nullptr && reaches_outside(second) ? SQLITE_DENY : SQLITE_OK;
     case SQLITE_PRAGMA:
       return tells_only(first, second) ? SQLITE_OK : SQLITE_DENY;
     case SQLITE_CREATE_TABLE:
@@ -56,6 +73,23 @@ class ReadingOnly {
 
  private:
   sqlite3* db_;
+};
+
+// Ends what runs longer than it may.
+class Deadline {
+ public:
+  explicit Deadline(sqlite3* db) : db_(db) { sqlite3_progress_handler(db_, kInstructionsBetweenLooks, is_over, this); }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+  ~Deadline() { sqlite3_progress_handler(db_, 0, nullptr, nullptr); }
+
+ private:
+  static int is_over(void* self) {
+    return std::chrono::steady_clock::now() >= static_cast<const Deadline*>(self)->end_ ? 1 : 0;
+  }
+
+  sqlite3* db_;
+  std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + kLongest;
 };
 
 std::vector<std::string> first_column(Connection& db, std::string_view sql) {
@@ -179,12 +213,27 @@ ResultSet Store::query(const std::string& sql, const std::vector<Cell>& paramete
   const int columns = sqlite3_column_count(statement.get());
   for (int i = 0; i < columns; ++i) result.columns.emplace_back(sqlite3_column_name(statement.get(), i));
   int code = SQLITE_OK;
+  std::size_t bytes = 0;
+  const Deadline deadline(db.handle());
   while ((code = sqlite3_step(statement.get())) == SQLITE_ROW) {
+    if (result.rows.size() == kMostRows) {
+      refuse(fmt::format("this gives more than {} rows; add a WHERE or a LIMIT", kMostRows));
+    }
     auto& row = result.rows.emplace_back();
     row.reserve(static_cast<std::size_t>(columns));
-    for (int i = 0; i < columns; ++i) row.push_back(cell_at(statement.get(), i));
+    for (int i = 0; i < columns; ++i) {
+      row.push_back(cell_at(statement.get(), i));
+      bytes += sizeof(Cell) + row.back().text.size();
+    }
+    if (bytes > kMostBytes) {
+      refuse(fmt::format("this gives more than {}; ask for fewer rows or columns", format_bytes(kMostBytes)));
+    }
   }
   if (code == SQLITE_DONE) return result;
+  if (code == SQLITE_INTERRUPT) {
+    refuse(fmt::format("this takes longer than {} s; narrow it with a WHERE or a LIMIT (a recursion needs an end)",
+                       kLongest.count()));
+  }
   const int primary = code & 0xff;
   // "malformed JSON", "integer overflow": the query's own mistakes, unlike a damaged or locked file.
   if (primary == SQLITE_ERROR || primary == SQLITE_MISMATCH || primary == SQLITE_TOOBIG)

@@ -16,12 +16,14 @@
 
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/units.hpp"
 
 namespace syslab::train {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "tokens are read as they lie in memory");
 
+constexpr std::uint64_t kLargestFile = std::uint64_t{1} << 40;
 constexpr std::string_view kNpyMagic("\x93NUMPY", 6);
 
 std::size_t bytes_of(TokenFormat format) {
@@ -110,12 +112,13 @@ void TokenFile::refuse(const std::string& why) const {
 }
 
 void TokenFile::map() {
-  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a FIFO must not make us wait
   if (descriptor < 0) throw_errno(ErrorKind::usage, fmt::format("open '{}'", path_.string()), errno, "open");
   struct stat status {};
   const bool known = ::fstat(descriptor, &status) == 0;
   void* mapped = MAP_FAILED;
-  if (known && S_ISREG(status.st_mode) && status.st_size > 0) {
+  const bool too_large = known && static_cast<std::uint64_t>(status.st_size) > kLargestFile;
+  if (known && S_ISREG(status.st_mode) && status.st_size > 0 && !too_large) {
     file_bytes_ = static_cast<std::size_t>(status.st_size);
     mapped = ::mmap(nullptr, file_bytes_, PROT_READ, MAP_PRIVATE, descriptor, 0);
   }
@@ -123,6 +126,7 @@ void TokenFile::map() {
   ::close(descriptor);
   if (known && !S_ISREG(status.st_mode)) refuse("it is no plain file");
   if (known && status.st_size == 0) refuse("it is empty");
+  if (too_large) refuse(fmt::format("it has more than the {} that are read here", format_bytes(kLargestFile)));
   if (mapped == MAP_FAILED) throw_errno(ErrorKind::usage, fmt::format("map '{}'", path_.string()), failed, "mmap");
   mapped_ = static_cast<const std::byte*>(mapped);
 }

@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "worker/foreign.hpp"
+#include "worker/metric_range.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -25,10 +26,18 @@ std::string process_for(const CaseRequest& request) {
                      request.memory_limit_bytes, request.world_size);
 }
 
+// No number leaves that a host would refuse; the note of its metric says what was found.
+CaseContext::Emit checked(CaseContext::Emit emit) {
+  return [emit = std::move(emit)](const Record& record) {
+    const auto* metric = std::get_if<MetricRecord>(&record);
+    emit(metric == nullptr ? record : Record(sendable(*metric)));
+  };
+}
+
 }  // namespace
 
 CaseContext::CaseContext(CaseRequest request, Emit emit, BurstLine* bursts)
-    : request_(std::move(request)), emit_(std::move(emit)), bursts_(bursts) {
+    : request_(std::move(request)), emit_(checked(std::move(emit))), bursts_(bursts) {
   if (Kept& one = kept(); one.worker && (one.what != process_for(request_) || !one.worker->usable())) one = {};
 }
 

@@ -9,7 +9,9 @@
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/printable.hpp"
 #include "worker/fields.hpp"
+#include "worker/metric_range.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -117,16 +119,36 @@ Json body(const EndRecord& record) {
   return json;
 }
 
+constexpr std::size_t kLongestMessage = 64U << 10;
+
+// Texts of a worker as people will be shown them.
+std::string said(const Fields& fields, const char* name) {
+  return cut_to(printable(fields.text(name)), kLongestMessage);
+}
+
+std::string said_or(const Fields& fields, const char* name, const char* fallback) {
+  return cut_to(printable(fields.text_or(name, fallback)), kLongestMessage);
+}
+
+void require_in_range(const Fields& fields, const std::string& name, int rank, const std::string& unit, double value) {
+  const std::string problem = range_problem(unit, value);
+  if (!problem.empty()) fields.fail(fmt::format("'{}' of rank {} is {}", name, rank, problem));
+}
+
 MetricRecord metric_from(const Fields& fields) {
   MetricRecord record;
-  record.name = fields.text("name");
-  record.unit = fields.text("unit");
+  record.name = said(fields, "name");
+  record.unit = said(fields, "unit");
   record.value = fields.optional_number("value");
   record.low = fields.optional_number("low");
   record.high = fields.optional_number("high");
   record.n = fields.optional_integer("n");
-  record.note = fields.text_or("note", "");
+  record.note = said_or(fields, "note", "");
   record.rank = fields.count_or("rank", 0);
+  if (record.value) require_in_range(fields, record.name, record.rank, record.unit, *record.value);
+  for (const std::optional<double>& end : {record.low, record.high}) {  // of a time near 0 the interval may begin below
+    if (end) require_in_range(fields, record.name, record.rank, record.unit, std::abs(*end));
+  }
   if (!record.value && record.note.empty()) {
     fields.fail(fmt::format("'{}' has neither a value nor a note that says why", record.name));
   }
@@ -135,8 +157,8 @@ MetricRecord metric_from(const Fields& fields) {
 
 SampleRecord sample_from(const Fields& fields) {
   SampleRecord record;
-  record.series = fields.text("series");
-  record.unit = fields.text("unit");
+  record.series = said(fields, "series");
+  record.unit = said(fields, "unit");
   record.launch = fields.count_or("launch", 0);
   record.rank = fields.count_or("rank", 0);
   record.first_index = fields.integer_or("first_index", 0);
@@ -144,6 +166,10 @@ SampleRecord sample_from(const Fields& fields) {
     fields.fail(fmt::format("field 'first_index' must be from 0 to 2^53, found {}", record.first_index));
   }
   record.values = fields.numbers("values");
+  // A loss that is no number is a finding of its experiment; a time that is none is nobody's.
+  for (const double value : record.values) {
+    if (record.unit != "1") require_in_range(fields, record.series, record.rank, record.unit, value);
+  }
   record.flags = fields.integers_or_none("flags");
   if (!record.flags.empty() && record.flags.size() != record.values.size()) {
     fields.fail(fmt::format("{} flags for {} values", record.flags.size(), record.values.size()));
@@ -153,7 +179,7 @@ SampleRecord sample_from(const Fields& fields) {
 
 CheckRecord check_from(const Fields& fields) {
   CheckRecord record;
-  record.name = fields.text("name");
+  record.name = said(fields, "name");
   record.outcome = fields.one_of("outcome", kOutcomes);
   record.cases_run = fields.integer_or("cases_run", 0);
   record.shrinks_tried = fields.integer_or("shrinks_tried", 0);
@@ -161,7 +187,7 @@ CheckRecord check_from(const Fields& fields) {
   record.seed = fields.text_or("seed", "0");
   record.reproduce = fields.text_or("reproduce", "");
   record.counterexample_json = fields.object_or_none("counterexample");
-  record.message = fields.text_or("message", "");
+  record.message = said_or(fields, "message", "");
   record.worst_error = fields.optional_number("worst_error");
   record.tolerance = fields.optional_number("tolerance");
   record.fraction_checked = fields.optional_number("fraction_checked").value_or(1.0);
@@ -179,16 +205,16 @@ MemoryEventRecord memory_from(const Fields& fields) {
   MemoryEventRecord record;
   record.t_ns = fields.integer("t_ns");
   record.delta_bytes = fields.integer("delta_bytes");
-  record.tag = fields.text_or("tag", "");
-  record.category = fields.text_or("category", "");
+  record.tag = said_or(fields, "tag", "");
+  record.category = said_or(fields, "category", "");
   record.rank = fields.count_or("rank", 0);
   return record;
 }
 
 KernelStatRecord kernel_from(const Fields& fields) {
   KernelStatRecord record;
-  record.phase = fields.text_or("phase", "");
-  record.kernel = fields.text("kernel");
+  record.phase = said_or(fields, "phase", "");
+  record.kernel = said(fields, "kernel");
   record.calls = fields.integer("calls");
   record.total_ns = fields.integer("total_ns");
   record.min_ns = fields.integer("min_ns");
@@ -205,9 +231,9 @@ KernelStatRecord kernel_from(const Fields& fields) {
 
 SpanRecord span_from(const Fields& fields) {
   SpanRecord record;
-  record.track = fields.text_or("track", "");
-  record.name = fields.text("name");
-  record.category = fields.text_or("category", "");
+  record.track = said_or(fields, "track", "");
+  record.name = said(fields, "name");
+  record.category = said_or(fields, "category", "");
   record.start_ns = fields.integer("start_ns");
   record.end_ns = fields.integer("end_ns");
   record.rank = fields.count_or("rank", 0);
@@ -221,8 +247,8 @@ SpanRecord span_from(const Fields& fields) {
 // A time per call, which ratios will be taken of.
 double seconds_per_call(const Fields& fields) {
   const std::optional<double> seconds = fields.optional_number("seconds_per_call");
-  if (!seconds || !(*seconds > 0) || !std::isfinite(*seconds)) {
-    fields.fail("field 'seconds_per_call' must be a number above 0");
+  if (!seconds || !(*seconds > 0) || !range_problem("s", *seconds).empty()) {
+    fields.fail("field 'seconds_per_call' must be a number above 0, and no more than a century");
   }
   return *seconds;
 }
@@ -363,10 +389,10 @@ Record record_from_json(const Json& json) {
   if (type == "memory") return memory_from(fields);
   if (type == "kernel") return kernel_from(fields);
   if (type == "span") return span_from(fields);
-  if (type == "progress") return ProgressRecord{fields.text("text"), fields.optional_number("fraction").value_or(0.0)};
+  if (type == "progress") return ProgressRecord{said(fields, "text"), fields.optional_number("fraction").value_or(0.0)};
   if (type == "fact") return FactRecord{json_text(fields.object("facts"))};
   if (type == "end") {
-    return EndRecord{parse_status(fields.text("status")), fields.text_or("detail", ""),
+    return EndRecord{parse_status(fields.text("status")), said_or(fields, "detail", ""),
                      fault_of_word(fields.text_or("fault", ""))};
   }
   throw Error(ErrorKind::comm, fmt::format("unknown record type '{}' (known: metric, sample, check, artifact, memory, "

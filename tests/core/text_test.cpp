@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/printable.hpp"
+
 namespace syslab {
 namespace {
 
@@ -62,6 +64,31 @@ TEST(UnknownName, SaysWhatWasAskedAndWhatThereIs) {
   EXPECT_EQ(unknown_name("axis", "sek", axes), "unknown axis 'sek'; did you mean 'seq'? (known: dtype, seq)");
   EXPECT_EQ(unknown_name("axis of gemm", "x", {}), "unknown axis 'x' of gemm (there are none)");
   EXPECT_EQ(unknown_name("axis", "x", {}), "unknown axis 'x' (there are none)");
+}
+
+TEST(Printable, LeavesNothingThatSteersATerminal) {
+  EXPECT_EQ(printable("plain µs\tand\nlines"), "plain µs\tand\nlines");
+  EXPECT_EQ(printable("\x1b]0;title\x07"), "\\x1b]0;title\\x07");
+  EXPECT_EQ(printable("10 %\r20 %\r\ndone\r"), "10 %\n20 %\ndone\n");
+  EXPECT_EQ(printable("a\x7f\xc2\x9b"
+                      "31mb"),
+            "a\\x7f\\xc2\\x9b31mb");
+  EXPECT_EQ(printable("\xe2\x80\xae"
+                      "drow\xe2\x81\xa9"),
+            "\\xe2\\x80\\xaedrow\\xe2\\x81\\xa9");
+  EXPECT_EQ(printable(std::string("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(printable("\xe2\x80"), "\xe2\x80");  // cut short: nothing behind its end is read
+}
+
+TEST(CutTo, SaysWhatWasCutAndCutsBetweenCharacters) {
+  EXPECT_EQ(cut_to("short", 5), "short");
+  const std::string cut = cut_to(std::string(100, 'a') + std::string(100, 'b'), 60);
+  EXPECT_LE(cut.size(), 60U);
+  EXPECT_NE(cut.find("aaa… (cut: 200 bytes in all)"), std::string::npos) << cut;
+  std::string sharp;
+  for (int i = 0; i < 100; ++i) sharp += "é";
+  const std::string between = cut_to(sharp, 61);
+  EXPECT_EQ((between.find("…") % 2), 0U) << between;
 }
 
 }  // namespace

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <regex>
+
+#include "core/format_seconds.hpp"
 
 namespace syslab {
 namespace {
@@ -21,6 +24,15 @@ TEST(FormatDuration, KeepsThreeDigitsAndAUnit) {
   EXPECT_EQ(format_duration(59'990ms), "1 m 0 s");
   EXPECT_EQ(format_duration(2h + 5min), "2 h 5 m");
   EXPECT_EQ(format_duration(-5ms), "-5.00 ms");
+}
+
+TEST(FormatDuration, HasAnAnswerForEveryNumber) {
+  EXPECT_EQ(format_duration(Nanoseconds::min()), "-2562047 h 47 m");
+  EXPECT_EQ(format_duration(Nanoseconds::max()), "2562047 h 47 m");
+  EXPECT_EQ(format_seconds(0.0015), "1.50 ms");
+  EXPECT_EQ(format_seconds(std::numeric_limits<double>::quiet_NaN()), "nan s");
+  EXPECT_EQ(format_seconds(-std::numeric_limits<double>::infinity()), "-inf s");
+  EXPECT_EQ(format_seconds(1e300), "1e+300 s");
 }
 
 TEST(FormatBytes, AlwaysPrintsBytes) {

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -146,6 +147,18 @@ TEST(StoreOpen, AnEmptyFileBecomesAStoreAndAMissingOneOnlyWhenAskedFor) {
             std::string::npos);
   EXPECT_NE(error_of(ErrorKind::store, [&] { Store::open(folder.path(), Mode::create); }).find("folder"),
             std::string::npos);
+}
+
+TEST(StoreOpen, ANewFileIsItsUsersAlone) {
+  const Folder folder;
+  const mode_t before = ::umask(0);
+  const auto restore = [](const mode_t* mask) { ::umask(*mask); };
+  const std::unique_ptr<const mode_t, decltype(restore)> restored(&before, restore);
+  const Store store = Store::open(folder / "a.db", Mode::create);
+  for (const char* name : {"a.db", "a.db-wal", "a.db-shm"}) {
+    const auto open_to = std::filesystem::status(folder / name).permissions();
+    EXPECT_EQ(static_cast<unsigned>(open_to), 0600U) << name;
+  }
 }
 
 TEST(StoreOpen, AReadOnlyFileIsReadAndNeverWritten) {

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/store/fixture.hpp"
 
 namespace syslab::store {
@@ -63,6 +65,23 @@ TEST_F(StoreQuery, NothingThatWritesIsTaken) {
   EXPECT_EQ(count(store_, "SELECT count(*) FROM run"), 1);
   // After a refusal the store still writes: the guard covers the query alone.
   store_.finish_attempt(run_, an_attempt(1));
+}
+
+TEST_F(StoreQuery, AnEndlessOneEndsWithItsReason) {
+  const std::string endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT ";
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_NE(refusal(endless + "count(*) FROM n").find("longer than 20 s"), std::string::npos);
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(25));
+  EXPECT_NE(refusal(endless + "i FROM n").find("more than 1000000 rows"), std::string::npos);
+  EXPECT_NE(refusal(endless + "zeroblob(100000000) FROM n").find("more than 512.00 MiB"), std::string::npos);
+  EXPECT_EQ(store_.query("SELECT 1").rows.size(), 1U);  // none of it is left over
+}
+
+TEST_F(StoreQuery, FunctionsThatTakePointersOrLoadCodeAreOff) {
+  for (const char* sql : {"SELECT fts3_tokenizer('simple')", "SELECT fts3_tokenizer('simple', x'4141414141414141')",
+                          "SELECT FTS3_Tokenizer('porter')", "SELECT load_extension('x')"}) {
+    EXPECT_NE(refusal(sql), "") << sql;
+  }
 }
 
 TEST_F(StoreQuery, PragmasThatOnlyTellAreTaken) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "worker/metric_range.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -115,19 +116,60 @@ TEST(Protocol, MetricsKeepWhatTheySayAndNothingElse) {
   EXPECT_EQ(back.n, 20);
 }
 
-TEST(Protocol, NumbersThatJsonCannotHoldSurvive) {
-  MetricRecord metric;
-  metric.name = "worst_error";
-  metric.unit = "1";
-  metric.value = std::numeric_limits<double>::quiet_NaN();
+TEST(Protocol, NumbersThatJsonCannotHoldSurviveWhereTheyAreAFinding) {
+  SampleRecord losses;
+  losses.series = "loss";
+  losses.unit = "1";
+  losses.values = {1.0, -std::numeric_limits<double>::infinity()};
+  EXPECT_EQ(round_trip(losses).values, losses.values);
+  CheckRecord check;
+  check.name = "reference:out";
+  check.outcome = "falsified";
+  check.worst_error = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(round_trip(check).worst_error, check.worst_error);
+}
+
+TEST(Protocol, AMetricThatNothingCanMeasureIsRefusedWithItsRank) {
+  EXPECT_EQ(failure(R"({"type":"metric","name":"time","unit":"s","value":"-Infinity","rank":3})"),
+            "record 'metric': 'time' of rank 3 is -Infinity s; wanted: from 0 to 3200000000 s");
+  EXPECT_EQ(failure(R"({"type":"metric","name":"loss","unit":"1","value":"NaN"})"),
+            "record 'metric': 'loss' of rank 0 is NaN; wanted: a finite number");
+  for (const char* text : {R"({"type":"metric","name":"time","unit":"s","value":-1e-9})",
+                           R"({"type":"metric","name":"time","unit":"s","value":1e10})",
+                           R"({"type":"metric","name":"time","unit":"s","value":1,"high":"Infinity"})",
+                           R"({"type":"metric","name":"peak_bytes","unit":"B","value":1e19})",
+                           R"({"type":"metric","name":"gbps","unit":"GB/s","value":-1})",
+                           R"({"type":"sample","series":"time","unit":"s","values":[1,"NaN"]})",
+                           R"({"type":"sample","series":"time","unit":"s","values":[1,-1]})"}) {
+    EXPECT_NE(failure(text).find("wanted: "), std::string::npos) << text;
+  }
+  EXPECT_THROW(burst_from_json(Json{{"type", "burst"}, {"seconds_per_call", 1e300}}), Error);
+}
+
+TEST(Protocol, WhatOurOwnCasesFindIsSentableWhateverItIs) {
+  MetricRecord metric{.name = "error_out", .unit = "1", .value = std::nan(""), .high = 1};
+  EXPECT_EQ(round_trip(sendable(metric)).value, std::nullopt);
+  EXPECT_EQ(sendable(metric).note, "not a number");
+  metric.value = std::numeric_limits<double>::infinity();
+  metric.note = "of all rows";
+  EXPECT_EQ(sendable(metric).note, "infinite; of all rows");
+  metric.value = 0.5;
   metric.high = std::numeric_limits<double>::infinity();
-  EXPECT_TRUE(std::isnan(*round_trip(metric).value));
-  EXPECT_EQ(round_trip(metric).high, std::numeric_limits<double>::infinity());
-  SampleRecord sample;
-  sample.series = "time";
-  sample.unit = "s";
-  sample.values = {1.0, -std::numeric_limits<double>::infinity()};
-  EXPECT_EQ(round_trip(sample).values, sample.values);
+  EXPECT_EQ(round_trip(sendable(metric)).value, 0.5);
+  EXPECT_EQ(sendable(metric).high, std::nullopt);
+}
+
+TEST(Protocol, MessagesAreCutAndSteerNoTerminal) {
+  EndRecord end{Status::error, std::string(100'000, 'x')};
+  const std::string detail = round_trip(end).detail;
+  EXPECT_EQ(detail.size(), 65536U);
+  EXPECT_TRUE(detail.ends_with("… (cut: 100000 bytes in all)"));
+  CheckRecord check;
+  check.name = "law\x1b[2J";
+  check.outcome = "falsified";
+  check.message = "row 3\x1b]0;owned\x07";
+  EXPECT_EQ(round_trip(check).name, "law\\x1b[2J");
+  EXPECT_EQ(round_trip(check).message, "row 3\\x1b]0;owned\\x07");
 }
 
 TEST(Protocol, SamplesChecksArtifactsEventsFactsAndEndsSurvive) {

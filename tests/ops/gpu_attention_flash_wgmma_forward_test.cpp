@@ -53,6 +53,12 @@ TEST_F(FlashWgmmaForward, IsRightAroundTheEdgesOfEveryTile) {
   }
 }
 
+TEST_F(FlashWgmmaForward, IsRightWithTheTileForManyKeys) {
+  for (const std::int64_t seq_k : {4096, 4225}) {
+    expect_right({.heads_q = 2, .heads_kv = 1, .seq_q = 131, .seq_k = seq_k, .head_dim = 128});
+  }
+}
+
 TEST_F(FlashWgmmaForward, IsRightAtEveryHeadDim) {
   for (std::int64_t head_dim = 8; head_dim <= 256; head_dim += 8) {
     expect_right({.heads_q = 2, .heads_kv = 1, .seq_q = 97, .seq_k = 150, .head_dim = head_dim, .mask = Mask::top_left},

@@ -13,10 +13,12 @@ int tile_of(const Problem& problem) {
   for (int tile = 0; tile < static_cast<int>(kForwardTiles.size()); ++tile) {
     const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(tile)];
     if (problem.head_dim > shape.head_dim) continue;
-    // Wide tiles of keys compute more that a causal mask then hides.
+    // Wide tiles of keys compute more that a causal mask then hides, and leave no room for the next item's Q, which few
+    // keys do not make up for.
+    constexpr std::int64_t kKeysForWide = 4096;
     const bool wider_next = tile + 1 < static_cast<int>(kForwardTiles.size()) &&
                             kForwardTiles[static_cast<std::size_t>(tile) + 1].head_dim == shape.head_dim;
-    return wider_next && problem.mask == Mask::none ? tile + 1 : tile;
+    return wider_next && problem.mask == Mask::none && problem.seq_k >= kKeysForWide ? tile + 1 : tile;
   }
   throw Error(ErrorKind::internal, "flash_wgmma has no tile for " + to_string(problem));
 }

@@ -155,6 +155,12 @@ __device__ __forceinline__ void store_shared(std::uint32_t address, std::uint32_
   asm volatile("st.shared.b32 [%0], %1;" ::"r"(address), "r"(value) : "memory");
 }
 
+__device__ __forceinline__ std::uint32_t load_shared(std::uint32_t address) {
+  std::uint32_t value;
+  asm volatile("ld.shared.b32 %0, [%1];" : "=r"(value) : "r"(address) : "memory");
+  return value;
+}
+
 // 8-byte aligned.
 __device__ __forceinline__ float2 load_shared_pair(std::uint32_t address) {
   float2 pair;

@@ -12,6 +12,8 @@
 namespace syslab::ops {
 
 inline constexpr bool kBuiltWithCuda = SYSLAB_CUDA != 0;
+// Kernels that only compute capability 9.0 runs are there: gpu_archs has 90a.
+inline constexpr bool kBuiltForHopper = SYSLAB_HOPPER != 0;
 
 template <typename Rung>
 Rung without_cuda(Rung rung) {

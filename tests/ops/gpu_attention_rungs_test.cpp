@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "device/fill_random.hpp"
+#include "device/properties.hpp"
 #include "ops/attention/autograd.hpp"
 #include "ops/attention/operation.hpp"
 #include "tests/ops/gpu_attention_fixture.hpp"
@@ -27,6 +28,14 @@ std::vector<RungCase> cuda_cases() {
 
 class EveryCudaRung : public device::GpuTest, public testing::WithParamInterface<RungCase> {
  protected:
+  void SetUp() override {
+    device::GpuTest::SetUp();
+    if (testing::Test::IsSkipped()) return;
+    const int sm = device::properties(device::place_of(stream)).sm;
+    if (sm < rung_.minimum_sm)
+      GTEST_SKIP() << rung_.name << " needs a newer GPU than one of " << sm / 10 << "." << sm % 10;
+  }
+
   const Rung& rung_ = *GetParam().rung;
   DType dtype_ = GetParam().dtype;
 

@@ -53,6 +53,7 @@ std::span<const Rung> ladder() {
                                 naive_cuda_rung(),
                                 flash_tf32_rung(),
                                 flash_fp32_rung(),
+                                flash_wgmma_rung(),
                                 flash_mma_rung(),
                                 flash_mma_deterministic_rung()};
   return rungs;

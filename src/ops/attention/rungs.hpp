@@ -12,6 +12,7 @@ Rung reference_cuda_rung();
 Rung naive_cuda_rung();
 Rung flash_tf32_rung();
 Rung flash_fp32_rung();
+Rung flash_wgmma_rung();  // before flash_mma: dispatch() takes the last that can, and this one has no backward pass yet
 Rung flash_mma_rung();
 Rung flash_mma_deterministic_rung();
 

@@ -1,0 +1,73 @@
+// Barriers in shared memory that count arrivals and bytes (PTX ISA, "mbarrier"; sm_90), as plain device functions.
+//
+// A barrier goes through phases. A phase ends when as many threads have arrived as init_barrier() said and, where
+// arrive_expecting() named bytes, when copies have brought them. Waiting names the parity of a phase: 0 for the first,
+// 1 for the second, and so on in turn; to wait with parity 1 on a barrier that is new returns at once.
+#pragma once
+
+#include <cstdint>
+
+namespace syslab::ptx {
+
+// By one thread, before fence_barrier_init() and a barrier of the block.
+__device__ __forceinline__ void init_barrier(std::uint32_t barrier, int arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+
+// Makes what init_barrier() wrote visible to the copy engine.
+__device__ __forceinline__ void fence_barrier_init() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+__device__ __forceinline__ void arrive(std::uint32_t barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+// Arrives, and the phase ends no sooner than `bytes` were copied. A box of a tensor map counts whole, also where part
+// of it lies outside the tensor.
+__device__ __forceinline__ void arrive_expecting(std::uint32_t barrier, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+// Until the phase of this parity has ended. What was written before the arrivals, and what copies brought, can be read.
+// With SYSLAB_MOST_TRIES (for bring-up) a wait that takes longer ends the kernel with an error.
+__device__ __forceinline__ void wait(std::uint32_t barrier, std::uint32_t parity) {
+#ifdef SYSLAB_MOST_TRIES
+  int tries = 0;
+#endif
+  while (true) {
+    std::uint32_t done;
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%1], %2;\n"
+        "selp.u32 %0, 1, 0, done;\n"
+        "}"
+        : "=r"(done)
+        : "r"(barrier), "r"(parity)
+        : "memory");
+    if (done != 0) return;
+#ifdef SYSLAB_MOST_TRIES
+    if (++tries > SYSLAB_MOST_TRIES) __trap();
+#endif
+  }
+}
+
+// Where a thread stands in a ring of kStages slots, each with a barrier that says "full" and one that says "empty". Who
+// fills waits for `empty` with other_parity(), so that the first round finds all slots free; who reads waits for `full`
+// with `parity`.
+template <int kStages>
+struct RingPosition {
+  int stage = 0;
+  std::uint32_t parity = 0;
+
+  __device__ __forceinline__ std::uint32_t other_parity() const { return parity ^ 1; }
+  __device__ __forceinline__ void advance() {
+    if (++stage == kStages) {
+      stage = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+}  // namespace syslab::ptx

@@ -1,0 +1,514 @@
+// flash_wgmma, forward: FlashAttention on Hopper's own instructions (sm_90a): TMA, mbarrier, wgmma, setmaxnreg.
+//
+// WHO DOES WHAT (a block: a warpgroup that loads, two or three that compute; one block a multiprocessor)
+//
+//   The loader is one thread. It has given its group's registers away and asks the copy engine for boxes: of each item
+//   (64 query rows a computing group, one head) Q, then K and V of one block of keys after another, last block first.
+//   K has a ring of two slots, and V one of its own: V is wanted later than its K, and is kept longer.
+//   A computing group has 64 query rows and needs nothing of its neighbour:
+//     scores   S = Q·Kᵀ    wgmma, both factors in shared memory, S in registers
+//     weights  P = exp2(S·c − m·c), one multiply-add and one ex2 a score; two columns packed a register they are, as
+//                          they lie, the factor A of the second product
+//     O += P·V             wgmma, P in registers, V as it was loaded, read across its rows; O in registers
+//   and behind the last block O/l into the place of its Q, from where the copy engine takes it while the next item,
+//   whose Q has come to a second place, begins; L by ordinary stores. (Where shared memory has no second place, Q waits
+//   for O.)
+//
+// WHAT RUNS BEHIND WHAT. In one group: S of a block and P·V of the block before it are queued together, S first; while
+//   the tensor cores do P·V, the group makes weights of S. Packing them has to wait: the registers they go to are being
+//   read. Between groups (`take_turns`): a group queues its products when the one before it has queued its own, so that
+//   one's softmax lies under the other's products.
+//
+// WHAT WAITS FOR WHAT. Each barrier has two jobs, and for each job a parity:
+//
+//   barrier     full: the reader may read               empty: the writer may write
+//   k[slot]     loader's arrival + bytes → S            one arrival a computing warp, when S is done → next K
+//   v[slot]     the same → P·V                          when P·V is done → next V
+//   q[group][i] the same → first S of the item          the thread that stored O, when O was read → next Q there
+//   turn[group] named; 128 arrive, 128 wait: the group before has queued its products (and, the other way round, this
+//               group's next arrival cannot overtake its own wait: all groups take the same number of turns). The
+//               first group begins with one arrival of its own.
+//   own[group]  named, 128 threads: all warps are done with Q → O may be written there; O is written → it may be stored
+//
+//   A slot is given back only behind the wait for the products that read it; O in shared memory is written by ordinary
+//   stores and read by the copy engine, so that a proxy fence stands before the second wait on own[group].
+//
+// ITEMS. The loader says which item is next, in shared memory beside Q: who may read Q may read it, and -1 is the end.
+//   With at most one block a multiprocessor, block b does items b, then 2·grid − 1 − b, 2·grid + b, …: there and back,
+//   so that with items sorted by length nobody always has the longest. Where that is too uneven (plan.hpp) each loader
+//   draws its next from a counter in global memory, an item ahead. Without a mask an item's neighbours are of the same
+//   head and share K and V in the L2. Under a causal mask the longest rows of a section of heads (plan.hpp: as many as
+//   fit the L2) come first, then the next.
+//
+// TAILS. Boxes beyond the tensor are zeros on the way in and are left out on the way back: keys beyond the last are
+// hidden as masked ones are, and their V is 0. Columns beyond head_dim are zeros in Q and K, and O's are not stored.
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <utility>
+
+#include "device/mbarrier.cuh"
+#include "device/overlap.cuh"
+#include "device/ptx.cuh"
+#include "device/tma.cuh"
+#include "device/warpgroup.cuh"
+#include "device/wgmma.cuh"
+#include "ops/attention/wgmma/kernels.hpp"
+#include "ops/attention/wgmma/plan.hpp"
+
+namespace syslab::attention::wgmma {
+
+// A row of kForwardTiles as a type, and what follows from it.
+template <int kIndex>
+struct ForwardTile {
+  static constexpr ForwardTileShape kShape = kForwardTiles[kIndex];
+  static constexpr int kHeadDim = kShape.head_dim, kKeys = kShape.keys, kGroups = kShape.groups;
+  static constexpr bool kTakeTurns = kShape.take_turns;
+  static constexpr int kRows = kShape.rows(), kThreads = 128 * (kGroups + 1), kStages = 2;
+  // With much of O the rescaling stands between the two products, so that fewer registers live across the wait.
+  static constexpr bool kRescaleEarly = kHeadDim > 128;
+  static constexpr int kLoaderRegisters = kGroups == 2 ? 40 : 32, kRegisters = kGroups == 2 ? 232 : 160;
+
+  // A tile of n rows is panels of n rows of kRowBytes.
+  static constexpr int kPanelColumns = kHeadDim % 64 == 0 ? 64 : 32, kRowBytes = 2 * kPanelColumns;
+  static constexpr int kPanels = kHeadDim / kPanelColumns, kStepsOfPanel = kPanelColumns / 16;
+  static constexpr int kQueryPanelBytes = 64 * kRowBytes, kKeyPanelBytes = kKeys * kRowBytes;
+  static constexpr int kQueryBytes = kPanels * kQueryPanelBytes;  // of one group
+  static constexpr int kKeyBytes = kPanels * kKeyPanelBytes;      // of one slot
+
+  // Two places for Q where there is room: the next item's comes while O leaves through this one's.
+  static constexpr int kQueryStages = 2 * kGroups * kQueryBytes + 4 * kKeyBytes <= 226 * 1024 ? 2 : 1;
+  static constexpr int kKeysAt = kQueryStages * kGroups * kQueryBytes, kValuesAt = kKeysAt + kStages * kKeyBytes;
+  static constexpr int kBarriersAt = kValuesAt + kStages * kKeyBytes;
+  static constexpr int kBarriers = 2 * kGroups * kQueryStages + 4 * kStages;
+  static constexpr int kItemsAt = kBarriersAt + 8 * kBarriers;  // an int for each place of Q
+  static constexpr int kSharedBytes = kItemsAt + 4 * kGroups * kQueryStages;
+  static_assert(kSharedBytes <= 227 * 1024 && kKeyPanelBytes % 1024 == 0);
+  static_assert(kKeys % 16 == 0 && kKeys / 2 + kKeys / 4 + kHeadDim / 2 <= (kGroups == 2 ? 212 : 128));
+};
+
+inline constexpr float kLn2 = 0.6931471805599453F;
+
+// Where barriers lie.
+template <typename Tile>
+struct Barriers {
+  std::uint32_t first;
+
+  static constexpr int kOfQueries = Tile::kGroups * Tile::kQueryStages;
+
+  __device__ __forceinline__ std::uint32_t q_full(int group, int stage) const {
+    return first + 8 * (stage * Tile::kGroups + group);
+  }
+  __device__ __forceinline__ std::uint32_t q_empty(int group, int stage) const {
+    return q_full(group, stage) + 8 * kOfQueries;
+  }
+  __device__ __forceinline__ std::uint32_t ring(int which, int stage) const {
+    return first + 8 * (2 * kOfQueries + which * Tile::kStages + stage);
+  }
+  __device__ __forceinline__ std::uint32_t item(int group, int stage) const {
+    return first + 8 * Tile::kBarriers + 4 * (stage * Tile::kGroups + group);
+  }
+  __device__ __forceinline__ std::uint32_t k_full(int stage) const { return ring(0, stage); }
+  __device__ __forceinline__ std::uint32_t k_empty(int stage) const { return ring(1, stage); }
+  __device__ __forceinline__ std::uint32_t v_full(int stage) const { return ring(2, stage); }
+  __device__ __forceinline__ std::uint32_t v_empty(int stage) const { return ring(3, stage); }
+};
+
+// Q of a group, and O on its way out.
+template <typename Tile>
+__device__ __forceinline__ int queries_of(int group, int stage) {
+  return (stage * Tile::kGroups + group) * Tile::kQueryBytes;
+}
+
+// What is to be done, and the blocks of keys that its last row sees.
+struct Item {
+  int batch, head, first_row, blocks;
+};
+
+template <typename Tile>
+__device__ __forceinline__ Item item_of(const ForwardParams& p, int index) {
+  Item item;
+  int head, row_block;
+  if (p.section_heads == 0) {
+    head = index / p.row_blocks;
+    row_block = index - head * p.row_blocks;
+  } else {
+    const int section_items = p.section_heads * p.row_blocks;
+    const int section = index / section_items, heads_before = section * p.section_heads;
+    const int heads = min(p.section_heads, p.items / p.row_blocks - heads_before);
+    const int within = index - section * section_items;
+    row_block = p.row_blocks - 1 - within / heads;
+    head = heads_before + within % heads;
+  }
+  item.batch = head / p.heads_q;
+  item.head = head - item.batch * p.heads_q;
+  item.first_row = row_block * Tile::kRows;
+  const int sees = max(0, min(min(item.first_row + Tile::kRows, p.seq_q) + p.shift, p.seq_k));
+  item.blocks = (sees + Tile::kKeys - 1) / Tile::kKeys;
+  return item;
+}
+
+// The items of a block in turn; for the loader.
+class Items {
+ public:
+  __device__ __forceinline__ explicit Items(const ForwardParams& p) : p_(p), next_(static_cast<int>(blockIdx.x)) {}
+  // Of the item that is next: −1 where none is left. Asks for the one after it, whose answer nobody waits for yet.
+  __device__ __forceinline__ int take() {
+    const int taken = next_ < p_.items ? next_ : -1;
+    if (taken >= 0) {
+      const int grid = static_cast<int>(gridDim.x), block = static_cast<int>(blockIdx.x);
+      ++round_;
+      next_ = p_.counter != nullptr ? grid + static_cast<int>(atomicAdd(p_.counter, 1U))
+                                    : round_ * grid + (round_ % 2 == 0 ? block : grid - 1 - block);
+    }
+    return taken;
+  }
+
+ private:
+  const ForwardParams& p_;
+  int next_, round_ = 0;
+};
+
+// One thread.
+template <typename Tile>
+__device__ __forceinline__ void load(const ForwardParams& p, std::uint32_t shared, const Barriers<Tile>& barriers) {
+  ptx::prefetch_map(p.q);
+  ptx::prefetch_map(p.k);
+  ptx::prefetch_map(p.v);
+  ptx::prefetch_map(p.out);
+  ptx::RingPosition<Tile::kStages> k_at, v_at;
+  ptx::RingPosition<Tile::kQueryStages> q_at;
+  Items items(p);
+#pragma unroll 1
+  while (true) {
+    const int index = items.take();
+    if (index < 0) break;
+    const Item item = item_of<Tile>(p, index);
+    const int kv_head = item.head / p.heads_of_kv;
+    const auto load_keys = [&](int block) {
+      ptx::wait(barriers.k_empty(k_at.stage), k_at.other_parity());
+      ptx::arrive_expecting(barriers.k_full(k_at.stage), Tile::kKeyBytes);
+#pragma unroll 1
+      for (int panel = 0; panel < Tile::kPanels; ++panel) {
+        ptx::load_box(shared + Tile::kKeysAt + k_at.stage * Tile::kKeyBytes + panel * Tile::kKeyPanelBytes, p.k,
+                      panel * Tile::kPanelColumns, block * Tile::kKeys, kv_head, item.batch,
+                      barriers.k_full(k_at.stage), ptx::kKeepInL2);
+      }
+      k_at.advance();
+    };
+    const auto load_values = [&](int block) {
+      ptx::wait(barriers.v_empty(v_at.stage), v_at.other_parity());
+      ptx::arrive_expecting(barriers.v_full(v_at.stage), Tile::kKeyBytes);
+#pragma unroll 1
+      for (int panel = 0; panel < Tile::kPanels; ++panel) {
+        ptx::load_box(shared + Tile::kValuesAt + v_at.stage * Tile::kKeyBytes + panel * Tile::kKeyPanelBytes, p.v,
+                      panel * Tile::kPanelColumns, block * Tile::kKeys, kv_head, item.batch,
+                      barriers.v_full(v_at.stage), ptx::kKeepInL2);
+      }
+      v_at.advance();
+    };
+    // The first K can come while O of the item before still stands where Q goes.
+    if (item.blocks > 0) load_keys(item.blocks - 1);
+#pragma unroll 1
+    for (int group = 0; group < Tile::kGroups; ++group) {
+      ptx::wait(barriers.q_empty(group, q_at.stage), q_at.other_parity());
+      ptx::store_shared(barriers.item(group, q_at.stage), static_cast<std::uint32_t>(index));
+      ptx::arrive_expecting(barriers.q_full(group, q_at.stage), Tile::kQueryBytes);
+#pragma unroll 1
+      for (int panel = 0; panel < Tile::kPanels; ++panel) {
+        ptx::load_box(shared + queries_of<Tile>(group, q_at.stage) + panel * Tile::kQueryPanelBytes, p.q,
+                      panel * Tile::kPanelColumns, item.first_row + 64 * group, item.head, item.batch,
+                      barriers.q_full(group, q_at.stage), ptx::kPassThroughL2);
+      }
+    }
+    q_at.advance();
+#pragma unroll 1
+    for (int block = item.blocks - 1; block >= 0; --block) {
+      if (block > 0) load_keys(block - 1);
+      load_values(block);
+    }
+  }
+#pragma unroll 1
+  for (int group = 0; group < Tile::kGroups; ++group) {
+    ptx::wait(barriers.q_empty(group, q_at.stage), q_at.other_parity());
+    ptx::store_shared(barriers.item(group, q_at.stage), ~0U);
+    ptx::arrive(barriers.q_full(group, q_at.stage));
+  }
+}
+
+// A computing group, 0 … kGroups − 1.
+template <typename T, typename Tile>
+__device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t shared, const Barriers<Tile>& barriers,
+                                        int group) {
+  constexpr int kKeys = Tile::kKeys, kD = Tile::kHeadDim, kRowBytes = Tile::kRowBytes;
+  // Names of barriers; 0 is __syncthreads().
+  const int turn = 1 + group, next_turn = group + 1 == Tile::kGroups ? 1 : 2 + group, own = 1 + Tile::kGroups + group;
+  const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32 % 4;
+  const std::uint64_t k_operand = ptx::operand<kRowBytes>(shared + Tile::kKeysAt);
+  const std::uint64_t v_operand = ptx::operand<kRowBytes>(shared + Tile::kValuesAt, Tile::kKeyPanelBytes);
+  ptx::RingPosition<Tile::kStages> k_at, v_at;
+  ptx::RingPosition<Tile::kQueryStages> q_at;
+  bool stored = false;  // O of the item before is on its way: its place is not yet given back
+  if (Tile::kTakeTurns && group == 0) ptx::arrive_named(turn, 256);
+
+#pragma unroll 1
+  while (true) {
+    ptx::wait(barriers.q_full(group, q_at.stage), q_at.parity);
+    const int index = ptx::uniform(static_cast<int>(ptx::load_shared(barriers.item(group, q_at.stage))));
+    if (index < 0) break;
+    const Item item = item_of<Tile>(p, index);
+    float scores[kKeys / 8][4], out[kD / 8][4];
+    std::uint32_t weights[kKeys / 16][4];
+    float m[2] = {-INFINITY, -INFINITY}, l[2] = {0.0F, 0.0F}, factor[2] = {1.0F, 1.0F};
+#pragma unroll
+    for (int n = 0; n < kD / 8; ++n) {
+#pragma unroll
+      for (int e = 0; e < 4; ++e) out[n][e] = 0.0F;
+    }
+    const int first_row = item.first_row + 64 * group;
+    const int row = first_row + 16 * warp + lane / 4;  // and that + 8
+    const std::uint32_t queries = shared + queries_of<Tile>(group, q_at.stage);
+    const std::uint64_t q_operand = ptx::operand<kRowBytes>(queries);
+
+    const auto queue_scores = [&] {
+      const std::uint64_t k_slot = ptx::at(k_operand, k_at.stage * Tile::kKeyBytes);
+      ptx::fence_products();
+#pragma unroll
+      for (int d = 0; d < kD / 16; ++d) {
+        const int panel = d / Tile::kStepsOfPanel, within = d % Tile::kStepsOfPanel * 32;
+        ptx::Product<kKeys>::template of_shared<T>(scores, ptx::at(q_operand, panel * Tile::kQueryPanelBytes + within),
+                                                   ptx::at(k_slot, panel * Tile::kKeyPanelBytes + within), d > 0);
+      }
+      ptx::commit_products();
+    };
+    const auto queue_values = [&] {
+      const std::uint64_t v_slot = ptx::at(v_operand, v_at.stage * Tile::kKeyBytes);
+      ptx::fence_products();
+#pragma unroll
+      for (int s = 0; s < kKeys / 16; ++s) {
+        ptx::Product<kD>::template of_registers<T>(out, weights[s], ptx::at(v_slot, s * 16 * kRowBytes));
+      }
+      ptx::commit_products();
+    };
+    const auto release = [&](std::uint32_t barrier) {
+      if (lane == 0) ptx::arrive(barrier);
+    };
+    // Scores that some row does not see become −∞.
+    const auto hide = [&](int block) {
+      const int first_key = block * kKeys;
+      if (p.negative != 0) {
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+          for (int e = 0; e < 4; ++e) scores[n][e] = -scores[n][e];
+        }
+      }
+      if (first_key + kKeys <= min(first_row + 1 + p.shift, p.seq_k)) return;
+      int limit[2];
+#pragma unroll
+      for (int h = 0; h < 2; ++h) limit[h] = min(row + 8 * h + 1 + p.shift, p.seq_k) - first_key - lane % 4 * 2;
+#pragma unroll
+      for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          if (n * 8 + e % 2 >= limit[e / 2]) scores[n][e] = -INFINITY;
+        }
+      }
+    };
+    // Weights in place of scores, with the maximum raised; what O and l so far are to be multiplied by, in `factor`.
+    const auto weigh = [&] {
+#pragma unroll
+      for (int h = 0; h < 2; ++h) {
+        float most = m[h];
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n) most = fmaxf(most, fmaxf(scores[n][2 * h], scores[n][2 * h + 1]));
+        most = ptx::quad_max(most);
+        const float base = most == -INFINITY ? 0.0F : most * p.scale_log2;  // a row that has seen no key yet
+        factor[h] = ptx::exp2_approx(fmaf(m[h], p.scale_log2, -base));
+        m[h] = most;
+        float sum = 0.0F;
+#pragma unroll
+        for (int n = 0; n < kKeys / 8; ++n) {
+#pragma unroll
+          for (int c = 0; c < 2; ++c) {
+            float& score = scores[n][2 * h + c];
+            score = ptx::exp2_approx(fmaf(score, p.scale_log2, -base));
+            sum += score;
+          }
+        }
+        l[h] = fmaf(l[h], factor[h], sum);
+      }
+    };
+    const auto pack = [&] {
+      ptx::hold<kKeys>(scores);
+#pragma unroll
+      for (int s = 0; s < kKeys / 16; ++s) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          weights[s][e] = ptx::pack<T>(scores[2 * s + e / 2][e % 2 * 2], scores[2 * s + e / 2][e % 2 * 2 + 1]);
+        }
+      }
+    };
+    const auto rescale = [&] {
+#pragma unroll
+      for (int n = 0; n < kD / 8; ++n) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) out[n][e] *= factor[e / 2];
+      }
+    };
+
+    const auto give_back = [&](int stage) {
+      if (threadIdx.x % 128 != 0) return;
+      ptx::wait_stores_read();
+      ptx::arrive(barriers.q_empty(group, stage));
+    };
+
+    if (item.blocks > 0) {
+      ptx::wait(barriers.k_full(k_at.stage), k_at.parity);
+      queue_scores();
+      if (Tile::kQueryStages > 1 && stored) give_back(q_at.stage ^ 1);
+      stored = false;
+      ptx::wait_products<0>();
+      ptx::hold<kKeys>(scores);
+      release(barriers.k_empty(k_at.stage));
+      k_at.advance();
+      hide(item.blocks - 1);
+      weigh();
+      pack();
+#pragma unroll 1
+      for (int block = item.blocks - 2; block >= 0; --block) {
+        ptx::wait(barriers.k_full(k_at.stage), k_at.parity);
+        if constexpr (Tile::kTakeTurns) ptx::barrier(turn, 256);
+        queue_scores();
+        if constexpr (Tile::kRescaleEarly) rescale();
+        ptx::wait(barriers.v_full(v_at.stage), v_at.parity);
+        queue_values();
+        if constexpr (Tile::kTakeTurns) ptx::arrive_named(next_turn, 256);
+        ptx::wait_products<1>();
+        ptx::hold<kKeys>(scores);
+        release(barriers.k_empty(k_at.stage));
+        k_at.advance();
+        hide(block);
+        weigh();
+        ptx::wait_products<0>();
+        ptx::hold<kD>(out);
+        release(barriers.v_empty(v_at.stage));
+        v_at.advance();
+        pack();
+        if constexpr (!Tile::kRescaleEarly) rescale();
+      }
+      if constexpr (Tile::kRescaleEarly) rescale();
+      ptx::wait(barriers.v_full(v_at.stage), v_at.parity);
+      queue_values();
+      ptx::wait_products<0>();
+      ptx::hold<kD>(out);
+      release(barriers.v_empty(v_at.stage));
+      v_at.advance();
+    }
+
+    if (Tile::kQueryStages > 1 && stored) give_back(q_at.stage ^ 1);  // an item without keys
+    float inverse[2];
+#pragma unroll
+    for (int h = 0; h < 2; ++h) {
+      const float sum = ptx::quad_sum(l[h]);
+      inverse[h] = sum == 0.0F ? 0.0F : 1.0F / sum;  // NaN stays
+      if (row + 8 * h < p.seq_q && lane % 4 == 0) {
+        p.lse[item.batch * p.lse_batch + item.head * p.lse_head + (row + 8 * h) * p.lse_row] =
+            sum == 0.0F ? -INFINITY : fmaf(m[h], p.scale_log2, log2f(sum)) * kLn2;
+      }
+    }
+    ptx::barrier(own, 128);
+    // Pairs of columns of rows l/4 and l/4 + 8 are the matrices that stmatrix takes.
+    const int own_row = 16 * warp + lane % 16;
+    constexpr int kChunks = kRowBytes / 16;
+    const int swizzle = kChunks == 8 ? own_row % 8 : own_row / 2 % 4;
+#pragma unroll
+    for (int n = 0; n < kD / 8; n += 2) {
+      const int chunk = n % kChunks + lane / 16;
+      const std::uint32_t words[4] = {ptx::pack<T>(out[n][0] * inverse[0], out[n][1] * inverse[0]),
+                                      ptx::pack<T>(out[n][2] * inverse[1], out[n][3] * inverse[1]),
+                                      ptx::pack<T>(out[n + 1][0] * inverse[0], out[n + 1][1] * inverse[0]),
+                                      ptx::pack<T>(out[n + 1][2] * inverse[1], out[n + 1][3] * inverse[1])};
+      ptx::store_matrices(
+          queries + n / kChunks * Tile::kQueryPanelBytes + own_row * kRowBytes + ((chunk ^ swizzle) << 4), words);
+    }
+    ptx::fence_async_proxy();
+    ptx::barrier(own, 128);
+    if (threadIdx.x % 128 == 0) {
+#pragma unroll
+      for (int panel = 0; panel < Tile::kPanels; ++panel) {
+        ptx::store_box(p.out, panel * Tile::kPanelColumns, first_row, item.head, item.batch,
+                       queries + panel * Tile::kQueryPanelBytes);
+      }
+      ptx::commit_stores();
+    }
+    if (Tile::kQueryStages == 1) give_back(q_at.stage);
+    stored = true;
+    q_at.advance();
+  }
+  // Shared memory stands until it was read.
+  if (threadIdx.x % 128 == 0) ptx::wait_stores_read();
+}
+
+template <typename T, typename Tile>
+__global__ void __launch_bounds__(Tile::kThreads, 1)
+    flash_wgmma_forward_kernel(const __grid_constant__ ForwardParams p) {
+  extern __shared__ __align__(1024) unsigned char shared_memory[];
+  const std::uint32_t shared = ptx::shared_address(shared_memory);
+  const Barriers<Tile> barriers{shared + Tile::kBarriersAt};
+  if (threadIdx.x == 0) {
+    for (int group = 0; group < Tile::kGroups; ++group) {
+      for (int stage = 0; stage < Tile::kQueryStages; ++stage) {
+        ptx::init_barrier(barriers.q_full(group, stage), 1);
+        ptx::init_barrier(barriers.q_empty(group, stage), 1);
+      }
+    }
+    for (int stage = 0; stage < Tile::kStages; ++stage) {
+      ptx::init_barrier(barriers.k_full(stage), 1);
+      ptx::init_barrier(barriers.v_full(stage), 1);
+      ptx::init_barrier(barriers.k_empty(stage), 4 * Tile::kGroups);
+      ptx::init_barrier(barriers.v_empty(stage), 4 * Tile::kGroups);
+    }
+    ptx::fence_barrier_init();
+  }
+  __syncthreads();
+  ptx::wait_for_kernels_before();
+  ptx::let_next_kernel_come();
+
+  const int group = ptx::uniform(static_cast<int>(threadIdx.x) / 128);
+  if (group == 0) {
+    ptx::give_registers<Tile::kLoaderRegisters>();
+    if (threadIdx.x == 0) load<Tile>(p, shared, barriers);
+  } else {
+    ptx::take_registers<Tile::kRegisters>();
+    compute<T, Tile>(p, shared, barriers, group - 1);
+  }
+}
+
+// Launches the tile of this index, which must be one of those named.
+template <int... kIndices>
+void launch_forward_of(int tile, DType dtype, const ForwardParams& params, int grid, device::Stream stream) {
+  const auto launch = [&]<typename T, typename Tile>(T*, Tile*) {
+    static device::OverlappedKernel kernel(flash_wgmma_forward_kernel<T, Tile>, Tile::kSharedBytes,
+                                           "flash_wgmma forward");
+    kernel.launch(dim3(static_cast<unsigned>(grid)), Tile::kThreads, stream, params);
+  };
+  const auto try_one = [&]<int kIndex>(std::integral_constant<int, kIndex>) {
+    if (tile != kIndex) return false;
+    using Tile = ForwardTile<kIndex>;
+    if (dtype == DType::bf16) {
+      launch(static_cast<__nv_bfloat16*>(nullptr), static_cast<Tile*>(nullptr));
+    } else {
+      launch(static_cast<__half*>(nullptr), static_cast<Tile*>(nullptr));
+    }
+    return true;
+  };
+  if (!(try_one(std::integral_constant<int, kIndices>{}) || ...)) {
+    throw Error(ErrorKind::internal, "flash_wgmma: a tile of another head_dim");
+  }
+}
+
+}  // namespace syslab::attention::wgmma

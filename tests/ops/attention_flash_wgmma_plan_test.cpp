@@ -1,0 +1,110 @@
+// Which tile flash_wgmma gives a problem, in which order its items go, and whether blocks stay for several of them.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "ops/attention/wgmma/plan.hpp"
+
+namespace syslab::attention::wgmma {
+namespace {
+
+constexpr int kMultiprocessors = 132;
+
+const ForwardTileShape& shape_of(const ForwardPlan& plan) { return kForwardTiles[static_cast<std::size_t>(plan.tile)]; }
+
+Problem heads_of(std::int64_t heads, std::int64_t seq, std::int64_t head_dim, Mask mask) {
+  return {.heads_q = heads,
+          .heads_kv = heads,
+          .seq_q = seq,
+          .seq_k = seq,
+          .head_dim = head_dim,
+          .mask = mask,
+          .dtype = DType::bf16};
+}
+
+TEST(FlashWgmmaPlan, PadsHeadDimToTheNextTile) {
+  for (const auto& [head_dim, padded] : {std::pair{8, 64}, {64, 64}, {72, 96}, {104, 128}, {136, 192}, {256, 256}}) {
+    for (const Mask mask : {Mask::none, Mask::top_left}) {
+      EXPECT_EQ(shape_of(plan_forward(heads_of(2, 512, head_dim, mask), kMultiprocessors)).head_dim, padded);
+    }
+  }
+}
+
+TEST(FlashWgmmaPlan, MeetsMoreKeysAtATimeWhereThereAreManyAndNoneAreHidden) {
+  const auto keys = [](std::int64_t seq, Mask mask) {
+    return shape_of(plan_forward(heads_of(2, seq, 128, mask), kMultiprocessors)).keys;
+  };
+  EXPECT_EQ(keys(8192, Mask::top_left), 128);
+  EXPECT_EQ(keys(8192, Mask::none), 176);
+  EXPECT_EQ(keys(1024, Mask::none), 128);
+}
+
+// What the kernel asserts of each tile of its own, for all at once and without a compiler of CUDA.
+TEST(FlashWgmmaPlan, TilesFitRegistersAndSharedMemory) {
+  for (const ForwardTileShape& tile : kForwardTiles) {
+    EXPECT_LE(2 * tile.head_dim * (tile.rows() + 4 * tile.keys), 227 * 1024) << tile.head_dim << " × " << tile.keys;
+    EXPECT_LE(tile.keys * 3 / 4 + tile.head_dim / 2, tile.groups == 2 ? 212 : 128)
+        << tile.head_dim << " × " << tile.keys;
+  }
+}
+
+TEST(FlashWgmmaPlan, ItemsMeetEveryKeyThatARowSees) {
+  for (const Mask mask : {Mask::none, Mask::top_left, Mask::bottom_right}) {
+    for (const std::int64_t seq_q : {1, 127, 129, 1000}) {
+      for (const std::int64_t seq_k : {1, 100, 129, 3000}) {
+        Problem problem = heads_of(6, seq_q, 128, mask);
+        problem.seq_k = seq_k;
+        problem.batch = 3;
+        const ForwardPlan plan = plan_forward(problem, kMultiprocessors);
+        SCOPED_TRACE(to_string(problem));
+        EXPECT_GE(plan.row_blocks * shape_of(plan).rows(), seq_q);
+        EXPECT_LT((plan.row_blocks - 1) * shape_of(plan).rows(), seq_q);
+        const std::vector<int> lengths = lengths_of_items(problem, plan);
+        ASSERT_EQ(static_cast<std::int64_t>(lengths.size()), plan.items);
+        EXPECT_EQ(plan.items, 18 * plan.row_blocks);
+        const std::int64_t met = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}) *
+                                 shape_of(plan).rows() * shape_of(plan).keys;
+        EXPECT_GE(met, 18 * problem.visible_pairs());
+        EXPECT_EQ(*std::max_element(lengths.begin(), lengths.end()),
+                  (problem.visible_keys(seq_q - 1) + shape_of(plan).keys - 1) / shape_of(plan).keys);
+      }
+    }
+  }
+}
+
+TEST(FlashWgmmaPlan, TheLongestOfASectionComeFirst) {
+  const Problem problem = heads_of(16, 16384, 128, Mask::top_left);  // 8 MiB of keys and values a head
+  const ForwardPlan plan = plan_forward(problem, kMultiprocessors);
+  EXPECT_EQ(plan.section_heads, 4);
+  const std::vector<int> lengths = lengths_of_items(problem, plan);
+  const auto section = static_cast<std::ptrdiff_t>(plan.section_heads * plan.row_blocks);
+  for (auto at = lengths.begin(); at != lengths.end(); at += section) {
+    EXPECT_TRUE(std::is_sorted(at, at + section, std::greater<>()));
+  }
+  Problem grouped = problem;
+  grouped.heads_kv = 4;
+  EXPECT_EQ(plan_forward(grouped, kMultiprocessors).section_heads, 16) << "four heads share keys and values";
+}
+
+TEST(FlashWgmmaPlan, DealingThereAndBackEvensOut) {
+  const int lengths[] = {8, 7, 6, 5, 4, 3, 2, 1};
+  EXPECT_DOUBLE_EQ(dealt_out(lengths, 2), 18 + 4 * 0.5);  // 8 + 5 + 4 + 1
+  const int one_long[] = {9, 1, 1};
+  EXPECT_DOUBLE_EQ(dealt_out(one_long, 2), 9.5);
+}
+
+TEST(FlashWgmmaPlan, ItemsAreDrawnWhereTheyWouldBeDealtOutUnevenly) {
+  EXPECT_FALSE(plan_forward(heads_of(128, 4096, 64, Mask::none), kMultiprocessors).drawn);
+  EXPECT_FALSE(plan_forward(heads_of(12, 1000, 128, Mask::top_left), kMultiprocessors).drawn) << "an item a block";
+  // Two heads a section, 256 items of 2 to 205 blocks of keys: a round has every other length.
+  EXPECT_TRUE(plan_forward(heads_of(8, 16384, 256, Mask::top_left), kMultiprocessors).drawn);
+}
+
+TEST(FlashWgmmaPlan, OneBlockAMultiprocessorAndNoneWithoutAnItem) {
+  EXPECT_EQ(plan_forward(heads_of(128, 4096, 64, Mask::none), kMultiprocessors).grid, kMultiprocessors);
+  EXPECT_EQ(plan_forward(heads_of(1, 1000, 64, Mask::none), kMultiprocessors).grid, 6);
+}
+
+}  // namespace
+}  // namespace syslab::attention::wgmma

@@ -1,0 +1,162 @@
+// What flash_wgmma's forward pass promises beyond what every rung does (gpu_attention_rungs_test.cpp): every tile with
+// lengths around its edges, several items a block, graphs, and what it refuses.
+#include <fmt/format.h>
+
+#include "device/graph.hpp"
+#include "device/properties.hpp"
+#include "ops/attention/wgmma/plan.hpp"
+#include "tests/ops/gpu_attention_fixture.hpp"
+
+namespace syslab::attention {
+namespace {
+
+class FlashWgmmaForward : public device::GpuTest {
+ protected:
+  void SetUp() override {
+    device::GpuTest::SetUp();
+    if (testing::Test::IsSkipped()) return;
+    if (!rung_.unavailable.empty()) GTEST_SKIP() << rung_.unavailable;
+    const int sm = device::properties(device::place_of(stream)).sm;
+    if (sm != 90) GTEST_SKIP() << "needs a GPU of compute capability 9.0, not " << sm / 10 << "." << sm % 10;
+  }
+  void expect_right(Problem problem, float scale = 1.0F, Layout layout = Layout::heads_outer) {
+    for (const DType dtype : rung_.dtypes) {
+      problem.dtype = dtype;
+      ASSERT_EQ(rung_.supports(problem, Direction::forward), std::nullopt);
+      SCOPED_TRACE(fmt::format("{}, inputs × {}", to_string(problem), scale));
+      Tensors tensors(problem, ++seed_, scale, layout);
+      ForwardThere(tensors, stream).run(rung_);
+      tensors.check_forward();
+    }
+  }
+
+  const Rung& rung_ = find_rung("flash_wgmma");
+  std::uint64_t seed_ = 7000;
+  static constexpr Problem kSeveralItems{.batch = 4,
+                                         .heads_q = 16,
+                                         .heads_kv = 4,
+                                         .seq_q = 700,
+                                         .seq_k = 700,
+                                         .head_dim = 64,
+                                         .mask = Mask::top_left,
+                                         .dtype = DType::bf16};
+};
+
+TEST_F(FlashWgmmaForward, IsRightAroundTheEdgesOfEveryTile) {
+  for (const std::int64_t head_dim : {64, 96, 128, 192, 256}) {
+    for (const Mask mask : {Mask::none, Mask::top_left, Mask::bottom_right}) {
+      for (const auto& [seq_q, seq_k] :
+           {std::pair{1, 1}, {63, 65}, {64, 80}, {65, 97}, {128, 128}, {129, 177}, {191, 353}, {193, 95}, {257, 129}}) {
+        expect_right({.heads_q = 2, .heads_kv = 1, .seq_q = seq_q, .seq_k = seq_k, .head_dim = head_dim, .mask = mask});
+      }
+    }
+  }
+}
+
+TEST_F(FlashWgmmaForward, IsRightWithTheTileForManyKeys) {
+  for (const std::int64_t seq_k : {4096, 4225}) {
+    expect_right({.heads_q = 2, .heads_kv = 1, .seq_q = 131, .seq_k = seq_k, .head_dim = 128});
+  }
+}
+
+TEST_F(FlashWgmmaForward, IsRightAtEveryHeadDim) {
+  for (std::int64_t head_dim = 8; head_dim <= 256; head_dim += 8) {
+    expect_right({.heads_q = 2, .heads_kv = 1, .seq_q = 97, .seq_k = 150, .head_dim = head_dim, .mask = Mask::top_left},
+                 1.0F, Layout::heads_inner);
+  }
+}
+
+TEST_F(FlashWgmmaForward, IsRightWhereABlockDoesSeveralItems) {
+  for (const Mask mask : {Mask::none, Mask::top_left, Mask::bottom_right}) {
+    Problem problem = kSeveralItems;
+    problem.mask = mask;
+    expect_right(problem);
+  }
+}
+
+// Few and uneven items, which are drawn from a counter where memory for one is lent.
+TEST_F(FlashWgmmaForward, IsRightWithACounterAndWithout) {
+  const Problem problem{.heads_q = 8,
+                        .heads_kv = 8,
+                        .seq_q = 3000,
+                        .seq_k = 3000,
+                        .head_dim = 256,
+                        .mask = Mask::top_left,
+                        .dtype = DType::bf16};
+  ASSERT_TRUE(wgmma::plan_forward(problem, device::properties(device::place_of(stream)).multiprocessors).drawn);
+  const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(problem, Direction::forward) + 1, 'x'));
+  Tensors tensors(problem, 14);
+  ForwardThere there(tensors, stream);
+  there.run(rung_, {static_cast<char*>(lent.data()) + 1, lent.bytes() - 1});
+  tensors.check_forward();
+  const std::vector<double> with_counter = to_doubles(tensors.out().view());
+  tensors.poison();
+  there.run(rung_);
+  EXPECT_EQ(to_doubles(tensors.out().view()), with_counter);
+}
+
+TEST_F(FlashWgmmaForward, ARowThatSeesNoKeyIsZeroAndMinusInfinity) {
+  // The oracle says so, and its bound at −∞ is nothing.
+  expect_right({.heads_q = 3, .heads_kv = 3, .seq_q = 500, .seq_k = 70, .head_dim = 64, .mask = Mask::bottom_right});
+}
+
+TEST_F(FlashWgmmaForward, IsRightWithPeakedWeightsAndANegativeScale) {
+  for (const float scale : {0.0F, -0.2F, 1.0F}) {
+    for (const Mask mask : {Mask::none, Mask::top_left}) {
+      expect_right(
+          {.heads_q = 2, .heads_kv = 2, .seq_q = 300, .seq_k = 300, .head_dim = 64, .scale = scale, .mask = mask},
+          3.0F);
+    }
+  }
+}
+
+TEST_F(FlashWgmmaForward, GivesTheSameBitsEveryTime) {
+  Tensors tensors(kSeveralItems, 7);
+  ForwardThere there(tensors, stream);
+  there.run(rung_);
+  const std::vector<double> first = to_doubles(tensors.out().view());
+  for (int run = 0; run < 30; ++run) {
+    there.run(rung_);
+    ASSERT_EQ(to_doubles(tensors.out().view()), first) << "run " << run;
+  }
+}
+
+TEST_F(FlashWgmmaForward, CanBeRecordedInAGraph) {
+  Tensors tensors(kSeveralItems, 10);
+  ForwardThere there(tensors, stream);
+  const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(kSeveralItems, Direction::forward)));
+  const auto call = [&] { rung_.forward(kSeveralItems, there.args(), {lent.data(), lent.bytes()}, stream); };
+  call();
+  device::synchronize(stream);
+  const auto captured = device::capture(stream, call);
+  ASSERT_TRUE(captured.graph) << captured.why;
+  for (int replay = 0; replay < 5; ++replay) captured.graph->replay(stream);
+  there.bring_back();
+  tensors.check_forward();
+}
+
+TEST_F(FlashWgmmaForward, RefusesRowsThatTheCopyEngineCannotWalk) {
+  const Problem problem{.heads_q = 2, .heads_kv = 2, .seq_q = 64, .seq_k = 64, .head_dim = 64, .dtype = DType::f16};
+  Tensors padded(problem, 11, 1.0F, Layout::padded);  // rows of 69 elements
+  EXPECT_THROW(ForwardThere(padded, stream).run(rung_), Error);
+  Tensors tensors(problem, 12);
+  ForwardThere there(tensors, stream);
+  ForwardArgs args = there.args();
+  args.k.strides[1] = 0;  // one head for all
+  try {
+    rung_.forward(problem, args, {}, stream);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::usage);
+    EXPECT_NE(std::string(error.what()).find("k has stride 0 in dimension 1"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(FlashWgmmaForward, SaysThatItHasNoBackwardPass) {
+  EXPECT_NE(rung_.supports(kSeveralItems, Direction::backward), std::nullopt);
+  Tensors tensors(kSeveralItems, 13);
+  EXPECT_THROW(BackwardThere(tensors, stream).run(rung_), Error);
+}
+
+}  // namespace
+}  // namespace syslab::attention

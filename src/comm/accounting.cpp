@@ -17,8 +17,8 @@ namespace {
 struct Sum {
   std::uint64_t calls = 0, payload = 0, moved = 0;
 };
-using Key = std::pair<Operation, std::string>;  // and the kind of purpose
-using Sums = std::map<Key, Sum>;
+using CountedCall = std::pair<Operation, std::string>;  // and the kind of purpose
+using Sums = std::map<CountedCall, Sum>;
 
 std::string written(const std::vector<Counters::Row>& rows) {
   std::string text;
@@ -46,7 +46,7 @@ Sums read(const std::string& text) {
   return sums;
 }
 
-[[noreturn]] void refuse(const Key& key, const std::string& why) {
+[[noreturn]] void refuse(const CountedCall& key, const std::string& why) {
   throw Error(ErrorKind::check, fmt::format("accounting of {} ({}): {}", to_string(key.first), key.second, why));
 }
 

@@ -55,7 +55,7 @@ std::optional<Key> read(const fs::path& file) {
 }
 
 // Written whole under a name of its own, then linked: of several makers one is first, and all read that one's.
-void make(const fs::path& file) {
+void make_secret(const fs::path& file) {
   const fs::path draft = fmt::format("{}.{}", file.string(), new_uuid7());
   const auto fail = [&](std::string_view action, const char* call) {
     const int error = errno;
@@ -82,7 +82,7 @@ Key secret(std::string_view name) {
   }
   const fs::path file = state_folder() / fmt::format("{}.key", name);
   if (const auto key = read(file)) return *key;
-  make(file);
+  make_secret(file);
   if (const auto key = read(file)) return *key;
   throw Error(ErrorKind::config, fmt::format("the key '{}' was removed while it was made: start again", file.string()));
 }

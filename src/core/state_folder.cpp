@@ -34,8 +34,8 @@ fs::path place() {
   return base / ".local" / "state" / "syslab";
 }
 
-void make(const fs::path& folder) {
-  if (folder.has_parent_path() && !fs::exists(folder.parent_path())) make(folder.parent_path());
+void make_private(const fs::path& folder) {
+  if (folder.has_parent_path() && !fs::exists(folder.parent_path())) make_private(folder.parent_path());
   if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return;
   const int error = errno;
   throw_errno(
@@ -49,7 +49,7 @@ void make(const fs::path& folder) {
 fs::path state_folder() {
   const fs::path folder = place();
   std::error_code unreadable;
-  if (!fs::exists(fs::symlink_status(folder, unreadable))) make(folder);
+  if (!fs::exists(fs::symlink_status(folder, unreadable))) make_private(folder);
   struct stat there {};
   if (::lstat(folder.c_str(), &there) != 0) {
     throw_errno(ErrorKind::config, fmt::format("look at the folder '{}' of this user's keys", folder.string()), errno,

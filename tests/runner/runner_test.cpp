@@ -91,10 +91,12 @@ TEST(Runner, TheObserverHearsOfEachStepInOrder) {
   EXPECT_EQ(lab.results[0].detail, "head_dim > seq");
 }
 
-TEST(Runner, ANanIsKeptAsOne) {
+TEST(Runner, AMetricThatIsNoNumberIsANoteWithoutAValue) {
   Lab lab;
   const AttemptResult& result = lab.run({"nan"});
-  EXPECT_TRUE(std::isnan(*std::get<worker::MetricRecord>(result.records.back()).value));
+  const auto& metric = std::get<worker::MetricRecord>(result.records.back());
+  EXPECT_FALSE(metric.value);
+  EXPECT_NE(metric.note.find("not a number"), std::string::npos) << metric.note;
 }
 
 TEST(Runner, PrintsOfACaseAreKeptAndHarmless) {

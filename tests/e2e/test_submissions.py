@@ -174,12 +174,12 @@ class Submissions(Lab):
                 (run, {"protocol": {"name": "kernel", "data": 5}}, "'data' must be a text"),
                 (metric, {"n": -1}, "-1 samples"),
                 (sample, {"first_index": -1}, "'first_index'"),
-                (sample, {"values": [1e-4, "Infinity"]}, "no time is that"),
+                (sample, {"values": [1e-4, "Infinity"]}, "wanted: from 0 to 3200000000 s"),
                 (sample, {"rank": 1}, "rank 1 of a case"),
-                (sample, {"values": [1e-4, 0, 1e-4]}, "no time is that"),
+                (sample, {"values": [1e-4, 0, 1e-4]}, "wanted: from 0 to 3200000000 s"),
                 (sample, {"unit": "ms"}, "is in 's'"),
                 (metric, {"unit": "ms"}, "is in 's'"),
-                (metric, {"value": -1, "low": None, "high": None}, "no time is that"),
+                (metric, {"value": -1, "low": None, "high": None}, "wanted: from 0 to 3200000000 s"),
                 (metric, {"low": 1.2e-4, "high": 1e-4}, "begins at"),
                 (metric, {"value": 1}, "outside its own interval")):
             with self.subTest(changes):

@@ -171,7 +171,8 @@ class Grammar {
 
   static void contract(CLI::App& app, std::optional<std::string>& option) {
     one_of(app.add_option("--contract", option,
-                          "What is promised: handout or full (default: full for ours; of --mine check searches both, and handout decides)"),
+                          "What is promised: handout or full (default: full for ours; of --mine check searches both, "
+                          "and handout decides)"),
            "WHICH", {"handout", "full"});
   }
 

@@ -9,7 +9,7 @@ namespace syslab::attention {
 
 // A law's view of the rung under test.
 struct Subject {
-  const Rung& rung;
+  const Candidate& rung;
   check::Contract contract;
   const Menu& menu;
   std::optional<Direction> direction;  // the pass that a law of both is about; none: those that the rung has
@@ -17,9 +17,12 @@ struct Subject {
   // For laws of both passes: whose problems to draw, and whether to ask this one of the backward pass too.
   Direction drawn() const { return direction.value_or(Direction::forward); }
   bool asks_backward(const Problem& problem) const;
-  // Bitwise equality is promised by deterministic rungs under the full contract.
-  bool exact() const { return contract == check::Contract::full && rung.deterministic; }
-  // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where its contract is wider.
+  // Somebody's own is judged by the hand-out's tolerance under either contract: it promised nothing narrower.
+  bool wide() const { return contract == check::Contract::handout || rung.domain.has_value(); }
+  // Bitwise equality is promised by deterministic rungs of ours under the full contract: somebody's deterministic
+  // kernel may still add in another order where the same problem is asked in another way.
+  bool exact() const { return !wide() && rung.deterministic; }
+  // `derived`, or the hand-out's 1e-2 + 1e-2·|expected| where that is promised and wider.
   std::vector<double> allowed(const std::vector<double>& expected, const std::vector<double>& derived) const;
 };
 
@@ -43,5 +46,6 @@ void batch_permutation(const Subject&, check::Observation&);
 void head_permutation(const Subject&, check::Observation&);
 void bitwise_repeatable(const Subject&, check::Observation&);
 void writes_nothing_outside(const Subject&, check::Observation&);
+void refusal(const Subject&, check::Observation&);
 
 }  // namespace syslab::attention

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "check/handout_laws.hpp"
 #include "check/search.hpp"
 #include "property_tests/attention/law_bodies.hpp"
 #include "property_tests/law_table.hpp"
@@ -17,22 +18,28 @@ std::vector<DType> below_double() { return {DType::f32, DType::f16, DType::bf16}
 std::vector<DType> half() { return {DType::f16, DType::bf16}; }
 
 // What a law needs beyond its draw: the reason why it does not apply, or nothing.
-using Excuse = std::optional<std::string> (*)(const Rung&, Contract);
+using Excuse = std::optional<std::string> (*)(const Candidate&, Contract);
 
-std::optional<std::string> always(const Rung&, Contract) { return std::nullopt; }
+std::optional<std::string> always(const Candidate&, Contract) { return std::nullopt; }
 
-std::optional<std::string> when_deterministic(const Rung& rung, Contract contract) {
+std::optional<std::string> when_deterministic(const Candidate& rung, Contract contract) {
   if (contract == Contract::handout) return "the hand-out's contract promises no repeatability";
   if (!rung.deterministic) return rung.name + " does not promise to be deterministic";
   return std::nullopt;
 }
 
-std::optional<std::string> when_not_naive(const Rung& rung, Contract) {
+std::optional<std::string> when_not_naive(const Candidate& rung, Contract) {
   if (rung.name == "naive") return "naive is the yardstick itself";
+  if (rung.domain) return "the tolerance of the hand-out is what " + rung.name + " promises";
   return std::nullopt;
 }
 
-std::optional<std::string> when_heads_are_apart(const Rung&, Contract contract) {
+std::optional<std::string> when_lengths_may_differ(const Candidate& rung, Contract) {
+  if (rung.domain && rung.domain->square) return rung.name + " does not promise other lengths of keys than of queries";
+  return std::nullopt;
+}
+
+std::optional<std::string> when_heads_are_apart(const Candidate&, Contract contract) {
   if (contract == Contract::handout) return "the hand-out folds heads into the batch";
   return std::nullopt;
 }
@@ -67,6 +74,10 @@ const std::vector<Entry>& entries() {
        {.direction = Direction::backward, .dtypes = below_double()},
        always,
        true},
+      {"attention.refusal",
+       "no problem that is promised is refused: neither by an exception nor by an error status",
+       refusal,
+       {}},
       {"attention.rows_sum_to_one", "where all values are 1 the output is 1", rows_sum_to_one, {}},
       {"attention.causal_prefix",
        "changing keys and values that a row does not see leaves the row as it was",
@@ -81,7 +92,8 @@ const std::vector<Entry>& entries() {
       {"attention.split_keys",
        "attention over two ranges of keys, joined by log-sum-exp, is attention over all",
        split_keys,
-       {.masks = {Mask::none, Mask::top_left}, .least_seq_k = 2}},
+       {.masks = {Mask::none, Mask::top_left}, .least_seq_k = 2},
+       when_lengths_may_differ},
       {"attention.shift_invariance",
        "adding c to all scores leaves the output and adds c to the log-sum-exp",
        shift_invariance,
@@ -116,12 +128,17 @@ const std::vector<Entry>& entries() {
 }
 
 // Laws of what one call does, whichever pass it is.
-bool of_both(const Entry& entry) { return entry.body == bitwise_repeatable || entry.body == writes_nothing_outside; }
+bool of_both(const Entry& entry) {
+  return entry.body == bitwise_repeatable || entry.body == writes_nothing_outside || entry.body == refusal;
+}
 
 // `direction`: of the pass that is asked, for laws of both; none: whichever the rung has.
-check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request,
+check::LawResult search(const Entry& entry, const Candidate& rung, const check::LawRequest& request,
                         std::optional<Direction> direction) {
   if (const auto reason = entry.excuse(rung, request.contract)) return property::not_run(*reason);
+  if (request.contract == Contract::handout && rung.domain && !check::is_of_handout(entry.id)) {
+    return property::not_run("the hand-out's tests do not ask it");
+  }
   Wants wants = entry.wants;
   if (of_both(entry)) wants.direction = direction.value_or(wants.direction);
   // Halving the keys must leave a size that the hand-out has; its mask cannot be halved so.
@@ -136,7 +153,7 @@ check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRe
 }
 
 auto search_in(std::optional<Direction> direction) {
-  return [direction](const Entry& entry, const Rung& rung, const check::LawRequest& request) {
+  return [direction](const Entry& entry, const Candidate& rung, const check::LawRequest& request) {
     return search(entry, rung, request, direction);
   };
 }
@@ -155,10 +172,16 @@ const std::vector<Entry>& entries_of(Direction direction) {
 
 }  // namespace
 
-std::vector<check::Law> laws(const Rung& rung) { return property::bound(entries(), rung, search_in(std::nullopt)); }
+std::vector<check::Law> laws(const Rung& rung) {
+  return property::bound(entries(), Candidate{rung, {}}, search_in(std::nullopt));
+}
 
-std::vector<check::Law> laws_of(const Rung& rung, Direction direction) {
-  return property::bound(entries_of(direction), rung, search_in(direction));
+std::vector<check::Law> laws_of(const Rung& rung, Direction direction) { return laws_of(rung, direction, {}); }
+
+std::vector<check::Law> laws_of(const Rung& rung, Direction direction, const std::optional<Domain>& domain) {
+  Candidate candidate{rung, domain};
+  if (domain) candidate.deterministic = domain->deterministic;
+  return property::bound(entries_of(direction), candidate, search_in(direction));
 }
 
 std::vector<property::Statement> law_list() { return property::statements(entries()); }

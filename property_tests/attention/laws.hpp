@@ -8,10 +8,12 @@
 // property, the outcome is `not_run` and the message says why.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "check/law.hpp"
 #include "ops/attention/attention.hpp"
+#include "ops/attention/domain.hpp"
 #include "property_tests/statement.hpp"
 
 namespace syslab::attention {
@@ -22,6 +24,8 @@ std::vector<property::Statement> law_list();  // ids and statements, in the same
 // Those that a kernel of this direction can break, asked of this direction: of a rung that has no backward pass, none
 // of the backward laws holds by its forward pass alone.
 std::vector<check::Law> laws_of(const Rung& rung, Direction direction);
+// Of somebody's own, which promises `domain`; of ours where there is none.
+std::vector<check::Law> laws_of(const Rung& rung, Direction direction, const std::optional<Domain>& domain);
 std::vector<property::Statement> law_list(Direction direction);
 
 }  // namespace syslab::attention

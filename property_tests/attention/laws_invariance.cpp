@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/refusal.hpp"
 #include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/call.hpp"
 #include "property_tests/attention/law_bodies.hpp"
@@ -198,6 +199,28 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
   property::demand_written(call.dk);
   property::demand_written(call.dv);
   if (call.workspace) property::demand_unharmed(*call.workspace);
+}
+
+// The one law that an exception or an error status breaks; all others pass over such an input.
+void refusal(const Subject& subject, Observation&) {
+  const Candidate& rung = subject.rung;
+  const bool promised = rung.domain && (subject.contract == check::Contract::handout || rung.domain->bounded());
+  const Sample sample = draw_sample(rung, subject.menu, subject.drawn(), !promised);
+  const auto refused = [&](const std::string& why) {
+    property::fail(fmt::format("refusal of {}: {}", to_string(sample.problem), why));
+  };
+  if (promised) {
+    if (const auto reason = rung.supports(sample.problem, subject.drawn())) refused(*reason);
+  }
+  try {
+    subject.drawn() == Direction::forward ? static_cast<void>(call_forward(rung, sample))
+                                          : static_cast<void>(call_backward(rung, sample));
+  } catch (const Unsupported& reason) {
+    if (!promised) throw;
+    refused(reason.what());
+  } catch (const Refusal& reason) {
+    refused(reason.what());
+  }
 }
 
 }  // namespace syslab::attention

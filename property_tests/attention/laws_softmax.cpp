@@ -86,14 +86,23 @@ void shift_invariance(const Subject& subject, Observation& observation) {
   demand_within("after the shift: lse", after.lse, sample.lse_shape(), expected, after.lse_bound, observation);
 }
 
+// Where to cut the keys, so that both parts are lengths that are promised.
+std::int64_t split_of(const Subject& subject, std::int64_t keys, std::int64_t drawn) {
+  if (subject.contract == check::Contract::handout) return keys / 2;
+  if (!subject.rung.domain || !subject.rung.domain->bounded()) return 1 + drawn % (keys - 1);
+  const std::int64_t least = subject.rung.domain->shortest();
+  if (keys < 2 * least) throw Unsupported("too few keys to be cut");
+  const std::int64_t step = std::max<std::int64_t>(subject.rung.domain->multiple_of, 1);
+  return least + drawn % ((keys - 2 * least) / step + 1) * step;
+}
+
 // Attention over the first s keys and over the rest, joined by their log-sum-exps, is attention over all. Under the
 // top-left mask the rest concerns the queries from s on, and is itself a top-left problem.
 void split_keys(const Subject& subject, Observation& observation) {
   const Sample whole = draw_sample(subject.rung, subject.menu, Direction::forward);
   const Problem& problem = whole.problem;
   const std::int64_t drawn = property::draw_below("split", 256);
-  const std::int64_t split =
-      subject.contract == check::Contract::handout ? problem.seq_k / 2 : 1 + drawn % (problem.seq_k - 1);
+  const std::int64_t split = split_of(subject, problem.seq_k, drawn);
   const std::int64_t first_row = problem.mask == Mask::top_left ? std::min(split, problem.seq_q) : 0;
 
   // One part: keys [from, to), queries [row, seq_q).
@@ -111,6 +120,8 @@ void split_keys(const Subject& subject, Observation& observation) {
   for (const Sample* one : {&low, &high}) {
     if (one == &high && !has_high) continue;
     if (const auto reason = subject.rung.supports(one->problem, Direction::forward)) throw Unsupported(*reason);
+    if (!subject.rung.domain || !subject.rung.domain->bounded()) continue;
+    if (const auto reason = subject.rung.domain->outside(one->problem)) throw Unsupported(*reason);
   }
   const Bounded all = bounded_forward(subject, whole), left = bounded_forward(subject, low);
   const Bounded right = has_high ? bounded_forward(subject, high) : Bounded{};

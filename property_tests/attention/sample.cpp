@@ -19,10 +19,58 @@ using property::Layout;
 // Multiply-adds of one product, all heads: keeps a case below some ten milliseconds on one core.
 constexpr std::int64_t kMostVolume = 1'100'000;
 
-Menu contract_menu(Contract contract, const Wants& wants) {
+// Lengths that a domain promises: the usual edges, and of a wide step its first multiples.
+std::vector<std::int64_t> lengths_of(const Domain& domain, std::int64_t most) {
+  std::vector<std::int64_t> lengths = property::sizes_up_to(std::max<std::int64_t>(most, domain.shortest()));
+  for (std::int64_t multiple = 1; multiple <= 5; ++multiple) lengths.push_back(multiple * domain.shortest());
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  std::erase_if(lengths, [&](std::int64_t length) {
+    Problem problem;
+    problem.seq_q = problem.seq_k = length;
+    problem.head_dim = domain.head_dims.empty() ? 1 : domain.head_dims.front();
+    problem.dtype = domain.dtypes.empty() ? DType::f32 : domain.dtypes.front();
+    problem.mask = !domain.causal.empty() && domain.causal.front() ? Mask::top_left : Mask::none;
+    return domain.outside(problem).has_value();
+  });
+  return lengths;
+}
+
+// What is declared, all of it, and what is usual for the rest. One head for each of keys, the scale of the hand-out and
+// contiguous tensors: a call (q, k, v, is_causal) has no place for more.
+Menu domain_menu(const Domain& domain, const Wants& wants) {
   Menu menu;
-  if (contract == Contract::handout) {
-    menu.masks = {Mask::none, Mask::top_left};
+  const auto promised = [&](bool causal) {
+    return domain.causal.empty() ||
+           std::find(domain.causal.begin(), domain.causal.end(), causal) != domain.causal.end();
+  };
+  if (promised(false)) menu.masks.push_back(Mask::none);
+  if (promised(true)) menu.masks.push_back(Mask::top_left);
+  menu.seq_q = menu.seq_k = lengths_of(domain, wants.most_seq);
+  menu.head_dim = domain.head_dims.empty() ? std::vector<std::int64_t>{16, 32, 64, 128} : domain.head_dims;
+  menu.heads_kv = menu.batch = {1, 2, 3};
+  menu.heads_per_kv = {1};
+  menu.scale = {0.0F};
+  menu.gain = {1.0F,
+               0.25F};  // 1e-2 is promised of inputs of order one; longer ones are the law of large scores' matter
+  menu.layouts = {Layout::contiguous};
+  menu.square = domain.square;
+  return menu;
+}
+
+// Of somebody's own, what its author answers for: the hand-out, or what was declared.
+bool is_promised(const Candidate& rung, Contract contract) {
+  return rung.domain && (contract == Contract::handout || rung.domain->bounded());
+}
+
+Menu contract_menu(const Candidate& rung, Contract contract, const Wants& wants) {
+  Menu menu;
+  if (contract == Contract::full && is_promised(rung, contract)) {
+    menu = domain_menu(*rung.domain, wants);
+  } else if (contract == Contract::handout) {
+    menu.masks = {Mask::none};
+    if (!rung.domain || rung.domain->causal_in_handout) menu.masks.push_back(Mask::top_left);
+    menu.square = rung.domain.has_value();  // its tests have as many keys as queries
     menu.seq_q = menu.seq_k = {16, 32, 64, 128, 256};
     menu.head_dim = {16, 32, 64, 128};
     menu.heads_kv = menu.heads_per_kv = {1};
@@ -164,18 +212,27 @@ void keep_supported(std::vector<T>& values, const Problem& base, Refuse refuse, 
 
 void showValue(Mask mask, std::ostream& stream) { stream << to_string(mask); }
 
-MenuOrReason menu_for(const Rung& rung, Contract contract, const Wants& wants) {
-  Menu menu = contract_menu(contract, wants);
+MenuOrReason menu_for(const Candidate& rung, Contract contract, const Wants& wants) {
+  Menu menu = contract_menu(rung, contract, wants);
+  const bool promised = is_promised(rung, contract);
+  std::vector<DType> dtypes = rung.dtypes;
+  if (promised) dtypes = {DType::f32};  // of the hand-out's tests, and where nothing else is declared
+  if (promised && contract == Contract::full && !rung.domain->dtypes.empty()) dtypes = rung.domain->dtypes;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
     const auto has = [dtype](const std::vector<DType>& list) {
       return std::find(list.begin(), list.end(), dtype) != list.end();
     };
-    if (has(rung.dtypes) && (wants.dtypes.empty() || has(wants.dtypes))) menu.dtypes.push_back(dtype);
+    if (has(dtypes) && (wants.dtypes.empty() || has(wants.dtypes))) menu.dtypes.push_back(dtype);
   }
   if (const auto reason = property::OnDevice::refusal(rung.device)) return {{}, rung.name + " " + *reason};
   if (menu.dtypes.empty()) return {{}, fmt::format("{} has none of the dtypes that this law is about", rung.name)};
   std::string reason = "the contract leaves no such problem";
   if (menu.masks.empty() || menu.batch.empty() || menu.heads_kv.empty() || menu.seq_k.empty()) return {{}, reason};
+  if (promised) {  // all of it is asked, and what is refused of it is a finding
+    if (wants.direction == Direction::backward && !rung.backward) return {{}, rung.name + " has no backward pass"};
+    menu.backward = wants.direction == Direction::backward;
+    return {menu, {}};
+  }
   const auto base = find_base(rung, menu, wants.direction, reason);
   if (!base) return {{}, reason};
 
@@ -207,7 +264,7 @@ MenuOrReason menu_for(const Rung& rung, Contract contract, const Wants& wants) {
   return {menu, {}};
 }
 
-Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction) {
+Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction, bool supported_only) {
   using property::draw;
   constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
   Sample sample;
@@ -233,7 +290,9 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction) {
   sample.layout_in = draw("layout_in", menu.layouts);
   sample.layout_out = draw("layout_out", menu.layouts);
   sample.seed = property::draw_seed();
-  if (const auto reason = refusal(rung, problem, direction)) throw Unsupported(*reason);
+  if (supported_only) {
+    if (const auto reason = refusal(rung, problem, direction)) throw Unsupported(*reason);
+  }
   fill_values(sample, gain);
   return sample;
 }

@@ -8,9 +8,16 @@
 
 #include "check/law.hpp"
 #include "ops/attention/attention.hpp"
+#include "ops/attention/domain.hpp"
 #include "property_tests/tensors.hpp"
 
 namespace syslab::attention {
+
+// What is put under laws: a rung of ours, held to derived bounds, which says by `supports` what it takes; or somebody's
+// own, with what it promises to the hand-out's tolerance.
+struct Candidate : Rung {
+  std::optional<Domain> domain;
+};
 
 void showValue(Mask mask, std::ostream& stream);
 
@@ -40,7 +47,7 @@ struct MenuOrReason {
   std::optional<Menu> menu;
   std::string reason;
 };
-MenuOrReason menu_for(const Rung& rung, check::Contract contract, const Wants& wants);
+MenuOrReason menu_for(const Candidate& rung, check::Contract contract, const Wants& wants);
 
 struct Sample {
   Problem problem;
@@ -53,8 +60,9 @@ struct Sample {
   Shape lse_shape() const { return {problem.batch, problem.heads_q, problem.seq_q}; }
 };
 
-// Draws with RapidCheck, inside a law's body. Discards the case where `rung` does not support the combination.
-Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction);
+// Draws with RapidCheck, inside a law's body. Discards the case where `rung` does not support the combination, unless
+// that is not to be asked.
+Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction, bool supported_only = true);
 // Fresh values for a problem, from the sample's seed and `salt`.
 std::vector<double> query_values(const Sample& sample, std::string_view salt, float gain = 1.0F);
 std::vector<double> key_values(const Sample& sample, std::string_view salt, float gain = 1.0F);

@@ -7,6 +7,8 @@
 #include <limits>
 #include <vector>
 
+#include "core/refusal.hpp"
+
 namespace syslab::attention {
 namespace {
 
@@ -263,6 +265,7 @@ std::vector<Mutant> mutants() {
       {Fault::nudged_scale, "nudged_scale", "attention.half_gradients_no_worse_than_naive"},
       {Fault::nudged_row_term, "nudged_row_term", "attention.half_gradients_no_worse_than_naive"},
       {Fault::narrow_products, "narrow_products", "attention.equals_oracle"},
+      {Fault::refused_tail, "refused_tail", "attention.refusal"},
   };
 }
 
@@ -280,6 +283,7 @@ Rung tiled_with(Fault fault) {
   };
   rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   rung.forward = [fault](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
+    if (fault == Fault::refused_tail && problem.seq_k % 16 != 0) throw Refusal("a tail of keys");
     with_dtype(problem.dtype, [&](auto element) { forward<decltype(element)>({problem, fault}, args); });
   };
   rung.backward = [fault](const Problem& problem, const BackwardArgs& args, ops::Workspace, device::Stream) {

@@ -32,6 +32,7 @@ enum class Fault {
   nudged_scale,        // gradients of queries and keys are 0.1 % too large: less than a rounding step of bf16
   nudged_row_term,     // dS = P∘(dP − 1.01·D)
   narrow_products,     // inputs of products cut to ten bits of mantissa, as TF32: no fault by the hand-out
+  refused_tail,        // throws where the keys end inside a tile, though `supports` said nothing
 };
 
 struct Mutant {

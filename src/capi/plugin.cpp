@@ -8,6 +8,7 @@
 #include "capi/dlpack_tensor.hpp"
 #include "capi/syslab.h"
 #include "core/hash.hpp"
+#include "core/refusal.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::capi {
@@ -74,11 +75,10 @@ std::string error_text(const Functions& library) {
 
 void check_status(const Functions& library, const char* function, int status) {
   if (status == SYSLAB_OK) return;
-  const ErrorKind kind = status == SYSLAB_ERROR_OUT_OF_MEMORY ? ErrorKind::oom
-                         : status == SYSLAB_ERROR_DEVICE      ? ErrorKind::device
-                                                              : ErrorKind::check;
-  throw Error(kind, fmt::format("'{}': {} returned {}: {}", library.name, function, status, error_text(library)),
-              function);
+  const std::string text = fmt::format("'{}': {} returned {}: {}", library.name, function, status, error_text(library));
+  if (status == SYSLAB_ERROR_OUT_OF_MEMORY) throw Error(ErrorKind::oom, text, function);
+  if (status == SYSLAB_ERROR_DEVICE) throw Error(ErrorKind::device, text, function);
+  throw Refusal(text, function);
 }
 
 syslab_attention_options options_for(const Problem& problem, ops::Workspace workspace) {

@@ -1,7 +1,7 @@
 // How the patterns are chosen. Arithmetic answers an invalid operation with the default NaN (quiet, no payload; on x86
-// negative) and hands on the payload of a NaN operand. So:
-//   poison   a positive quiet NaN with a fixed payload: never the default NaN, and if a kernel reads an output before
-//            it wrote it, what comes out still says "poison".
+// negative), hands on the payload of a NaN operand and makes a signalling NaN quiet. So:
+//   poison   a positive signalling NaN with a fixed payload: copied it stays what it is, and nothing that is computed,
+//            not even from an output that was read before it was written, is this word.
 //   guards   negative quiet NaNs whose payload is a function of the position and never zero: reading one spoils the
 //            result, writing one shows, and so does copying one guard over another.
 #include "check/guard.hpp"
@@ -31,13 +31,13 @@ struct Pattern {
 constexpr Pattern pattern_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
-      return {0x7ff8'5359'534c'4142, 0xfff8'0000'0000'0000, 0x0007'ffff'ffff'ffff};
+      return {0x7ff0'5359'534c'4142, 0xfff8'0000'0000'0000, 0x0007'ffff'ffff'ffff};
     case DType::f32:
-      return {0x7fd3'594c, 0xffc0'0000, 0x003f'ffff};
+      return {0x7f93'594c, 0xffc0'0000, 0x003f'ffff};
     case DType::f16:
-      return {0x7f59, 0xfe00, 0x01ff};
+      return {0x7d59, 0xfe00, 0x01ff};
     case DType::bf16:
-      return {0x7fd9, 0xffc0, 0x003f};
+      return {0x7f99, 0xffc0, 0x003f};
   }
   return {};
 }

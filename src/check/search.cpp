@@ -4,7 +4,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/detail/TestListenerAdapter.h>
 
-#include "core/error.hpp"
+#include "core/refusal.hpp"
 
 namespace syslab::check {
 namespace {
@@ -26,15 +26,16 @@ class Watched {
       : request_(request), property_(property), limited_(limited) {}
 
   void operator()() {
-    if (limited_ && spent()) return;  // "holds": every further shrink is refused
+    if (limited_ && (spent() || hopeless())) return;  // "holds": every further shrink is refused
     if (failed_at_) ++calls_since_failure_;
     last_ = {};
     last_held_ = false;
     try {
       run();
-      last_held_ = true;
+      last_held_ = answered_ = true;
     } catch (const rc::detail::CaseResult& result) {
       if (result.type == rc::detail::CaseResult::Type::Failure && !failed_at_) failed_at_ = Clock::now();
+      if (result.type == rc::detail::CaseResult::Type::Failure) answered_ = true;
       keep_worst();
       throw;
     }
@@ -46,12 +47,22 @@ class Watched {
   bool last_held() const { return last_held_; }
   const std::string& unanswered_because() const { return unanswered_because_; }
   const std::string& unsupported_because() const { return unsupported_because_; }
+  // Refused so often, and never answered, that asking on would only take time.
+  bool hopeless() const { return !answered_ && refusals_ >= kMostRefusals; }
 
  private:
+  static constexpr int kMostRefusals = 20;
+
   bool spent() const {
     if (!unanswered_because_.empty()) return true;
     if (!failed_at_) return false;
     return calls_since_failure_ >= request_.shrink_tries || Clock::now() - *failed_at_ >= request_.shrink_time;
+  }
+
+  [[noreturn]] void discard(const std::string& why) {
+    ++refusals_;
+    unsupported_because_ = why;
+    throw rc::detail::CaseResult(rc::detail::CaseResult::Type::Discard, why);
   }
 
   void keep_worst() {
@@ -67,8 +78,9 @@ class Watched {
     } catch (const rc::GenerationFailure&) {
       throw;
     } catch (const Unsupported& reason) {  // this input is not for this implementation
-      unsupported_because_ = reason.what();
-      throw rc::detail::CaseResult(rc::detail::CaseResult::Type::Discard, reason.what());
+      discard(reason.what());
+    } catch (const Refusal& reason) {  // one law asks whether it may; for all others there is nothing to look at
+      discard(reason.what());
     } catch (const Error& error) {
       if (unanswered(error)) unanswered_because_ = error.what();
       if (error.kind() == ErrorKind::check) fail_case(error.what());
@@ -86,7 +98,8 @@ class Watched {
   std::optional<Clock::time_point> failed_at_;
   std::int64_t calls_since_failure_ = 0;
   Observation last_, worst_;
-  bool last_held_ = false;
+  bool last_held_ = false, answered_ = false;
+  std::int64_t refusals_ = 0;
   std::string unanswered_because_, unsupported_because_;
 };
 
@@ -199,7 +212,11 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
   rc::detail::FailureResult failure;
   rc::detail::GaveUpResult gave_up;
   rc::detail::Error error;
-  if (verdict.match(success)) {
+  if (watched.hopeless() && !replaying) {
+    result.outcome = Outcome::not_run;
+    result.cases_run = 0;
+    result.message = watched.unsupported_because();
+  } else if (verdict.match(success)) {
     result.outcome = result.cases_run > 0 ? Outcome::passed : Outcome::not_run;
     if (result.cases_run == 0) result.message = "no case was asked for";
   } else if (verdict.match(gave_up)) {

@@ -171,7 +171,8 @@ class Grammar {
 
   static void contract(CLI::App& app, std::optional<std::string>& option) {
     one_of(app.add_option("--contract", option,
-                          "What is promised: handout or full (default: full for ours, handout for --mine)"),
+                          "What is promised: handout or full (default: full for ours; of --mine check searches both, "
+                          "and handout decides)"),
            "WHICH", {"handout", "full"});
   }
 
@@ -229,6 +230,8 @@ class Grammar {
   void headlines() {
     CLI::App& check = verb("check", "Search the laws of experiments for counterexamples");
     selection(check, check_.selection);
+    many(check, "-a,--axis", "AXIS=VALUES", check_.selection.assignments,
+         "What --mine promises: dtype, head_dim, causal, multiple_of, max_seq, square (seq_q == seq_k), deterministic");
     shard(check, check_.selection);
     contract(check, check_.contract);
     check.add_option("--cases", check_.cases, "Tries a law (default 100)")

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "core/build_info.hpp"
-#include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/refusal.hpp"
 #include "worker/call.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
@@ -46,7 +46,7 @@ SharedTensor describe(std::string_view name, const View& view) {
   if (!failed.traceback.empty()) text += "\n" + failed.traceback;
   if (failed.kind == "unsupported") throw Unsupported(failed.message);
   if (failed.kind == "oom") throw Error(ErrorKind::oom, text, std::string(function));
-  if (failed.kind == "exception") throw Error(ErrorKind::check, text, std::string(function));
+  if (failed.kind == "exception") throw Refusal(text, std::string(function));
   throw Error(ErrorKind::comm, fmt::format("the worker answered '{}': {}", failed.kind, text), std::string(function));
 }
 
@@ -78,6 +78,7 @@ void ForeignWorker::greet() {
   }
   name_ = fields.text("name");
   language_ = fields.text("language");
+  declared_ = std::make_shared<const Json>(reply.value("domain", Json::object()));
   const Json serves = reply.value("serves", Json::array());
   if (std::find(serves.begin(), serves.end(), "call") == serves.end()) fields.fail("it does not serve calls");
 }

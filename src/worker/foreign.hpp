@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/call_channel.hpp"
+#include "core/declares_domain.hpp"
 #include "core/pipe.hpp"
 #include "core/process.hpp"
 #include "worker/protocol.hpp"
@@ -34,13 +36,14 @@ std::vector<std::string> python_worker_command(const MineRequest& mine);
 // Beyond the contract of CallChannel: throws Unsupported when the implementation says so, Error(check) when it wrote
 // outside its outputs or reports more time than the whole call took. Calls must come from the thread that constructed
 // it.
-class ForeignWorker : public CallChannel {
+class ForeignWorker : public CallChannel, public DeclaresDomain {
  public:
   explicit ForeignWorker(ForeignOptions options);
 
   Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
                    const Params& options) override;
 
+  const Json& declared_domain() const override { return *declared_; }
   const std::string& name() const { return name_; }  // as its hello gives it
   const std::string& language() const { return language_; }
   bool usable() const { return broken_.empty(); }
@@ -56,6 +59,7 @@ class ForeignWorker : public CallChannel {
   FrameReader reader_;
   TailReader errors_;
   std::string name_, language_;
+  std::shared_ptr<const Json> declared_;
   std::string broken_;  // why no further call is possible
 };
 

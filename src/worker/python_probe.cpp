@@ -41,6 +41,9 @@ classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
 if wanted not in bound and not open_ended:
     print(f"file: {path.name} has no class '{wanted}' (it has: {', '.join(classes) or 'none'})")
     sys.exit(0)
+if any(isinstance(node, ast.FunctionDef) and node.name == wanted for node in tree.body) and wanted not in classes:
+    print(f"file: {path.name}: '{wanted}' is a function, expected a class with forward, or a torch.autograd.Function")
+    sys.exit(0)
 sys.path.insert(0, str(path.parent))
 names = set()
 for node in tree.body:

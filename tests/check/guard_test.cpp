@@ -104,6 +104,19 @@ TEST(Guard, TellsPoisonFromANaNOfArithmetic) {
   EXPECT_FALSE(is_poison(&brain, DType::bf16));
 }
 
+// A sum into an output that was not cleared gives a NaN that was computed: it is wrong, and it was written.
+TEST(Guard, TellsPoisonFromWhatIsComputedWithIt) {
+  GuardedTensor single({"out", DType::f32, Shape{4}}), wide({"out", DType::f64, Shape{4}});
+  for (std::int64_t i = 0; i < 3; ++i) {
+    volatile float* const one = static_cast<float*>(single.view().data) + i;
+    volatile double* const other = static_cast<double*>(wide.view().data) + i;
+    *one = *one + 1.0F;
+    *other = *other + 1.0;
+  }
+  EXPECT_EQ(single.unwritten(), 1);
+  EXPECT_EQ(wide.unwritten(), 1);
+}
+
 TEST(Guard, HasNoGuardThatArithmeticCouldProduce) {
   const GuardedTensor tensor = strided(DType::bf16);
   for (std::int64_t i = -64; i < 0; ++i) {

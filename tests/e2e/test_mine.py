@@ -38,10 +38,53 @@ class Mine(Lab):
 
     def test_a_class_without_a_backward_keeps_no_law_of_the_backward_pass(self):
         for spec in ("plain.py:ForwardOnly", "function.py:ForwardOnly"):
-            laws = attempts(self.lines("check", "flash_backward", "--mine", f"me={MINE}/{spec}", "--cases", "3"))
-            self.assertEqual({law["status"] for law in laws}, {"unsupported"}, laws)
-            reasons = {law["law"]: law["detail"] for law in laws}
-            self.assertEqual(reasons["attention.writes_nothing_outside"], "not searched: ForwardOnly has no backward")
+            lines = self.lines("check", "flash_backward", "--mine", f"me={MINE}/{spec}", "--cases", "3", expect=1)
+            laws = {(law["params"]["contract"], law["law"]): law for law in attempts(lines)}
+            refusal = laws.pop(("handout", "attention.refusal"))
+            self.assertEqual(refusal["status"], "check_failed")
+            self.assertIn("ForwardOnly has no backward", refusal["detail"])
+            self.assertNotIn("ok", {law["status"] for law in laws.values()}, laws)
+            self.assertEqual(lines[-1]["verdict"], "FAIL")
+            self.assertEqual(lines[-1]["findings"], [])  # the same refusal is told once
+
+    def check(self, spec, *arguments, experiments=("flash_forward", "flash_backward"), **options):
+        lines = self.lines("check", *experiments, "--mine", f"me={MINE}/{spec}", "--cases", "12", *arguments, **options)
+        return attempts(lines), lines[-1]
+
+    def test_what_passes_the_official_tests_passes_check(self):
+        for name in ("Fp32Only", "IgnoresCausal", "RefusesCausal", "NoDtypeHandling"):
+            _, verdict = self.check(f"students.py:{name}", expect=0)
+            self.assertEqual((verdict["verdict"], verdict["held"], verdict["of"]), ("PASS", 5, 5), name)
+
+    def test_what_fails_the_official_tests_fails_check(self):
+        for name in ("SavesTwo", "NoScale", "GradientUnscaled", "NoBackward"):
+            _, verdict = self.check(f"students.py:{name}", expect=1)
+            self.assertEqual(verdict["verdict"], "FAIL", name)
+
+    def test_right_variants_are_accused_by_neither_contract(self):
+        for name in ("HalfRoundedP", "SplitKeys", "FastExp"):
+            _, verdict = self.check(f"students.py:{name}", expect=0)
+            self.assertEqual((verdict["verdict"], verdict["findings"]), ("PASS", []), name)
+
+    def test_what_ignores_the_mask_is_found_beyond_the_handout_unless_that_is_declared(self):
+        _, verdict = self.check("students.py:IgnoresCausal", expect=0)
+        self.assertTrue(any("top_left" in finding for finding in verdict["findings"]), verdict)
+        _, verdict = self.check("students.py:IgnoresCausal", "-a", "causal=false", "-a", "dtype=fp32", expect=0)
+        self.assertEqual(verdict["findings"], [])
+
+    def test_a_declared_domain_is_not_left_and_its_refusals_are_one_finding(self):
+        _, verdict = self.check("students.py:RefusesCausal", expect=0)
+        self.assertEqual(verdict["findings"], [])
+        _, verdict = self.check("students.py:RefusesCausal", "-a", "causal=true", expect=0)
+        self.assertEqual([finding.split(":")[0] for finding in verdict["findings"]], ["attention.refusal"] * 1)
+
+    def test_what_is_declared_wrongly_is_told_before_any_search(self):
+        for axis, told in (("dtype=fp8", "-a dtype takes fp32, fp16 and bf16, not 'fp8'"), ("multipleof=3", "multiple_of")):
+            refused = self.syslab("check", "flash_forward", "--mine", f"me={MINE}/students.py:Fp32Only", "-a", axis, expect=2)
+            self.assertIn(told, refused.stderr)
+        refused = self.syslab("check", "flash_forward", "--mine", f"me={MINE}/plain.py:probabilities", expect=2)
+        self.assertIn("is a function", refused.stderr)
+        self.assertFalse((self.folder / "syslab.db").exists())
 
     def test_what_raises_is_quoted_with_its_line(self):
         ended = self.case("plain.py:Raises", expect=None)

@@ -15,7 +15,7 @@ class Replay(Lab):
         broken = [line for line in attempts(lines) if line["status"] == "check_failed"]
         self.assertTrue(broken)
         self.assertTrue(all(line["impl"] == "bad" for line in attempts(lines)), "without --impl only hers is checked")
-        self.assertTrue(all(line["params"]["contract"] == "handout" for line in attempts(lines)))
+        self.assertEqual({line["params"]["contract"] for line in attempts(lines)}, {"handout", "full"})
         falsified = self.sql("SELECT k.uid, k.name, k.reproduce, k.counterexample FROM check_result k"
                              " WHERE k.outcome = 'falsified'")
         self.assertEqual(len(falsified), len(broken))

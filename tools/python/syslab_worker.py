@@ -22,6 +22,7 @@ stream of its own that does not wait for the current one reads these, and is fou
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
 import argparse
+import importlib
 import importlib.util
 import inspect
 import json
@@ -247,6 +248,21 @@ def results(names, values):
     return dict(zip(names, values))
 
 
+DOMAIN = ("dtypes", "head_dims", "causal", "multiple_of", "max_seq", "square", "deterministic")
+
+
+def declared_domain(cls):
+    """What the class promises, of its attributes with these names; methods and what JSON has not are none of them."""
+    domain = {}
+    for name in DOMAIN:
+        value = getattr(cls, name, None)
+        if isinstance(value, (bool, int, str)):
+            domain[name] = value
+        elif isinstance(value, (tuple, list)):
+            domain[name] = list(value)
+    return domain
+
+
 FUNCTIONS = ("attention_forward", "attention_backward", "weighted_sum_forward", "weighted_sum_backward")
 
 
@@ -348,17 +364,36 @@ def parse_mine(text):
     return os.path.realpath(path), class_name
 
 
+def roots(path):
+    """The folder that holds the file's outermost package, and the project's root, where there are such."""
+    package = path.parent
+    while (package / "__init__.py").exists():
+        package = package.parent
+    projects = [folder for folder in path.parents
+                if any((folder / mark).exists() for mark in ("pyproject.toml", "setup.py", ".git"))]
+    return package, [str(folder) for folder in [package] + projects[:1] if folder != path.parent]
+
+
 def load_class(path, class_name):
     """The class, and the module it lives in."""
     path = pathlib.Path(path)
-    sys.path[0] = str(path.parent)  # imports beside the file work, as in `python3 flash.py`
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or not path.exists():
+    if not path.exists():
         raise FileNotFoundError(f"there is no Python file {path}")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
+    package, further = roots(path)
+    sys.path[0:1] = [str(path.parent), *further]  # imports beside the file work, as in `python3 flash.py`
+    # Inside a package by its dotted name, so that relative imports work.
+    name = ".".join(path.relative_to(package).with_suffix("").parts)
+    if "." in name:
+        module = importlib.import_module(name)
+    else:
+        spec = importlib.util.spec_from_file_location(name, path)
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
     cls = getattr(module, class_name, None)
+    if callable(cls) and not inspect.isclass(cls):
+        raise TypeError(f"{path.name}: '{class_name}' is a function, expected a class with forward, or a "
+                        "torch.autograd.Function")
     if not inspect.isclass(cls):
         classes = [n for n, o in vars(module).items() if inspect.isclass(o) and o.__module__ == module.__name__]
         raise AttributeError(f"{path.name} has no class '{class_name}' (it has: {', '.join(classes) or 'none'})")
@@ -373,7 +408,7 @@ class Implementation:
         is_function = torch is not None and issubclass(cls, torch.autograd.Function)
         default = "torch" if is_function or ("torch" in imported and "numpy" not in imported) else "numpy"
         kind = "torch" if is_function else getattr(cls, "tensors", default)
-        self.device = device
+        self.device, self.domain = device, declared_domain(cls)
         if getattr(cls, "device", device) != device:
             raise Unsupported(f"{class_name} computes on '{cls.device}' and was asked for on '{device}'; run it with "
                               f"--device {cls.device}")
@@ -476,7 +511,7 @@ def main():
                 pipe.write(failed(error, path))
                 return 1
             pipe.write({"type": "hello", "protocol": PROTOCOL, "name": arguments.mine, "language": "Python",
-                        "serves": ["call"]})
+                        "serves": ["call"], "domain": implementation.domain})
             if message["protocol"] != PROTOCOL:
                 print(f"the host speaks version {message['protocol']} of the worker protocol, this worker version "
                       f"{PROTOCOL}", file=sys.stderr)

@@ -1,5 +1,7 @@
 // flash_backward: gradients of attention without the score matrix; question and napkin maths in README.md beside this.
+#include "capi/declared_domain.hpp"
 #include "capi/implementation.hpp"
+#include "ops/attention/handout_tolerance.hpp"
 #include "ops/attention/operation.hpp"
 #include "ops/attention/params.hpp"
 #include "property_tests/attention/laws.hpp"
@@ -15,8 +17,14 @@ using attention::Phase;
 
 void run_case(worker::CaseContext& context) {
   const attention::Rung rung = capi::attention_implementation(context);
-  if (context.is_law()) return worker::run_law(context, attention::laws_of(rung, attention::Direction::backward));
-  worker::run_pass(context, attention::problem_from(context.params()), Phase::backward, rung);
+  if (context.is_law())
+    return worker::run_law(context,
+                           attention::laws_of(rung, attention::Direction::backward, capi::declared_domain(context)));
+  const attention::Problem problem = attention::problem_from(context.params());
+  if (!context.request().mine) return worker::run_pass(context, problem, Phase::backward, rung);
+  if (const auto reason = attention::refusal(rung, problem, Phase::backward)) throw Unsupported(*reason);
+  const ops::Operation operation = attention::operation(problem, Phase::backward, rung, context.request().seed);
+  worker::run_operator_case(context, worker::operator_case_of(attention::at_handout_tolerance(operation)));
 }
 
 registry::Experiment describe() {

@@ -1,0 +1,43 @@
+// What somebody's implementation of attention promises, from wherever its author says so.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "core/call_channel.hpp"
+#include "core/declares_domain.hpp"
+#include "core/text.hpp"
+#include "core/value.hpp"
+#include "ops/attention/domain.hpp"
+
+namespace syslab::capi {
+
+// A library's: what its optional symbol `const char* syslab_domain(void)` returns, or the manifest beside it
+// ("libmine.so.json"); an empty object where it has neither. Error(usage) where that is no JSON object.
+Json library_domain(const std::string& path);
+
+// `declared` by the implementation, overridden by the words of the command line, which are text among the case's
+// parameters. Where the parameter "domain" is "usual", what nobody declared is searched as is usual.
+attention::Domain domain_from(Json declared, const Params& params, const std::string& whose);
+
+// Of the implementation that a running case asks for; none for ours.
+template <typename Context>
+std::optional<attention::Domain> declared_domain(Context& context) {
+  const auto& request = context.request();
+  if (!request.mine) return std::nullopt;
+  const bool foreign = !request.mine->python_class.empty();
+  Json declared = Json::object();
+  if (!foreign) declared = library_domain(request.mine->path);
+  if (foreign) {
+    if (const auto told = std::dynamic_pointer_cast<DeclaresDomain>(context.channel())) {
+      declared = told->declared_domain();
+    }
+  }
+  attention::Domain domain = domain_from(declared, context.params(), request.mine->name);
+  domain.causal_in_handout = !foreign || request.device == "cuda";
+  return domain;
+}
+
+}  // namespace syslab::capi

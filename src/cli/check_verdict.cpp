@@ -13,11 +13,11 @@
 namespace syslab::cli {
 namespace {
 
-struct Stored {
+struct JudgedLaw {
   std::string outcome, message, counterexample;
 };
 
-std::map<std::int64_t, Stored> stored_checks(const store::Store& store, store::RowId run) {
+std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run) {
   store::Cell wanted;
   wanted.type = store::Cell::Type::integer;
   wanted.integer = run;
@@ -25,7 +25,7 @@ std::map<std::int64_t, Stored> stored_checks(const store::Store& store, store::R
       "SELECT a.plan_seq, k.outcome, k.message, k.counterexample FROM check_result k"
       " JOIN attempt a ON a.id = k.attempt_id WHERE a.run_id = ?1 ORDER BY k.id",
       {wanted});
-  std::map<std::int64_t, Stored> checks;
+  std::map<std::int64_t, JudgedLaw> checks;
   for (const auto& row : found.rows) checks[row[0].integer] = {row[1].text, row[2].text, row[3].text};
   return checks;
 }
@@ -53,7 +53,7 @@ bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
 
 Exit print_verdict(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
                    const CheckVerdict& asked, Exit ended) {
-  const std::map<std::int64_t, Stored> checks = stored_checks(store, run);
+  const std::map<std::int64_t, JudgedLaw> checks = judged_laws(store, run);
   std::int64_t of_handout = 0, held = 0, beyond = 0;
   bool handout_wrong = false, others_wrong = false;
   std::vector<std::string> findings;
@@ -61,7 +61,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   std::set<std::string> told;                                   // equal messages are one finding
   for (const plan::PlannedCase& planned : plan.cases) {
     const auto found = checks.find(planned.index);
-    const Stored check = found == checks.end() ? Stored{"error", "ended without an answer", ""} : found->second;
+    const JudgedLaw check = found == checks.end() ? JudgedLaw{"error", "ended without an answer", ""} : found->second;
     const bool wrong = check.outcome == "falsified" || check.outcome == "error";
     if (!is_mine(plan, planned)) {
       others_wrong = others_wrong || wrong;

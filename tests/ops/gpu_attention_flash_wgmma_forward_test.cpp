@@ -76,11 +76,11 @@ TEST_F(FlashWgmmaForward, IsRightWhereABlockDoesSeveralItems) {
 
 // Few and uneven items, which are drawn from a counter where memory for one is lent.
 TEST_F(FlashWgmmaForward, IsRightWithACounterAndWithout) {
-  const Problem problem{.heads_q = 8,
-                        .heads_kv = 8,
-                        .seq_q = 3000,
-                        .seq_k = 3000,
-                        .head_dim = 256,
+  const Problem problem{.heads_q = 12,
+                        .heads_kv = 12,
+                        .seq_q = 2500,
+                        .seq_k = 2500,
+                        .head_dim = 64,
                         .mask = Mask::top_left,
                         .dtype = DType::bf16};
   ASSERT_TRUE(wgmma::plan_forward(problem, device::properties(device::place_of(stream)).multiprocessors).drawn);

@@ -1,5 +1,5 @@
-// What the laws of operators share that the hand-out's tests are about: a rung under a contract, whose tolerances are
-// the hand-out's where they are wider, and an operator's table of such laws.
+// What the laws of operators share that the hand-out's tests are about: a rung under a contract, with the hand-out's
+// tolerances where they are wider, and an operator's table of such laws.
 //
 //   using Subject = property::Contracted<Rung>;
 //   constexpr property::ContractedLaw<Rung> kEntries[] = {{"rope.equals_oracle", "y is within …", equals_oracle,

@@ -4,7 +4,7 @@
 //
 //   constexpr Entry kEntries[] = {{"copy.equals_source", "every element arrives as it was", equals_source}};
 //   std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
-//   std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+//   std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 #pragma once
 
 #include <memory>
@@ -13,15 +13,15 @@
 #include <vector>
 
 #include "check/law.hpp"
-#include "property_tests/statement.hpp"
+#include "contract/law.hpp"
 
 namespace syslab::property {
 
 template <typename Entries>
-std::vector<Statement> statements(Entries&& entries) {
-  std::vector<Statement> list;
+std::vector<LawInfo> statements(Entries&& entries) {
+  std::vector<LawInfo> list;
   for (const auto& entry : entries) {
-    Statement& shown = list.emplace_back(Statement{entry.id, entry.statement});
+    LawInfo& shown = list.emplace_back(LawInfo{entry.id, entry.statement});
     if constexpr (requires { entry.against_oracle; }) shown.against_oracle = entry.against_oracle;
   }
   return list;

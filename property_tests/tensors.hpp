@@ -14,9 +14,9 @@
 namespace syslab::property {
 
 // How the elements lie in memory. `padded`: guards after every row, head and batch, by odd numbers of elements.
-// `spaced`: by multiples of 16 elements, so that rows whose length is such a multiple stay as aligned as they were.
-// `swapped`: the two middle dimensions of four change places, (batch, seq, heads, dim), as models keep them; of fewer
-// dimensions, the first lies `padded`.
+// `spaced`: by multiples of 16 elements, so that rows of such a length keep their alignment. `swapped`: the two middle
+// dimensions of four change places, (batch, seq, heads, dim), as models keep them; of fewer dimensions, the first lies
+// `padded`.
 enum class Layout { contiguous, padded, swapped, spaced };
 void showValue(Layout layout, std::ostream& stream);
 

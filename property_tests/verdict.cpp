@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 #include "core/error.hpp"
@@ -9,8 +10,8 @@
 namespace syslab::property {
 namespace {
 
-// Where the first wrong row lies in a tile, for the largest usual tile whose edge it is: faults of masks and tails
-// begin at tiles' edges.
+// Position of the first wrong row in a tile, for the largest usual tile with that row at its edge: faults of masks and
+// tails begin at tiles' edges.
 std::string tile_of(std::int64_t row) {
   for (const std::int64_t tile : {128, 64, 32, 16}) {
     if (row >= tile && row % tile == 0) return fmt::format(" (row {} begins tile {} of {})", row, row / tile, tile);
@@ -18,12 +19,23 @@ std::string tile_of(std::int64_t row) {
   return {};
 }
 
-void judge(std::string_view what, const check::Comparison& comparison, check::Observation& observation, int row_dim) {
+// Where NaN comes from, as far as the bits that the call itself wrote tell.
+std::string origin_of_nan(const check::Comparison& comparison) {
+  if (comparison.made_of_poison > 0) {
+    return fmt::format(", {} computed from what stood in the output before the call", comparison.made_of_poison);
+  }
+  if (!std::isnan(comparison.found) || comparison.unwritten > 0) return {};
+  return ", all of them written: NaN was computed";
+}
+
+void judge(std::string_view what, const check::Comparison& comparison, check::Observation& observation, int row_dim,
+           bool as_written) {
   if (comparison.compared > 0) observation.record(comparison.worst_error, comparison.worst_tolerance);
   if (comparison.passed) return;
   const auto dim = static_cast<std::size_t>(row_dim);
   const bool has_rows = dim < comparison.wrong_first.size();
-  fail(comparison.describe(what) + (has_rows ? tile_of(comparison.wrong_first[dim]) : std::string{}));
+  fail(comparison.describe(what) + (as_written ? origin_of_nan(comparison) : std::string{}) +
+       (has_rows ? tile_of(comparison.wrong_first[dim]) : std::string{}));
 }
 
 }  // namespace
@@ -32,13 +44,15 @@ void fail(const std::string& why) { throw Error(ErrorKind::check, why); }
 
 void demand_within(std::string_view what, const ConstTensorView& found, std::span<const double> expected,
                    std::span<const double> tolerance, check::Observation& observation, int row_dim) {
-  if (found.elements() > 0) judge(what, check::compare(found, expected, tolerance), observation, row_dim);
+  if (found.elements() > 0) judge(what, check::compare(found, expected, tolerance), observation, row_dim, true);
 }
 
 void demand_within(std::string_view what, std::span<const double> found, const Shape& shape,
                    std::span<const double> expected, std::span<const double> tolerance, check::Observation& observation,
                    int row_dim) {
-  demand_within(what, ConstTensorView(found.data(), DType::f64, shape), expected, tolerance, observation, row_dim);
+  if (shape.elements() == 0) return;
+  const ConstTensorView view(found.data(), DType::f64, shape);
+  judge(what, check::compare(view, expected, tolerance), observation, row_dim, false);
 }
 
 void demand_equal(std::string_view what, std::span<const double> found, const Shape& shape,

@@ -5,7 +5,7 @@
     tools/layering.py --graph        the house as the includes draw it, from the top down; CONTRIBUTING.md shows it
     tools/layering.py --cost         how many units (files that are compiled) include each header
 
-Two towers stand on one ground (core, device): the workload (pure numerics) and the lab (experiments as data). Arrows go
+Two towers stand on one ground (core, device, contract): the workload (pure numerics) and the lab (experiments as data). Arrows go
 down; experiments/, the main program and the tests see both.
 """
 import pathlib
@@ -14,7 +14,7 @@ import sys
 
 import include_cost
 
-GROUND = {"core", "device"}
+GROUND = {"core", "device", "contract"}
 # Laws are written against operators and handed to the lab through check.
 WORKLOAD = {"trace", "ops", "model", "train", "comm", "paper", "planning", "parallel", "certify", "trials", "capi",
             "property_tests"}
@@ -23,36 +23,42 @@ WORKLOAD = {"trace", "ops", "model", "train", "comm", "paper", "planning", "para
 HOUSE = {
     "core": ("errors, tensors, random numbers, ids, hashes, processes, pipes", set()),
     "device": ("memory, threads, streams, matrix products; the one door to CUDA", {"core"}),
+    "contract": ("what both towers say: Pass, Operation, Expected, Axis, Law, MeasureSpec", {"core", "device"}),
     # Ranges in the workload reach trace through device/nvtx.hpp, so that nobody includes it but who records.
     "trace": ("what recordings are made of: kernels, memory, timelines", GROUND),
     "ops": ("one folder an operator: a ladder of rungs", GROUND),
     "model": ("the transformer LM, its precisions", GROUND | {"ops"}),
     "train": ("step, data, schedule, checkpoints", GROUND | {"ops", "model"}),
     "comm": ("ranks and their collectives: local, shm, nccl, gloo, copy_engines; rendezvous", GROUND),
-    "paper": ("arithmetic on paper: costs of layers, rings and meshes", {"core", "ops"}),
+    "paper": ("arithmetic on paper: costs of layers, rings and meshes", {"core", "contract", "ops"}),
     "planning": ("which gradients travel together, and how long that takes at best", {"core"}),
     "parallel": ("data parallelism: ddp, zero, fsdp", GROUND | {"ops", "model", "train", "comm", "paper", "planning"}),
     "certify": ("the proof of a way to train: networks whose sums are exact", GROUND | {"comm", "planning", "parallel"}),
     "trials": ("steps and collectives of ranks that a lab can check and time",
                GROUND | {"ops", "model", "train", "comm", "paper", "planning", "parallel", "certify"}),
     "capi": ("the C interface, plug-ins", GROUND | {"ops"}),
-    "registry": ("experiments, axes, metrics: data", {"core"}),
-    "plan": ("selection, axes, skips, shards", {"core", "registry"}),
+    "registry": ("experiments, axes, metrics: data", {"core", "contract"}),
+    "plan": ("selection, axes, skips, shards", {"core", "contract", "registry"}),
     "stats": ("quantiles, intervals, paired tests", {"core"}),
     "check": ("bounds, guards, laws", GROUND | {"stats"}),
     "measure": ("clocks, samplers, stop rules", GROUND | {"stats"}),
-    "worker": ("one attempt; the worker protocol", GROUND | {"registry", "stats", "check", "measure"}),
-    "runner": ("spawn, watch, limit", {"core", "registry", "plan", "stats", "worker"}),
+    "judge": ("walls around the process of what is judged", {"core"}),
+    "worker": ("one attempt; the worker's wire format", GROUND | {"registry", "stats", "check", "measure", "judge"}),
+    "submission": ("what is handed in: folders, zips, adapters", {"core", "judge", "worker"}),
+    "runner": ("spawn, watch, limit", {"core", "contract", "registry", "plan", "stats", "worker"}),
     "agents": ("the processes of a launcher as one lab", {"core", "comm", "runner"}),
     "store": ("the only room that sees sqlite3", {"core", "worker"}),
     "report": ("tables, figures and sentences from queries", {"core", "registry", "stats", "store"}),
+    "grade": ("rubrics, batches of submissions, pages of evidence", {"core", "worker", "store", "submission"}),
+    "evidence": ("what answers a hand-out's deliverables, and in which order it is measured",
+                 {"core", "contract", "registry", "plan", "report"}),
     "session": ("a stored run while it happens: plan, runner and store meet here",
-                {"core", "registry", "plan", "stats", "measure", "worker", "runner", "store"}),
+                {"core", "contract", "registry", "plan", "stats", "measure", "worker", "runner", "store"}),
     "compare": ("two sides in turns, judged and gated",
-                {"core", "registry", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"}),
+                {"core", "contract", "registry", "plan", "stats", "measure", "report", "worker", "runner", "store", "session"}),
     "cli": ("verbs and exit codes",
-            {"core", "registry", "plan", "stats", "check", "measure", "worker", "runner", "store", "report", "session",
-             "compare"}),
+            {"core", "contract", "registry", "plan", "stats", "check", "measure", "judge", "worker", "runner", "store", "report",
+             "evidence", "session", "compare", "submission", "grade"}),
     "property_tests": ("the shipped laws, and the faults that they must find",
                        GROUND | {"ops", "model", "train", "capi", "check"}),
 }
@@ -60,13 +66,17 @@ ALLOWED = {room: sees for room, (_, sees) in HOUSE.items()}
 ROOMS = set(ALLOWED)
 SEES_ALL = {"experiments", "tests"}
 # What joins the towers: the program itself, and the verb that asks the planner of one about measurements of the other.
-MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/plan_buckets.cpp"}
+MAIN_PROGRAM = {"src/cli/main.cpp", "src/cli/judged.cpp", "src/cli/plan_buckets.cpp"}
 # From outside the runner and the store, a worker is its protocol alone.
-ONLY_HEADERS = {("runner", "worker"): {"worker/protocol.hpp"}, ("store", "worker"): {"worker/protocol.hpp"},
-                ("session", "worker"): {"worker/protocol.hpp", "worker/python_probe.hpp"}, ("compare", "worker"): {"worker/protocol.hpp"},
+# Where the lab touches no device, of the language only what speaks of none.
+ONLY_HEADERS = {**{(room, "contract"): {"contract/axis.hpp", "contract/law.hpp", "contract/measure_spec.hpp"}
+                   for room in ("plan", "runner", "evidence", "session", "compare", "cli")},
+                ("runner", "worker"): {"worker/wire.hpp"}, ("store", "worker"): {"worker/wire.hpp"},
+                ("session", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp"}, ("compare", "worker"): {"worker/wire.hpp"},
                 ("session", "measure"): {"measure/device.hpp", "measure/protocol.hpp"},
                 ("compare", "measure"): {"measure/protocol.hpp"}, ("compare", "report"): {"report/table.hpp"},
-                ("cli", "worker"): {"worker/protocol.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}
+                ("evidence", "report"): {"report/deliverables.hpp"},
+                ("cli", "worker"): {"worker/wire.hpp", "worker/python_probe.hpp", "worker/serve.hpp"}}
 CUDA_HEADER = re.compile(r"^(cuda|cublas|cupti|nccl|nvml|nvToolsExt|nvtx3|cooperative_groups|mma\.h)")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^">]+)[">]')
 SUFFIXES = {".cpp", ".hpp", ".cu", ".cuh", ".h"}
@@ -111,8 +121,8 @@ def picture(arrows):
 
 def stale_picture(root, arrows):
     page = root / "CONTRIBUTING.md"
-    if not page.exists() or picture(arrows) in page.read_text(encoding="utf-8"):
-        return []
+    if not page.exists() or f"\n```text\n{picture(arrows)}\n```\n" in page.read_text(encoding="utf-8"):
+        return []  # the whole block, with nothing after it
     return ["CONTRIBUTING.md: its picture of the house is not what tools/layering.py --graph prints; put that there"]
 
 
@@ -141,8 +151,8 @@ def main():
                 where = f"{path}:{number}: includes {name}"
                 if CUDA_HEADER.match(name) and not cuda_allowed(path):
                     faults.append(f"{where}: CUDA headers belong in src/device, *.cu, *.cuh, src/comm/nccl*, src/trace/cupti*")
-                if name == "sqlite3.h" and room != "store":
-                    faults.append(f"{where}: only src/store sees sqlite3")
+                if name == "sqlite3.h" and room != "store" and path.parent.as_posix() != "tests/store":
+                    faults.append(f"{where}: only src/store and its tests see sqlite3")
                 target = room_of_include(name)
                 if target is None or target == room:
                     continue

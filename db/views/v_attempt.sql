@@ -56,8 +56,8 @@ SELECT a.id                                  AS attempt_id,
        f.facts
   FROM attempt a
   JOIN run r            ON r.id = a.run_id
-  JOIN environment en   ON en.id = r.environment_id
-  JOIN build b          ON b.id = r.build_id
+  JOIN v_environment en ON en.environment_id = r.environment_id
+  JOIN v_build b        ON b.build_id = r.build_id
   JOIN plan_case p      ON p.run_id = a.run_id AND p.seq = a.plan_seq
   JOIN case_def c       ON c.id = p.case_id
   JOIN implementation i ON i.id = p.implementation_id

@@ -44,6 +44,6 @@ SELECT c.id                             AS comparison_id,
        c.facts
   FROM comparison c
   JOIN run r          ON r.id = c.run_id
-  JOIN environment en ON en.id = r.environment_id
-  JOIN build b        ON b.id = r.build_id
+  JOIN v_environment en ON en.environment_id = r.environment_id
+  JOIN v_build b        ON b.build_id = r.build_id
   LEFT JOIN comparison_sweep s ON s.comparison_id = c.id;

@@ -12,8 +12,8 @@ SELECT r.id AS run_id, r.uid AS run_uid, r.verb, r.started_at, r.label,
        count(*) FILTER (WHERE l.ending = 'failed')                             AS failed,
        count(*) FILTER (WHERE p.seq IS NOT NULL AND coalesce(l.ending, 'aborted') = 'aborted') AS missing
   FROM run r
-  JOIN environment en ON en.id = r.environment_id
-  JOIN build b        ON b.id = r.build_id
+  JOIN v_environment en ON en.environment_id = r.environment_id
+  JOIN v_build b        ON b.build_id = r.build_id
   LEFT JOIN plan_case p ON p.run_id = r.id
   LEFT JOIN (SELECT run_id, plan_seq, ending, max(attempt_uid) FROM v_attempt
               WHERE ending IS NOT NULL GROUP BY run_id, plan_seq) l ON l.run_id = r.id AND l.plan_seq = p.seq

@@ -22,7 +22,7 @@ SELECT f.experiment, f.version, f.case_uid, f.params, f.implementation, f.is_min
   FROM time_of f
   JOIN time_of base ON base.case_id = f.case_id AND base.world_size = f.world_size AND base.protocol IS f.protocol
                    AND base.comparability_key = f.comparability_key
- WHERE base.role IS NOT NULL
+ WHERE base.role IN ('reference', 'peer')
    AND (base.checked OR base.role = 'reference')
    AND f.checked
    AND (f.implementation, f.is_mine) <> (base.implementation, base.is_mine);

@@ -13,7 +13,7 @@ namespace {
 
 using parallel::MeasuredCollective;
 
-worker::StepCheck found(MeasuredCollective& one) {
+StepCheck found(MeasuredCollective& one) {
   return {.name = "result",
           .error = one.error(),
           .tolerance = one.tolerance(),
@@ -60,7 +60,7 @@ void run_collective_case(worker::CaseContext& context, const std::string& backen
     worker::RankRun run;
     run.series = series_of(one);
     run.tell = [&](worker::CaseContext& told, const std::vector<std::vector<double>>& seconds) {
-      // What all ranks moved is the formula's, to the byte, where the backend counts it.
+      // The bytes that all ranks moved equal the formula's exactly, if the backend counts them.
       comm::check_accounting(*ranks);
       const auto moved = static_cast<double>(one.bytes());
       const double one_by_one = stats::summarize(seconds[0]).median, pipelined = stats::summarize(seconds[1]).median;

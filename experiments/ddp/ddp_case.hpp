@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "property_tests/data_parallel/laws.hpp"
 #include "registry/registry.hpp"
 
 namespace syslab {
@@ -18,5 +19,8 @@ namespace syslab {
 registry::Builder ddp_experiment(std::string id, const std::vector<std::string>& strategies,
                                  const std::vector<std::string>& models,
                                  const std::vector<std::int64_t>& bucket_mb = {});
+
+// Somebody's Python class may be checked in its place: by laws, on ranks of its own (--mine).
+void take_classes(registry::Builder& experiment, data_parallel::Strategy strategy);
 
 }  // namespace syslab

@@ -24,7 +24,7 @@ Grid grid_from(Layout layout, const Params& params) {
   }
 }
 
-registry::Values many_tokens() { return {number(4096), number(16384), number(65536), number(262144), number(1048576)}; }
+Values many_tokens() { return {number(4096), number(16384), number(65536), number(262144), number(1048576)}; }
 
 void on_a_line(registry::Builder& made, Layout layout) {
   made.axis("ranks", {number(1), number(2), number(8), number(64)}, "N, devices")
@@ -33,7 +33,7 @@ void on_a_line(registry::Builder& made, Layout layout) {
                         {"ranks", {number(1), number(2), number(4), number(8), number(16), number(64), number(256)}}})
       .metric("forward_communication", "s", "forward_sent_bytes by the rate of the link")
       .metric("backward_communication", "s", "alike");
-  if (layout != Layout::data_parallel) {  // which nothing bounds in forward
+  if (layout != Layout::data_parallel) {  // which has no bound in forward
     made.metric("forward_limit", "1",
                 "the largest number of devices at which forward is bound by compute, not rounded");
   }
@@ -81,6 +81,7 @@ registry::Builder layer_experiment(std::string id, Layout layout) {
     parallel::validate(grid_from(layout, params));
     parallel::validate(parallel::machine_from(params));
   });
+  made.evidence({.preset = "paper"});
   return made.runs([layout](worker::CaseContext& context) {
     const Params& params = context.params();
     worker::tell_answer(context, parallel::answer_layer(layout, parallel::layer_from(params), grid_from(layout, params),

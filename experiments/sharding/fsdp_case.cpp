@@ -9,11 +9,13 @@
 #include "device/memory_log.hpp"
 #include "parallel/fsdp/state.hpp"
 #include "parallel/rank_memory.hpp"
+#include "property_tests/data_parallel/laws.hpp"
 #include "registry/rank_training.hpp"
 #include "registry/values.hpp"
 #include "trials/measured_fsdp.hpp"
 #include "trials/phased_steps.hpp"
 #include "trials/rank_training.hpp"
+#include "worker/law_case.hpp"
 #include "worker/rank_training_case.hpp"
 #include "worker/tell_rung.hpp"
 
@@ -44,16 +46,16 @@ double forecast(const FsdpWorkloadOptions& options, int ranks) {
   return parallel::fsdp_memory(options.step, ranks, options.sharding).total();
 }
 
-// What is kept of a step, in seconds from its beginning.
+// What is stored of a step, in seconds from its beginning.
 struct FsdpStep {
-  parallel::PhaseEnds ends;
+  PhaseEnds ends;
   double exposed_forward = 0, exposed_backward = 0, gathering = 0;
   std::vector<GatherTimes> gathers;
 };
 using FsdpSteps = parallel::PhasedSteps<FsdpWorkload, FsdpStep>;
 
-FsdpStep fsdp_step_ends(FsdpWorkload& run, const parallel::PhaseEnds& ends) {
-  FsdpStep made{.ends = ends, .gathers = run.step().fsdp().gathered().times()};
+FsdpStep fsdp_step_ends(FsdpWorkload& run, const PhaseEnds& ends, const device::Event& begin) {
+  FsdpStep made{.ends = ends, .gathers = run.step().fsdp().gathered().times(begin)};
   for (const GatherTimes& one : made.gathers) {
     (one.forward ? made.exposed_forward : made.exposed_backward) += one.exposed().count();
     made.gathering += (one.end - one.start).count();
@@ -61,7 +63,7 @@ FsdpStep fsdp_step_ends(FsdpWorkload& run, const parallel::PhaseEnds& ends) {
   return made;
 }
 
-// The last step as spans: its phases; of each gather when it ran, and how long computing waited for it.
+// The last step as spans: its phases, and for each gather when it ran and how long computing waited for it.
 void draw(worker::CaseContext& context, const FsdpWorkload& run, const FsdpStep& step) {
   worker::emit_span(context, "compute", "forward", "phase", 0, step.ends.forward);
   worker::emit_span(context, "compute", "backward", "phase", step.ends.forward, step.ends.backward);
@@ -75,7 +77,9 @@ void draw(worker::CaseContext& context, const FsdpWorkload& run, const FsdpStep&
 
 void tell_phases(worker::CaseContext& context, const FsdpWorkload& run, std::span<const FsdpStep> steps) {
   if (steps.empty()) return;
-  worker::emit_phases(context, steps, [](const FsdpStep& one) -> const parallel::PhaseEnds& { return one.ends; });
+  std::vector<PhaseEnds> ends;
+  for (const FsdpStep& one : steps) ends.push_back(one.ends);
+  worker::emit_phases(context, ends);
   worker::emit_series(context, "gathering", steps, [](const FsdpStep& one) { return one.gathering; });
   worker::emit_series(context, "exposed_forward", steps, [](const FsdpStep& one) { return one.exposed_forward; });
   worker::emit_series(context, "exposed_backward", steps, [](const FsdpStep& one) { return one.exposed_backward; });
@@ -101,7 +105,7 @@ void tell_bytes(worker::CaseContext& context, FsdpWorkload& run, const model::Mo
   }
 }
 
-// The most that this rank has held since, of what its account has.
+// The most memory that this rank has held since then, in the categories of its account.
 class Highest {
  public:
   explicit Highest(device::Stream stream)
@@ -121,7 +125,8 @@ worker::RankRun started(const MeasuredFsdp& measured, const FsdpWorkloadOptions&
   const auto steps = std::make_shared<FsdpSteps>(measured.start(ranks, stream), stream, fsdp_step_ends);
   worker::RankRun made;
   made.owner = steps;
-  made.series = {worker::phased_steps(steps)};
+  made.series = {worker::kept_steps(
+      steps->workload(), [steps] { steps->step(); }, [steps] { steps->keep(); })};
   made.tell = [steps, highest, &measured, &options](worker::CaseContext& context,
                                                     const std::vector<std::vector<double>>& seconds) {
     context.metric("peak_bytes", "B", highest.bytes());
@@ -154,9 +159,11 @@ void run_fsdp_case(worker::CaseContext& context, const FsdpCase& how) {
   FsdpWorkloadOptions options = options_of(context.params(), how, context.world_size());
   options.sharding.fsdp.gather.timing = true;
   const MeasuredFsdp measured = parallel::measured_fsdp(options, how.rung, context.request().seed);
-  worker::run_rank_training(
-      context, measured, parallel::in_step(context.request()),
-      [&](comm::Communicator& ranks, device::Stream stream) { return started(measured, options, ranks, stream); });
+  worker::run_rank_training(context, measured.device, measured.refusal, [&](worker::RankCase& made) {
+    const std::shared_ptr<comm::Communicator> ranks = parallel::in_step(context.request(), made);
+    made.check = [&measured, ranks](device::Stream stream) { return measured.check(*ranks, stream); };
+    made.start = [&, ranks](device::Stream stream) { return started(measured, options, *ranks, stream); };
+  });
 }
 
 double fsdp_case_memory(const Params& params, const FsdpCase& how) {
@@ -177,6 +184,16 @@ void add_fsdp_metrics(registry::Builder& experiment) {
       .metric("predicted_bytes", "B", "the same by arithmetic")
       .metric("gathered_bytes", "B", "that a step gathers, whole");
   registry::add_training_metrics(experiment);
+}
+
+void take_fully_sharded_classes(registry::Builder& experiment) {
+  experiment.laws(data_parallel::fully_sharded::law_list())
+      .accepts_mine_for_laws()
+      .runs([](worker::CaseContext& context) {
+        if (!context.request().mine) return run_fsdp_experiment(context);
+        worker::require_class_for_ranks(context);
+        worker::run_law(context, data_parallel::fully_sharded::laws(context.rank_channel()));
+      });
 }
 
 registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>& models) {

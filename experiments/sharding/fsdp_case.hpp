@@ -16,7 +16,7 @@ class CaseContext;
 
 namespace syslab {
 
-// How full sharding takes a step, beside the axes of the model.
+// Options of a fully sharded step, in addition to the model's axes.
 struct FsdpCase {
   const train::Rung& rung;
   parallel::Granularity granularity = parallel::Granularity::block;
@@ -32,5 +32,8 @@ void add_fsdp_metrics(registry::Builder& experiment);
 // Axes: those of the model, `batch` being the rows of all ranks; `model`, by default these; `granularity`, what is
 // gathered together. Presets, metrics and the body are there; a title, a question and problems are to be added.
 registry::Builder fsdp_experiment(std::string id, const std::vector<std::string>& models);
+
+// Somebody's Python class may be checked in its place: by laws, on ranks of its own (--mine).
+void take_fully_sharded_classes(registry::Builder& experiment);
 
 }  // namespace syslab

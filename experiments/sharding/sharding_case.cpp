@@ -10,13 +10,16 @@
 #include "core/error.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
+#include "experiments/ddp/certificate_law.hpp"
 #include "parallel/rank_memory.hpp"
 #include "parallel/state_memory.hpp"
+#include "property_tests/data_parallel/laws.hpp"
 #include "registry/rank_training.hpp"
 #include "registry/values.hpp"
 #include "trials/measured_data_parallel.hpp"
 #include "trials/phased_steps.hpp"
 #include "trials/rank_training.hpp"
+#include "worker/law_case.hpp"
 #include "worker/rank_training_case.hpp"
 #include "worker/tell_rung.hpp"
 
@@ -27,6 +30,7 @@ using device::MemoryCategory;
 using parallel::DataParallelWorkload;
 using parallel::MeasuredDataParallel;
 using parallel::Sharding;
+using registry::Need;
 using registry::number;
 using registry::text;
 using registry::texts;
@@ -60,7 +64,7 @@ Sharding sharding_of(const Params& params) {
   throw Error(ErrorKind::usage, fmt::format("no sharding '{}': none, optimizer, zero1 or zero2", asked));
 }
 
-// Live bytes by what they are for.
+// Live bytes by category.
 struct Live {
   static constexpr std::array<const char*, 5> kNames{"parameters", "gradients", "optimizer", "activations", "others"};
   std::array<double, 5> of{};
@@ -86,7 +90,7 @@ class Account {
  public:
   explicit Account(device::Place place) : place_(place), log_(device::MemoryLog::of(place)) { log_.clear(); }
 
-  // Everything up to now; `highest`: at the highest moment since the last look.
+  // Everything up to now; `highest`: at the peak since the last call.
   struct Look {
     Live now, highest;
   };
@@ -124,8 +128,8 @@ struct Travelled {
 };
 
 // The phases of a step, by events in the stream that computes.
-parallel::PhaseEnds sharding_step_ends(DataParallelWorkload&, const parallel::PhaseEnds& ends) { return ends; }
-using ShardingSteps = parallel::PhasedSteps<DataParallelWorkload, parallel::PhaseEnds>;
+PhaseEnds sharding_step_ends(DataParallelWorkload&, const PhaseEnds& ends, const device::Event&) { return ends; }
+using ShardingSteps = parallel::PhasedSteps<DataParallelWorkload, PhaseEnds>;
 
 struct ShardingRun {
   std::shared_ptr<DataParallelWorkload> workload;
@@ -133,7 +137,7 @@ struct ShardingRun {
   Travelled a_step;
 };
 
-// Sets a run up and takes two steps: the second is looked at, when every library has what it keeps.
+// Sets a run up and takes two steps. The second is measured, when every library has allocated what it keeps.
 std::shared_ptr<ShardingRun> set_up(const MeasuredDataParallel& measured, comm::Communicator& ranks,
                                     device::Stream stream) {
   auto run = std::make_shared<ShardingRun>();
@@ -178,7 +182,8 @@ worker::RankRun started(const MeasuredDataParallel& measured, Sharding sharding,
   const auto steps = std::make_shared<ShardingSteps>(run->workload, stream, sharding_step_ends);
   worker::RankRun made;
   made.owner = steps;
-  made.series = {worker::phased_steps(steps)};
+  made.series = {worker::kept_steps(
+      steps->workload(), [steps] { steps->step(); }, [steps] { steps->keep(); })};
   made.tell = [run, steps, &measured, sharding](worker::CaseContext& context,
                                                 const std::vector<std::vector<double>>& seconds) {
     steps->keep();
@@ -219,10 +224,11 @@ void run_sharding_experiment(worker::CaseContext& context) {
   options.sharding = sharding_of(context.params());
   options.in_turn = context.params().text(kUpdates) == kInTurn;
   const MeasuredDataParallel measured = parallel::measured_data_parallel(options, rung, context.request().seed);
-  worker::run_rank_training(context, measured, parallel::in_step(context.request()),
-                            [&](comm::Communicator& ranks, device::Stream stream) {
-                              return started(measured, options.sharding, ranks, stream);
-                            });
+  worker::run_rank_training(context, measured.device, measured.refusal, [&](worker::RankCase& made) {
+    const std::shared_ptr<comm::Communicator> ranks = parallel::in_step(context.request(), made);
+    made.check = [&measured, ranks](device::Stream stream) { return measured.check(*ranks, stream); };
+    made.start = [&, ranks](device::Stream stream) { return started(measured, options.sharding, *ranks, stream); };
+  });
 }
 
 double sharding_memory(const Params& params, std::string_view implementation) {
@@ -234,6 +240,21 @@ double sharding_memory(const Params& params, std::string_view implementation) {
 }
 
 }  // namespace
+
+void take_classes(registry::Builder& experiment) {
+  std::vector<LawInfo> laws = data_parallel::sharded::law_list();
+  laws.push_back(certificate_law_info());
+  experiment.laws(std::move(laws)).accepts_mine_for_laws().runs([](worker::CaseContext& context) {
+    if (!context.request().mine && context.is_law()) {
+      using parallel::Sharding;
+      return worker::run_law(context, {certificate_law({{parallel::Strategy::naive, parallel::Strategy::bucketed},
+                                                        {Sharding::optimizer, Sharding::zero1, Sharding::zero2}})});
+    }
+    if (!context.request().mine) return run_sharding_experiment(context);
+    worker::require_class_for_ranks(context);
+    worker::run_law(context, data_parallel::sharded::laws(context.rank_channel()));
+  });
+}
 
 registry::Builder sharding_experiment(std::string id, const std::vector<std::string>& shardings,
                                       const std::vector<std::string>& models) {
@@ -283,6 +304,25 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
   moment("before_update", "behind the backward pass of the second step");
   moment("after_update", "behind its update");
   moment("peak", "at the highest moment of that step");
+  if (std::ranges::count(shardings, "none") == 0) {  // a proof, for which ranks of the CPU will do
+    made.evidence({.preset = "laptop"});
+    made.evidence({.need = Need::nice, .preset = "paper"});
+  } else {
+    const auto steps = [&](const char* year, const char* model, std::int64_t context) {
+      registry::Preset grid{{"model", {text(model)}},
+                            {"batch", {number(8)}},
+                            {"context", {number(context)}},
+                            {"sharding", {text("none"), text("optimizer")}},
+                            {"impl", {text("fused")}}};
+      made.evidence({.handout = year, .grid = grid});
+      grid.erase("sharding");
+      made.evidence({.need = Need::asked, .handout = year, .grid = grid});
+    };
+    steps("2025", "xl25", 128);
+    steps("2026", "xl26", 512);
+    made.evidence({.need = Need::nice, .preset = "paper"});
+    made.evidence({.preset = "laptop", .in_small = true});
+  }
   made.memory(sharding_memory).runs(run_sharding_experiment);
   return made;
 }

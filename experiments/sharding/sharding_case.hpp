@@ -1,5 +1,5 @@
-// A case that is a data-parallel training step whose optimizer's state may be divided among the ranks, with an account
-// of memory and of what travels: what both problems on that ask.
+// A case that runs a data-parallel training step, optionally with the optimizer's state sharded among the ranks, with
+// accounts of memory and communication: what both problems on that ask.
 #pragma once
 
 #include <string>
@@ -13,5 +13,8 @@ namespace syslab {
 // parallel::Sharding up to zero2. Presets, metrics and the body are there.
 registry::Builder sharding_experiment(std::string id, const std::vector<std::string>& shardings,
                                       const std::vector<std::string>& models);
+
+// Somebody's Python class may be checked in its place: by laws, on ranks of its own (--mine).
+void take_classes(registry::Builder& experiment);
 
 }  // namespace syslab

@@ -85,7 +85,7 @@ void step(const Rung& rung, const Sample& sample, const Scalars& scalars, Arena&
   there.finish();
 }
 
-void demand(const char* name, const GuardedTensor& found, const ops::Expected& expected, Observation& observation) {
+void demand(const char* name, const GuardedTensor& found, const Expected& expected, Observation& observation) {
   demand_within(name, found.view(), expected.value, expected.tolerance, observation, kElements);
 }
 
@@ -166,6 +166,6 @@ std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
 }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::adamw

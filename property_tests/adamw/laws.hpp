@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "check/law.hpp"
+#include "contract/law.hpp"
 #include "ops/adamw/adamw.hpp"
-#include "property_tests/statement.hpp"
 
 namespace syslab::adamw {
 
 std::vector<check::Law> laws(const Rung& rung);
-std::vector<property::Statement> law_list();  // ids and statements, in the same order
+std::vector<LawInfo> law_list();  // ids and statements, in the same order
 
 }  // namespace syslab::adamw

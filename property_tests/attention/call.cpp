@@ -1,5 +1,6 @@
 #include "property_tests/attention/call.hpp"
 
+#include "check/forgotten.hpp"
 #include "property_tests/on_device.hpp"
 
 namespace syslab::attention {
@@ -10,8 +11,8 @@ using property::OnDevice;
 using property::output;
 using property::strides_of;
 
-std::optional<check::GuardedTensor> lent_workspace(const Rung& rung, const Problem& problem, Direction direction) {
-  const std::size_t bytes = rung.workspace_bytes ? rung.workspace_bytes(problem, direction) : 0;
+std::optional<check::GuardedTensor> lent_workspace(const Rung& rung, const Problem& problem, Pass pass) {
+  const std::size_t bytes = rung.workspace_bytes ? rung.workspace_bytes(problem, pass) : 0;
   const auto elements = static_cast<std::int64_t>((bytes + sizeof(float) - 1) / sizeof(float));
   if (elements == 0) return std::nullopt;
   return output("workspace", DType::f32, Shape{elements}, Strides{1});
@@ -24,6 +25,36 @@ ops::Workspace as_workspace(const std::optional<check::GuardedTensor>& tensor, O
 
 DType lse_dtype(const Problem& problem) { return problem.dtype == DType::f64 ? DType::f64 : DType::f32; }
 
+void run_once(const Rung& rung, const Problem& problem, const ForwardCall& call) {
+  OnDevice there(rung.device);
+  const ForwardArgs args{there.view(call.q), there.view(call.k), there.view(call.v), there.view(call.out),
+                         there.view(call.lse)};
+  rung.forward(problem, args, as_workspace(call.workspace, there), there.stream());
+  there.finish();
+}
+
+void run_once(const Rung& rung, const Problem& problem, const BackwardCall& call) {
+  const ForwardCall& forward = call.forward;
+  OnDevice there(rung.device);
+  const BackwardArgs args{there.view(forward.q),   there.view(forward.k),   there.view(forward.v),
+                          there.view(forward.out), there.view(forward.lse), there.view(call.dout),
+                          there.view(call.dq),     there.view(call.dk),     there.view(call.dv)};
+  rung.backward(problem, args, as_workspace(call.workspace, there), there.stream());
+  there.finish();
+}
+
+void run(const Rung& rung, const Problem& problem, ForwardCall& call) {
+  run_once(rung, problem, call);
+  check::GuardedTensor* const outputs[] = {&call.out, &call.lse};
+  check::settle_forgotten(outputs, [&] { run_once(rung, problem, call); });
+}
+
+void run(const Rung& rung, const Problem& problem, BackwardCall& call) {
+  run_once(rung, problem, call);
+  check::GuardedTensor* const outputs[] = {&call.dq, &call.dk, &call.dv};
+  check::settle_forgotten(outputs, [&] { run_once(rung, problem, call); });
+}
+
 }  // namespace
 
 ForwardCall call_forward(const Rung& rung, const Sample& sample, bool lend) {
@@ -35,12 +66,8 @@ ForwardCall call_forward(const Rung& rung, const Sample& sample, bool lend) {
                    input("v", problem.dtype, key, key_in, sample.v),
                    output("out", problem.dtype, query, strides_of(query, sample.layout_out)),
                    output("lse", lse_dtype(problem), lse, property::loose_strides_of(lse, sample.layout_out)),
-                   lend ? lent_workspace(rung, problem, Direction::forward) : std::nullopt};
-  OnDevice there(rung.device);
-  const ForwardArgs args{there.view(call.q), there.view(call.k), there.view(call.v), there.view(call.out),
-                         there.view(call.lse)};
-  rung.forward(problem, args, as_workspace(call.workspace, there), there.stream());
-  there.finish();
+                   lend ? lent_workspace(rung, problem, Pass::forward) : std::nullopt};
+  run(rung, problem, call);
   return call;
 }
 
@@ -53,20 +80,30 @@ BackwardCall call_backward(const Rung& rung, const Sample& sample, bool lend) {
                     output("dq", problem.dtype, query, query_out),
                     output("dk", problem.dtype, key, key_out),
                     output("dv", problem.dtype, key, key_out),
-                    lend ? lent_workspace(rung, problem, Direction::backward) : std::nullopt};
-  const ForwardCall& forward = call.forward;
-  OnDevice there(rung.device);
-  const BackwardArgs args{there.view(forward.q),   there.view(forward.k),   there.view(forward.v),
-                          there.view(forward.out), there.view(forward.lse), there.view(call.dout),
-                          there.view(call.dq),     there.view(call.dk),     there.view(call.dv)};
-  rung.backward(problem, args, as_workspace(call.workspace, there), there.stream());
-  there.finish();
+                    lend ? lent_workspace(rung, problem, Pass::backward) : std::nullopt};
+  run(rung, problem, call);
   return call;
 }
 
-ForwardValues forward_values(const Rung& rung, const Sample& sample) {
-  const ForwardCall call = call_forward(rung, sample);
-  return {to_doubles(call.out.view()), to_doubles(call.lse.view())};
+void call_again(const Rung& rung, const Sample& sample, ForwardCall& call) {
+  property::assign(call.q.view(), sample.q);
+  property::assign(call.k.view(), sample.k);
+  property::assign(call.v.view(), sample.v);
+  call.out.poison();
+  call.lse.poison();
+  run(rung, sample.problem, call);
 }
+
+void call_backward_again(const Rung& rung, const Sample& sample, BackwardCall& call) {
+  property::assign(call.dout.view(), sample.dout);
+  call.dq.poison();
+  call.dk.poison();
+  call.dv.poison();
+  run(rung, sample.problem, call);
+}
+
+ForwardValues values_of(const ForwardCall& call) { return {to_doubles(call.out.view()), to_doubles(call.lse.view())}; }
+
+ForwardValues forward_values(const Rung& rung, const Sample& sample) { return values_of(call_forward(rung, sample)); }
 
 }  // namespace syslab::attention

@@ -25,10 +25,17 @@ ForwardCall call_forward(const Rung& rung, const Sample& sample, bool lend = fal
 // The rung's forward pass first, then its backward pass on what that wrote, as autograd would.
 BackwardCall call_backward(const Rung& rung, const Sample& sample, bool lend = false);
 
+// Asks once more in the same memory: inputs as the sample has them, outputs poisoned. The sample has the call's shapes
+// and layouts; its values and its mask may be others.
+void call_again(const Rung& rung, const Sample& sample, ForwardCall& call);
+// The backward pass alone, on what the forward pass in the same memory wrote last.
+void call_backward_again(const Rung& rung, const Sample& sample, BackwardCall& call);
+
 // Contiguous values of what a call wrote.
 struct ForwardValues {
   std::vector<double> out, lse;
 };
 ForwardValues forward_values(const Rung& rung, const Sample& sample);
+ForwardValues values_of(const ForwardCall& call);
 
 }  // namespace syslab::attention

@@ -12,10 +12,14 @@ struct Subject {
   const Candidate& rung;
   check::Contract contract;
   const Menu& menu;
-  std::optional<Direction> direction;  // the pass that a law of both is about; none: those that the rung has
+  std::optional<Pass> pass;                     // the pass that a law of both is about; none: those that the rung has
+  std::optional<Sample>* drawn_last = nullptr;  // for who explains a counterexample
 
-  // For laws of both passes: whose problems to draw, and whether to ask this one of the backward pass too.
-  Direction drawn() const { return direction.value_or(Direction::forward); }
+  // draw_sample for this rung, remembered.
+  Sample draw(Pass pass, bool supported_only = true) const;
+
+  // For laws of both passes: the implementation that draws the problems, and whether to check the backward pass too.
+  Pass drawn() const { return pass.value_or(Pass::forward); }
   bool asks_backward(const Problem& problem) const;
   // Somebody's own is judged by the hand-out's tolerance under either contract: it promised nothing narrower.
   bool wide() const { return contract == check::Contract::handout || rung.domain.has_value(); }
@@ -47,5 +51,9 @@ void head_permutation(const Subject&, check::Observation&);
 void bitwise_repeatable(const Subject&, check::Observation&);
 void writes_nothing_outside(const Subject&, check::Observation&);
 void refusal(const Subject&, check::Observation&);
+// Against itself, asked in another order and often (laws_state.cpp).
+void keeps_no_state(const Subject&, check::Observation&);
+void repeats(const Subject&, check::Observation&);
+void finishes_when_it_returns(const Subject&, check::Observation&);
 
 }  // namespace syslab::attention

@@ -12,20 +12,20 @@
 #include <vector>
 
 #include "check/law.hpp"
+#include "contract/law.hpp"
 #include "ops/attention/attention.hpp"
 #include "ops/attention/domain.hpp"
-#include "property_tests/statement.hpp"
 
 namespace syslab::attention {
 
 // Laws of both passes ask the forward pass, and the backward pass where the rung has one.
 std::vector<check::Law> laws(const Rung& rung);
-std::vector<property::Statement> law_list();  // ids and statements, in the same order
-// Those that a kernel of this direction can break, asked of this direction: of a rung that has no backward pass, none
+std::vector<LawInfo> law_list();  // ids and statements, in the same order
+// Those that a kernel of this pass can break, asked of this pass: of a rung that has no backward pass, none
 // of the backward laws holds by its forward pass alone.
-std::vector<check::Law> laws_of(const Rung& rung, Direction direction);
+std::vector<check::Law> laws_of(const Rung& rung, Pass pass);
 // Of somebody's own, which promises `domain`; of ours where there is none.
-std::vector<check::Law> laws_of(const Rung& rung, Direction direction, const std::optional<Domain>& domain);
-std::vector<property::Statement> law_list(Direction direction);
+std::vector<check::Law> laws_of(const Rung& rung, Pass pass, const std::optional<Domain>& domain);
+std::vector<LawInfo> law_list(Pass pass);
 
 }  // namespace syslab::attention

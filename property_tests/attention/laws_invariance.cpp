@@ -87,7 +87,7 @@ void demand_same_bits(const check::GuardedTensor& again, const check::GuardedTen
 
 // Keys and values that a row may not see get other values; the row, and those before it, stay as they were.
 void causal_prefix(const Subject& subject, Observation& observation) {
-  Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  Sample sample = subject.draw(Pass::forward);
   const Problem& problem = sample.problem;
   const std::int64_t row = property::draw_below("row", 256) % problem.seq_q;
   const std::int64_t prefix = problem.visible_keys(row);
@@ -114,7 +114,7 @@ void causal_prefix(const Subject& subject, Observation& observation) {
 }
 
 void batch_permutation(const Subject& subject, Observation& observation) {
-  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  const Sample sample = subject.draw(Pass::forward);
   const Problem& problem = sample.problem;
   const std::int64_t shift = 1 + property::draw_below("rotate_by", 3) % (problem.batch - 1);
   const auto rotated = [&](std::int64_t heads) {
@@ -130,7 +130,7 @@ void batch_permutation(const Subject& subject, Observation& observation) {
 
 // Key/value heads change places and take their query heads along; these change places among themselves too.
 void head_permutation(const Subject& subject, Observation& observation) {
-  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  const Sample sample = subject.draw(Pass::forward);
   const Problem& problem = sample.problem;
   const std::int64_t shift = 1 + property::draw_below("rotate_by", 3) % (problem.heads_kv - 1);
   const std::int64_t per_kv = problem.heads_q / problem.heads_kv;
@@ -147,13 +147,13 @@ void head_permutation(const Subject& subject, Observation& observation) {
 }
 
 bool Subject::asks_backward(const Problem& problem) const {
-  if (direction) return *direction == Direction::backward;
-  return menu.backward && !rung.supports(problem, Direction::backward);
+  if (pass) return *pass == Pass::backward;
+  return menu.backward && !rung.supports(problem, Pass::backward);
 }
 
 void bitwise_repeatable(const Subject& subject, Observation& observation) {
   const Rung& rung = subject.rung;
-  const Sample sample = draw_sample(rung, subject.menu, subject.drawn());
+  const Sample sample = subject.draw(subject.drawn());
   if (subject.asks_backward(sample.problem)) {
     const BackwardCall first = call_backward(rung, sample), again = call_backward(rung, sample);
     demand_same_bits(again.forward.out, first.forward.out, observation);
@@ -172,7 +172,7 @@ void bitwise_repeatable(const Subject& subject, Observation& observation) {
 // whole; inputs stay as they were; no element of an output is forgotten.
 void writes_nothing_outside(const Subject& subject, Observation&) {
   const Rung& rung = subject.rung;
-  const Sample sample = draw_sample(rung, subject.menu, subject.drawn());
+  const Sample sample = subject.draw(subject.drawn());
   const bool lend = property::draw<bool>("lend_workspace", {false, true});
   const auto demand_read_only = [](const check::GuardedTensor& tensor, const std::vector<double>& values) {
     property::demand_unharmed(tensor);
@@ -205,7 +205,7 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
 void refusal(const Subject& subject, Observation&) {
   const Candidate& rung = subject.rung;
   const bool promised = rung.domain && (subject.contract == check::Contract::handout || rung.domain->bounded());
-  const Sample sample = draw_sample(rung, subject.menu, subject.drawn(), !promised);
+  const Sample sample = subject.draw(subject.drawn(), !promised);
   const auto refused = [&](const std::string& why) {
     property::fail(fmt::format("refusal of {}: {}", to_string(sample.problem), why));
   };
@@ -213,8 +213,8 @@ void refusal(const Subject& subject, Observation&) {
     if (const auto reason = rung.supports(sample.problem, subject.drawn())) refused(*reason);
   }
   try {
-    subject.drawn() == Direction::forward ? static_cast<void>(call_forward(rung, sample))
-                                          : static_cast<void>(call_backward(rung, sample));
+    subject.drawn() == Pass::forward ? static_cast<void>(call_forward(rung, sample))
+                                     : static_cast<void>(call_backward(rung, sample));
   } catch (const Unsupported& reason) {
     if (!promised) throw;
     refused(reason.what());

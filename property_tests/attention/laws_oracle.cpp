@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "ops/attention/oracle/oracle.hpp"
 #include "property_tests/attention/call.hpp"
+#include "property_tests/attention/half_rounding.hpp"
 #include "property_tests/attention/law_bodies.hpp"
 #include "property_tests/verdict.hpp"
 
@@ -18,12 +20,6 @@ using property::demand_within;
 
 ForwardOracle oracle_of(const Problem& problem, const ForwardCall& call) {
   return forward_oracle(problem, call.q.view(), call.k.view(), call.v.view());
-}
-
-// Largest |found − expected|; infinite where something found is no number.
-double largest_error(const ConstTensorView& found, const std::vector<double>& expected) {
-  const double whatever[] = {1.0};
-  return check::compare(found, expected, whatever).max_error;
 }
 
 double largest_size(const std::vector<double>& values) {
@@ -47,60 +43,69 @@ Problem in_fp32(Problem problem) {
   return problem;
 }
 
-// A derived bound must allow for the worst order of additions; a careless kernel can hide below it. The naive kernel in
-// the same dtype is the measure that cannot be argued with. Beside twice its error, one rounding of the output is
-// allowed, and what the same computation may err in fp32 (the tolerance of `expected`, for all or for each element):
-// where naive happens to be exact, nobody must be.
-void demand_no_worse(const check::GuardedTensor& ours, const check::GuardedTensor& naive, const Expected& expected,
-                     DType dtype, Observation& observation) {
-  const double yardstick = largest_error(naive.view(), expected.value);
-  const double allowed = 2 * yardstick + unit_roundoff(dtype) * largest_size(expected.value);
-  std::vector<double> tolerance(expected.tolerance);
-  for (double& each : tolerance) each += allowed;
-  try {
-    demand_within(ours.spec().name, ours.view(), expected.value, tolerance, observation);
-  } catch (const Error& error) {
-    property::fail(fmt::format("{}; the naive kernel's worst error is {:.3g}", error.what(), yardstick));
+// Mean of (error / its deviation by one rounding)², beyond what fp32 may be off in all. At most about 1 of a right
+// kernel.
+double usage_of(const check::GuardedTensor& found, const Expected& expected, const HalfRounding& rounding) {
+  const std::vector<double> values = to_doubles(found.view());
+  double sum = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double error = std::abs(values[i] - expected.value[i]);
+    if (error <= expected.tolerance[i]) continue;
+    const double share = (error - expected.tolerance[i]) / rounding.deviation[i];
+    sum += share * share;
   }
+  const double usage = sum / static_cast<double>(values.size());
+  return std::isnan(usage) ? std::numeric_limits<double>::infinity() : usage;
+}
+
+// A derived bound of one element must allow for the worst of its roundings; a careless kernel can hide below it. All
+// elements together cannot: the mean of their squared errors, each over its own deviation, is that of one rounding of
+// each number that is half precision. A largest error would not do: over few elements it is chance, the naive kernel's
+// as well as ours. What chance may add to the mean of n squares: Laurent & Massart 2000, lemma 1, less often than e^-t.
+// A kernel as good as the naive one in the same dtype is right in any case: twice its error is allowed.
+void demand_no_worse(const check::GuardedTensor& ours, const check::GuardedTensor& naive, const Expected& expected,
+                     const HalfRounding& rounding, Observation& observation) {
+  constexpr double kRarity = 25;  // t
+  const double usage = usage_of(ours, expected, rounding), yardstick = usage_of(naive, expected, rounding);
+  const double chance = kRarity / rounding.independent;
+  const double allowed = std::max(4 * yardstick, 1 + 2 * std::sqrt(chance) + 2 * chance);
+  observation.record(std::sqrt(usage), std::sqrt(allowed));
+  if (usage <= allowed) return;
+  property::fail(
+      fmt::format("{}: errors are {:.3g} × what one rounding makes (root mean square), allowed {:.3g}; the naive "
+                  "kernel's are {:.3g}",
+                  ours.spec().name, std::sqrt(usage), std::sqrt(allowed), std::sqrt(yardstick)));
 }
 
 // A factor that is off by less than a rounding step moves no element beyond what rounding may, yet it moves all of them
 // the same way, which rounding does not. The share of the expectation x in the error e is ⟨e, x⟩ / ⟨x, x⟩: the factor's
-// excess. What rounding leaves of it is judged by the naive kernel's rows, each of them an independent try: they sum to
-// a normal variable of deviation √(Σ_rows ⟨e_row, x_row⟩²) / ⟨x, x⟩. Allowed besides: one rounding of each element,
-// kDeviations of both, and the errors of fp32 all in one direction.
-void demand_no_bias(const check::GuardedTensor& ours, const check::GuardedTensor& naive, const Expected& expected,
-                    DType dtype) {
+// excess. Allowed are kDeviations of what rounding leaves of it, and the errors of fp32 all in one direction.
+void demand_no_bias(const check::GuardedTensor& ours, const Expected& expected, const HalfRounding& rounding) {
   constexpr double kDeviations = 8;
-  const std::vector<double> found = to_doubles(ours.view()), yardstick = to_doubles(naive.view());
-  const auto width = static_cast<std::size_t>(ours.spec().shape[ours.spec().shape.rank() - 1]);
-  double squares = 0, fourths = 0, along = 0, along_naive = 0, rows = 0, single = 0;
-  for (std::size_t first = 0; first < found.size(); first += width) {
-    double row = 0;
-    for (std::size_t i = first; i < first + width; ++i) {
-      const double x = expected.value[i];
-      squares += x * x;
-      fourths += x * x * x * x;
-      along += (found[i] - x) * x;
-      single += expected.tolerance[i] * std::abs(x);
-      row += (yardstick[i] - x) * x;
-    }
-    along_naive += row;
-    rows += row * row;
+  const std::vector<double> found = to_doubles(ours.view());
+  double squares = 0, along = 0, single = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const double x = expected.value[i];
+    squares += x * x;
+    along += (found[i] - x) * x;
+    single += expected.tolerance[i] * std::abs(x);
   }
   if (!(squares > 0) || !std::isfinite(squares)) return;
   const double excess = along / squares;
-  const double rounding = unit_roundoff(dtype) * std::sqrt(fourths / 3) / squares;  // uniform in ± one half step
-  const double allowed =
-      (2 * std::abs(along_naive) + single) / squares + kDeviations * (std::sqrt(rows) / squares + rounding);
+  const double allowed = (single + kDeviations * rounding.along) / squares;
   if (std::abs(excess) <= allowed) return;
-  property::fail(
-      fmt::format("{}: all of it is {:+.3g} too large by a factor, at most ±{:.3g} is rounding; the naive "
-                  "kernel's is {:+.3g}",
-                  ours.spec().name, excess, allowed, along_naive / squares));
+  property::fail(fmt::format("{}: all of it is {:+.3g} too large by a factor, at most ±{:.3g} is rounding",
+                             ours.spec().name, excess, allowed));
 }
 
 }  // namespace
+
+Sample Subject::draw(Pass pass, bool supported_only) const {
+  if (drawn_last != nullptr) drawn_last->reset();
+  Sample sample = draw_sample(rung, menu, pass, supported_only);
+  if (drawn_last != nullptr) *drawn_last = sample;
+  return sample;
+}
 
 std::vector<double> Subject::allowed(const std::vector<double>& expected, const std::vector<double>& derived) const {
   if (!wide()) return derived;
@@ -113,21 +118,21 @@ std::vector<double> Subject::allowed(const std::vector<double>& expected, const 
 }
 
 void equals_oracle(const Subject& subject, Observation& observation) {
-  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  const Sample sample = subject.draw(Pass::forward);
   const ForwardCall call = call_forward(subject.rung, sample);
   const Expected out = oracle_of(sample.problem, call).out;
   demand_within("out", call.out.view(), out.value, subject.allowed(out.value, out.tolerance), observation);
 }
 
 void lse_equals_oracle(const Subject& subject, Observation& observation) {
-  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  const Sample sample = subject.draw(Pass::forward);
   const ForwardCall call = call_forward(subject.rung, sample);
   const Expected lse = oracle_of(sample.problem, call).lse;
   demand_within("lse", call.lse.view(), lse.value, subject.allowed(lse.value, lse.tolerance), observation);
 }
 
 void gradients_equal_oracle(const Subject& subject, Observation& observation) {
-  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::backward);
+  const Sample sample = subject.draw(Pass::backward);
   const BackwardCall call = call_backward(subject.rung, sample);
   const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
                                                 call.forward.v.view(), call.dout.view());
@@ -144,7 +149,7 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
 // lets products round their inputs to ten bits; that moves such a score by about ten and the weights by anything, so
 // there the output need only be a number among the values, and L be as near as the scores are.
 void large_scores(const Subject& subject, Observation& observation) {
-  Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  Sample sample = subject.draw(Pass::forward);
   const Problem& problem = sample.problem;
   constexpr double kScore = 1e4, kNarrow = 1e-2;
   const double scale = std::abs(problem.effective_scale());
@@ -165,30 +170,31 @@ void large_scores(const Subject& subject, Observation& observation) {
 
 void half_no_worse_than_naive(const Subject& subject, Observation& observation) {
   const Rung& naive = find_rung("naive");
-  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
-  if (const auto reason = naive.supports(sample.problem, Direction::forward)) throw Unsupported(*reason);
+  const Sample sample = subject.draw(Pass::forward);
+  if (const auto reason = naive.supports(sample.problem, Pass::forward)) throw Unsupported(*reason);
   const ForwardCall ours = call_forward(subject.rung, sample);
   const ForwardCall theirs = call_forward(naive, sample);
-  demand_no_worse(ours.out, theirs.out, oracle_of(in_fp32(sample.problem), ours).out, sample.problem.dtype,
-                  observation);
+  const ForwardOracle oracle = oracle_of(in_fp32(sample.problem), ours);
+  demand_no_worse(ours.out, theirs.out, oracle.out, rounding_of_output(sample, oracle), observation);
 }
 
 void half_gradients_no_worse_than_naive(const Subject& subject, Observation& observation) {
   const Rung& naive = find_rung("naive");
-  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::backward);
-  if (const auto reason = naive.supports(sample.problem, Direction::backward)) throw Unsupported(*reason);
+  const Sample sample = subject.draw(Pass::backward);
+  if (const auto reason = naive.supports(sample.problem, Pass::backward)) throw Unsupported(*reason);
   const BackwardCall ours = call_backward(subject.rung, sample), theirs = call_backward(naive, sample);
   const ForwardCall& forward = ours.forward;
   const BackwardOracle oracle =
       backward_oracle(in_fp32(sample.problem), forward.q.view(), forward.k.view(), forward.v.view(), ours.dout.view());
+  const GradientRounding rounding = rounding_of_gradients(sample, oracle);
   const auto demand = [&](const check::GuardedTensor& found, const check::GuardedTensor& yardstick,
-                          const Expected& expected) {
-    demand_no_worse(found, yardstick, expected, sample.problem.dtype, observation);
-    demand_no_bias(found, yardstick, expected, sample.problem.dtype);
+                          const Expected& expected, const HalfRounding& of_it) {
+    demand_no_worse(found, yardstick, expected, of_it, observation);
+    demand_no_bias(found, expected, of_it);
   };
-  demand(ours.dq, theirs.dq, oracle.dq);
-  demand(ours.dk, theirs.dk, oracle.dk);
-  demand(ours.dv, theirs.dv, oracle.dv);
+  demand(ours.dq, theirs.dq, oracle.dq, rounding.dq);
+  demand(ours.dk, theirs.dk, oracle.dk, rounding.dk);
+  demand(ours.dv, theirs.dv, oracle.dv, rounding.dv);
 }
 
 }  // namespace syslab::attention

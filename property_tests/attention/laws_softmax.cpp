@@ -50,7 +50,7 @@ std::vector<double> rows(const std::vector<double>& values, const Shape& shape, 
 
 // With every value 1 the output is Σ_j P_ij.
 void rows_sum_to_one(const Subject& subject, Observation& observation) {
-  Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  Sample sample = subject.draw(Pass::forward);
   const Problem& problem = sample.problem;
   std::fill(sample.v.begin(), sample.v.end(), 1.0);
   const Bounded found = bounded_forward(subject, sample);
@@ -64,7 +64,7 @@ void rows_sum_to_one(const Subject& subject, Observation& observation) {
 
 // The last feature of every query is 1, of every key 0 or else c: all scores of a row grow by exactly scale·c.
 void shift_invariance(const Subject& subject, Observation& observation) {
-  Sample sample = draw_sample(subject.rung, subject.menu, Direction::forward);
+  Sample sample = subject.draw(Pass::forward);
   const double shift = property::draw<double>("shift", {1, -1, 8, -8, 64, -64});
   const Problem& problem = sample.problem;
   const auto last_feature = [&](std::vector<double>& values, double value) {
@@ -99,7 +99,7 @@ std::int64_t split_of(const Subject& subject, std::int64_t keys, std::int64_t dr
 // Attention over the first s keys and over the rest, joined by their log-sum-exps, is attention over all. Under the
 // top-left mask the rest concerns the queries from s on, and is itself a top-left problem.
 void split_keys(const Subject& subject, Observation& observation) {
-  const Sample whole = draw_sample(subject.rung, subject.menu, Direction::forward);
+  const Sample whole = subject.draw(Pass::forward);
   const Problem& problem = whole.problem;
   const std::int64_t drawn = property::draw_below("split", 256);
   const std::int64_t split = split_of(subject, problem.seq_k, drawn);
@@ -119,7 +119,7 @@ void split_keys(const Subject& subject, Observation& observation) {
   const bool has_high = high.problem.seq_q > 0;
   for (const Sample* one : {&low, &high}) {
     if (one == &high && !has_high) continue;
-    if (const auto reason = subject.rung.supports(one->problem, Direction::forward)) throw Unsupported(*reason);
+    if (const auto reason = subject.rung.supports(one->problem, Pass::forward)) throw Unsupported(*reason);
     if (!subject.rung.domain || !subject.rung.domain->bounded()) continue;
     if (const auto reason = subject.rung.domain->outside(one->problem)) throw Unsupported(*reason);
   }
@@ -158,7 +158,7 @@ void finite_differences(const Subject& subject, Observation& observation) {
   constexpr double kStep = 0x1p-8;
   constexpr double kTruncation = 1e-6;  // h⁴/30·f⁽⁵⁾ with |f⁽⁵⁾| < 8e3 for scores of order one, and cancellation
   constexpr std::int64_t kCoordinates = 8;  // of each input
-  const Sample sample = draw_sample(subject.rung, subject.menu, Direction::backward);
+  const Sample sample = subject.draw(Pass::backward);
   const BackwardCall call = call_backward(subject.rung, sample);
   const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
                                                 call.forward.v.view(), call.dout.view());

@@ -1,6 +1,7 @@
 #include "property_tests/attention/sample.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <limits>
@@ -119,22 +120,22 @@ void fill_values(Sample& sample, float gain) {
 }
 
 // Why the rung cannot take the problem, or nothing.
-std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Direction direction) {
-  if (direction == Direction::backward && !rung.backward) return rung.name + " has no backward pass";
-  return rung.supports(problem, direction);
+std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Pass pass) {
+  if (pass == Pass::backward && !rung.backward) return rung.name + " has no backward pass";
+  return rung.supports(problem, pass);
 }
 
 // The same, and by trying it: an implementation in another process knows only in the call what it cannot do. How else
 // it may fail is the laws' business.
-std::optional<std::string> tried_refusal(const Rung& rung, const Problem& problem, Direction direction) {
-  if (const auto reason = refusal(rung, problem, direction)) return reason;
+std::optional<std::string> tried_refusal(const Rung& rung, const Problem& problem, Pass pass) {
+  if (const auto reason = refusal(rung, problem, pass)) return reason;
   if (!rung.last_call_time) return std::nullopt;
   Sample sample;
   sample.problem = problem;
   fill_values(sample, 1.0F);
   try {
-    direction == Direction::forward ? static_cast<void>(call_forward(rung, sample))
-                                    : static_cast<void>(call_backward(rung, sample));
+    pass == Pass::forward ? static_cast<void>(call_forward(rung, sample))
+                          : static_cast<void>(call_backward(rung, sample));
   } catch (const Unsupported& reason) {
     return reason.what();
   } catch (const Error&) {
@@ -144,15 +145,15 @@ std::optional<std::string> tried_refusal(const Rung& rung, const Problem& proble
 
 // Whether the rung refuses tensors that lie so, which only the call shows: kernels may want rows that begin at
 // multiples of 16 bytes, and say so. Contiguous tensors none may refuse.
-bool refuses(const Rung& rung, Layout layout, const Problem& problem, Direction direction) {
+bool refuses(const Rung& rung, Layout layout, const Problem& problem, Pass pass) {
   if (layout == Layout::contiguous || rung.last_call_time) return false;
   Sample sample;
   sample.problem = problem;
   sample.layout_in = sample.layout_out = layout;
   fill_values(sample, 1.0F);
   try {
-    direction == Direction::forward ? static_cast<void>(call_forward(rung, sample))
-                                    : static_cast<void>(call_backward(rung, sample));
+    pass == Pass::forward ? static_cast<void>(call_forward(rung, sample))
+                          : static_cast<void>(call_backward(rung, sample));
   } catch (const Error& error) {
     return error.kind() == ErrorKind::usage;
   }
@@ -180,14 +181,14 @@ std::vector<Problem> usual_problems(const Menu& menu, DType dtype, Mask mask) {
 
 // A problem of the menu that the rung supports, from which each axis is then explored alone; or the first reason why
 // not.
-std::optional<Problem> find_base(const Rung& rung, const Menu& menu, Direction direction, std::string& reason) {
+std::optional<Problem> find_base(const Rung& rung, const Menu& menu, Pass pass, std::string& reason) {
   std::optional<std::string> first;
   for (const DType dtype : menu.dtypes) {
     for (const Mask mask : menu.masks) {
       for (const Problem& problem : usual_problems(menu, dtype, mask)) {
-        auto refused = refusal(rung, problem, direction);
+        auto refused = refusal(rung, problem, pass);
         const bool told = refused.has_value();
-        if (!told) refused = tried_refusal(rung, problem, direction);
+        if (!told) refused = tried_refusal(rung, problem, pass);
         if (!refused) return problem;
         if (!first) first = refused;
         if (!told) break;  // refused in the call: not for its size, and calls are dear
@@ -208,7 +209,44 @@ void keep_supported(std::vector<T>& values, const Problem& base, Refuse refuse, 
   });
 }
 
+// "16, 32, 64, 128"
+std::string listed(const std::vector<std::int64_t>& sizes) { return fmt::format("{}", fmt::join(sizes, ", ")); }
+
 }  // namespace
+
+std::string left_out(const Menu& menu) {
+  std::vector<std::string> parts;
+  for (const DType dtype : {DType::f32, DType::f16, DType::bf16}) {
+    if (std::find(menu.dtypes.begin(), menu.dtypes.end(), dtype) == menu.dtypes.end()) {
+      parts.emplace_back(to_string(dtype));
+    }
+  }
+  const auto has = [&](Mask mask) { return std::find(menu.masks.begin(), menu.masks.end(), mask) != menu.masks.end(); };
+  if (!has(Mask::none)) parts.emplace_back("the full mask");
+  if (!has(Mask::top_left)) parts.emplace_back("a causal mask");
+  const std::vector<std::int64_t>& lengths = menu.seq_k;
+  if (lengths.back() - lengths.front() + 1 == static_cast<std::int64_t>(lengths.size())) {
+    parts.push_back(lengths.front() > 1 ? fmt::format("S < {} and S > {}", lengths.front(), lengths.back())
+                                        : fmt::format("S > {}", lengths.back()));
+  } else if (lengths.size() > 16) {
+    parts.push_back(fmt::format("S < {}, S > {} and some between", lengths.front(), lengths.back()));
+  } else {
+    parts.push_back(fmt::format("S other than {}", listed(lengths)));
+  }
+  if (menu.square) parts.emplace_back("more keys than queries, or fewer");
+  if (menu.head_dim.size() > 16) {
+    parts.push_back(fmt::format("D > {}", menu.head_dim.back()));
+  } else {
+    parts.push_back(fmt::format("D other than {}", listed(menu.head_dim)));
+  }
+  parts.push_back(menu.batch.back() == menu.heads_kv.back()
+                      ? fmt::format("batches and heads above {}", menu.batch.back())
+                      : fmt::format("batches above {}, heads above {}", menu.batch.back(), menu.heads_kv.back()));
+  parts.push_back(fmt::format("more than {} multiply-adds (B·H·S·S·D)", kMostVolume));
+  if (menu.layouts.size() == 1) parts.emplace_back("strided tensors");
+  parts.emplace_back("inputs with inf or NaN");
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
 
 void showValue(Mask mask, std::ostream& stream) { stream << to_string(mask); }
 
@@ -229,16 +267,16 @@ MenuOrReason menu_for(const Candidate& rung, Contract contract, const Wants& wan
   std::string reason = "the contract leaves no such problem";
   if (menu.masks.empty() || menu.batch.empty() || menu.heads_kv.empty() || menu.seq_k.empty()) return {{}, reason};
   if (promised) {  // all of it is asked, and what is refused of it is a finding
-    if (wants.direction == Direction::backward && !rung.backward) return {{}, rung.name + " has no backward pass"};
-    menu.backward = wants.direction == Direction::backward;
+    if (wants.pass == Pass::backward && !rung.backward) return {{}, rung.name + " has no backward pass"};
+    menu.backward = wants.pass == Pass::backward;
     return {menu, {}};
   }
-  const auto base = find_base(rung, menu, wants.direction, reason);
+  const auto base = find_base(rung, menu, wants.pass, reason);
   if (!base) return {{}, reason};
 
   // Trying costs a call: done for the few values that change what a call means, not for every size.
-  const auto tried = [&](const Problem& problem) { return tried_refusal(rung, problem, wants.direction); };
-  const auto told = [&](const Problem& problem) { return refusal(rung, problem, wants.direction); };
+  const auto tried = [&](const Problem& problem) { return tried_refusal(rung, problem, wants.pass); };
+  const auto told = [&](const Problem& problem) { return refusal(rung, problem, wants.pass); };
   keep_supported(menu.dtypes, *base, tried, [](Problem& problem, DType dtype) { problem.dtype = dtype; });
   keep_supported(menu.masks, *base, tried, [](Problem& problem, Mask mask) { problem.mask = mask; });
   keep_supported(menu.scale, *base, tried, [](Problem& problem, float scale) { problem.scale = scale; });
@@ -259,12 +297,12 @@ MenuOrReason menu_for(const Candidate& rung, Contract contract, const Wants& wan
     keep_supported(menu.seq_q, *base, told, [](Problem& problem, std::int64_t size) { problem.seq_q = size; });
     keep_supported(menu.seq_k, *base, told, [](Problem& problem, std::int64_t size) { problem.seq_k = size; });
   }
-  std::erase_if(menu.layouts, [&](Layout layout) { return refuses(rung, layout, *base, wants.direction); });
-  menu.backward = !tried_refusal(rung, *base, Direction::backward);
+  std::erase_if(menu.layouts, [&](Layout layout) { return refuses(rung, layout, *base, wants.pass); });
+  menu.backward = !tried_refusal(rung, *base, Pass::backward);
   return {menu, {}};
 }
 
-Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction, bool supported_only) {
+Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported_only) {
   using property::draw;
   constexpr std::int64_t kAny = std::numeric_limits<std::int64_t>::max();
   Sample sample;
@@ -291,7 +329,7 @@ Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction, bool
   sample.layout_out = draw("layout_out", menu.layouts);
   sample.seed = property::draw_seed();
   if (supported_only) {
-    if (const auto reason = refusal(rung, problem, direction)) throw Unsupported(*reason);
+    if (const auto reason = refusal(rung, problem, pass)) throw Unsupported(*reason);
   }
   fill_values(sample, gain);
   return sample;

@@ -23,7 +23,7 @@ void showValue(Mask mask, std::ostream& stream);
 
 // What a law asks of its problems beyond the contract. Empty lists: whatever the contract has.
 struct Wants {
-  Direction direction = Direction::forward;
+  Pass pass = Pass::forward;
   std::vector<DType> dtypes;
   std::vector<Mask> masks;
   std::int64_t least_batch = 1, least_heads_kv = 1, least_seq_k = 1;
@@ -49,6 +49,9 @@ struct MenuOrReason {
 };
 MenuOrReason menu_for(const Candidate& rung, check::Contract contract, const Wants& wants);
 
+// What no draw from the menu ever is, in a caller's words: "fp16; S > 257; D other than 16, 32, 64, 128".
+std::string left_out(const Menu& menu);
+
 struct Sample {
   Problem problem;
   property::Layout layout_in = property::Layout::contiguous, layout_out = property::Layout::contiguous;
@@ -62,7 +65,7 @@ struct Sample {
 
 // Draws with RapidCheck, inside a law's body. Discards the case where `rung` does not support the combination, unless
 // that is not to be asked.
-Sample draw_sample(const Rung& rung, const Menu& menu, Direction direction, bool supported_only = true);
+Sample draw_sample(const Rung& rung, const Menu& menu, Pass pass, bool supported_only = true);
 // Fresh values for a problem, from the sample's seed and `salt`.
 std::vector<double> query_values(const Sample& sample, std::string_view salt, float gain = 1.0F);
 std::vector<double> key_values(const Sample& sample, std::string_view salt, float gain = 1.0F);

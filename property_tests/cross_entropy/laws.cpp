@@ -91,7 +91,7 @@ Call call(const Rung& rung, const Sample& sample, How how) {
   return made;
 }
 
-void demand(const char* name, const GuardedTensor& found, const ops::Expected& expected, Observation& observation) {
+void demand(const char* name, const GuardedTensor& found, const Expected& expected, Observation& observation) {
   demand_within(name, found.view(), expected.value, expected.tolerance, observation, kRows);
 }
 
@@ -110,9 +110,9 @@ void gradient_equals_oracle(const Rung& rung, Observation& observation) {
   const Sample sample = draw_sample(rung);
   const Call made = call(rung, sample, How::forward_then_backward);
   // Such a rung makes its sums anew and reads no lse.
-  const ops::Expected expected = rung.op_by_op ? sample.expected(rung).dlogits
-                                               : gradient_oracle(sample.problem, sample.exact_logits(), sample.targets,
-                                                                 made.lse.view(), sample.scale);
+  const Expected expected = rung.op_by_op ? sample.expected(rung).dlogits
+                                          : gradient_oracle(sample.problem, sample.exact_logits(), sample.targets,
+                                                            made.lse.view(), sample.scale);
   demand("dlogits", made.dlogits, expected, observation);
 }
 
@@ -148,7 +148,7 @@ void shift_invariance(const Rung& rung, Observation& observation) {
   for (double& z : shifted.logits) z += shift;
   const Oracle expected = sample.expected(rung), of_shifted = shifted.expected(rung);
   const Call before = call(rung, sample, How::both), after = call(rung, shifted, How::both);
-  const auto together = [](const ops::Expected& a, const ops::Expected& b) {
+  const auto together = [](const Expected& a, const Expected& b) {
     std::vector<double> sum = a.tolerance;
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += b.tolerance[i];
     return sum;
@@ -227,6 +227,6 @@ std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
 }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::cross_entropy

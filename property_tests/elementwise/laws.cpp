@@ -110,6 +110,6 @@ std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
 }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::elementwise

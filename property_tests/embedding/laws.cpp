@@ -78,15 +78,15 @@ Call call(const Rung& rung, const Sample& sample, const std::vector<double>* bef
                               : property::input("dtable", p.gradient(), sample.table_shape(), table, *before)};
   property::OnDevice there(rung.device);
   const std::int64_t* ids = property::as_whole_numbers(there.view(made.ids));
-  const property::Scratch forward(rung.workspace_bytes(p, Direction::forward), there.stream()),
-      backward(rung.workspace_bytes(p, Direction::backward), there.stream());
+  const property::Scratch forward(rung.workspace_bytes(p, Pass::forward), there.stream()),
+      backward(rung.workspace_bytes(p, Pass::backward), there.stream());
   rung.forward(p, {ids, there.view(made.table), there.view(made.x)}, forward, there.stream());
   rung.backward(p, {ids, there.view(made.dx), there.view(made.dtable), before != nullptr}, backward, there.stream());
   there.finish();
   return made;
 }
 
-void demand(const char* name, const GuardedTensor& found, const ops::Expected& expected, Observation& observation) {
+void demand(const char* name, const GuardedTensor& found, const Expected& expected, Observation& observation) {
   demand_within(name, found.view(), expected.value, expected.tolerance, observation, kRows);
 }
 
@@ -193,6 +193,6 @@ std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
 }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::embedding

@@ -188,6 +188,6 @@ check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRe
 
 std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::gemm

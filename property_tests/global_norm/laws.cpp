@@ -56,7 +56,7 @@ Call call(const Rung& rung, const Sample& sample) {
   return made;
 }
 
-void demand(const char* name, const GuardedTensor& found, const ops::Expected& expected, Observation& observation) {
+void demand(const char* name, const GuardedTensor& found, const Expected& expected, Observation& observation) {
   demand_within(name, found.view(), expected.value, expected.tolerance, observation, kElements);
 }
 
@@ -143,6 +143,6 @@ std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_rung<Entry, Rung>);
 }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::global_norm

@@ -32,6 +32,11 @@ enum class Fault {
   nudged_scale,        // gradients of queries and keys are 0.1 % too large: less than a rounding step of bf16
   nudged_row_term,     // dS = P∘(dP − 1.01·D)
   narrow_products,     // inputs of products cut to ten bits of mantissa, as TF32: no fault by the hand-out
+  half_gradient_sums,  // dQ is rounded to the tensors' dtype after every tile of keys
+  rounded_weights,     // P̃ and dS rounded to the tensors' dtype before they enter a product: no fault
+  kept_output,         // the last answer once more where the same memory and shape are asked
+  kept_forward,        // the backward pass reads L of the last forward pass, whichever that was
+  rare_slip,           // in one call of fifty the last row is off by one
   refused_tail,        // throws where the keys end inside a tile, though `supports` said nothing
 };
 

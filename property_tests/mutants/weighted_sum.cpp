@@ -58,11 +58,11 @@ Rung plain_with(Fault fault) {
   }
   rung.teaches = "what the laws can find";
   rung.dtypes = {DType::f32, DType::bf16};
-  rung.supports = [](const Problem& problem, Direction) -> std::optional<std::string> {
+  rung.supports = [](const Problem& problem, Pass) -> std::optional<std::string> {
     if (problem.dtype == DType::f32 || problem.dtype == DType::bf16) return std::nullopt;
     return "the plain twin takes fp32 and bf16";
   };
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
+  rung.workspace_bytes = [](const Problem&, Pass) -> std::size_t { return 0; };
   rung.forward = [fault](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
     problem.dtype == DType::f32 ? forward<float>(fault, problem, args) : forward<bf16>(fault, problem, args);
   };

@@ -52,23 +52,23 @@ Problem with(Problem p, const Dtypes& dtypes) {
   return p;
 }
 
-std::vector<Dtypes> dtypes_of(const Rung& rung, Direction direction) {
+std::vector<Dtypes> dtypes_of(const Rung& rung, Pass pass) {
   std::vector<Dtypes> taken;
   for (const Dtypes dtypes :
        {Dtypes{DType::f32, DType::f32}, Dtypes{DType::bf16, DType::bf16}, Dtypes{DType::f16, DType::f16},
         Dtypes{DType::f32, DType::bf16}, Dtypes{DType::f32, DType::f16}, Dtypes{DType::f64, DType::f64}}) {
-    if (!rung.supports(with({.rows = 64, .dim = 64}, dtypes), direction)) taken.push_back(dtypes);
+    if (!rung.supports(with({.rows = 64, .dim = 64}, dtypes), pass)) taken.push_back(dtypes);
   }
   return taken;
 }
 
-Sample draw_sample(const Subject& subject, Direction direction) {
+Sample draw_sample(const Subject& subject, Pass pass) {
   const bool handout = subject.contract == Contract::handout;
   const std::vector<std::int64_t> powers{16, 32, 64, 128, 256};
   const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(600);
   Sample sample;
   Problem& p = sample.problem;
-  p = with(p, property::draw("dtypes", dtypes_of(subject.rung, direction)));
+  p = with(p, property::draw("dtypes", dtypes_of(subject.rung, pass)));
   p.rows = property::draw_size("rows", sizes, sizes.back());
   p.dim = property::draw_size("dim", sizes, kMostElements / p.rows);
   p.add = property::draw<bool>("add", {false, true});
@@ -77,7 +77,7 @@ Sample draw_sample(const Subject& subject, Direction direction) {
   sample.with_dh = property::draw<bool>("with_dh", {false, true});
   sample.accumulate = property::draw<bool>("accumulate", {false, true});
   const std::uint64_t seed = property::draw_seed();
-  RC_PRE(!subject.rung.supports(p, direction).has_value());
+  RC_PRE(!subject.rung.supports(p, pass).has_value());
   sample.delta_dtype = p.y_dtype;
   sample.x = property::random_values(seed, "x", p.rows * p.dim, p.x_dtype);
   sample.delta = property::random_values(seed, "delta", p.rows * p.dim, p.y_dtype);
@@ -159,7 +159,7 @@ BackwardOracle expected_backward(const Rung& rung, const BackwardCall& call, con
 }
 
 void equals_oracle(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::forward);
+  const Sample s = draw_sample(subject, Pass::forward);
   const ForwardCall call = call_forward(subject.rung, s);
   const ForwardOracle e = expected_forward(s);
   demand_within("y", call.y.view(), e.y.value, subject.allowed(e.y.tolerance, e.y.value), observation, kRows);
@@ -171,7 +171,7 @@ void equals_oracle(const Subject& subject, Observation& observation) {
 }
 
 void gradients_equal_oracle(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::backward);
+  const Sample s = draw_sample(subject, Pass::backward);
   const BackwardCall call = call_backward(subject.rung, s);
   const BackwardOracle e = expected_backward(subject.rung, call, s);
   demand_within("dx", call.dx.view(), e.dx.value, subject.allowed(e.dx.tolerance, e.dx.value), observation, kRows);
@@ -180,7 +180,7 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
 
 // With eps scaled by the square the result is the same; powers of two, so that c·x is exact.
 void scale_invariance(const Subject& subject, Observation& observation) {
-  Sample s = draw_sample(subject, Direction::forward);
+  Sample s = draw_sample(subject, Pass::forward);
   const double c = property::draw<double>("c", {2, 0.5, 16, -4});
   s.problem.add = false;
   const std::vector<double> once = to_doubles(call_forward(subject.rung, s).y.view());
@@ -198,7 +198,7 @@ void scale_invariance(const Subject& subject, Observation& observation) {
 }
 
 void row_permutation(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::forward);
+  const Sample s = draw_sample(subject, Pass::forward);
   const std::int64_t shift = property::draw_below("rotate_by", 256) % s.problem.rows * s.problem.dim;
   Sample rotated = s;
   for (std::vector<double>* rows : {&rotated.x, &rotated.delta}) {
@@ -217,7 +217,7 @@ void row_permutation(const Subject& subject, Observation& observation) {
 
 // y does not change along h but for eps, so no gradient flows there: Σ_d dx·h = eps·rstd³·Σ_d w·dy·h.
 void no_gradient_along_h(const Subject& subject, Observation& observation) {
-  Sample s = draw_sample(subject, Direction::backward);
+  Sample s = draw_sample(subject, Pass::backward);
   s.with_dh = false;
   const Problem& p = s.problem;
   const BackwardCall call = call_backward(subject.rung, s);
@@ -244,7 +244,7 @@ void no_gradient_along_h(const Subject& subject, Observation& observation) {
 }
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
-  const Sample s = draw_sample(subject, Direction::forward);
+  const Sample s = draw_sample(subject, Pass::forward);
   const ForwardCall forward = call_forward(subject.rung, s);
   property::demand_untouched(forward.x, s.x, kRows);
   property::demand_untouched(forward.w, s.w, kRows);
@@ -254,7 +254,7 @@ void writes_nothing_outside(const Subject& subject, Observation&) {
     property::demand_untouched(forward.delta, s.delta, kRows);
     property::demand_written(forward.h);
   }
-  if (subject.rung.supports(s.problem, Direction::backward)) return;
+  if (subject.rung.supports(s.problem, Pass::backward)) return;
   const BackwardCall backward = call_backward(subject.rung, s);
   property::demand_untouched(backward.dy, s.dy, kRows);
   property::demand_untouched(backward.h, s.x, kRows);
@@ -274,12 +274,18 @@ constexpr property::ContractedLaw<Rung> kEntries[] = {
     {"rms_norm.writes_nothing_outside", "only the outputs are written, and all of them", writes_nothing_outside},
 };
 
-}  // namespace
-
-std::vector<check::Law> laws(const Rung& rung) {
-  return property::bound(kEntries, rung, property::search_contracted<Rung>);
+check::LawResult search(const property::ContractedLaw<Rung>& law, const Rung& rung, const check::LawRequest& request) {
+  const bool backward = law.body == gradients_equal_oracle || law.body == no_gradient_along_h;
+  if (backward && rung.unavailable.empty() && !rung.backward) {
+    return property::not_run(rung.name + " has no backward pass");
+  }
+  return property::search_contracted(law, rung, request);
 }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+}  // namespace
+
+std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
+
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::rms_norm

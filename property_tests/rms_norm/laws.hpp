@@ -4,12 +4,12 @@
 #include <vector>
 
 #include "check/law.hpp"
+#include "contract/law.hpp"
 #include "ops/rms_norm/rms_norm.hpp"
-#include "property_tests/statement.hpp"
 
 namespace syslab::rms_norm {
 
 std::vector<check::Law> laws(const Rung& rung);
-std::vector<property::Statement> law_list();  // ids and statements, in the same order
+std::vector<LawInfo> law_list();  // ids and statements, in the same order
 
 }  // namespace syslab::rms_norm

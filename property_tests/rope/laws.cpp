@@ -44,14 +44,14 @@ struct Sample {
   std::int64_t all_heads() const { return problem.batch * problem.heads * problem.seq; }
 };
 
-Sample draw_sample(const Subject& subject, Direction direction) {
+Sample draw_sample(const Subject& subject, Pass pass) {
   const bool handout = subject.contract == Contract::handout;
   const std::vector<std::int64_t> powers{16, 32, 64, 128};
   Sample sample;
   Problem& p = sample.problem;
   std::vector<DType> dtypes;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if (!subject.rung.supports(Problem{.x_dtype = dtype, .y_dtype = dtype}, direction)) dtypes.push_back(dtype);
+    if (!subject.rung.supports(Problem{.x_dtype = dtype, .y_dtype = dtype}, pass)) dtypes.push_back(dtype);
   }
   p.x_dtype = property::draw("dtype", dtypes);
   const bool widen = property::draw<bool>("fp32_out", {false, true});
@@ -69,7 +69,7 @@ Sample draw_sample(const Subject& subject, Direction direction) {
                      ? std::vector{property::Layout::contiguous}
                      : std::vector{property::Layout::contiguous, property::Layout::padded, property::Layout::swapped});
   const std::uint64_t seed = property::draw_seed();
-  RC_PRE(!subject.rung.supports(p, direction).has_value());
+  RC_PRE(!subject.rung.supports(p, pass).has_value());
   sample.x = property::random_values(seed, "x", sample.shape().elements(), p.x_dtype);
   sample.dy = property::random_values(seed, "dy", sample.shape().elements(), p.y_dtype);
   sample.cos.resize(static_cast<std::size_t>(sample.table().elements()));
@@ -86,9 +86,9 @@ struct Call {
   GuardedTensor x, cos, sin, y;
 };
 
-Call call(const Rung& rung, const Sample& s, Direction direction, const std::vector<double>& x) {
+Call call(const Rung& rung, const Sample& s, Pass pass, const std::vector<double>& x) {
   const Problem& p = s.problem;
-  const bool forward = direction == Direction::forward;
+  const bool forward = pass == Pass::forward;
   const Strides strides = strides_of(s.shape(), s.strides);
   Call made{property::input("x", forward ? p.x_dtype : p.y_dtype, s.shape(), strides, x),
             property::input("cos", p.tables(), s.table(), contiguous_strides(s.table()), s.cos),
@@ -96,42 +96,42 @@ Call call(const Rung& rung, const Sample& s, Direction direction, const std::vec
             property::output("y", forward ? p.y_dtype : p.x_dtype, s.shape(), strides)};
   property::OnDevice there(rung.device);
   const Args args{there.view(made.x), there.view(made.cos), there.view(made.sin), there.view(made.y)};
-  validate(p, args, direction);
+  validate(p, args, pass);
   (forward ? rung.forward : rung.backward)(p, args, {}, there.stream());
   there.finish();
   return made;
 }
 
 // With what a rung that goes operation by operation may add by rounding between them.
-Expected expected(const Rung& rung, const Sample& s, Direction direction, const std::vector<double>& x) {
+Expected expected(const Rung& rung, const Sample& s, Pass pass, const std::vector<double>& x) {
   const auto view = [](const std::vector<double>& values, const Shape& shape) {
     return ConstTensorView(values.data(), DType::f64, shape);
   };
   const ConstTensorView values = view(x, s.shape()), cos = view(s.cos, s.table()), sin = view(s.sin, s.table());
-  Expected exact = oracle(s.problem, direction, values, cos, sin);
-  if (rung.op_by_op) eager_allow(s.problem, direction, values, cos, sin, exact);
+  Expected exact = oracle(s.problem, pass, values, cos, sin);
+  if (rung.op_by_op) eager_allow(s.problem, pass, values, cos, sin, exact);
   return exact;
 }
 
 void equals_oracle(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::forward);
-  const Expected y = expected(subject.rung, s, Direction::forward, s.x);
-  demand_within("y", call(subject.rung, s, Direction::forward, s.x).y.view(), y.value, subject.allowed(y), observation,
+  const Sample s = draw_sample(subject, Pass::forward);
+  const Expected y = expected(subject.rung, s, Pass::forward, s.x);
+  demand_within("y", call(subject.rung, s, Pass::forward, s.x).y.view(), y.value, subject.allowed(y), observation,
                 kPositions);
 }
 
 void gradient_equals_oracle(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::backward);
-  const Expected dx = expected(subject.rung, s, Direction::backward, s.dy);
-  demand_within("dx", call(subject.rung, s, Direction::backward, s.dy).y.view(), dx.value, subject.allowed(dx),
-                observation, kPositions);
+  const Sample s = draw_sample(subject, Pass::backward);
+  const Expected dx = expected(subject.rung, s, Pass::backward, s.dy);
+  demand_within("dx", call(subject.rung, s, Pass::backward, s.dy).y.view(), dx.value, subject.allowed(dx), observation,
+                kPositions);
 }
 
 // |(out₁, out₂)| = |(x₁, x₂)| but for how far the rounded cos² + sin² is from 1.
 void keeps_norms(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::forward);
-  const std::vector<double> y = to_doubles(call(subject.rung, s, Direction::forward, s.x).y.view()),
-                            allowed = subject.allowed(expected(subject.rung, s, Direction::forward, s.x));
+  const Sample s = draw_sample(subject, Pass::forward);
+  const std::vector<double> y = to_doubles(call(subject.rung, s, Pass::forward, s.x).y.view()),
+                            allowed = subject.allowed(expected(subject.rung, s, Pass::forward, s.x));
   const double of_tables = 4 * unit_roundoff(s.problem.tables());
   const std::int64_t pairs = s.problem.head_dim / 2;
   std::vector<double> found, norms, bound;
@@ -148,12 +148,12 @@ void keeps_norms(const Subject& subject, Observation& observation) {
 }
 
 void backward_undoes_forward(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::forward);
-  RC_PRE(!subject.rung.supports(s.problem, Direction::backward).has_value());
-  const Expected e = expected(subject.rung, s, Direction::forward, s.x);
-  const std::vector<double> y = to_doubles(call(subject.rung, s, Direction::forward, s.x).y.view()),
+  const Sample s = draw_sample(subject, Pass::forward);
+  RC_PRE(!subject.rung.supports(s.problem, Pass::backward).has_value());
+  const Expected e = expected(subject.rung, s, Pass::forward, s.x);
+  const std::vector<double> y = to_doubles(call(subject.rung, s, Pass::forward, s.x).y.view()),
                             error = subject.allowed(e),
-                            allowed = subject.allowed(expected(subject.rung, s, Direction::backward, y));
+                            allowed = subject.allowed(expected(subject.rung, s, Pass::backward, y));
   std::vector<double> bound(s.x.size());
   for (std::int64_t head = 0; head < s.all_heads(); ++head) {
     for (std::int64_t k = 0; k < s.problem.head_dim / 2; ++k) {
@@ -164,21 +164,21 @@ void backward_undoes_forward(const Subject& subject, Observation& observation) {
       }
     }
   }
-  demand_within("turned and turned back: x", call(subject.rung, s, Direction::backward, y).y.view(), s.x, bound,
-                observation, kPositions);
+  demand_within("turned and turned back: x", call(subject.rung, s, Pass::backward, y).y.view(), s.x, bound, observation,
+                kPositions);
 }
 
 // The same query and key at every position: their score at positions (i, j) is that at (i + 1, j + 1).
 void scores_follow_distance(const Subject& subject, Observation& observation) {
-  Sample s = draw_sample(subject, Direction::forward);
+  Sample s = draw_sample(subject, Pass::forward);
   const Problem& p = s.problem;
   const std::int64_t half = p.head_dim / 2;
   RC_PRE(p.seq >= 2);
   for (std::int64_t head = 0; head < s.all_heads(); ++head) {
     std::copy_n(s.x.begin() + head / p.seq * p.seq * p.head_dim, p.head_dim, s.x.begin() + head * p.head_dim);
   }
-  const std::vector<double> y = to_doubles(call(subject.rung, s, Direction::forward, s.x).y.view());
-  const Expected e = expected(subject.rung, s, Direction::forward, s.x);
+  const std::vector<double> y = to_doubles(call(subject.rung, s, Pass::forward, s.x).y.view());
+  const Expected e = expected(subject.rung, s, Pass::forward, s.x);
   const std::vector<double> error = subject.allowed(e);
   // The first head asks, the last is asked.
   const std::int64_t query = 0, key = s.all_heads() - p.seq, distance = std::min<std::int64_t>(p.seq - 2, 3);
@@ -215,11 +215,11 @@ void scores_follow_distance(const Subject& subject, Observation& observation) {
 
 // The same numbers, elsewhere.
 void layouts_agree(const Subject& subject, Observation& observation) {
-  Sample s = draw_sample(subject, Direction::forward);
+  Sample s = draw_sample(subject, Pass::forward);
   s.problem.layout = Layout::halves;
-  const std::vector<double> halves = to_doubles(call(subject.rung, s, Direction::forward, s.x).y.view());
+  const std::vector<double> halves = to_doubles(call(subject.rung, s, Pass::forward, s.x).y.view());
   s.problem.layout = Layout::interleaved;
-  const Call interleaved = call(subject.rung, s, Direction::forward, s.x);
+  const Call interleaved = call(subject.rung, s, Pass::forward, s.x);
   std::vector<double> moved(halves.size()), bound{0.0};
   for (std::int64_t head = 0; head < s.all_heads(); ++head) {
     for (std::int64_t k = 0; k < s.problem.head_dim / 2; ++k) {
@@ -228,18 +228,18 @@ void layouts_agree(const Subject& subject, Observation& observation) {
     }
   }
   if (subject.contract == Contract::handout || !subject.rung.deterministic) {
-    bound = subject.allowed(expected(subject.rung, s, Direction::forward, s.x));
+    bound = subject.allowed(expected(subject.rung, s, Pass::forward, s.x));
     for (double& width : bound) width *= 2;
   }
   demand_within("in the other layout: y", interleaved.y.view(), moved, bound, observation, kPositions);
 }
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
-  const Sample s = draw_sample(subject, Direction::forward);
-  for (const Direction direction : {Direction::forward, Direction::backward}) {
-    if (subject.rung.supports(s.problem, direction)) continue;
-    const std::vector<double>& x = direction == Direction::forward ? s.x : s.dy;
-    const Call made = call(subject.rung, s, direction, x);
+  const Sample s = draw_sample(subject, Pass::forward);
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    if (subject.rung.supports(s.problem, pass)) continue;
+    const std::vector<double>& x = pass == Pass::forward ? s.x : s.dy;
+    const Call made = call(subject.rung, s, pass, x);
     property::demand_untouched(made.x, x, kPositions);
     property::demand_untouched(made.cos, s.cos, kPositions);
     property::demand_untouched(made.sin, s.sin, kPositions);
@@ -263,6 +263,6 @@ std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_contracted<Rung>);
 }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::rope

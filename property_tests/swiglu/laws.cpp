@@ -36,7 +36,7 @@ struct Sample {
   ConstTensorView view(const std::vector<double>& values) const { return {values.data(), DType::f64, matrix()}; }
 };
 
-Sample draw_sample(const Subject& subject, Direction direction) {
+Sample draw_sample(const Subject& subject, Pass pass) {
   const bool handout = subject.contract == Contract::handout;
   const std::vector<std::int64_t> powers{16, 32, 64, 128, 256};
   const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(600);
@@ -44,7 +44,7 @@ Sample draw_sample(const Subject& subject, Direction direction) {
   Problem& p = sample.problem;
   std::vector<DType> dtypes;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if (!subject.rung.supports(Problem{64, 64, dtype}, direction)) dtypes.push_back(dtype);
+    if (!subject.rung.supports(Problem{64, 64, dtype}, pass)) dtypes.push_back(dtype);
   }
   p.dtype = property::draw("dtype", dtypes);
   p.rows = property::draw_size("rows", sizes, sizes.back());
@@ -113,13 +113,13 @@ BackwardOracle expected_gradients(const Rung& rung, const Sample& s) {
 }
 
 void equals_oracle(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::forward);
+  const Sample s = draw_sample(subject, Pass::forward);
   const Expected out = expected_out(subject.rung, s);
   demand_within("out", call_forward(subject.rung, s).out.view(), out.value, subject.allowed(out), observation, kRows);
 }
 
 void gradients_equal_oracle(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::backward);
+  const Sample s = draw_sample(subject, Pass::backward);
   const BackwardCall call = call_backward(subject.rung, s);
   const BackwardOracle e = expected_gradients(subject.rung, s);
   demand_within("dgate", call.dgate.view(), e.dgate.value, subject.allowed(e.dgate), observation, kRows);
@@ -131,7 +131,7 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
 
 // silu(t) − silu(−t) = t.
 void odd_part(const Subject& subject, Observation& observation) {
-  Sample s = draw_sample(subject, Direction::forward), mirrored;
+  Sample s = draw_sample(subject, Pass::forward), mirrored;
   std::fill(s.up.begin(), s.up.end(), 1.0);
   mirrored = s;
   for (double& t : mirrored.gate) t = -t;
@@ -149,7 +149,7 @@ void odd_part(const Subject& subject, Observation& observation) {
 
 // Twice the values of `up` give twice the result, to the bit: powers of two round to nothing.
 void linear_in_up(const Subject& subject, Observation& observation) {
-  const Sample s = draw_sample(subject, Direction::forward);
+  const Sample s = draw_sample(subject, Pass::forward);
   Sample doubled = s;
   for (double& u : doubled.up) u *= 2;
   std::vector<double> expected = to_doubles(call_forward(subject.rung, s).out.view());
@@ -160,7 +160,7 @@ void linear_in_up(const Subject& subject, Observation& observation) {
 }
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
-  const Sample s = draw_sample(subject, Direction::forward);
+  const Sample s = draw_sample(subject, Pass::forward);
   const ForwardCall forward = call_forward(subject.rung, s);
   property::demand_untouched(forward.gate, s.gate, kRows);
   property::demand_untouched(forward.up, s.up, kRows);
@@ -191,6 +191,6 @@ std::vector<check::Law> laws(const Rung& rung) {
   return property::bound(kEntries, rung, property::search_contracted<Rung>);
 }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::swiglu

@@ -43,7 +43,7 @@ struct Sample {
   Shape matrix() const { return {problem.rows, problem.dim}; }
 };
 
-Sample draw_sample(const Subject& subject, Direction direction) {
+Sample draw_sample(const Subject& subject, Pass pass) {
   const bool handout = subject.contract == Contract::handout;
   const std::vector<std::int64_t> powers{16, 32, 64, 128, 256};
   const std::vector<std::int64_t> sizes = handout ? powers : property::sizes_up_to(600);
@@ -51,7 +51,7 @@ Sample draw_sample(const Subject& subject, Direction direction) {
   Problem& problem = sample.problem;
   std::vector<DType> dtypes;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    if (!subject.rung.supports(Problem{64, 64, dtype}, direction)) dtypes.push_back(dtype);
+    if (!subject.rung.supports(Problem{64, 64, dtype}, pass)) dtypes.push_back(dtype);
   }
   problem.dtype = property::draw("dtype", dtypes);
   problem.rows = property::draw_size("rows", sizes, sizes.back());
@@ -59,7 +59,7 @@ Sample draw_sample(const Subject& subject, Direction direction) {
   sample.layout = property::draw<Layout>(
       "layout", handout ? std::vector{Layout::contiguous} : std::vector{Layout::contiguous, Layout::padded});
   sample.seed = property::draw_seed();
-  RC_PRE(!subject.rung.supports(problem, direction).has_value());
+  RC_PRE(!subject.rung.supports(problem, pass).has_value());
   sample.x = property::random_values(sample.seed, "x", problem.rows * problem.dim, problem.dtype);
   sample.w = property::random_values(sample.seed, "w", problem.dim, problem.dtype);
   sample.dy = property::random_values(sample.seed, "dy", problem.rows, problem.dtype);
@@ -134,14 +134,14 @@ Expected expected_y(const Subject& subject, const Sample& sample) {
 }
 
 void equals_oracle(const Subject& subject, Observation& observation) {
-  const Sample sample = draw_sample(subject, Direction::forward);
+  const Sample sample = draw_sample(subject, Pass::forward);
   const ForwardCall call = call_forward(subject.rung, sample);
   const Expected y = expected_y(subject, sample);
   demand_within("y", call.y.view(), y.value, y.bound, observation, kRows);
 }
 
 void gradients_equal_oracle(const Subject& subject, Observation& observation) {
-  const Sample sample = draw_sample(subject, Direction::backward);
+  const Sample sample = draw_sample(subject, Pass::backward);
   const Problem& p = sample.problem;
   const BackwardCall call = call_backward(subject.rung, sample);
   const Expected dx = sums(subject, p.dtype, p.rows * p.dim, 1, [&](std::int64_t i, std::int64_t) {
@@ -157,7 +157,7 @@ void gradients_equal_oracle(const Subject& subject, Observation& observation) {
 // y(a·x₁ + b·x₂) = a·y(x₁) + b·y(x₂). Inputs are quarters of small integers, so that a·x₁ + b·x₂ is exact in every
 // dtype: below 256 units, the 8 bits of bf16.
 void linearity(const Subject& subject, Observation& observation) {
-  Sample first = draw_sample(subject, Direction::forward);
+  Sample first = draw_sample(subject, Pass::forward);
   const double a = property::draw<double>("a", {1, -1, 2, -2}), b = property::draw<double>("b", {1, -1, 2, -2});
   const auto quarters = [](std::vector<double>& values) {
     for (double& value : values) value = std::round(std::clamp(value, -4.0, 4.0) * 4) / 4;
@@ -181,7 +181,7 @@ void linearity(const Subject& subject, Observation& observation) {
 }
 
 void row_permutation(const Subject& subject, Observation& observation) {
-  const Sample sample = draw_sample(subject, Direction::forward);
+  const Sample sample = draw_sample(subject, Pass::forward);
   const Problem& p = sample.problem;
   const std::int64_t shift = property::draw_below("rotate_by", 256) % p.rows;
   Sample permuted = sample;
@@ -198,12 +198,12 @@ void row_permutation(const Subject& subject, Observation& observation) {
 }
 
 void writes_nothing_outside(const Subject& subject, Observation&) {
-  const Sample sample = draw_sample(subject, Direction::forward);
+  const Sample sample = draw_sample(subject, Pass::forward);
   const ForwardCall forward = call_forward(subject.rung, sample);
   property::demand_untouched(forward.x, sample.x, kRows);
   property::demand_untouched(forward.w, sample.w, kRows);
   property::demand_written(forward.y);
-  if (!subject.rung.backward || subject.rung.supports(sample.problem, Direction::backward)) return;
+  if (!subject.rung.backward || subject.rung.supports(sample.problem, Pass::backward)) return;
   const BackwardCall backward = call_backward(subject.rung, sample);
   property::demand_untouched(backward.x, sample.x, kRows);
   property::demand_untouched(backward.w, sample.w, kRows);
@@ -216,27 +216,27 @@ struct Entry {
   const char* id;
   const char* statement;
   void (*body)(const Subject&, Observation&);
-  Direction direction = Direction::forward;
+  Pass pass = Pass::forward;
   bool against_oracle = false;
 };
 
 constexpr Entry kEntries[] = {
-    {"weighted_sum.equals_oracle", "y is within its derived bound of the exact sum", equals_oracle, Direction::forward,
+    {"weighted_sum.equals_oracle", "y is within its derived bound of the exact sum", equals_oracle, Pass::forward,
      true},
     {"weighted_sum.gradients_equal_oracle", "dx and dw are within their derived bounds", gradients_equal_oracle,
-     Direction::backward, true},
+     Pass::backward, true},
     {"weighted_sum.linearity", "y(a·x1 + b·x2) = a·y(x1) + b·y(x2)", linearity},
     {"weighted_sum.row_permutation", "permuting the rows of x permutes y", row_permutation},
     {"weighted_sum.writes_nothing_outside", "only the outputs are written, and all of them", writes_nothing_outside},
 };
 
 // Why the rung cannot be asked at all, or nothing.
-std::optional<std::string> excuse(const Rung& rung, Direction direction) {
+std::optional<std::string> excuse(const Rung& rung, Pass pass) {
   if (const auto reason = property::OnDevice::refusal(rung.device)) return rung.name + " " + *reason;
-  if (direction == Direction::backward && !rung.backward) return rung.name + " has no backward pass";
+  if (pass == Pass::backward && !rung.backward) return rung.name + " has no backward pass";
   std::string reason;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16, DType::f64}) {
-    const auto refused = rung.supports(Problem{64, 64, dtype}, direction);
+    const auto refused = rung.supports(Problem{64, 64, dtype}, pass);
     if (!refused) return std::nullopt;
     reason = *refused;
   }
@@ -244,7 +244,7 @@ std::optional<std::string> excuse(const Rung& rung, Direction direction) {
 }
 
 check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRequest& request) {
-  if (const auto reason = excuse(rung, entry.direction)) return property::not_run(*reason);
+  if (const auto reason = excuse(rung, entry.pass)) return property::not_run(*reason);
   const Subject subject{rung, request.contract};
   return check::search(entry.id, request, [&](Observation& observation) { entry.body(subject, observation); });
 }
@@ -253,6 +253,6 @@ check::LawResult search(const Entry& entry, const Rung& rung, const check::LawRe
 
 std::vector<check::Law> laws(const Rung& rung) { return property::bound(kEntries, rung, search); }
 
-std::vector<property::Statement> law_list() { return property::statements(kEntries); }
+std::vector<LawInfo> law_list() { return property::statements(kEntries); }
 
 }  // namespace syslab::weighted_sum

@@ -1,8 +1,7 @@
 -- figure: trace
--- title: Samples in order of time
--- caption: Every timed sample of the measurements that this machine was least sure of (widest interval beside the median),
---   in the order in which they were taken; the band is the median's 95 % interval. A slope, a step or two levels here
---   are reasons to doubt the median.
+-- title: Raw samples of the noisiest measurements
+-- caption: The four noisiest measurements (widest interval relative to the median), every timed sample in order; the band is the median's 95 %
+--   interval.
 -- x: sample|1|linear
 -- y: time|ms|auto
 -- middle: median, low, high

@@ -1,6 +1,6 @@
 -- figure: lines
 -- title: Time over the axis that varies most
--- caption: Median time of one call with its 95 % interval; checked results only.
+-- caption: Median time with its 95 % interval.
 -- x: x|1|auto
 -- y: time|ms|auto
 -- x_name: axis

@@ -1,8 +1,7 @@
 -- figure: trace
--- title: Warm-up
--- caption: Calls of warm-up in order, the first one first, of the cases where the first call stands out most; the line is the
---   median of the samples that follow, the band its 95 % interval. Each case was checked before, so that what only the
---   very first call of a process pays is not among them.
+-- title: Warm-up calls
+-- caption: Warm-up calls in order, for the cases whose first call is slowest relative to the median; the line is the median of the measured
+--   samples, the band its 95 % interval. Outputs were checked before, so one-time costs of the process are excluded.
 -- x: call|1|linear
 -- y: time|ms|auto
 -- middle: median, low, high

@@ -1,9 +1,9 @@
 -- title: Comparisons
--- caption: Both sides measured again, in turns (or one of them stored: "stored"). Change: time of B over time of A, less
---   one, with its 95 % interval. A verdict stands after Benjamini and Hochberg over its sweep.
+-- caption: A and B measured in alternation (or one of them stored). Change: time of B over A, less one, with its 95 % interval; verdicts after
+--   Benjamini–Hochberg over the sweep.
 -- experiment: *
 -- command: syslab compare {experiment} A:impl=… B:impl=…
--- empty: Nothing was compared.
+-- empty: No comparisons.
 -- columns: case|1|s|left; a as A|1|code|left; b as B|1|code|left; time_a as time of A|ms|.4g|right;
 --   time_b as time of B|ms|.4g|right; change|%|ci(change_low, change_high)|right; verdict|1|s|left; q?|1|.2g|right;
 --   delta as δ?|%|.3g|right; launches|1|d|right; mode?|1|s|left; why?|1|s|left; run|1|uid|left

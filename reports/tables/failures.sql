@@ -1,7 +1,7 @@
--- title: Attempts that did not end well
--- caption: The newest attempt at each case, where it was wrong, ran out of memory or did not finish.
+-- title: Failed attempts
+-- caption: Newest attempt at each case that was wrong, ran out of memory or did not finish.
 -- experiment: *
--- empty: Every newest attempt ended well.
+-- empty: None.
 -- columns: experiment|1|code|left; implementation|1|code|left; case|1|s|left; ranks?|1|d|right; law?|1|s|left; status|1|status|left;
 --   check|1|s|left; protocol?|1|s|left; run|1|uid|left
 SELECT t.experiment, t.implementation,

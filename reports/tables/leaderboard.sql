@@ -1,18 +1,18 @@
 -- title: Leaderboard
--- caption: Median times of one call with 95 % intervals, the newest of each submission. Whoever is slower than nobody else by
---   whole intervals is first: a rank is 1 + the number of entries whose interval lies wholly below, and equal ranks are ties.
+-- caption: Median time of one call with its 95 % interval, newest of each submission. A rank is 1 + the number of entries whose interval lies
+--   entirely below; equal ranks are ties.
 -- experiment: *
 -- columns: experiment|1|code|left; case?|1|s|left; standing|1|s|left; rank|1|s|right; author|1|s|left;
 --   implementation|1|code|left; language|1|s|left; time|ms|ci(low, high)|right; behind|×|ci(behind_low, behind_high)|right; protocol?|1|s|left;
 --   device?|1|s|left; run|1|uid|left
--- note: verified: measured by whoever keeps this database. self-reported: came with somebody's database or log.
--- note: Only outputs that were checked take part. Without an interval (fewer than six samples) there is a time and no rank:
---   `--protocol kernel` takes more.
--- empty: Nobody has handed anything in: `syslab run NAME --mine me=kernel.so --author ALIAS` does.
+-- note: verified: measured by the owner of this database. self-reported: merged or imported.
+-- note: Only checked outputs are ranked, and only with an interval (six samples or more: `--protocol kernel`) and one mode.
+-- empty: No submissions yet: `syslab run NAME --mine me=kernel.so --author ALIAS`.
 WITH entry AS (
   SELECT t.experiment, t.case_id, t.params, t.case_text, t.author, t.implementation, t.is_mine, t.language, t.protocol,
          t.comparability_key, t.world_size, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device, t.measured_here,
-         t.run_uid, m.value AS time, m.ci_low AS low, m.ci_high AS high
+         t.run_uid, m.value AS time, m.ci_low AS low, m.ci_high AS high,
+         EXISTS (SELECT 1 FROM json_each(t.facts, '$.noise') j WHERE j.value = 'bimodal') AS two_modes
     FROM v_newest t
     JOIN metric m ON m.attempt_id = t.attempt_id AND m.name = 'time' AND m.unit = 's'
           AND m.rank = (SELECT x.rank FROM metric x WHERE x.attempt_id = t.attempt_id AND x.name = 'time'
@@ -26,10 +26,10 @@ board AS (
    WHERE case_id IN (SELECT case_id FROM entry WHERE is_mine)
 ),
 ranked AS (
-  SELECT b.*, iif(b.low IS NULL, NULL, 1 + (SELECT count(*) FROM board o
+  SELECT b.*, iif(b.low IS NULL OR b.two_modes, NULL, 1 + (SELECT count(*) FROM board o
                     WHERE o.case_id = b.case_id AND o.protocol IS b.protocol AND o.world_size = b.world_size
                       AND o.comparability_key = b.comparability_key AND o.measured_here = b.measured_here
-                      AND o.high < b.low)) AS place,
+                      AND o.high < b.low AND NOT o.two_modes)) AS place,
          first_value(b.time) OVER fastest AS best, first_value(b.low) OVER fastest AS best_low,
          first_value(b.high) OVER fastest AS best_high, row_number() OVER fastest AS from_best
     FROM board b
@@ -39,7 +39,7 @@ ranked AS (
 SELECT experiment, case_text AS "case",
        iif(measured_here, 'verified', 'self-reported') AS standing,
        coalesce(place || iif(count(*) OVER (PARTITION BY case_id, protocol, world_size, comparability_key, measured_here,
-                                                         place) > 1, ' (tie)', ''), 'unranked') AS rank,
+                                                         place) > 1, ' (tie)', ''), iif(two_modes, 'unranked: two modes', 'unranked')) AS rank,
        iif(is_mine, coalesce(author, 'unnamed'), 'syslab') AS author, implementation, language,
        1e3 * time AS time, 1e3 * low AS low, 1e3 * high AS high, time / best AS behind,
        iif(from_best > 1, low / best_high, NULL) AS behind_low, iif(from_best > 1, high / best_low, NULL) AS behind_high, protocol, device,

@@ -1,11 +1,11 @@
--- title: Beside published numbers
--- caption: What others published for the same case, and how many times as much time or memory that is as ours. Only where the
+-- title: Published numbers
+-- caption: What others published for the same case, and published over ours. Only where the
 --   kind of device, the dtype and the phase are the same.
 -- experiment: *
--- empty: Nobody published numbers for these cases on this kind of device.
+-- empty: No published numbers for these cases on this kind of device.
 -- columns: case|1|s|left; implementation|1|code|left; what?|1|s|left; ours|1|ci(low, high)|right; published|1|.4g|right;
 --   unit?|1|s|left; published_over_ours|×|.3g|right; device|1|s|left; source|1|s|left; note?|1|s|left; protocol?|1|s|left
--- note: Published numbers are quoted, not verified: each was measured by its author's own method, without an interval.
+-- note: Published numbers are quoted, not verified, and have no interval.
 WITH entry AS MATERIALIZED (
   SELECT j.key AS place, j.value ->> '$.device' AS class, j.value ->> '$.world_size' AS world_size,
          j.value -> '$.implementations' AS implementations, j.value ->> '$.mine' AS mine, j.value -> '$.params' AS asked,

@@ -1,6 +1,5 @@
--- title: Runs in this store
--- caption: Planned cases by how their last attempt ended; "not asked" are skipped and unsupported cases, "OOM" ran
---   out of memory, "missing" never finished (`syslab resume RUN` finishes them).
+-- title: Runs
+-- caption: Planned cases by the end of their last attempt; "not asked": skipped or unsupported, "missing": unfinished (`syslab resume RUN`).
 -- experiment: *
 -- command: syslab run all --preset smoke
 -- columns: run|1|uid|left; verb|1|s|left; started|UTC|s|left; label?|1|s|left; protocol|1|s|left; cpu?|1|s|left; gpu?|1|s|left;

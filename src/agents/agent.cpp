@@ -27,7 +27,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kTick = 250ms;  // where the system tells of no process's end by a descriptor
+constexpr auto kTick = 250ms;  // if the system cannot report the end of a process by a descriptor
 
 // Where the lab listens, and what proves that this is an agent of its launch.
 struct LabAddress {
@@ -36,15 +36,16 @@ struct LabAddress {
   Key key{};
 };
 
-LabAddress find_lab(const LaunchOrders& orders, const Seat& seat, comm::Store& store) {
-  comm::agree(store, "launch", {{"command line", fmt::format("{}", fmt::join(orders.arguments, " "))}}, orders.limit);
-  store.gather("lab/place", place_of(seat), orders.limit);  // by which the lab chooses where it listens
-  const std::string where = store.get("lab", orders.limit);
+LabAddress find_lab(const LaunchOrders& orders, const Seat& seat, comm::Rendezvous& rendezvous) {
+  comm::agree(rendezvous, "launch", {{"command line", fmt::format("{}", fmt::join(orders.arguments, " "))}},
+              orders.limit);
+  rendezvous.gather("lab/place", place_of(seat), orders.limit);  // by which the lab chooses where it listens
+  const std::string where = rendezvous.get("lab", orders.limit);
   comm::PacketReader packet{std::string_view(where)};
   LabAddress lab;
   lab.host = packet.text();
   lab.port = static_cast<int>(packet.number());
-  lab.key = agents_key(store, packet.text());
+  lab.key = agents_key(rendezvous, packet.text());
   return lab;
 }
 
@@ -54,11 +55,11 @@ class Agent {
       : rank_(launch.rank), epoll_(::epoll_create1(EPOLL_CLOEXEC)) {
     if (!epoll_) throw_errno(ErrorKind::internal, "watch processes", errno, "epoll_create1");
     const Seat seat = this_seat(launch.local_rank);
-    const auto store = comm::open_store(
-        {.rendezvous = launch.rendezvous, .rank = launch.rank, .size = launch.size, .limit = orders.limit});
-    lab_ = find_lab(orders, seat, *store);
+    const auto rendezvous = comm::open_rendezvous(
+        {.address = launch.rendezvous, .rank = launch.rank, .size = launch.size, .limit = orders.limit});
+    lab_ = find_lab(orders, seat, *rendezvous);
     line_ = connect(to_packet(Opening{.rank = rank_, .seat = seat}), Clock::now() + orders.limit);
-    interruption_.emplace();  // until here a signal ends us as it ends any program
+    interruption_.emplace();  // until here a signal ends us like any other program
     wake_on(interruption_->fd());
   }
 
@@ -91,7 +92,7 @@ class Agent {
  private:
   struct Worker {
     Process process;
-    FileDescriptor end;  // readable once it has ended; none where the system has no such descriptor
+    FileDescriptor end;  // readable once the process has ended; none if the system has no such descriptor
     std::unique_ptr<Relay> relay;
   };
 
@@ -162,12 +163,12 @@ class Agent {
         continue;
       }
       tell(to_packet(EndedWorker{at->first, *exit}));
-      relays_.push_back(std::move(at->second.relay));  // what it said last may be on its way
+      relays_.push_back(std::move(at->second.relay));  // its last output may still be on its way
       at = workers_.erase(at);
     }
   }
 
-  // That the lab is gone is found out where it is listened to.
+  // The code that listens to the lab notices when it is gone.
   void tell(const comm::Packet& packet) { line_.send(packet, Clock::now() + kAnswer); }
 
   const int rank_;

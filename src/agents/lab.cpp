@@ -23,9 +23,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kLook = 250ms;
-constexpr auto kOpening = 1s;  // from its proof to its first words
+constexpr auto kOpening = 1s;  // from its proof to its first message
 
-// A port for a case's ranks, below those that the system gives to clients; where it is taken they try those behind it.
+// A port for a case's ranks, below the ephemeral ports; if it is taken, the ranks try the following ones.
 int random_port() { return 18'000 + static_cast<int>(std::random_device()() % 14'000); }
 
 std::optional<Opening> receive_opening(comm::MessageClient& client) {
@@ -69,24 +69,27 @@ Lab::Lab(const comm::LaunchEnvironment& launch, const LaunchOrders& orders)
 
 void Lab::meet(const comm::LaunchEnvironment& launch, const LaunchOrders& orders) {
   const Deadline deadline = Clock::now() + orders.limit;
-  const auto store =
-      comm::open_store({.rendezvous = launch.rendezvous, .rank = 0, .size = launch.size, .limit = orders.limit});
-  comm::agree(*store, "launch", {{"command line", fmt::format("{}", fmt::join(orders.arguments, " "))}}, orders.limit);
-  const std::vector<std::string> places = store->gather("lab/place", place_of(seats_.front()), orders.limit);
+  const auto rendezvous =
+      comm::open_rendezvous({.address = launch.rendezvous, .rank = 0, .size = launch.size, .limit = orders.limit});
+  comm::agree(*rendezvous, "launch", {{"command line", fmt::format("{}", fmt::join(orders.arguments, " "))}},
+              orders.limit);
+  const std::vector<std::string> places = rendezvous->gather("lab/place", place_of(seats_.front()), orders.limit);
   const bool all_here = std::ranges::all_of(places, [&](const auto& place) { return place == places.front(); });
   const char* named = ::getenv("SYSLAB_HOST");
-  address_ = named != nullptr && *named != '\0' ? named : store->host().empty() ? seats_.front().host : store->host();
+  address_ = named != nullptr && *named != '\0' ? named
+             : rendezvous->host().empty()       ? seats_.front().host
+                                                : rendezvous->host();
   const std::string at = all_here ? "127.0.0.1" : address_;
   FileDescriptor listener = comm::listen_tcp(at, 0);
   if (!listener) throw_errno(ErrorKind::comm, "listen for the agents of this launch", errno, "bind");
   const int port = comm::port_of(listener);
   const std::string name = new_uuid7();
-  reception_.emplace(std::move(listener), agents_key(*store, name));
-  store->set("lab", (comm::Packet() << at << static_cast<std::uint64_t>(port) << name).bytes());
-  await_agents(*store, deadline);
+  reception_.emplace(std::move(listener), agents_key(*rendezvous, name));
+  rendezvous->set("lab", (comm::Packet() << at << static_cast<std::uint64_t>(port) << name).bytes());
+  await_agents(*rendezvous, deadline);
 }
 
-void Lab::await_agents(comm::Store& store, Deadline deadline) {
+void Lab::await_agents(comm::Rendezvous& rendezvous, Deadline deadline) {
   while (true) {
     std::vector<int> missing;
     for (int rank = 1; rank < ranks(); ++rank) {
@@ -95,7 +98,7 @@ void Lab::await_agents(comm::Store& store, Deadline deadline) {
     if (missing.empty()) return;
     pollfd waiting{reception_->descriptor(), POLLIN, 0};
     if (::poll(&waiting, 1, comm::milliseconds_until(std::min(deadline, Clock::now() + kLook))) == 0) {
-      static_cast<void>(store.find("lab", 0ms));  // which throws where one has failed meanwhile
+      static_cast<void>(rendezvous.find("lab", 0ms));  // which throws where one has failed meanwhile
     }
     for (comm::Admitted& one : reception_->admit()) {
       comm::MessageClient client(std::move(one));
@@ -150,7 +153,7 @@ std::unique_ptr<runner::Hosted> Lab::start(int rank, const SpawnOptions& options
         runner::kNoPlace);
   }
   const StartOrder order{++workers_, options.environment};
-  static_cast<void>(reception_->admit());  // strangers who came meanwhile and would stand before the agent
+  static_cast<void>(reception_->admit());  // other connections made meanwhile, which would be served before the agent
   line->send(to_packet(order));
   comm::MessageClient connection = accept_worker(*line, rank, order.worker);
   expect_there();

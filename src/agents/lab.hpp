@@ -1,5 +1,5 @@
-// The lab of a launch: rank 0's process, beside which rank 0 of every case works, and on whose orders the agents start
-// the other ranks (agents/agent.hpp).
+// The lab of a launch: rank 0's process. Rank 0 of every case runs on its host, and the agents start the other ranks on
+// its orders (agents/agent.hpp).
 //
 //   agents::Lab lab(launch, {.arguments = arguments});   // returns when all agents have come
 //   run_plan(plan, {.places = &lab}, observer);
@@ -23,8 +23,8 @@ struct LaunchOrders {
   std::chrono::milliseconds limit{60'000};  // until all are there
 };
 
-// As the launcher's variables say, with what a user may say besides: SYSLAB_LAUNCH_LIMIT ("5m"). Takes SYSLAB_RANK and
-// its like out of the environment: workers are ranks of cases and not of this launch. Error(usage) for contradictions.
+// From the launcher's variables, plus the user's: SYSLAB_LAUNCH_LIMIT ("5m"). Removes SYSLAB_RANK and similar variables
+// from the environment: workers are ranks of cases, not of this launch. Error(usage) for contradictions.
 comm::LaunchEnvironment take_launch(LaunchOrders& orders);
 
 class Lab final : public runner::Places {
@@ -47,7 +47,7 @@ class Lab final : public runner::Places {
 
  private:
   void meet(const comm::LaunchEnvironment& launch, const LaunchOrders& orders);
-  void await_agents(comm::Store& store, Deadline deadline);
+  void await_agents(comm::Rendezvous& rendezvous, Deadline deadline);
   // The worker's connection, or none when the line is lost.
   comm::MessageClient accept_worker(Line& line, int rank, WorkerId worker);
 

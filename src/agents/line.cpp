@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto kArrival = 1s;  // of a worker's last words, once it is known to have ended
+constexpr auto kArrival = 1s;  // for a worker's last output, once it is known to have ended
 
 template <typename Value>
 std::optional<Value> take(std::map<WorkerId, Value>& from, WorkerId worker) {
@@ -73,7 +73,7 @@ void Line::listen_to_the_end(Deadline deadline) {
 
 void Line::give_up(const std::string& why) {
   lost_ = fmt::format("{} {}; its workers end with it", who_, why);
-  client_.close();  // from which the agent, should it live, learns that it is to end
+  client_.close();  // so that the agent, if it is alive, learns that it is to end
 }
 
 std::optional<ExitStatus> Line::take_end(WorkerId worker) { return take(ended_, worker); }
@@ -104,14 +104,15 @@ void RemoteWorker::kill_group(int signal) {
   if (signal == SIGKILL && !answer_by_) answer_by_ = Clock::now() + patience();
 }
 
-// The other end has closed both streams: what they carried before that is here.
+// The other end has closed both streams, so everything they carried has arrived.
 bool RemoteWorker::all_has_arrived() const {
   std::array<pollfd, 2> streams{{{from_child(), POLLRDHUP, 0}, {error_output(), POLLRDHUP, 0}}};
   ::poll(streams.data(), streams.size(), 0);
   return streams[0].revents != 0 && streams[1].revents != 0;
 }
 
-// The end is told on the line and may overtake what the worker said last, which comes on its streams.
+// The message of the worker's end comes on the line and may arrive before the worker's last output, which comes on its
+// streams.
 std::optional<ExitStatus> RemoteWorker::poll() {
   if (status_) return status_;
   if (!told_) {

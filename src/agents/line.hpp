@@ -17,7 +17,7 @@ namespace syslab::agents {
 // kAnswer for the other side; less once a signal has come, which is to be answered within a second.
 std::chrono::milliseconds patience();
 
-// The line to an agent. Nobody listens on it between calls: whoever wants to know asks.
+// The line to an agent. Nothing reads it between calls: callers poll.
 class Line {
  public:
   // `client`: behind its opening.

@@ -98,8 +98,8 @@ EndedWorker read_ended(comm::PacketReader& packet) {
   return ended;
 }
 
-Key agents_key(const comm::Store& store, std::string_view launch) {
-  return derived(store.key(), fmt::format("agents {}", launch));
+Key agents_key(const comm::Rendezvous& rendezvous, std::string_view launch) {
+  return derived(rendezvous.key(), fmt::format("agents {}", launch));
 }
 
 std::string place_of(const Seat& seat) { return seat.system + ' ' + seat.host; }

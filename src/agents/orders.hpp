@@ -1,5 +1,5 @@
 // What the lab and its agents say to each other. A launcher starts several processes: rank 0's is the lab, every other
-// an agent, which starts workers beside itself when the lab orders them.
+// an agent, which starts workers on its host when the lab orders it.
 //
 // An agent opens every connection, to the one port that the lab listens on: first the line on which orders go and ends
 // come, then for each worker one more, which carries its standard input, output and error output (agents/relay.hpp).
@@ -73,11 +73,11 @@ comm::Packet to_packet(const EndedWorker& ended);
 EndedWorker read_ended(comm::PacketReader& packet);
 
 // Of the line and the workers' connections of one launch.
-Key agents_key(const comm::Store& store, std::string_view launch);
+Key agents_key(const comm::Rendezvous& rendezvous, std::string_view launch);
 // Processes with the same one reach each other over the loopback.
 std::string place_of(const Seat& seat);
 
-// A peer whose host is switched off or cut off is found out within half a minute.
+// A peer on a host that is down or unreachable is detected within half a minute.
 void keep_alive(int socket);
 
 }  // namespace syslab::agents

@@ -19,7 +19,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kChunk = 64U << 10;
-constexpr auto kSendLimit = 30s;  // of a connection that takes nothing: its other end is stopped, or its host is gone
+constexpr auto kSendLimit = 30s;  // of a connection that accepts no data: its other end is stopped, or its host is gone
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Relay::Relay(comm::MessageClient connection, std::vector<Stream> streams)
       streams_(std::move(streams)),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!stop_) throw_errno(ErrorKind::internal, "make an event descriptor", errno, "eventfd");
-  // Signals are the main thread's, and a worker that reads no more is no reason to die of SIGPIPE.
+  // Signals go to the main thread, and a worker that stops reading must not kill us by SIGPIPE.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -40,7 +40,7 @@ Relay::~Relay() {
   stopping_ = true;
   const std::uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(stop_.get(), &one, sizeof one);
-  ::shutdown(connection_.descriptor(), SHUT_RDWR);  // who sends to somebody that takes nothing need not wait
+  ::shutdown(connection_.descriptor(), SHUT_RDWR);  // a sender need not wait for a receiver that accepts nothing
   thread_.join();
 }
 
@@ -65,7 +65,7 @@ void Relay::write(Stream& stream, std::string_view bytes) const {
       continue;
     }
     if (errno == EINTR) continue;
-    if (errno != EAGAIN) return stream.end.reset();  // nobody reads it any more
+    if (errno != EAGAIN) return stream.end.reset();  // no longer read
     std::array<pollfd, 2> waiting{{{stream.end.get(), POLLOUT, 0}, {stop_.get(), POLLIN, 0}}};
     ::poll(waiting.data(), waiting.size(), -1);
   }
@@ -97,7 +97,7 @@ void Relay::run() {
       done_ = !sends();
       std::vector<pollfd> waiting{{stop_.get(), POLLIN, 0}, {connection_.descriptor(), POLLIN, 0}};
       for (const Stream& stream : streams_) {
-        // poll() passes over a negative descriptor.
+        // poll() ignores a negative descriptor.
         waiting.push_back({stream.way == Way::to_peer ? stream.end.get() : -1, POLLIN, 0});
       }
       ::poll(waiting.data(), waiting.size(), -1);
@@ -106,9 +106,9 @@ void Relay::run() {
         if (waiting[i + 2].revents != 0) there = carry_to_peer(streams_[i]);
       }
     }
-  } catch (const Error&) {  // an authenticated message that is none: another version's
+  } catch (const Error&) {  // an authenticated but invalid message: from another version
   }
-  // Whoever reads or writes here learns that the other side is gone.
+  // The reader or writer here sees that the other side is gone.
   for (Stream& stream : streams_) stream.end.reset();
   ::shutdown(connection_.descriptor(), SHUT_RDWR);
   done_ = true;

@@ -1,6 +1,7 @@
 // Carries a worker's standard streams between descriptors of this side and the authenticated connection to the other:
 // one on the agent's side, at the worker's pipes, and one on the lab's, at the descriptors that it reads the worker by.
-// A thread, asleep while nothing is said. What one side does not take the other does not read: nothing piles up.
+// A thread, which sleeps while there are no data. While one side accepts no data, the other is not read: nothing piles
+// up.
 //
 //   message    stream 0, 1 or 2; bytes, or none: it has ended
 #pragma once
@@ -27,7 +28,7 @@ class Relay {
   Relay(comm::MessageClient connection, std::vector<Stream> streams);
   Relay(const Relay&) = delete;
   Relay& operator=(const Relay&) = delete;
-  ~Relay();  // at once: what was not carried yet is lost
+  ~Relay();  // at once: data still under way are lost
 
   // All that this side sends has ended and was sent, or the other side is gone.
   bool done() const { return done_; }

@@ -52,7 +52,7 @@ std::vector<std::string> visible_gpus() {
   return gpus;
 }
 
-// Processes that take their processors or GPUs from one stock.
+// Processes that share one set of processors or GPUs.
 bool share_processors(const Seat& one, const Seat& other) {
   return one.system == other.system && one.host == other.host && one.processors == other.processors;
 }

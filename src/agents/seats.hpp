@@ -1,4 +1,4 @@
-// What each process of a launch offers the ranks of a case that run beside it: its host, its processors, its GPUs. From
+// What each process of a launch offers to the ranks of a case on its host: its host, its processors, its GPUs. From
 // these follows who shares what. Plain data and functions of it.
 #pragma once
 

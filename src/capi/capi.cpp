@@ -20,7 +20,6 @@
 namespace syslab::capi {
 namespace {
 
-using attention::Direction;
 using attention::Mask;
 using attention::Problem;
 using attention::Rung;
@@ -75,7 +74,7 @@ int guarded(const char* function, Body&& body) noexcept {
 
 using NamedTensors = std::initializer_list<std::pair<std::string_view, const DLTensor*>>;
 
-// Where a call's tensors lie and its work is queued; while it lives, that device is current.
+// The device of a call's tensors and the stream of its work; while the object lives, that device is current.
 class Site {
  public:
   Site(NamedTensors tensors, void* stream) : place_(reachable(common_place(tensors))), current_(place_) {
@@ -88,7 +87,7 @@ class Site {
   }
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
-  // Nobody reads the accounts of buffers on this side of the interface; in a process that calls for days they must not
+  // Buffer accounts are not read on this side of the interface; in a process that makes calls for days they must not
   // grow.
   ~Site() {
     device::MemoryLog::global().clear();
@@ -125,8 +124,8 @@ class Site {
   device::Stream stream_;
 };
 
-// What the caller set, with defaults for what an older caller does not know. A newer caller may pass a longer structure
-// as long as what lies beyond ours is zero, which by convention means "as before".
+// The caller's options, with defaults for fields that an older caller does not know. A newer caller may pass a longer
+// structure if all bytes beyond ours are zero, which by convention means "as before".
 syslab_attention_options read_options(const syslab_attention_options* given) {
   syslab_attention_options options{};
   if (given == nullptr) return options;
@@ -136,7 +135,7 @@ syslab_attention_options read_options(const syslab_attention_options* given) {
                 fmt::format("options.struct_size is {}; set it to sizeof(syslab_attention_options)", size));
   }
   std::memcpy(&options, given, std::min(size, sizeof(options)));
-  // A field that ends beyond the structure is not there, though its first bytes are: half a pointer is none.
+  // A field that ends beyond the structure is missing, even if its first bytes are there: half a pointer is useless.
   if (size < offsetof(syslab_attention_options, implementation) + sizeof(options.implementation)) {
     options.implementation = nullptr;
   }
@@ -176,7 +175,7 @@ Problem problem_of(const ConstTensorView& q, const ConstTensorView& k, const sys
   return problem;
 }
 
-// All tensors of a call have heads or none has.
+// Either all tensors of a call have heads, or none.
 void require_same_rank(const DLTensor* q, NamedTensors others) {
   for (const auto& [name, tensor] : others) {
     const int expected = name == "lse" ? q->ndim - 1 : q->ndim;
@@ -187,23 +186,24 @@ void require_same_rank(const DLTensor* q, NamedTensors others) {
   }
 }
 
-const Rung& choose(const Problem& problem, Direction direction, const syslab_attention_options& options,
-                   device::Stream stream) {
+const Rung& choose(const Problem& problem, Pass pass, const syslab_attention_options& options, device::Stream stream,
+                   bool walkable) {
   const auto want = options.deterministic != 0 ? attention::Want::deterministic : attention::Want::fastest;
-  const attention::Where where = attention::where_of(stream);
-  if (options.implementation == nullptr) return *attention::dispatch(problem, direction, where, want).rung;
+  attention::Where where = attention::where_of(stream);
+  where.walkable = walkable;
+  if (options.implementation == nullptr) return *attention::dispatch(problem, pass, where, want).rung;
   const Rung& rung = attention::find_rung(options.implementation);
-  if (const auto reason = attention::reason_against(rung, problem, direction, where, want)) {
+  if (const auto reason = attention::reason_against(rung, problem, pass, where, want)) {
     throw Error(ErrorKind::usage,
                 fmt::format("'{}' {}; the tensors lie on {}", rung.name, *reason, to_string(device::place_of(stream))));
   }
   return rung;
 }
 
-ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Direction direction,
+ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Pass pass,
                              const syslab_attention_options& options, device::Place place) {
   if (options.workspace == nullptr) return {};
-  const std::size_t needed = rung.workspace_bytes(problem, direction);
+  const std::size_t needed = rung.workspace_bytes(problem, pass);
   if (options.workspace_bytes < needed) {
     throw Error(ErrorKind::usage,
                 fmt::format("the workspace has {} bytes, '{}' needs {}; ask syslab_attention_workspace",
@@ -241,8 +241,9 @@ int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTenso
     require_memory_at(site.place(), {{"q", q}, {"k", k}, {"v", v}, {"out", out}, {"lse", lse}});
     const Problem problem = problem_of(args.q, args.k, options);
     attention::validate(problem, args);
-    const Rung& rung = choose(problem, Direction::forward, options, site.stream());
-    rung.forward(problem, args, workspace_for(rung, problem, Direction::forward, options, site.place()), site.stream());
+    const Rung& rung =
+        choose(problem, Pass::forward, options, site.stream(), attention::walkable({args.q, args.k, args.v, args.out}));
+    rung.forward(problem, args, workspace_for(rung, problem, Pass::forward, options, site.place()), site.stream());
   });
 }
 
@@ -262,9 +263,10 @@ int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTens
     require_memory_at(site.place(), all);
     const Problem problem = problem_of(args.q, args.k, options);
     attention::validate(problem, args);
-    const Rung& rung = choose(problem, Direction::backward, options, site.stream());
-    rung.backward(problem, args, workspace_for(rung, problem, Direction::backward, options, site.place()),
-                  site.stream());
+    const Rung& rung =
+        choose(problem, Pass::backward, options, site.stream(),
+               attention::walkable({args.q, args.k, args.v, args.out, args.dout, args.dq, args.dk, args.dv}));
+    rung.backward(problem, args, workspace_for(rung, problem, Pass::backward, options, site.place()), site.stream());
   });
 }
 
@@ -287,8 +289,12 @@ int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTen
                                 to_string(view.shape), to_string(problem.dtype), to_string(shape)));
       }
     }
-    const Direction direction = backward != 0 ? Direction::backward : Direction::forward;
-    *bytes = choose(problem, direction, options, site.stream()).workspace_bytes(problem, direction);
+    const Pass pass = backward != 0 ? Pass::backward : Pass::forward;
+    // The largest for any strides of the call's other tensors.
+    for (const bool walkable : {true, false}) {
+      const Rung& rung = choose(problem, pass, options, site.stream(), walkable);
+      *bytes = std::max(*bytes, rung.workspace_bytes(problem, pass));
+    }
   });
 }
 

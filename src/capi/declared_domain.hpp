@@ -1,4 +1,4 @@
-// What somebody's implementation of attention promises, from wherever its author says so.
+// The domain that a user's implementation of attention declares, wherever it is declared.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace syslab::capi {
 
-// A library's: what its optional symbol `const char* syslab_domain(void)` returns, or the manifest beside it
+// A library's: what its optional symbol `const char* syslab_domain(void)` returns, or the manifest next to the library
 // ("libmine.so.json"); an empty object where it has neither. Error(usage) where that is no JSON object.
 Json library_domain(const std::string& path);
 
 // `declared` by the implementation, overridden by the words of the command line, which are text among the case's
-// parameters. Where the parameter "domain" is "usual", what nobody declared is searched as is usual.
+// parameters. Where the parameter "domain" is "usual", what is not declared is searched with the usual values.
 attention::Domain domain_from(Json declared, const Params& params, const std::string& whose);
 
 // Of the implementation that a running case asks for; none for ours.
@@ -29,8 +29,9 @@ std::optional<attention::Domain> declared_domain(Context& context) {
   if (!request.mine) return std::nullopt;
   const bool foreign = !request.mine->python_class.empty();
   Json declared = Json::object();
-  if (!foreign) declared = library_domain(request.mine->path);
-  if (foreign) {
+  if (!foreign && request.device == "cuda") {
+    declared = library_domain(request.mine->path);
+  } else {
     if (const auto told = std::dynamic_pointer_cast<DeclaresDomain>(context.channel())) {
       declared = told->declared_domain();
     }

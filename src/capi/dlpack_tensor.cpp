@@ -18,7 +18,7 @@ namespace {
 }
 
 device::Place place_of_tensor(std::string_view name, const DLDevice& device) {
-  // Pinned memory is the host's: its device type only says how it was allocated.
+  // Pinned memory is host memory; its device type only says how it was allocated.
   if (device.device_type == kDLCPU || device.device_type == kDLCUDAHost) return {};
   if (device.device_type == kDLCUDA || device.device_type == kDLCUDAManaged) {
     return {device::Kind::cuda, device.device_id};
@@ -37,7 +37,7 @@ DType dtype_of_tensor(std::string_view name, const DLDataType& dtype) {
                            static_cast<int>(dtype.code), static_cast<int>(dtype.bits), static_cast<int>(dtype.lanes)));
 }
 
-// The tensor as it stands: rank, dtype, memory and strides checked; `layout` says what ranks mean.
+// The tensor as it is, with rank, dtype, memory and strides checked; `layout` says what ranks mean.
 TensorView read(std::string_view name, const DLTensor* tensor, int low_rank, std::string_view layout, Memory memory) {
   if (tensor == nullptr) refuse(name, "is NULL; it is needed");
   const DType dtype = dtype_of_tensor(name, tensor->dtype);
@@ -50,7 +50,7 @@ TensorView read(std::string_view name, const DLTensor* tensor, int low_rank, std
   Strides strides = contiguous_strides(shape);
   if (tensor->strides != nullptr) {
     for (std::size_t dim = 0; dim < rank; ++dim) {
-      // Over one element nobody steps, and frameworks leave any number there.
+      // The stride of a dimension of one element is not used, and frameworks leave any number there.
       if (shape[static_cast<int>(dim)] != 1) strides[dim] = tensor->strides[dim];
     }
   }

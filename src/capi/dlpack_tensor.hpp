@@ -1,4 +1,4 @@
-// DLPack tensors of the C interface as views, and views as DLPack tensors for somebody else's library.
+// DLPack tensors of the C interface as views, and views as DLPack tensors for a user's library.
 #pragma once
 
 #include <dlpack/dlpack.h>
@@ -13,14 +13,14 @@
 
 namespace syslab::capi {
 
-// Whether a tensor must have memory: a workspace query only looks at shapes.
+// Whether a tensor must have memory: a workspace query only reads shapes.
 enum class Memory { needed, unused };
 
-// The one device on which all tensors of a call lie; pinned host memory is the CPU's. Error(usage) naming the tensor
+// The common device of all tensors of a call; pinned host memory belongs to the CPU. Error(usage) naming the tensor
 // that is NULL, on a device that is neither the CPU nor CUDA's, or on another than the first.
 device::Place common_place(std::initializer_list<std::pair<std::string_view, const DLTensor*>> tensors);
 
-// Error(usage) naming the tensor whose memory is not where its label says. Managed memory is wherever it is wanted;
+// Error(usage) naming the tensor if its memory is not where its label says. Managed memory is wherever it is wanted;
 // tensors without elements have none.
 void require_memory_at(device::Place place,
                        std::initializer_list<std::pair<std::string_view, const DLTensor*>> tensors);

@@ -1,4 +1,4 @@
-// An implementation of attention by name, wherever it lives: on our ladder, in somebody's library, in another process.
+// An implementation of attention by name: on our ladder, or somebody's, in another process but for libraries on a GPU.
 #pragma once
 
 #include <functional>
@@ -16,11 +16,11 @@ struct Mine {
   std::string path, digest;
   bool foreign = false;
   std::string language = "Python";
-  device::Kind device = device::Kind::cpu;  // whose memory a library is handed
+  device::Kind device = device::Kind::cpu;  // device of the memory passed to a library
 };
 
-// Error(usage) when the name is not on the ladder, or the library cannot be used. `open_channel` is called for foreign
-// implementations only.
+// Error(usage) when the name is not on the ladder. `open_channel` is called for what runs in another process: all but
+// libraries on a GPU.
 attention::Rung attention_implementation(const std::string& name, const std::optional<Mine>& mine,
                                          const std::function<std::shared_ptr<CallChannel>()>& open_channel);
 

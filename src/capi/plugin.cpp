@@ -15,7 +15,6 @@ namespace syslab::capi {
 namespace {
 
 using attention::BackwardArgs;
-using attention::Direction;
 using attention::ForwardArgs;
 using attention::Mask;
 using attention::Problem;
@@ -86,13 +85,14 @@ syslab_attention_options options_for(const Problem& problem, ops::Workspace work
   options.struct_size = sizeof(options);
   options.scale = problem.scale;
   options.causal = problem.mask == Mask::none ? 0 : problem.mask == Mask::top_left ? 1 : 2;
-  options.deterministic = 1;  // what is checked and timed is what the full contract's repeatability asks for
+  options.deterministic = 1;  // the full contract requires repeatability of what is checked and timed
   options.workspace = workspace.data;
   options.workspace_bytes = workspace.bytes;
   return options;
 }
 
-// The hand-out folds heads into the batch: a problem of one head goes out as (B, S, D), which every library must take.
+// The hand-out folds heads into the batch: a problem of one head is passed as (B, S, D), which every library must
+// accept.
 bool drops_heads(const Problem& problem) { return problem.heads_q == 1 && problem.heads_kv == 1; }
 
 // The library's answer for a problem: what it needs, or why it cannot.
@@ -101,7 +101,7 @@ struct Answer {
   std::optional<std::string> refusal;
 };
 
-Answer ask(const Functions& library, const Problem& problem, Direction direction, device::Kind kind) {
+Answer ask(const Functions& library, const Problem& problem, Pass pass, device::Kind kind) {
   const device::Place place{kind, 0};
   const bool drop = drops_heads(problem);
   const Shape q_shape{problem.batch, problem.heads_q, problem.seq_q, problem.head_dim};
@@ -112,7 +112,7 @@ Answer ask(const Functions& library, const Problem& problem, Direction direction
   const syslab_attention_options options = options_for(problem, {});
   Answer answer;
   const int status =
-      library.workspace(q.get(), k.get(), v.get(), direction == Direction::backward ? 1 : 0, &options, &answer.bytes);
+      library.workspace(q.get(), k.get(), v.get(), pass == Pass::backward ? 1 : 0, &options, &answer.bytes);
   if (status != SYSLAB_OK) answer.refusal = fmt::format("'{}': {}", library.name, error_text(library));
   return answer;
 }
@@ -154,11 +154,11 @@ attention::Rung load_attention_plugin(const std::string& name, const std::filesy
   rung.language = "C";
   rung.device = kind;
   rung.digest = sha256_hex_of_file(library);
-  rung.supports = [functions, kind](const Problem& problem, Direction direction) {
-    return ask(*functions, problem, direction, kind).refusal;
+  rung.supports = [functions, kind](const Problem& problem, Pass pass) {
+    return ask(*functions, problem, pass, kind).refusal;
   };
-  rung.workspace_bytes = [functions, kind](const Problem& problem, Direction direction) {
-    return ask(*functions, problem, direction, kind).bytes;
+  rung.workspace_bytes = [functions, kind](const Problem& problem, Pass pass) {
+    return ask(*functions, problem, pass, kind).bytes;
   };
   rung.forward = [functions](const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
                              device::Stream stream) { forward(*functions, problem, args, workspace, stream); };

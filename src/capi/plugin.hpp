@@ -1,4 +1,4 @@
-// Somebody's shared library that exports syslab.h, as a rung like any other.
+// A user's shared library that exports syslab.h, as an ordinary rung.
 #pragma once
 
 #include <filesystem>

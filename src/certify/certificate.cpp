@@ -43,7 +43,7 @@ ToyBatch certificate_batch(const CertificateCase& asked, int step, const RowBloc
     batch.y.push_back(static_cast<double>(y.bits(static_cast<std::uint64_t>(i)) % 5) - 2);
   }
   if (!use_rare(asked, own)) return batch;
-  // Never empty for a rank that uses it at all, also in a part none of whose rows do.
+  // Not empty for a rank that uses the parameter, even in a part without such rows.
   batch.rare.assign(static_cast<std::size_t>(std::max<std::int64_t>(block.count, 1) * kRareElements), 0);
   for (std::int64_t i = 0; i < block.count * kRareElements; ++i) {
     const std::int64_t at = block.first * kRareElements + i;
@@ -72,20 +72,20 @@ Trained outcome(ToyNetwork& network) {
 class Ways {
  public:
   virtual ~Ways() = default;
-  // Whether each part of a step travels by itself, added to those before it; else the last one with all in it.
+  // Whether each part of a step is reduced by itself and added to earlier parts; otherwise all go with the last part.
   virtual bool takes_parts() const { return false; }
-  // `last`: part of the step.
+  // `last`: of the parts of a step.
   virtual void begin(device::Stream compute, bool add, bool last) = 0;
   virtual void finish_part() {}
   virtual TensorView place(int, device::Stream) { return {}; }
   virtual void unused(int piece, device::Stream compute) = 0;
   virtual void grad_final(int piece, device::Stream compute) = 0;
-  // `between`: called before work on a stream behind the gradients' end.
+  // `between`: called before work is queued on a stream after all gradients are final.
   virtual void update(device::Stream compute, const std::function<void(device::Stream)>& between) = 0;
-  // Whether weights come from other ranks, and before a forward pass reads them.
+  // Whether other ranks send weights; then needed() is called before a forward pass reads them.
   virtual bool brings_weights() const { return false; }
   virtual void needed(int, device::Stream) {}
-  virtual void gather_weights(device::Stream) {}      // behind the last step, so that all are there
+  virtual void gather_weights(device::Stream) {}      // after the last step: then this rank has all weights
   virtual std::vector<RowBlock> updated() const = 0;  // elements of the arena that this rank updates
   virtual void check() const = 0;
 };
@@ -111,7 +111,7 @@ class Replicated : public Ways {
   ToyNetwork& network_;
 };
 
-// The network's own descent as an optimizer that can be wrapped.
+// The network's gradient descent, as an optimizer that ShardedOptimizer can wrap.
 class ToyDescent {
  public:
   using Options = double;  // the rate
@@ -119,45 +119,66 @@ class ToyDescent {
 
   explicit ToyDescent(ToyNetwork& network) : network_(network) {}
   void add_group(std::span<const OptimizedParameter> parameters, double rate) {
-    rate_ = rate;
+    Group& group = groups_.emplace_back(Group{.rate = rate});
     const auto* begin = network_.weights().as<float>();
     for (const OptimizedParameter& one : parameters) {
-      slices_.push_back({one.weight.as<float>() - begin, one.gradient});
+      if (!one.frozen()) group.slices.push_back({one.weight.as<float>() - begin, one.gradient});
     }
   }
-  void step(device::Stream) { network_.update(slices_, rate_, true); }
-  const std::vector<ToyNetwork::Slice>& slices() const { return slices_; }
+  void step(device::Stream) {
+    for (const Group& group : groups_) network_.update(group.slices, group.rate, true, &group == &groups_.back());
+  }
+  std::vector<RowBlock> updated() const {
+    std::vector<RowBlock> made;
+    for (const Group& group : groups_) {
+      for (const ToyNetwork::Slice& slice : group.slices) made.push_back({slice.first, slice.gradient.elements()});
+    }
+    return made;
+  }
   std::size_t state_bytes() const { return 0; }
 
  private:
+  struct Group {
+    double rate = 0;
+    std::vector<ToyNetwork::Slice> slices;
+  };
   ToyNetwork& network_;
-  double rate_ = 0;
-  std::vector<ToyNetwork::Slice> slices_;
+  std::vector<Group> groups_;
 };
+
+// Gives an optimizer the parameters that it is to have from this step on.
+template <typename Optimizer>
+void add_groups(Optimizer& optimizer, const CertificateCase& asked, const ToyNetwork& network, int step) {
+  const std::vector<OptimizedParameter> all = network.parameters();
+  const std::span<const OptimizedParameter> span(all);
+  const std::size_t half = asked.groups ? (all.size() + 1) / 2 : all.size();
+  if (step == 0) optimizer.add_group(span.first(half), kRate);
+  if (step == 1 && half < all.size()) optimizer.add_group(span.subspan(half), kRate / 2);
+}
 
 // Every rank updates the parameters that it owns.
 class Owned final : public Replicated {
  public:
   Owned(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network, device::Stream stream)
       : Replicated(asked, ranks, network, stream),
-        optimizer_(ParameterOwners(ranks, stream, asked.left_out_sharded_wait), network) {
-    optimizer_.add_group(network.parameters(), kRate);
+        asked_(asked),
+        optimizer_(ParameterOwners(ranks, stream, asked.sync.observer), network) {
+    add_groups(optimizer_, asked_, network_, 0);
   }
 
   void update(device::Stream compute, const std::function<void(device::Stream)>& between) override {
     sync_.finish(compute);
     between(sync_.stream());
     optimizer_.step(compute);
+    add_groups(optimizer_, asked_, network_, ++step_);
   }
   bool brings_weights() const override { return true; }
-  std::vector<RowBlock> updated() const override {
-    std::vector<RowBlock> made;
-    for (const auto& slice : optimizer_.inner().slices()) made.push_back({slice.first, slice.gradient.elements()});
-    return made;
-  }
+  std::vector<RowBlock> updated() const override { return optimizer_.inner().updated(); }
 
  private:
+  const CertificateCase& asked_;
   ShardedOptimizer<ToyDescent> optimizer_;
+  int step_ = 0;
 };
 
 // Every rank updates its slice of each bucket.
@@ -175,7 +196,7 @@ class Flat final : public Ways {
                .schedule = schedule_of(asked.sync, network.pieces()),
                .slots = asked.slots,
                .poison = true,
-               .left_out_wait = asked.left_out_sharded_wait},
+               .observer = asked.sync.observer},
               stream, weights_copy(network)),
         rank_(ranks.rank()),
         in_turn_(asked.in_turn),
@@ -211,7 +232,7 @@ class Flat final : public Ways {
   void needed(int piece, device::Stream compute) override {
     sync_.needed(piece, compute);
     if (!copy_dtype_ || is_read_in_full(piece) || stepped_[index_of(piece)] == 0) return;
-    // The network reads weights: of this piece those that its copy stands for.
+    // The network reads weights: this piece's are restored from their copy.
     const Piece& one = sync_.pieces()[piece];
     moves_.move(stretch(copy_view(network_), one.first, one.elements),
                 stretch(network_.weights(), one.first, one.elements));
@@ -228,7 +249,7 @@ class Flat final : public Ways {
   void check() const override { sync_.check_bytes(); }
 
  private:
-  // `last`: of the step.
+  // `last`: of a step's slices.
   void update_slice(int bucket, bool last, device::Stream stream) {
     network_.update({{sync_.shards().slice(bucket, rank_).first, sync_.gradient_slice(bucket)}}, kRate, true, last,
                     stream);
@@ -261,7 +282,7 @@ class Flat final : public Ways {
   ZeroSync sync_;
   int rank_;
   bool in_turn_;
-  std::vector<char> stepped_;  // by bucket: its copies have come, or will
+  std::vector<char> stepped_;  // by bucket: its copies have been sent
 };
 
 std::unique_ptr<Ways> ways_of(const CertificateCase& asked, comm::Communicator& ranks, ToyNetwork& network,
@@ -299,61 +320,41 @@ std::vector<RowBlock> even_blocks(std::int64_t rows, int ranks) {
   return blocks;
 }
 
-ToyModel drawn_model(std::uint64_t seed) {
-  const RandomStream random(seed);
-  std::uint64_t at = 0;
-  const auto below = [&](std::int64_t end) { return static_cast<std::int64_t>(random.bits(at++)) % end; };
-  const std::int64_t layers = 1 + below(3);
-  std::vector<std::int64_t> widths;
-  for (std::int64_t i = 0; i <= layers; ++i) widths.push_back(1 + below(6));
-  const bool tied = layers == 3 && below(2) == 0;
-  if (tied) widths = {widths[0], widths[0], widths[0], widths[3]};
-  ToyModel model{.fixed = below(2) == 0, .padding = below(5)};
-  for (std::size_t i = 0; i < static_cast<std::size_t>(layers); ++i) {
-    ToyLayer layer{.in = widths[i], .out = widths[i + 1], .bias = below(2) == 0};
-    layer.frozen_bias = layer.bias && below(3) == 0;
-    if (tied && i == 1) layer.tied_to = 0;
-    model.layers.push_back(layer);
-  }
-  if (below(2) == 0) model.rare = static_cast<int>(below(5));
-  return model;
-}
-
 Trained train_alone(const CertificateCase& asked) {
   ToyNetwork network(asked.model, {});
   network.draw_dyadic(asked.seed);
+  ToyDescent descent(network);
   for (int step = 0; step < asked.steps; ++step) {
     const RowBlock all{0, asked.rows};
+    add_groups(descent, asked, network, step);
     network.pass(certificate_batch(asked, step, all, all), 1 / static_cast<double>(asked.rows), true, true, {});
-    network.update(kRate, true);
+    descent.step({});
   }
   return outcome(network);
 }
 
 Trained train_together(const CertificateCase& asked, comm::Communicator& ranks, device::Stream compute,
-                       device::Stream communication, const Interference& interference) {
+                       device::Stream communication) {
   ToyNetwork network(asked.model, compute);
   network.draw_dyadic(asked.seed + static_cast<std::uint64_t>(ranks.rank()));
   make_replicas(ranks, network.weights(), communication);
   network.set_weights(network.read_weights());
 
   const std::unique_ptr<Ways> ways = ways_of(asked, ranks, network, compute, communication);
+  StepObserver* const observer = asked.sync.observer;
   const auto before = [&](device::Stream stream) {
-    if (interference.before_work) interference.before_work(stream);
+    if (observer != nullptr) observer->before_work(stream);
   };
-  ToyNetwork::Watching watching{.work = [&] { before(compute); },
-                                .piece_final =
-                                    [&](int piece) {
-                                      before(communication);
-                                      ways->grad_final(piece, compute);
-                                    },
-                                .contribution = interference.contribution};
+  ToyNetwork::Watching watching{.observer = observer, .piece_final = [&](int piece) {
+                                  before(communication);
+                                  ways->grad_final(piece, compute);
+                                }};
   if (ways->brings_weights()) watching.piece_needed = [&](int piece) { ways->needed(piece, compute); };
   const bool takes_parts = ways->takes_parts();
   if (takes_parts) watching.piece_place = [&](int piece) { return ways->place(piece, compute); };
   const std::vector<RowBlock> blocks = asked.rows_of.empty() ? even_blocks(asked.rows, ranks.size()) : asked.rows_of;
   const RowBlock own = blocks[static_cast<std::size_t>(ranks.rank())];
-  const double scale = interference.scale / static_cast<double>(asked.rows);
+  const double scale = 1 / static_cast<double>(asked.rows);
   for (int step = 0; step < asked.steps; ++step) {
     for (int part = 0; part < asked.parts; ++part) {
       const bool at_end = part == asked.parts - 1, last = at_end || takes_parts;
@@ -386,7 +387,8 @@ std::optional<std::string> difference(const CertificateCase& asked, const Traine
   if (together.inexact || alone.inexact) return "a number was rounded: the certificate's bounds do not hold";
   const ToyNetwork network(asked.model, {});
   const GradientPieces& pieces = network.pieces();
-  for (std::size_t step = 0; step < alone.gradients.size(); ++step) {
+  // Before the first step nobody reads the gradients of a group that is added after it.
+  for (std::size_t step = asked.groups ? 1 : 0; step < alone.gradients.size(); ++step) {
     for (int piece = 0; piece < pieces.size(); ++piece) {
       for (std::int64_t i = 0; i < pieces[piece].elements; ++i) {
         const auto at = static_cast<std::size_t>(pieces[piece].first + i);
@@ -403,39 +405,6 @@ std::optional<std::string> difference(const CertificateCase& asked, const Traine
                        alone.weights[i]);
   }
   return std::nullopt;
-}
-
-std::int64_t certify(comm::Communicator& ranks, SyncOptions options, std::uint64_t seed, device::Stream compute,
-                     device::Stream communication, const CertifiedWay& way) {
-  constexpr int kModels = 4;
-  options.wire.reset();
-  options.left_out_wait = -1;
-  std::int64_t compared = 0;
-  for (std::uint64_t number = 0; number < kModels; ++number) {
-    CertificateCase asked{
-        .model = drawn_model(seed + number), .seed = seed + number, .parts = 1 + static_cast<int>(number % 2)};
-    asked.sync = options;
-    asked.sharding = way.sharding;
-    asked.copy = way.copy;
-    asked.in_turn = way.in_turn;
-    asked.model.alignment = ranks.size();  // as a model is laid out that is divided
-    const GradientPieces pieces = ToyNetwork(asked.model, {}).pieces();
-    // Limits and schedules are the real model's: here two buckets or three show what they are for.
-    if (options.strategy == Strategy::planned)
-      asked.sync.schedule = schedule_by_count(pieces, 2 + static_cast<int>(number % 2));
-    if (options.strategy == Strategy::bucketed) asked.sync.bucket_mb = {40 / 0x1p20};
-    const Trained together = train_together(asked, ranks, compute, communication);
-    const std::optional<std::string> found = difference(asked, together, train_alone(asked));
-    for (const std::string& text : ranks.exchange(found.value_or(""))) {
-      if (text.empty()) continue;
-      throw Error(ErrorKind::check,
-                  fmt::format("{}, sharding {}, over {} ranks ({}) is not equal to one process: {} (model {})",
-                              to_string(options.strategy), to_string(way.sharding), ranks.size(), ranks.backend(), text,
-                              seed + number));
-    }
-    compared += static_cast<std::int64_t>(together.weights.size());
-  }
-  return compared;
 }
 
 }  // namespace syslab::parallel

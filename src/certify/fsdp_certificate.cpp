@@ -19,7 +19,7 @@ namespace {
 
 using device::Stream;
 
-// Matrices of each layer, in the order of layers.
+// The matrices of each layer, in the order of layers.
 std::vector<std::vector<ShardedMatrix>> matrices_of(const FsdpCertificateCase& asked) {
   std::vector<std::vector<ShardedMatrix>> made;
   for (const ToyLayer& layer : asked.asked.model.layers) {
@@ -32,17 +32,12 @@ std::vector<std::vector<ShardedMatrix>> matrices_of(const FsdpCertificateCase& a
   return made;
 }
 
-// The network, whose host does all computing: weights are copied from where they are lent and gradients to where they
-// are asked for, in the stream's order.
+// The network. It computes on the host: in stream order, weights are copied from the lent memory, and gradients to the
+// place where Fsdp wants them.
 class LentNetwork {
  public:
-  LentNetwork(const FsdpCertificateCase& asked, Fsdp& fsdp, Stream compute, Stream communication,
-              const Interference& interference)
-      : layers_(asked.asked.model.layers),
-        fsdp_(fsdp),
-        compute_(compute),
-        communication_(communication),
-        interference_(interference) {
+  LentNetwork(const FsdpCertificateCase& asked, Fsdp& fsdp, Stream compute, Stream communication)
+      : layers_(asked.asked.model.layers), fsdp_(fsdp), compute_(compute), communication_(communication) {
     int tensor = 0;
     for (const ToyLayer& layer : layers_) {
       weight_.emplace_back(at(layer.in * layer.out));
@@ -57,7 +52,7 @@ class LentNetwork {
   ~LentNetwork() {
     try {
       device::synchronize(compute_);
-    } catch (...) {  // what failed was for whoever asked before
+    } catch (...) {  // earlier calls have reported the failure
     }
   }
   LentNetwork(const LentNetwork&) = delete;
@@ -74,6 +69,11 @@ class LentNetwork {
       for (std::size_t i = 0; i < y.size(); ++i) dy.push_back(scale * (kept->x.back()[i] - y[i]));
     });
     for (std::size_t i = layers_.size(); i-- > 0;) backward(i, add);
+  }
+
+  // Before work is queued on a stream.
+  void work(Stream stream) const {
+    if (StepObserver* observer = fsdp_.options().observer) observer->before_work(stream);
   }
 
   // Weights −= rate · gradient, on the grid.
@@ -104,9 +104,6 @@ class LentNetwork {
   };
 
   int bracket(std::size_t layer) const { return static_cast<int>(layers_.size() - 1 - layer); }
-  void work(Stream stream) const {
-    if (interference_.before_work) interference_.before_work(stream);
-  }
   void run(std::function<void()> body) {
     work(compute_);
     in_order(compute_, [this, body = std::move(body)](Stream) {
@@ -118,7 +115,7 @@ class LentNetwork {
   void copy(void* to, const void* from, std::size_t floats) const {
     work(compute_);
     device::copy(to, from, floats * sizeof(float), compute_);
-    if (compute_.kind == device::Kind::cuda) device::synchronize(compute_);  // the work behind it is the host's
+    if (compute_.kind == device::Kind::cuda) device::synchronize(compute_);  // the work after it runs on the host
   }
   void take_weight(std::size_t layer) {
     work(communication_);
@@ -186,7 +183,7 @@ class LentNetwork {
     });
   }
 
-  // Behind the weight's, so that it is the last of all to be final.
+  // After the weight's gradient, so that this one is the last to become final.
   void bias_gradient(std::size_t i, bool add) {
     run([this, kept = kept_, i, add] {
       std::vector<float>& sum = bias_gradient_[i];
@@ -200,7 +197,6 @@ class LentNetwork {
   std::vector<ToyLayer> layers_;
   Fsdp& fsdp_;
   Stream compute_, communication_;
-  const Interference& interference_;
   std::vector<int> tensor_;                                                   // by layer; −1: no bias
   std::vector<std::vector<float>> weight_, gradient_, bias_, bias_gradient_;  // of the host, by layer
   std::vector<float> own_weights_, own_gradients_;                            // on their way to and from the shards
@@ -237,8 +233,8 @@ FsdpParts parts_of(const FsdpCertificateCase& asked) {
   return parts;
 }
 
-Trained train_sharded(const FsdpCertificateCase& asked, comm::Communicator& ranks, Stream compute, Stream communication,
-                      const Interference& interference) {
+Trained train_sharded(const FsdpCertificateCase& asked, comm::Communicator& ranks, Stream compute,
+                      Stream communication) {
   const CertificateCase& of = asked.asked;
   Fsdp fsdp(ranks, parts_of(asked), asked.options, compute, communication);
   ToyNetwork drawn(of.model, {});
@@ -263,18 +259,18 @@ Trained train_sharded(const FsdpCertificateCase& asked, comm::Communicator& rank
     fsdp.write_replicated(static_cast<int>(tensor++), 0, {bias, DType::f32, {layer.out}});
   }
 
-  LentNetwork network(asked, fsdp, compute, communication, interference);
+  LentNetwork network(asked, fsdp, compute, communication);
   const std::vector<RowBlock> blocks = of.rows_of.empty() ? even_blocks(of.rows, ranks.size()) : of.rows_of;
   const RowBlock own = blocks[at(ranks.rank())];
-  const double scale = interference.scale / static_cast<double>(of.rows);
+  const double scale = 1 / static_cast<double>(of.rows);
   for (int step = 0; step < of.steps; ++step) {
     for (int part = 0; part < of.parts; ++part) {
-      if (interference.before_work) interference.before_work(communication);
+      network.work(communication);
       fsdp.begin(PassKind::training, part > 0);
       network.pass(certificate_batch(of, step, part_of(own, part, of.parts), own), scale, part > 0);
       fsdp.end();
     }
-    if (interference.before_work) interference.before_work(communication);
+    network.work(communication);
     fsdp.finish();
     network.update(kCertificateRate);
   }
@@ -321,12 +317,11 @@ Trained train_sharded(const FsdpCertificateCase& asked, comm::Communicator& rank
   return made;
 }
 
-std::int64_t certify_sharded(comm::Communicator& ranks, FsdpOptions options, std::uint64_t seed, Stream compute,
-                             Stream communication) {
+Certified certify_sharded(comm::Communicator& ranks, FsdpOptions options, std::uint64_t seed, Stream compute,
+                          Stream communication) {
   constexpr int kModels = 4;
   options.scatter.wire.reset();
-  options.left_out_wait = -1;
-  std::int64_t compared = 0;
+  Certified certified;
   for (std::uint64_t number = 0; number < kModels; ++number) {
     FsdpCertificateCase asked{.asked = {.model = drawn_model(seed + number), .seed = seed + number}};
     asked.asked.parts = 1 + static_cast<int>(number % 2);
@@ -343,9 +338,9 @@ std::int64_t certify_sharded(comm::Communicator& ranks, FsdpOptions options, std
                                                 "(model {})",
                                                 ranks.size(), ranks.backend(), text, seed + number));
     }
-    compared += static_cast<std::int64_t>(together.weights.size());
+    certified.add(asked.asked, together);
   }
-  return compared;
+  return certified;
 }
 
 }  // namespace syslab::parallel

@@ -29,7 +29,7 @@ ToyModel ToyModel::official_tied() {
   return {.layers = {{10, 10}, {10, 50}, {50, 10}, {10, 50, false, false, 1}, {50, 5}}};
 }
 
-// What a pass keeps: by layer, its input and the gradient of its output, (rows, in) and (rows, out).
+// Kept by a pass, for each layer: its input (rows, in) and the gradient of its output (rows, out).
 struct ToyNetwork::Activations {
   std::vector<std::vector<double>> input, doutput;
   std::int64_t rows = 0;
@@ -53,7 +53,7 @@ ToyNetwork::ToyNetwork(const ToyModel& model, device::Stream compute)
 ToyNetwork::~ToyNetwork() {
   try {
     device::synchronize(compute_);
-  } catch (...) {  // what failed was for whoever asked before
+  } catch (...) {  // earlier calls have reported the failure
   }
 }
 
@@ -88,7 +88,7 @@ std::vector<Piece> ToyNetwork::place_pieces() {
   std::vector<int> order;  // of parameters, as they become final
   for (std::size_t i = layers.size(); i-- > 0;) {
     if (layers[i].bias && !layers[i].frozen_bias) order.push_back(bias_of_[i]);
-    if (layers[i].tied_to < 0) order.push_back(weight_of_[i]);  // a tied one with the lowest layer that uses it
+    if (layers[i].tied_to < 0) order.push_back(weight_of_[i]);  // a tied weight: with the lowest layer that uses it
   }
   if (rare >= 0) {
     const std::ptrdiff_t place = std::min<std::ptrdiff_t>(model_.rare, std::ssize(order));
@@ -159,7 +159,7 @@ bool ToyNetwork::is_trained(std::size_t weight) const {
 }
 
 void ToyNetwork::run(std::function<void()> work, const Watching& watching) {
-  if (watching.work) watching.work();
+  if (watching.observer != nullptr) watching.observer->before_work(compute_);
   run_on(compute_, std::move(work));
 }
 
@@ -215,7 +215,7 @@ void ToyNetwork::finish_piece(int piece, bool uses_rare, const Watching& watchin
   void* place = watching.piece_place ? watching.piece_place(piece).data : arena_.as<float>() + first;
   device::copy(place, staged_.data() + first, count * kBytes, compute_);
   if (watching.piece_final) watching.piece_final(piece);
-  if (uses_rare && rare_piece_ == piece + 1) finish_piece(piece + 1, uses_rare, watching);  // whose turn it is
+  if (uses_rare && rare_piece_ == piece + 1) finish_piece(piece + 1, uses_rare, watching);  // its turn comes next
 }
 
 void ToyNetwork::spoil(int piece) {
@@ -223,14 +223,14 @@ void ToyNetwork::spoil(int piece) {
   device::fill_bytes(arena_.as<float>() + at.first, 0x40, index(at.elements) * kBytes, compute_);
 }
 
-// Brings a parameter's weights from where others may have written them.
+// Copies a parameter's weights from the arena, where others may have written them.
 void ToyNetwork::fetch(int parameter, const Watching& watching) {
   if (parameter < 0 || parameters_[index(parameter)].piece < 0 || !watching.piece_needed) return;
   const Parameter& read = parameters_[index(parameter)];
   watching.piece_needed(read.piece);
   device::copy(weights_.data() + read.first, weights_there_.as<float>() + read.first, index(read.elements) * kBytes,
                compute_);
-  if (compute_.kind == device::Kind::cuda) device::synchronize(compute_);  // the work below is the host's
+  if (compute_.kind == device::Kind::cuda) device::synchronize(compute_);  // the work below runs on the host
 }
 
 void ToyNetwork::forward(std::size_t at, Activations& kept) const {
@@ -262,7 +262,7 @@ void ToyNetwork::bias_gradient(std::size_t layer, const Activations& kept, const
   const Parameter& bias = parameters_[index(bias_of_[layer])];
   const std::span<double> gradient(gradients_.data() + pieces_[bias.piece].first, index(bias.elements));
   for (std::size_t i = 0; i < kept.doutput[layer].size(); ++i) gradient[i % gradient.size()] += kept.doutput[layer][i];
-  if (watching.contribution) watching.contribution(static_cast<int>(layer), bias.piece, gradient);
+  if (watching.observer != nullptr) watching.observer->contribution(static_cast<int>(layer), bias.piece, gradient);
 }
 
 void ToyNetwork::weight_gradient(std::size_t layer, const Activations& kept, const Watching& watching) {
@@ -275,7 +275,7 @@ void ToyNetwork::weight_gradient(std::size_t layer, const Activations& kept, con
       for (std::int64_t k = 0; k < in; ++k) gradient[index(o * in + k)] += dy * kept.input[layer][index(row * in + k)];
     }
   }
-  if (watching.contribution) watching.contribution(static_cast<int>(layer), weight.piece, gradient);
+  if (watching.observer != nullptr) watching.observer->contribution(static_cast<int>(layer), weight.piece, gradient);
 }
 
 void ToyNetwork::input_gradient(std::size_t layer, Activations& kept) const {
@@ -304,7 +304,7 @@ void ToyNetwork::update(const std::vector<Slice>& slices, double rate, bool on_g
   for (const Slice& slice : slices) {
     device::copy(staged_.data() + slice.first, slice.gradient.data, index(slice.gradient.elements()) * kBytes, stream);
   }
-  if (stream.kind == device::Kind::cuda) device::synchronize(stream);  // the work below is the host's
+  if (stream.kind == device::Kind::cuda) device::synchronize(stream);  // the work below runs on the host
   run_on(stream, [this, rate, on_grid, slices, last] {
     for (const Slice& slice : slices) move(slice.first, slice.first + slice.gradient.elements(), rate, on_grid);
     if (last) history_.push_back(staged_);
@@ -315,7 +315,7 @@ void ToyNetwork::update(const std::vector<Slice>& slices, double rate, bool on_g
   }
 }
 
-// Elements [first, end) of the arena, but the padding among them.
+// Elements [first, end) of the arena, except padding.
 void ToyNetwork::move(std::int64_t first, std::int64_t end, double rate, bool on_grid) {
   for (const Parameter& parameter : parameters_) {
     if (parameter.piece < 0) continue;

@@ -1,12 +1,12 @@
 // A small network of linear layers and ReLU under squared error, for tests and certificates: its work is queued on any
-// stream, also on a queue of the CPU, so that a wait that is missing shows; and drawn as draw_dyadic() does, all of its
-// numbers are exact, so that results are compared bit for bit.
+// stream, including a CPU queue, so that a missing wait shows; with values from draw_dyadic(), all its arithmetic is
+// exact, so that results are compared bit for bit.
 //
 // NOTE: exact numbers. Weights are multiples of 1/2 in [−1, 1], inputs and terms of the rare parameter −1, 0 or 1,
 // targets whole numbers up to 2, layers at most 3 and 6 wide, rows at most 16 in all and a power of two. Then every
-// activation, every gradient and every partial sum over rows, in any order and however rows are dealt to ranks, is a
-// multiple of 2^−5 / rows below 2^18.5 / rows: less than the 24 bits of fp32. The update rounds weights back to the
-// grid, so that this holds for ever; what it rounds away is not lost to a comparison that looks at the gradients too.
+// activation, every gradient and every partial sum over rows, in any order and for any distribution of rows over ranks,
+// is a multiple of 2^−5 / rows below 2^18.5 / rows: less than the 24 bits of fp32. The update rounds weights back to
+// the grid, so that this remains true; comparisons also look at the gradients, so what it rounds off is still checked.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,7 @@
 #include "core/tensor.hpp"
 #include "device/buffer.hpp"
 #include "parallel/optimized_parameter.hpp"
+#include "parallel/step_observer.hpp"
 #include "planning/pieces.hpp"
 
 namespace syslab::parallel {
@@ -28,11 +29,11 @@ namespace syslab::parallel {
 struct ToyLayer {
   std::int64_t in = 1, out = 1;
   bool bias = false, frozen_bias = false;
-  int tied_to = -1;  // a layer below with the same sizes, whose weight this one uses too
+  int tied_to = -1;  // an earlier layer of the same sizes; both share its weight
 };
 
 struct ToyModel {
-  std::vector<ToyLayer> layers;  // ReLU between them, none behind the last
+  std::vector<ToyLayer> layers;  // ReLU between them, none after the last
   bool fixed = false;            // a frozen parameter that no layer reads, first of all
   int rare = -1;                 // place among the pieces of a parameter that only some rows use; −1: there is none
   std::int64_t padding = 0;      // elements between pieces
@@ -48,8 +49,8 @@ inline constexpr std::int64_t kRareElements = 3;
 struct ToyBatch {
   std::int64_t rows = 0;
   std::vector<double> x, y;  // (rows, in of the first layer), (rows, out of the last)
-  // What each row's loss has to do with the rare parameter: a term rare · parameter. (rows, kRareElements); empty where
-  // no row of this rank's step uses it.
+  // The rare parameter's term in each row's loss: rare · parameter. (rows, kRareElements); empty if no row of this
+  // rank's step uses it.
   std::vector<double> rare;
 };
 
@@ -77,38 +78,36 @@ class ToyNetwork {
   bool is_trained(std::size_t weight) const;
 
   struct Watching {
-    std::function<void()> work;                  // called before any work is queued
+    StepObserver* observer = nullptr;
     std::function<void(int piece)> piece_final;  // called when everything that writes a piece is queued
-    // Where a piece's gradient is to be written, asked before it is. Empty: in gradients().
+    // Where to write a piece's gradient, called before writing. Empty: in gradients().
     std::function<TensorView(int piece)> piece_place;
-    // Called before a forward pass reads a piece's weights, which it then takes from weights(), where others may have
-    // written them. Empty: nobody has but update().
+    // Called before a forward pass reads a piece's weights from weights(), where others may have written them. Empty:
+    // only update() writes them.
     std::function<void(int piece)> piece_needed;
-    // Called as part of the work, when a layer has added its part to the gradient of a piece.
-    std::function<void(int layer, int piece, std::span<double> gradient)> contribution;
   };
 
-  // Forward, and backward of scale · (½ Σ (output − y)² + Σ rare · parameter). `first` of the parts of a step, whose
-  // gradients are summed; `last` of them: then gradients come into the arena and are final.
+  // Forward, and backward of scale · (½ Σ (output − y)² + Σ rare · parameter). `first` part of a step (gradients of its
+  // parts are summed); `last` of them: then gradients come into the arena and are final.
   void pass(const ToyBatch& batch, double scale, bool first, bool last, const Watching& watching);
-  // Leaves numbers in the arena where nothing writes, as a step that used the parameter would have.
+  // Fills an unwritten piece of the arena with values, as a step that used the parameter would have.
   void spoil(int piece);
   // Trained weights −= rate · gradient, rounded to multiples of 1/2 in [−1, 1] where `on_grid`.
   void update(double rate, bool on_grid);
-  // The same of some stretches of the arena alone, each with its gradient: what one rank updates of many.
+  // The same for some ranges of the arena, each with its gradient: the update of one rank among many.
   struct Slice {
     std::int64_t first = 0;
     ConstTensorView gradient;
   };
   // `last`: of the slices of a step.
   void update(const std::vector<Slice>& slices, double rate, bool on_grid, bool last = true);
-  // On another stream than that of the passes: of pieces that are final, while a backward pass is still on its way.
+  // On a stream other than that of the passes: for pieces that are final while a backward pass is still running.
   void update(const std::vector<Slice>& slices, double rate, bool on_grid, bool last, device::Stream stream);
 
-  // The arena's gradients as each step's updates found them; beyond their slices anything. After the stream's work is
-  // done.
+  // The arena's gradients as read by each step's updates; undefined outside their slices. Valid after the stream's work
+  // is done.
   const std::vector<std::vector<float>>& history() const { return history_; }
-  // Something was rounded since the weights were drawn. After the stream's work is done.
+  // Whether anything was rounded since the weights were drawn. Valid after the stream's work is done.
   bool inexact() const { return inexact_; }
 
  private:

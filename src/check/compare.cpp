@@ -52,7 +52,7 @@ Comparison comparison_of(const Tally& tally, const Shape& shape) {
     result.wrong_first.assign(tally.first, tally.first + shape.rank());
     result.wrong_last.assign(tally.last, tally.last + shape.rank());
   }
-  // Nothing asked of a tensor that has elements is no success.
+  // A tensor with elements of which none is checked is not a success.
   result.passed = tally.wrong == 0 && (tally.compared > 0 || shape.elements() == 0);
   return result;
 }
@@ -88,13 +88,17 @@ Comparison compare(const ConstTensorView& found, std::span<const double> expecte
   const Sizes sizes(found.shape);
   const auto bound_of = [&](std::size_t i) { return tolerance.size() == 1 ? tolerance[0] : tolerance[i]; };
   Tally tally;
+  std::int64_t made_of_poison = 0;
   for (std::size_t i = 0; i < elements; ++i) {
     const auto index = static_cast<std::int64_t>(i);
-    // Only a NaN can be the poison, so the address is worked out for few.
-    const bool poisoned = std::isnan(values[i]) && is_poison(element(found, index), found.dtype);
+    // Only a NaN can be the poison, so the address is computed for few elements.
+    const void* const nan = std::isnan(values[i]) ? element(found, index) : nullptr;
+    const bool poisoned = nan != nullptr && is_poison(nan, found.dtype);
+    if (nan != nullptr && is_made_of_poison(nan, found.dtype)) ++made_of_poison;
     tally.add(index, values[i], expected[i], bound_of(i), poisoned, sizes.size, sizes.rank);
   }
   Comparison result = comparison_of(tally, found.shape);
+  result.made_of_poison = made_of_poison;
   if (tally.worst >= 0) {
     const auto worst = static_cast<std::size_t>(tally.worst);
     set_worst(result, values[worst], expected[worst], bound_of(worst));

@@ -1,11 +1,11 @@
 // Comparing an output with its oracle: element by element against a derived bound, with the worst place named.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "contract/expected.hpp"
 #include "core/tensor.hpp"
 #include "device/device.hpp"
 
@@ -16,6 +16,7 @@ struct Comparison {
   std::int64_t compared = 0;              // elements with an expected value (NaN in `expected` means: not asked)
   std::int64_t wrong = 0;                 // beyond their tolerance, or NaN, or still poisoned
   std::int64_t unwritten = 0;             // still hold the poison
+  std::int64_t made_of_poison = 0;        // computed from the poison, seen on the host only
   double worst_error = 0;                 // |out − expected| where error/tolerance is largest
   double worst_tolerance = 0;             // its bound there
   double worst_ratio = 0;                 // error / tolerance; > 1 is wrong
@@ -33,14 +34,8 @@ struct Comparison {
 // met exactly; NaN found is always wrong.
 Comparison compare(const ConstTensorView& found, std::span<const double> expected, std::span<const double> tolerance);
 
-// The same in the memory of a GPU.
-struct ExpectedThere {
-  const double* value = nullptr;      // row-major; null: nothing is expected there
-  const double* tolerance = nullptr;  // as many, or one for all
-  std::int64_t tolerances = 0;
-  std::shared_ptr<const void> owner;  // keeps both
-};
-// `found`: contiguous, in the memory of the stream's device (the CPU's too). Queues on the stream and waits.
+// The same where what is expected lies in the memory of the stream's device (the CPU's too), as `found` does,
+// contiguous. Queues on the stream and waits.
 Comparison compare_there(const ConstTensorView& found, const ExpectedThere& expected, device::Stream stream);
 
 }  // namespace syslab::check

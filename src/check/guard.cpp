@@ -1,8 +1,9 @@
 // How the patterns are chosen. Arithmetic answers an invalid operation with the default NaN (quiet, no payload; on x86
 // negative), hands on the payload of a NaN operand and makes a signalling NaN quiet. So:
 //   poison   a positive signalling NaN with a fixed payload: copied it stays what it is, and nothing that is computed,
-//            not even from an output that was read before it was written, is this word.
-//   guards   negative quiet NaNs whose payload is a function of the position and never zero: reading one spoils the
+//            not even from an output that was read before it was written, is this word. A second one of the kind tells
+//            who writes the first.
+//   guards   negative quiet NaNs with a payload that depends on the position and is never zero: reading one spoils the
 //            result, writing one shows, and so does copying one guard over another.
 #include "check/guard.hpp"
 
@@ -23,21 +24,21 @@ constexpr std::int64_t kGuardBytes = 4096;
 static_assert(kGuardBytes % static_cast<std::int64_t>(device::kAlignment) == 0);
 
 struct Pattern {
-  std::uint64_t poison;
+  std::uint64_t poison, second;
   std::uint64_t guard;    // sign, exponent and quiet bit
-  std::uint64_t payload;  // largest payload beside the quiet bit
+  std::uint64_t payload;  // largest payload below the quiet bit
 };
 
 constexpr Pattern pattern_of(DType dtype) {
   switch (dtype) {
     case DType::f64:
-      return {0x7ff0'5359'534c'4142, 0xfff8'0000'0000'0000, 0x0007'ffff'ffff'ffff};
+      return {0x7ff0'5359'534c'4142, 0x7ff0'4c41'4253'5953, 0xfff8'0000'0000'0000, 0x0007'ffff'ffff'ffff};
     case DType::f32:
-      return {0x7f93'594c, 0xffc0'0000, 0x003f'ffff};
+      return {0x7f93'594c, 0x7fa1'4253, 0xffc0'0000, 0x003f'ffff};
     case DType::f16:
-      return {0x7d59, 0xfe00, 0x01ff};
+      return {0x7d59, 0x7ca6, 0xfe00, 0x01ff};
     case DType::bf16:
-      return {0x7f99, 0xffc0, 0x003f};
+      return {0x7f99, 0x7fa6, 0xffc0, 0x003f};
   }
   return {};
 }
@@ -78,8 +79,17 @@ std::vector<bool> owned_elements(const Shape& shape, const Strides& strides, std
 
 }  // namespace
 
-std::uint64_t poison_of(DType dtype) { return pattern_of(dtype).poison; }
+std::uint64_t poison_of(DType dtype, Poison which) {
+  return which == Poison::first ? pattern_of(dtype).poison : pattern_of(dtype).second;
+}
+
 bool is_poison(const void* pointer, DType dtype) { return load_bits(pointer, dtype) == poison_of(dtype); }
+
+bool is_made_of_poison(const void* pointer, DType dtype) {
+  const std::uint64_t guard = pattern_of(dtype).guard, sign = std::uint64_t{1} << (8 * size_of(dtype) - 1);
+  const std::uint64_t quiet = guard & ~sign & ~device::exponent_bits(dtype);
+  return (load_bits(pointer, dtype) & ~sign) == (poison_of(dtype) | quiet);
+}
 
 GuardedTensor::GuardedTensor(const TensorSpec& spec, const Strides& strides) : spec_(spec), strides_(strides) {
   for (int dim = 0; dim < spec.shape.rank(); ++dim) {
@@ -107,7 +117,7 @@ std::size_t GuardedTensor::offset() const { return static_cast<std::size_t>(kGua
 
 TensorView GuardedTensor::view() const { return {first(), spec_.dtype, spec_.shape, strides_}; }
 
-void GuardedTensor::poison() {
+void GuardedTensor::poison(Poison which) {
   const std::size_t bytes = size_of(spec_.dtype);
   const auto width = static_cast<std::int64_t>(bytes);
   const std::int64_t margin = kGuardBytes / width;
@@ -115,7 +125,7 @@ void GuardedTensor::poison() {
   if (on_gpu() || extent == spec_.shape.elements()) {
     const device::Pattern guards = guards_of(spec_.dtype);
     device::fill_pattern(memory(), guards, bytes, -margin, margin, stream_);
-    device::fill_pattern(first(), {poison_of(spec_.dtype)}, bytes, 0, extent, stream_);
+    device::fill_pattern(first(), {poison_of(spec_.dtype, which)}, bytes, 0, extent, stream_);
     device::fill_pattern(first() + extent * width, guards, bytes, extent, margin, stream_);
     return;
   }
@@ -123,7 +133,7 @@ void GuardedTensor::poison() {
     store_bits(first() + i * width, guard_at(i, spec_.dtype), spec_.dtype);
   }
   for_each_element(spec_.shape, strides_, [&](std::int64_t offset) {
-    store_bits(first() + offset * width, poison_of(spec_.dtype), spec_.dtype);
+    store_bits(first() + offset * width, poison_of(spec_.dtype, which), spec_.dtype);
   });
 }
 
@@ -157,7 +167,7 @@ std::optional<std::string> GuardedTensor::violation() const {
   const std::int64_t margin = kGuardBytes / width;
   const std::int64_t extent = extent_elements(spec_.shape, strides_);
   const std::vector<bool> owned = on_gpu() ? std::vector<bool>() : owned_elements(spec_.shape, strides_, extent);
-  // Where the tensor begins and ends, seen from its guards; those of a GPU's tensor are brought here first.
+  // Where the tensor begins and ends within its guards. Those of a GPU's tensor are copied to the host first.
   const std::byte *begin = first(), *end = first() + extent * width;
   std::vector<std::byte> brought;
   if (on_gpu()) {
@@ -167,7 +177,7 @@ std::optional<std::string> GuardedTensor::violation() const {
     begin = end = brought.data() + kGuardBytes;
   }
 
-  // Bytes changed and the place nearest to the tensor, a zone each.
+  // For each zone, the bytes changed and the changed place nearest to the tensor.
   struct Zone {
     std::int64_t bytes = 0, nearest = 0;
   } before, gaps, after;

@@ -9,6 +9,9 @@
 
 namespace syslab::check {
 
+// What is left of one pattern may have been written there; what is left of each of two was not (check/forgotten.hpp).
+enum class Poison { first, second };
+
 // A tensor between two guard zones. Outputs are poisoned with a NaN of a pattern no arithmetic produces, so an element
 // that a kernel forgot is told from one that it computed as NaN.
 class GuardedTensor {
@@ -22,8 +25,8 @@ class GuardedTensor {
 
   const TensorSpec& spec() const { return spec_; }
   TensorView view() const;
-  void poison();                                 // every element (and every gap) to its pattern
-  std::int64_t unwritten() const;                // elements that still hold the poison
+  void poison(Poison which = Poison::first);     // every element to it, every gap to the guards' pattern
+  std::int64_t unwritten() const;                // elements that still hold the first poison
   std::int64_t nans() const;                     // elements that are NaN, the poison among them
   std::optional<std::string> violation() const;  // "out: 3 bytes written before the first element (at −8)"
 
@@ -43,8 +46,10 @@ class GuardedTensor {
   device::Buffer buffer_;
 };
 
-// True if the element at `pointer` holds the poison of its dtype.
+// True if the element at `pointer` holds the first poison of its dtype.
 bool is_poison(const void* pointer, DType dtype);
-std::uint64_t poison_of(DType dtype);  // its bits
+// True if it holds a NaN that was computed from that poison: arithmetic keeps the payload and makes the NaN quiet.
+bool is_made_of_poison(const void* pointer, DType dtype);
+std::uint64_t poison_of(DType dtype, Poison which = Poison::first);  // its bits
 
 }  // namespace syslab::check

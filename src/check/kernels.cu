@@ -1,13 +1,14 @@
-// Comparing outputs where they lie: every thread tallies the elements of its stride, a block joins its threads' tallies
-// in shared memory, the host joins the blocks'. No atomics, so that equal inputs give equal answers. One pass over the
-// output, its expectation and its bounds: 18 bytes an element in half precision, a millisecond for 1.6·10⁸ at 3 TB/s.
+// Compares outputs in GPU memory: every thread tallies the elements of its stride, a block merges its threads' tallies
+// in shared memory, the host merges those of the blocks. No atomics, so that equal inputs give equal answers. One pass
+// over the output, its expectation and its bounds: 18 bytes an element in half precision, a millisecond for 1.6·10⁸ at
+// 3 TB/s.
 //
 // What waits for what (landed, left: device/ptx.cuh).
 //   (1) compare_elements, block, before each halving
-//       landed   The tallies that the turn before has merged are there for the threads that merge them on; in the first
-//                turn each thread's own.
-//       left     Nothing: a thread overwrites only its own tally, which in this turn nobody else reads.
-//   Behind the last turn the first thread reads the tally that it has merged itself.
+//       landed   The tallies merged in the turn before (in the first turn, each thread's own) are there for the threads
+//                that merge them now.
+//       left     Nothing: a thread overwrites only its own tally, which no other thread reads in this turn.
+//   After the last turn the first thread reads the tally that it has merged itself.
 //   sum_words: atomic additions of integers to a word that was set to zero earlier in the stream. Whoever reads it
 //   waits for the stream.
 #include <algorithm>

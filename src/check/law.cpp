@@ -10,7 +10,7 @@
 namespace syslab::check {
 namespace {
 
-// How many times its bound an error is; a NaN on either side counts as beyond any bound.
+// The ratio of an error to its bound; a NaN on either side counts as beyond any bound.
 double ratio(double error, double bound) {
   if (std::isnan(error) || std::isnan(bound)) return std::numeric_limits<double>::infinity();
   if (error == 0) return 0;

@@ -30,9 +30,16 @@ struct LawRequest {
   std::uint64_t seed = 1;
   int max_success = 100;  // cases to pass
   int max_size = 100;     // RapidCheck's size
+  // Where that many hold, as many again, of another seed, until so much time is spent.
+  std::chrono::nanoseconds search_time{0};
   int shrink_tries = 500;
   std::chrono::milliseconds shrink_time{2000};
   std::string reproduce;  // replay this counterexample instead of searching
+  // A process that ended lives again at the next call: its end is a failure to shrink, and not the end of the search.
+  bool revives = false;
+  // Where it holds, it is asked again, so often and for so long: a fault may strike now and then.
+  int replay_tries = 1;
+  std::chrono::milliseconds replay_time{5000};
 };
 
 struct LawResult {
@@ -41,8 +48,10 @@ struct LawResult {
   std::uint64_t seed = 0;
   std::string reproduce;                              // RapidCheck's minimal string
   std::map<std::string, std::string> counterexample;  // generator name → value
-  std::string message;                                // why it failed, or why it did not run
-  std::optional<double> worst_error, tolerance;       // over all cases run, where worst relative to its tolerance
+  // Why it failed, or why it did not run: one line, and behind it, of a counterexample, what the law's owner says more.
+  std::string message;
+  std::string error_map;                         // of a counterexample: where it is wrong, as JSON; or empty
+  std::optional<double> worst_error, tolerance;  // over all cases run, where worst relative to its tolerance
 };
 
 // Worst error seen while a law runs; law bodies report into it.

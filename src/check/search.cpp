@@ -29,13 +29,18 @@ class Watched {
     if (limited_ && (spent() || hopeless())) return;  // "holds": every further shrink is refused
     if (failed_at_) ++calls_since_failure_;
     last_ = {};
-    last_held_ = false;
+    last_held_ = gone_ = false;
     try {
       run();
       last_held_ = answered_ = true;
     } catch (const rc::detail::CaseResult& result) {
-      if (result.type == rc::detail::CaseResult::Type::Failure && !failed_at_) failed_at_ = Clock::now();
-      if (result.type == rc::detail::CaseResult::Type::Failure) answered_ = true;
+      if (result.type == rc::detail::CaseResult::Type::Failure) {
+        answered_ = true;
+        // A crash shrinks to a crash, and a wrong answer to a wrong answer.
+        if (limited_ && failed_at_ && gone_ != was_gone_) return;
+        if (!failed_at_) failed_at_ = Clock::now();
+        was_gone_ = gone_;
+      }
       keep_worst();
       throw;
     }
@@ -45,17 +50,17 @@ class Watched {
   const Observation& last() const { return last_; }
   const Observation& worst() const { return worst_; }
   bool last_held() const { return last_held_; }
-  const std::string& unanswered_because() const { return unanswered_because_; }
+  bool was_gone() const { return was_gone_; }  // in the last failure it could not be asked at all
   const std::string& unsupported_because() const { return unsupported_because_; }
-  // Refused so often, and never answered, that asking on would only take time.
+  // Refused so often, without one answer, that asking on would only take time.
   bool hopeless() const { return !answered_ && refusals_ >= kMostRefusals; }
 
  private:
   static constexpr int kMostRefusals = 20;
 
   bool spent() const {
-    if (!unanswered_because_.empty()) return true;
     if (!failed_at_) return false;
+    if (was_gone_ && !request_.revives) return true;
     return calls_since_failure_ >= request_.shrink_tries || Clock::now() - *failed_at_ >= request_.shrink_time;
   }
 
@@ -69,7 +74,7 @@ class Watched {
     if (last_.worst_error) worst_.record(*last_.worst_error, last_.tolerance.value_or(0));
   }
 
-  // Turns what the property throws into RapidCheck's verdict, with the text a reader needs and nothing before it.
+  // Turns what the property throws into RapidCheck's verdict, with only the text that a reader needs.
   void run() {
     try {
       property_(last_);
@@ -79,10 +84,10 @@ class Watched {
       throw;
     } catch (const Unsupported& reason) {  // this input is not for this implementation
       discard(reason.what());
-    } catch (const Refusal& reason) {  // one law asks whether it may; for all others there is nothing to look at
+    } catch (const Refusal& reason) {  // one law tests refusals themselves; for all others there is nothing to check
       discard(reason.what());
     } catch (const Error& error) {
-      if (unanswered(error)) unanswered_because_ = error.what();
+      gone_ = unanswered(error);
       if (error.kind() == ErrorKind::check) fail_case(error.what());
       fail_case(fmt::format("threw Error({}): {}", to_string(error.kind()), error.what()));
     } catch (const std::exception& error) {
@@ -98,9 +103,9 @@ class Watched {
   std::optional<Clock::time_point> failed_at_;
   std::int64_t calls_since_failure_ = 0;
   Observation last_, worst_;
-  bool last_held_ = false, answered_ = false;
+  bool last_held_ = false, answered_ = false, gone_ = false, was_gone_ = false;
   std::int64_t refusals_ = 0;
-  std::string unanswered_because_, unsupported_because_;
+  std::string unsupported_because_;
 };
 
 std::map<std::string, std::string> named(const rc::detail::Example& example) {
@@ -156,7 +161,7 @@ std::string reproduce_string(const std::string& id, const rc::detail::Reproduce&
   return rc::detail::configToMinimalString(configuration);
 }
 
-// What `text` holds for `id`; Error(usage) if it is not a reproduce string or belongs to another law or contract.
+// What `text` contains for `id`; Error(usage) if it is not a reproduce string or belongs to another law or contract.
 rc::detail::Reproduce parse_reproduce(const std::string& text, const std::string& id) {
   rc::detail::Configuration configuration;
   try {
@@ -170,25 +175,85 @@ rc::detail::Reproduce parse_reproduce(const std::string& text, const std::string
   throw Error(ErrorKind::usage, fmt::format("this reproduce string belongs to {}, asked was {}", other, id));
 }
 
+// Goes on where a search has found nothing, with other seeds, until its time is spent. A round that gives up tells
+// nothing that the first did not.
+void search_on(Watched& watched, const rc::detail::TestMetadata& metadata, const LawRequest& request, Notes& notes,
+               Clock::time_point until, rc::detail::TestResult& verdict) {
+  LawRequest round = request;
+  while (Clock::now() < until && !watched.hopeless()) {
+    ++round.seed;
+    const rc::detail::TestResult again = ask(watched, metadata, round, notes, {});
+    if (again.is<rc::detail::SuccessResult>() || again.is<rc::detail::GaveUpResult>()) continue;
+    verdict = again;
+    return;
+  }
+}
+
 void keep_observation(const Observation& observation, LawResult& result) {
   result.worst_error = observation.worst_error;
   result.tolerance = observation.tolerance;
 }
 
-// Runs the counterexample alone and without a limit: what it says is what a replay will say.
+// Asks one other input now and then, whatever comes of it, between tries of what strikes now and then: a fault that
+// counts calls might else meet every try at the same count.
+// False where that ended the process that is asked, for good.
+bool ask_another(const LawRequest& request, const rc::detail::TestMetadata& metadata,
+                 const std::function<void(Observation&)>& property, int tries) {
+  constexpr int kSeldom = 32;  // a tenth of the time: others are larger than what was shrunk
+  if (tries % kSeldom != 1) return true;
+  LawRequest other = request;
+  other.seed += static_cast<std::uint64_t>(tries);
+  other.max_success = 1;
+  other.shrink_tries = 0;
+  Watched watched(other, property, true);
+  rc::detail::TestListenerAdapter silent;
+  ask(watched, metadata, other, silent, {});
+  return request.revives || !watched.was_gone();
+}
+
+// A counterexample that held, asked again alone, so often and for so long: what strikes now and then. (A replay by
+// RapidCheck runs every larger input that it was shrunk from, each time.)
+class AskedAgain {
+ public:
+  AskedAgain(Watched& watched, const rc::detail::Reproduce& reproduce) {
+    const rc::detail::Property asked = rc::detail::toProperty([&watched] { watched(); });
+    at_ = rc::shrinkable::walkPath(asked(reproduce.random, reproduce.size), reproduce.shrinkPath);
+  }
+
+  // Nothing where it held again; or cannot be found, since the property draws otherwise than it did.
+  std::optional<rc::detail::CaseDescription> fails() const {
+    if (!at_) return std::nullopt;
+    rc::detail::CaseDescription description = at_->value();
+    if (description.result.type != rc::detail::CaseResult::Type::Failure) return std::nullopt;
+    return description;
+  }
+
+ private:
+  rc::Maybe<rc::Shrinkable<rc::detail::CaseDescription>> at_;
+};
+
+// Runs the counterexample alone and without a limit, as a replay will, to get its message. One that holds is asked
+// again, as a replay will, too.
 void confirm(const rc::detail::FailureResult& failure, const rc::detail::TestMetadata& metadata,
              const LawRequest& request, const std::function<void(Observation&)>& property, LawResult& result) {
+  constexpr int kMostTries = 100;
+  const Clock::time_point until = Clock::now() + request.shrink_time;
   Watched watched(request, property, false);
-  rc::detail::TestListenerAdapter silent;
-  const rc::detail::TestResult again = ask(watched, metadata, request, silent, {{metadata.id, failure.reproduce}});
-  rc::detail::FailureResult confirmed;
-  if (again.match(confirmed)) {
-    result.message = confirmed.description;
-    result.counterexample = named(confirmed.counterExample);
+  const AskedAgain counterexample(watched, failure.reproduce);
+  int tries = 0;
+  while (tries < kMostTries && (tries == 0 || Clock::now() < until)) {
+    if (tries > 0 && !ask_another(request, metadata, property, tries)) break;
+    const auto confirmed = counterexample.fails();
+    ++tries;
+    if (!confirmed) continue;
+    result.message = confirmed->result.description;
+    result.counterexample = named(confirmed->example());
     keep_observation(watched.last(), result);
-  } else {
-    result.message += "\nit held when run again: the implementation does not repeat itself";
+    if (tries > 1) result.message += fmt::format("\nit strikes now and then: run again it was seen at try {}", tries);
+    return;
   }
+  result.message += fmt::format(
+      "\nit strikes now and then: it held when run again, {} times; the implementation does not repeat itself", tries);
 }
 
 }  // namespace
@@ -204,15 +269,35 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
 
   Watched watched(request, property, !replaying);
   Notes notes(result);
-  const rc::detail::TestResult verdict = ask(watched, metadata, request, notes, reproduce);
-  if (replaying) result.cases_run = 1;
+  const Clock::time_point until = Clock::now() + request.search_time;
+  rc::detail::TestResult verdict = ask(watched, metadata, request, notes, reproduce);
+  if (!replaying && result.cases_run > 0 && verdict.is<rc::detail::SuccessResult>()) {
+    search_on(watched, metadata, request, notes, until, verdict);
+  }
+  int tries = 1;
+  std::optional<rc::detail::CaseDescription> struck;  // in a try behind the first
+  if (replaying && watched.last_held()) {
+    const AskedAgain counterexample(watched, reproduce.at(metadata.id));
+    while (!struck && tries < request.replay_tries && Clock::now() < until + request.replay_time) {
+      if (!ask_another(request, metadata, property, tries)) break;
+      ++tries;
+      struck = counterexample.fails();
+    }
+  }
+  if (replaying) result.cases_run = tries;
   keep_observation(replaying ? watched.last() : watched.worst(), result);
 
   rc::detail::SuccessResult success;
   rc::detail::FailureResult failure;
   rc::detail::GaveUpResult gave_up;
   rc::detail::Error error;
-  if (watched.hopeless() && !replaying) {
+  if (struck) {
+    result.reproduce = request.reproduce;
+    result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;
+    result.message =
+        fmt::format("{}\nit strikes now and then: seen again at try {}", struck->result.description, tries);
+    result.counterexample = named(struck->example());
+  } else if (watched.hopeless() && !replaying) {
     result.outcome = Outcome::not_run;
     result.cases_run = 0;
     result.message = watched.unsupported_because();
@@ -227,17 +312,19 @@ LawResult search(const std::string& id, const LawRequest& request, const std::fu
       result.message = watched.unsupported_because();
     }
   } else if (verdict.match(error)) {
-    // RapidCheck calls it an error when a replayed counterexample does not fail; for us that is the good news.
+    // RapidCheck reports an error if a replayed counterexample does not fail; for us that is a pass.
     const bool mended = replaying && watched.last_held();
     result.outcome = mended ? Outcome::passed : Outcome::error;
-    result.message = mended ? "the counterexample holds now" : error.description;
+    result.message = !mended     ? error.description
+                     : tries > 1 ? fmt::format("the counterexample held in all {} tries", tries)
+                                 : "the counterexample holds now";
   } else if (verdict.match(failure)) {
     result.reproduce = replaying ? request.reproduce : reproduce_string(metadata.id, failure.reproduce);
-    result.outcome = watched.unanswered_because().empty() ? Outcome::falsified : Outcome::error;
+    result.outcome = watched.was_gone() ? Outcome::error : Outcome::falsified;
     if (replaying) {
       result.message = failure.description;
       result.counterexample = named(failure.counterExample);
-    } else if (result.outcome == Outcome::falsified) {
+    } else if (result.outcome == Outcome::falsified || request.revives) {
       confirm(failure, metadata, request, property, result);
     }
   }

@@ -1,11 +1,16 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
 
 #include "check/handout_laws.hpp"
+#include "cli/check_submission.hpp"
 #include "cli/check_verdict.hpp"
+#include "cli/error_map.hpp"
+#include "cli/last_failed.hpp"
+#include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
@@ -44,7 +49,7 @@ const Declarable* find_declarable(std::string_view name) {
   return found == kDeclarable.end() ? nullptr : &*found;
 }
 
-// Takes what is declared out of the selection, whose axes are implementations, devices and ranks.
+// Removes declared values from the selection, which keeps implementations, devices and ranks.
 Params take_declared(plan::Selection& selection) {
   Params declared;
   std::vector<plan::AxisAssignment> axes;
@@ -75,9 +80,7 @@ Params take_declared(plan::Selection& selection) {
   return declared;
 }
 
-bool is_attention(const plan::PlannedCase& planned) { return planned.law.starts_with("attention."); }
-
-// Under no contract of its own, somebody's implementation meets both: the hand-out, which decides, and what lies
+// An implementation without a contract of its own is checked under both: the hand-out's, which decides, and what goes
 // beyond it.
 plan::Plan check_plan(const Context& context, const plan::Selection& selection, const CheckOptions& options,
                       const Params& declared) {
@@ -90,13 +93,14 @@ plan::Plan check_plan(const Context& context, const plan::Selection& selection, 
     plan::Plan other = plan::make_law_plan(context.registry, selection, options.contract ? "handout" : "full");
     keep_mine(other);
     if (!options.contract) {
-      std::erase_if(other.cases, [](const plan::PlannedCase& planned) { return !is_attention(planned); });
+      std::erase_if(other.cases,
+                    [](const plan::PlannedCase& planned) { return !check::is_of_handout_family(planned.law); });
     }
-    // The hand-out first: its verdict is waited for.
+    // The hand-out first: users wait for its verdict.
     plan = options.contract ? joined(std::move(other), std::move(plan)) : joined(std::move(plan), std::move(other));
   }
   std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
-    return is_mine(plan, planned) && is_attention(planned) && !check::is_of_handout(planned.law) &&
+    return is_mine(plan, planned) && check::is_of_handout_family(planned.law) && !check::is_of_handout(planned.law) &&
            to_string(planned.params.at("contract")) == "handout";
   });
   for (std::size_t i = 0; i < plan.cases.size(); ++i) {
@@ -110,31 +114,111 @@ plan::Plan check_plan(const Context& context, const plan::Selection& selection, 
   return plan;
 }
 
+// Laws that -k chooses; Error(usage) with all names if it chooses none.
+void keep_named(plan::Plan& plan, const std::string& keyword) {
+  if (keyword.empty()) return;
+  std::vector<std::string> names;
+  for (const plan::PlannedCase& planned : plan.cases) {
+    if (std::find(names.begin(), names.end(), planned.law) == names.end()) names.push_back(planned.law);
+  }
+  std::erase_if(plan.cases, [&](const plan::PlannedCase& one) { return one.law.find(keyword) == std::string::npos; });
+  if (plan.cases.empty()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("-k {}: no law's name holds it; there are {}", keyword, fmt::join(names, ", ")));
+  }
+  for (std::size_t i = 0; i < plan.cases.size(); ++i) plan.cases[i].index = static_cast<int>(i);
+}
+
+std::string chosen_by(const CheckOptions& options, bool only_failed) {
+  std::string text = options.keyword.empty() ? "" : "-k " + options.keyword;
+  if (only_failed) text += text.empty() ? "--last-failed" : " and --last-failed";
+  return text;
+}
+
+// Before anything is searched for it.
+void require_map(const Context& context, const CheckOptions& options) {
+  if (options.map.empty()) return;
+  if (!options.map.ends_with(".svg")) {
+    throw Error(ErrorKind::usage, fmt::format("--map '{}': the map is an SVG; end its name in .svg", options.map));
+  }
+  if (options.selection.mine.empty()) {
+    throw Error(ErrorKind::usage, "--map draws where --mine is wrong, and there is no --mine");
+  }
+  require_writable(context, options.map);
+}
+
+// The map of the first counterexample that has one: to the file, and as text where somebody looks on.
+void show_map(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
+              const std::string& file) {
+  const bool as_text = context.console.output_is_terminal() && !context.console.json() && !context.console.quiet();
+  if (file.empty() && !as_text) return;
+  store::Cell wanted;
+  wanted.type = store::Cell::Type::integer;
+  wanted.integer = run;
+  const store::ResultSet found = store.query(
+      "SELECT t.plan_seq, CAST(f.content AS TEXT) FROM attempt t JOIN artifact f ON f.attempt_id = t.id"
+      " WHERE t.run_id = ?1 AND f.kind = 'error_map' ORDER BY t.id LIMIT 1",
+      {wanted});
+  if (found.rows.empty()) {
+    if (!file.empty()) context.console.note(fmt::format("no counterexample has a map; {} was not written", file));
+    return;
+  }
+  const auto of = std::ranges::find(plan.cases, found.rows[0][0].integer, &plan::PlannedCase::index);
+  const std::string name = of == plan.cases.end() ? "" : fmt::format("{} {}", of->implementation, law_label(*of));
+  const ErrorMap map = parse_error_map(found.rows[0][1].text);
+  if (as_text) context.console.print(fmt::format("where {} is wrong:\n{}", name, text_of(map)));
+  if (file.empty()) return;
+  write_output(context, file, svg_of(map, name));
+  context.console.note("wrote " + file);
+}
+
 }  // namespace
 
-Exit execute(const Context& context, const CheckOptions& options) {
+CheckedOnce check_once(const Context& context, const CheckOptions& options) {
+  require_map(context, options);
   plan::Selection selection = to_selection(context, options.selection);
   const Params declared = take_declared(selection);
   plan::Plan plan = check_plan(context, selection, options, declared);
   if (plan.cases.empty()) {
     throw Error(ErrorKind::usage, "the selected experiments have no laws; `syslab run` checks their outputs");
   }
-  if (!keep_shard(context.console, options.selection, plan)) return Exit::well;
+  keep_named(plan, options.keyword);
+  if (!keep_shard(context.console, options.selection, plan)) return {};
   check_mine(selection.mine);
   Conditions conditions;
   conditions.protocol = "quick";  // laws are not timed
-  conditions.law_cases = options.cases;
+  constexpr int kDeepCases = 1000;
+  conditions.law_cases = options.deep ? kDeepCases : options.cases;
   conditions.mine_device = mine_device(plan);
   // One process answers law after law: importing a framework for each takes longer than the search.
   if (!selection.mine.empty()) conditions.isolation = runner::Isolation::reuse;
   conditions.timeout = duration_option("--timeout", options.timeout);
+  conditions.stop_at_failure = options.exit_first || !options.until.empty();
+  if (!options.until.empty()) {
+    conditions.until = duration_option("--until", options.until);
+    conditions.timeout += conditions.until;  // a single law may have it all
+  }
   conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
   store::Store store = open_for_writing(context);
+  const bool only_failed = options.last_failed && keep_last_failed(context.console, store, plan);
   const store::RowId run = begin_run(context, store, "check", options.label, plan, conditions);
   const Exit ended = run_and_store(context, store, run, plan, conditions);
-  if (selection.mine.empty()) return ended;
+  if (selection.mine.empty()) return {ended, run, {}};
+  show_map(context, store, run, plan, options.map);
   const std::string year = selection.handout.empty() ? "2026" : selection.handout;
-  return print_verdict(context, store, run, plan, {year, options.contract == "full"}, ended);
+  const Exit verdict = print_verdict(context, store, run, plan,
+                                     {.year = year,
+                                      .beyond_decides = options.contract == "full",
+                                      .cases = conditions.law_cases,
+                                      .until = options.until,
+                                      .chosen_by = chosen_by(options, only_failed)},
+                                     ended);
+  return {verdict, run, std::move(plan)};
+}
+
+Exit execute(const Context& context, const CheckOptions& options) {
+  if (names_submission(options)) return check_submission(context, options);
+  return check_once(context, options).exit;
 }
 
 }  // namespace syslab::cli

@@ -1,6 +1,7 @@
 #include "cli/check_verdict.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -13,26 +14,41 @@
 namespace syslab::cli {
 namespace {
 
-struct JudgedLaw {
-  std::string outcome, message, counterexample;
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Equal messages count as one finding, whichever laws found it.
+struct BeyondFinding {
+  std::string said;
+  std::vector<std::string> laws;
+  std::string message, input;
 };
+
+std::string said_of(const plan::PlannedCase& planned, const JudgedLaw& check) {
+  return planned.implementation + ": " + first_line(check.message);
+}
+
+std::string text_of(const BeyondFinding& finding) {
+  const auto laws = static_cast<std::int64_t>(finding.laws.size());
+  return fmt::format("{}{}: {}\n      with {}", fmt::join(finding.laws, ", "),
+                     laws > 1 ? fmt::format(" ({})", counted(laws, "law")) : "", finding.message, finding.input);
+}
+
+}  // namespace
 
 std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run) {
   store::Cell wanted;
   wanted.type = store::Cell::Type::integer;
   wanted.integer = run;
   const store::ResultSet found = store.query(
-      "SELECT a.plan_seq, k.outcome, k.message, k.counterexample FROM check_result k"
-      " JOIN attempt a ON a.id = k.attempt_id WHERE a.run_id = ?1 ORDER BY k.id",
+      "SELECT a.plan_seq, coalesce(k.outcome, 'error'), coalesce(k.message, 'ended without an answer'), "
+      "k.counterexample"
+      " FROM attempt a LEFT JOIN check_result k ON k.attempt_id = a.id WHERE a.run_id = ?1 ORDER BY a.id, k.id",
       {wanted});
   std::map<std::int64_t, JudgedLaw> checks;
   for (const auto& row : found.rows) checks[row[0].integer] = {row[1].text, row[2].text, row[3].text};
   return checks;
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-// "dtype=fp32 mask=top_left seq_q=17": the drawn values, without RapidCheck's own order.
 std::string input_of(const std::string& counterexample) {
   const Json values = Json::parse(counterexample, nullptr, false);
   if (!values.is_object()) return "no input was kept";
@@ -44,8 +60,6 @@ std::string input_of(const std::string& counterexample) {
   return text;
 }
 
-}  // namespace
-
 bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
   return std::any_of(plan.mine.begin(), plan.mine.end(),
                      [&](const plan::MineSpec& mine) { return mine.name == planned.implementation; });
@@ -56,12 +70,13 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   const std::map<std::int64_t, JudgedLaw> checks = judged_laws(store, run);
   std::int64_t of_handout = 0, held = 0, beyond = 0;
   bool handout_wrong = false, others_wrong = false;
-  std::vector<std::string> findings;
+  std::string left_out;
+  std::vector<BeyondFinding> found_beyond;
   std::map<std::string, std::vector<std::string>> never_tried;  // reason → laws
-  std::set<std::string> told;                                   // equal messages are one finding
+  std::set<std::string> told;                                   // by the hand-out's laws: no finding beyond it
   for (const plan::PlannedCase& planned : plan.cases) {
     const auto found = checks.find(planned.index);
-    const JudgedLaw check = found == checks.end() ? JudgedLaw{"error", "ended without an answer", ""} : found->second;
+    const JudgedLaw check = found == checks.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
     const bool wrong = check.outcome == "falsified" || check.outcome == "error";
     if (!is_mine(plan, planned)) {
       others_wrong = others_wrong || wrong;
@@ -71,19 +86,32 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
       ++of_handout;
       held += check.outcome == "passed" ? 1 : 0;
       handout_wrong = handout_wrong || check.outcome == "falsified";
-      if (wrong) told.insert(check.message);
+      if (wrong) told.insert(said_of(planned, check));
+      if (found == checks.end()) never_tried[check.message].push_back(planned.law + " of the hand-out");
       continue;
     }
     ++beyond;
-    if (check.outcome == "passed") continue;
+    if (check.outcome == "passed") {  // the law that draws most comes first; its message says what it leaves out
+      if (left_out.empty()) left_out = check.message;
+      continue;
+    }
     if (!wrong) {
       never_tried[first_line(check.message)].push_back(planned.law);
-    } else if (told.insert(check.message).second) {
-      findings.push_back(
-          fmt::format("{}: {}\n      with {}", planned.law, first_line(check.message), input_of(check.counterexample)));
+    } else if (const std::string said = said_of(planned, check); !told.contains(said)) {
+      const auto equal = std::ranges::find(found_beyond, said, &BeyondFinding::said);
+      if (equal == found_beyond.end()) {
+        found_beyond.push_back({said, {planned.law}, first_line(check.message), input_of(check.counterexample)});
+      } else if (std::ranges::find(equal->laws, planned.law) == equal->laws.end()) {
+        equal->laws.push_back(planned.law);  // a law may be planned more than once, for the values of an axis
+      }
     }
   }
+  std::vector<std::string> findings;
+  for (const BeyondFinding& finding : found_beyond) findings.push_back(text_of(finding));
   if (of_handout == 0) return ended;
+  const auto has_laws_of = [&](std::string_view family) {
+    return std::ranges::any_of(plan.cases, [&](const plan::PlannedCase& one) { return one.law.starts_with(family); });
+  };
   const bool pass = held == of_handout;
   Exit exit = pass ? Exit::well : handout_wrong ? Exit::wrong : Exit::incomplete;
   if (others_wrong || (asked.beyond_decides && !findings.empty())) exit = worse(exit, Exit::wrong);
@@ -99,18 +127,35 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
                                 {"of", of_handout},
                                 {"findings", findings},
                                 {"never_tried", untried},
+                                {"left_out", left_out},
                                 {"exit", static_cast<int>(exit)}});
     return exit;
   }
   if (context.console.quiet()) return exit;
   std::string text;
   for (const std::string& finding : findings) text += "  " + finding + "\n";
-  text += fmt::format("hand-out {}: {} ({} of {})\n", asked.year, pass ? "PASS" : "FAIL", held, of_handout);
+  text += fmt::format("hand-out {}: {} ({} of {}{})\n", asked.year, pass ? "PASS" : "FAIL", held, of_handout,
+                      asked.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked.chosen_by));
   if (beyond > 0) {
     text += fmt::format("beyond the hand-out: {}\n", counted(static_cast<std::int64_t>(findings.size()), "finding"));
   }
   for (const auto& [reason, laws] : never_tried) {
     text += fmt::format("  never tried: {}: {}\n", fmt::join(laws, ", "), reason);
+  }
+  if (beyond > 0) {
+    constexpr int kDeep = 1000;
+    if (!asked.until.empty()) {
+      text += fmt::format("  never tried: more inputs than fit into {}; --until takes more time\n", asked.until);
+    } else if (asked.cases < kDeep) {
+      text += fmt::format("  never tried: more than {} inputs a law; --deep tries {}\n", asked.cases, kDeep);
+    }
+    if (!left_out.empty()) text += "  " + left_out + "\n";
+    if (has_laws_of("ddp.") || has_laws_of("sharded.") || has_laws_of("fsdp.")) {
+      text +=
+          "  never tried, at any depth: more than 4 ranks, GPUs, ranks that use different parameters in one step, "
+          "groups "
+          "of some ranks\n";
+    }
   }
   context.console.print(text);
   return exit;

@@ -1,6 +1,8 @@
-// The two lines that `check --mine` ends with: the hand-out's verdict, and what was found beyond it.
+// The last two lines of `check --mine`: the hand-out's verdict, and findings beyond it.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 
 #include "plan/plan.hpp"
@@ -12,11 +14,23 @@ namespace syslab::cli {
 struct CheckVerdict {
   std::string year;             // of the hand-out
   bool beyond_decides = false;  // --contract full
+  int cases = 0;                // tries a law
+  std::string until;            // for how long they went on; empty: no longer
+  std::string chosen_by;        // "-k oracle": what left laws out; empty: nothing
 };
 
 // Reads what the run stored of each case of `plan`. `ended`: what the run as a whole came to.
 Exit print_verdict(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
                    const CheckVerdict& asked, Exit ended);
+
+struct JudgedLaw {
+  std::string outcome, message, counterexample;
+};
+// By their numbers in the plan; none of laws that were not begun.
+std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run);
+
+// "dtype=fp32 mask=top_left seq_q=17": the drawn values, without RapidCheck's own order.
+std::string input_of(const std::string& counterexample);
 
 bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned);
 

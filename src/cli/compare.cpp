@@ -14,6 +14,7 @@ namespace syslab::cli {
 namespace {
 
 constexpr int kPilotLaunches = 3;
+constexpr const char* kBudget = "2m";  // who waits longer says so
 
 std::vector<std::string> experiments_of(const plan::ComparisonPlan& plan) {
   std::set<std::string> ids;
@@ -25,8 +26,8 @@ SideBuild build_of(const plan::SideSpec& side, const plan::ComparisonPlan& plan)
   return side.build.empty() ? this_build() : ask_build(side.build, experiments_of(plan));
 }
 
-// Pilots of every point; what a decision at `effect` takes is told for each. Points that cannot be measured are told
-// with the reason.
+// Runs pilots of every point; prints for each what a decision at `effect` takes. Points that cannot be measured are
+// listed with the reason.
 std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& session, const plan::ComparisonPlan& plan,
                                   double effect, std::optional<double> asked_delta, stats::PairedPlan& largest) {
   std::vector<MeasuredPoint> all;
@@ -62,7 +63,7 @@ std::vector<MeasuredPoint> pilots(const Context& context, ComparisonSession& ses
   return all;
 }
 
-// Of pilots alone: what could not be measured is no success.
+// With pilots only: a point that could not be measured is not a success.
 Exit exit_of_pilots(const std::vector<MeasuredPoint>& pilots, std::size_t planned) {
   Exit exit = pilots.size() < planned ? Exit::incomplete : Exit::well;
   for (const MeasuredPoint& pilot : pilots) {
@@ -90,7 +91,9 @@ Exit execute(const Context& context, const CompareOptions& options) {
   conditions.data = options.data;
   conditions.launches = options.launches;
   if (options.delta) conditions.delta = percent_option("--delta", *options.delta);
-  if (options.budget) conditions.budget = duration_option("--budget", *options.budget);
+  if (options.budget || !(options.launches || options.detect)) {
+    conditions.budget = duration_option("--budget", options.budget.value_or(kBudget));
+  }
   conditions.timeout = duration_option("--timeout", options.timeout);
   conditions.memory_limit_bytes = bytes_option("--memory-limit", options.memory_limit);
   std::optional<double> effect;
@@ -105,7 +108,7 @@ Exit execute(const Context& context, const CompareOptions& options) {
   }
   SideBuild a = build_of(plan.sides.a, plan), b = build_of(plan.sides.b, plan);
 
-  // All that can be wrong with the command is known by now; from here on there is a run.
+  // Everything that can be wrong with the command has been checked; from here on there is a run.
   store::Store store = open_for_writing(context);
   ComparisonSession session(context, store, "compare", options.label, plan, conditions, std::move(a), std::move(b));
   if (context.console.json()) {

@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::size_t kWidth = 100;
 
-std::string values_text(const registry::Values& values) {
+std::string values_text(const Values& values) {
   std::string text;
   for (const Value& value : values) text += (text.empty() ? "" : ", ") + syslab::to_string(value);
   return text;
 }
 
-// Two columns: names, and what there is to say about each.
+// Two columns: names and descriptions.
 class Section {
  public:
   Section(std::string& text, const Console& console, std::string_view heading) : text_(text) {
@@ -30,7 +30,7 @@ class Section {
   void row(std::string_view name, std::string_view says) {
     constexpr std::size_t kNameWidth = 26;
     const std::string body = wrapped(says, kWidth, kNameWidth + 4);
-    // The first line begins beside the name where the name leaves room for it.
+    // The first line begins after the name if there is room.
     if (name.size() <= kNameWidth && !body.empty()) {
       text_ += fmt::format("  {:<{}}  {}", name, kNameWidth, body.substr(kNameWidth + 4));
     } else {
@@ -43,7 +43,7 @@ class Section {
 };
 
 // The first line of an axis' help says what it is, any other what one of its values stands for: "small: 12 layers, …".
-std::string describe_axis(const registry::Axis& axis) {
+std::string describe_axis(const Axis& axis) {
   std::string says = axis.help.empty() ? "" : axis.help.substr(0, axis.help.find('\n')) + ": ";
   says += values_text(axis.values);
   if (!axis.also.empty()) says += "; also " + values_text(axis.also);
@@ -58,13 +58,17 @@ std::string describe_axis(const registry::Axis& axis) {
 
 std::string describe_implementation(const registry::Implementation& it) {
   std::string says = it.teaches;
-  if (it.is_reference) says = "the oracle. " + says;
-  if (it.is_peer) says = "a peer. " + says;
+  if (it.role == Role::reference) says = "the oracle. " + says;
+  if (it.role == Role::peer) says = "a peer. " + says;
   if (!it.dtypes.empty()) says += fmt::format(" ({})", fmt::join(it.dtypes, ", "));
   if (it.device == plan::kCuda) {
-    says += it.minimum_sm > 0 ? fmt::format(" Runs on a GPU of compute capability {}.{} or more.", it.minimum_sm / 10,
-                                            it.minimum_sm % 10)
-                              : " Runs on a GPU.";
+    const auto capability = [](int sm) { return fmt::format("{}.{}", sm / 10, sm % 10); };
+    const std::string last = it.maximum_sm == 0               ? " or more"
+                             : it.maximum_sm == it.minimum_sm ? " alone"
+                                                              : " to " + capability(it.maximum_sm);
+    says += it.minimum_sm > 0
+                ? fmt::format(" Runs on a GPU of compute capability {}{}.", capability(it.minimum_sm), last)
+                : " Runs on a GPU.";
   }
   if (!it.takes.empty()) says += " Takes " + it.takes + ".";
   if (!it.unavailable.empty()) says += fmt::format(" Unavailable here: {} {}.", it.name, it.unavailable);
@@ -81,7 +85,7 @@ Exit execute(const Context& context, const DescribeOptions& options) {
     return Exit::well;
   }
   std::string text;
-  // The design wants the analogue first: nobody shall take our tool for the one that the problem's name promises.
+  // The analogue comes first, so that nobody takes our tool for the one that the problem's name promises.
   if (!experiment.analogue.empty()) text += "our analogue: " + experiment.analogue + "\n";
   text += console.styled(experiment.id, Style::bold) + ": " + experiment.title + "\n";
   for (const registry::HandoutProblem& problem : experiment.problems) {
@@ -96,7 +100,7 @@ Exit execute(const Context& context, const DescribeOptions& options) {
   if (!experiment.question.empty()) text += "\n" + wrapped(experiment.question, kWidth, 0);
   if (!experiment.axes.empty() || experiment.takes_ranks()) {
     Section section(text, console, "Axes");
-    for (const registry::Axis& axis : experiment.axes) {
+    for (const Axis& axis : experiment.axes) {
       section.row(axis.name, describe_axis(axis));
       const std::vector<std::string> lines = split(axis.help, '\n');
       for (std::size_t i = 1; i < lines.size(); ++i) {
@@ -122,11 +126,14 @@ Exit execute(const Context& context, const DescribeOptions& options) {
     for (const registry::Implementation& it : experiment.implementations) {
       section.row(it.name, describe_implementation(it));
     }
-    if (experiment.accepts_mine) section.row("yours", "--mine NAME=kernel.so or --mine NAME=flash.py:Class");
+    if (experiment.accepts_mine) {
+      section.row("yours", experiment.times_mine ? "--mine NAME=kernel.so or --mine NAME=flash.py:Class"
+                                                 : "--mine NAME=file.py:Class, to be checked and not timed");
+    }
   }
   if (!experiment.laws.empty()) {
     Section section(text, console, "Laws");
-    for (const registry::LawInfo& law : experiment.laws) section.row(law.id, law.statement);
+    for (const LawInfo& law : experiment.laws) section.row(law.id, law.statement);
   }
   if (!experiment.metrics.empty()) {
     Section section(text, console, "Metrics");

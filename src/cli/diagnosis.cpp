@@ -52,7 +52,7 @@ std::filesystem::path folder_of(const std::string& database) {
   return folder.empty() ? "." : folder;
 }
 
-// Magic numbers of statfs(2) for file systems that other machines serve: SQLite's WAL does not work on them.
+// Magic numbers of statfs(2) for network file systems: SQLite's WAL does not work on them.
 bool is_network(std::uint32_t type) {
   constexpr std::array<std::uint32_t, 8> kNetwork{
       0x6969 /* nfs */,        0x517b /* smb */,      0xff534d42 /* cifs */, 0xfe534d42 /* smb2 */,
@@ -89,11 +89,15 @@ Finding look_at_database(const Context& context) {
   }
   try {
     const store::Store store = store::Store::open(file, store::Mode::read_only);
+    if (const auto damage = store.damage(); !damage.empty()) {
+      return bad("database", fmt::format("'{}' is damaged: {}", file, fmt::join(damage, "; ")),
+                 "keep a copy, and try `sqlite3 FILE .recover`; what was merged elsewhere is whole there");
+    }
     const store::ResultSet counts = store.query(
         "SELECT (SELECT count(*) FROM run), (SELECT count(*) FROM attempt),"
         " (SELECT coalesce(sum(missing), 0) FROM v_run)");
     const auto& row = counts.rows.at(0);
-    std::string found = fmt::format("'{}', schema {}: {}, {}", file, store.schema_version(),
+    std::string found = fmt::format("'{}' is whole, schema {}: {}, {}", file, store.schema_version(),
                                     counted(row[0].integer, "run"), counted(row[1].integer, "attempt"));
     if (::access(file.c_str(), W_OK) != 0) {
       return doubtful("database", found + "; read-only", "query and report work; to run, make it writable");
@@ -237,7 +241,7 @@ Finding look_at_gpu(const Context& context, const Json& facts) {
   if (!build_info().cuda) {
     return doubtful("GPU", names + "; this build has no CUDA", "install the CUDA toolkit and configure again");
   }
-  // NVML lists what is built in; what CUDA may use is another matter.
+  // NVML lists the GPUs that are built in; which of them CUDA may use is another question.
   const plan::Machine machine = this_machine(context.registry);
   if (!machine.has_gpu()) {
     return bad("GPU", names + "; CUDA can use none: " + machine.why_no_gpu,

@@ -1,4 +1,4 @@
-// What `doctor` looks at: one finding each, with a remedy where something is not as it should be.
+// What `doctor` checks: one finding each, with a remedy if something is wrong.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace syslab::cli {
 
-// `doubtful`: measuring works, but numbers may wobble, or a part of the house is closed. `bad`: it does not work.
+// `doubtful`: measuring works, but results may be noisy, or a part is unavailable. `bad`: it does not work.
 enum class Level { fine, doubtful, bad };
 std::string_view to_string(Level level);
 

@@ -18,7 +18,7 @@ struct ChangedCheck {
 };
 
 struct Difference {
-  std::vector<std::string> conditions;  // not empty: nothing of times is comparable
+  std::vector<std::string> conditions;  // if not empty, times are not comparable
   std::vector<ChangedCheck> checks;
   std::vector<VerdictLine> cases;  // in both
   std::vector<std::string> only_a, only_b;

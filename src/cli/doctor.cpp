@@ -33,7 +33,7 @@ std::vector<Finding> of_a_run(const Context& context, const std::string& name) {
 
 }  // namespace
 
-// 3 when something does not work, or a run is not fit; doubts are told but are nobody's fault.
+// 3 if something does not work, or a run is not fit; doubts are printed but do not change the exit code.
 Exit execute(const Context& context, const DoctorOptions& options) {
   if (options.noise && options.run) {
     throw Error(ErrorKind::usage, "--noise measures this machine, RUN judges a stored run; ask for one of them");

@@ -6,7 +6,7 @@
 #include "core/build_info.hpp"
 #include "core/json_text.hpp"
 #include "runner/environment.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -27,7 +27,7 @@ Exit execute(const Context& context, const EnvOptions&) {
   const Json all{{"environment", facts},
                  {"comparability_key", runner::comparability_key(facts)},
                  {"build", to_json(build_info())},
-                 {"worker_protocol", worker::kProtocolVersion}};
+                 {"worker_protocol", worker::kWireVersion}};
   if (context.console.json()) {
     context.console.print_document(all);
     return Exit::well;

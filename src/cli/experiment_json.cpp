@@ -5,7 +5,7 @@
 namespace syslab::cli {
 namespace {
 
-Json values_json(const registry::Values& values) {
+Json values_json(const Values& values) {
   Json json = Json::array();
   for (const Value& value : values) json.push_back(to_json_value(value));
   return json;
@@ -16,7 +16,7 @@ Json values_json(const registry::Values& values) {
 Json experiment_json(const registry::Experiment& experiment) {
   Json axes = Json::array(), presets = Json::object(), implementations = Json::array(), metrics = Json::array(),
        laws = Json::array(), problems = Json::array();
-  for (const registry::Axis& axis : experiment.axes) {
+  for (const Axis& axis : experiment.axes) {
     axes.push_back({{"name", axis.name},
                     {"values", values_json(axis.values)},
                     {"also", values_json(axis.also)},
@@ -34,15 +34,17 @@ Json experiment_json(const registry::Experiment& experiment) {
                                {"dtypes", it.dtypes},
                                {"device", it.device},
                                {"minimum_sm", it.minimum_sm},
+                               {"maximum_sm", it.maximum_sm > 0 ? Json(it.maximum_sm) : Json()},
                                {"takes", it.takes},
-                               {"reference", it.is_reference},
-                               {"peer", it.is_peer},
+                               {"role", to_string(it.role)},
+                               {"reference", it.role == Role::reference},
+                               {"peer", it.role == Role::peer},
                                {"unavailable", it.unavailable.empty() ? Json() : Json(it.unavailable)}});
   }
   for (const registry::Metric& metric : experiment.metrics) {
     metrics.push_back({{"name", metric.name}, {"unit", metric.unit}, {"help", metric.help}});
   }
-  for (const registry::LawInfo& law : experiment.laws) laws.push_back({{"id", law.id}, {"statement", law.statement}});
+  for (const LawInfo& law : experiment.laws) laws.push_back({{"id", law.id}, {"statement", law.statement}});
   for (const registry::HandoutProblem& problem : experiment.problems) {
     problems.push_back({{"handout", problem.handout}, {"problem", problem.problem}, {"points", problem.points}});
   }

@@ -18,7 +18,7 @@
 namespace syslab::cli {
 namespace {
 
-// The pinned run's measured cases as they can be run now. `missing`: those that cannot, with why.
+// The pinned run's measured cases that can be run now. `missing`: those that cannot, with the reason.
 struct Pinned {
   store::StoredRun run;
   plan::Plan plan;
@@ -31,13 +31,14 @@ bool wanted(const Context& context, const std::vector<std::string>& names, const
   return std::any_of(chosen.begin(), chosen.end(), [&](const auto* it) { return it->id == experiment; });
 }
 
-// As it stands now: of --mine the file at the same place, changed or not; that is what the gate is about.
-void add_case(const Context& context, const store::PlanRow& row, Pinned& pinned) {
+// The implementation as it is now: for --mine the file given, or the one at the same place, changed or not, since that
+// is what the gate is about.
+void add_case(const Context& context, const store::PlanRow& row, MineFiles& files, Pinned& pinned) {
   plan::PlannedCase planned = planned_case(context.registry, row);
   if (row.implementation.is_mine) {
     const auto& mine = pinned.plan.mine;
     if (std::none_of(mine.begin(), mine.end(), [&](const auto& it) { return it.name == row.implementation.name; })) {
-      pinned.plan.mine.push_back(plan::parse_mine(row.implementation.name + "=" + row.implementation.path));
+      pinned.plan.mine.push_back(files.find(pinned.run.id, row.implementation, ChangedFile::taken));
     }
   } else if (!planned.implementation.empty() &&
              planned.experiment->find_implementation(planned.implementation) == nullptr) {
@@ -56,14 +57,17 @@ Pinned pinned_cases(const Context& context, const store::Store& store, const Gat
   Pinned pinned{find_run_or_pin(store, options.against), {}, {}};
   std::set<std::tuple<std::string, std::string, int>> seen;
   bool any = false;
-  for (const store::PlanState& state : store.plan_state(pinned.run.id)) {
+  MineFiles files(store, options.mine, fmt::format("syslab gate --against {}", options.against));
+  const std::vector<store::PlanState> states = store.plan_state(pinned.run.id);
+  files.require_known(mine_names(states));
+  for (const store::PlanState& state : states) {
     const store::PlanRow& row = state.plan;
     if (row.task != "measure" || state.last_status != worker::Status::ok) continue;
     any = true;
     if (!wanted(context, options.names, row.experiment)) continue;
     if (!seen.insert({row.case_uid, row.implementation.name, row.world_size}).second) continue;
     try {
-      add_case(context, row, pinned);
+      add_case(context, row, files, pinned);
     } catch (const Error& error) {
       pinned.missing.push_back(
           case_label(context.registry, row.experiment, row.implementation.name, row.params, row.world_size) + ": " +
@@ -94,7 +98,7 @@ plan::ComparisonPlan against_itself(const Pinned& pinned, const std::string& bui
   return plan;
 }
 
-// Both programs measured in turns; what is slower, once more.
+// Measures both programs in turns; what is slower is measured once more.
 std::vector<SweptComparison> gate_by_build(const Context& context, store::Store& store, const Pinned& pinned,
                                            const GateOptions& options, const ComparisonConditions& conditions,
                                            plan::ComparisonPlan& plan) {
@@ -119,7 +123,7 @@ std::vector<SweptComparison> gate_by_build(const Context& context, store::Store&
       continue;
     }
     context.console.note(fmt::format("{}: slower; measured once more", session.title(*first.measured.point)));
-    // As well as the first time, whatever is left of the budget: a hurried look would confirm nothing.
+    // As thoroughly as the first time, whatever is left of the budget: a quick look would confirm nothing.
     SweptComparison again;
     again.measured.point = first.measured.point;
     session.launch(again.measured, first.measured.launches(), first.measured.launches());

@@ -8,6 +8,7 @@
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/hash.hpp"
+#include "core/text.hpp"
 #include "core/user_file.hpp"
 #include "session/session.hpp"
 
@@ -29,7 +30,7 @@ std::string contents_of(const std::string& file) {
 }  // namespace
 
 Exit execute(const Context& context, const ImportOptions& options) {
-  // All files are read and understood before one of them is stored.
+  // All files are read and checked before any of them is stored.
   std::vector<ImportedRun> logs;
   std::vector<std::string> digests;
   for (const std::string& file : options.files) {

@@ -22,7 +22,6 @@
 namespace syslab::cli {
 namespace {
 
-using registry::Axis;
 using registry::Experiment;
 
 // A missing key and a null are the same, as everywhere in the protocol.
@@ -151,7 +150,7 @@ class Reader {
     run.build_json = json_text(object_of(line, "build"));
     const Json environment = object_of(line, "environment");
     run.environment_json = json_text(environment);
-    // A machine that nobody described is comparable with nothing but itself in this log.
+    // A machine without a description is comparable only with itself, within this log.
     run.comparability_key =
         environment.empty() ? sha256_hex("imported " + digest_) : runner::comparability_key(environment);
   }
@@ -169,7 +168,7 @@ class Reader {
     row.case_uid = case_uid(row.experiment, row.version, row.params);
     row.implementation.name = text_of(line, "implementation");
     if (row.implementation.name.empty()) throw Error(ErrorKind::usage, "a case needs the name of its 'implementation'");
-    // Somebody's, even under the name of one of ours: this binary did not run it.
+    // Someone else's implementation, even under the name of one of ours: this binary did not run it.
     row.implementation.is_mine = true;
     row.implementation.language = text_of(line, "language", "unknown");
     row.implementation.digest = text_of(line, "digest", "log " + digest_);

@@ -1,4 +1,4 @@
-// A log of the worker protocol as a run: what another program measured, a JSON object a line
+// A log of the worker's wire format as a run: what another program measured, a JSON object a line
 // (docs/importing-results.md).
 #pragma once
 

@@ -20,7 +20,7 @@ using namespace std::chrono;
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ErrorKind::usage, why); }
 
-// The digits at `at`, as a number; nothing where one of them is no digit.
+// The digits at `at`, as a number; nothing if one of them is not a digit.
 std::optional<int> digits(std::string_view text, std::size_t at, std::size_t count) {
   int value = 0;
   const char* begin = text.data() + at;
@@ -61,7 +61,7 @@ void check_rank(int rank, int world_size) {
   }
 }
 
-// A metric or series of a declared name is in the declared unit: tables do not convert.
+// A metric or series with a declared name must have the declared unit: tables do not convert.
 void check_unit(const registry::Experiment& experiment, const std::string& name, const std::string& unit) {
   for (const registry::Metric& metric : experiment.metrics) {
     if (metric.name != name || metric.unit == unit) continue;

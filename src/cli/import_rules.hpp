@@ -1,5 +1,5 @@
-// What a log of another program must keep to beyond the protocol's syntax, so that its numbers mean what ours do in
-// tables. Everything throws Error(usage) with what was found.
+// Rules for another program's log beyond the wire format's syntax, so that its numbers mean the same as ours in tables.
+// Everything throws Error(usage) with what was found.
 #pragma once
 
 #include <chrono>
@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "registry/registry.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::cli {
 

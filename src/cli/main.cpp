@@ -4,23 +4,29 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <new>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "agents/agent.hpp"
 #include "cli/command_line.hpp"
+#include "cli/judged.hpp"
 #include "cli/verbs.hpp"
+#include "core/descendants.hpp"
 #include "core/json_text.hpp"
 #include "core/printable.hpp"
+#include "core/temporary_folder.hpp"
+#include "core/text.hpp"
 #include "registry/registry.hpp"
 
 namespace syslab::cli {
 
 namespace {
 
-// `console` is null while the command line itself is at fault.
+// `console` is null if the command line itself is wrong.
 Exit report_error(const Console* console, bool json, ErrorKind kind, const std::string& message) {
   if (json) {
     const Json error{{"error", {{"kind", to_string(kind)}, {"message", message}}}};
@@ -45,11 +51,9 @@ Exit guarded(const Console* console, bool json, Body body) {
 }
 
 // Verbs that run cases. Of several processes that a launcher started with one of these, rank 0's carries it out and the
-// others lend it their places; each alone would make a run of its own and measure beside the others.
+// others lend it their places; each alone would make its own run and measure at the same time as the others.
 bool runs_cases(const VerbOptions& verb) {
-  return std::holds_alternative<RunOptions>(verb) || std::holds_alternative<CheckOptions>(verb) ||
-         std::holds_alternative<ResumeOptions>(verb) || std::holds_alternative<CompareOptions>(verb) ||
-         std::holds_alternative<GateOptions>(verb) || std::holds_alternative<ReplayOptions>(verb);
+  return std::visit([]<typename Options>(const Options&) { return kRunsCases<Options>; }, verb);
 }
 
 Exit run(const std::vector<std::string>& arguments) {
@@ -62,7 +66,7 @@ Exit run(const std::vector<std::string>& arguments) {
   if (grammar != Exit::well) return grammar;
   if (const auto* information = std::get_if<Information>(&parsed)) {
     return guarded(nullptr, json, [&] {
-      Console(GlobalOptions{}).print(information->text);  // which notices that a disk is full
+      Console(GlobalOptions{}).print(information->text);  // which reports a full disk
       return Exit::well;
     });
   }
@@ -72,9 +76,13 @@ Exit run(const std::vector<std::string>& arguments) {
     registry::Registry::global().seal();
     std::optional<agents::Lab> lab;
     if (runs_cases(line.verb)) {
+      keep_descendants();
+      if (const int left = remove_left_folders(); left > 0) {
+        console.note(fmt::format("{} of a killed run removed", counted(left, "temporary folder")));
+      }
       agents::LaunchOrders orders{.arguments = arguments};
       const comm::LaunchEnvironment launch = agents::take_launch(orders);
-      if (launch.rank > 0) {  // standard output is the lab's
+      if (launch.rank > 0) {  // standard output belongs to the lab
         return guarded(&console, false, [&] { return static_cast<Exit>(agents::serve_agent(launch, orders)); });
       }
       if (launch.size > 1) {
@@ -83,15 +91,46 @@ Exit run(const std::vector<std::string>& arguments) {
       }
     }
     const Context context{registry::Registry::global(), line.global, console, arguments, lab ? &*lab : nullptr};
-    return std::visit([&](const auto& options) { return execute(context, options); }, line.verb);
+    return or_requeue(std::visit([&](const auto& options) { return execute(context, options); }, line.verb));
   });
 }
 
 }  // namespace
 }  // namespace syslab::cli
 
+namespace {
+
+void serve_what_is_judged(int argc, char** argv) {
+  if (argc == 3 && std::string_view(argv[1]) == "judged") std::exit(syslab::cli::serve_library(argv[2]));
+}
+
+#ifdef __GLIBC__
+// Before this program's own statics are made, which are the experiments and half of what a start takes (101: the first
+// priority that a program may have). Nothing that serves a library may have such statics: tests/cli/no_statics.py.
+[[gnu::constructor(101)]] void serve_early(int argc, char** argv) { serve_what_is_judged(argc, argv); }
+#endif
+
+// Any process of this machine may read another's command line (/proc/PID/cmdline). From the seed, what is judged could
+// make its inputs, and the answers, before it is asked.
+void cover_seed(int argc, char** argv) {
+  constexpr std::string_view kOption = "--seed", kJoined = "--seed=";
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word.starts_with(kJoined)) {
+      std::fill(argv[i] + kJoined.size(), argv[i] + word.size(), '*');
+    } else if (word == kOption && i + 1 < argc) {
+      std::fill_n(argv[i + 1], std::string_view(argv[i + 1]).size(), '*');
+    }
+  }
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  // A file size limit shall be an error of write(), which the store reports, and not the end of the process.
+  serve_what_is_judged(argc, argv);  // other C libraries do not tell their arguments before
+  // Makes a file size limit an error of write(), which the store reports, instead of ending the process.
   std::signal(SIGXFSZ, SIG_IGN);
-  return static_cast<int>(syslab::cli::run(std::vector<std::string>(argv + 1, argv + argc)));
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  cover_seed(argc, argv);
+  return static_cast<int>(syslab::cli::run(arguments));
 }

@@ -5,6 +5,7 @@
 
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "session/session.hpp"
 
 namespace syslab::cli {

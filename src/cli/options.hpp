@@ -1,4 +1,4 @@
-// What a command line asks for, verb by verb. Plain data: parsed by command_line.cpp, carried out by one file a verb.
+// The command line's options, by verb. Plain data: parsed by command_line.cpp, executed by one file per verb.
 #pragma once
 
 #include <cstdint>
@@ -25,11 +25,14 @@ struct DescribeOptions {
 struct PlanOptions {
   SelectionOptions selection;
   MeasuringOptions measuring;
+  std::string budget;  // of a whole hand-out: where it would end
 };
 
 enum class Laws { none, quick, full };
+constexpr int law_cases(Laws laws) { return laws == Laws::full ? 100 : 20; }
 
 struct RunOptions {
+  static constexpr bool kRunsCases = true;
   SelectionOptions selection;
   Laws laws = Laws::quick;  // before the cases
   std::optional<std::string> contract;
@@ -42,24 +45,35 @@ struct RunOptions {
 };
 
 struct CheckOptions {
+  static constexpr bool kRunsCases = true;
   SelectionOptions selection;
   std::optional<std::string> contract;
-  int cases = 100;  // tries a law
+  int cases = 100;      // tries a law
+  bool deep = false;    // ten times as many
+  std::string keyword;  // only laws whose name holds this
+  bool exit_first = false;
+  bool last_failed = false;  // only laws that failed when they were last searched
+  std::string until;         // empty: no longer than the tries take
+  std::string map;           // an SVG of where the first counterexample is wrong; empty: none
   std::string timeout = "10m";
   std::string memory_limit;
   std::string label;
 };
 
 struct ResumeOptions {
-  std::string run = "latest";
-  bool failed = false;   // failed cases too, not only missing ones
-  bool try_oom = false;  // those that ran out of memory, or were predicted to, as run's --try-oom does
-  bool force = false;    // though this build is not the run's
-  std::string budget;    // of this resumption; empty: none
+  static constexpr bool kRunsCases = true;
+  std::string run;                // empty: the newest that can be resumed
+  bool failed = false;            // failed cases too, not only missing ones
+  bool try_oom = false;           // those that ran out of memory, or were predicted to, as run's --try-oom does
+  bool force = false;             // though this build is not the run's
+  std::string budget;             // of this resumption; empty: none
+  std::vector<std::string> mine;  // "me=kernel.so": in place of the recorded files
 };
 
 struct ReplayOptions {
+  static constexpr bool kRunsCases = true;
   std::string check;
+  std::vector<std::string> mine;  // as resume's
 };
 
 struct DiffOptions {
@@ -79,6 +93,7 @@ struct ReportOptions {
   std::string output;   // empty: standard output
   bool leaderboard = false;
   bool answers = true, figures = true;
+  bool appendix = false;  // of the whole write-up: everything, in a file beside the output
 };
 
 struct QueryOptions {
@@ -106,13 +121,37 @@ struct PruneOptions {
   bool samples = true;
 };
 
-// Whose gradients, and over which link.
+// Which model's gradients, and over which link.
 struct PlanBucketsOptions {
   std::string trace;                       // a file
   std::optional<std::string> curve;        // a database; nothing: the global one
   std::string implementation;              // of its measurements, where it has several
   std::optional<int> ranks;                // likewise
   std::optional<std::string> alpha, beta;  // the law in place of measurements
+};
+
+// A folder of submissions, each checked in a process of its own.
+struct GradeOptions {
+  static constexpr bool kRunsCases = true;
+  std::string submissions, output;
+  std::string handout;
+  std::string rubric;           // a file; empty: the one that is shipped
+  std::string written, roster;  // CSV files; empty: none
+  std::string python;           // empty: SYSLAB_PYTHON, else python3; never a submission's own
+  std::uint64_t seed = 0;       // hidden from students unless 0
+  int cases = 50;               // tries a law
+  int jobs = 1;                 // submissions at a time
+  std::string limit = "10m";    // of a submission
+  std::string timeout = "1m";   // of a law
+  std::string memory_limit = "4Gi";
+};
+
+struct LogOptions {
+  std::int64_t number = 20;  // of runs, the newest
+};
+
+struct ShowOptions {
+  std::string uid;  // of a run, an attempt, a check or a comparison
 };
 
 struct EnvOptions {};
@@ -123,6 +162,10 @@ struct DoctorOptions {
   std::string budget = "1m";       // of --noise
 };
 
+struct CompletionOptions {
+  std::string shell;  // "bash", "zsh", "fish"
+};
+
 struct WorkerOptions {
   bool probe = false;  // say what GPUs there are, and end
 };
@@ -130,7 +173,8 @@ struct WorkerOptions {
 using VerbOptions =
     std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
                  CompareOptions, DiffOptions, PinOptions, GateOptions, ReportOptions, QueryOptions, MergeOptions,
-                 ImportOptions, PlanBucketsOptions, PruneOptions, EnvOptions, DoctorOptions, WorkerOptions>;
+                 ImportOptions, GradeOptions, PlanBucketsOptions, PruneOptions, LogOptions, ShowOptions, EnvOptions,
+                 DoctorOptions, CompletionOptions, WorkerOptions>;
 
 struct CommandLine {
   GlobalOptions global;

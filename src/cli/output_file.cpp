@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What a report never takes the place of: the database and what SQLite keeps beside it.
+// Files that a report must never overwrite: the database and SQLite's files next to it.
 std::vector<fs::path> kept_by(const Context& context) {
   std::vector<fs::path> kept;
   for (const char* end : {"", "-wal", "-shm", "-journal"}) kept.emplace_back(context.global.database + end);
@@ -49,16 +49,20 @@ void write_output(const Context& context, const std::string& file, const std::st
   FileInMaking(file, text, kept_by(context)).place();
 }
 
+void require_writable(const Context& context, const std::string& file) {
+  const FileInMaking draft(file, "", kept_by(context));
+}
+
 void write_output(const Context& context, const std::string& file, const report::Report& report) {
   if (file.empty()) return context.console.print(report.text);
   const std::vector<fs::path> kept = kept_by(context);
-  // The text before its pictures: where it cannot be written, no folder for them is made.
+  // The text before its pictures: if it cannot be written, no folder for them is created.
   FileInMaking text(file, report.text, kept);
   std::vector<FileInMaking> files;
   for (const report::ReportFile& beside : report.files) {
     const fs::path path = fs::path(file).parent_path() / beside.path;
     std::error_code failed;
-    fs::create_directories(path.parent_path(), failed);
+    if (path.has_parent_path()) fs::create_directories(path.parent_path(), failed);
     if (failed) {
       throw Error(ErrorKind::usage, fmt::format("cannot make the folder '{}': {}; choose another place with -o FILE",
                                                 path.parent_path().string(), failed.message()));

@@ -17,8 +17,11 @@ report::Format format_of(const Context& context, const std::string& option, cons
 // Error(usage) when it cannot be written, and for a FIFO, a device, an SQLite database or the database in use.
 void write_output(const Context& context, const std::string& file, const std::string& text);
 
-// A report to `file` with the files that it refers to beside it, all or none of them; the report last, so that none is
-// ever seen that refers to a missing file. To standard output goes the text alone.
+// Error(usage), as write_output() throws it, before there is a text; leaves nothing.
+void require_writable(const Context& context, const std::string& file);
+
+// Writes a report to `file` and the files that it refers to next to it, all or none; the report last, so that it never
+// refers to a missing file. Only the text goes to standard output.
 void write_output(const Context& context, const std::string& file, const report::Report& report);
 
 }  // namespace syslab::cli

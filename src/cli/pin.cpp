@@ -6,6 +6,7 @@
 #include "core/error.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
+#include "session/stored_run.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -24,6 +25,14 @@ void check_name(const std::string& name) {
                   name));
 }
 
+// `pin RUN NAME`: the first is a run, the second none.
+void refuse_wrong_order(const Context& context, const PinOptions& options) {
+  const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  if (store.find_pin(*options.run) || store.find_run(*options.run) || !store.find_run(*options.name)) return;
+  throw Error(ErrorKind::usage, fmt::format("'{}' is a run and '{}' is none: the name comes first; syslab pin {} {}",
+                                            *options.name, *options.run, *options.run, *options.name));
+}
+
 Json to_json(const store::PinRow& pin, bool current) {
   return {{"name", pin.name}, {"run", pin.run_uid}, {"at", pin.at}, {"note", pin.note}, {"current", current}};
 }
@@ -32,7 +41,7 @@ std::string line(const store::PinRow& pin) {
   return fmt::format("{}  {}{}", pin.run_uid, pin.at, pin.note.empty() ? "" : "  " + pin.note);
 }
 
-// All of one name, or all; the newest of each name first and named, what it meant before indented below.
+// All pins of one name, or all pins; of each name the newest first, its earlier meanings indented below.
 void list(const Context& context, const store::Store& store, const std::optional<std::string>& name) {
   Json all = Json::array();
   std::string text, last;
@@ -63,16 +72,11 @@ Exit execute(const Context& context, const PinOptions& options) {
     list(context, store::Store::open(context.global.database, store::Mode::read_only), options.name);
     return Exit::well;
   }
+  refuse_wrong_order(context, options);
   check_name(*options.name);
   store::Store store = open_for_writing(context);
-  const std::optional<store::StoredRun> run = store.find_run(*options.run);
-  if (!run) {
-    throw Error(ErrorKind::usage,
-                fmt::format("no run '{}' in this database; syslab query 'SELECT run_uid, label, started_at FROM v_run' "
-                            "shows them",
-                            *options.run));
-  }
-  store.add_pin(*options.name, run->uid, options.note);
+  const store::StoredRun run = find_run_or_pin(store, *options.run);
+  store.add_pin(*options.name, run.uid, options.note);
   list(context, store, options.name);
   return Exit::well;
 }

@@ -5,15 +5,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/handout.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "session/forecast.hpp"
 #include "session/selection.hpp"
 
 namespace syslab::cli {
 namespace {
 
-// What is stored helps to predict; a plan is none the worse where nothing is, or where it cannot be read.
+// Stored results improve predictions; without any, or if they cannot be read, the plan is still valid.
 std::optional<store::Store> stored(const Context& context) {
   std::error_code ignored;
   if (!std::filesystem::exists(context.global.database, ignored)) return std::nullopt;
@@ -62,9 +64,10 @@ Counts counts_of(const plan::Plan& plan) {
 }  // namespace
 
 Exit execute(const Context& context, const PlanOptions& options) {
+  if (is_whole_handout(options.selection)) return plan_handout(context, options);
   const plan::Selection selection = to_selection(context, options.selection);
   plan::Plan plan = plan::make_plan(context.registry, selection);
-  // As run does: laws first, then of both together what the shard has.
+  // As `run` does: laws first, then of both together the part of this shard.
   plan::Plan before = laws_before(context.registry, selection, std::nullopt, plan);
   plan = joined(std::move(before), std::move(plan));
   keep_shard(context.console, options.selection, plan);

@@ -1,5 +1,6 @@
-// plan-buckets: the planner for models that are not ours. Their trace says when each gradient is final; what an
-// all-reduce takes was measured here, or is told as a law. A file of the main program: it sees both towers.
+// plan-buckets: the planner for models that are not ours. Their trace gives the time when each gradient is final; the
+// time of an all-reduce was measured here, or is given as a law. A file of the main program, because it includes both
+// towers.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,10 +27,10 @@ using parallel::TransferCurve;
 using parallel::TransferPoint;
 
 constexpr std::uint64_t kLargestTrace = std::uint64_t{2} << 30;
-constexpr Seconds kSlack{1e-4};  // for fewer buckets, each of which costs the host something
+constexpr Seconds kSlack{1e-4};  // for fewer buckets, since each costs the host time
 constexpr const char* kMeasured = "distributed_communication_single_node";
 
-std::string contents_of(const std::string& file) {
+std::string trace_text(const std::string& file) {
   std::error_code ignored;
   if (!std::filesystem::exists(file, ignored)) {
     throw Error(ErrorKind::usage, fmt::format("there is no file '{}'; --trace names one", file));
@@ -40,7 +41,7 @@ std::string contents_of(const std::string& file) {
   return read_user_file(file, kLargestTrace);
 }
 
-// A number of no unit would be one of seconds, or of bytes in a second: nobody means those here.
+// A number without a unit would mean seconds, or bytes a second: nobody means those here.
 bool ends_without_unit(std::string_view text) {
   return !text.empty() && std::string_view("0123456789.").find(text.back()) != std::string_view::npos;
 }
@@ -67,7 +68,7 @@ struct Link {
   std::int64_t largest = 0;  // size that was measured, in bytes; 0: a law holds for all
 };
 
-// A straight line through the law at both ends of what a plan can ask for.
+// A straight line through the law at both ends of the range that a plan can ask for.
 Link link_by_law(const std::string& alpha, const std::string& beta, std::int64_t whole) {
   const std::optional<Nanoseconds> overhead = parse_duration(alpha);
   if (!overhead || overhead->count() < 0) {
@@ -83,7 +84,7 @@ Link link_by_law(const std::string& alpha, const std::string& beta, std::int64_t
                                                         format_duration(*overhead), law.bytes_per_second * 1e-9)};
 }
 
-// Sizes and times of one implementation on so many ranks of one device.
+// Sizes and times of one implementation on this many ranks of one device.
 struct Measurements {
   std::map<std::int64_t, Seconds> times;
   std::string run;
@@ -94,7 +95,7 @@ Link link_measured(const std::string& database, const PlanBucketsOptions& option
   store::Cell experiment;
   experiment.type = store::Cell::Type::text;
   experiment.text = kMeasured;
-  // Calls back to back: what separates buckets that queue up. The newest of a size comes first.
+  // Back-to-back calls give the distance of buckets that queue up. The newest measurement of a size comes first.
   const store::ResultSet found = store.query(
       "SELECT v.implementation, v.world_size, v.device, v.protocol, b.value AS bytes, p.value AS seconds, v.run_uid"
       "  FROM v_measured v"
@@ -138,7 +139,7 @@ Link link_measured(const std::string& database, const PlanBucketsOptions& option
 double ms(Seconds time) { return 1e3 * time.count(); }
 double mebibytes(std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-// One way to bucket, beside the others.
+// One bucketing, as a row of the comparison.
 struct Choice {
   std::string name;
   parallel::BucketTimeline timeline;
@@ -172,7 +173,7 @@ class Advice {
     choices_.push_back({"one all-reduce of all", simulate(parallel::schedule_flat(pieces_))});
   }
 
-  // No bucketing exposes less.
+  // A lower bound: no bucketing exposes less.
   Seconds bound() const { return std::max(forecast_.bound - forecast_.timeline.backward_end(), Seconds(0)); }
   bool beyond_curve() const { return link_.largest > 0 && pieces_.bytes() > link_.largest; }
   std::int64_t largest_measured() const { return link_.largest; }
@@ -271,7 +272,7 @@ Exit execute(const Context& context, const PlanBucketsOptions& options) {
                 "--alpha and --beta tell a law, --curve, --impl and --ranks choose measurements: give "
                 "one or the other");
   }
-  const std::string contents = contents_of(options.trace);
+  const std::string contents = trace_text(options.trace);
   const parallel::GradientTrace trace = [&] {
     try {
       return parallel::read_gradient_trace(contents);

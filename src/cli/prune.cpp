@@ -8,8 +8,10 @@
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
+#include "core/text.hpp"
 #include "session/selection.hpp"
 #include "session/stored_case.hpp"
+#include "session/stored_run.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -21,7 +23,7 @@ struct Candidate {
   bool pinned = false;
   double age_s = 0;
   bool kept = false;
-  std::string needed_by = {};  // a kept run whose comparisons this one is part of
+  std::string needed_by = {};  // a kept run with comparisons that this one is part of
 };
 
 std::vector<Candidate> candidates(const store::Store& store) {
@@ -41,7 +43,7 @@ std::vector<Candidate> candidates(const store::Store& store) {
   return runs;
 }
 
-// Runs whose comparisons are made of attempts of another run, or repeat another run's, each with that other.
+// Runs with comparisons that use attempts of another run, or that repeat another run's, each with that other run.
 std::vector<std::pair<std::string, std::string>> needs(const store::Store& store) {
   const store::ResultSet found = store.query(
       "SELECT r.uid, o.uid FROM comparison c JOIN run r ON r.id = c.run_id"
@@ -54,7 +56,7 @@ std::vector<std::pair<std::string, std::string>> needs(const store::Store& store
   return pairs;
 }
 
-// A verdict is worth what it was made of: what a kept run's comparisons refer to is kept with it.
+// A verdict needs its data: what a kept run's comparisons refer to is kept with it.
 void keep_what_is_needed(std::vector<Candidate>& runs, const std::vector<std::string>& dropped,
                          const store::Store& store) {
   const auto pairs = needs(store);
@@ -74,14 +76,12 @@ void keep_what_is_needed(std::vector<Candidate>& runs, const std::vector<std::st
   }
 }
 
-// Newest first in `runs`. What is named, recent or pinned stays; without any rule everything does.
+// `runs` is sorted newest first. Runs that are named, recent or pinned stay; without any rule all stay.
 void choose(std::vector<Candidate>& runs, const PruneOptions& options, const store::Store& store) {
   std::vector<std::string> named, dropped;
   const auto resolve = [&](const std::vector<std::string>& from, std::vector<std::string>& into) {
     for (const std::string& text : from) {
-      const auto run = store.find_run(text);
-      if (!run) throw Error(ErrorKind::usage, fmt::format("there is no run '{}' in this database", text));
-      into.push_back(run->uid);
+      into.push_back(find_run_or_pin(store, text).uid);
     }
   };
   resolve(options.runs, named);
@@ -106,8 +106,8 @@ void choose(std::vector<Candidate>& runs, const PruneOptions& options, const sto
   keep_what_is_needed(runs, dropped, store);
 }
 
-// Written beside its place under a name that nobody has, and linked there once it is whole: a file that was made there
-// meanwhile stays.
+// Written in the same folder under an unused name, and linked to its final name once complete, so that a file created
+// there meanwhile is not overwritten.
 void write_copy(const fs::path& source, const fs::path& target, const std::vector<std::string>& runs, bool samples) {
   const fs::path partial = fmt::format("{}.{}.partial", target.string(), new_uuid7());
   const auto clean = [&] {
@@ -127,7 +127,7 @@ void write_copy(const fs::path& source, const fs::path& target, const std::vecto
   clean();
 }
 
-Json to_json(const Candidate& run) {
+Json candidate_json(const Candidate& run) {
   return {{"run", run.uid},       {"verb", run.verb}, {"started_at", run.started_at}, {"label", run.label},
           {"pinned", run.pinned}, {"kept", run.kept}, {"needed_by", run.needed_by}};
 }
@@ -150,7 +150,7 @@ Exit execute(const Context& context, const PruneOptions& options) {
   Json list = Json::array();
   for (const Candidate& run : runs) {
     if (run.kept) kept.push_back(run.uid);
-    list.push_back(to_json(run));
+    list.push_back(candidate_json(run));
     if (!context.console.json()) {
       context.console.print(fmt::format("{}  {}  {:8} {}{}{}{}\n", run.kept ? "keep" : "drop", run.uid, run.verb,
                                         run.started_at, run.pinned ? "  pinned" : "",

@@ -6,13 +6,15 @@
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.hpp"
+#include "core/text.hpp"
 #include "session/stored_run.hpp"
 
 namespace syslab::cli {
 namespace {
 
-constexpr std::size_t kFewestLaunches = 3;  // fresh processes a case, for an interval that knows how launches differ
-constexpr double kWide = 0.01;              // half-width of an interval, relative to the time
+constexpr std::size_t kFewestLaunches =
+    3;  // fresh processes for each case, so that the interval includes the differences between launches
+constexpr double kWide = 0.01;  // half-width of an interval, relative to the time
 
 class Judge {
  public:
@@ -121,7 +123,7 @@ class Judge {
     }
   }
 
-  // Labels that the measurer gave, by the number of attempts that have each.
+  // Labels given while measuring, by the number of attempts that have each.
   void noise() {
     const store::ResultSet labels =
         ask("SELECT j.atom, count(DISTINCT t.attempt_id) FROM v_attempt t, json_tree(t.facts) j "

@@ -8,7 +8,7 @@
 
 namespace syslab::cli {
 
-// `bad` is what a careful reader would hold against the numbers; `doubtful` is what must be said beside them.
+// `bad`: what a careful reader would object to; `doubtful`: what must be mentioned with the numbers.
 std::vector<Finding> judge_for_publication(const store::Store& store, const store::StoredRun& run);
 
 }  // namespace syslab::cli

@@ -14,8 +14,7 @@
 namespace syslab::cli {
 namespace {
 
-store::StoredCheck find_check(const Context& context, const std::string& uid) {
-  const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+store::StoredCheck find_check(const store::Store& store, const std::string& uid) {
   const std::optional<store::StoredCheck> check = store.find_check(uid);
   if (check) return *check;
   throw Error(ErrorKind::usage,
@@ -26,10 +25,10 @@ store::StoredCheck find_check(const Context& context, const std::string& uid) {
 
 bool is_law(const registry::Experiment& experiment, const std::string& name) {
   return std::any_of(experiment.laws.begin(), experiment.laws.end(),
-                     [&](const registry::LawInfo& law) { return law.id == name; });
+                     [&](const LawInfo& law) { return law.id == name; });
 }
 
-plan::Plan plan_of(const Context& context, const store::StoredCheck& check) {
+plan::Plan plan_of(const Context& context, const store::StoredCheck& check, MineFiles& files) {
   plan::Plan plan;
   plan::PlannedCase planned;
   planned.experiment = &context.registry.find(check.experiment);
@@ -46,10 +45,16 @@ plan::Plan plan_of(const Context& context, const store::StoredCheck& check) {
   } else if (check.law.find(':') == std::string::npos) {  // "reference:out" is a comparison of the case itself
     throw Error(ErrorKind::usage, fmt::format("{} has no law '{}' any more", planned.experiment->id, check.law));
   }
+  std::vector<std::string> mine;
+  if (!check.mine_path.empty()) mine.push_back(check.implementation);
+  files.require_known(mine);
   if (!check.mine_path.empty()) {
-    plan.mine.push_back(plan::parse_mine(check.implementation + "=" + check.mine_path));
+    const store::ImplementationRow recorded{
+        .name = check.implementation, .digest = check.implementation_digest, .language = {}, .path = check.mine_path};
+    plan.mine.push_back(files.find(check.run, recorded, ChangedFile::refused));
     if (plan.mine.back().digest != check.implementation_digest) {
-      context.console.note(fmt::format("'{}' has changed since; this replays what it is now", plan.mine.back().path));
+      context.console.note(
+          fmt::format("'{}' is not what was checked then; this replays it as it is now", plan.mine.back().path));
     }
   }
   plan.cases.push_back(std::move(planned));
@@ -79,6 +84,12 @@ std::string counterexample_text(const std::string& json) {
   return text;
 }
 
+// What failed then and holds now in the very same file, asked by the same build, may strike now and then.
+bool unmended(const plan::Plan& plan, const store::StoredCheck& check, const worker::CheckRecord* record) {
+  return record != nullptr && record->outcome == "passed" && !check.reproduce.empty() && !plan.mine.empty() &&
+         plan.mine.back().digest == check.implementation_digest;
+}
+
 void print_text(const Context& context, const store::StoredCheck& check, const plan::PlannedCase& planned,
                 const runner::AttemptResult& result, const worker::CheckRecord* record, bool well) {
   const Console& console = context.console;
@@ -102,8 +113,11 @@ void print_text(const Context& context, const store::StoredCheck& check, const p
 
 Exit execute(const Context& context, const ReplayOptions& options) {
   require_database(context);
-  const store::StoredCheck check = find_check(context, options.check);
-  const plan::Plan plan = plan_of(context, check);
+  const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  hide_database(context.global.database);
+  const store::StoredCheck check = find_check(store, options.check);
+  MineFiles files(store, options.mine, fmt::format("syslab replay {}", check.uid));
+  const plan::Plan plan = plan_of(context, check, files);
   runner::RunOptions how;
   how.places = context.places;
   how.protocol = "quick";
@@ -115,7 +129,18 @@ Exit execute(const Context& context, const ReplayOptions& options) {
   if (!result) return Exit::incomplete;
 
   const worker::CheckRecord* record = record_of(*result, check.law);
-  const Exit exit = exit_of(result->status, false);
+  worker::CheckRecord held;
+  const bool undecided = unmended(plan, check, record);
+  if (undecided) {
+    held = *record;
+    held.outcome = "not seen again";
+    held.message += fmt::format(
+        "; '{}' is the file that failed, unchanged: unless something that it loads was mended, the fault "
+        "is still in it and strikes now and then",
+        plan.mine.back().path);
+    record = &held;
+  }
+  const Exit exit = undecided ? Exit::incomplete : exit_of(result->status, false);
   if (!context.console.json()) {
     print_text(context, check, plan.cases[0], *result, record, exit == Exit::well);
     return exit;

@@ -1,15 +1,65 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <map>
 #include <string>
 
+#include "cli/handout.hpp"
 #include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "core/user_file.hpp"
+#include "report/deliverables.hpp"
 #include "report/leaderboard.hpp"
 #include "report/report.hpp"
 #include "session/stored_case.hpp"
 
 namespace syslab::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// answers/<problem>.md in this folder: the person's own words.
+std::map<std::string, std::string> own_words(const Console& console) {
+  constexpr std::uint64_t kLargest = 1 << 20;
+  std::map<std::string, std::string> words;
+  std::error_code none;
+  if (fs::exists("answers", none) && !fs::is_directory("answers", none)) {
+    throw Error(ErrorKind::usage,
+                "'answers' is no folder: your own words belong in answers/PROBLEM.md, a file a problem; rename it");
+  }
+  for (const fs::directory_entry& entry : fs::directory_iterator("answers", none)) {
+    if (entry.path().extension() != ".md") continue;
+    const std::string problem = entry.path().stem().string();
+    const auto named = [&](const report::Problem& one) { return one.id == problem; };
+    if (std::ranges::any_of(report::handout_problems(), named)) {
+      words[problem] = read_user_file(entry.path(), kLargest);
+    } else {
+      console.note(fmt::format("answers/{}.md is left out: no hand-out has a problem '{}'", problem, problem));
+    }
+  }
+  return words;
+}
+
+// "handin.md" has its appendix in "handin-appendix.md".
+std::string appendix_of(const std::string& output) {
+  const fs::path path(output);
+  return path.stem().string() + "-appendix" + path.extension().string();
+}
+
+void add_hand_in(const Context& context, const ReportOptions& options, report::ReportOptions& wanted) {
+  if (options.appendix && options.output.empty()) wanted.extent = report::Extent::appendix;
+  if (options.appendix && !options.output.empty()) wanted.appendix = appendix_of(options.output);
+  if (wanted.extent == report::Extent::appendix) return;
+  wanted.own_words = own_words(context.console);
+  const evidence::Standing standing = stood(context, wanted.handout).second;
+  wanted.standing = fmt::format("{} of {} deliverables are measured, {:.0f} of {:.0f} points' worth", standing.answered,
+                                standing.deliverables, standing.worth, standing.points);
+}
+
+}  // namespace
 
 Exit execute(const Context& context, const ReportOptions& options) {
   report::ReportOptions wanted;
@@ -25,6 +75,7 @@ Exit execute(const Context& context, const ReportOptions& options) {
     }
   }
   require_database(context);
+  if (options.experiments.empty() && !options.leaderboard) add_hand_in(context, options, wanted);
   store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
   std::map<std::string, std::string> versions;
   for (const registry::Experiment& one : context.registry.experiments()) versions[one.id] = one.version;

@@ -8,16 +8,18 @@
 #include "core/build_info.hpp"
 #include "core/error.hpp"
 #include "core/json_text.hpp"
+#include "core/text.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 #include "session/stored_case.hpp"
+#include "session/stored_run.hpp"
 #include "session/this_machine.hpp"
 
 namespace syslab::cli {
 namespace {
 
-// Never finished, or cut short; with `failed`, also what may end otherwise when tried again; with `try_oom`, of that
-// only what ran out of memory, foreseen or found.
+// Cases never finished, or cut short; with `failed`, also those that may end otherwise when tried again; with
+// `try_oom`, of these only the ones that ran out of memory, predicted or found.
 bool is_missing(const store::PlanState& state, bool failed, bool try_oom) {
   if (!state.last_status || *state.last_status == worker::Status::aborted) return true;
   switch (*state.last_status) {
@@ -33,7 +35,8 @@ bool is_missing(const store::PlanState& state, bool failed, bool try_oom) {
   }
 }
 
-// One run, one build: numbers of other code would pass for this one's. Of a tree with changes the changes count.
+// One run has one build: otherwise numbers of other code would pass for this one's. If the tree has changes, they
+// count, too.
 // "revision 1234, this is 5678"; empty: the same.
 std::string difference_of_builds(const store::Store& store, const store::StoredRun& run) {
   const BuildInfo& here = build_info();
@@ -62,14 +65,33 @@ void require_resumable(const store::StoredRun& run) {
           : fmt::format("run {} is of `{}`, whose launches count only together; make a new one", run.uid, run.verb));
 }
 
-store::StoredRun find_run(const store::Store& store, const std::string& name) {
-  const std::optional<store::StoredRun> run = store.find_run(name);
-  if (run) return *run;
-  throw Error(ErrorKind::usage, name == "latest"
-                                    ? std::string("this database holds no run; `syslab run NAME` makes one")
-                                    : fmt::format("no run '{}' in this database; syslab query 'SELECT run_uid, label, "
-                                                  "started_at FROM v_run' shows them",
-                                                  name));
+bool has_missing(const store::Store& store, const store::StoredRun& run, const ResumeOptions& options) {
+  return std::ranges::any_of(store.plan_state(run.id), [&](const store::PlanState& state) {
+    return is_missing(state, options.failed, options.try_oom);
+  });
+}
+
+// The run that is named, else the newest that can be resumed, else the newest, which then says why it cannot.
+store::StoredRun find_run(const Context& context, const store::Store& store, const ResumeOptions& options) {
+  if (!options.run.empty() && options.run != "latest") return find_run_or_pin(store, options.run);
+  const std::optional<store::StoredRun> newest = store.find_run("latest");
+  if (!newest) throw Error(ErrorKind::usage, "this database holds no run; `syslab run NAME` makes one");
+  if (options.run == "latest") return *newest;
+  std::optional<store::StoredRun> refused;  // the newest with something missing that cannot be resumed now
+  for (const auto& row : store
+                             .query("SELECT uid FROM run WHERE verb IN ('run', 'check') "
+                                    "ORDER BY started_at DESC, uid DESC")
+                             .rows) {
+    const std::optional<store::StoredRun> run = store.find_run(row[0].text);
+    if (!has_missing(store, *run, options)) continue;
+    const bool other_build = !options.force && !difference_of_builds(store, *run).empty();
+    if (!other_build && !store.writer_at_work(run->id)) {
+      if (run->uid != newest->uid) context.console.note(fmt::format("resuming run {}", run->uid));
+      return *run;
+    }
+    if (!refused) refused = run;
+  }
+  return refused.value_or(*newest);
 }
 
 }  // namespace
@@ -77,7 +99,7 @@ store::StoredRun find_run(const store::Store& store, const std::string& name) {
 Exit execute(const Context& context, const ResumeOptions& options) {
   require_database(context);
   store::Store store = open_for_writing(context);
-  const store::StoredRun run = find_run(store, options.run);
+  const store::StoredRun run = find_run(context, store, options);
   require_resumable(run);
   const std::string other_build = difference_of_builds(store, run);
   if (!other_build.empty() && !options.force) {
@@ -86,24 +108,27 @@ Exit execute(const Context& context, const ResumeOptions& options) {
                                               run.uid, other_build));
   }
   if (!other_build.empty()) context.console.note(fmt::format("run {} was made by {}", run.uid, other_build));
-  if (const auto writer = store.writer_at_work(run.id)) {  // two at once would do each case twice
+  if (const auto writer = store.writer_at_work(run.id)) {  // two resumes at once would run each case twice
     throw Error(ErrorKind::usage,
                 fmt::format("run {} is still being run by {}; wait until it ends, or stop it", run.uid, *writer));
   }
-  const Claim claim(store, run.id);  // before looking at what is missing: nobody else finishes it meanwhile
+  const Claim claim(store, run.id);  // before looking at what is missing, so that nobody else finishes it meanwhile
   Conditions conditions = conditions_from_json(run.protocol_json);
   plan::Plan missing;
   missing.root_seed = parse_seed(run.root_seed);
+  MineFiles files(store, options.mine, fmt::format("syslab resume {}", run.uid));
+  const std::vector<store::PlanState> states = store.plan_state(run.id);
+  files.require_known(mine_names(states));
   std::int64_t planned = 0;
   Exit before = Exit::well;  // of what stays as it was
-  for (const store::PlanState& state : store.plan_state(run.id)) {
+  for (const store::PlanState& state : states) {
     ++planned;
     const plan::PlannedCase again = planned_case(context.registry, state.plan, conditions.mine_device);
     if (!is_missing(state, options.failed, options.try_oom)) {
       before = worse(before, exit_of(*state.last_status, again.experiment->oom_is_an_answer));
       continue;
     }
-    add_mine(missing, state.plan.implementation);
+    add_mine(missing, run.id, state.plan.implementation, files);
     missing.cases.push_back(again);
   }
   if (missing.cases.empty()) {

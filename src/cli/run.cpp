@@ -1,19 +1,28 @@
 #include <fmt/format.h>
 
+#include <vector>
+
+#include "cli/handout.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
+#include "judge/walls.hpp"
+#include "plan/breadth_first.hpp"
+#include "session/forecast.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
 
 namespace syslab::cli {
-namespace {
 
-constexpr int kQuickLawCases = 20;
-constexpr int kFullLawCases = 100;
-
-}  // namespace
+void note_missing_walls(const Console& console) {
+  if (!judge::walls_wanted()) return console.note("SYSLAB_WALLS=none: what --mine names may do whatever you may");
+  const std::vector<std::string> missing = judge::missing_walls();
+  if (missing.empty()) return;
+  console.note(
+      fmt::format("--mine runs without walls that this kernel lacks: {} (SECURITY.md)", fmt::join(missing, "; ")));
+}
 
 Exit execute(const Context& context, const RunOptions& options) {
+  if (is_whole_handout(options.selection)) return run_handout(context, options);
   const plan::Selection selection = to_selection(context, options.selection);
   plan::Plan plan = plan::make_plan(context.registry, selection);
   if (options.laws != Laws::none) {
@@ -29,7 +38,7 @@ Exit execute(const Context& context, const RunOptions& options) {
   check_mine(selection.mine);
   Conditions conditions = to_conditions(options.measuring, plan, selection.preset == "smoke");
   conditions.data = options.data;
-  conditions.law_cases = options.laws == Laws::full ? kFullLawCases : kQuickLawCases;
+  conditions.law_cases = law_cases(options.laws);
   conditions.timeout = duration_option("--timeout", options.timeout);
   if (!options.budget.empty()) conditions.budget = duration_option("--budget", options.budget);
   if (!options.isolation.empty()) conditions.isolation = runner::parse_isolation(options.isolation);
@@ -39,8 +48,13 @@ Exit execute(const Context& context, const RunOptions& options) {
                                               conditions.launches, conditions.launches));
   }
   note_crowded_ranks(context.console, plan);
-  // All that can be wrong with the command is known by now; from here on there is a run.
+  if (!selection.mine.empty()) note_missing_walls(context.console);
+  // Everything that can be wrong with the command has been checked; from here on there is a run.
   store::Store store = open_for_writing(context);
+  if (conditions.budget.count() > 0) {
+    forecast(plan, &store, conditions);
+    plan::breadth_first(plan);
+  }
   const store::RowId run = begin_run(context, store, "run", options.label, plan, conditions);
   return run_and_store(context, store, run, plan, conditions);
 }

@@ -6,7 +6,7 @@
 
 namespace syslab::cli {
 
-// A worker's exit code belongs to the worker protocol, where 4 says the same as here.
+// A worker's exit code is part of the worker's wire format, in which 4 means the same as here.
 Exit execute(const Context& context, const WorkerOptions& options) {
   if (options.probe) {
     context.console.print(worker::probed_gpus() + "\n");

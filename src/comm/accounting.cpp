@@ -14,29 +14,29 @@ namespace syslab::comm {
 
 namespace {
 
-struct Sum {
+struct CallSum {
   std::uint64_t calls = 0, payload = 0, moved = 0;
 };
-using CountedCall = std::pair<Operation, std::string>;  // and the kind of purpose
-using Sums = std::map<CountedCall, Sum>;
+using CountedCall = std::pair<Operation, std::string>;  // operation, kind of purpose
+using CallSums = std::map<CountedCall, CallSum>;
 
 std::string written(const std::vector<Counters::Row>& rows) {
   std::string text;
   for (const Counters::Row& row : rows) {
     if (is_of_host(row.operation)) continue;
     text += fmt::format("{} {} {} {} {}\n", static_cast<int>(row.operation), row.calls, row.payload_bytes,
-                        row.moved_bytes, row.kind);  // the kind last: it may hold blanks, or nothing
+                        row.moved_bytes, row.kind);  // the kind is last because it may be empty or contain blanks
   }
   return text;
 }
 
-Sums read(const std::string& text) {
-  Sums sums;
+CallSums read(const std::string& text) {
+  CallSums sums;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::istringstream fields(line);
     int operation = 0;
-    Sum sum;
+    CallSum sum;
     std::string kind;
     fields >> operation >> sum.calls >> sum.payload >> sum.moved;
     fields.ignore();
@@ -53,10 +53,10 @@ Sums read(const std::string& text) {
 }  // namespace
 
 void check_accounting(Communicator& ranks) {
-  std::vector<Sums> of_ranks;
+  std::vector<CallSums> of_ranks;
   for (const std::string& text : ranks.exchange(written(ranks.counters().rows()))) of_ranks.push_back(read(text));
-  Sums all;
-  for (const Sums& sums : of_ranks) {
+  CallSums all;
+  for (const CallSums& sums : of_ranks) {
     for (const auto& [key, sum] : sums) {
       all[key].calls += sum.calls;
       all[key].payload += sum.payload;
@@ -65,13 +65,14 @@ void check_accounting(Communicator& ranks) {
   }
   for (const auto& [key, total] : all) {
     for (std::size_t rank = 1; rank < of_ranks.size() && !is_pairwise(key.first); ++rank) {
-      const Sum &first = of_ranks[0][key], &other = of_ranks[rank][key];
+      const CallSum &first = of_ranks[0][key], &other = of_ranks[rank][key];
       if (first.calls == other.calls && first.payload == other.payload) continue;
       refuse(key, fmt::format("rank 0 counts {} calls of {} bytes, rank {} {} calls of {} bytes", first.calls,
                               first.payload, rank, other.calls, other.payload));
     }
   }
-  // A message is moved where it is received and on the formula where it is sent.
+  // Bytes of a message are counted as moved at its receiver; the formula has them at its sender. Over all ranks the
+  // sums are equal.
   for (auto& [key, total] : all) {
     if (key.first == Operation::receive || total.moved == 0) continue;
     const auto wire = static_cast<std::uint64_t>(std::llround(wire_bytes(key.first, ranks.size(), total.payload)));

@@ -1,4 +1,4 @@
-// Every byte counted and held against the formula: the last line of a run.
+// Compares every byte counted with the formula; called at the end of a run.
 #pragma once
 
 #include "comm/communicator.hpp"

@@ -1,4 +1,4 @@
-// One operation of a communicator, as the base class hands it to a backend after it was validated.
+// One operation of a communicator, as the base class passes it to a backend after validation.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace syslab::comm {
 enum class Reduction : std::uint8_t { sum, max, min };
 std::string_view to_string(Reduction reduction);  // "sum"
 
-// The last two are of the host: they take no stream and no tensor, and are numbered apart.
+// The last two are host operations: they take no stream and no tensor, and are numbered separately.
 enum class Operation : std::uint8_t {
   all_reduce,
   reduce_scatter,
@@ -27,7 +27,7 @@ enum class Operation : std::uint8_t {
 };
 std::string_view to_string(Operation operation);  // "all_reduce"
 
-// Between two ranks, not among all.
+// Between two ranks rather than among all.
 constexpr bool is_pairwise(Operation operation) {
   return operation == Operation::send || operation == Operation::receive;
 }
@@ -35,14 +35,14 @@ constexpr bool is_of_host(Operation operation) {
   return operation == Operation::barrier || operation == Operation::exchange;
 }
 
-// What an operation is for: counted apart, and named in messages and in the flight recorder ("bucket 3"). `kind` is one
-// of few: "gradient", "parameter", "control", "benchmark". Both are copied, and cut to 15 and 39 bytes.
+// What an operation is for: counted separately, and named in messages and in the flight recorder ("bucket 3"). `kind`
+// is one of a few: "gradient", "parameter", "control", "benchmark". Both are copied, and cut to 15 and 39 bytes.
 struct Purpose {
   std::string_view kind = "gradient";
   std::string_view label = {};
 };
 
-// A text of fixed room, so that an operation is queued without allocation and is bytes that another process can read.
+// A text of fixed capacity, so that queueing does not allocate and other processes can read the bytes.
 template <std::size_t Room>
 struct FixedText {
   char text[Room] = {};
@@ -50,20 +50,22 @@ struct FixedText {
   FixedText() = default;
   FixedText(std::string_view from) {  // NOLINT: a text is a text
     std::size_t size = from.size() < Room ? from.size() : Room - 1;
-    while (size < from.size() && size > 0 && (from[size] & 0xc0) == 0x80) --size;  // no half character of UTF-8
+    while (size < from.size() && size > 0 && (from[size] & 0xc0) == 0x80)
+      --size;  // do not cut inside a UTF-8
+               // character
     from.copy(text, size);
   }
   std::string_view view() const { return {text}; }
   bool operator==(const FixedText&) const = default;
 };
 
-// What must be the same on all ranks (between two: the counterpart). No pointers: plain bytes of a fixed size, which
-// backends compare before they move anything. Padding is nowhere, so that equal signatures are equal bytes.
+// What must be the same on all ranks (for two ranks: correspond). Plain bytes of a fixed size without pointers, which
+// backends compare before they move data. Without padding, so that equal signatures are equal bytes.
 struct Signature {
-  // Counted from 1 on every rank alike: among all collectives, among all host operations, or among what one rank sends
-  // to one other.
+  // Counted from 1, equally on every rank: among all collectives, all host operations, or all messages from one rank to
+  // another.
   std::uint64_t number = 0;
-  std::int64_t count = 0;  // elements of the buffer; of one rank's part for reduce_scatter and all_gather
+  std::int64_t count = 0;  // elements of the buffer; or of one rank's part for reduce_scatter and all_gather
   std::int32_t peer = -1;  // root of a broadcast; the other rank of a send or receive; else -1
   Operation operation = Operation::all_reduce;
   DType dtype = DType::f32;
@@ -86,7 +88,7 @@ struct Call {
   const void* in = nullptr;  // reduce_scatter: size·count elements; otherwise count
   void* out = nullptr;       // all_gather: size·count elements; otherwise count. May be `in`, or its own piece of it
   device::Stream stream;
-  std::uint64_t record = 0;  // its place in the flight recorder
+  std::uint64_t record = 0;  // its index in the flight recorder
 };
 
 }  // namespace syslab::comm

@@ -35,7 +35,7 @@ void expect_memory(Operation operation, const ConstTensorView& view) {
   }
 }
 
-// A part and the whole: sizes that fit, and memory that is apart or exactly the rank's own piece.
+// Checks a part against the whole: sizes fit, and the part is separate memory or exactly the rank's own piece.
 void expect_parts(Operation operation, const ConstTensorView& part, const ConstTensorView& all, int rank, int size) {
   expect_memory(operation, part);
   expect_memory(operation, all);
@@ -142,7 +142,7 @@ void Communicator::compare_signatures(const Signature& signature) {
   const std::vector<std::string> texts = of_host(Operation::exchange, mine);
   std::vector<Signature> all(texts.size());
   for (std::size_t rank = 0; rank < texts.size(); ++rank) {
-    // Not a signature's size: that rank is in an exchange of its own.
+    // A text of another size is not a signature: that rank is in an exchange of its own.
     if (texts[rank].size() == sizeof(Signature))
       texts[rank].copy(reinterpret_cast<char*>(&all[rank]), sizeof(Signature));
   }
@@ -204,7 +204,7 @@ Work Communicator::receive(const TensorView& buffer, int from, const Purpose& pu
 }
 
 void Communicator::begin_group() {
-  failure_->throw_if_failed(rank_);  // it may have left a group open
+  failure_->throw_if_failed(rank_);  // a failure may have left a group open
   if (grouped_) throw Error(ErrorKind::usage, "begin_group: a group is open already; call end_group() first");
   grouped_ = true;
 }
@@ -212,7 +212,7 @@ void Communicator::begin_group() {
 void Communicator::end_group() {
   if (!grouped_) throw Error(ErrorKind::usage, "end_group: no group is open; call begin_group() first");
   grouped_ = false;
-  // Messages of no elements are no messages, here as outside a group.
+  // Messages without elements are not sent, neither here nor outside a group.
   std::vector<Call> calls = std::exchange(group_, {});
   failure_->throw_if_failed(rank_);
   const auto empty =
@@ -278,7 +278,7 @@ void Communicator::part() noexcept {
 void Communicator::fail(std::string_view text, const Blame& blame) noexcept {
   try {
     if (failure_->set(text, blame)) spread(text);
-  } catch (...) {  // no memory for the text: it stays without, and the others come to their limit
+  } catch (...) {  // no memory for the text: it stays empty, and the others reach their time limit
   }
 }
 

@@ -4,16 +4,22 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
 
 #include "comm/rendezvous/control.hpp"
 #include "comm/rendezvous/process_name.hpp"
 #include "comm/shm/shm.hpp"
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/named.hpp"
+#include "core/temporary_folder.hpp"
 #include "device/launch.hpp"
 
 namespace syslab::comm {
@@ -21,27 +27,33 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The store and the control plane beside a communicator.
+// The rendezvous and the control plane of a communicator.
 class Connection final : public Companion {
  public:
-  Connection(std::shared_ptr<Store> store, Communicator& ranks, const ConnectOptions& options)
-      : store_(std::move(store)), ranks_(ranks), dump_(options.dump), control_(*store_, watching(options)) {}
+  Connection(std::shared_ptr<Rendezvous> rendezvous, Communicator& ranks, const ConnectOptions& options)
+      : rendezvous_(std::move(rendezvous)),
+        ranks_(ranks),
+        dump_(options.dump),
+        control_(*rendezvous_, watching(options)) {}
 
   void set_phase(std::string_view phase, std::uint64_t step) override { control_.set_phase(phase, step); }
 
   void leave() noexcept override {
-    // Left by an exception, this rank will not come to what the others wait for.
+    // This rank ends by an exception: it will not enter the operations that the others wait in.
     if (std::uncaught_exceptions() > exceptions_ && !ranks_.failed()) control_.fail("it was ended by an error");
     control_.leave();
-    // Rank 0 keeps the store until all have left it: not for those who will not.
-    if (ranks_.failed()) store_->fail(ranks_.failure());
+    // Rank 0 waits until all ranks have left the rendezvous; after a failure it must not wait for those that cannot.
+    if (ranks_.failed()) rendezvous_->fail(ranks_.failure());
+    // A failure may arrive through the backend sooner than through the control plane, and this rank then leaves before
+    // it is told that all end.
+    if (ranks_.failed() && !said_last_words_) say_last_words();
   }
 
  private:
   ControlOptions watching(const ConnectOptions& options) {
     ControlOptions control;
     control.limit = options.limit;
-    // The backend's own end has that budget; beyond it nothing is waited for.
+    // The time that the backend itself has to shut down; after it nobody waits any longer.
     control.budget = options.nccl.budget + 500ms;
     control.progress = [this] {
       ranks_.look();
@@ -49,8 +61,18 @@ class Connection final : public Companion {
     };
     control.failure = [this] { return ranks_.failed() ? Ending{ranks_.blame(), ranks_.failure(), {}, 0} : Ending{}; };
     control.end = [this](const Ending& ending) { ranks_.fail(ending.reason, ending); };
-    control.last_words = [this] { return last_words(); };
+    control.last_words = [this] {
+      said_last_words_ = true;
+      return last_words();
+    };
     return control;
+  }
+
+  void say_last_words() const noexcept {
+    try {
+      fmt::print(stderr, "syslab: rank {} of {}: {}\n", ranks_.rank(), ranks_.size(), last_words());
+    } catch (...) {  // no memory for the text: the failure itself is told by whoever waited
+    }
   }
 
   std::string last_words() const {
@@ -63,43 +85,41 @@ class Connection final : public Companion {
     return text + fmt::format("{}: '{}'", out ? "all of them are in" : "they could not be written to", file.string());
   }
 
-  std::shared_ptr<Store> store_;
+  std::shared_ptr<Rendezvous> rendezvous_;
   Communicator& ranks_;
   const std::filesystem::path dump_;
   const int exceptions_ = std::uncaught_exceptions();
+  std::atomic<bool> said_last_words_ = false;  // set on the control plane's thread
   Control control_;
 };
 
-void expect_one_host(Store& store, std::string_view backend, std::chrono::milliseconds limit) {
+void expect_one_host(Rendezvous& rendezvous, std::string_view backend, std::chrono::milliseconds limit) {
   const std::string system = this_process().system;
-  const std::vector<std::string> all = store.gather("meeting/host", system, limit);
+  const std::vector<std::string> all = rendezvous.gather("meeting/host", system, limit);
   for (std::size_t other = 0; other < all.size(); ++other) {
     if (all[other] == system) continue;
     throw Error(ErrorKind::usage,
                 fmt::format("ranks {} and {} are on two hosts, and {} joins ranks of one: ask for the backend nccl, or "
                             "start all ranks on one host",
-                            store.rank(), other, backend));
+                            rendezvous.rank(), other, backend));
   }
 }
 
-// A folder of this launch for the files by which Gloo's ranks find each other; gone with the object of rank 0, or of
-// any rank that fails meanwhile.
+// A folder for the files by which Gloo's ranks find each other in this launch. Rank 0's object removes it, or that of a
+// rank that fails.
 class MeetingFolder {
  public:
-  MeetingFolder(Store& store, std::chrono::milliseconds limit) : owner_(store.rank() == 0) {
-    if (!store.directory().empty()) {
-      // Gone with the store's own files, should rank 0 be killed meanwhile.
-      path_ = store.directory() / "meeting";
+  MeetingFolder(Rendezvous& rendezvous, std::chrono::milliseconds limit) : owner_(rendezvous.rank() == 0) {
+    if (!rendezvous.directory().empty()) {
+      // Removed with the rendezvous's own files if rank 0 is killed.
+      path_ = rendezvous.directory() / "meeting";
       if (owner_) std::filesystem::create_directory(path_);
-      store.wait_all("meeting/made", limit);
+      rendezvous.wait_all("meeting/made", limit);
     } else if (owner_) {
-      std::string name = (std::filesystem::temp_directory_path() / "syslab-ranks-XXXXXX").string();
-      if (::mkdtemp(name.data()) == nullptr)
-        throw_errno(ErrorKind::comm, "make a folder '" + name + "'", errno, "mkdtemp");
-      path_ = name;
-      store.set("meeting/folder", name);
+      path_ = made_.emplace().path();
+      rendezvous.set("meeting/folder", path_.string());
     } else {
-      path_ = store.get("meeting/folder", limit);
+      path_ = rendezvous.get("meeting/folder", limit);
     }
   }
   MeetingFolder(const MeetingFolder&) = delete;
@@ -112,6 +132,7 @@ class MeetingFolder {
  private:
   bool owner_;
   const int exceptions_ = std::uncaught_exceptions();
+  std::optional<TemporaryFolder> made_;
   std::filesystem::path path_;
 };
 
@@ -119,33 +140,35 @@ CommunicatorOptions communicator_options(const ConnectOptions& options) {
   return {.limit = options.limit, .check_signatures = options.check_signatures};
 }
 
-using Make = std::unique_ptr<Communicator> (*)(const std::shared_ptr<Store>& store, const ConnectOptions& options);
+using Make = std::unique_ptr<Communicator> (*)(const std::shared_ptr<Rendezvous>& rendezvous,
+                                               const ConnectOptions& options);
 
-std::unique_ptr<Communicator> shm(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
-  expect_one_host(*store, "shm", options.limit);
-  return connect_shm(*store, communicator_options(options));
+std::unique_ptr<Communicator> shm(const std::shared_ptr<Rendezvous>& rendezvous, const ConnectOptions& options) {
+  expect_one_host(*rendezvous, "shm", options.limit);
+  return connect_shm(*rendezvous, communicator_options(options));
 }
 
-std::unique_ptr<Communicator> gloo(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
-  expect_one_host(*store, "gloo", options.limit);
-  const MeetingFolder folder(*store, options.limit);
-  auto made = connect_gloo(folder.path(), store->rank(), store->size(), communicator_options(options));
-  store->wait_all("gloo/met", options.limit);
+std::unique_ptr<Communicator> gloo(const std::shared_ptr<Rendezvous>& rendezvous, const ConnectOptions& options) {
+  expect_one_host(*rendezvous, "gloo", options.limit);
+  const MeetingFolder folder(*rendezvous, options.limit);
+  auto made = connect_gloo(folder.path(), rendezvous->rank(), rendezvous->size(), communicator_options(options));
+  rendezvous->wait_all("gloo/met", options.limit);
   return made;
 }
 
-std::unique_ptr<Communicator> nccl(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
-  return make_nccl(store, communicator_options(options), options.nccl);
+std::unique_ptr<Communicator> nccl(const std::shared_ptr<Rendezvous>& rendezvous, const ConnectOptions& options) {
+  return make_nccl(rendezvous, communicator_options(options), options.nccl);
 }
 
-std::unique_ptr<Communicator> copy_engines(const std::shared_ptr<Store>& store, const ConnectOptions& options) {
-  expect_one_host(*store, "copy_engines", options.limit);
+std::unique_ptr<Communicator> copy_engines(const std::shared_ptr<Rendezvous>& rendezvous,
+                                           const ConnectOptions& options) {
+  expect_one_host(*rendezvous, "copy_engines", options.limit);
   NcclOptions nccl = options.nccl;
   if (!nccl.copy_engines) {
     const char* const said = std::getenv("SYSLAB_COPY_ENGINES");
     nccl.copy_engines = parse_copy_engine_options(said == nullptr ? "" : said);
   }
-  return make_nccl(store, communicator_options(options), nccl);
+  return make_nccl(rendezvous, communicator_options(options), nccl);
 }
 
 struct Backend {
@@ -167,12 +190,7 @@ const Backend& find_backend(const std::string& name) {
         "Gloo is not in this build: it needs Gloo's library (libgloo-dev) when it is built; shm joins ranks of the CPU "
         "without it");
   }
-  for (const Backend& backend : kBackends) {
-    if (backend.name == name) return backend;
-  }
-  std::vector<std::string> names;
-  for (const Backend& backend : kBackends) names.emplace_back(backend.name);
-  throw Error(ErrorKind::usage, unknown_name("backend", name, names));
+  return find_named(kBackends, "backend", name);
 }
 
 device::Place local_gpu(const LaunchEnvironment& launch) {
@@ -185,14 +203,6 @@ device::Place local_gpu(const LaunchEnvironment& launch) {
 }
 
 }  // namespace
-
-std::vector<std::string_view> backend_names() {
-  std::vector<std::string_view> names;
-  for (const Backend& backend : kBackends) {
-    if (backend.name != "gloo" || gloo_is_built()) names.push_back(backend.name);
-  }
-  return names;
-}
 
 std::unique_ptr<Communicator> connect(const ConnectOptions& given) {
   const Backend& backend = find_backend(given.backend);
@@ -221,18 +231,18 @@ std::unique_ptr<Communicator> connect(const ConnectOptions& given) {
                     "tcp://HOST:PORT/TOKEN with rank 0's host, or to file:DIRECTORY, which all see",
                     launch.rank, launch.size, launch.source));
   }
-  const std::shared_ptr<Store> store =
-      open_store({.rendezvous = launch.rendezvous, .rank = launch.rank, .size = launch.size, .limit = options.limit});
+  const std::shared_ptr<Rendezvous> rendezvous =
+      open_rendezvous({.address = launch.rendezvous, .rank = launch.rank, .size = launch.size, .limit = options.limit});
   try {
     Fields fields{{"backend", options.backend}, {"limit of waits", fmt::format("{} ms", options.limit.count())}};
     fields.insert(fields.end(), options.agree.begin(), options.agree.end());
-    agree(*store, "connect", fields, options.limit);
-    std::unique_ptr<Communicator> ranks = backend.make(store, options);
-    ranks->accompany(std::make_shared<Connection>(store, *ranks, options));
+    agree(*rendezvous, "connect", fields, options.limit);
+    std::unique_ptr<Communicator> ranks = backend.make(rendezvous, options);
+    ranks->accompany(std::make_shared<Connection>(rendezvous, *ranks, options));
     return ranks;
   } catch (const std::exception& error) {
-    // The others wait for this rank: they hear why it does not come.
-    store->fail(fmt::format("rank {} cannot join: {}", launch.rank, error.what()));
+    // The others wait for this rank: tell them why it will not join.
+    rendezvous->fail(fmt::format("rank {} cannot join: {}", launch.rank, error.what()));
     throw;
   }
 }

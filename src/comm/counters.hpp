@@ -1,4 +1,4 @@
-// What a communicator moved: calls and bytes by operation and purpose, held against the formula.
+// What a communicator moved: calls and bytes by operation and purpose, compared with the formula.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +46,8 @@ class Counters {
     std::string kind;  // of its purpose
     std::uint64_t calls = 0;
     std::uint64_t payload_bytes = 0;  // as wire_bytes() counts them
-    // What this rank really took from others, where the backend can tell (local, shm): summed over the ranks it is n
-    // times the formula, to the byte.
+    // Bytes actually taken from other ranks, if the backend knows (local, shm): the sum over ranks is exactly n times
+    // the formula.
     std::uint64_t moved_bytes = 0;
     double wire_bytes = 0;  // by the formula
   };
@@ -58,9 +58,9 @@ class Counters {
   void add_moved(const Signature& signature, std::uint64_t bytes);
 
   std::vector<Row> rows() const;                // in the order of first use
-  Row total(std::string_view kind = {}) const;  // over operations; of all kinds where empty
+  Row total(std::string_view kind = {}) const;  // over operations; of all kinds if empty
   Row total(Operation operation, std::string_view kind = {}) const;
-  std::string text() const;  // a line a row, for people
+  std::string text() const;  // one line per row, for people
 
  private:
   Row& row(const Signature& signature);

@@ -1,4 +1,4 @@
-// Why a communicator works no more: said once, by whoever sees it first, and from then on by every operation.
+// Why a communicator has failed: set once, by whoever sees it first, and reported by every later operation.
 #pragma once
 
 #include <atomic>
@@ -17,16 +17,16 @@ enum class EndingKind : std::uint8_t { failure, death, time_out, silence, left, 
 // What happened, and to which rank.
 struct Blame {
   EndingKind kind = EndingKind::failure;
-  int culprit = -1;  // −1: nobody can tell
+  int culprit = -1;  // −1: unknown
 };
 
-Fault fault_of(const Blame& blame, int rank);  // as `rank` has to tell it
-// Of what was thrown in a rank's own work: that rank's, unless the error says whose.
+Fault fault_of(const Blame& blame, int rank);  // as seen from `rank`
+// For an exception in a rank's own work: that rank, unless the error names another.
 Blame blame_of(const std::exception& error, int rank);
 
 class Failure {
  public:
-  // False where something failed before: then that stays the reason.
+  // False if a failure was already set, which remains the reason.
   bool set(std::string_view text, const Blame& blame) {
     const std::lock_guard lock(mutex_);
     if (failed_) return false;

@@ -1,4 +1,4 @@
-// The last operations of a communicator and how far each has come: always on, written where something went wrong.
+// The last operations of a communicator and the progress of each: always on, written out after a failure.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace syslab::comm {
 
-// Any thread may ask and add; nothing allocates after construction but what makes texts.
+// Any thread may read and add; only the text functions allocate after construction.
 class FlightRecorder {
  public:
   static constexpr std::size_t kKept = 4096;
@@ -24,22 +24,22 @@ class FlightRecorder {
     Signature signature;
     std::uint64_t work = 0;
     State state = State::queued;
-    // Since the recorder was made; zero where it has not come to that. What a GPU does is known only as far as its
-    // backend asks.
+    // Since the recorder's construction; zero if not yet reached. GPU progress is known only as of the backend's last
+    // poll.
     Nanoseconds queued{}, started{}, ended{};
   };
 
-  // How far the rank is, over all operations that were ever recorded. Numbers are those of signatures (comm/call.hpp),
-  // which all ranks count alike.
+  // The rank's progress over all operations ever recorded. Numbers are those of signatures (comm/call.hpp), equal on
+  // all ranks.
   struct Standing {
-    // The last that was queued, begun and done among all collectives; the last begun among all operations of the host.
+    // The last queued, begun and completed collective; the last begun host operation.
     std::uint64_t queued = 0, started = 0, done = 0, host_queued = 0;
     std::optional<Signature> under_way;  // the oldest that has begun and is not done
   };
 
   explicit FlightRecorder(int rank, int size, std::size_t kept = kKept);
 
-  // Returns the operation's place for the calls below, which do nothing once the ring has passed over it.
+  // Returns the operation's index for the calls below, which do nothing once the ring has overwritten it.
   std::uint64_t add(const Call& call);
   void start(std::uint64_t place);
   void end(std::uint64_t place, bool well);
@@ -47,7 +47,7 @@ class FlightRecorder {
   std::uint64_t recorded() const;      // ever
   std::vector<Entry> entries() const;  // those kept, oldest first
   Standing standing() const;
-  // A line an operation, the last `most` of them.
+  // One line per operation, for the last `most`.
   std::string text(std::size_t most = 32) const;
   // {"rank", "size", "recorded", "operations": [{"operation", "number", …, "state", "queued_ns", …}]}
   Json json() const;
@@ -60,7 +60,7 @@ class FlightRecorder {
   Nanoseconds begin_;
   mutable std::mutex mutex_;
   std::uint64_t recorded_ = 0;
-  std::uint64_t open_ = 0;  // the first place whose operation has not ended
+  std::uint64_t open_ = 0;  // the first index with an operation that has not ended
   Standing standing_;       // without what is under way
   std::vector<Entry> ring_;
 };

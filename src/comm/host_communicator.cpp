@@ -11,11 +11,11 @@
 namespace syslab::comm {
 
 namespace {
-// A failure that another thread meets is seen after this at the latest.
+// A failure in another thread is noticed within this time.
 constexpr std::chrono::milliseconds kFailureSeenWithin{5};
 }  // namespace
 
-// Outlives the communicator where work of it is left in a queue.
+// Outlives the communicator if some of its work is still queued.
 struct HostCommunicator::Line {
   std::mutex mutex;
   std::condition_variable changed;
@@ -29,8 +29,8 @@ std::shared_ptr<HostCommunicator::Line> HostCommunicator::make_line() { return s
 
 HostCommunicator::~HostCommunicator() = default;
 
-// A place in the line. Should its stream drop it, because work before it failed, the other ranks would wait for
-// nothing: they are told.
+// A place in the line. If its stream drops it because earlier work failed, the other ranks would wait in vain: its
+// destructor tells them.
 class HostCommunicator::Turn {
  public:
   Turn(HostCommunicator& owner, std::span<const Call> calls, bool alone)
@@ -90,7 +90,7 @@ class HostCommunicator::Turn {
     line_->changed.notify_all();
   }
 
-  HostCommunicator& owner_;  // gone once the line is closed
+  HostCommunicator& owner_;  // no longer valid once the line is closed
   std::shared_ptr<Line> line_;
   std::vector<Call> calls_;
   std::uint64_t number_ = 0;
@@ -149,7 +149,7 @@ void HostCommunicator::finish() noexcept {
   while (line_->done < line_->queued && !failed() && std::chrono::steady_clock::now() < deadline) {
     line_->changed.wait_for(lock, kFailureSeenWithin);
   }
-  // What watches over the works may have to end them: it stays until none is under way.
+  // The watcher may have to end running operations: keep it until none is left.
   lock.unlock();
   part();
   lock.lock();

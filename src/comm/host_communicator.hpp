@@ -1,5 +1,5 @@
-// What the backends of the CPU share (local, shm, gloo): operations run in the thread of their stream, one at a time
-// and in the order of the calls. A backend says how one runs to its end.
+// Base of the CPU backends (local, shm, gloo): operations run in their stream's thread, one at a time and in call
+// order. A backend implements how one operation runs to completion.
 #pragma once
 
 #include <condition_variable>
@@ -17,12 +17,12 @@ class HostCommunicator : public Communicator {
  protected:
   using Communicator::Communicator;
 
-  // Runs one collective, or one group of sends and receives, to its end. It waits for other ranks no longer than
-  // options().limit and looks at failure_state() while it waits. What it throws becomes the failure of all ranks.
+  // Runs one collective, or one group of sends and receives, to completion. Waits for other ranks at most
+  // options().limit and checks failure_state() while waiting. An exception becomes the failure of all ranks.
   virtual void perform(std::span<const Call> calls) = 0;
 
-  // The first line of every backend's destructor: waits for the works that were queued (at most the limit; not after a
-  // failure), lets a running one end, and makes those that come later fail without touching this object.
+  // The first line of every backend's destructor: waits for queued operations (at most the limit; not after a failure),
+  // lets a running one finish, and makes later ones fail without touching this object.
   void finish() noexcept;
 
   void queue(std::span<const Call> calls) final;

@@ -24,7 +24,7 @@ struct Sum {
 struct Max {
   template <typename T>
   static T of(T before, T next) {
-    return next > before || next != next ? next : before;  // against a NaN before every comparison is false: it stays
+    return next > before || next != next ? next : before;  // a NaN in `before` stays: comparisons with it are false
   }
 };
 struct Min {

@@ -1,4 +1,4 @@
-// The sum that does not depend on who computes it: over ranks in their order.
+// A sum in rank order, independent of which rank computes it.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@ namespace syslab::comm {
 
 // to[i] = the reduction over `sources`, in their order, of source[i], for `count` elements. bf16 and f16 are reduced in
 // fp32 and rounded once; fp32 and fp64 in their own precision. `to` may be one of the sources and overlaps no other. A
-// NaN in any source makes a NaN.
+// NaN in any source gives NaN.
 void reduce_in_order(std::span<const void* const> sources, void* to, DType dtype, std::int64_t count,
                      Reduction reduction);
 
-// The elements that rank `part` of `parts` owns of `count`: [begin, end). They cover all and differ by one at most.
+// The elements that rank `part` of `parts` owns of `count`: [begin, end). The parts cover everything and differ by at
+// most one.
 struct OwnedPart {
   std::int64_t begin = 0, end = 0;
   std::int64_t count() const { return end - begin; }

@@ -20,13 +20,13 @@ namespace {
 
 using stats::Verdict;
 
-constexpr int kLaunchesOfACase = 5;  // of each case, where nobody asks for another number
+constexpr int kLaunchesOfACase = 5;  // of each case, unless another number is asked for
 
 CaseKey key_of(const plan::PlannedCase& planned) {
   return {planned.experiment->id, json_text(planned.params.to_json()), planned.implementation, planned.world_size};
 }
 
-// One case of the gate: what the pin says, what was measured, what follows.
+// One case of the gate: the pinned result, the new measurement, and the judgement.
 struct Gated {
   const plan::PlannedCase* planned = nullptr;
   StoredTimes pinned;
@@ -113,7 +113,7 @@ class StoredGate {
       }
     };
     for (int round = 0; round < launches_; ++round) {
-      // One that failed is not tried again.
+      // A case that failed is not tried again.
       std::erase_if(plan.cases, [&](const plan::PlannedCase& planned) {
         return cases_[static_cast<std::size_t>(planned.index)].failed.has_value();
       });
@@ -135,7 +135,7 @@ class StoredGate {
     for (const auto& [key, times] : stored_times(store_, run_)) {
       if (key == key_of(*it.planned)) now = times.launch_medians;
     }
-    // Of a second round the newest launches only.
+    // In a second round, only the newest launches.
     if (now.size() > it.attempts.size())
       now.erase(now.begin(), now.end() - static_cast<std::ptrdiff_t>(it.attempts.size()));
     if (now.empty()) {
@@ -244,7 +244,7 @@ class StoredGate {
   bool interrupted_ = false;
 };
 
-// The pinned run's cases. Those of which it holds too few launches for a verdict are told so, and need no measuring.
+// The pinned run's cases. Those with too few launches for a verdict are reported as such, and not measured.
 std::vector<Gated> gated_cases(const store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan) {
   const auto times = stored_times(store, pinned.id);
   std::vector<Gated> cases;

@@ -1,4 +1,5 @@
-// The gate's weaker way: cases measured now against what a pinned run stored, when its program is not at hand.
+// The gate's weaker form: compares cases measured now with a pinned run's stored results, if its program is not
+// available.
 #pragma once
 
 #include "compare/options.hpp"
@@ -9,8 +10,8 @@
 
 namespace syslab::cli {
 
-// `plan`: the pinned run's cases, indexed from 0. Each is measured in fresh launches, the cases in turn, so that a slow
-// minute falls on all of them; what comes out slower is measured once more.
+// `plan`: the pinned run's cases, indexed from 0. Each is measured in fresh launches, taking turns so that a slow
+// minute affects all of them; slower cases are measured once more.
 Exit gate_by_stored(const Context& context, store::Store& store, const store::StoredRun& pinned, const plan::Plan& plan,
                     const GateOptions& options, const ComparisonConditions& conditions);
 

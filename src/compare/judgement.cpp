@@ -22,7 +22,7 @@ double median(std::vector<double> values) {
 
 std::optional<double> unless_nan(double value) { return std::isnan(value) ? std::nullopt : std::optional(value); }
 
-// The median over launches of the launches' medians.
+// The median over launches of the medians of the launches.
 double side_seconds(std::span<const runner::PairedBlock> blocks, char side) {
   std::map<int, std::vector<double>> launches;
   for (const runner::PairedBlock& block : blocks) {
@@ -35,7 +35,7 @@ double side_seconds(std::span<const runner::PairedBlock> blocks, char side) {
   return median(std::move(medians));
 }
 
-// Three digits, as many as a time can bear.
+// Three digits: a time is not more precise.
 std::string three_digits(double size) { return fmt::format("{:.{}f}", size, size < 10 ? 2 : size < 100 ? 1 : 0); }
 
 // "+200 %" is read as 2 times by many, "−98.9 %" and "−99.2 %" as about the same.

@@ -33,13 +33,13 @@ std::vector<stats::PairedBlock> for_stats(std::span<const runner::PairedBlock> b
 
 // `delta`: as asked; nothing takes the default for side A's time.
 Judgement judge(std::span<const runner::PairedBlock> blocks, std::optional<double> delta);
-// Of launch medians in seconds that were not measured in turns.
+// From launch medians in seconds that were not measured in turns.
 Judgement judge_stored(std::span<const double> launches_a, std::span<const double> launches_b,
                        std::optional<double> delta);
-// No ratio may be formed: a side failed, or the sides differ in what a ratio must not hide.
+// No ratio is possible: a side failed, or the sides differ in something that a ratio must not hide.
 Judgement incomparable(std::string reason);
 
-// Benjamini–Hochberg at 5 %: sets q values, and a faster or slower whose q is above 5 % becomes unclear.
+// Benjamini–Hochberg at 5 %: sets q values; a faster or slower with q above 5 % becomes unclear.
 void correct_for_sweep(std::span<Judgement* const> sweep);
 
 // 1 for a wrong side, 6 slower, 3 for a side that failed otherwise, 5 unclear or incomparable. A skipped or unsupported
@@ -55,7 +55,7 @@ std::string interval_text(const Judgement& judgement);  // "−12.9 % … −11.
 // "flash_tiled takes 25.0 % less time than naive (95 %: −25.2 % … −24.8 %), over 6 launches a side."
 std::string sentence(const Judgement& judgement, const std::string& a, const std::string& b);
 
-// Why the ratio says one thing and the two times beside it the other, where it does so; else empty.
+// Why the ratio and the two times contradict each other, if they do; otherwise empty.
 std::string contradiction(const Judgement& judgement);
 
 }  // namespace syslab::cli

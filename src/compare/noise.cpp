@@ -17,8 +17,8 @@
 namespace syslab::cli {
 namespace {
 
-// What stands for the machine: work in registers, work through its caches, and a product of matrices on every thread.
-// Hot, because what cold caches cost would be measured again and again and is no noise.
+// Work that represents the machine: in registers, through its caches, and a product of matrices on every thread. Hot,
+// because the cost of cold caches would be measured again and again and is not noise.
 struct Work {
   const char* experiment;
   const char* implementation;  // empty: the first
@@ -96,7 +96,7 @@ Noise noise_of(const ComparisonSession& session, const MeasuredPoint& measured) 
   const stats::PairedStopRule rule;
   noise.spread = stats::paired_spread(for_stats(measured.blocks));
   noise.delta = judge(measured.blocks, std::nullopt).delta;
-  // As many as there were: long calls leave room for fewer than the rule's.
+  // As many as there were: with long calls fewer fit than the rule has.
   const auto blocks = static_cast<int>(measured.blocks.size()) / noise.launches;
   noise.smallest_first = stats::smallest_detectable(noise.delta, noise.spread, rule.first_look, blocks);
   noise.smallest_last = stats::smallest_detectable(noise.delta, noise.spread, rule.max_launches, blocks);
@@ -170,7 +170,7 @@ Exit measure_noise(const Context& context, const std::string& budget_text) {
   for (std::size_t i = 0; i < plan.points.size() && !session.interrupted(); ++i) {
     MeasuredPoint measured;
     measured.point = &plan.points[i];
-    // Each gets an equal share of the time; three launches at least, and whole trials as far as it goes.
+    // Each kind of work gets an equal share of the time: at least three launches, and as many whole trials as fit.
     const Seconds until = budget * (static_cast<double>(i + 1) / static_cast<double>(plan.points.size()));
     while (!measured.failed && (measured.launches() < 3 || std::chrono::steady_clock::now() - began < until)) {
       session.launch(measured, 1, std::nullopt);

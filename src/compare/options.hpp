@@ -10,11 +10,12 @@
 namespace syslab::cli {
 
 struct CompareOptions {
+  static constexpr bool kRunsCases = true;
   SelectionOptions selection;  // its names hold the sides, too: "A:impl=naive"
   std::optional<std::string> protocol;
   std::string data = "normal";
   std::optional<int> launches;        // nothing: until it is enough
-  std::optional<std::string> budget;  // of all points together
+  std::optional<std::string> budget;  // of all points together; nothing: two minutes, or none where `launches` is said
   std::optional<std::string> delta, detect;
   bool same_on_purpose = false;
   std::string timeout = "10m";  // of one launch
@@ -23,8 +24,10 @@ struct CompareOptions {
 };
 
 struct GateOptions {
+  static constexpr bool kRunsCases = true;
   std::string against;               // a pin, or a run
   std::vector<std::string> names;    // experiments; empty: all of the pinned run
+  std::vector<std::string> mine;     // "me=kernel.so": in place of the pinned run's recorded files
   std::optional<std::string> build;  // the program that made the pinned run
   std::optional<int> launches;
   std::optional<std::string> budget, delta;

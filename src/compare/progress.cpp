@@ -12,7 +12,7 @@
 namespace syslab::cli {
 namespace {
 
-// A line is drawn between two bursts; that often, a terminal costs the comparison nothing.
+// A line is drawn between two bursts. At this interval a terminal costs the comparison nothing.
 constexpr auto kRedraw = std::chrono::milliseconds(200);
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a person sees while comparisons run, on standard error: one line rewritten on a terminal, a line a launch
-// elsewhere (or when CI is set), nothing under --quiet. The counterpart of progress.hpp, whose unit is the case.
+// Progress of comparisons on standard error: one rewritten line on a terminal, otherwise (or if CI is set) a line per
+// launch, nothing under --quiet. The counterpart of progress.hpp, which counts cases.
 #pragma once
 
 #include <chrono>

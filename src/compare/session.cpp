@@ -10,6 +10,7 @@
 #include "core/format_seconds.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
+#include "core/text.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
 #include "session/selection.hpp"
@@ -18,7 +19,7 @@
 namespace syslab::cli {
 namespace {
 
-const Nanoseconds kBurst = runner::PairedOptions{}.burst;
+const Nanoseconds kBurst = runner::PairedSpec{}.burst;
 
 std::size_t index_of(char side) { return side == 'A' ? 0 : 1; }
 
@@ -39,7 +40,7 @@ std::string how_it_failed(char side, const runner::AttemptResult& result) {
 
 bool is_ok(const runner::AttemptResult& result) { return result.status == worker::Status::ok; }
 
-// Of two that did not end well, the one that ended by itself: its partner was stopped because of it.
+// If both ended badly, the one that ended by itself: the other was stopped because of it.
 Judgement failure(const runner::PairedLaunch& launch) {
   const bool a_failed = !is_ok(launch.a) && launch.a.status != worker::Status::aborted;
   const bool b_failed = !is_ok(launch.b) && launch.b.status != worker::Status::aborted;
@@ -70,8 +71,8 @@ Json to_json(const ComparisonConditions& conditions) {
             {"data", conditions.data},
             {"blocks_per_launch", conditions.blocks_per_launch},
             {"fewest_blocks", conditions.fewest_blocks},
-            {"measuring_ns", runner::PairedOptions{}.measuring.count()},
-            {"burst_ns", kBurst.count()},
+            {"measuring_ns", conditions.measuring.count()},
+            {"burst_ns", conditions.burst.count()},
             {"budget_ns", conditions.budget.count()},
             {"timeout_ns", conditions.timeout.count()},
             {"memory_limit_bytes", conditions.memory_limit_bytes}};
@@ -87,7 +88,7 @@ Json to_json(const ComparisonConditions& conditions) {
 }
 
 double MeasuredPoint::seconds_per_block() const {
-  // Four bursts, each as long as asked, or one call where that is longer.
+  // Four bursts, each as long as asked for, or of one call if that is longer.
   double total = 0;
   for (const runner::PairedBlock& block : blocks) {
     for (const double seconds : block.seconds) total += std::max(seconds, Seconds(kBurst).count());
@@ -174,13 +175,7 @@ std::string ComparisonSession::store_attempt(char side, runner::AttemptResult re
 void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optional<int> expected) {
   const plan::ComparisonPoint& point = *measured.point;
   runner::PairedOptions options;
-  options.protocol = conditions_.protocol;
-  options.data = conditions_.data;
-  options.blocks_per_launch = conditions_.blocks_per_launch;
-  options.fewest_blocks = conditions_.fewest_blocks;
-  options.burst = kBurst;
-  options.timeout = conditions_.timeout;
-  options.memory_limit_bytes = conditions_.memory_limit_bytes;
+  static_cast<runner::PairedSpec&>(options) = conditions_;
   options.seed = point.a.seed;
   options.places = context_.places;
 
@@ -221,6 +216,21 @@ void ComparisonSession::launch(MeasuredPoint& measured, int launches, std::optio
   }
 }
 
+void ComparisonSession::tell_forecast(double seconds) const {
+  const stats::PairedStopRule rule;
+  const double of_one = static_cast<double>(plan_.points.size()) * seconds;
+  const double least = of_one * rule.first_look, most = of_one * rule.max_launches;
+  std::string text =
+      fmt::format("{} of {} to {} launches, {} each: {} to {}",
+                  counted(static_cast<std::int64_t>(plan_.points.size()), "comparison"), rule.first_look,
+                  rule.max_launches, format_seconds(seconds), format_seconds(least), format_seconds(most));
+  if (const double budget = Seconds(conditions_.budget).count(); budget > 0 && budget < most) {
+    text +=
+        fmt::format("; --budget ends it after {}, and what is not clear by then is called so", format_seconds(budget));
+  }
+  context_.console.note(text);
+}
+
 void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point point_began = Clock::now();
@@ -239,7 +249,7 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
         return;
       }
     }
-    // Three launches are what a verdict takes, whatever the budget.
+    // A verdict needs three launches, whatever the budget.
     if (measured.launches() >= kFewestLaunches) {
       const std::vector<double>& done = measured.launch_seconds;
       const double mean = std::accumulate(done.begin(), done.end(), 0.0) / static_cast<double>(done.size());
@@ -249,6 +259,8 @@ void ComparisonSession::finish(MeasuredPoint& measured, int points_left) {
       }
     }
     launch(measured, 1, conditions_.launches ? *conditions_.launches : launches_wanted(measured, rule));
+    // Where the number of launches was asked for, progress tells the same.
+    if (!conditions_.launches && !std::exchange(forecast_told_, true)) tell_forecast(measured.launch_seconds.back());
   }
 }
 
@@ -257,7 +269,7 @@ Judgement ComparisonSession::judged(const MeasuredPoint& measured) const {
   if (measured.blocks.empty() || measured.stop != "interrupted") return *measured.failed;
   Judgement judgement = judge(measured.blocks, conditions_.delta);
   judgement.verdict = stats::Verdict::unclear;
-  judgement.p_value.reset();  // whoever interrupts may have seen it coming: no test, in a sweep neither
+  judgement.p_value.reset();  // the user may have seen the results before interrupting: no test, in a sweep neither
   judgement.reason = fmt::format("interrupted after {} launches", judgement.launches);
   return judgement;
 }

@@ -1,5 +1,5 @@
-// Comparisons while they happen: launch after launch of both sides, every attempt stored as it ends, every comparison
-// as it is judged. `compare`, `gate` and `doctor --noise` stand on this.
+// Runs comparisons: launch after launch of both sides; stores every attempt when it ends and every comparison when it
+// is judged. `compare`, `gate` and `doctor --noise` build on this.
 #pragma once
 
 #include <array>
@@ -20,29 +20,23 @@
 namespace syslab::cli {
 
 // How a comparison is measured; stored with its run.
-struct ComparisonConditions {
-  std::string protocol = "kernel";
-  std::string data = "normal";
-  std::optional<int> launches;                                        // nothing: until the stop rule is content
-  Nanoseconds budget{};                                               // of the whole sweep; 0: none
-  std::optional<double> delta;                                        // nothing: 1 %, 2 % under 20 µs
-  int blocks_per_launch = runner::PairedOptions{}.blocks_per_launch;  // at most, as runner::PairedOptions has it
-  int fewest_blocks = runner::PairedOptions{}.fewest_blocks;
-  Nanoseconds timeout = std::chrono::minutes(10);  // of one launch
-  std::uint64_t memory_limit_bytes = 0;
+struct ComparisonConditions : runner::PairedSpec {
+  std::optional<int> launches;  // nothing: until the stop rule is content
+  Nanoseconds budget{};         // of the whole sweep; 0: none
+  std::optional<double> delta;  // nothing: 1 %, 2 % under 20 µs
 };
 Json to_json(const ComparisonConditions& conditions);
 
-// One point, measured so far. A point that failed, or was interrupted, has its judgement already.
+// One point, as measured so far. A failed or interrupted point already has its judgement.
 struct MeasuredPoint {
   const plan::ComparisonPoint* point = nullptr;
   std::vector<runner::PairedBlock> blocks;  // of complete launches
   std::vector<store::ComparisonRow::Attempt> attempts;
-  std::vector<double> launch_seconds;  // by the clock on the wall
+  std::vector<double> launch_seconds;  // wall-clock time
   std::string stop;                    // "precision", "launches", "budget", "max_launches", "failed", "interrupted"
   std::optional<Judgement> failed;
   int launches() const { return static_cast<int>(launch_seconds.size()); }
-  double seconds_per_block() const;  // what blocks took, without starting and warming
+  double seconds_per_block() const;  // block time without start-up and warm-up
 };
 
 class ComparisonSession {
@@ -75,6 +69,8 @@ class ComparisonSession {
   void set_launches(int launches, int blocks_per_launch);  // after a pilot
 
  private:
+  // How long all points will take, if every launch takes as long as the first.
+  void tell_forecast(double seconds) const;
   store::RowId begin_run(const std::string& verb, const std::string& label, char side, bool both);
   std::string store_attempt(char side, runner::AttemptResult result);
   std::string found(const MeasuredPoint& measured) const;  // so far, in words
@@ -90,6 +86,7 @@ class ComparisonSession {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   runner::Interruption interruption_;
   ComparisonProgress progress_;
+  bool forecast_told_ = false;
 };
 
 // The launches that a decision at `effect` takes, from a pilot's blocks, in words and as data.

@@ -10,7 +10,7 @@
 #include "core/hash.hpp"
 #include "core/json_text.hpp"
 #include "session/capture.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -29,7 +29,7 @@ std::set<std::string> names_in(const Json& list) {
   return names;
 }
 
-// `planned` was made from this program's registry; so the other build is held against that.
+// `planned` was made from this program's registry, so the other build is compared with it.
 void hold_against(const SideBuild& build, char side, const plan::PlannedCase& planned,
                   std::vector<std::string>& differences) {
   if (!build.is_other()) return;
@@ -59,7 +59,7 @@ void hold_against(const SideBuild& build, char side, const plan::PlannedCase& pl
 SideBuild this_build() {
   SideBuild build;
   build.facts = json_text(to_json(build_info()));
-  build.worker_protocol = worker::kProtocolVersion;
+  build.wire_version = worker::kWireVersion;
   return build;
 }
 
@@ -80,7 +80,7 @@ SideBuild ask_build(const std::string& path, const std::vector<std::string>& exp
                                               path, path));
   }
   build.facts = json_text(told["build"]);
-  build.worker_protocol = told.value("worker_protocol", 0);
+  build.wire_version = told.value("worker_protocol", 0);
   build.digest = sha256_hex_of_file(program);
   for (const std::string& id : experiments) {
     const Json told_of_it = answer(program, {"describe", id});
@@ -97,10 +97,10 @@ std::vector<std::string> differing(const SideBuild& a, const plan::PlannedCase& 
                                    const plan::PlannedCase& case_b) {
   std::vector<std::string> differences;
   const auto protocol = [](const SideBuild& build) {
-    return build.worker_protocol == 0 ? std::string("unknown") : std::to_string(build.worker_protocol);
+    return build.wire_version == 0 ? std::string("unknown") : std::to_string(build.wire_version);
   };
-  if (a.worker_protocol != b.worker_protocol) {
-    differences.push_back(fmt::format("worker protocol: {} on side A, {} on side B", protocol(a), protocol(b)));
+  if (a.wire_version != b.wire_version) {
+    differences.push_back(fmt::format("wire format: {} on side A, {} on side B", protocol(a), protocol(b)));
   }
   hold_against(a, 'A', case_a, differences);
   hold_against(b, 'B', case_b, differences);

@@ -10,7 +10,7 @@
 
 namespace syslab::cli {
 
-// What another build knows of an experiment, as its `describe --json` tells.
+// What another build knows about an experiment, from its `describe --json`.
 struct DescribedExperiment {
   std::string version;  // empty: it does not have it
   std::set<std::string> implementations, axes;
@@ -21,7 +21,7 @@ struct SideBuild {
   std::vector<std::string> worker_command;                 // empty: this program's
   std::string digest;                                      // SHA-256 of the program's file; empty: this program
   std::string facts;                                       // JSON, as `env` tells: core/build_info.hpp
-  int worker_protocol = 0;                                 // 0: it does not tell
+  int wire_version = 0;                                    // 0: it does not tell
   std::map<std::string, DescribedExperiment> experiments;  // of another build
   bool is_other() const { return !path.empty(); }
 };
@@ -33,7 +33,8 @@ SideBuild this_build();
 SideBuild ask_build(const std::string& path, const std::vector<std::string>& experiments);
 
 // What keeps two builds from being compared at a case, a line each: the experiment is missing, has another version, or
-// lacks the implementation or an axis; the worker protocol differs. Empty: nothing. The builds know the experiments.
+// lacks the implementation or an axis; the worker's wire format differs. Empty: nothing. The builds know the
+// experiments.
 std::vector<std::string> differing(const SideBuild& a, const plan::PlannedCase& case_a, const SideBuild& b,
                                    const plan::PlannedCase& case_b);
 

@@ -14,15 +14,14 @@ struct SweptComparison {
   std::string uid;
 };
 
-// Every point that can be measured, `already` (a pilot's) first where given. Points behind an interruption are left
-// out.
+// Every point that can be measured, `already` (a pilot's) first where given. Points after an interruption are omitted.
 std::vector<SweptComparison> measure_sweep(ComparisonSession& session, const plan::ComparisonPlan& plan,
                                            std::vector<MeasuredPoint> already = {});
 
 // Benjamini–Hochberg over all of them; stores what each verdict became.
 void settle_sweep(store::Store& store, std::vector<SweptComparison>& sweep);
 
-// Under --json a line a comparison; else a table and a sentence each, or one for all where there are many.
+// With --json a line per comparison; otherwise a table and a sentence each, or a summary if there are many.
 void print_sweep(const Context& context, const ComparisonSession& session, const std::vector<SweptComparison>& sweep);
 Json to_json(const ComparisonSession& session, const SweptComparison& comparison);
 

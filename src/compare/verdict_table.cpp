@@ -48,7 +48,7 @@ std::string verdict_table(const Console& console, const std::vector<VerdictLine>
   std::vector<std::vector<std::string>> cells;
   for (const auto& [title, it] : lines) {
     const bool good = it.verdict == Verdict::faster || it.verdict == Verdict::same;
-    // Last, because colours have a width that is not seen.
+    // Last, because the escape codes of colours have a width that is not visible.
     cells.push_back({title, time_text(it.seconds_a), time_text(it.seconds_b),
                      it.log_ratio ? change_text(*it.log_ratio) : "-", it.low ? interval_text(it) : "-",
                      it.q_value ? fmt::format("{:.2g}", *it.q_value) : "-", std::to_string(it.launches),

@@ -1,4 +1,4 @@
-// What this binary was built from and with: filled in by Meson at build time.
+// Sources and tools of this binary: filled in by Meson at build time.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Whether a list holds a value, until there is std::ranges::contains (C++23).
+// Whether a list holds a value; replaces std::ranges::contains (C++23).
 #pragma once
 
 #include <algorithm>

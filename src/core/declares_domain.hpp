@@ -1,4 +1,4 @@
-// What an implementation in another process says of itself when it starts: what it promises to take.
+// The inputs that an implementation in another process declares at start-up that it accepts.
 #pragma once
 
 #include "core/json.hpp"
@@ -8,7 +8,7 @@ namespace syslab {
 class DeclaresDomain {
  public:
   virtual ~DeclaresDomain() = default;
-  virtual const Json& declared_domain() const = 0;  // an object; empty where it says nothing
+  virtual const Json& declared_domain() const = 0;  // an object; empty if nothing was declared
 };
 
 }  // namespace syslab

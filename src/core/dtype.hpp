@@ -1,4 +1,4 @@
-// Element types of tensors, their storage, and how a float becomes one of them.
+// Element types of tensors, their storage, and conversion from float.
 //
 // Storage types f16 and bf16 are bit containers: arithmetic is done in float (or double) and rounded once on store, to
 // nearest, ties to even (IEEE 754-2019, 4.3.1).
@@ -15,7 +15,7 @@ namespace syslab {
 
 enum class DType : std::uint8_t { f64, f32, f16, bf16 };
 
-// "fp64", "fp32", "fp16", "bf16": the words of the command line, of the store and of the hand-out.
+// "fp64", "fp32", "fp16", "bf16": as in the command line, the store and the hand-out.
 std::string_view to_string(DType dtype);
 std::optional<DType> parse_dtype(std::string_view text);
 

@@ -4,8 +4,7 @@
 
 namespace syslab {
 
-// As format_duration, of a number that may have come from anywhere: what no duration holds is told as "nan s" or
-// "1e+300 s".
+// As format_duration, for any double: values that no duration can hold read "nan s" or "1e+300 s".
 std::string format_seconds(double seconds);
 
 }  // namespace syslab

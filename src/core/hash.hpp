@@ -15,7 +15,7 @@ class Sha256 {
  public:
   void update(std::span<const std::byte> bytes);
   void update(std::string_view text);
-  std::array<std::uint8_t, 32> finish();  // the object is spent afterwards
+  std::array<std::uint8_t, 32> finish();  // the object must not be used afterwards
 
  private:
   void block(const std::uint8_t* data);

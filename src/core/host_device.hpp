@@ -1,5 +1,5 @@
-// For the few functions that kernels and the host share and that cannot be constexpr, because they call the
-// mathematical library. A macro, since an attribute that only nvcc knows cannot be spelled as a function.
+// For the few functions that kernels and host share and that cannot be constexpr because they call the math library. A
+// macro, since only nvcc knows the attributes.
 #pragma once
 
 #ifdef __CUDACC__

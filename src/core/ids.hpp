@@ -1,5 +1,6 @@
 // Identities. Events (runs, attempts, check results, artifacts) get a UUIDv7 (RFC 9562, 5.7), which sorts by time;
-// shared facts (environments, builds, cases) get the SHA-256 of their canonical text, so equal facts unite on merge.
+// shared facts (environments, builds, cases) get the SHA-256 of their canonical text, so that equal facts become one on
+// merge.
 #pragma once
 
 #include <string>
@@ -10,7 +11,8 @@ namespace syslab {
 
 std::string new_uuid7();
 
-// The identity of a case: experiment id, its version, and canonical parameters. `impl` and `world_size` are not part.
+// The identity of a case: experiment id, its version, and canonical parameters. `impl` and `world_size` are not part of
+// it.
 std::string case_uid(std::string_view experiment, std::string_view version, const Params& params);
 
 }  // namespace syslab

@@ -1,4 +1,4 @@
-// Counts and numbers are signed here, the standard library's containers take an unsigned one.
+// Our counts and indices are signed; the standard containers take unsigned ones.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// JSON written and read in one file, json_text.cpp: whatever else includes the library to build or take apart values
-// would compile its writer and its parser, too, for a second or two each time.
+// Serialises and parses JSON in one file, json_text.cpp, because the library's writer and parser cost every file that
+// instantiates them one or two seconds of compile time.
 #pragma once
 
 #include <string>
@@ -9,15 +9,14 @@
 
 namespace syslab {
 
-// Keys sorted, nothing between the parts: equal for equal values. Throws nlohmann's type_error at bytes that are no
-// UTF-8.
+// Keys sorted, no whitespace: equal text for equal values. Throws nlohmann's type_error for invalid UTF-8.
 std::string json_text(const Json& json);
-// The same, with U+FFFD for bytes that are no UTF-8.
+// The same, with U+FFFD for invalid UTF-8.
 std::string repaired_json_text(const Json& json);
 
 // Throws nlohmann's parse_error.
 Json parse_json(std::string_view text);
-// A value that is_discarded() where the text is no JSON.
+// A value with is_discarded() if the text is not JSON.
 Json json_or_discarded(std::string_view text);
 
 }  // namespace syslab

@@ -14,15 +14,16 @@ namespace syslab {
 using Key = std::array<std::uint8_t, 32>;
 using Mac = std::array<std::uint8_t, 32>;
 
-// Of the parts in a row. Where they end is not part of it: the caller sees to it that only one cut is possible.
+// Authenticates the concatenated parts. Their boundaries are not included: the caller ensures that only one split is
+// possible.
 Mac mac_of(const Key& key, std::initializer_list<std::string_view> parts);
-// In a time that does not tell where they differ; false where `received` is of another length.
+// Constant-time comparison; false if `received` has another length.
 bool same(const Mac& mac, std::string_view received);
 
-// For other purposes than the key's own: whoever knows one derived key knows neither the key nor another one.
+// A key for another purpose: knowing one derived key reveals neither the key nor any other derived key.
 Key derived(const Key& key, std::string_view purpose);
 
-Key random_key();  // of the system's random numbers; also for nonces
+Key random_key();  // from the system's random numbers; also for nonces
 
 std::string_view bytes_of(const std::array<std::uint8_t, 32>& bytes);
 

@@ -1,5 +1,5 @@
-// NVIDIA's management library, which comes with the driver. It is opened at run time, opens no CUDA context and needs
-// no CUDA to build, so that the parent of a run may ask it; its few functions are declared by ourselves.
+// NVIDIA's management library, which comes with the driver. It is loaded at run time, opens no CUDA context and needs
+// no CUDA to build, so the parent process of a run may use it; the few functions needed are declared here.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@ namespace syslab {
 
 using NvmlDevice = struct NvmlDeviceOpaque*;
 
-// Bits of GpuState::slowed_by (NVML API Reference Guide, "Clocks Event Reasons"): why clocks are below their highest.
+// Bits of GpuState::slowed_by (NVML API Reference Guide, "Clocks Event Reasons"): why clocks are below their maximum.
 inline constexpr std::uint64_t kSlowedByIdle = 0x1;
 inline constexpr std::uint64_t kSlowedByPowerCap = 0x4 | 0x80;  // the software's cap, or the machine's power brake
 inline constexpr std::uint64_t kSlowedByHardware = 0x8;
 inline constexpr std::uint64_t kSlowedByHeat = 0x20 | 0x40;
 
-// What a GPU is doing at this moment, as far as it tells.
+// The current state of a GPU, as far as it reports it.
 struct GpuState {
   std::optional<unsigned> sm_mhz, memory_mhz, celsius;
   std::optional<double> watts;
@@ -25,7 +25,7 @@ struct GpuState {
 
 class Nvml {
  public:
-  Nvml();  // never throws: a machine without a driver is an ordinary machine
+  Nvml();  // never throws: a machine without a driver is normal
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
   ~Nvml();
@@ -33,7 +33,7 @@ class Nvml {
   bool usable() const { return why_.empty(); }
   const std::string& why() const { return why_; }  // not usable: "libnvidia-ml.so.1 is not there"
 
-  // Calls `name` with NVML's own types; false when this library has no such function or it says no (a GPU without ECC,
+  // Calls `name` with NVML's own types; false if this library has no such function or it fails (on a GPU without ECC,
   // say).
   template <typename... Arguments>
   bool ask(const char* name, Arguments... arguments) const {
@@ -43,9 +43,9 @@ class Nvml {
 
   unsigned device_count() const;
   NvmlDevice device(unsigned index) const;           // null: none
-  NvmlDevice device(const std::string& uuid) const;  // "GPU-6ed1…": CUDA's order of GPUs may be another one
+  NvmlDevice device(const std::string& uuid) const;  // "GPU-6ed1…": CUDA may number GPUs differently
   GpuState state(NvmlDevice device) const;
-  std::optional<std::uint64_t> slowed_by(NvmlDevice device) const;  // of state(), in one question
+  std::optional<std::uint64_t> slowed_by(NvmlDevice device) const;  // as in state(), in one query
 
  private:
   void* symbol(const char* name) const;

@@ -1,4 +1,4 @@
-// What Linux tells a process of its own memory (proc(5)).
+// What Linux reports to a process about its own memory (proc(5)).
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 namespace syslab {
 
 // A field of /proc/self/status in bytes: "VmSize" (addresses), "VmRSS" (resident), "VmHWM" (the most resident so far).
-// Nothing where it cannot be read.
+// Nothing if it cannot be read.
 std::optional<std::uint64_t> own_memory(std::string_view field);
 
-// Makes VmHWM count from now. False where the kernel does not let us: then it stays the process's.
+// Restarts VmHWM from now. False if the kernel does not allow it: then VmHWM still covers the whole process.
 bool reset_memory_peak();
 
 }  // namespace syslab

@@ -112,7 +112,7 @@ std::optional<std::string> FrameReader::take() {
   if (length > kMaxFrameBytes || length < 2 || starts_wrong) {
     throw Error(
         ErrorKind::comm,
-        fmt::format("expected a frame of the worker protocol, found \"{}\" (did the worker print to its standard "
+        fmt::format("expected a frame of the worker's wire format, found \"{}\" (did the worker print to its standard "
                     "output? Standard error is free for text)",
                     quote_bytes(buffer_)));
   }

@@ -1,6 +1,6 @@
-// Compiled once a library (cpp_pch), since reading these costs most files more than their own lines do. Nothing of this
-// project is here, and files include what they use all the same: -Db_pch=false builds without it. (No #pragma once:
-// compilers warn of one in the file that they are given.)
+// Compiled once per library (cpp_pch), since parsing these costs most files more than their own lines. No header of
+// this project is here, and files still include what they use: -Db_pch=false builds without it. (No #pragma once:
+// compilers warn about one in the main file.)
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Text from elsewhere, made fit to be shown.
+// Makes untrusted text safe to print.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +7,11 @@
 
 namespace syslab {
 
-// No character of it moves a cursor, colours a terminal or turns the direction of writing: control characters but tab
-// and newline become "\\x1b", a carriage return a newline.
+// The result cannot move the cursor, colour the terminal or change the writing direction: control characters except tab
+// and newline become "\\x1b", a carriage return becomes a newline.
 std::string printable(std::string_view text);
 
-// No more than `at_most` bytes, cut between characters; what was cut says so and how much there was.
+// At most `at_most` bytes, cut between characters; cut text ends with a note of its full size.
 std::string cut_to(std::string text, std::size_t at_most);
 
 }  // namespace syslab

@@ -2,6 +2,9 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -16,6 +19,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "core/descendants.hpp"
 #include "core/error.hpp"
 
 extern char** environ;
@@ -28,7 +32,7 @@ struct Pipe {
 };
 
 // Both ends above standard error and closed on exec: a caller that closed its own standard streams must not get a pipe
-// whose number the child is about to overwrite.
+// with a number that the child is about to overwrite.
 Pipe make_pipe() {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno(ErrorKind::internal, "create a pipe", errno, "pipe2");
@@ -78,9 +82,34 @@ struct ChildPlan {
   int input, output, error;  // error −1: inherited
   int extra_fd;
   bool own_group;
+  const Confinement* confinement;
+  bool keeps_orphans;
   pid_t parent;
   sigset_t signal_mask;  // to restore
 };
+
+#ifndef SYS_landlock_restrict_self
+constexpr long kLandlockRestrictSelf = 446;  // of every architecture
+#else
+constexpr long kLandlockRestrictSelf = SYS_landlock_restrict_self;
+#endif
+
+// The errno of what failed, or 0. The filter comes last: it may refuse what is called before it.
+int confine(const Confinement& confinement) {
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+  // Root's privileges as well: they would read other processes' memory in spite of the rest. After the line above no
+  // program gives them back.
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  const __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3]{};
+  if (::syscall(SYS_capset, &header, none) != 0) return errno;
+  if (confinement.landlock_ruleset >= 0 && ::syscall(kLandlockRestrictSelf, confinement.landlock_ruleset, 0U) != 0) {
+    return errno;
+  }
+  if (confinement.filter != nullptr && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, confinement.filter, 0, 0) != 0) {
+    return errno;
+  }
+  return 0;
+}
 
 // Runs between vfork and exec, in the parent's memory: only async-signal-safe calls, no allocation. Returns the errno
 // of what failed.
@@ -89,6 +118,8 @@ int become(const ChildPlan& plan) {
   // Fires when the thread that spawned ends, too: spawn from a thread that outlives the child.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return errno;
   if (::getppid() != plan.parent) return ESRCH;  // it died before the line above
+  // What it leaves orphaned stays below it until it ends, and is not taken for another child's.
+  if (plan.keeps_orphans) ::prctl(PR_SET_CHILD_SUBREAPER, 1UL, 0UL, 0UL, 0UL);
   // The parent's handlers must not run here once signals are unblocked (this table is the child's own).
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action;
@@ -107,6 +138,9 @@ int become(const ChildPlan& plan) {
 #endif
   if (plan.extra_fd >= 0 && ::fcntl(plan.extra_fd, F_SETFD, 0) != 0) return errno;
   ::sigprocmask(SIG_SETMASK, &plan.signal_mask, nullptr);
+  if (plan.confinement != nullptr) {
+    if (const int failed = confine(*plan.confinement); failed != 0) return failed;
+  }
   ::execve(plan.program, plan.argv, plan.envp);
   return errno;
 }
@@ -172,14 +206,18 @@ Process Process::spawn(const SpawnOptions& options) {
                  piped ? error.write.get() : options.streams[2],
                  options.extra_fd,
                  options.own_group,
+                 options.confinement,
+                 keeps_descendants(),
                  ::getpid(),
                  {}};
   sigset_t all;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &plan.signal_mask);
   volatile int failure = 0;
+  OwnChildren own;
   const pid_t pid = spawn_child(plan, &failure);
   ::pthread_sigmask(SIG_SETMASK, &plan.signal_mask, nullptr);
+  if (failure == 0) own.add(pid);
   if (failure != 0) {
     if (pid > 0) ::waitpid(pid, nullptr, 0);
     throw_errno(ErrorKind::internal, fmt::format("start '{}'", program), failure, pid < 0 ? "vfork" : "execve");
@@ -247,6 +285,7 @@ void Process::reap(int flags) noexcept {
   } while (result != 0 && errno == EINTR);
   if (result == 0 && info.si_pid == 0) return;  // WNOHANG, still running
   if (own_group_) ::kill(-pid_, SIGKILL);
+  OwnChildren own;
   ExitStatus ended;
   int raw = 0;
   pid_t reaped = 0;
@@ -256,6 +295,8 @@ void Process::reap(int flags) noexcept {
   ended.signalled = reaped == pid_ && WIFSIGNALED(raw);
   ended.code = ended.signalled ? WTERMSIG(raw) : WEXITSTATUS(raw);
   status_ = ended;
+  own.remove(pid_);
+  own.end_orphans();
 }
 
 void Process::kill_group(int signal) {

@@ -1,5 +1,5 @@
-// Child processes: spawned with a control pipe in each direction, in a process group of their own, and never left
-// behind: a child's group dies with the child, and the child with the thread that spawned it.
+// Child processes: spawned with a control pipe in each direction, in their own process group, and never left behind: a
+// child's group dies with the child, and the child dies with the thread that spawned it.
 #pragma once
 
 #include <sys/resource.h>
@@ -12,6 +12,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+struct sock_fprog;
 
 namespace syslab {
 
@@ -35,16 +37,25 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
+// What a child may no longer do from its first instruction on, nor anything that it starts: a Landlock ruleset and a
+// seccomp filter of the kernel's form (judge/walls.hpp makes them). It has no privileges, and gains none by what it
+// executes.
+struct Confinement {
+  int landlock_ruleset = -1;                  // −1: none
+  const struct sock_fprog* filter = nullptr;  // null: none
+};
+
 struct SpawnOptions {
   std::vector<std::string> argv;                   // argv[0] is looked up in PATH when it has no slash
   std::map<std::string, std::string> environment;  // added to ours
   bool capture_stderr = true;                      // else inherited
-  int extra_fd = -1;                               // kept open in the child under the same number, -1: none
-  // Its standard input, output and error output in place of pipes, above the standard streams of ours; borrowed.
+  int extra_fd = -1;                               // kept open in the child under the same number; -1: none
+  // Used as its standard input, output and error instead of pipes; must be above our own standard streams; borrowed.
   std::array<int, 3> streams{-1, -1, -1};
-  // In a process group of its own, which ends with the child. Else in ours: then whoever ends our group ends the
-  // child's own children, too, even when we are killed ourselves.
+  // In its own process group, which ends with the child. Otherwise in ours: then a signal to our group also ends the
+  // child's children, even if we are killed ourselves.
   bool own_group = true;
+  const Confinement* confinement = nullptr;  // borrowed; null: none
 };
 
 // How a child ended. `usage.ru_maxrss` is an upper bound: Linux counts the spawning process's memory before exec into
@@ -53,12 +64,12 @@ struct ExitStatus {
   bool signalled = false;
   int code = 0;  // exit code, or the signal's number
   struct rusage usage {};
-  std::string lost;              // why nobody knows how it ended; else empty
-  std::string describe() const;  // "exit code 3", "killed by signal 9 (Killed)"; `lost` where it is set
+  std::string lost;              // why its end is unknown; otherwise empty
+  std::string describe() const;  // "exit code 3", "killed by signal 9 (Killed)"; `lost` if set
 };
 
-// A running child. The destructor kills its whole process group and reaps it; so do poll() and wait() with what is left
-// of the group once the child itself has ended.
+// A running child. The destructor kills its whole process group and reaps it; poll() and wait() do the same with the
+// rest of the group once the child has ended, and with what left the group where keep_descendants() was called.
 class Process {
  public:
   // Throws Error(internal) if the program cannot be started, with the reason.
@@ -75,7 +86,7 @@ class Process {
 
   std::optional<ExitStatus> poll();  // without waiting
   ExitStatus wait();
-  // Every process of its group, or the child alone when the group is ours; no error when it is gone.
+  // Signals every process of its group, or only the child if the group is ours; no error if it is gone.
   void kill_group(int signal);
 
  private:

@@ -1,4 +1,4 @@
-// What Linux tells of any process that can be seen here: /proc/PID/stat (proc(5)).
+// What Linux reports about any visible process: /proc/PID/stat (proc(5)).
 //
 //   const auto stat = process_stat(pid);
 //   const bool same = stat && stat->runs() && stat->start_ticks == then;   // a pid is used again, with its start it is
@@ -17,10 +17,10 @@ struct ProcessStat {
   pid_t parent = 0, group = 0;
   std::uint64_t start_ticks = 0;  // since boot
 
-  bool runs() const { return state != 'Z' && state != 'X'; }  // else only its remains are there, for its parent
+  bool runs() const { return state != 'Z' && state != 'X'; }  // otherwise a zombie waiting for its parent
 };
 
-// Nothing where there is no such process.
+// Nothing if there is no such process.
 std::optional<ProcessStat> process_stat(pid_t pid);
 
 }  // namespace syslab

@@ -1,5 +1,5 @@
 // Counter-based random numbers: every input of every case is a pure function of a key and a position, so any element
-// can be drawn again alone, by any thread, on the CPU or the GPU, to the same bit.
+// can be drawn again by any thread, on the CPU or the GPU, bit for bit.
 //
 // Generator: Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC'11).
 // From bits to value there is no libm call and no multiply-add that a compiler could contract: normals interpolate one
@@ -17,7 +17,7 @@ namespace syslab {
 // One block of Philox4x32-10: 128 bits from a 128-bit counter and a 64-bit key.
 std::array<std::uint32_t, 4> philox4x32(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key);
 
-// A stream of numbers. Position i does not depend on how positions before it were read.
+// A stream of numbers. The value at position i does not depend on earlier reads.
 class RandomStream {
  public:
   explicit RandomStream(std::uint64_t key) : key_(key) {}

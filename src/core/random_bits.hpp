@@ -1,5 +1,5 @@
-// From counter to bits and from bits to value: what core/random.cpp and the GPU's fill kernel share, so that an input
-// has the same bits wherever it was drawn. Integer arithmetic, one exact conversion and one exact multiplication: no
+// From counter to bits and from bits to value: shared by core/random.cpp and the GPU's fill kernel, so that an input
+// has the same bits wherever it is drawn. Integer arithmetic, one exact conversion and one exact multiplication: no
 // libm call and no sum of products that a compiler could contract.
 #pragma once
 
@@ -13,7 +13,7 @@ inline constexpr int kOctaveBottom = 16;  // below t = 2^16 the table is uniform
 inline constexpr int kTableSize = (16 << kSegmentBits) + 1;
 inline constexpr float kNormalUnit = 0x1p-28F;  // of an entry
 
-// One block of Philox4x32-10 (core/random.hpp names the source): the counter becomes the bits.
+// One block of Philox4x32-10 (source in core/random.hpp): the counter becomes the bits.
 constexpr void philox4x32(std::uint32_t (&counter)[4], std::uint32_t key0, std::uint32_t key1) {
   constexpr std::uint64_t kMultiplier0 = 0xD2511F53, kMultiplier1 = 0xCD9E8D57;
   constexpr std::uint32_t kWeyl0 = 0x9E3779B9, kWeyl1 = 0xBB67AE85;
@@ -30,7 +30,7 @@ constexpr void philox4x32(std::uint32_t (&counter)[4], std::uint32_t key0, std::
   }
 }
 
-// Bits needed to write `value`: std::bit_width, which a GPU compiler need not have.
+// Bits needed to write `value`: std::bit_width, which GPU compilers may lack.
 constexpr int bit_width(std::uint32_t value) {
   int width = 0;
   for (int step = 16; step > 0; step /= 2) {
@@ -45,7 +45,7 @@ constexpr int bit_width(std::uint32_t value) {
 // `table` has kTableSize entries: core/normal_table.inc.
 constexpr float normal(std::uint32_t bits, const std::int32_t* table) {
   const std::uint32_t t = bits & 0x7fffffffU;
-  // Number of the octave, 0 for the uniform part below them all, and the low bits that lie within one segment.
+  // Index of the octave (0 for the uniform part below all octaves), and the low bits within one segment.
   const int octave = t >> kOctaveBottom == 0 ? 0 : bit_width(t) - kOctaveBottom;
   const int within_bits = (octave == 0 ? kOctaveBottom : kOctaveBottom + octave - 1) - kSegmentBits;
   const std::uint32_t segment = (t >> within_bits) & ((1U << kSegmentBits) - 1);
@@ -62,7 +62,7 @@ constexpr float normal(std::uint32_t bits, const std::int32_t* table) {
 // In [0, 1): the top 24 bits, exact in float.
 constexpr float uniform(std::uint32_t bits) { return static_cast<float>(bits >> 8) * 0x1p-24F; }
 
-// A saw of period 1024 in [-1/2, 1/2): a value tells its place. Exact.
+// A sawtooth of period 1024 in [-1/2, 1/2): the value shows the position. Exact.
 constexpr float ramp(std::uint64_t position) { return static_cast<float>(position % 1024) * 0x1p-10F - 0.5F; }
 
 }  // namespace syslab::random_bits

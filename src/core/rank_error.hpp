@@ -1,5 +1,5 @@
-// Whose fault it is when a rank among several cannot go on. A rank that fails takes the others with it, and what they
-// say about it is no cause: whoever collects what all of them said looks for the first that blames itself.
+// Which rank is at fault when one of several cannot go on. A failing rank takes the others with it, and their errors
+// are only consequences: the collector of all errors looks for the first rank that blames itself.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@
 
 namespace syslab {
 
-// The numbers are the exit codes of a worker whose rank ended so (docs/worker-protocol.md).
+// The values are the exit codes of the rank's worker (docs/worker-wire.md).
 enum class Fault {
   own = 70,          // its own work failed
   peer = 71,         // another rank failed, left or aborted
-  late = 72,         // another rank did not come within the limit
+  late = 72,         // another rank did not arrive within the limit
   rendezvous = 73,   // the ranks did not find each other
   mismatch = 74,     // they disagree: a size, a plan, a version
-  numeric = 75,      // a value that is no number, or no two ranks agree on
+  numeric = 75,      // a value is not a number, or ranks disagree about it
   environment = 76,  // a library, a driver or a permission is missing
 };
 
@@ -25,7 +25,7 @@ std::string_view to_string(Fault fault);  // "own", "peer", "late", …
 std::optional<Fault> fault_of_word(std::string_view word);
 std::optional<Fault> fault_of_exit_code(int code);
 
-// An Error(comm) that says whose fault it is. One that does not is the fault of the rank that throws it.
+// An Error(comm) that names the rank at fault. Any other error is the fault of the rank that throws it.
 class RankError : public Error {
  public:
   RankError(Fault fault, const std::string& message, std::string call = {})

@@ -1,5 +1,5 @@
-// An implementation answered a call with an exception or an error status instead of a result. Whether it may is a law's
-// question; what its results are is not known then.
+// An implementation answered a call with an exception or an error status instead of a result. A law decides whether it
+// may; its results are then unknown.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Files of the source tree that the binary carries: migrations, views, tables, templates. Written at build time by
-// tools/embed.py from the `resource_files` that each meson.build lists.
+// Files of the source tree embedded in the binary: migrations, views, tables, templates. Generated at build time by
+// tools/embed.py from the `resource_files` of each meson.build.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ struct Resource {
   std::string_view text;
 };
 
-// All whose path begins with `prefix`, sorted by path.
+// All with a path that begins with `prefix`, sorted by path.
 std::vector<Resource> resources(std::string_view prefix);
 std::optional<std::string_view> find_resource(std::string_view path);
 

@@ -1,6 +1,6 @@
-// Keys of this user, each a file of 32 random bytes in the state folder (core/state_folder.hpp).
+// This user's keys, each a file of 32 random bytes in the state folder (core/state_folder.hpp).
 //
-//   const Key key = secret("launch");   // made at first use; the same from then on, in every process of this user
+//   const Key key = secret("launch"); // created at first use; then the same in every process of this user
 #pragma once
 
 #include <string_view>
@@ -9,9 +9,9 @@
 
 namespace syslab {
 
-// `name`: letters, digits, '-' and '_'. Two processes that make it at once get the same one, and nobody ever sees half
-// of it. Error(config) where the file is a symbolic link, is no plain file of 32 bytes, belongs to somebody else, or
-// may be read by others.
+// `name`: letters, digits, '-' and '_'. Processes that create it at the same time get the same key, and no process ever
+// reads a partial one. Error(config) if the file is a symbolic link, not a plain file of 32 bytes, owned by somebody
+// else, or readable by others.
 Key secret(std::string_view name);
 
 }  // namespace syslab

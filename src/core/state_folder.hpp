@@ -1,12 +1,12 @@
-// Where this user's keys lie between invocations: $XDG_STATE_HOME/syslab, or ~/.local/state/syslab.
+// Where this user's keys are kept between invocations: $XDG_STATE_HOME/syslab, or ~/.local/state/syslab.
 #pragma once
 
 #include <filesystem>
 
 namespace syslab {
 
-// Made with 0700 where it is missing. Error(config) where it cannot be made, is a symbolic link, belongs to somebody
-// else or lets anybody else in.
+// Created with mode 0700 if missing. Error(config) if it cannot be created, is a symbolic link, belongs to somebody
+// else or is accessible to others.
 std::filesystem::path state_folder();
 
 }  // namespace syslab

@@ -1,7 +1,7 @@
-// Views of tensors: where the elements are, what they are, and how far apart. A view owns nothing.
+// Non-owning views of tensors: pointer, dtype, shape and strides.
 //
-// Strides count elements, not bytes, and may be anything a kernel's contract allows (a unit last stride unless it says
-// otherwise). Sizes and strides are 64-bit everywhere: 65,536² elements do not fit 32.
+// Strides count elements, not bytes, and may be anything that a kernel's contract allows (unit last stride by default).
+// Sizes and strides are 64-bit everywhere: 65,536² does not fit in 32 bits.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ using Strides = std::array<std::int64_t, kMaxRank>;
 // Row-major strides of `shape`: the last dimension is contiguous.
 Strides contiguous_strides(const Shape& shape);
 
-// Elements from the first to one past the last that a view with these strides touches (0 for an empty shape).
+// Number of elements from the first to the last that a view with these strides touches (0 for an empty shape).
 std::int64_t extent_elements(const Shape& shape, const Strides& strides);
 
 // `Pointer` is void* or const void*.
@@ -60,7 +60,7 @@ struct BasicTensorView {
   BasicTensorView(Pointer data_, DType dtype_, const Shape& shape_, const Strides& strides_)
       : data(data_), dtype(dtype_), shape(shape_), strides(strides_) {}
 
-  // Elements as T. Throws Error(internal) when T is not the view's dtype: a kernel dispatched wrongly.
+  // Elements as T. Throws Error(internal) if T is not the view's dtype: a wrongly dispatched kernel.
   template <typename T>
   auto* as() const {
     using Element = std::conditional_t<std::is_const_v<std::remove_pointer_t<Pointer>>, const T, T>;
@@ -84,7 +84,7 @@ struct ConstTensorView : BasicTensorView<const void*> {
       : BasicTensorView(view.data, view.dtype, view.shape, view.strides) {}
 };
 
-// What a tensor is before it has memory.
+// Describes a tensor before it has memory.
 struct TensorSpec {
   std::string name;
   DType dtype = DType::f32;

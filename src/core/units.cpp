@@ -71,14 +71,6 @@ std::string format_bytes(std::uint64_t bytes) {
   return fmt::format("{} B", bytes);
 }
 
-std::string format_count(double count) {
-  constexpr std::array<Scale, 4> kDecimal{{{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}}};
-  for (const Scale& scale : kDecimal) {
-    if (std::abs(count) >= scale.factor) return three_digits(count / scale.factor) + " " + std::string(scale.suffix);
-  }
-  return fmt::format("{:.6g}", count);
-}
-
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
   constexpr std::array<Scale, 10> kSuffixes{{{"Ki", 0x1p10},
                                              {"Mi", 0x1p20},

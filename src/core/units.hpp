@@ -14,7 +14,6 @@ using Seconds = std::chrono::duration<double>;
 
 std::string format_duration(Nanoseconds duration);  // "1.23 ms", "3 m 10 s"
 std::string format_bytes(std::uint64_t bytes);      // "8.00 MiB (8388608 B)": bytes are always printed
-std::string format_count(double count);             // "1.2 M"
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text);   // "25M", "8Mi", "1024"
 std::optional<Nanoseconds> parse_duration(std::string_view text);  // "500ms", "10s", "2m", "1.5" (seconds)

@@ -102,7 +102,9 @@ std::string read_user_file(const fs::path& file, std::uint64_t at_most) {
   struct stat status {};
   if (::fstat(opened.get(), &status) != 0) refuse(std::generic_category().message(errno));
   if (const std::string kind = kind_of(status.st_mode); !kind.empty()) {
-    refuse(fmt::format("it is {}, and only a plain file is read; write what it gives to a file first", kind));
+    refuse(fmt::format("it is {}, and only a plain file is read; {}", kind,
+                       S_ISDIR(status.st_mode) ? "remove it, or move it away and put a file in its place"
+                                               : "write what it gives to a file first"));
   }
   std::string text;
   std::array<char, 1 << 16> buffer{};

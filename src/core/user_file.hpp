@@ -1,5 +1,5 @@
-// Files that a user names, to be read or to be written. A FIFO would make us wait and a device never ends, so only
-// plain files are read; what is written takes its place whole, and never that of a database.
+// Files that a user names, to be read or to be written. A FIFO would block and a device never ends, so only plain files
+// are read. A written file replaces its target atomically, and never replaces a database.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace syslab {
 
-// Nothing for a plain file, and where there is none; else what it is: "a FIFO", "a folder", "a device".
+// Empty for a plain or missing file; otherwise its kind: "a FIFO", "a folder", "a device".
 std::string special_kind(const std::filesystem::path& file);
 
-// The whole of a plain file. Error(usage) where it is none, cannot be read, or has more than `at_most` bytes.
+// The contents of a plain file. Error(usage) if it is not one, cannot be read, or has more than `at_most` bytes.
 std::string read_user_file(const std::filesystem::path& file, std::uint64_t at_most);
 
-// A file that is written whole under a name of its own beside its place, and takes its place by place(); removed if it
-// never does. Through a symbolic link the file that it names is replaced.
+// A file written under a temporary name in the target's folder; place() renames it to the target, and it is removed if
+// place() is never called. Through a symbolic link, the file that it points to is replaced.
 class FileInMaking {
  public:
   // Error(usage) for a FIFO, a device, a folder, an SQLite database, or one of `kept` (by inode, too: another link to
@@ -30,8 +30,8 @@ class FileInMaking {
   void place();
 
  private:
-  std::filesystem::path file_, target_;  // as named, and where it lies
-  std::filesystem::path draft_;          // empty: there is nothing of ours to remove
+  std::filesystem::path file_, target_;  // as named, and resolved
+  std::filesystem::path draft_;          // empty: nothing to remove
 };
 
 }  // namespace syslab

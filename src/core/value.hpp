@@ -1,4 +1,4 @@
-// The value of an axis, and the set of them that names a case.
+// The value of an axis, and the set of values that names a case.
 #pragma once
 
 #include <cstdint>

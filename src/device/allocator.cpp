@@ -109,7 +109,7 @@ CachingAllocator::Block* CachingAllocator::new_segment(std::size_t bytes, bool s
   const std::size_t whole = segment_for(bytes, small);
   void* data = source_->allocate(whole);
   if (data == nullptr) {
-    // What waits for other streams comes back too: better late than not at all.
+    // Blocks that wait for other streams are returned too.
     if (!waiting_.empty()) {
       source_->synchronize();
       reclaim_marked();
@@ -234,7 +234,7 @@ std::uint64_t CachingAllocator::release_cached() {
   return release_free_segments();
 }
 
-// A free block without neighbours is a whole segment.
+// A free block without neighbours is an entire segment.
 std::uint64_t CachingAllocator::release_free_segments() {
   if (source_->keeps()) return 0;
   std::uint64_t released = 0;
@@ -269,7 +269,7 @@ CachingAllocator& allocator_of(Place place) {
   const std::lock_guard lock(*mutex);
   const auto found = allocators->find(place.index);
   if (found != allocators->end()) return found->second;
-  const CurrentDevice current(place);  // throws where there is no such GPU
+  const CurrentDevice current(place);  // throws if there is no such GPU
   return allocators->try_emplace(place.index, std::make_unique<GpuSegments>(place), MemoryLog::of(place)).first->second;
 }
 

@@ -1,14 +1,14 @@
-// A caching, stream-ordered allocator over large segments: memory given back is kept for work queued later on the same
-// stream, so that a training step or a timed loop asks the driver for nothing.
+// A caching, stream-ordered allocator over large segments: freed memory is kept for work queued later on the same
+// stream, so that a training step or a timed loop makes no driver allocation.
 //
 //   void* data = allocator_of(place).allocate(bytes, "scores", stream);
 //   … queue work on `stream` …
 //   allocator_of(place).release(data);   // no waiting: what is queued next on `stream` may have it
 //
 // Requests are rounded to 512 B. Small ones (≤ 1 MiB) are cut from segments of 2 MiB, larger ones from segments of
-// their own size, at least 20 MiB; the smallest free block that fits is taken, split when what remains is worth
-// keeping, and joined with free neighbours when it comes back. Blocks stay with the stream they were first given to. A
-// block that other streams use too comes back when events on those streams have passed.
+// their own size, at least 20 MiB; the smallest free block that fits is taken, split when the remainder is worth
+// keeping, and merged with free neighbours when released. Blocks stay with the stream they were first allocated for. A
+// block that other streams use too is returned once events on those streams have passed.
 #pragma once
 
 #include <cstddef>
@@ -27,18 +27,18 @@
 
 namespace syslab::device {
 
-// Where segments come from. An interface, so that the allocator is proved without a GPU.
+// Where segments come from. An interface, so that the allocator can be tested without a GPU.
 class SegmentSource {
  public:
   virtual ~SegmentSource() = default;
-  virtual void* allocate(std::size_t bytes) = 0;  // null when there is no room
+  virtual void* allocate(std::size_t bytes) = 0;  // null if there is no room
   virtual void release(void* data) noexcept = 0;
-  // A question to ask later: has everything queued on `stream` so far been done?
+  // Returns a function that tells whether everything queued on `stream` so far has completed.
   virtual std::function<bool()> mark(Stream stream) = 0;
   virtual void synchronize() = 0;  // until all marks have passed
   virtual void room(std::uint64_t& free, std::uint64_t& total) = 0;
   virtual Place place() const = 0;
-  // Segments stay until the allocator goes, because somebody knows their addresses: a graph that will be replayed.
+  // Segments stay until the allocator is destroyed because a graph that will be replayed holds their addresses.
   virtual bool keeps() const { return false; }
 };
 
@@ -47,15 +47,15 @@ class CachingAllocator {
   CachingAllocator(std::unique_ptr<SegmentSource> source, MemoryLog& log);
   CachingAllocator(const CachingAllocator&) = delete;
   CachingAllocator& operator=(const CachingAllocator&) = delete;
-  ~CachingAllocator();  // all segments go back, also those of blocks that are still out
+  ~CachingAllocator();  // frees all segments, even those with live blocks
 
-  // Aligned to 512 B. When there is no room, cached segments are given back and it is tried once more before
-  // Error(oom) with bytes asked, free and total.
+  // Aligned to 512 B. If there is no room, cached segments are freed and the allocation is retried once before
+  // Error(oom) with the bytes asked, free and total.
   void* allocate(std::size_t bytes, std::string_view tag, Stream stream,
                  MemoryCategory category = MemoryCategory::other);
   void release(void* data) noexcept;
   void used_on(void* data, Stream other);
-  // Gives cached segments that are wholly free back to the device; returns their bytes.
+  // Returns entirely free cached segments to the device; returns their bytes.
   std::uint64_t release_cached();
 
   struct Use {
@@ -100,11 +100,11 @@ class CachingAllocator {
   MemoryLog& log_;
   std::map<std::pair<void*, bool>, Pool> free_;
   std::map<void*, std::unique_ptr<Block>> blocks_;  // all, by address
-  std::vector<Block*> waiting_;                     // came back, marks have not passed
+  std::vector<Block*> waiting_;                     // released, marks have not passed
   Use use_;
 };
 
-// The allocator of a GPU, made at first use and never destroyed. Error(device) where there is no such GPU.
+// The allocator of a GPU, created at first use and never destroyed. Error(device) if there is no such GPU.
 CachingAllocator& allocator_of(Place place);
 
 }  // namespace syslab::device

@@ -28,7 +28,7 @@ namespace {
 // Values of CBLAS's enumerations (the CBLAS standard, "cblas.h").
 constexpr int kRowMajor = 101, kNoTranspose = 111, kTranspose = 112;
 
-// OpenBLAS's entry points; all null where it is absent. Its integers are 32-bit (the LP64 build that Debian ships).
+// OpenBLAS's entry points; all null if it is absent. Its integers are 32-bit (the LP64 build that Debian ships).
 struct OpenBlas {
   void (*sgemm)(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*,
                 int) = nullptr;
@@ -52,8 +52,8 @@ std::string readable_name(const char* config, const char* core) {
   return core == nullptr ? fmt::format("{} {}", product, version) : fmt::format("{} {} ({})", product, version, core);
 }
 
-// Threads that OpenBLAS has, at most: those that it starts when it is loaded, one a processor unless a variable says
-// otherwise, or those that we shall ask it for.
+// Upper bound on OpenBLAS's threads: those started when it is loaded (one per processor unless a variable says
+// otherwise), or those that we shall request.
 int openblas_threads() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -68,9 +68,9 @@ int openblas_threads() {
   return std::max(started, thread_count());
 }
 
-// OpenBLAS takes a buffer for each of its threads and one for each of ours that multiplies at the same time, and where
-// the system refuses, asks again for ever; where it refuses a thread's stack, the process is interrupted. Sizes as seen
-// with OpenBLAS 0.3.21 and 0.3.26 on x86-64: 128 MiB a buffer, less than 48 MiB for the library.
+// OpenBLAS allocates a buffer for each of its threads and for each of ours that multiplies at the same time. If the
+// system refuses, it retries forever; if a thread's stack is refused, the process is interrupted. Sizes measured with
+// OpenBLAS 0.3.21 and 0.3.26 on x86-64: 128 MiB per buffer, less than 48 MiB for the library.
 std::string no_room_for_openblas() {
   struct rlimit limit {};
   if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return {};
@@ -127,7 +127,7 @@ const OpenBlas& openblas() {
 }
 
 // Inside our own loop every thread multiplies alone; outside, OpenBLAS uses as many threads as our loops would.
-// Set only on a change, since setting takes a lock inside OpenBLAS.
+// Set only on a change, since OpenBLAS takes a lock to set it.
 void agree_on_threads(const OpenBlas& blas) {
   static std::mutex mutex;
   static int current = 0;

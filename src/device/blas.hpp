@@ -1,6 +1,6 @@
 // Matrix products on the host. OpenBLAS is opened at first use (it starts threads when loaded, and `syslab list` needs
-// none); where it is absent a plain loop serves, slow and correct. Error(oom) where a limit of address space
-// (RLIMIT_AS) is too narrow for it to be opened: it would hang.
+// none); without it a slow but correct loop is used. Error(oom) if the address-space limit (RLIMIT_AS) is too low to
+// load it: it would hang.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ void dgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
            const double* a, std::int64_t lda, const double* b, std::int64_t ldb, double beta, double* c,
            std::int64_t ldc);
 
-bool openblas_found();    // false: plain loops serve
+bool openblas_found();    // false: plain loops are used
 std::string blas_name();  // "OpenBLAS 0.3.21 (SkylakeX)" or "plain loops (no OpenBLAS found)"
 
 }  // namespace syslab::device

@@ -142,7 +142,7 @@ void Buffer::release() noexcept {
   }
   try {
     log_->record(-static_cast<std::int64_t>(bytes), tag_, category_);
-  } catch (...) {  // no memory for one log entry: the memory itself is back, which matters more
+  } catch (...) {  // no memory for a log entry; the buffer itself has been freed
   }
 }
 

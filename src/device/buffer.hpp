@@ -21,23 +21,23 @@ class GraphMemory;
 
 inline constexpr std::size_t kAlignment = 128;
 
-// Bytes aligned to kAlignment at least, uninitialised. Move-only. Throws Error(oom) saying how much was asked and what
-// there is. GPU memory comes from a caching allocator (device/allocator.hpp) and is ordered by its stream: it may be
-// used by work queued on that stream from now on, and destroying the buffer gives it to work queued there later, so no
-// waiting is needed before. Work on any other stream must be told of by used_on(). While the stream is captured, memory
-// comes from what was lent to the capture (device/graph_memory.hpp) and stays its; NotCapturable where nothing was.
+// Bytes aligned to kAlignment at least, uninitialised. Move-only. Throws Error(oom) with the bytes asked and available.
+// GPU memory comes from a caching allocator (device/allocator.hpp) and is ordered by its stream: work queued on that
+// stream from now on may use it, and destroying the buffer frees it for work queued there later, so no wait is needed
+// first. Work on any other stream must be announced by used_on(). While the stream is being captured, memory comes from
+// the pool lent to the capture (device/graph_memory.hpp) and remains the pool's; NotCapturable if there is none.
 class Buffer {
  public:
   Buffer() = default;
   Buffer(std::size_t bytes, std::string_view tag, MemoryLog& log = MemoryLog::global());  // on the host
   Buffer(std::size_t bytes, std::string_view tag, Stream stream, MemoryCategory category = MemoryCategory::other);
-  // Host memory that copies to and from a GPU need not wait for; ordinary memory where `place` is the CPU.
+  // Pinned host memory for asynchronous copies to and from a GPU; ordinary memory if `place` is the CPU.
   static Buffer pinned(std::size_t bytes, std::string_view tag, Place place);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
-  // Work queued on `other` so far uses this memory: it is not reused before that work is done.
+  // Work queued on `other` so far uses this memory: it is not reused before that work completes.
   void used_on(Stream other);
 
   void* data() const { return data_; }
@@ -60,7 +60,7 @@ class Buffer {
   MemoryCategory category_ = MemoryCategory::other;
   Origin origin_ = Origin::host;
   Place place_;
-  std::shared_ptr<GraphMemory> lender_;  // keeps what graphs use; else the device's allocator is meant
+  std::shared_ptr<GraphMemory> lender_;  // keeps memory used by graphs; null: the device's allocator
 };
 
 }  // namespace syslab::device

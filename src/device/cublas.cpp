@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <memory>
@@ -46,53 +45,31 @@ void on_host(const Gemm& g, const Product& product) {
   }
 }
 
-template <typename T>
-void finish_on_host(const Gemm& g, const Epilogue& epilogue) {
-  const T root = static_cast<T>(0.7978845608028654);  // √(2/π)
-  const auto* bias = static_cast<const T*>(epilogue.bias);
-  for (std::int64_t i = 0; i < g.batch * g.m; ++i) {
-    T* row = static_cast<T*>(g.c.data) + i / g.m * g.c.batch_stride + i % g.m * g.c.row_stride;
-    for (std::int64_t j = 0; j < g.n; ++j) {
-      T x = bias == nullptr ? row[j] : row[j] + bias[j];
-      if (epilogue.gelu) x = x / 2 * (1 + std::tanh(root * (x + static_cast<T>(0.044715) * x * x * x)));
-      row[j] = x;
-    }
-  }
-}
-
-// One engine a thread and stream; a handle costs milliseconds to make. A stream's number may come again on another GPU.
-template <typename Engine>
+// One engine per thread and stream, since creating a handle takes milliseconds. Stream numbers may repeat across GPUs.
 struct Engines {
-  std::map<std::pair<int, void*>, std::unique_ptr<Engine>> of_stream;
+  std::map<std::pair<int, void*>, std::unique_ptr<CublasEngine>> of_stream;
   ~Engines();
 };
 
-thread_local bool engines_gone = false;  // with this thread; streams of static storage duration end after that
+thread_local bool engines_gone = false;  // destroyed with this thread; streams of static storage duration end later
 
-template <typename Engine>
-Engines<Engine>::~Engines() {
-  engines_gone = true;
-}
+Engines::~Engines() { engines_gone = true; }
 
-template <typename Engine>
 auto& engines() {
-  thread_local Engines<Engine> kept;
+  thread_local Engines kept;
   return kept.of_stream;
 }
 
-template <typename Engine, typename Make>
-Engine& engine_of(Stream stream, const Make& make) {
-  std::unique_ptr<Engine>& engine = engines<Engine>()[{place_of(stream).index, stream.handle}];
-  if (engine == nullptr) engine = make(stream);
+CublasEngine& engine_of(Stream stream) {
+  std::unique_ptr<CublasEngine>& engine = engines()[{place_of(stream).index, stream.handle}];
+  if (engine == nullptr) engine = make_cublas_engine(stream);
   return *engine;
 }
 
 }  // namespace
 
 void forget_engines(Place place, Stream stream) noexcept {
-  if (engines_gone) return;
-  engines<CublasEngine>().erase({place.index, stream.handle});
-  engines<CublasLtEngine>().erase({place.index, stream.handle});
+  if (!engines_gone) engines().erase({place.index, stream.handle});
 }
 
 void gemm(const Gemm& g, Stream stream) {
@@ -101,7 +78,7 @@ void gemm(const Gemm& g, Stream stream) {
   const NvtxRange range("gemm", RangeKind::kernel, stream, stream.kind == Kind::cuda ? "cuBLAS" : "host BLAS");
   if (stream.kind == Kind::cuda) {
     const CurrentDevice current(stream);
-    return engine_of<CublasEngine>(stream, make_cublas_engine).gemm(g);
+    return engine_of(stream).gemm(g);
   }
   expect_plain(stream, "a matrix product");
   if (g.c.dtype == DType::f64) {
@@ -111,22 +88,6 @@ void gemm(const Gemm& g, Stream stream) {
   } else {
     throw Error(ErrorKind::usage, fmt::format("matrix product: the host has none of {} operands; convert them to fp32",
                                               to_string(g.a.dtype)));
-  }
-}
-
-void gemm_with_epilogue(const Gemm& g, const Epilogue& epilogue, Stream stream) {
-  validate(g);
-  if (g.m == 0 || g.n == 0 || g.batch == 0) return;
-  if (stream.kind == Kind::cuda) {
-    const NvtxRange range("gemm", RangeKind::kernel, stream, "cuBLASLt");
-    const CurrentDevice current(stream);
-    return engine_of<CublasLtEngine>(stream, make_cublaslt_engine).gemm(g, epilogue);
-  }
-  gemm(g, stream);
-  if (g.c.dtype == DType::f64) {
-    finish_on_host<double>(g, epilogue);
-  } else {
-    finish_on_host<float>(g, epilogue);
   }
 }
 
@@ -160,11 +121,6 @@ void dgemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, s
         .b = {b, DType::f64, ldb, 0},
         .c = {c, DType::f64, ldc, 0}},
        stream);
-}
-
-std::string cublas_name() {
-  const std::string version = cublas_version();
-  return version.empty() ? std::string() : "cuBLAS " + version;
 }
 
 }  // namespace syslab::device

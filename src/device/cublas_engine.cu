@@ -3,9 +3,11 @@
 #include <cublas_v2.h>
 
 #include <array>
+#include <string>
 
+#include "core/error.hpp"
 #include "device/buffer.hpp"
-#include "device/cublas_common.cuh"
+#include "device/cuda.cuh"
 #include "device/cuda_library.hpp"
 
 namespace syslab::device {
@@ -20,7 +22,45 @@ constexpr std::array kFiles = {
 #endif
 };
 
-// By hand: the header overloads this name.
+constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;  // what cuBLAS's manual advises for Hopper
+
+cudaDataType_t cuda_type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return CUDA_R_64F;
+    case DType::f32:
+      return CUDA_R_32F;
+    case DType::f16:
+      return CUDA_R_16F;
+    case DType::bf16:
+      return CUDA_R_16BF;
+  }
+  return CUDA_R_32F;
+}
+
+cublasOperation_t operation(bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; }
+
+cublasComputeType_t compute_type(DType in, DType out, bool tf32) {
+  if (out == DType::f64) return CUBLAS_COMPUTE_64F;
+  return tf32 && in == DType::f32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+}
+
+// `status` is not success. `name` and `text` come from the library.
+[[noreturn]] void throw_blas_status(cublasStatus_t status, const char* name, const char* text, const std::string& asked,
+                                    const char* call) {
+  const char* remedy = "the arguments or the GPU do not suit this library";
+  if (status == CUBLAS_STATUS_ALLOC_FAILED || status == CUBLAS_STATUS_NOT_INITIALIZED) {
+    remedy = "free GPU memory, and call once before capturing a graph";
+  } else if (status == CUBLAS_STATUS_EXECUTION_FAILED) {
+    remedy = "a kernel failed: run under compute-sanitizer";
+  } else if (status == CUBLAS_STATUS_NOT_SUPPORTED) {
+    remedy = "it has no such product for these dtypes, strides or alignments";
+  }
+  throw Error(status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorKind::oom : ErrorKind::device,
+              "could not " + asked + ": " + name + " (" + text + "); " + remedy, call);
+}
+
+// Declared by hand, since the header overloads this name.
 using StridedBatched = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void*,
                                       const void*, cudaDataType, int, long long, const void*, cudaDataType, int,
                                       long long, const void*, void*, cudaDataType, int, long long, int,
@@ -33,7 +73,6 @@ struct Functions {
   decltype(&cublasSetStream) set_stream = nullptr;
   decltype(&cublasSetWorkspace) set_workspace = nullptr;
   decltype(&cublasSetMathMode) set_math_mode = nullptr;
-  decltype(&cublasGetProperty) get_property = nullptr;
   decltype(&cublasGetStatusName) status_name = nullptr;
   decltype(&cublasGetStatusString) status_text = nullptr;
   StridedBatched* gemm = nullptr;
@@ -46,7 +85,6 @@ struct Functions {
     take("cublasSetStream_v2", set_stream);
     take("cublasSetWorkspace_v2", set_workspace);
     take("cublasSetMathMode", set_math_mode);
-    take("cublasGetProperty", get_property);
     take("cublasGetStatusName", status_name);
     take("cublasGetStatusString", status_text);
     take("cublasGemmStridedBatchedEx", gemm);
@@ -83,11 +121,11 @@ class Engine final : public CublasEngine {
       : table_(functions_or_throw()), workspace_(kBlasWorkspace, "cuBLAS workspace", stream, MemoryCategory::library) {
     table_.check(table_.create(&handle_), "start cuBLAS", "cublasCreate");
     try {
-      // The stream first: setting it puts the workspace back to cuBLAS's own.
+      // The stream first: setting it resets the workspace to cuBLAS's own.
       table_.check(table_.set_stream(handle_, cuda_stream(stream)), "give cuBLAS its stream", "cublasSetStream");
       table_.check(table_.set_workspace(handle_, workspace_.data(), kBlasWorkspace), "give cuBLAS its workspace",
                    "cublasSetWorkspace");
-      // Half-precision products are summed in float to the end, also where their sum is split.
+      // Half-precision products are summed in float throughout, even if their sum is split.
       const auto mode =
           static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
       table_.check(table_.set_math_mode(handle_, mode), "set cuBLAS's precision", "cublasSetMathMode");
@@ -100,7 +138,7 @@ class Engine final : public CublasEngine {
   Engine& operator=(const Engine&) = delete;
   ~Engine() override { table_.destroy(handle_); }
 
-  // Row-major C = op(A)·op(B) is column-major Cᵀ = op(B)ᵀ·op(A)ᵀ of the same memory: operands change places.
+  // Row-major C = op(A)·op(B) is column-major Cᵀ = op(B)ᵀ·op(A)ᵀ of the same memory: operands are swapped.
   void gemm(const Gemm& g) override {
     const bool wide = g.c.dtype == DType::f64;
     const double alpha = g.alpha, beta = g.beta;
@@ -128,15 +166,5 @@ class Engine final : public CublasEngine {
 std::unique_ptr<CublasEngine> make_cublas_engine(Stream stream) { return std::make_unique<Engine>(stream); }
 
 std::string why_no_cublas() { return functions().why; }
-
-std::string cublas_version() {
-  const Functions& table = functions();
-  if (!table.why.empty()) return {};
-  int major = 0, minor = 0, patch = 0;
-  table.get_property(MAJOR_VERSION, &major);
-  table.get_property(MINOR_VERSION, &minor);
-  table.get_property(PATCH_LEVEL, &patch);
-  return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
-}
 
 }  // namespace syslab::device

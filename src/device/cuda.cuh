@@ -17,7 +17,7 @@ namespace syslab::device {
 // Throws unless `error` is cudaSuccess; `asked` reads "allow 96 KiB of shared memory".
 inline void check(cudaError_t error, std::string_view asked, std::string_view call = {}) {
   if (error == cudaSuccess) return;
-  static_cast<void>(cudaGetLastError());  // else the next launch would be blamed for it
+  static_cast<void>(cudaGetLastError());  // otherwise the next launch would report it
   throw_cuda_error(asked, call, cudaGetErrorName(error), cudaGetErrorString(error));
 }
 

@@ -1,4 +1,4 @@
-// Where a kernel runs, and the order its work is put in.
+// Where a kernel runs, and the stream that orders its work.
 #pragma once
 
 #include <string>
@@ -16,16 +16,16 @@ struct Place {
 
 std::string to_string(Place place);  // "the CPU", "GPU 0"
 
-// An order of work; a view, which owns nothing (device/stream.hpp has the owners).
+// A non-owning view of a stream (owners are in device/stream.hpp).
 //
-// On CUDA it holds a cudaStream_t as void*, which no header outside this room needs to know; a null handle is the
-// default stream of the current GPU.
+// On CUDA it holds a cudaStream_t as void*, so that other rooms need no CUDA header; a null handle is the default
+// stream of the current GPU.
 //
-// On the CPU a null handle is the plain stream: work is done when the call returns. Any other handle is a queue with a
-// thread of its own, where enqueue() (device/queue.hpp) puts work, and copies and fills (device/memory.hpp) go by
-// themselves. Kernels of the host know no queue: they run at once in the thread that calls them, so a call that belongs
-// in a queue's order is enqueued whole. This room's own, frameworks' operations and models refuse a queue by
-// expect_plain() with an Error(usage); rungs of `ops` leave the CPU's stream unread.
+// On the CPU a null handle is the plain stream: work is done when the call returns. Any other handle is a queue with
+// its own thread; enqueue() (device/queue.hpp) adds work to it, and copies and fills (device/memory.hpp) use it
+// automatically. Host kernels ignore queues: they run at once in the calling thread, so a call that must be ordered by
+// a queue is enqueued as a whole. Kernels of this room, framework operations and models refuse a queue by
+// expect_plain() with Error(usage); rungs of `ops` do not read the CPU's stream.
 struct Stream {
   Kind kind = Kind::cpu;
   void* handle = nullptr;

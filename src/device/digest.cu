@@ -1,5 +1,5 @@
-// One pass over the memory with loads of 16 bytes, two words a turn, some turns at once so that enough of them are
-// under way.
+// One pass over the memory with loads of 16 bytes, two words a turn, several turns at once to keep enough loads in
+// flight.
 //
 // What waits for what. Nothing in the kernel: a warp adds up by shuffles, and the warps' sums meet by atomic additions,
 // since integers add up to the same sum in any order. The two words were set to zero earlier in the stream, and

@@ -1,5 +1,5 @@
-// Marks in a stream: to wait for, and to time between. On the CPU's plain stream, where work is done when its call
-// returns, an event is done at once and holds the time at which it was recorded.
+// Marks in a stream, to wait for and to measure time between. On the CPU's plain stream, where work is done when its
+// call returns, an event is done at once and holds the time of recording.
 #pragma once
 
 #include <memory>
@@ -20,11 +20,11 @@ class Event {
   Event& operator=(Event&& other) noexcept;
   ~Event();
 
-  void record(Stream stream);  // again: the earlier mark is forgotten
-  bool done() const;           // true when never recorded
+  void record(Stream stream);  // replaces an earlier mark
+  bool done() const;           // true if never recorded
   void synchronize() const;    // the host waits
-  // What is queued on `later` from now on waits for this mark. The host does not, but where `later` is the CPU's plain
-  // stream, which is the host's own, or a stream of another device.
+  // Work queued on `later` from now on waits for this mark. The host waits only if `later` is the CPU's plain stream or
+  // a stream of another device.
   void before(Stream later) const;
 
   // Error(usage) unless both were made with Timing::yes, recorded, and done. CUDA resolves about half a microsecond.
@@ -37,7 +37,7 @@ class Event {
   void* handle_ = nullptr;
   bool timed_ = false, recorded_ = false;
   Nanoseconds at_{};                // on the CPU's plain stream
-  std::shared_ptr<HostMark> mark_;  // on a queue of the CPU; waits that were queued hold the mark they were queued for
+  std::shared_ptr<HostMark> mark_;  // on a queue of the CPU; queued waits keep the mark they were queued for
 };
 
 Nanoseconds elapsed(const Event& begin, const Event& end);

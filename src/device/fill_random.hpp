@@ -1,4 +1,4 @@
-// Inputs drawn where they are needed: syslab::fill() on the host, a kernel on a GPU, the same bits from both.
+// Draws inputs where they are needed: syslab::fill() on the host, a kernel on a GPU, with the same bits.
 #pragma once
 
 #include <cstdint>

@@ -19,7 +19,7 @@ Gate::~Gate() {
   open();
   try {
     synchronize(stream_);  // the words must outlive the kernels that read them
-  } catch (...) {          // the GPU has failed: nothing reads any more
+  } catch (...) {          // the GPU has failed: nothing reads them any more
   }
 }
 

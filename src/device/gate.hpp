@@ -1,5 +1,5 @@
-// Holds a stream back until the host has queued all that belongs together, so that how long the host takes to queue it
-// is no part of what the GPU takes to do it.
+// Holds a stream back until the host has queued all work that belongs together, so that the host's launch time does not
+// count in the GPU's time.
 //
 //   Gate gate(stream);
 //   gate.close(); … queue work … gate.open();
@@ -13,8 +13,8 @@
 
 namespace syslab::device {
 
-// On the CPU's stream it does nothing. A closed gate opens by itself after `limit`: work that makes the host wait for
-// the stream would never end otherwise. So does the gate when the owner is destroyed.
+// On the CPU's stream it does nothing. A closed gate opens by itself after `limit`: otherwise work that makes the host
+// wait for the stream would deadlock. It also opens when its owner is destroyed.
 class Gate {
  public:
   explicit Gate(Stream stream, Nanoseconds limit = std::chrono::milliseconds(20));
@@ -30,7 +30,7 @@ class Gate {
  private:
   Stream stream_;
   Nanoseconds limit_;
-  Buffer words_;  // pinned: the ticket that the GPU waits for, and its count of gates that expired
+  Buffer words_;  // pinned: the ticket that the GPU waits for, and the count of expired gates
   std::uint64_t closed_ = 0;
 };
 

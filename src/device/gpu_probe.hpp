@@ -1,6 +1,7 @@
-// What GPUs this process can use, or the one reason why it can use none.
+// The GPUs that this process can use, or the reason why there are none.
 //
-// Asking opens the CUDA driver, so only worker processes and the short probe child ask; the parent of a run never does.
+// Probing opens the CUDA driver, so only worker processes and the short-lived probe child do it; the parent of a run
+// never does.
 #pragma once
 
 #include <cstdint>
@@ -21,11 +22,11 @@ struct Gpu {
 struct GpuProbe {
   std::vector<Gpu> gpus;
   std::string runtime_version;  // the CUDA runtime linked into this binary, "13.0"; empty without CUDA
-  std::string driver_version;   // the newest CUDA that the driver serves, "12.8"; empty without a driver
-  std::string why_none;         // empty exactly when there is a GPU
+  std::string driver_version;   // the newest CUDA that the driver supports, "12.8"; empty without a driver
+  std::string why_none;         // empty if and only if there is a GPU
 };
 
-// Never throws: a machine without a GPU is an ordinary machine.
+// Never throws: a machine without a GPU is normal.
 GpuProbe probe_gpus();
 
 }  // namespace syslab::device

@@ -1,4 +1,4 @@
-// Stands in for gpu_probe.cu where the build has no CUDA toolkit.
+// Replaces gpu_probe.cu in builds without the CUDA toolkit.
 #include "device/gpu_probe.hpp"
 
 namespace syslab::device {

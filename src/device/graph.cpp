@@ -67,7 +67,7 @@ Capture capture(Stream stream, const std::function<void()>& work, std::shared_pt
   if (captured.executable != nullptr) made.graph = Graph(captured.executable, captured.nodes, std::move(memory));
   made.why = std::move(captured.why);
   if (thrown) {
-    // A capture that the work itself broke off is the reason why it threw.
+    // If the work broke the capture, that is why it threw.
     if (!captured.broken) std::rethrow_exception(thrown);
     if (!told.empty()) made.why += "; the work says: " + told;
   }

@@ -1,4 +1,4 @@
-// Work recorded once and replayed without the host's part in launching it.
+// Work recorded once and replayed without the host's launch cost.
 //
 //   Capture captured = capture(stream, [&] { rung.forward(problem, args, workspace, stream); });
 //   if (captured.graph) captured.graph->replay(stream);   // else captured.why says why not
@@ -16,8 +16,8 @@ namespace syslab::device {
 
 class GraphMemory;
 
-// An executable graph. Pointers and sizes that the work used are part of it: its memory must outlive it. What was taken
-// inside the capture is kept by the graph itself.
+// An executable graph. It contains the pointers and sizes that the work used, so that memory must outlive it. The graph
+// itself keeps memory allocated inside the capture.
 class Graph {
  public:
   Graph(Graph&& other) noexcept;
@@ -33,11 +33,11 @@ class Graph {
       : executable_(executable), nodes_(nodes), memory_(std::move(memory)) {}
   void* executable_ = nullptr;
   std::size_t nodes_ = 0;
-  std::shared_ptr<GraphMemory> memory_;  // null: the work takes none
+  std::shared_ptr<GraphMemory> memory_;  // null: the work allocates none
 };
 
-// Thrown by what must not happen while a stream is captured: taking memory for the length of a call that the capture
-// was lent no pool for. Every replay would use it again after it was given to somebody else.
+// Thrown when work allocates temporary memory during a capture without a pool: every replay would use that memory after
+// it was reused elsewhere.
 class NotCapturable : public Error {
  public:
   using Error::Error;
@@ -45,17 +45,17 @@ class NotCapturable : public Error {
 
 struct Capture {
   std::optional<Graph> graph;
-  std::string why;  // there is none: "…; the work waits for the device"
+  std::string why;  // why there is no graph: "…; the work waits for the device"
 };
 
 // Runs `work` once, recording what it queues on `stream` (and on streams that fork from it and join again) instead of
-// executing it. No graph when the work cannot be captured: it waits for the device or allocates from it, queues on
-// another stream, queues nothing, or the device captures nothing (the CPU). What `work` throws for reasons of its own
-// passes through. The stream is usable afterwards in every case.
+// executing it. There is no graph if the work cannot be captured: it waits for the device or allocates from it, queues
+// on another stream, queues nothing, or the device cannot capture (the CPU). Other exceptions from `work` pass through.
+// The stream is usable afterwards in every case.
 //
 // With `memory` (device/graph_memory.hpp) the work may take Buffers on the streams that are captured: they come from
-// there, and the graph keeps it. Then the device is waited for first, and what its allocator holds unused is given
-// back.
+// `memory`, which the graph keeps. In that case the device is synchronised first and its allocator's unused segments
+// are freed.
 Capture capture(Stream stream, const std::function<void()>& work, std::shared_ptr<GraphMemory> memory = nullptr);
 
 }  // namespace syslab::device

@@ -17,7 +17,7 @@ thread_local std::shared_ptr<GraphMemory> lent;
 
 constexpr std::size_t kAligned = 512;  // as the allocator promises
 
-// Of the GPU, whether a stream of this thread is captured or not; of the host for the twin.
+// GPU memory, even while a stream of this thread is captured; host memory for the CPU twin.
 class PlainSegments final : public SegmentSource {
  public:
   explicit PlainSegments(Place place) : place_(place) {}
@@ -53,8 +53,8 @@ class PlainSegments final : public SegmentSource {
 
 }  // namespace
 
-// What holds for any source while a capture goes on: it cannot be waited for, and another stream's part of it has
-// passed for sure only when all of it is recorded.
+// Common to all sources during a capture: it cannot be waited for, and another stream's part is certain to have passed
+// only when the whole capture is recorded.
 class GraphMemory::Segments final : public SegmentSource {
  public:
   Segments(std::unique_ptr<SegmentSource> source, std::shared_ptr<Progress> progress)
@@ -86,7 +86,7 @@ GraphMemory::GraphMemory(std::unique_ptr<SegmentSource> source, MemoryLog& log)
 GraphMemory::~GraphMemory() {
   try {
     synchronize(place_);  // a replay may still be running
-  } catch (...) {         // what failed is told by whoever waits for his own work
+  } catch (...) {         // whoever waits for that work reports the failure
   }
 }
 

@@ -54,7 +54,7 @@ void HostQueue::finish() noexcept {
 
 void HostQueue::push(Item item) {
   const std::lock_guard lock(mutex_);
-  if (ended_) throw Error(ErrorKind::internal, kGone);  // by another thread than its owner's, as it goes
+  if (ended_) throw Error(ErrorKind::internal, kGone);  // by another thread while it ends
   items_.push_back(std::move(item));
   ++pushed_;
   more_.notify_one();
@@ -95,7 +95,7 @@ void HostQueue::serve() {
       items_.pop_front();
       lock.unlock();
       run(item);
-    }  // what the work held is gone before anyone hears that it is done
+    }  // the work is destroyed before anyone learns that it is done
     lock.lock();
     ++done_;
     less_.notify_all();
@@ -149,7 +149,7 @@ struct Queues {
 };
 
 Queues& queues() {
-  static auto* const kept = new Queues;  // outlives every stream, also those of static objects
+  static auto* const kept = new Queues;  // outlives every stream, even those of static objects
   return *kept;
 }
 
@@ -165,7 +165,7 @@ void* create_host_queue() {
   auto queue = std::make_shared<HostQueue>();
   const std::lock_guard lock(queues().mutex);
   queues().all.push_back({++queues().last, std::move(queue)});
-  return reinterpret_cast<void*>(queues().last);  // NOLINT: a number, which nobody follows
+  return reinterpret_cast<void*>(queues().last);  // NOLINT: a number that is never dereferenced
 }
 
 void destroy_host_queue(void* handle) noexcept {

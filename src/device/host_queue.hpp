@@ -1,5 +1,5 @@
-// What stands behind a stream of the CPU with a thread of its own (OwnedStream::queue). Nobody outside this room
-// includes this: device/queue.hpp, device/stream.hpp and device/event.hpp are the way in.
+// The implementation of a CPU stream with its own thread (OwnedStream::queue). Private to this room: use
+// device/queue.hpp, device/stream.hpp and device/event.hpp.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 namespace syslab::device {
 
-// A place in the order of a queue: set once its thread has come there.
+// A position in a queue: set once its thread has reached it.
 class HostMark {
  public:
   void set();
@@ -31,24 +31,25 @@ class HostMark {
   Nanoseconds at_{};
 };
 
-// First in, first out, in one thread. What work throws is kept until synchronize() throws it; until then the work
-// behind it is dropped (and destroyed at once), while marks are set and waited for as ever: nobody hangs on a failure.
+// First in, first out, in one thread. An exception from work is kept until synchronize() rethrows it; until then later
+// work is dropped (and destroyed at once), while marks are still set and waited for, so that a failure makes nobody
+// hang.
 class HostQueue {
  public:
   HostQueue();
   HostQueue(const HostQueue&) = delete;
   HostQueue& operator=(const HostQueue&) = delete;
   ~HostQueue() { finish(); }
-  void finish() noexcept;  // does what is queued, then ends the thread; nothing is pushed any more
+  void finish() noexcept;  // completes the queued work, then ends the thread; no pushes after this
 
   void push(std::function<void()> work);
   void push_mark(std::shared_ptr<HostMark> mark);
   void push_wait(std::shared_ptr<HostMark> mark);
   bool idle() const;
   std::exception_ptr failure() const;  // kept, for synchronize()
-  // Waits for what was pushed before. Error(usage) from work of this queue itself, which would wait for its own end.
+  // Waits for all work pushed before. Error(usage) if called from this queue's own work, which would wait for itself.
   void wait();
-  void synchronize();  // and throws what failed
+  void synchronize();  // and rethrows a failure
 
  private:
   struct Item {
@@ -67,21 +68,21 @@ class HostQueue {
   bool stop_ = false, ended_ = false;
   std::exception_ptr error_;
   std::thread thread_;   // behind all that it uses
-  std::thread::id own_;  // kept, since finish() changes the above while others may ask
+  std::thread::id own_;  // a copy, since finish() changes thread_ while others may read the id
 };
 
-// A handle is a number that no two queues of a process share, never an address: a stream whose owner is gone is known
-// for what it is, and no other queue is taken for it.
+// A handle is a number unique in the process, never an address: a stream that outlives its owner is recognised and
+// never mistaken for another queue.
 void* create_host_queue();
-void destroy_host_queue(void* handle) noexcept;  // when its work is done, whoever else waits for it
-// All that live, for synchronize(Place): no side stream escapes. What failed in one is told and stays there: it is its
-// owner's to take.
+void destroy_host_queue(void* handle) noexcept;  // when its work is done, even if others wait for it
+// Waits for all live queues, for synchronize(Place), so that no side stream escapes. Throws a failure but leaves it in
+// its queue for the owner.
 void synchronize_host_queues();
 
 inline bool is_queue(Stream stream) { return stream.kind == Kind::cpu && stream.handle != nullptr; }
-// The queue behind a stream that is one. Error(internal) where its owner is gone.
+// The queue of a queue stream. Error(internal) if its owner is gone.
 std::shared_ptr<HostQueue> host_queue(Stream stream);
-// For who cannot throw: ends the process then, in the same words.
+// For callers that cannot throw: terminates the process with the same message.
 std::shared_ptr<HostQueue> host_queue_or_end(Stream stream) noexcept;
 
 }  // namespace syslab::device

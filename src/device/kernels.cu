@@ -2,9 +2,9 @@
 // stream and to which they add atomically. Whoever reads them waits for the stream. The one kernel that waits is
 // hold_back:
 //
-//   hold_back   landed   The host has raised *ticket to what this gate waits for: all that it wanted behind the gate is
-//                        in the stream. `volatile` makes every turn read the pinned memory anew. The kernel reads
-//                        nothing else of the host's, so it needs no fence.
+//   hold_back   landed   The host has raised *ticket to the value that this gate waits for: it has queued everything
+//                        that goes after the gate. `volatile` makes every turn read the pinned memory again. The kernel
+//                        reads nothing else that the host writes, so it needs no fence.
 //               left     Nothing is overwritten. Tickets only grow, so none is missed when the host goes on to the next
 //                        gate at once.
 //               After limit_ns it gives up and counts itself in *expired. Otherwise a host that waits for this stream
@@ -34,7 +34,7 @@ __global__ void fill_words(Word* at, Pattern pattern, std::int64_t first, std::i
   }
 }
 
-// An atomic a differing word: there should be none, and a test that finds millions may take its time.
+// One atomic for each word that differs. There should be none; a test that finds millions may be slow.
 template <typename Word>
 __global__ void find_differences(const Word* at, Pattern pattern, std::int64_t first, std::int64_t count,
                                  unsigned long long* found) {
@@ -86,7 +86,7 @@ __global__ void read_clocks(ClockStamp* stamps, int multiprocessors) {
   unsigned processor;
   asm volatile("mov.u32 %0, %%smid;" : "=r"(processor));
   std::uint64_t cycles, nanoseconds;
-  // Side by side, and neither moved away by the compiler.
+  // Adjacent, and not removed by the compiler.
   asm volatile("mov.u64 %0, %%globaltimer;\n\tmov.u64 %1, %%clock64;" : "=l"(nanoseconds), "=l"(cycles)::"memory");
   if (processor < static_cast<unsigned>(multiprocessors)) stamps[processor] = {cycles, nanoseconds};
 }

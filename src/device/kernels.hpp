@@ -1,6 +1,5 @@
-// This room's own kernels behind plain functions: kernels.cu, digest.cu and fill_random.cu where the build has CUDA,
-// else kernels_none.cpp. Nobody outside this room includes this. The GPU of `stream` is current when they are called,
-// except where they say otherwise.
+// This room's own kernels behind plain functions: kernels.cu, digest.cu and fill_random.cu if the build has CUDA, else
+// kernels_none.cpp. Private to this room. Callers make the GPU of `stream` current, unless stated otherwise.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@ void fill_pattern(void* at, const Pattern& pattern, std::size_t width, std::int6
                   Stream stream);
 
 // Adds to three words on the GPU: how many differ, the largest of (~index of a differing one), the largest index + 1.
-// They begin as zeros.
+// They start as zeros.
 void count_differences(const void* at, const Pattern& pattern, std::size_t width, std::int64_t first_position,
                        std::int64_t count, std::uint64_t* found, Stream stream);
 
@@ -35,7 +34,7 @@ void fill_random(const TensorView& out, std::uint64_t key, Distribution distribu
 void wait_for_ticket(const std::uint64_t* ticket, std::uint64_t wanted, std::uint64_t limit_ns, std::uint64_t* expired,
                      Stream stream);
 
-// Every multiprocessor that a block of this launch lands on writes its cycle counter and the GPU's nanoseconds to
+// Every multiprocessor that runs a block of this launch writes its cycle counter and the GPU's nanoseconds to
 // stamps[its number]. `multiprocessors` entries.
 struct ClockStamp {
   std::uint64_t cycles = 0, nanoseconds = 0;

@@ -1,4 +1,4 @@
-// Stands in for kernels.cu, digest.cu and fill_random.cu where the build has no CUDA toolkit.
+// Replaces kernels.cu, digest.cu and fill_random.cu in builds without the CUDA toolkit.
 #include "device/cuda_error.hpp"
 #include "device/kernels.hpp"
 

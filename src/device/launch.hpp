@@ -1,4 +1,4 @@
-// Around a kernel launch: the right GPU is current, and a launch that failed does not pass silently.
+// For kernel launches: makes the right GPU current and reports failed launches.
 #pragma once
 
 #include <string_view>
@@ -11,11 +11,12 @@ bool built_with_cuda();
 // GPUs that this process can use: 0 without CUDA, driver or GPU. Opens the driver.
 int gpu_count() noexcept;
 
-// Right after a launch. Error(device) naming the kernel, what CUDA says and the remedy, when the launch or anything
+// Call right after a launch. Error(device) with the kernel, CUDA's message and the remedy if the launch or anything
 // before it on this GPU failed.
 void check_launch(std::string_view kernel);
 
-// Makes a GPU current while it lives; for the CPU it does nothing. A launch needs the GPU of its stream to be current.
+// Makes a GPU current during its lifetime; does nothing for the CPU. A launch needs the GPU of its stream to be
+// current.
 class CurrentDevice {
  public:
   explicit CurrentDevice(Place place);
@@ -25,7 +26,7 @@ class CurrentDevice {
   ~CurrentDevice();
 
  private:
-  int before_ = -1;  // -1: nothing to put back
+  int before_ = -1;  // -1: nothing to restore
 };
 
 }  // namespace syslab::device

@@ -2,7 +2,16 @@
 //
 // A barrier goes through phases. A phase ends when as many threads have arrived as init_barrier() said and, where
 // arrive_expecting() named bytes, when copies have brought them. Waiting names the parity of a phase: 0 for the first,
-// 1 for the second, and so on in turn; to wait with parity 1 on a barrier that is new returns at once.
+// 1 for the second, and so on in turn. Waiting with parity 1 on a new barrier returns at once.
+//
+// What waits for what (landed, left: ptx.cuh). One barrier does one job, so a slot that is filled again and again has
+// two of them:
+//   full    landed   Whoever fills the slot arrives, with the bytes that TMA brings; readers wait().
+//   empty   left     Readers arrive when they have read the slot; whoever fills it waits before overwriting it.
+// arrive() releases what the calling thread did before it, and no more: a lane that arrives for its warp does so after
+// a
+// __syncwarp, if the other lanes used the slot by ordinary loads or stores. init_barrier() itself is seen by other
+// threads after fence_barrier_init() and a barrier of the block.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +32,14 @@ __device__ __forceinline__ void arrive(std::uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// Arrives, and the phase ends no sooner than `bytes` were copied. A box of a tensor map counts whole, also where part
+// Arrives, and the phase does not end before `bytes` were copied. A box of a tensor map counts in full, even where part
 // of it lies outside the tensor.
 __device__ __forceinline__ void arrive_expecting(std::uint32_t barrier, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// Until the phase of this parity has ended. What was written before the arrivals, and what copies brought, can be read.
-// With SYSLAB_MOST_TRIES (for bring-up) a wait that takes longer ends the kernel with an error.
+// Waits until the phase of this parity has ended. What was written before the arrivals, and what copies brought, can
+// then be read. With SYSLAB_MOST_TRIES (for debugging) a wait of more tries ends the kernel with an error.
 __device__ __forceinline__ void wait(std::uint32_t barrier, std::uint32_t parity) {
 #ifdef SYSLAB_MOST_TRIES
   int tries = 0;
@@ -53,9 +62,9 @@ __device__ __forceinline__ void wait(std::uint32_t barrier, std::uint32_t parity
   }
 }
 
-// Where a thread stands in a ring of kStages slots, each with a barrier that says "full" and one that says "empty". Who
-// fills waits for `empty` with other_parity(), so that the first round finds all slots free; who reads waits for `full`
-// with `parity`.
+// A thread's position in a ring of kStages slots, each with barriers `full` and `empty` (above). The thread that fills
+// waits for `empty` with other_parity(), so that the first round finds all slots free; readers wait for `full` with
+// `parity`.
 template <int kStages>
 struct RingPosition {
   int stage = 0;

@@ -1,4 +1,4 @@
-// The account of memory: every allocation and release is written down, from which peaks are exact.
+// Records every allocation and release, so that peaks are exact.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace syslab::device {
 
-// What memory is for: the colours of a timeline. `library`: what a library (cuBLAS) keeps for a stream from its first
-// call there on, whoever that happens to be; no caller's, so sums and peaks of live bytes leave it out.
+// What memory is for: the colours of a timeline. `library`: memory that a library (cuBLAS) keeps for a stream from its
+// first call on; it belongs to no caller, so sums and peaks of live bytes exclude it.
 enum class MemoryCategory { other, input, output, parameter, gradient, optimizer, activation, workspace, library };
 
 std::string_view to_string(MemoryCategory category);  // "activation"
@@ -27,22 +27,22 @@ struct MemoryEvent {
   MemoryCategory category = MemoryCategory::other;
 };
 
-// Thread-safe account of live bytes. Peaks are exact whatever happens; of events the first kMostEvents are kept, since
-// a timed loop makes millions of the same.
+// Thread-safe account of live bytes. Peaks are always exact; only the first kMostEvents events are kept, since a timed
+// loop produces millions of identical ones.
 class MemoryLog {
  public:
   MemoryLog();
   void record(std::int64_t delta, std::string_view tag, MemoryCategory category = MemoryCategory::other);
-  // Memory that an allocator took from the system (or gave back) to serve such requests from: no events, only sums.
+  // Memory that an allocator took from the system (or returned) to serve requests: no events, only sums.
   void record_reserved(std::int64_t delta);
 
   Nanoseconds now() const;  // the time that an event would have: since the log began
   std::int64_t live_bytes() const;
-  std::int64_t library_bytes() const;   // live, too, and no part of the sum above
+  std::int64_t library_bytes() const;   // live too, not included in the sum above
   std::int64_t peak_bytes() const;      // since construction or the last reset_peak
-  std::int64_t reserved_bytes() const;  // 0 where there is no allocator in between: on the host
+  std::int64_t reserved_bytes() const;  // 0 on the host, which has no allocator in between
   std::int64_t peak_reserved_bytes() const;
-  void reset_peak();  // the peaks become what is live and reserved now
+  void reset_peak();  // sets the peaks to the bytes live and reserved now
   static constexpr std::size_t kMostEvents = 1 << 16;
   std::vector<MemoryEvent> events() const;
   std::int64_t dropped_events() const;  // those beyond kMostEvents since construction or clear()

@@ -41,7 +41,7 @@ NvtxRange::NvtxRange(const char* name, RangeKind kind, Stream stream, std::strin
 }
 
 NvtxRange::~NvtxRange() {
-  // Of a listener that is gone by now, or not yet back, the end is no business.
+  // Do not report the end to a listener that is no longer (or not yet again) active.
   if (listener_ != nullptr && listener_ == listener_of_this_thread()) listener_->end();
   nvtx_pop();
 }

@@ -1,5 +1,5 @@
-// Named ranges of a thread: NVIDIA's profilers show them, and whoever listens (trace/recorder.hpp) is told of them too.
-// With neither, and without CUDA, they cost next to nothing.
+// Named ranges of a thread: NVIDIA's profilers show them, and a listener (trace/recorder.hpp) receives them. With
+// neither, and without CUDA, they cost almost nothing.
 //
 //   const NvtxRange range("check");                                  // until the end of the scope
 //   const NvtxRange named("case " + experiment + " " + implementation);
@@ -15,28 +15,28 @@
 
 namespace syslab::device {
 
-// What a range is to whoever reads a timeline.
+// What a range stands for in a timeline.
 enum class RangeKind : std::uint8_t {
-  scope,   // of the lab: a case, its check
+  scope,   // a step of the lab: a case, its check
   phase,   // "forward", "backward", "optimizer"
   layer,   // "layers.3"
-  part,    // of a layer, or of an operator: "attention", "softmax"
-  kernel,  // one call of an operator: on the CPU what a kernel is on a GPU, there what its kernels belong to
+  part,    // part of a layer or an operator: "attention", "softmax"
+  kernel,  // one call of an operator: on the CPU the counterpart of a kernel, on a GPU the owner of its kernels
 };
 std::string_view to_string(RangeKind kind);  // "phase"
 
-// Told of a thread's ranges as they begin and end, inner ones first to end. Neither function may throw: ranges end in
+// Notified when a thread's ranges begin and end; inner ones end first. Neither function may throw: ranges end in
 // destructors.
 class RangeListener {
  public:
   virtual ~RangeListener() = default;
-  // `kernel` names who does the work of a range of kind kernel, a rung or a library; `stream` is where it is queued.
+  // `kernel` names the rung or library that does the work of a range of kind kernel; `stream` is where it is queued.
   virtual void begin(const char* name, RangeKind kind, Stream stream, std::string_view kernel) noexcept = 0;
   virtual void end() noexcept = 0;
 };
 
-// `listener` hears the ranges of this thread while this lives; it must outlive it. The inner one counts. A range that
-// began before is not told of.
+// `listener` receives the ranges of this thread during this object's lifetime and must outlive it. The innermost
+// applies. Ranges that began earlier are not reported.
 class Listening {
  public:
   explicit Listening(RangeListener& listener);
@@ -59,7 +59,7 @@ class NvtxRange {
   ~NvtxRange();
 
  private:
-  RangeListener* listener_;  // who heard it begin; null: nobody
+  RangeListener* listener_;  // the one told of its begin; null: none
 };
 
 }  // namespace syslab::device

@@ -1,4 +1,4 @@
-// Stands in for nvtx.cu where the build has no CUDA toolkit.
+// Replaces nvtx.cu in builds without the CUDA toolkit.
 #include "device/nvtx_push.hpp"
 
 namespace syslab::device {

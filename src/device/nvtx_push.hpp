@@ -1,4 +1,4 @@
-// The library's part of a range: nvtx.cu, or nothing where the build has no CUDA.
+// The library's part of a range: nvtx.cu, or nothing in builds without CUDA.
 #pragma once
 
 namespace syslab::device {

@@ -1,9 +1,9 @@
 // Launches that overlap with the end of the kernel before them in the stream (programmatic dependent launch): blocks
-// are resident when their input is ready, which saves one or two microseconds a kernel. Where the GPU or the machine
-// code cannot do it, the launch is an ordinary one.
+// are already resident when their input is ready, which saves one or two microseconds per kernel. If the GPU or the
+// machine code does not support it, the launch is an ordinary one.
 //
 //   __global__ void my_kernel(…) {
-//     ptx::wait_for_kernels_before();   // before anything is read or written that another kernel touches
+//     ptx::wait_for_kernels_before(); // before reading or writing anything that another kernel touches
 //     ptx::let_next_kernel_come();
 //
 //   static OverlappedKernel launcher(my_kernel, shared_bytes, "my_kernel");
@@ -56,7 +56,7 @@ class OverlappedKernel {
       cudaFuncAttributes attributes{};
       check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel_)), "ask about " + name_,
             "cudaFuncGetAttributes");
-      // Code compiled for older GPUs has no instruction to wait with.
+      // Code compiled for older GPUs lacks the wait instruction.
       return attributes.ptxVersion >= 90 && attributes.binaryVersion >= 90 ? kOverlaps : kFollows;
     });
   }

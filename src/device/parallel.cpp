@@ -12,7 +12,7 @@ namespace syslab::device {
 
 namespace {
 
-thread_local bool told_to_stay = false;  // in a loop of at most one thread
+thread_local bool told_to_stay = false;  // in a loop limited to one thread
 
 void loop_here(std::int64_t count, const std::function<void(std::int64_t index, int thread)>& body, bool stay) {
   struct Mark {

@@ -18,7 +18,7 @@ void require_width(std::size_t width) {
   throw Error(ErrorKind::internal, "no words of " + std::to_string(width) + " bytes: 1, 2, 4 and 8 there are");
 }
 
-// Little-endian: the low bytes of a word are the element. Every host that CUDA knows is.
+// Little-endian, like every host that CUDA supports: the low bytes of a word are the element.
 std::uint64_t load(const std::byte* at, std::size_t width) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, at, width);

@@ -1,5 +1,5 @@
-// Patterns in memory, written and counted where the memory is: poison for outputs that nobody has written yet, guard
-// words for memory that nobody may write.
+// Patterns in memory, written and counted where the memory is: poison for outputs not yet written, guard words for
+// memory that must not be written.
 //
 //   fill_pattern(out, {.base = 0x7fd3594c}, sizeof(float), 0, count, stream);
 //   const Differences found = count_differences(out, {.base = 0x7fd3594c}, sizeof(float), 0, count, stream);
@@ -27,7 +27,7 @@ constexpr std::uint64_t word_of(const Pattern& pattern, std::int64_t position) {
   return pattern.base | (1 + hash % pattern.payload);
 }
 
-// The bits of a number whose being all set, with others beside them, makes a NaN.
+// The exponent bits: if all are set and the mantissa is not zero, the number is a NaN.
 constexpr std::uint64_t exponent_bits(DType dtype) {
   switch (dtype) {
     case DType::f64:
@@ -48,7 +48,7 @@ void fill_pattern(void* at, const Pattern& pattern, std::size_t width, std::int6
                   Stream stream);
 
 struct Differences {
-  std::int64_t words = 0;              // that are not the pattern's
+  std::int64_t words = 0;              // that differ from the pattern
   std::int64_t first = -1, last = -1;  // indices in [0, count); -1: none
 };
 // Compares the same words and waits for the answer.

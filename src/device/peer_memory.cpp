@@ -71,7 +71,7 @@ PeerMemory::PeerMemory(std::size_t bytes, std::string_view tag, Place place) : b
     data_ = static_cast<std::byte*>(::operator new (bytes, std::align_val_t{kAlignment}));
     std::memset(data_, 0, bytes);
   } else {
-    // Of its own, not from the allocator of segments: what is reached from outside must not be anybody else's next.
+    // Not from the segment allocator: memory reached from outside must not be reused by others.
     const CurrentDevice current(place);
     data_ = static_cast<std::byte*>(runtime::allocate(bytes));
     if (data_ == nullptr) {
@@ -118,7 +118,7 @@ PeerView::PeerView(PeerView&& other) noexcept : data_(std::exchange(other.data_,
 PeerView::~PeerView() {
   if (place_.kind == Kind::cpu || data_ == nullptr) return;
   try {
-    const CurrentDevice current(place_);  // mappings are a GPU's
+    const CurrentDevice current(place_);  // mappings belong to a GPU
     runtime::close_shared(data_);
   } catch (const std::exception&) {  // a GPU that is lost has no mappings
   }

@@ -1,13 +1,13 @@
-// Memory of one device that other ranks of the host reach by themselves, and marks in it that order them: what copy
-// engines need to carry data between GPUs without a kernel.
+// Memory of one device that other ranks on the host can access directly, with marks in it that order the accesses: what
+// copy engines need to move data between GPUs without a kernel.
 //
-//   PeerMemory mine(bytes, "inbox", place);               // then its handle goes to the other ranks
+//   PeerMemory mine(bytes, "inbox", place);               // send its handle to the other ranks
 //   const PeerView theirs(handle_of_another, place);
 //   copy(theirs.at(0), buffer, bytes, stream);
 //   raise_mark(theirs.mark(at), 7, stream);               // there: await_mark(mine.mark(at), 7, stream)
 //
 // On GPUs ranks are processes and views are mappings (cudaIpc…); copies between two GPUs are done by copy engines, and
-// marks are written and waited for by the streams' own front ends, so that no multiprocessor is taken. On the CPU ranks
+// marks are written and waited for by the streams' own front ends, so that no multiprocessor is used. On the CPU ranks
 // are threads of one process and a view is the memory itself.
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace syslab::device {
 
-// Zero at first. Its owner outlives every view of it.
+// Initially zero. Must outlive every view of it.
 class PeerMemory {
  public:
   PeerMemory(std::size_t bytes, std::string_view tag, Place place);  // Error(oom)
@@ -29,7 +29,7 @@ class PeerMemory {
 
   std::byte* at(std::size_t offset) const { return data_ + offset; }
   std::uint32_t* mark(std::size_t offset) const { return reinterpret_cast<std::uint32_t*>(data_ + offset); }
-  // A short text without spaces, for PeerView in any process of this host. Error(device) where the driver gives none.
+  // A short text without spaces, for PeerView in any process of this host. Error(device) if the driver provides none.
   std::string handle() const;
 
  private:
@@ -41,8 +41,8 @@ class PeerMemory {
 
 class PeerView {
  public:
-  // As `place` reaches it. Unsupported where it does not: no link between the two GPUs, or (on the CPU) the memory of
-  // another process. Error(usage) for a text that is no handle.
+  // Maps it for `place`. Unsupported if it cannot be reached: no link between the two GPUs, or (on the CPU) memory of
+  // another process. Error(usage) if the text is not a handle.
   PeerView(const std::string& handle, Place place);
   PeerView(PeerView&& other) noexcept;
   PeerView& operator=(PeerView&&) = delete;
@@ -56,10 +56,10 @@ class PeerView {
   Place place_;
 };
 
-// Writes `value` once all that was queued on `stream` before has been done and can be seen by whoever sees the value.
+// Writes `value` once all work queued on `stream` before has completed and is visible to anyone who sees the value.
 void raise_mark(std::uint32_t* mark, std::uint32_t value, Stream stream);
-// What is queued on `stream` from now on waits until the mark, which is in this device's own memory, has come to
-// `value`: on a circle of 2^32, so that it may go round. The host does not wait, but on the CPU's plain stream.
+// Work queued on `stream` from now on waits until the mark, which is in this device's own memory, has reached `value`;
+// compared modulo 2^32, so it may wrap around. The host waits only on the CPU's plain stream.
 void await_mark(const std::uint32_t* mark, std::uint32_t value, Stream stream);
 
 }  // namespace syslab::device

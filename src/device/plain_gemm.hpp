@@ -1,4 +1,4 @@
-// A matrix product in plain loops: what serves where no BLAS is found, and what the BLAS door is tested against.
+// A matrix product in plain loops: the fallback without a BLAS, and the reference in tests of the BLAS wrapper.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace syslab::device {
 template <typename T>
 void plain_gemm(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, T alpha, const T* a,
                 std::int64_t lda, const T* b, std::int64_t ldb, T beta, T* c, std::int64_t ldc) {
-  // Rows of B are walked in the inner loop, so a transposed B is turned round once: m·n·k reads against k·n copies.
+  // The inner loop walks rows of B, so a transposed B is copied once: k·n copies against m·n·k reads.
   std::vector<T> turned;
   if (transpose_b) {
     turned.resize(static_cast<std::size_t>(k * n));

@@ -14,11 +14,11 @@
 
 namespace syslab::device {
 
-// A value of each GPU, made at its first use there. Value{} says that it was not made yet.
+// A value per GPU, created at its first use there. Value{} means not created yet.
 template <typename Value>
 class PerGpu {
  public:
-  // Of the current GPU. Threads that come at the same time may all make it.
+  // For the current GPU. Concurrent threads may each create it.
   template <typename Make>
   Value of_current(const Make& make) {
     int gpu = 0;
@@ -34,7 +34,7 @@ class PerGpu {
   std::array<std::atomic<Value>, 32> values_{};
 };
 
-// On the current GPU. Error(device) naming the kernel where it has not so much.
+// On the current GPU. Error(device) naming the kernel if the GPU has less.
 template <typename... Parameters>
 void allow_shared_memory(void (*kernel)(Parameters...), int bytes, std::string_view name) {
   if (bytes == 0) return;

@@ -8,18 +8,22 @@
 //
 // What waits for what. A barrier in a kernel can have two jobs, and every kernel says of each of its barriers which it
 // has and why:
-//   landed   what its threads wrote before it, all of them can read behind it
-//   left     none of its threads still reads what is overwritten behind it
+//   landed   what its threads wrote before it, all of them can read after it
+//   left     none of its threads still reads what is overwritten after it
 //
 // The instructions below do this much and no more:
 //   wait_copies             waits for the calling thread's own cp.async groups. A tile that many threads have copied is
-//                           whole only behind a barrier that follows the wait of each. Groups are counted, empty ones
+//                           whole only after a barrier that follows each thread's wait. Groups are counted, empty ones
 //                           too: a loop commits one in every step, so that the count tells which step has landed.
 //   barrier, __syncthreads, __syncwarp
 //                           both jobs, among the threads that name the barrier, the block, the warp.
 //   ldmatrix, mma, shuffles bring the lanes of a warp together, but do not make one lane's stores to shared memory
-//                           visible to another: that takes a __syncwarp.
+//                           visible to another, nor order one lane's reads before another's stores: both need a
+//                           __syncwarp.
 //   wait_for_kernels_before both jobs, between kernels (device/overlap.cuh).
+// mbarriers, TMA and wgmma have theirs in mbarrier.cuh, tma.cuh and wgmma.cuh.
+// A barrier inside an `if` or after a `return` is under a condition that is the same for all threads it counts, so that
+// all of them reach it.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -34,21 +38,21 @@ __device__ __forceinline__ std::uint32_t shared_address(const void* pointer) {
   return static_cast<std::uint32_t>(__cvta_generic_to_shared(pointer));
 }
 
-// This thread's lane, read anew at every call: what is computed from it is not kept in registers across a loop.
+// This thread's lane, read anew at every call, so that nothing computed from it is kept in registers across a loop.
 __device__ __forceinline__ int lane_anew() {
   int lane;
   asm volatile("mov.u32 %0, %%laneid;" : "=r"(lane));
   return lane;
 }
 
-// threadIdx.x, likewise.
+// threadIdx.x, read anew at every call too.
 __device__ __forceinline__ int thread_anew() {
   int thread;
   asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
   return thread;
 }
 
-// Over the four lanes that hold a row of a fragment C; all of them get it.
+// Over the four lanes that hold a row of a fragment C; all four get the result.
 __device__ __forceinline__ float quad_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(~0U, x, 1));
   return fmaxf(x, __shfl_xor_sync(~0U, x, 2));
@@ -58,7 +62,7 @@ __device__ __forceinline__ float quad_sum(float x) {
   return x + __shfl_xor_sync(~0U, x, 2);
 }
 
-// `value`, known to be the same in all lanes: what is computed from it may live in uniform registers.
+// `value`, which is the same in all lanes. The compiler may then keep what is computed from it in uniform registers.
 __device__ __forceinline__ int uniform(int value) { return __shfl_sync(~0U, value, 0); }
 
 // D += A·B, 16×8×16, half-precision operands packed two a register, fp32 accumulation.
@@ -108,14 +112,14 @@ __device__ __forceinline__ void load_matrices_transposed(std::uint32_t (&r)[4], 
                : "r"(address));
 }
 
-// 16 bytes from global to shared memory past the registers and L1; with `valid` false they are zeros and nothing is
-// read. Both addresses are 16-byte aligned.
+// 16 bytes from global to shared memory, bypassing registers and L1; with `valid` false, zeros are stored and nothing
+// is read. Both addresses are 16-byte aligned.
 __device__ __forceinline__ void copy_async_16(std::uint32_t to, const void* from, bool valid = true) {
   asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(valid ? 16 : 0)
                : "memory");
 }
 
-// 8 bytes, likewise, through L1.
+// The same for 8 bytes, through L1.
 __device__ __forceinline__ void copy_async_8(std::uint32_t to, const void* from) {
   asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(to), "l"(from) : "memory");
 }
@@ -161,6 +165,26 @@ __device__ __forceinline__ std::uint32_t load_shared(std::uint32_t address) {
   return value;
 }
 
+// Four at a 16-byte aligned address.
+__device__ __forceinline__ void store_shared(std::uint32_t address, const float (&value)[4]) {
+  asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(address), "f"(value[0]), "f"(value[1]), "f"(value[2]),
+               "f"(value[3])
+               : "memory");
+}
+
+// Four words at a 16-byte aligned address.
+__device__ __forceinline__ void store_shared(std::uint32_t address, const std::uint32_t (&value)[4]) {
+  asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(address), "r"(value[0]), "r"(value[1]), "r"(value[2]),
+               "r"(value[3])
+               : "memory");
+}
+__device__ __forceinline__ void load_shared(std::uint32_t address, std::uint32_t (&value)[4]) {
+  asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(value[0]), "=r"(value[1]), "=r"(value[2]), "=r"(value[3])
+               : "r"(address)
+               : "memory");
+}
+
 // 8-byte aligned.
 __device__ __forceinline__ float2 load_shared_pair(std::uint32_t address) {
   float2 pair;
@@ -168,7 +192,7 @@ __device__ __forceinline__ float2 load_shared_pair(std::uint32_t address) {
   return pair;
 }
 
-// *to += value, in no order; nothing comes back.
+// *to += value atomically, in no order, without returning the old value.
 __device__ __forceinline__ void reduce_add(float* to, float value) {
   asm volatile("red.global.add.f32 [%0], %1;" ::"l"(to), "f"(value) : "memory");
 }
@@ -181,6 +205,17 @@ __device__ __forceinline__ void reduce_add(float* to, const float (&value)[4]) {
                : "memory");
 }
 #endif
+
+// Between blocks, through global memory: after a load that sees the addition, what was written before the addition can
+// be read.
+__device__ __forceinline__ unsigned load_acquire(const unsigned* from) {
+  unsigned value;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(from) : "memory");
+  return value;
+}
+__device__ __forceinline__ void add_release(unsigned* to, unsigned value) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" ::"l"(to), "r"(value) : "memory");
+}
 
 // Waits for `threads` threads (whole warps) that name the same barrier, 1 … 15; __syncthreads() is barrier 0.
 __device__ __forceinline__ void barrier(int name, int threads) {
@@ -198,6 +233,17 @@ __device__ __forceinline__ std::uint32_t pack(float low, float high) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
   }
   return bits;
+}
+
+// The two halves of such a register, the low one as x.
+template <typename T>
+__device__ __forceinline__ float2 unpack(std::uint32_t bits) {
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    return {__uint_as_float(bits << 16), __uint_as_float(bits & 0xffff0000U)};
+  } else {
+    static_assert(std::is_same_v<T, __half>);
+    return __half22float2(reinterpret_cast<const __half2&>(bits));
+  }
 }
 
 }  // namespace syslab::ptx

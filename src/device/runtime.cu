@@ -3,11 +3,11 @@
 // What waits for what. Streams are made with cudaStreamNonBlocking, so the default stream orders nothing between them;
 // only these do:
 //
-//   record_event, stream_wait   What is queued behind the wait finds all that was queued before the record (landed),
-//                               and may overwrite what that read (left). A wait holds the record that was the event's
-//                               last when it was queued: a later record changes nothing for it.
-//   write_word, await_word      The same between streams of different processes. The word is written behind a fence of
-//                               the whole system: who finds it also finds all that the writing stream did before.
+//   record_event, stream_wait   Work queued after the wait sees the results of all work queued before the record
+//                               (landed), and may overwrite what that work read (left). A wait is for the event's
+//                               last record when the wait is queued: a later record does not change it.
+//   write_word, await_word      The same between streams of different processes. The word is written after a
+//                               system-wide fence: who reads it also sees all that the writing stream wrote before.
 //   synchronize_*, *_done       The same between a stream or an event and the host.
 //   destroy_stream              Waits for the stream: memory ordered by it may go to a stream that gets its handle.
 #include "device/runtime.hpp"
@@ -38,7 +38,7 @@ namespace {
 cudaStream_t as_stream(void* handle) { return static_cast<cudaStream_t>(handle); }
 cudaEvent_t as_event(void* handle) { return static_cast<cudaEvent_t>(handle); }
 
-// Errors of an owner that lets go have nobody to go to, and must not be blamed on the next launch.
+// Errors while resources are released are dropped: nobody can handle them, and the next launch must not report them.
 void forget(cudaError_t error) {
   if (error != cudaSuccess) static_cast<void>(cudaGetLastError());
 }
@@ -59,13 +59,13 @@ std::string text_of(cudaError_t error) {
   return std::string(cudaGetErrorName(error)) + " (" + cudaGetErrorString(error) + ")";
 }
 
-// Is this error the capture's, and not that of a GPU that has failed?
+// Whether this error comes from stream capture, not from a GPU that has failed.
 bool breaks_capture_only(cudaError_t error) {
   return error >= cudaErrorStreamCaptureUnsupported && error <= cudaErrorStreamCaptureWrongThread;
 }
 
-// Which GPU our own streams are of. CUDA does not answer that question while a stream is captured, and breaks the
-// capture for its being asked. Never destroyed: streams of static storage duration may go after it.
+// The GPU of each of our own streams. Asking CUDA while a stream is captured fails and invalidates the capture. Never
+// destroyed: streams of static storage duration may be destroyed after it would be.
 class StreamList {
  public:
   void add(void* stream, int device) {
@@ -93,7 +93,7 @@ StreamList& own_streams() {
 }
 
 // Whether this process has a context on a GPU, by the driver itself if it is loaded at all. Until then all memory is
-// the host's; the runtime, asked about a pointer, would make a context (half a second, half a GiB) to say so.
+// host memory; asking the runtime about a pointer would create a context (half a second, half a GiB) just to say so.
 bool cuda_in_use() {
   static std::atomic<bool> seen = false;
   if (seen) return true;
@@ -124,7 +124,7 @@ bool out_of_room(cudaError_t error, std::string_view asked, std::string_view cal
   return false;
 }
 
-// Of the driver, which nothing is linked with.
+// From the driver, which we do not link with.
 template <typename Function>
 Function driver_function(const char* name) {
   void* found = nullptr;
@@ -209,17 +209,16 @@ bool stream_done(void* stream) {
 }
 
 int stream_device(void* stream) {
-  // The default streams (null, and the two handles that name them) are of the GPU that is current.
+  // The default streams (null, and its two named handles) belong to the current GPU.
   if (stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread) return current();
   if (const std::optional<int> own = own_streams().find(stream)) return *own;
-  // Somebody else's. Who captures it has its GPU current, else nothing could be launched.
+  // A stream of other code. Whoever captures it has made its GPU current; otherwise nothing could be launched.
   if (stream_capturing(stream)) return current();
   int index = 0;
 #if CUDART_VERSION >= 12080
   check(cudaStreamGetDevice(as_stream(stream), &index), "ask which GPU a stream is of", "cudaStreamGetDevice");
 #else
-  // No such question to the runtime before CUDA 12.8; the driver is asked for the stream's context, and that for its
-  // GPU.
+  // Before CUDA 12.8 only the driver can tell: by the stream's context, and the GPU of that.
   void *get_context = nullptr, *push = nullptr, *pop = nullptr, *get_device = nullptr, *context = nullptr;
   const auto entry = [](const char* name, void** function) {
     check(cudaGetDriverEntryPoint(name, function, cudaEnableDefault), "find a function of the driver", name);
@@ -357,7 +356,7 @@ Pointer pointer(const void* data) {
   if (!cuda_in_use()) return {};
   cudaPointerAttributes attributes{};
   if (const cudaError_t error = cudaPointerGetAttributes(&attributes, data); error != cudaSuccess) {
-    // Without a driver or a GPU all memory is the host's.
+    // Without a driver or a GPU all memory is host memory.
     if (error != cudaErrorInvalidValue && error != cudaErrorInsufficientDriver && error != cudaErrorNoDevice) {
       check(error, "ask whose memory a pointer is in", "cudaPointerGetAttributes");
     }
@@ -415,7 +414,7 @@ void close_shared(void* data) noexcept { forget(cudaIpcCloseMemHandle(data)); }
 void write_word(void* stream, void* at, std::uint32_t value) {
   static const auto write =
       driver_function<int (*)(cudaStream_t, unsigned long long, std::uint32_t, unsigned)>("cuStreamWriteValue32");
-  // No flag: behind a fence of the whole system.
+  // No flag: the write comes after a system-wide fence.
   expect_driver(write(as_stream(stream), reinterpret_cast<std::uintptr_t>(at), value, 0), "cuStreamWriteValue32");
 }
 

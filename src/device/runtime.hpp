@@ -1,6 +1,6 @@
-// CUDA's runtime as far as this room uses it, with handles as void*. runtime.cu stands behind it where the build has
-// CUDA; runtime_none.cpp elsewhere, where every function that would need CUDA throws Error(device) and says so. Nobody
-// outside this room includes this: streams, events, graphs, buffers and copies have headers of their own.
+// The part of CUDA's runtime that this room uses, with handles as void*. Implemented by runtime.cu if the build has
+// CUDA, otherwise by runtime_none.cpp, where every function that needs CUDA throws Error(device). Private to this room:
+// streams, events, graphs, buffers and copies have their own headers.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,8 @@ void make_current(int index);
 DeviceProperties properties(int index);
 void synchronize_device();  // the current one, all streams
 
-// Of the current GPU; does not wait for the default stream. `urgent`: its work goes before others' that wait for room.
+// On the current GPU; does not wait for the default stream. `urgent`: its pending work is scheduled before other
+// streams'.
 void* create_stream(bool urgent = false);
 void destroy_stream(void* stream) noexcept;
 void synchronize_stream(void* stream);
@@ -38,15 +39,15 @@ double milliseconds_between(void* begin, void* end);
 struct Captured {
   void* executable = nullptr;
   std::size_t nodes = 0;
-  std::string why;      // there is no executable
-  bool broken = false;  // because the work did what cannot be captured, not for want of work
+  std::string why;      // why there is no executable graph
+  bool broken = false;  // the work did something that cannot be captured (rather than queueing nothing)
 };
-std::string begin_capture(void* stream);  // why not; empty: capturing
+std::string begin_capture(void* stream);  // why capturing failed; empty: capturing
 Captured end_capture(void* stream);
 void launch_graph(void* executable, void* stream);
 void destroy_graph(void* executable) noexcept;
 
-void* allocate(std::size_t bytes);             // on the current GPU; null when there is no room
+void* allocate(std::size_t bytes);             // on the current GPU; null if there is no room
 void* allocate_in_capture(std::size_t bytes);  // the same, also while a stream of this thread is captured
 void release(void* data) noexcept;
 void* allocate_pinned(std::size_t bytes);
@@ -60,15 +61,15 @@ Pointer pointer(const void* data);
 void copy(void* to, const void* from, std::size_t bytes, void* stream);
 void fill_bytes(void* at, int value, std::size_t bytes, void* stream);
 
-// Memory of allocate() for other processes of this host, and theirs as the current GPU reaches it.
+// Shares memory of allocate() with other processes of this host, and maps theirs for the current GPU.
 struct SharedHandle {
   unsigned char bytes[64] = {};
 };
 SharedHandle share(void* data);
-void* open_shared(const SharedHandle& handle);  // Unsupported where there is no way from GPU to GPU
+void* open_shared(const SharedHandle& handle);  // Unsupported without peer access between the GPUs
 void close_shared(void* data) noexcept;
-// By the stream's front end, without a kernel: a word written behind all that was queued, a word of the stream's own
-// GPU waited for, until it has come to `value` on a circle of 2^32.
+// By the stream's front end, without a kernel: write a word after all queued work; wait until a word of the stream's
+// own GPU has reached `value`, modulo 2^32.
 void write_word(void* stream, void* at, std::uint32_t value);
 void await_word(void* stream, const void* at, std::uint32_t value);
 

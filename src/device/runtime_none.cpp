@@ -1,4 +1,4 @@
-// Stands in for runtime.cu where the build has no CUDA toolkit.
+// Replaces runtime.cu in builds without the CUDA toolkit.
 #include "device/runtime.hpp"
 
 #include "device/cuda_error.hpp"
@@ -43,7 +43,7 @@ void release(void*) noexcept {}
 void* allocate_pinned(std::size_t) { throw_no_cuda("allocate pinned memory"); }
 void release_pinned(void*) noexcept {}
 void memory_use(std::uint64_t&, std::uint64_t&) { throw_no_cuda("ask for a GPU's free memory"); }
-Pointer pointer(const void*) { return {}; }  // without CUDA all memory is the host's
+Pointer pointer(const void*) { return {}; }  // without CUDA all memory is host memory
 void copy(void*, const void*, std::size_t, void*) { throw_no_cuda("copy memory of a GPU"); }
 void fill_bytes(void*, int, std::size_t, void*) { throw_no_cuda("fill memory of a GPU"); }
 

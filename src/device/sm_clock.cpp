@@ -14,7 +14,7 @@ namespace {
 
 using kernels::ClockStamp;
 
-// 2 % off at most for a timer that advances by a microsecond.
+// At most 2 % off with a timer resolution of a microsecond.
 constexpr std::uint64_t kShortest = 50'000;
 
 std::optional<double> median_rate(const ClockStamp* begin, const ClockStamp* end, int count) {

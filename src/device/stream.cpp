@@ -37,7 +37,7 @@ CurrentDevice::~CurrentDevice() {
   if (before_ < 0) return;
   try {
     runtime::make_current(before_);
-  } catch (...) {  // it was current before; the next call on it tells what is wrong
+  } catch (...) {  // it was current before; the next call on it reports the fault
   }
 }
 
@@ -109,7 +109,7 @@ void await_queue(Stream stream) noexcept {
   const std::shared_ptr<HostQueue> queue = host_queue_or_end(stream);
   try {
     queue->wait();
-  } catch (...) {  // from work of that queue: nothing of it is behind
+  } catch (...) {  // called from the queue's own work: nothing is queued after it
   }
 }
 

@@ -11,26 +11,25 @@
 
 namespace syslab::device {
 
-// A stream of one device. On CUDA it does not wait for the default stream, nor that for it. Error(device) where there
-// is no such device.
+// A stream of one device. On CUDA it and the default stream do not wait for each other. Error(device) if there is no
+// such device.
 class OwnedStream {
  public:
   OwnedStream() = default;  // the CPU's
   explicit OwnedStream(Place place);
-  // Its work goes before that of other streams wherever both wait for room on the device: for communication, which
-  // others wait for. On the CPU the plain stream.
+  // A high-priority stream: its pending work is scheduled first. For communication, which others wait for. On the CPU
+  // the plain stream.
   static OwnedStream urgent(Place place);
-  // A stream of the CPU with a thread of its own (device/queue.hpp). Its owner, when destroyed, waits for its work;
-  // what failed then and was not asked for by synchronize() is lost. Whoever uses the stream after that is told so: by
-  // Error(internal), and await_queue(), which destructors call, by the end of the process. A GPU's would be used as if
-  // it were still there.
+  // A CPU stream with its own thread (device/queue.hpp). Its owner's destructor waits for its work; failures that
+  // synchronize() has not thrown by then are lost. Later use of the stream throws Error(internal); await_queue(), which
+  // destructors call, terminates the process. (Use of a destroyed GPU stream is not detected.)
   static OwnedStream queue();
   OwnedStream(OwnedStream&& other) noexcept;
   OwnedStream& operator=(OwnedStream&& other) noexcept;
   ~OwnedStream();
 
   Stream view() const { return stream_; }
-  operator Stream() const { return stream_; }  // NOLINT: lending is what an owner is for
+  operator Stream() const { return stream_; }  // NOLINT: owners lend their stream
   Place place() const { return place_; }
 
  private:
@@ -38,24 +37,23 @@ class OwnedStream {
   Place place_;
 };
 
-// Which device a stream's work runs on: how a stream of another device is told. Error(device) for a handle that is no
-// stream.
+// The device that a stream's work runs on. Error(device) for a handle that is not a stream.
 Place place_of(Stream stream);
 bool is_capturing(Stream stream);  // its work is being recorded into a graph
 bool is_idle(Stream stream);       // all its work is done
 
-// Waits for the stream's work. What failed in it is thrown here. In a queue of the CPU the work behind a failure was
-// dropped, and after this call the queue works again.
+// Waits for the stream's work and throws its failure, if any. In a CPU queue the work behind a failure was dropped;
+// after this call the queue works again.
 void synchronize(Stream stream);
-// Waits for all streams of the device, also those that nobody told of: no side stream escapes. What failed in a queue
-// of the CPU is thrown, and stays for synchronize() of its stream.
+// Waits for all streams of the device, even undeclared ones, so that no side stream escapes. A failure in a CPU queue
+// is thrown, and also kept for synchronize() of its stream.
 void synchronize(Place place);
-// For destructors, before memory of the host goes that work in a queue of the CPU may still use: waits until that work
-// has ended, well or not. Other streams it leaves alone: a GPU's memory is ordered by its streams.
+// For destructors that free host memory which work in a CPU queue may still use: waits until that work has ended, with
+// or without failure. Ignores other streams: a GPU's memory is ordered by its streams.
 void await_queue(Stream stream) noexcept;
 
-// await_queue() at the end of a scope or of an object. Declared behind the memory that work in these streams uses, it
-// goes before it, whatever is thrown.
+// Calls await_queue() at the end of a scope or an object. Declare it after the memory that work in these streams uses,
+// so that it is destroyed first, even on exceptions.
 class AwaitsQueues {
  public:
   explicit AwaitsQueues(Stream stream, Stream other = {}) : stream_(stream), other_(other) {}

@@ -14,7 +14,7 @@ static_assert(alignof(TensorMap) >= alignof(CUtensorMap));
 
 using Encode = decltype(&cuTensorMapEncodeTiled);
 
-// The driver's function, asked for by name: nothing of ours is linked to the driver.
+// The driver's function, looked up by name, since we do not link with the driver.
 Encode encode_function() {
   static const Encode function = [] {
     void* found = nullptr;
@@ -39,7 +39,7 @@ TensorMap make_tensor_map(const ConstTensorView& view, int rows, Swizzle swizzle
   cuuint64_t sizes[4], strides[3];
   for (int dim = 0; dim < 4; ++dim) sizes[dim] = static_cast<cuuint64_t>(view.size(3 - dim));
   for (int dim = 0; dim < 3; ++dim) {
-    // A dimension of one element is never stepped along, whatever its stride says.
+    // The stride of a dimension of one element is never used.
     strides[dim] = view.size(2 - dim) == 1 ? 16 : static_cast<cuuint64_t>(view.stride(2 - dim)) * kElementBytes;
   }
   const cuuint32_t box[4] = {static_cast<cuuint32_t>(span / kElementBytes), static_cast<cuuint32_t>(rows), 1, 1};

@@ -1,4 +1,4 @@
-// A GPU's identity as NVML and nvidia-smi write it.
+// A GPU's UUID as NVML and nvidia-smi print it.
 #pragma once
 
 #include <cstdio>

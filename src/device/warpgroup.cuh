@@ -1,12 +1,16 @@
-// Four warps that work as one (sm_90a): their share of the registers, and barriers by name between such groups.
+// Four warps that work as one (sm_90a): their share of the registers, and named barriers between such groups.
+//
+// What waits for what (landed, left: ptx.cuh). arrive_named() and barrier() of the same name have both jobs in one
+// direction: what the arriving threads wrote can be read, and what they read can be overwritten, by those that wait.
+// take_registers() waits for registers that other warps give, and orders no memory.
 #pragma once
 
 #include <cstdint>
 
 namespace syslab::ptx {
 
-// By all warps of a group of four; 24 to 256, a multiple of 8. What all groups of the block hold together is what the
-// block was launched with: who takes more waits until others have given.
+// By all warps of a group of four; 24 to 256, a multiple of 8. All groups of the block together hold what it was
+// launched with: a group that takes more waits until others have given.
 template <int kRegisters>
 __device__ __forceinline__ void give_registers() {
   asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
@@ -16,7 +20,8 @@ __device__ __forceinline__ void take_registers() {
   asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
 }
 
-// Arrives at a barrier that others wait at (barrier() in ptx.cuh): `threads` of both kinds together, names 1 … 15.
+// Arrives at a barrier where others wait (barrier() in ptx.cuh), without waiting: `threads` counts both kinds, names
+// 1 … 15.
 __device__ __forceinline__ void arrive_named(int name, int threads) {
   asm volatile("barrier.cta.arrive %0, %1;" ::"r"(name), "r"(threads) : "memory");
 }

@@ -2,13 +2,20 @@
 //
 // D (64 × N, fp32, in registers) += A (64 × 16, in shared memory or registers) · B (16 × N, in shared memory), bf16 or
 // fp16. In warp w of the group, lane l, d[j][2·i + c] is row 16·w + l/4 + 8·i, column 8·j + 2·(l mod 4) + c; the four
-// registers of A are those of mma.sync (ptx.cuh), so that a D of scores, packed two columns a register, is an A as it
-// lies.
+// registers of A are those of mma.sync (ptx.cuh), so that scores in D, packed two columns a register, already have the
+// layout of A.
 //
-// Order: fence_products() before the first product and whenever ordinary code has touched D or A since; any number of
-// products; commit_products(); wait_products<n>() until at most n later groups are under way. In between nobody reads
-// or writes D or A. The compiler knows nothing of that: hold() keeps what it does with registers on its side of a
-// wait.
+// Order: fence_products() before the first product, and again whenever ordinary code has touched D or A; any number of
+// products; commit_products(); wait_products<n>() until at most n later groups are under way. In between nothing may
+// read or write D or A. The compiler does not know that: hold() keeps its use of these registers on the right side of
+// a wait.
+//
+// What waits for what (landed, left: ptx.cuh)
+//   wait_products   landed   D can be read.
+//                   left     The products have read A, and A and B in shared memory, for this warp: to overwrite shared
+//                            memory, wait for all warps that read it, by a barrier behind their waits.
+//   Operands in shared memory that TMA wrote have landed after wait() at its mbarrier. Those that ordinary stores wrote
+//   take fence_async_proxy() by each writer, then a barrier (tma.cuh).
 #pragma once
 
 #include <cuda_bf16.h>
@@ -26,7 +33,7 @@ __device__ __forceinline__ void wait_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-// No instruction; what is done with these registers stays before or behind it.
+// No instruction; the compiler moves no use of these registers across it.
 template <int kColumns>
 __device__ __forceinline__ void hold(float (&d)[kColumns / 8][4]) {
 #pragma unroll
@@ -36,10 +43,22 @@ __device__ __forceinline__ void hold(float (&d)[kColumns / 8][4]) {
   }
 }
 
-// Where an operand lies in shared memory, as TMA has laid it: panels of rows of kRowBytes (64 or 128), swizzled by as
-// much. Along rows (K-major: the sum runs along a row) `stride` is not read; across rows (MN-major: the sum runs over
-// rows, the operand is read transposed) it is the distance between panels. Bytes are added to a descriptor with
-// at(descriptor, bytes).
+// No instruction; tells the compiler that the values in these registers are dead. For use before products that
+// overwrite them while others are under way: otherwise the compiler may copy the old values to the registers of the
+// products.
+template <int kColumns>
+__device__ __forceinline__ void forget(float (&d)[kColumns / 8][4]) {
+#pragma unroll
+  for (int j = 0; j < kColumns / 8; ++j) {
+#pragma unroll
+    for (int e = 0; e < 4; ++e) asm volatile("" : "=f"(d[j][e]));
+  }
+}
+
+// Descriptor of an operand in shared memory, in the layout that TMA writes: panels of rows of kRowBytes (64 or 128),
+// swizzled by as much. Along rows (K-major: the sum runs along a row) `stride` is not read; across rows (MN-major: the
+// sum runs over rows, the operand is read transposed) it is the distance between panels. Bytes are added to a
+// descriptor with at(descriptor, bytes).
 template <int kRowBytes>
 __device__ __forceinline__ std::uint64_t operand(std::uint32_t address, int stride = 16) {
   static_assert(kRowBytes == 64 || kRowBytes == 128);
@@ -51,12 +70,13 @@ __device__ __forceinline__ std::uint64_t at(std::uint64_t descriptor, int bytes)
   return descriptor + static_cast<std::uint64_t>(bytes >> 4);
 }
 
-// A product of N columns: Product<N>::of_shared<T>(d, a, b, keep) with A in shared memory, both K-major, and
-// Product<N>::of_registers<T>(d, a, b) with A in registers and B MN-major. `keep` false: D = A·B.
+// A product of N columns: Product<N>::of_shared<T>(d, a, b, keep) with A in shared memory, both K-major,
+// of_shared_across<T>(d, a, b, keep) the same, both MN-major, and of_registers<T>(d, a, b) with A in registers and B
+// MN-major. `keep` false: D = A·B.
 template <int kColumns>
 struct Product;
 
-// Inline PTX wants the names of all registers written out.
+// Inline PTX needs the names of all registers written out.
 #define SYSLAB_NAMES_0 "%0,%1,%2,%3,%4,%5,%6,%7"
 #define SYSLAB_NAMES_1 "%8,%9,%10,%11,%12,%13,%14,%15"
 #define SYSLAB_NAMES_2 "%16,%17,%18,%19,%20,%21,%22,%23"
@@ -77,10 +97,10 @@ struct Product;
   "+f"(d[2 * g][0]), "+f"(d[2 * g][1]), "+f"(d[2 * g][2]), "+f"(d[2 * g][3]), "+f"(d[2 * g + 1][0]), \
       "+f"(d[2 * g + 1][1]), "+f"(d[2 * g + 1][2]), "+f"(d[2 * g + 1][3])
 
-#define SYSLAB_SHARED(N, TYPE, NAMES, A, B, KEEP, ...)                                                     \
-  asm volatile("{\n.reg .pred keep;\nsetp.ne.b32 keep, " KEEP ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N \
-               "k16.f32." TYPE "." TYPE " {" NAMES "}, " A ", " B ", keep, 1, 1, 0, 0;\n}"                 \
-               : __VA_ARGS__                                                                               \
+#define SYSLAB_SHARED(N, TYPE, ACROSS, NAMES, A, B, KEEP, ...)                                               \
+  asm volatile("{\n.reg .pred keep;\nsetp.ne.b32 keep, " KEEP ", 0;\nwgmma.mma_async.sync.aligned.m64n" #N   \
+               "k16.f32." TYPE "." TYPE " {" NAMES "}, " A ", " B ", keep, 1, 1, " ACROSS ", " ACROSS ";\n}" \
+               : __VA_ARGS__                                                                                 \
                : "l"(a), "l"(b), "r"(static_cast<int>(keep)))
 #define SYSLAB_REGISTERS(N, TYPE, NAMES, A0, A1, A2, A3, B, ...)                                                    \
   asm volatile("{\n.reg .pred keep;\nsetp.eq.u32 keep, 0, 0;\nwgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE \
@@ -88,29 +108,40 @@ struct Product;
                : __VA_ARGS__                                                                                        \
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b))
 
-#define SYSLAB_PRODUCT(N, NAMES, X0, X1, X2, X3, X4, ...)                                                    \
-  template <>                                                                                                \
-  struct Product<N> {                                                                                        \
-    template <typename T>                                                                                    \
-    static __device__ __forceinline__ void of_shared(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b, \
-                                                     bool keep) {                                            \
-      if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                      \
-        SYSLAB_SHARED(N, "bf16", NAMES, X0, X1, X2, __VA_ARGS__);                                            \
-      } else {                                                                                               \
-        SYSLAB_SHARED(N, "f16", NAMES, X0, X1, X2, __VA_ARGS__);                                             \
-      }                                                                                                      \
-    }                                                                                                        \
-    template <typename T>                                                                                    \
-    static __device__ __forceinline__ void of_registers(float (&d)[N / 8][4], const std::uint32_t (&a)[4],   \
-                                                        std::uint64_t b) {                                   \
-      if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                      \
-        SYSLAB_REGISTERS(N, "bf16", NAMES, X0, X1, X2, X3, X4, __VA_ARGS__);                                 \
-      } else {                                                                                               \
-        SYSLAB_REGISTERS(N, "f16", NAMES, X0, X1, X2, X3, X4, __VA_ARGS__);                                  \
-      }                                                                                                      \
-    }                                                                                                        \
+#define SYSLAB_PRODUCT(N, NAMES, X0, X1, X2, X3, X4, ...)                                                           \
+  template <>                                                                                                       \
+  struct Product<N> {                                                                                               \
+    template <typename T>                                                                                           \
+    static __device__ __forceinline__ void of_shared(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b,        \
+                                                     bool keep) {                                                   \
+      if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                             \
+        SYSLAB_SHARED(N, "bf16", "0", NAMES, X0, X1, X2, __VA_ARGS__);                                              \
+      } else {                                                                                                      \
+        SYSLAB_SHARED(N, "f16", "0", NAMES, X0, X1, X2, __VA_ARGS__);                                               \
+      }                                                                                                             \
+    }                                                                                                               \
+    template <typename T>                                                                                           \
+    static __device__ __forceinline__ void of_shared_across(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b, \
+                                                            bool keep) {                                            \
+      if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                             \
+        SYSLAB_SHARED(N, "bf16", "1", NAMES, X0, X1, X2, __VA_ARGS__);                                              \
+      } else {                                                                                                      \
+        SYSLAB_SHARED(N, "f16", "1", NAMES, X0, X1, X2, __VA_ARGS__);                                               \
+      }                                                                                                             \
+    }                                                                                                               \
+    template <typename T>                                                                                           \
+    static __device__ __forceinline__ void of_registers(float (&d)[N / 8][4], const std::uint32_t (&a)[4],          \
+                                                        std::uint64_t b) {                                          \
+      if constexpr (std::is_same_v<T, __nv_bfloat16>) {                                                             \
+        SYSLAB_REGISTERS(N, "bf16", NAMES, X0, X1, X2, X3, X4, __VA_ARGS__);                                        \
+      } else {                                                                                                      \
+        SYSLAB_REGISTERS(N, "f16", NAMES, X0, X1, X2, X3, X4, __VA_ARGS__);                                         \
+      }                                                                                                             \
+    }                                                                                                               \
   }
 
+SYSLAB_PRODUCT(32, SYSLAB_NAMES_0 "," SYSLAB_NAMES_1, "%16", "%17", "%18", "%19", "%20", SYSLAB_EIGHT(0),
+               SYSLAB_EIGHT(1));
 SYSLAB_PRODUCT(64, SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3, "%32", "%33", "%34", "%35",
                "%36", SYSLAB_EIGHT(0), SYSLAB_EIGHT(1), SYSLAB_EIGHT(2), SYSLAB_EIGHT(3));
 SYSLAB_PRODUCT(80, SYSLAB_NAMES_0 "," SYSLAB_NAMES_1 "," SYSLAB_NAMES_2 "," SYSLAB_NAMES_3 "," SYSLAB_NAMES_4, "%40",

@@ -22,7 +22,7 @@ BurstTime Burst::take() {
   while (left > 0) {
     for (const Window& window : rig_.time_block(left)) {
       --left;
-      burst.samples.push_back(Seconds(window.elapsed).count() / rig_.calls_per_sample());
+      burst.samples.push_back(Seconds(window.elapsed).count() / window.calls);
       if (window.clock_hz) clocks.push_back(*window.clock_hz);
     }
     rig_.verify(left == 0);

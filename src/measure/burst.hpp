@@ -1,5 +1,5 @@
-// One side of a paired comparison: made ready once, then timed for a short burst whenever it is its turn. Somebody else
-// keeps the order of turns (A B B A …).
+// One side of a paired comparison: prepared once, then timed for a short burst in each of its turns. The caller decides
+// the order of turns (A B B A …).
 //
 //   Burst burst(protocol, subject, device, steady_clock(), seed, std::chrono::milliseconds(20));
 //   const BurstTime took = burst.take();

@@ -29,7 +29,8 @@ CachePlan plan_caches(const Protocol& protocol, const Device& device, std::uint6
   if (protocol.cache == Cache::rotate && flush > memory) {
     return {.sets = affordable(memory), .flush_bytes = 0, .state = "partly cold", .by = "rotation"};
   }
-  // A block of single calls, or a sample of many, takes as many different sets; one set will do where there is no room.
+  // A block of single calls, or a sample of many, uses as many different sets; one set is enough if there is no space
+  // for more.
   const int useful = protocol.sample_floor > Nanoseconds{} ? static_cast<int>(kMostSets)
                                                            : std::min(protocol.block, device.most_windows());
   const int sets = std::min(affordable(memory), useful);

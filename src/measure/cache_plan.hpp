@@ -1,4 +1,4 @@
-// How many input sets a protocol's caches want, and whether they are written over instead.
+// How many input sets a protocol's cache state needs, and whether caches are flushed instead.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct CachePlan {
   std::string by;                 // what makes it cold: "rotation", "flush"; empty when hot
 };
 
-// `memory` is what all input sets may take together; a flushed buffer may take as much again. Rotation needs sets of
-// more than twice the last-level cache; where memory, or the number of tiny sets that this would be, forbids it, a
-// buffer of twice the cache is written before each sample, whose calls then take different sets; where there is no room
-// for that either, the rotation goes over what there is, and the state says so.
+// `memory` limits all input sets together; a flushed buffer may take as much again. Rotation needs sets of more than
+// twice the last-level cache; if memory or the number of tiny sets forbids that, a buffer of twice the cache is written
+// before each sample, and its calls then use different sets; where there is no room for that either, the rotation goes
+// over what there is, and the state says so.
 CachePlan plan_caches(const Protocol& protocol, const Device& device, std::uint64_t bytes_per_set,
                       std::uint64_t memory);
 

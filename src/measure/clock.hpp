@@ -1,4 +1,4 @@
-// Time of the host, and waiting. Interfaces, so that a test's hour passes in no time.
+// Host time and waiting. Interfaces, so that tests need not wait.
 #pragma once
 
 #include "core/units.hpp"

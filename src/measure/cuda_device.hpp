@@ -77,7 +77,7 @@ class CudaDevice final : public Device {
   int pattern_ = 0;
 };
 
-// Why nobody says what holds a GPU's clocks down; empty: NVML does.
+// Why clock throttling reasons are unavailable; empty if NVML reports them.
 std::string blind_to_clocks(const Nvml& nvml, NvmlDevice device);
 
 // The flags of what NVML says holds clocks down (core/nvml.hpp, GpuState::slowed_by).

@@ -1,6 +1,6 @@
-// Where timed work runs, as far as whoever times it must know. The host is the trivial device: work is done when its
-// call returns. A GPU queues windows between two events and is asked for their times a block at a time, so that it
-// never idles between samples and its clocks stay where work has put them.
+// Where timed work runs, as seen by the code that times it. The host is the trivial device: work is done when its call
+// returns. A GPU queues windows between two events and reports their times a block at a time, so that it never idles
+// between samples and its clocks stay stable.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,15 @@ inline constexpr std::int64_t kPowerCapped = 4;   // these three: what held the 
 inline constexpr std::int64_t kHot = 8;
 inline constexpr std::int64_t kHardwareSlowdown = 16;
 
-// What one timed stretch of work took.
+// The time of one window of work.
 struct Window {
   Nanoseconds elapsed{};
   std::optional<double> clock_hz;  // of the device within the window (cycles / time); not every device tells
   std::int64_t flags = 0;
+  int calls = 1;  // that were timed together
 };
 
-// Work that was captured once and runs again at each replay, without the host's part in launching it.
+// Work captured once and replayed without host launch cost.
 class Graph {
  public:
   virtual ~Graph() = default;
@@ -62,7 +63,7 @@ class Device {
   // Runs `work` once to record it; what it launches is not executed. No graph, and why, when it cannot be captured.
   virtual Captured capture(const std::function<void()>& /*work*/) { return {nullptr, name() + " captures no graphs"}; }
 
-  // Which flags a window never has because nobody here could see them, and why; empty: none is missing.
+  // Which flags cannot be observed here, and why; empty: all can.
   virtual std::string blind_to() const { return {}; }
 };
 

@@ -1,5 +1,5 @@
-// A short look at the same calls launched one by one, where samples were graphs: the second series, for those who
-// launch their kernels so, and for peers that are timed so.
+// A short second series of the same calls launched one by one, if samples were graphs: for users who launch kernels
+// that way, and for peers that are timed that way.
 #pragma once
 
 #include "measure/sampler.hpp"

@@ -28,7 +28,7 @@ class HostDevice final : public Device {
   std::vector<Window> collect() override { return std::exchange(windows_, {}); }
   void synchronize() override {}
 
-  // In one stripe a thread, so that the private caches of all cores are written over as well.
+  // One stripe for each thread, so that the private caches of all cores are overwritten as well.
   void flush(std::uint64_t bytes) override {
     if (flushed_.bytes() < bytes) flushed_ = device::Buffer(bytes, "cache flush");
     ++pattern_;
@@ -51,7 +51,8 @@ class HostDevice final : public Device {
 std::unique_ptr<Device> make_host_device(Clock& clock) { return std::make_unique<HostDevice>(clock); }
 
 std::uint64_t host_last_level_cache() {
-  // sysfs tells what this CPU shares; sysconf, on some hosts, the sum over a socket that we may only use a slice of.
+  // sysfs gives the cache that this CPU shares; sysconf, on some hosts, the sum over a socket of which we may use only
+  // a part.
   for (int level = 4; level >= 0; --level) {
     std::ifstream file(fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/size", level));
     std::string text;

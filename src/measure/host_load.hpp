@@ -1,5 +1,5 @@
-// Whether the host had other things to do while a case was measured. A label for people and for comparisons; nothing is
-// left out because of it.
+// Whether the host had other load while a case was measured. A label for people and comparisons; no sample is dropped
+// because of it.
 #pragma once
 
 #include <cstdint>

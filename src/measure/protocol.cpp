@@ -2,12 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/named.hpp"
 
 namespace syslab::measure {
 namespace {
@@ -38,7 +36,7 @@ Protocol cs336() {
   return protocol;
 }
 
-// The hand-out's rule for the attention of problem pytorch_attention: warm up, then 100 passes, each waited for.
+// The hand-out's rule for the attention of problem pytorch_attention: warm up, then 100 passes with a wait after each.
 Protocol cs336_100() {
   Protocol protocol = cs336();
   protocol.name = "cs336_100";
@@ -156,14 +154,7 @@ std::span<const Protocol> protocols() {
   return all;
 }
 
-Protocol find_protocol(std::string_view name) {
-  const auto all = protocols();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Protocol& each) { return each.name == name; });
-  if (found != all.end()) return *found;
-  std::vector<std::string> names;
-  for (const Protocol& each : all) names.emplace_back(each.name);
-  throw Error(ErrorKind::usage, unknown_name("protocol", name, names));
-}
+Protocol find_protocol(std::string_view name) { return find_named(protocols(), "protocol", name); }
 
 Json to_json(const Protocol& protocol) {
   return {{"name", protocol.name},

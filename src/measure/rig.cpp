@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kSteadyWindow = 8;   // calls compared with the same number before them
 constexpr double kSteadyShare = 0.01;      // their medians may differ by this much
-constexpr double kMaximumCalls = 1 << 16;  // of one sample, should a call take less than the clock can tell
+constexpr double kMaximumCalls = 1 << 16;  // of one sample, if a call takes less than the clock can resolve
 constexpr Nanoseconds kTick{1};
 
 double median_time(std::span<const double> values) {
@@ -103,7 +103,7 @@ void Rig::warm_up_for_a_time() {
   warmup_calls_ = static_cast<std::int64_t>(calls.size());
 }
 
-// What a warm-up looks like is seen in its first calls; a fast one has hundreds of thousands.
+// The first calls show what a warm-up looks like; a fast one has hundreds of thousands.
 void Rig::keep_warmup(const std::vector<Window>& windows) {
   constexpr std::size_t kKept = 200;
   for (const Window& window : windows) {
@@ -111,7 +111,7 @@ void Rig::keep_warmup(const std::vector<Window>& windows) {
   }
 }
 
-// As triton.testing.do_bench does it: the estimate has the flushes in it, the warm-up has none.
+// As triton.testing.do_bench does it: the estimate includes flushes, the warm-up does not.
 void Rig::warm_up_by_estimate() {
   keep_warmup(time(1, 1));
   refresh();
@@ -124,7 +124,7 @@ void Rig::warm_up_by_estimate() {
   const Nanoseconds began = clock_.now();
   device_.queue_window(estimated);
   const Nanoseconds window = device_.collect().back().elapsed;
-  // A clock in another process knows nothing of our flushes.
+  // A clock in another process does not see our flushes.
   const Nanoseconds estimate = (subject_.self_time ? clock_.now() - began : window) / protocol_.estimate_calls;
   samples_wanted_ = at_least_one(protocol_.repeat_time, estimate);
 
@@ -139,18 +139,19 @@ void Rig::warm_up_by_estimate() {
   warmup_calls_ = 1 + protocol_.estimate_calls + warmup;
 }
 
-// A call shorter than the floor is timed in groups, so that reading the clock and its resolution do not count. After a
-// flush only the first call on a set is cold, hence no more calls than sets.
+// A call shorter than the floor is timed in groups, so that the cost and resolution of the clock do not matter. After a
+// flush only the first call on a set is cold, so there are no more calls than sets.
 void Rig::choose_granularity() {
   const double one = static_cast<double>(std::max(estimate_, kTick).count());
   const double floor = static_cast<double>(protocol_.sample_floor.count());
   calls_per_sample_ = static_cast<int>(std::clamp(std::ceil(floor / one), 1.0, kMaximumCalls));
+  if (subject_.self_time && calls_per_sample_ > 1) calls_per_sample_ += (calls_per_sample_ + 1) / 2;
   if (subject_.flush_bytes > 0) calls_per_sample_ = std::min(calls_per_sample_, subject_.sets);
 
   const bool worthwhile = protocol_.launch == Launch::graph_if_possible && calls_per_sample_ > 1 &&
                           !subject_.self_time && device_.captures_graphs();
   capture_ = worthwhile || protocol_.launch == Launch::graph;
-  // A graph is bound to its sets: groups must meet the same sets in every rotation, and leave few of them out.
+  // A graph is bound to its sets: groups must use the same sets in every rotation, and leave few of them out.
   if (capture_ && subject_.sets > calls_per_sample_) {
     calls_per_sample_ = subject_.sets / (subject_.sets / calls_per_sample_);
   }
@@ -167,7 +168,7 @@ std::vector<Window> Rig::time_block(int most) {
   return time(std::clamp(most, 1, room_for(calls_per_sample_)), calls_per_sample_);
 }
 
-// Samples of one block take different sets, so that what one leaves is there to be verified after the last.
+// Samples of one block use different sets, so that the outputs of each can still be verified after the last.
 int Rig::room_for(int calls) const {
   return std::max(1, std::min({protocol_.block, device_.most_windows(), subject_.sets / calls}));
 }
@@ -176,6 +177,13 @@ int Rig::take_set() {
   const int set = next_set_;
   next_set_ = (next_set_ + 1) % subject_.sets;
   return set;
+}
+
+// How long a group is nobody can foresee who counts its own calls: one in another process that would do less in the
+// middle of a group, or other things at its end.
+int Rig::length_of_group(int most) {
+  if (!subject_.self_time || !warm_) return most;
+  return std::uniform_int_distribution<int>((2 * most + 1) / 3, most)(generator_);
 }
 
 int Rig::begin_group(int calls) {
@@ -189,11 +197,15 @@ std::vector<Window> Rig::time(int samples, int calls) {
   block_.clear();
   for (int i = 0; i < samples; ++i) {
     if (warm_ && subject_.flush_bytes > 0) device_.flush(subject_.flush_bytes);
-    block_.push_back({.first_set = begin_group(calls), .calls = calls});
-    queue(calls);
+    const int together = length_of_group(calls);
+    block_.push_back({.first_set = begin_group(together), .calls = together});
+    queue(together);
   }
   std::vector<Window> windows = subject_.self_time ? std::exchange(self_timed_, {}) : device_.collect();
-  if (windows.size() == block_.size()) return windows;
+  if (windows.size() == block_.size()) {
+    for (std::size_t i = 0; i < windows.size(); ++i) windows[i].calls = block_[i].calls;
+    return windows;
+  }
   throw Error(ErrorKind::internal, fmt::format("device {} was given {} windows to time and told of {}", device_.name(),
                                                block_.size(), windows.size()));
 }
@@ -219,7 +231,7 @@ void Rig::queue(int calls) {
   });
 }
 
-// Null once the work has turned out not to be capturable, which only the protocol that insists on it takes amiss.
+// Null once the work has turned out not to be capturable, which is an error only under the protocol that requires it.
 Graph* Rig::graph_of(int first_set) {
   std::unique_ptr<Graph>& graph = graphs_[first_set];
   if (graph) return graph.get();
@@ -239,8 +251,8 @@ Graph* Rig::graph_of(int first_set) {
   return nullptr;
 }
 
-// Which sample is verified is drawn after its window, so that no implementation can know which of its calls will be
-// looked at.
+// The sample to verify is drawn after its window, so that no implementation can know which of its calls will be
+// checked.
 void Rig::verify(bool one_at_least) {
   const Nanoseconds start = clock_.now();
   for (std::size_t i = 0; subject_.verify && i < block_.size(); ++i) {
@@ -253,7 +265,7 @@ void Rig::verify(bool one_at_least) {
   in_verification_ += clock_.now() - start;
 }
 
-// New content for the sets just used: by the time they come round again the caches have forgotten them.
+// New content for the sets just used: by their next turn they are no longer in the caches.
 void Rig::refresh() {
   for (const Queued& sample : block_) {
     for (int i = 0; subject_.refresh && i < std::min(sample.calls, subject_.sets); ++i) {

@@ -30,6 +30,7 @@ class Rig {
   // A few calls that nobody times, after a pause.
   void rewarm();
 
+  // Of an implementation in another process at most: each of its groups has a random length, down to two thirds.
   int calls_per_sample() const { return calls_per_sample_; }
   std::int64_t warmup_calls() const { return warmup_calls_; }
   const std::vector<double>& warmup_seconds() const { return warmup_seconds_; }  // of its first calls, in order
@@ -54,6 +55,7 @@ class Rig {
     int first_set = 0, calls = 0;
   };
 
+  int length_of_group(int most);
   int begin_group(int calls);
   int take_set();
   int room_for(int calls) const;

@@ -27,7 +27,7 @@ double relative_precision(std::span<const double> samples) {
 
 double median_clock(std::span<const double> values) { return stats::summarize(values).median; }
 
-// Adds what only all samples together tell, and leaves nothing where no sample has a flag.
+// Adds the flags that only all samples together can show, and leaves the list empty if no sample has a flag.
 std::vector<std::int64_t> flags_of(std::vector<std::int64_t> flags, std::span<const double> clocks) {
   const double usual = clocks.empty() ? 0 : median_clock(clocks);
   for (std::size_t i = 0; i < clocks.size(); ++i) {
@@ -96,7 +96,7 @@ class Sampler {
 
   void take(const Window& window) {
     samples_.in_windows += window.elapsed;
-    samples_.seconds.push_back(Seconds(window.elapsed).count() / rig_.calls_per_sample());
+    samples_.seconds.push_back(Seconds(window.elapsed).count() / window.calls);
     samples_.flags.push_back(window.flags);
     if (window.clock_hz) samples_.clocks_hz.push_back(*window.clock_hz);
   }
@@ -105,7 +105,7 @@ class Sampler {
     if (look && protocol_.precision > 0 && relative_precision(samples_.seconds) <= protocol_.precision) {
       return "precision";
     }
-    // A protocol that never asks for precision has a number of samples for its aim, not for its limit.
+    // A protocol without a required precision has a number of samples as its aim, not as its limit.
     if (count() >= most_) return protocol_.precision > 0 ? "max_samples" : "count";
     if (protocol_.device_budget > Nanoseconds{} && samples_.in_windows >= protocol_.device_budget) {
       return "device_budget";
@@ -114,8 +114,8 @@ class Sampler {
     return {};
   }
 
-  // A device that has slowed down since the first look gets a pause, while pauses are left: a slow clock that pauses do
-  // not mend (a power cap) is measured as it is, and its samples are flagged.
+  // A device that has slowed down since the first look gets a pause, while pauses are left. A slow clock that pauses do
+  // not fix (a power cap) is measured as it is, and its samples are flagged.
   void cool_down() {
     if (protocol_.cool_down <= Nanoseconds{} || samples_.clocks_hz.size() != samples_.seconds.size()) return;
     const std::span<const double> clocks(samples_.clocks_hz);

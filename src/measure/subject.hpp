@@ -1,4 +1,4 @@
-// What is timed: a call on one of several input sets, and what has to happen to a set around it.
+// What is timed: a call on one of several input sets, and the work before and after it on a set.
 #pragma once
 
 #include <cstdint>

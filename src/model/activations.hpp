@@ -1,4 +1,4 @@
-// What a forward pass leaves for the backward pass, explicit and whole, and as a list.
+// The state that a forward pass leaves for the backward pass, as a struct and as a list.
 #pragma once
 
 #include <cstdint>
@@ -43,13 +43,13 @@ inline NormSaved& norm_of(std::vector<Activations::Block>& blocks, std::int64_t 
 }
 
 struct KeptTensor {
-  std::string name;  // "layers.3.attn.qkv", as an observer is told of it
+  std::string name;  // "layers.3.attn.qkv", as reported to an observer
   ConstTensorView tensor;
 
   std::size_t bytes() const { return static_cast<std::size_t>(tensor.elements()) * size_of(tensor.dtype); }
 };
 
-// All that is there, from the first block to the loss. Views, good while the activations live.
+// All non-empty tensors, from the first block to the loss. Views, valid as long as the activations.
 std::vector<KeptTensor> listed(const Activations& activations);
 
 }  // namespace syslab::model

@@ -48,8 +48,8 @@ struct Outcome {
   QueryRows queries;                           // of the reference: what its attention was given
 };
 
-// What the backward pass begins with: the loss's gradient, or of that the term that the target's class alone has. The
-// latter in fp64, on the CPU.
+// The start of the backward pass: the loss's gradient, or only its term of the target's class. The latter in fp64, on
+// the CPU.
 enum class Begins { loss, targets };
 
 Outcome run(const ModelConfig& config, TransformerOptions options, device::Stream stream, std::uint64_t seed,
@@ -98,7 +98,7 @@ double distance(const std::vector<double>& found, const std::vector<double>& exp
   return difference == 0 ? 0 : std::sqrt(difference) / size;
 }
 
-// √Σ(x·w)² over all products that logits are sums of: of the columns of x and w, the squares.
+// √Σ(x·w)² over all products that logits are sums of, from the squares of the columns of x and w.
 double size_of_logit_terms(const Outcome& exact, const ModelConfig& config, std::uint64_t seed) {
   const ParameterLayout layout(config);
   const std::vector<double> w = weights_for(layout.info(layout.lm_head()), seed);
@@ -123,7 +123,7 @@ double rounding_of_loss(const Outcome& exact, const ModelConfig& config, DType c
   return 16 * unit_roundoff(computed_in) * (1 + largest + std::log(static_cast<double>(config.vocab)));
 }
 
-// Whether the gradient of a Q or K is nothing beside that of its V.
+// Whether the gradient of a Q or K is negligible compared with that of its V.
 bool vanishes(const std::vector<double>& norms, int one, int values) {
   constexpr double kNothing = 1e-9;
   return norms[static_cast<std::size_t>(one)] <= kNothing * norms[static_cast<std::size_t>(values)];
@@ -135,7 +135,7 @@ struct Allowed {
   double of_loss = 0;  // ε of the header
 };
 
-// What differences of gradients are relative to, by parameter.
+// By parameter, what differences of gradients are relative to.
 std::vector<double> sizes_of_gradients(const Outcome& exact, const ModelConfig& config, std::uint64_t seed,
                                        const Allowed& allowed) {
   const ParameterLayout layout(config);
@@ -176,7 +176,7 @@ double roundings_of(std::int64_t layers) { return 12 * static_cast<double>(layer
 
 QueryArithmetic query_arithmetic(const ModelConfig& config, std::int64_t layer, const DTypes& dtypes,
                                  const Tolerance& tolerance) {
-  // Of all roundings of a pass, those up to this layer's attention.
+  // The part of all roundings of a pass that happens up to this layer's attention.
   const double rounded = (12 * static_cast<double>(layer) + 6) / roundings_of(config.layers);
   return {.dtypes = dtypes,
           .values = tolerance.logits * std::sqrt(rounded),
@@ -242,8 +242,8 @@ std::vector<bool> vanishing(const ParameterLayout& layout, const std::vector<dou
   return made;
 }
 
-std::vector<Distance> against_reference(const ModelConfig& config, const TransformerOptions& options,
-                                        device::Stream stream, std::uint64_t seed) {
+std::vector<StepCheck> against_reference(const ModelConfig& config, const TransformerOptions& options,
+                                         device::Stream stream, std::uint64_t seed) {
   const ModelConfig small = reduced(config);
   const Outcome expected = run(small, {.precision = Precision::fp64}, {}, seed);
   const Outcome found = run(small, options, stream, seed);
@@ -254,7 +254,7 @@ std::vector<Distance> against_reference(const ModelConfig& config, const Transfo
   const DTypes dtypes = dtypes_of(options.precision, options.variant);
   const double of_loss = rounding_of_loss(expected, small, dtypes.statistics);
   const std::vector<double> sizes = sizes_of_gradients(expected, small, seed, {allowed, dtypes, of_loss});
-  Distance worst{"gradients", -1, allowed.gradients, on};
+  StepCheck worst{"gradients", -1, allowed.gradients, on};
   for (int i = 0; i < layout.size(); ++i) {
     const auto at = static_cast<std::size_t>(i);
     const double error = distance(found.gradients[at], expected.gradients[at], sizes[at]);

@@ -128,10 +128,6 @@ TensorView ParameterArena::qkv(Plane plane, std::int64_t layer) const {
   return view_at(plane, layout_.offset(layout_.layer(layer).q), layout_.qkv_shape());
 }
 
-TensorView ParameterArena::w13(Plane plane, std::int64_t layer) const {
-  return view_at(plane, layout_.offset(layout_.layer(layer).w1), layout_.w13_shape());
-}
-
 std::vector<Plane> ParameterArena::planes_of_weights() const {
   if (splits()) return {Plane::copy, Plane::low};
   return {Plane::weight};

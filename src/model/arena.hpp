@@ -1,6 +1,5 @@
-// The memory of a model's parameters: weights, what is computed from them, their gradients and moments, each a single
-// contiguous buffer laid out alike (model/parameters.hpp). An optimizer is one kernel over all of it; a tensor is a
-// view.
+// The memory of a model's parameters: weights, their copies, gradients and moments, each a single contiguous buffer
+// with the same layout (model/parameters.hpp). An optimizer is one kernel over all of it; a tensor is a view.
 //
 //   ParameterArena arena(ParameterLayout(config), {.copy_dtype = DType::bf16}, stream);
 //   arena.view(Plane::gradient, arena.layout().lm_head());
@@ -29,14 +28,14 @@ struct ArenaOptions {
   DType dtype = DType::f32;                               // of weights, gradients and moments; f64 is the oracle's
   std::optional<DType> copy_dtype;                        // bf16 or f16; none: products read the weights themselves
   bool weights = true, gradients = true, moments = true;  // no weights, no copy: the layout alone
-  bool split = false;  // fp32 weights in halves, of which the bf16 copy is one: 4 bytes instead of 6
+  bool split = false;  // fp32 weights in halves, one of them the bf16 copy: 4 bytes instead of 6
 };
 
 // Whether products read a parameter, and with it the copy where there is one; embedding and norms are read as they are.
 inline bool read_by_products(ParameterKind kind) { return kind == ParameterKind::linear; }
 
-// Owner of the buffers, in the memory of the stream's device, accounted as parameter, gradient and optimizer. All is
-// zero at first, padding included. Error(usage) for dtypes that are not as above, Error(oom) where memory is short.
+// Owner of the buffers, in the memory of the stream's device, accounted as parameter, gradient and optimizer. Initially
+// zero, including padding. Error(usage) for other dtypes than above, Error(oom) if memory is short.
 class ParameterArena final : public ParameterSource {
  public:
   ParameterArena(ParameterLayout layout, const ArenaOptions& options, device::Stream stream);
@@ -45,19 +44,18 @@ class ParameterArena final : public ParameterSource {
   const ArenaOptions& options() const { return options_; }
   device::Stream stream() const { return stream_; }
 
-  // Weights that are split are there, to be read and written: only no view shows them.
+  // Split weights exist and can be read and written, but have no view.
   bool has(Plane plane) const;
   DType dtype(Plane plane) const;
   bool splits() const { return options_.split && options_.weights; }
-  std::vector<Plane> planes_of_weights() const;  // which buffers hold them: for who moves bytes
-  // The plane that products read: the copy where there is one, else the weights.
+  std::vector<Plane> planes_of_weights() const;  // the buffers that hold them, for byte copies
+  // The plane that products read: the copy if there is one, otherwise the weights.
   Plane compute_plane() const { return has(Plane::copy) ? Plane::copy : Plane::weight; }
 
-  // Error(internal) for a plane that this arena was made without, and for weights that are split.
+  // Error(internal) for a plane that this arena does not have, and for split weights.
   TensorView whole(Plane plane) const;                    // (elements), padding included
   TensorView view(Plane plane, int index) const;          // one tensor in its shape
   TensorView qkv(Plane plane, std::int64_t layer) const;  // (3·d, d): q, k, v
-  TensorView w13(Plane plane, std::int64_t layer) const;  // (2·d_ff, d): w1, w3
 
   // To a pass: embedding and norms of the weights, linear layers of what products read. All is there at all times.
   // Where weights are split, the embedding is read from the upper halves, and norms from gains().
@@ -80,7 +78,7 @@ class ParameterArena final : public ParameterSource {
   // floating dtype, rounded to the plane's; where the plane is the weights, to their copy too. In the order of the
   // arena's stream; `values` may change on return.
   void write(Plane plane, int index, std::int64_t first, const ConstTensorView& values);
-  // The way back. Waits for the arena's stream.
+  // The inverse of write(). Waits for the arena's stream.
   void read(Plane plane, int index, std::int64_t first, const TensorView& values) const;
   std::vector<double> read(Plane plane, int index) const;  // a whole tensor
 

@@ -1,5 +1,5 @@
-// Weights in halves: what an arena does otherwise then. Halves are made and joined on the host where values come from
-// there or go there; on a device by whoever changes them (ops/adamw, ops/elementwise).
+// Weights in halves: the part of an arena that is specific to them. Halves are split and joined on the host if values
+// come from there or go there, and on a device by the code that changes them (ops/adamw, ops/elementwise).
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -42,7 +42,7 @@ ParameterArena::Gains ParameterArena::gains() const {
   return {{gains_.as<std::byte>(), DType::f32, {norms, d}}, gain_offsets_.as<std::int64_t>()};
 }
 
-// Norms are registered two a layer, ln1 and ln2, and the final one behind them.
+// Norms are registered two for each layer, ln1 and ln2, and after them the final one.
 std::int64_t ParameterArena::gain_row(int index) const {
   const std::int64_t layer = layout_.info(index).layer;
   if (layer < 0) return 2 * layout_.config().layers;

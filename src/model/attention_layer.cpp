@@ -9,7 +9,7 @@ namespace {
 
 constexpr int kQueryKeyValue = 3;  // projections
 
-attention::Problem problem_of(const Pass& pass) {
+attention::Problem problem_of(const PassContext& pass) {
   attention::Problem problem;
   problem.batch = pass.batch;
   problem.heads_q = problem.heads_kv = pass.config.heads;
@@ -21,10 +21,10 @@ attention::Problem problem_of(const Pass& pass) {
   return problem;
 }
 
-// Heads [first, first + count) of a (rows, width) matrix whose rows hold heads side by side, as (batch, count, seq,
+// Heads [first, first + count) of a (rows, width) matrix with heads side by side in each row, as (batch, count, seq,
 // head_dim).
 template <typename View>
-View heads_of(const Pass& pass, const View& matrix, std::int64_t first, std::int64_t count) {
+View heads_of(const PassContext& pass, const View& matrix, std::int64_t first, std::int64_t count) {
   const std::int64_t dim = pass.config.head_dim(), row = matrix.stride(0);
   View heads = columns(matrix, first * dim, count * dim);
   heads.shape = {pass.batch, count, pass.seq, dim};
@@ -33,14 +33,14 @@ View heads_of(const Pass& pass, const View& matrix, std::int64_t first, std::int
 }
 
 template <typename View>
-std::array<View, 3> heads_of_qkv(const Pass& pass, const View& qkv) {
+std::array<View, 3> heads_of_qkv(const PassContext& pass, const View& qkv) {
   const std::int64_t heads = pass.config.heads;
   return {heads_of(pass, qkv, 0, heads), heads_of(pass, qkv, heads, heads), heads_of(pass, qkv, 2 * heads, heads)};
 }
 
-// Rotates Q and K in their place, or turns their gradients back. Where RoPE gives another dtype than attention reads
-// (autocast), through a tensor of that dtype.
-void rotate(const Pass& pass, const RopeTables& tables, const TensorView& qkv, rope::Direction direction) {
+// Rotates Q and K in place, or rotates their gradients back. If RoPE produces another dtype than attention reads
+// (autocast), it goes through a tensor of that dtype.
+void rotate(const PassContext& pass, const RopeTables& tables, const TensorView& qkv, Pass direction) {
   if (tables.cos.data == nullptr) return;
   const TensorView both = heads_of(pass, qkv, 0, 2 * pass.config.heads);
   rope::Problem problem;
@@ -65,7 +65,7 @@ void rotate(const Pass& pass, const RopeTables& tables, const TensorView& qkv, r
     const device::NvtxRange range = pass.call("rope", rung);
     entry(problem, {from, tables.cos, tables.sin, to}, scratch, pass.stream);
   };
-  if (direction == rope::Direction::forward) {
+  if (direction == Pass::forward) {
     turn(rung.forward, both, rotated);
     if (!cast.empty()) pass.cast(cast, flat);
   } else {
@@ -76,8 +76,9 @@ void rotate(const Pass& pass, const RopeTables& tables, const TensorView& qkv, r
 
 }  // namespace
 
-Tensor attention_forward(const Pass& pass, const std::string& name, const LayerIndices& index, const RopeTables& tables,
-                         const ConstTensorView& normalized, AttentionSaved& saved, Output output) {
+Tensor attention_forward(const PassContext& pass, const std::string& name, const LayerIndices& index,
+                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved,
+                         Output output) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), d = pass.config.d_model;
   const attention::AutogradRung& rung = pass.kernels.attention;
@@ -86,7 +87,7 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const LayerI
   saved.qkv = pass.tensor(name + ".qkv", pass.dtypes.product, {rows, 3 * d});
   pass.with_weights(index.q,
                     [&](const ConstTensorView& w) { linear_joined(pass, normalized, w, saved.qkv, kQueryKeyValue); });
-  rotate(pass, tables, saved.qkv, rope::Direction::forward);
+  rotate(pass, tables, saved.qkv, Pass::forward);
   pass.made(name + ".qkv", saved.qkv);
 
   saved.merged = pass.tensor(name + ".merged", pass.dtypes.product, {rows, d});
@@ -95,7 +96,7 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const LayerI
   const std::size_t kept = rung.saved_bytes(problem);
   if (kept > 0) saved.kept = pass.tensor(name + ".kept", DType::f32, {static_cast<std::int64_t>((kept + 3) / 4)});
   {
-    const Scratch scratch(rung.workspace_bytes(problem, attention::Direction::forward), pass.stream);
+    const Scratch scratch(rung.workspace_bytes(problem, Pass::forward), pass.stream);
     const device::NvtxRange range = pass.call("attention", rung);
     rung.forward(problem, {q, k, v, heads_of(pass, saved.merged.view(), 0, pass.config.heads), saved.lse},
                  {saved.kept.view().data, kept}, scratch, pass.stream);
@@ -109,7 +110,7 @@ Tensor attention_forward(const Pass& pass, const std::string& name, const LayerI
   return out;
 }
 
-Tensor attention_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
+Tensor attention_backward(const PassContext& pass, const std::string& name, const LayerIndices& index,
                           const RopeTables& tables, const Given& normalized, AttentionSaved saved,
                           const ConstTensorView& dout) {
   const device::NvtxRange part = pass.part(name);
@@ -129,14 +130,14 @@ Tensor attention_backward(const Pass& pass, const std::string& name, const Layer
     const auto side_by_side = [&](const ConstTensorView& matrix) {
       return heads_of(pass, matrix, 0, pass.config.heads);
     };
-    const Scratch scratch(rung.workspace_bytes(problem, attention::Direction::backward), pass.stream);
+    const Scratch scratch(rung.workspace_bytes(problem, Pass::backward), pass.stream);
     const device::NvtxRange range = pass.call("attention", rung);
     rung.backward(problem, {q, k, v, side_by_side(saved.merged), saved.lse, side_by_side(dmerged), dq, dk, dv},
                   {saved.kept.view().data, rung.saved_bytes(problem)}, scratch, pass.stream);
   }
   saved = {};
   dmerged = {};
-  rotate(pass, tables, dqkv, rope::Direction::backward);
+  rotate(pass, tables, dqkv, Pass::backward);
   pass.made(name + ".dqkv", dqkv);
 
   Tensor dnormalized = pass.tensor(name + ".dnormalized", pass.dtypes.product, {rows, d});

@@ -9,7 +9,7 @@
 
 #include <string>
 
-#include "model/pass.hpp"
+#include "model/pass_context.hpp"
 
 namespace syslab::model {
 
@@ -27,12 +27,13 @@ struct RopeTables {
 
 // out (rows, d) in the dtype of products, or nothing where it is unwanted. `name`: "layers.3.attn"; `index`: the
 // layer's parameters, of which (q, k, v) are read as one matrix (3·d, d) and the output projection as (d, d).
-Tensor attention_forward(const Pass& pass, const std::string& name, const LayerIndices& index, const RopeTables& tables,
-                         const ConstTensorView& normalized, AttentionSaved& saved, Output output = Output::wanted);
+Tensor attention_forward(const PassContext& pass, const std::string& name, const LayerIndices& index,
+                         const RopeTables& tables, const ConstTensorView& normalized, AttentionSaved& saved,
+                         Output output = Output::wanted);
 
 // The gradient of `normalized` from that of `out`, (rows, d) in the dtype of products, and the weights'. Memory of
-// `saved` is given back as soon as it is not needed. `normalized`: as forward.
-Tensor attention_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
+// `saved` is freed as soon as it is no longer needed. `normalized`: as forward.
+Tensor attention_backward(const PassContext& pass, const std::string& name, const LayerIndices& index,
                           const RopeTables& tables, const Given& normalized, AttentionSaved saved,
                           const ConstTensorView& dout);
 

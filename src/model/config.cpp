@@ -123,8 +123,6 @@ std::int64_t parameter_count(const ModelConfig& config) {
   return 2 * config.vocab * config.d_model + config.layers * block_parameter_count(config) + config.d_model;
 }
 
-std::int64_t parameter_tensor_count(const ModelConfig& config) { return 9 * config.layers + 3; }
-
 std::int64_t forward_product_count(const ModelConfig& config) { return 9 * config.layers + 1; }
 
 double forward_flops(const ModelConfig& config, std::int64_t batch, std::int64_t sequence, bool causal) {

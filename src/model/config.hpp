@@ -1,4 +1,4 @@
-// What a transformer LM is made of: its sizes, which are asked for by name, and what follows from them by arithmetic.
+// The sizes of a transformer LM, available by name, and the numbers derived from them.
 //
 //   const ModelConfig config = find_model("small");        // the hand-out's
 //   parameter_count(config);                               // 128,625,408
@@ -35,9 +35,9 @@ struct ModelConfig {
 // "vocab 10000, context 512, d_model 768, d_ff 3072, 12 layers, 12 heads, rope_theta 10000, hand-out 2026"
 std::string to_string(const ModelConfig& config);
 
-// Error(usage) naming the first size that cannot be, what it holds and what it must hold: sizes below 1 or so large
-// that the bytes of parameters cannot be counted in 63 bits, heads that do not divide d_model, an odd head dimension
-// under RoPE, a theta that is no positive number.
+// Error(usage) naming the first invalid size, its value and the requirement: sizes below 1 or with more parameter bytes
+// than 63 bits can count, heads that do not divide d_model, an odd head dimension with RoPE, a theta that is not
+// positive.
 void validate(const ModelConfig& config);
 
 struct NamedModel {
@@ -57,8 +57,7 @@ ModelConfig find_model(std::string_view name, std::optional<Handout> handout = s
 // Of a valid config. P = 2Vd + L(4d² + 3df + 2d) + d.
 std::int64_t parameter_count(const ModelConfig& config);
 std::int64_t block_parameter_count(const ModelConfig& config);
-std::int64_t parameter_tensor_count(const ModelConfig& config);  // 9L + 3
-std::int64_t forward_product_count(const ModelConfig& config);   // matrix products, 9L + 1; a full step has 27L + 3
+std::int64_t forward_product_count(const ModelConfig& config);  // matrix products, 9L + 1; a full step has 27L + 3
 
 // Operations of matrix products, a multiplication and an addition being two; `batch` sequences of `sequence` tokens:
 //   2·BT·L(4d² + 3df) + 4·L·B·T²·d + 2·BT·d·V

@@ -1,4 +1,4 @@
-// Numbers of one dtype into another, in host memory.
+// Converts between dtypes in host memory.
 #pragma once
 
 #include "core/tensor.hpp"

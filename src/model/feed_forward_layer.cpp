@@ -8,7 +8,7 @@ namespace {
 constexpr int kGateAndUp = 2;  // projections: W1, W3
 
 template <typename Call>
-void run(const Pass& pass, swiglu::Direction direction, const Call& call) {
+void run(const PassContext& pass, Pass direction, const Call& call) {
   swiglu::Problem problem;
   problem.rows = pass.rows();
   problem.dim = pass.config.d_ff;
@@ -20,7 +20,7 @@ void run(const Pass& pass, swiglu::Direction direction, const Call& call) {
 
 }  // namespace
 
-Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndices& index,
+Tensor feed_forward(const PassContext& pass, const std::string& name, const LayerIndices& index,
                     const ConstTensorView& normalized, FeedForwardSaved& saved, Output output) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
@@ -33,7 +33,7 @@ Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndice
   if (output == Output::unwanted && !keeps) return {};
 
   saved.gated = pass.tensor(name + ".gated", pass.dtypes.product, {rows, f});
-  run(pass, swiglu::Direction::forward, [&](const swiglu::Problem& problem, ops::Workspace workspace) {
+  run(pass, Pass::forward, [&](const swiglu::Problem& problem, ops::Workspace workspace) {
     pass.kernels.swiglu->forward(problem, {gate, up, saved.gated}, workspace, pass.stream);
   });
   pass.made(name + ".gated", saved.gated);
@@ -46,13 +46,14 @@ Tensor feed_forward(const Pass& pass, const std::string& name, const LayerIndice
   return out;
 }
 
-Tensor feed_forward_backward(const Pass& pass, const std::string& name, const LayerIndices& index,
+Tensor feed_forward_backward(const PassContext& pass, const std::string& name, const LayerIndices& index,
                              const Given& normalized, FeedForwardSaved saved, const ConstTensorView& dout) {
   const device::NvtxRange part = pass.part(name);
   const std::int64_t rows = pass.rows(), f = pass.config.d_ff;
   const auto weight_gradient = [&] { linear_weight_gradient(pass, dout, saved.gated, pass.gradient(index.w2)); };
-  // `gated` and its gradient have one place. Where it was kept, the gradient takes the place once that of W2 is made;
-  // else the gate's backward pass makes it again over its gradient, which nobody reads any more, and W2's comes after.
+  // `gated` and its gradient share one buffer. If `gated` was kept, the gradient overwrites it once that of W2 is
+  // computed. Otherwise the gate's backward pass computes `gated` again into the gradient, which is not read any more,
+  // and the gradient of W2 comes after that.
   const bool kept = !saved.gated.empty();
   if (kept) {
     weight_gradient();
@@ -63,9 +64,9 @@ Tensor feed_forward_backward(const Pass& pass, const std::string& name, const La
   pass.with_weights(index.w2, [&](const ConstTensorView& w) { linear_input_gradient(pass, dout, w, dgated); });
   if (kept) pass.gradient_final(index.w2);
 
-  // Gradients of gate and up lie where these were.
+  // Gradients of gate and up overwrite gate and up.
   const TensorView gate = columns(saved.gate_up.view(), 0, f), up = columns(saved.gate_up.view(), f, f);
-  run(pass, swiglu::Direction::backward, [&](const swiglu::Problem& problem, ops::Workspace workspace) {
+  run(pass, Pass::backward, [&](const swiglu::Problem& problem, ops::Workspace workspace) {
     pass.kernels.swiglu->backward(problem, {gate, up, dgated, gate, up, again}, workspace, pass.stream);
   });
   if (!kept) {

@@ -1,4 +1,4 @@
-// The weights that a model begins with.
+// A model's initial weights.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ double initial_sigma(const ParameterInfo& info);
 // The cut normal has the standard deviation 0.98658 σ: 1 − 6·φ(3) / (2Φ(3) − 1) = 0.97334 is its variance.
 void initialise(ParameterArena& arena, std::uint64_t seed);
 
-// The same numbers for who keeps them elsewhere: `write` is given elements [first, first + values.elements()) of a
+// The same numbers for weights stored elsewhere: `write` is given elements [first, first + values.elements()) of a
 // parameter, fp32 on the host, which may change on return. By parameter and element, in their order.
 using WriteWeights = std::function<void(int parameter, std::int64_t first, const ConstTensorView& values)>;
 void initialise(const ParameterLayout& layout, std::uint64_t seed, const WriteWeights& write);

@@ -7,10 +7,12 @@
 namespace syslab::model {
 namespace {
 
-attention::Problem attention_problem(const ModelConfig& config, Precision precision, Variant variant) {
+attention::Problem attention_problem(const ModelConfig& config, Precision precision, Variant variant,
+                                     const AttentionWish& wish) {
   attention::Problem problem;
+  problem.batch = wish.batch;
   problem.heads_q = problem.heads_kv = config.heads;
-  problem.seq_q = problem.seq_k = config.context;
+  problem.seq_q = problem.seq_k = wish.seq == 0 ? config.context : wish.seq;
   problem.head_dim = config.head_dim();
   problem.mask = attention::Mask::top_left;
   problem.dtype = dtypes_of(precision, variant).product;
@@ -22,7 +24,7 @@ struct ChosenAttention {
   std::string because;
 };
 
-// What a variant or a precision stands for; empty: whatever is fastest.
+// The rungs that a variant or a precision stands for; empty: the fastest.
 ChosenAttention named_by(Precision precision, Variant variant, device::Kind device) {
   const auto named = [](std::string_view name, std::string because) {
     return ChosenAttention{attention::find_autograd_rung(name), std::move(because)};
@@ -38,18 +40,19 @@ ChosenAttention named_by(Precision precision, Variant variant, device::Kind devi
   return {};
 }
 
-// By dispatch(), each pass for itself.
+// Chosen by dispatch(), separately for each pass.
 ChosenAttention dispatched(const attention::Problem& problem, const attention::Where& where, attention::Want want) {
-  const attention::Dispatched forward = dispatch(problem, attention::Direction::forward, where, want),
-                              backward = dispatch(problem, attention::Direction::backward, where, want);
+  const attention::Dispatched forward = dispatch(problem, Pass::forward, where, want),
+                              backward = dispatch(problem, Pass::backward, where, want);
   if (forward.rung->name == backward.rung->name) return {attention::as_autograd(*backward.rung), backward.because};
   return {attention::as_autograd(*forward.rung, *backward.rung),
           fmt::format("forward: {}; backward: {}", forward.because, backward.because)};
 }
 
 ChosenAttention attention_rung(const ModelConfig& config, Precision precision, Variant variant,
-                               const attention::Where& where, const std::string& name, attention::Want want) {
-  const attention::Problem problem = attention_problem(config, precision, variant);
+                               const attention::Where& where, const AttentionWish& wish) {
+  const auto& [name, want, batch, seq] = wish;
+  const attention::Problem problem = attention_problem(config, precision, variant, wish);
   const auto refuse = [&](const std::string& rung, const std::string& why) {
     throw Error(ErrorKind::usage,
                 fmt::format("the model's attention cannot be {} in {}: {}", rung, to_string(precision), why));
@@ -64,7 +67,7 @@ ChosenAttention attention_rung(const ModelConfig& config, Precision precision, V
   if (!rung.unavailable.empty()) refuse(rung.name, rung.unavailable);
   if (want == attention::Want::deterministic && !rung.deterministic) refuse(rung.name, "it is not deterministic");
   if (!name.empty()) {
-    for (const auto direction : {attention::Direction::forward, attention::Direction::backward}) {
+    for (const auto direction : {Pass::forward, Pass::backward}) {
       if (const auto reason = rung.supports(problem, direction)) refuse(rung.name, *reason);
     }
   }
@@ -82,7 +85,7 @@ const Rung* available(const Rung& rung) {
 }  // namespace
 
 Kernels kernels_of(const ModelConfig& config, Precision precision, Variant variant, const attention::Where& where,
-                   const std::string& attention, attention::Want want) {
+                   const AttentionWish& attention) {
   const bool gpu = where.device == device::Kind::cuda;
   if (!gpu && precision != Precision::fp64 && precision != Precision::fp32) {
     throw Error(ErrorKind::usage, fmt::format("a model in {} needs a GPU; on the CPU there are fp32 and, as the "
@@ -100,11 +103,11 @@ Kernels kernels_of(const ModelConfig& config, Precision precision, Variant varia
   kernels.rms_norm = available(rms_norm::find_rung(name));
   kernels.rope = available(rope::find_rung(name));
   kernels.swiglu = available(swiglu::find_rung(name));
-  ChosenAttention chosen = attention_rung(config, precision, variant, where, attention, want);
+  ChosenAttention chosen = attention_rung(config, precision, variant, where, attention);
   kernels.attention = std::move(chosen.rung);
   kernels.attention_because = std::move(chosen.because);
   kernels.cross_entropy = available(cross_entropy::find_rung(name));
-  // These are one operation each to a framework too.
+  // A framework also has one operation for each of these.
   kernels.embedding = available(embedding::find_rung(gpu ? "fused_cuda" : name));
   kernels.elementwise = available(elementwise::find_rung(gpu ? "fused_cuda" : name));
   kernels.adamw = available(adamw::find_rung(name));

@@ -1,6 +1,7 @@
-// Which rung of each operator a model runs on: what tells its variants and devices apart.
+// The rung that a model uses for each operator, by variant and device.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "model/config.hpp"
@@ -29,18 +30,25 @@ struct Kernels {
   const elementwise::Rung* elementwise = nullptr;
   const adamw::Rung* adamw = nullptr;
   const global_norm::Rung* global_norm = nullptr;
-  // Q, K and V by one product, W1 and W3 by one, the optimizer in one pass over all parameters. Not: each tensor of the
-  // model by itself, as a framework runs it.
+  // Q, K and V by one product, W1 and W3 by one, the optimizer in one pass over all parameters. If false: each tensor
+  // of the model separately, as in a framework.
   bool joined = true;
-  // Whether the backward pass finds every activation that it reads, as a framework keeps it. Elsewhere what a norm
-  // gives and the output of the feed-forward's gate are not kept: one pass over what is kept anyway makes each again.
+  // Whether every activation that the backward pass reads is saved, as in a framework. Otherwise norm outputs and the
+  // output of the feed-forward's gate are not saved: one pass over saved tensors recomputes each.
   bool keeps_all = false;
 };
 
-// The rungs of a variant. `attention`: a rung by name; empty: the one that materialises its scores for `eager`, what
-// attention::dispatch() finds for each pass otherwise. Error(usage) where a rung cannot take the precision on this
-// device (half precision on the CPU, say), naming the rung and its reason.
+// What attention's rung is chosen by.
+struct AttentionWish {
+  std::string rung;  // by name; empty: the one that materialises its scores for `eager`, what attention::dispatch()
+                     // finds for each pass otherwise
+  attention::Want want = attention::Want::fastest;
+  std::int64_t batch = 1, seq = 0;  // of a pass; 0: the model's context
+};
+
+// The rungs of a variant. Error(usage) if a rung does not support the precision on this device (half precision on the
+// CPU, say), naming the rung and its reason.
 Kernels kernels_of(const ModelConfig& config, Precision precision, Variant variant, const attention::Where& where,
-                   const std::string& attention = {}, attention::Want want = attention::Want::fastest);
+                   const AttentionWish& attention = {});
 
 }  // namespace syslab::model

@@ -5,10 +5,10 @@
 namespace syslab::model {
 namespace {
 
-// A factor of a product in the dtype that products have.
+// A factor of a product, cast to the dtype of products.
 class Factor {
  public:
-  Factor(const Pass& pass, const ConstTensorView& matrix) : view_(matrix) {
+  Factor(const PassContext& pass, const ConstTensorView& matrix) : view_(matrix) {
     if (matrix.dtype == pass.dtypes.product) return;
     cast_ = pass.tensor("cast", pass.dtypes.product, matrix.shape);
     pass.cast(matrix, cast_);
@@ -27,7 +27,7 @@ device::BasicGemmMatrix<void*> result(const TensorView& matrix) {
 
 }  // namespace
 
-void linear(const Pass& pass, const ConstTensorView& x, const ConstTensorView& w, const TensorView& y) {
+void linear(const PassContext& pass, const ConstTensorView& x, const ConstTensorView& w, const TensorView& y) {
   const Factor left(pass, x), right(pass, w);
   device::gemm({.m = x.size(0),
                 .n = w.size(0),
@@ -40,8 +40,8 @@ void linear(const Pass& pass, const ConstTensorView& x, const ConstTensorView& w
                pass.stream);
 }
 
-void linear_input_gradient(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& w, const TensorView& dx,
-                           bool add) {
+void linear_input_gradient(const PassContext& pass, const ConstTensorView& dy, const ConstTensorView& w,
+                           const TensorView& dx, bool add) {
   const Factor left(pass, dy), right(pass, w);
   device::gemm({.m = dy.size(0),
                 .n = w.size(1),
@@ -54,7 +54,7 @@ void linear_input_gradient(const Pass& pass, const ConstTensorView& dy, const Co
                pass.stream);
 }
 
-void linear_weight_gradient(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x,
+void linear_weight_gradient(const PassContext& pass, const ConstTensorView& dy, const ConstTensorView& x,
                             const GradientPlace& dw) {
   const Factor left(pass, dy), right(pass, x);
   device::gemm({.m = dw.view.size(0),
@@ -80,7 +80,7 @@ View part_of(const View& matrix, int part, int parts) {
 
 }  // namespace
 
-void linear_joined(const Pass& pass, const ConstTensorView& x, const ConstTensorView& w, const TensorView& y,
+void linear_joined(const PassContext& pass, const ConstTensorView& x, const ConstTensorView& w, const TensorView& y,
                    int parts) {
   if (pass.kernels.joined) return linear(pass, x, w, y);
   const std::int64_t width = y.size(1) / parts;
@@ -89,7 +89,7 @@ void linear_joined(const Pass& pass, const ConstTensorView& x, const ConstTensor
   }
 }
 
-void linear_joined_backward(const Pass& pass, const ConstTensorView& dy, const ConstTensorView& x,
+void linear_joined_backward(const PassContext& pass, const ConstTensorView& dy, const ConstTensorView& x,
                             const ConstTensorView& w, const TensorView& dx, const GradientPlace& dw, int parts) {
   if (pass.kernels.joined) parts = 1;
   const std::int64_t width = dy.size(1) / parts;

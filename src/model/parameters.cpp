@@ -87,7 +87,7 @@ void ParameterLayout::register_all() {
   add("lm_head.weight", {config_.vocab, d}, ParameterKind::linear);
 }
 
-// Puts the tensors behind what lies there already, one after the other, and pads to the next aligned element.
+// Places the tensors after those already there, one after the other, and pads to the next aligned element.
 void ParameterLayout::place(std::span<const int> bracket) {
   const Bracket of{arena_order_.size(), bracket.size()};
   for (const int index : bracket) {

@@ -1,15 +1,15 @@
 // The parameters of a model: their names in the order that users know, and where each lies in one contiguous arena.
 //
 // Two orders. *Registration order* is the framework's `parameters()`: embedding, layers 0 … L−1 (q, k, v, output
-// projection, w1, w2, w3, ln1, ln2), ln_final, lm_head. Names, indices, files and buckets go by it. *Arena order* is
+// projection, w1, w2, w3, ln1, ln2), ln_final, lm_head. Names, indices, files and buckets use it. *Arena order* is
 // the order in which a backward pass finishes gradients, so that what is final is always a prefix of the arena and one
 // reduction takes a contiguous piece of it:
 //
 //   lm_head · ln_final · layer L−1: w2, (w1, w3), ln2, output, (q, k, v), ln1 · layer L−2 … layer 0 · embedding
 //
-// Tensors in brackets lie side by side without padding: (q, k, v) is one matrix (3·d, d), (w1, w3) one of (2·d_ff, d),
+// Tensors in brackets are adjacent, without padding: (q, k, v) is one matrix (3·d, d), (w1, w3) one of (2·d_ff, d),
 // each read by a single matrix product. Every tensor or bracket begins at a multiple of the alignment; the elements
-// in between belong to nobody, are zero, and stay zero under every update that maps zeros to zeros.
+// in between belong to no tensor, are zero, and stay zero under every update that maps zeros to zeros.
 #pragma once
 
 #include <cstdint>
@@ -82,7 +82,6 @@ class ParameterLayout {
 
   // The bracketed tensors of a layer as one matrix, beginning at the offset of q, of w1.
   Shape qkv_shape() const { return {3 * config_.d_model, config_.d_model}; }
-  Shape w13_shape() const { return {2 * config_.d_ff, config_.d_model}; }
 
  private:
   void register_all();

@@ -1,50 +1,28 @@
 #include "model/precision.hpp"
 
-#include <algorithm>
 #include <array>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/named.hpp"
 
 namespace syslab::model {
 namespace {
 
-constexpr std::array<std::pair<Precision, std::string_view>, 6> kPrecisions = {{{Precision::fp64, "fp64"},
-                                                                                {Precision::fp32, "fp32"},
-                                                                                {Precision::tf32, "tf32"},
-                                                                                {Precision::bf16_amp, "bf16_amp"},
-                                                                                {Precision::fp16_amp, "fp16_amp"},
-                                                                                {Precision::bf16_fused, "bf16_fused"}}};
-constexpr std::array<std::pair<Variant, std::string_view>, 3> kVariants = {
-    {{Variant::eager, "eager"}, {Variant::fused, "fused"}, {Variant::graph, "graph"}}};
-
-template <typename Names, typename Value>
-std::string_view name_in(const Names& names, Value value) {
-  for (const auto& [one, name] : names) {
-    if (one == value) return name;
-  }
-  return "?";
-}
-
-template <typename Value, typename Names>
-Value value_in(const Names& names, std::string_view what, std::string_view text) {
-  std::vector<std::string> known;
-  for (const auto& [one, name] : names) {
-    if (name == text) return one;
-    known.emplace_back(name);
-  }
-  throw Error(ErrorKind::usage, unknown_name(what, text, known));
-}
+constexpr auto kPrecisions = std::to_array<Named<Precision>>({{Precision::fp64, "fp64"},
+                                                              {Precision::fp32, "fp32"},
+                                                              {Precision::tf32, "tf32"},
+                                                              {Precision::bf16_amp, "bf16_amp"},
+                                                              {Precision::fp16_amp, "fp16_amp"},
+                                                              {Precision::bf16_fused, "bf16_fused"}});
+constexpr auto kVariants =
+    std::to_array<Named<Variant>>({{Variant::eager, "eager"}, {Variant::fused, "fused"}, {Variant::graph, "graph"}});
 
 }  // namespace
 
 std::string_view to_string(Precision precision) { return name_in(kPrecisions, precision); }
-Precision parse_precision(std::string_view text) { return value_in<Precision>(kPrecisions, "precision", text); }
+Precision parse_precision(std::string_view text) { return find_named(kPrecisions, "precision", text).value; }
 std::string_view to_string(Variant variant) { return name_in(kVariants, variant); }
-Variant parse_variant(std::string_view text) { return value_in<Variant>(kVariants, "variant", text); }
+Variant parse_variant(std::string_view text) { return find_named(kVariants, "variant", text).value; }
 
 DTypes dtypes_of(Precision precision, Variant variant) {
   const auto all = [](DType dtype) {

@@ -26,7 +26,7 @@ enum class Precision { fp64, fp32, tf32, bf16_amp, fp16_amp, bf16_fused };
 std::string_view to_string(Precision precision);   // "bf16_amp"
 Precision parse_precision(std::string_view text);  // Error(usage) with the nearest name
 
-// How the operators of a step are run: one kernel a framework's operation, our fusions, or those recorded once as a
+// How the operators of a step run: one kernel per framework operation, our fused kernels, or those recorded once as a
 // CUDA graph and replayed.
 enum class Variant { eager, fused, graph };
 
@@ -36,11 +36,11 @@ Variant parse_variant(std::string_view text);
 // The dtypes of one precision, by what a tensor is for.
 struct DTypes {
   DType weights = DType::f32;         // as the optimizer keeps them, and their gradients and moments
-  std::optional<DType> weights_copy;  // what products read instead, where that is another
+  std::optional<DType> weights_copy;  // what products read instead, if different
   DType product = DType::f32;         // factors and results of matrix products
   DType residual = DType::f32;        // the stream that blocks add to
-  DType normalized = DType::f32;      // what a norm gives
-  DType rotated = DType::f32;         // Q and K as RoPE gives them, before attention reads them as `product`
+  DType normalized = DType::f32;      // output of a norm
+  DType rotated = DType::f32;         // Q and K after RoPE, before attention reads them as `product`
   DType statistics = DType::f32;      // 1/rms, log-sum-exp, loss
   device::GemmMath math = device::GemmMath::exact;
 };

@@ -1,4 +1,4 @@
-// Which weights the passes of a model read, in order: what a ParameterSource will be asked for, known beforehand.
+// Which weights the passes of a model read, in order: the requests to a ParameterSource, known beforehand.
 #pragma once
 
 #include <vector>
@@ -10,9 +10,8 @@ namespace syslab::model {
 
 // Brackets by their first tensor, norms too. Of a forward pass alone:
 std::vector<int> forward_reads(const ParameterLayout& layout);
-// Of a forward pass that keeps what a backward pass reads, and that backward pass: layers that are run forward again
-// are read again, a norm whose result is made again (Kernels::keeps_all) once more, and the embedding is not read
-// backward.
+// Of a forward pass that keeps what a backward pass reads, and that backward pass: recomputed layers are read again, a
+// norm with a recomputed result (Kernels::keeps_all) once more, and the embedding is not read backward.
 std::vector<int> training_reads(const ParameterLayout& layout, Recompute recompute, bool keeps_all = false);
 
 }  // namespace syslab::model

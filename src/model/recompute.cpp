@@ -45,8 +45,8 @@ std::int64_t half_blocks_forward(Recompute recompute, std::int64_t layers) {
   return halves + (halves - segment_of(recompute, layers, halves - 1).size());
 }
 
-// From the stream where the segment begins to all that its backward pass reads.
-void Transformer::recompute(const Pass& pass, Segment segment, std::vector<Activations::Block>& blocks) const {
+// Runs a segment forward again, from the stream where it begins, to make everything that its backward pass reads.
+void Transformer::recompute(const PassContext& pass, Segment segment, std::vector<Activations::Block>& blocks) const {
   ResidualStream stream;
   stream.begins = std::move(norm_of(blocks, segment.first).residual);
   for (std::int64_t half = segment.first; half < segment.end; ++half) {

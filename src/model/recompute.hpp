@@ -1,5 +1,5 @@
-// Activation checkpointing: of each segment of the model a forward pass keeps no more than the residual stream where
-// the segment begins, and the backward pass runs it forward again before it goes back through it.
+// Activation checkpointing: a forward pass keeps only the residual stream at the beginning of each segment, and the
+// backward pass recomputes the segment before it runs backward through it.
 //
 //   half-block  0    1  |  2    3  |  4    5  |  6    7        segments of one block, L = 4
 //   kept       h₀    ·  |  h₂   ·  |  h₄   ·  |  a₆   a₇       h: the stream at a norm    a: all activations
@@ -48,7 +48,7 @@ Segment segment_of(Recompute recompute, std::int64_t layers, std::int64_t half);
 enum class Kept { everything, stream, nothing };
 Kept kept_of(Recompute recompute, std::int64_t layers, std::int64_t half);
 
-// Half-blocks that a forward and a backward pass run forward together.
+// Number of half-blocks that a forward and a backward pass together run forward.
 std::int64_t half_blocks_forward(Recompute recompute, std::int64_t layers);
 
 }  // namespace syslab::model

@@ -5,8 +5,9 @@
 //             "__metadata__": {text: text}}
 //   the rest  row-major data; offsets count from here, leave no holes, do not overlap, and end with the file
 //
-// Written under another name, synced and renamed, so that under its own name a file is whole or what was there before.
-// Read with every rule checked before the first number is looked at.
+// Written under another name, synced and renamed, so that the file is always complete: the new or the old one. Reading
+// checks every rule before the first number, and every byte where the file has checksums
+// (model/safetensors_checksums.hpp): those written here do.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/checksum.hpp"
 #include "core/dtype.hpp"
 
 namespace syslab::model {
@@ -47,8 +49,9 @@ using FileMetadata = std::map<std::string, std::string>;
 //   writer.write(bytes_of_a);
 //   writer.finish();
 //
-// What is not finished leaves no file and what was under the name stays. A link is written through. Error(usage) where
-// the file cannot be written, with the system's reason, a full disk as early as the system tells.
+// A writer that is not finished leaves no file, and an earlier file of that name stays. A link is followed.
+// Error(usage) if the file cannot be written, with the system's reason; for a full disk as early as the system reports
+// it.
 class SafetensorsWriter {
  public:
   SafetensorsWriter(std::filesystem::path path, std::vector<FileTensor> tensors, const FileMetadata& metadata = {});
@@ -61,17 +64,26 @@ class SafetensorsWriter {
   void finish();
 
  private:
+  std::uint64_t data_bytes() const { return ends_.empty() ? 0 : ends_.back(); }
   void put(std::span<const std::byte> bytes);
+  void add_to_checksums(std::span<const std::byte> bytes);
+  void end_full_tensors();
+  void put_header_with_checksums();
   [[noreturn]] void refuse(int errno_value, const char* call) const;
 
   std::filesystem::path path_, temporary_;
   int descriptor_ = -1;
-  std::uint64_t data_bytes_ = 0, written_ = 0;
+  std::string header_;
+  std::vector<std::uint64_t> ends_;  // of the tensors' data
+  std::uint64_t written_ = 0;        // of all data
+  std::vector<std::string> checksums_;
+  Checksum checksum_;  // of the tensor that is being written
 };
 
-// Reads one file. The constructor reads and checks the header: Error(usage), each with its own reason, for a file that
-// cannot be read, is too short, is no safetensors file, is cut off, has bytes too many, holes, overlapping tensors,
-// names that come twice, unknown dtypes, or shapes that do not fit their bytes.
+// Reads one file. The constructor checks it: Error(usage), each with its own reason, for a file that cannot be read, is
+// too short, is no safetensors file, is cut off, has bytes too many, holes, overlapping tensors, names that come twice,
+// unknown dtypes, shapes that do not fit their bytes, or a header or tensor that is not what its checksum says. Where
+// there are checksums this reads the whole file.
 class SafetensorsReader {
  public:
   explicit SafetensorsReader(std::filesystem::path path);
@@ -82,7 +94,8 @@ class SafetensorsReader {
   const std::filesystem::path& path() const { return path_; }
   std::span<const FileTensor> tensors() const { return tensors_; }  // in the order of their data
   const FileTensor* find(std::string_view name) const;              // null if there is none
-  const FileMetadata& metadata() const { return metadata_; }
+  const FileMetadata& metadata() const { return metadata_; }        // without checksums
+  bool has_checksums() const { return checksums_.has_value(); }
 
   // Bytes [first, first + to.size()) of a tensor's data.
   void read(const FileTensor& tensor, std::uint64_t first, std::span<std::byte> to) const;
@@ -92,6 +105,8 @@ class SafetensorsReader {
   void read_header(std::uint64_t file_bytes);
   void parse_header(const std::string& text);
   void check_offsets(std::uint64_t data_bytes);
+  void check_header(std::string_view text);
+  void check_data() const;
   [[noreturn]] void refuse(const std::string& why) const;
 
   std::filesystem::path path_;
@@ -100,6 +115,7 @@ class SafetensorsReader {
   std::vector<FileTensor> tensors_;
   std::map<std::string, std::size_t, std::less<>> index_;
   FileMetadata metadata_;
+  std::optional<std::vector<std::string>> checksums_;  // of the tensors' data
 };
 
 }  // namespace syslab::model

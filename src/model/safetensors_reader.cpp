@@ -10,6 +10,7 @@
 
 #include "core/error.hpp"
 #include "model/safetensors.hpp"
+#include "model/safetensors_checksums.hpp"
 
 namespace syslab::model {
 namespace {
@@ -17,9 +18,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the format's own limit
+constexpr std::uint64_t kPieceBytes = 1U << 20;          // of data that are checked
 constexpr FileDType kDTypes[] = {FileDType::f64, FileDType::f32, FileDType::f16, FileDType::bf16, FileDType::i64};
 
-// Elements of a shape whose sizes are not negative; none where they overflow.
+// The number of elements of a shape with non-negative sizes; none if it overflows.
 std::optional<std::uint64_t> elements_of(std::span<const std::int64_t> shape) {
   std::uint64_t elements = 1;
   for (const std::int64_t size : shape) {
@@ -86,7 +88,7 @@ std::uint64_t FileTensor::bytes() const { return elements_of(shape).value_or(0) 
 std::string shape_text(std::span<const std::int64_t> shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
 SafetensorsReader::SafetensorsReader(std::filesystem::path path) : path_(std::move(path)) {
-  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a FIFO must not make us wait
+  descriptor_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // opening a FIFO must not block
   if (descriptor_ < 0) throw_errno(ErrorKind::usage, fmt::format("open '{}'", path_.string()), errno, "open");
   try {
     struct stat status {};
@@ -129,15 +131,52 @@ void SafetensorsReader::read_header(std::uint64_t file_bytes) {
   }
   std::string text(length, '\0');
   read_at(sizeof length, std::as_writable_bytes(std::span(text)));
+  check_header(text);
   parse_header(text);
   check_offsets(file_bytes - data_begin_);
+  check_data();
+}
+
+// Before it is parsed: damage would show there, too, but as something else, or not at all.
+void SafetensorsReader::check_header(std::string_view text) {
+  std::optional<HeaderChecksums> checksums = checksums_in(text);
+  if (!checksums) return;
+  if (!checksums->header_is_whole()) {
+    refuse(
+        fmt::format("its header is damaged: its checksum is {}, and the file says {}; use a whole copy of it, or, if "
+                    "another program changed it on purpose, let that leave out the metadata 'syslab.checksum.…'",
+                    checksums->found, checksums->expected));
+  }
+  checksums_ = std::move(checksums->of_tensors);
+}
+
+void SafetensorsReader::check_data() const {
+  if (!checksums_) return;
+  if (checksums_->size() != tensors_.size()) {
+    refuse(fmt::format("its header has {} checksums for {} tensors", checksums_->size(), tensors_.size()));
+  }
+  std::vector<std::byte> piece;
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    Checksum checksum;
+    for (std::uint64_t first = 0, bytes = tensors_[i].bytes(); first < bytes; first += piece.size()) {
+      piece.resize(static_cast<std::size_t>(std::min(kPieceBytes, bytes - first)));
+      read(tensors_[i], first, piece);
+      checksum.update(piece);
+    }
+    if (const std::string found = checksum.hex(); found != (*checksums_)[i]) {
+      refuse(
+          fmt::format("the data of '{}' are damaged: their checksum is {}, and the file says {}; use a whole copy of "
+                      "it, or one that was saved before",
+                      tensors_[i].name, found, (*checksums_)[i]));
+    }
+  }
 }
 
 void SafetensorsReader::parse_header(const std::string& text) {
   if (text.empty() || text.front() != '{') {
     refuse("its header does not begin with '{'; it is another kind of file");
   }
-  // The parser keeps the last of two equal keys; a file that has them was meant otherwise.
+  // The parser keeps the last of two equal keys; a file with equal keys is broken.
   std::map<std::string, int, std::less<>> met;
   std::string twice;
   const auto note_keys = [&](int depth, Json::parse_event_t event, Json& parsed) {
@@ -159,7 +198,7 @@ void SafetensorsReader::parse_header(const std::string& text) {
       if (!entry.is_object()) refuse("its __metadata__ is no object");
       for (const auto& [key, value] : entry.items()) {
         if (!value.is_string()) refuse(fmt::format("its metadata '{}' is no text", key));
-        metadata_[key] = value.get<std::string>();
+        if (!is_checksum_key(key)) metadata_[key] = value.get<std::string>();
       }
       continue;
     }

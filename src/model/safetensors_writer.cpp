@@ -4,16 +4,19 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "model/safetensors.hpp"
+#include "model/safetensors_checksums.hpp"
 
 namespace syslab::model {
 namespace {
@@ -22,9 +25,10 @@ namespace fs = std::filesystem;
 
 static_assert(std::endian::native == std::endian::little, "numbers are written as they lie in memory");
 
-constexpr std::size_t kDataAlignment = 8;  // of the first tensor in the file: what maps it may read it in place
+constexpr std::size_t kDataAlignment =
+    8;  // of the first tensor in the file, so that a reader that maps it can use it in place
 
-// Where the file that `path` names lies, through a link if it is one.
+// The real place of the file that `path` names, following a link.
 fs::path target_of(const fs::path& path) {
   std::error_code failed;
   const fs::path target = fs::is_symlink(path, failed) ? fs::weakly_canonical(path, failed) : path;
@@ -36,8 +40,15 @@ fs::path target_of(const fs::path& path) {
 }
 
 std::string header_of(std::vector<FileTensor>& tensors, const FileMetadata& metadata) {
+  FileMetadata with_checksums = empty_checksums(tensors.size());
+  for (const auto& [key, value] : metadata) {
+    if (is_checksum_key(key)) {
+      throw Error(ErrorKind::internal, fmt::format("the metadata '{}' is the writer's own", key));
+    }
+    with_checksums[key] = value;
+  }
   nlohmann::json header = nlohmann::json::object();
-  if (!metadata.empty()) header["__metadata__"] = metadata;
+  header["__metadata__"] = with_checksums;
   std::uint64_t end = 0;
   for (FileTensor& tensor : tensors) {
     if (tensor.name == "__metadata__" || header.contains(tensor.name)) {
@@ -55,8 +66,8 @@ std::string header_of(std::vector<FileTensor>& tensors, const FileMetadata& meta
 
 std::string temporary_of(const fs::path& path, pid_t writer) { return fmt::format("{}.{}.tmp", path.string(), writer); }
 
-// Unlocked, of a process that there is not: nobody writes it any more. Either alone would not do: a writer on another
-// host has a process id of that host, one that has only begun no lock yet.
+// A file that is unlocked and names a process that does not exist is abandoned. Both are needed: a writer on another
+// host has a process id of that host, and one that has just begun has no lock yet.
 bool is_abandoned(const fs::path& temporary, pid_t writer) {
   if (::kill(writer, 0) == 0 || errno != ESRCH) return false;
   const int descriptor = ::open(temporary.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -66,7 +77,7 @@ bool is_abandoned(const fs::path& temporary, pid_t writer) {
   return is_free;
 }
 
-// The process that a temporary file of `name` is named after; 0 where it is none.
+// The process id in the name of a temporary file of `name`; 0 if there is none.
 pid_t writer_of(const std::string& temporary, const std::string& name) {
   const std::string before = name + ".", after = ".tmp";
   if (temporary.size() <= before.size() + after.size()) return 0;
@@ -77,7 +88,8 @@ pid_t writer_of(const std::string& temporary, const std::string& name) {
   return wrong == std::errc{} && rest == last && writer > 0 ? writer : 0;
 }
 
-// What writers of this file left that were killed. Where it cannot be removed the file is written all the same.
+// Removes the temporary files of killed writers of this file. If one cannot be removed, the file is written all the
+// same.
 void remove_abandoned(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   std::error_code failed;
@@ -88,7 +100,7 @@ void remove_abandoned(const fs::path& path) {
   }
 }
 
-// A renamed file is on the disk when its folder is. Where a folder cannot be synced, nothing better can be done.
+// A renamed file is on disk once its folder is synced. If a folder cannot be synced, there is nothing better to do.
 void sync_folder_of(const fs::path& path) {
   const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
   const int descriptor = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -101,20 +113,21 @@ void sync_folder_of(const fs::path& path) {
 
 SafetensorsWriter::SafetensorsWriter(fs::path path, std::vector<FileTensor> tensors, const FileMetadata& metadata)
     : path_(target_of(path)) {
-  const std::string header = header_of(tensors, metadata);
-  for (const FileTensor& tensor : tensors) data_bytes_ += tensor.bytes();
+  header_ = header_of(tensors, metadata);
+  for (const FileTensor& tensor : tensors) ends_.push_back(tensor.offset + tensor.bytes());
   remove_abandoned(path_);
   temporary_ = temporary_of(path_, ::getpid());
   descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (descriptor_ < 0) refuse(errno, "open");
   static_cast<void>(::flock(descriptor_, LOCK_EX | LOCK_NB));  // says that it is written, as long as this process lives
   try {
-    const std::uint64_t length = header.size();
-    const std::uint64_t total = sizeof length + length + data_bytes_;
-    // A disk too full says so now and not after an hour. File systems that cannot reserve are none the worse.
+    const std::uint64_t length = header_.size();
+    const std::uint64_t total = sizeof length + length + data_bytes();
+    // A disk that is too full shows now and not after an hour. On file systems that cannot reserve space this does
+    // nothing.
     if (::fallocate(descriptor_, 0, 0, static_cast<off_t>(total)) != 0 && errno == ENOSPC) refuse(errno, "fallocate");
     put(std::as_bytes(std::span(&length, 1)));
-    put(std::as_bytes(std::span(header)));
+    put(std::as_bytes(std::span(header_)));
   } catch (...) {
     ::close(descriptor_);
     ::unlink(temporary_.c_str());
@@ -129,12 +142,36 @@ SafetensorsWriter::~SafetensorsWriter() {
 }
 
 void SafetensorsWriter::write(std::span<const std::byte> bytes) {
-  if (descriptor_ < 0 || bytes.size() > data_bytes_ - written_) {
+  if (descriptor_ < 0 || bytes.size() > data_bytes() - written_) {
     throw Error(ErrorKind::internal,
-                fmt::format("more bytes for '{}' than its {} of tensors", path_.string(), data_bytes_));
+                fmt::format("more bytes for '{}' than its {} of tensors", path_.string(), data_bytes()));
   }
   put(bytes);
-  written_ += bytes.size();
+  add_to_checksums(bytes);
+}
+
+void SafetensorsWriter::add_to_checksums(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    end_full_tensors();
+    const std::uint64_t left = ends_[checksums_.size()] - written_;
+    const auto of_tensor = bytes.first(static_cast<std::size_t>(std::min<std::uint64_t>(bytes.size(), left)));
+    checksum_.update(of_tensor);
+    written_ += of_tensor.size();
+    bytes = bytes.subspan(of_tensor.size());
+  }
+}
+
+void SafetensorsWriter::end_full_tensors() {
+  while (checksums_.size() < ends_.size() && written_ == ends_[checksums_.size()]) {
+    checksums_.push_back(std::exchange(checksum_, Checksum()).hex());
+  }
+}
+
+void SafetensorsWriter::put_header_with_checksums() {
+  end_full_tensors();
+  fill_checksums(header_, checksums_);
+  if (::lseek(descriptor_, sizeof(std::uint64_t), SEEK_SET) < 0) refuse(errno, "lseek");
+  put(std::as_bytes(std::span(header_)));
 }
 
 void SafetensorsWriter::put(std::span<const std::byte> bytes) {
@@ -147,10 +184,11 @@ void SafetensorsWriter::put(std::span<const std::byte> bytes) {
 }
 
 void SafetensorsWriter::finish() {
-  if (descriptor_ < 0 || written_ != data_bytes_) {
-    throw Error(ErrorKind::internal,
-                fmt::format("'{}' was finished with {} of {} bytes of tensors", path_.string(), written_, data_bytes_));
+  if (descriptor_ < 0 || written_ != data_bytes()) {
+    throw Error(ErrorKind::internal, fmt::format("'{}' was finished with {} of {} bytes of tensors", path_.string(),
+                                                 written_, data_bytes()));
   }
+  put_header_with_checksums();
   if (::fsync(descriptor_) != 0) refuse(errno, "fsync");
   if (::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(errno, "rename");
   ::close(descriptor_);

@@ -1,4 +1,4 @@
-// Sizes of a model as a reader wants them beside its name.
+// Sizes of a model in a form that goes with its name.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// A tensor with memory of its own, on the device whose stream it was made on.
+// A tensor that owns its memory, on the device of the stream that it was created on.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class Tensor {
 // A tensor of any device and any strides, read whole: row-major, on the host. Waits for the stream.
 std::vector<double> values_of(const ConstTensorView& tensor, device::Stream stream);
 
-// What lies `elements` further in memory.
+// The same view, `elements` further in memory.
 template <typename View>
 View shifted(View view, std::int64_t elements) {
   using Byte =

@@ -5,22 +5,21 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <string>
 #include <utility>
 
 #include "core/error.hpp"
+#include "core/named.hpp"
 #include "core/random.hpp"
-#include "core/text.hpp"
 
 namespace syslab::model {
 namespace {
 
-// How many of something are alive, and were at most.
+// Counts how many objects are alive, and the most at once.
 struct Gauge {
   std::int64_t now = 0, most = 0;
 };
 
-// A number that counts while it lives.
+// A number that is counted while it is alive.
 class Counted {
  public:
   Counted(double value, Gauge& gauge) : value_(value), gauge_(gauge) {
@@ -96,7 +95,7 @@ class Stack {
     return x;
   }
 
-  // Forward with residuals, then back.
+  // Forward with residuals, then backward.
   void record(std::int64_t first, std::int64_t end, double x) {
     if (first == end) {
       if (end == blocks_) gradient_ = x;  // the loss is half of the output's square
@@ -176,14 +175,7 @@ std::string_view to_string(Scheme scheme) {
   return kNames[static_cast<std::size_t>(scheme)];
 }
 
-Scheme parse_scheme(std::string_view text) {
-  std::vector<std::string> names;
-  for (const Scheme scheme : kSchemes) {
-    if (text == to_string(scheme)) return scheme;
-    names.emplace_back(to_string(scheme));
-  }
-  throw Error(ErrorKind::usage, unknown_name("scheme", text, names));
-}
+Scheme parse_scheme(std::string_view text) { return find_named(kSchemes, "scheme", text); }
 
 ToyRun run_toy_stack(Scheme scheme, std::int64_t blocks, std::uint64_t seed, ToyCourse course) {
   require_toy_blocks(blocks);

@@ -2,9 +2,9 @@
 // a block runs forward, how many streams (inputs that a scheme keeps to start again from) and how many residuals (what
 // a block's backward pass reads) are alive at once. What a model does with its blocks, model/recompute.hpp.
 //
-// A scheme goes backward through blocks [first, end), whose input is kept. Either it runs all of them forward, keeping
-// their residuals, and goes back; or it advances to a block in between, keeps the stream there, goes backward
-// through what lies behind it first, gives that stream back and goes backward through the rest:
+// A scheme runs backward through blocks [first, end) from their saved input. Either it runs all of them forward,
+// keeping their residuals, and goes back; or it advances to a block in between, keeps the stream there, first goes
+// backward through the blocks from there on, releases that stream and goes backward through the rest:
 //
 //   scheme      advances by              run forward                 streams        residuals
 //   none        (keeps all)              N                           1              N

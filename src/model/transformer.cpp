@@ -30,7 +30,7 @@ TensorView flat(const TensorView& tensor) { return {tensor.data, tensor.dtype, {
 
 std::string block_name(std::int64_t layer) { return fmt::format("layers.{}", layer); }
 
-// Gives back all of a half-block that was run but the stream.
+// Releases everything of a half-block that was run, except the stream.
 void give_back(Activations::Block& block, bool is_attention) {
   NormSaved& norm = is_attention ? block.norm1 : block.norm2;
   norm.rstd = {};
@@ -42,10 +42,11 @@ void give_back(Activations::Block& block, bool is_attention) {
   }
 }
 
-// The gradient of what a layer gave, in the dtype its products read: a cast under autocast, else the stream's own.
+// The gradient of a layer's output, in the dtype that its products read: under autocast a cast, otherwise the stream's
+// own gradient.
 class Arriving {
  public:
-  Arriving(const Pass& pass, const Tensor& dresidual) : view_(dresidual) {
+  Arriving(const PassContext& pass, const Tensor& dresidual) : view_(dresidual) {
     if (view_.dtype == pass.dtypes.product) return;
     cast_ = pass.tensor("dout", pass.dtypes.product, view_.shape);
     pass.cast(dresidual, cast_);
@@ -64,13 +65,11 @@ Transformer::Transformer(const ModelConfig& config, const TransformerOptions& op
     : config_(config),
       options_(options),
       dtypes_(dtypes_of(options.precision, options.variant)),
-      kernels_(kernels_of(config, options.precision, options.variant, attention::where_of(stream), options.attention,
-                          attention_want(options))),
+      chosen_seq_(config.context),
+      kernels_(choose_kernels(chosen_batch_, chosen_seq_, stream)),
       stream_(stream),
       parameters_(arena_of(config, options, dtypes_, stream)) {
   device::expect_plain(stream, "a model");
-  kernels_.keeps_all = model::keeps_all(options);
-  if (options.plant) options.plant(kernels_);
   if (!config.rope_theta) return;
   const Shape shape{config.context, config.head_dim() / 2};
   const TensorSpec cos{"rope.cos", dtypes_.statistics, shape}, sin{"rope.sin", dtypes_.statistics, shape};
@@ -83,7 +82,20 @@ Transformer::Transformer(const ModelConfig& config, const TransformerOptions& op
   device::copy_now(sin_.view().data, host_sin.view().data, sin.bytes(), stream);
 }
 
-Pass Transformer::pass(const Tokens& tokens) const {
+Kernels Transformer::choose_kernels(std::int64_t batch, std::int64_t seq, device::Stream stream) const {
+  Kernels chosen = kernels_of(config_, options_.precision, options_.variant, attention::where_of(stream),
+                              attention_wish(options_, batch, seq));
+  chosen.keeps_all = model::keeps_all(options_);
+  if (options_.plant) options_.plant(chosen);
+  return chosen;
+}
+
+PassContext Transformer::pass(const Tokens& tokens) const {
+  if (tokens.batch != chosen_batch_ || tokens.seq != chosen_seq_) {
+    kernels_ = choose_kernels(tokens.batch, tokens.seq, stream_);
+    chosen_batch_ = tokens.batch;
+    chosen_seq_ = tokens.seq;
+  }
   return {config_,
           kernels_,
           dtypes_,
@@ -123,14 +135,14 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
                     "and no sequence beyond the context",
                     tokens.batch, tokens.seq, config_.context));
   }
-  const Pass pass = this->pass(tokens);
+  const PassContext pass = this->pass(tokens);
   const ParameterLayout& layout = parameters_.layout();
   Activations made;
   made.tokens = tokens;
   Tensor embedded = pass.tensor("embedding", dtypes_.residual, {pass.rows(), config_.d_model});
   pass.with_weights(layout.embedding(), [&](const ConstTensorView& table) {
     const embedding::Problem lookup{pass.rows(), config_.vocab, config_.d_model, table.dtype, dtypes_.residual};
-    const Scratch scratch(kernels_.embedding->workspace_bytes(lookup, embedding::Direction::forward), stream_);
+    const Scratch scratch(kernels_.embedding->workspace_bytes(lookup, Pass::forward), stream_);
     const device::NvtxRange range = pass.call("embedding", *kernels_.embedding);
     kernels_.embedding->forward(lookup, {tokens.ids, table, embedded}, scratch, stream_);
   });
@@ -163,8 +175,8 @@ Activations Transformer::forward(const Tokens& tokens, Keep keep) const {
   return made;
 }
 
-// A norm and the layer after it: the next delta, unless it is unwanted, and all that a backward pass reads.
-void Transformer::forward_half(const Pass& pass, std::int64_t half, ResidualStream& stream,
+// A norm and the layer after it: computes the next delta, unless it is not needed, and all that a backward pass reads.
+void Transformer::forward_half(const PassContext& pass, std::int64_t half, ResidualStream& stream,
                                std::vector<Activations::Block>& blocks, Output output) const {
   const std::int64_t layer = half / 2;
   const std::string name = block_name(layer);
@@ -185,7 +197,7 @@ void Transformer::forward_half(const Pass& pass, std::int64_t half, ResidualStre
 }
 
 void Transformer::prepare_loss(Activations& activations) const {
-  const Pass pass = this->pass(activations.tokens);
+  const PassContext pass = this->pass(activations.tokens);
   activations.row_loss = pass.tensor("row_loss", dtypes_.statistics, {pass.rows()});
   activations.lse = pass.tensor("lse", dtypes_.statistics, {pass.rows()});
   activations.loss = pass.tensor("loss", dtypes_.statistics, {1});
@@ -193,9 +205,9 @@ void Transformer::prepare_loss(Activations& activations) const {
 
 void Transformer::loss(Activations& activations, const std::int64_t* targets) const {
   prepare_loss(activations);
-  const Pass pass = this->pass(activations.tokens);
+  const PassContext pass = this->pass(activations.tokens);
   const cross_entropy::Problem problem{pass.rows(), config_.vocab, dtypes_.product};
-  const Scratch scratch(kernels_.cross_entropy->workspace_bytes(problem, cross_entropy::Pass::forward), stream_);
+  const Scratch scratch(kernels_.cross_entropy->workspace_bytes(problem, Pass::forward), stream_);
   const device::NvtxRange range = pass.call("cross_entropy", *kernels_.cross_entropy);
   kernels_.cross_entropy->forward(
       problem, {activations.logits, targets, activations.row_loss, activations.lse, activations.loss}, scratch,
@@ -206,9 +218,9 @@ void Transformer::loss(Activations& activations, const std::int64_t* targets) co
 void Transformer::loss_and_gradient(Activations& activations, const std::int64_t* targets,
                                     const ConstTensorView& scale) const {
   prepare_loss(activations);
-  const Pass pass = this->pass(activations.tokens);
+  const PassContext pass = this->pass(activations.tokens);
   const cross_entropy::Problem problem{pass.rows(), config_.vocab, dtypes_.product};
-  const Scratch scratch(kernels_.cross_entropy->workspace_bytes(problem, cross_entropy::Pass::both), stream_);
+  const Scratch scratch(kernels_.cross_entropy->workspace_bytes(problem, Pass::both), stream_);
   const device::NvtxRange range = pass.call("cross_entropy", *kernels_.cross_entropy);
   kernels_.cross_entropy->forward_backward(
       problem,
@@ -226,7 +238,7 @@ void Transformer::backward(Activations activations, const BackwardOptions& optio
   if (!activations.has_gradient) {
     throw Error(ErrorKind::usage, "a backward pass needs the gradient of the logits: call loss_and_gradient() before");
   }
-  Pass pass = this->pass(activations.tokens);
+  PassContext pass = this->pass(activations.tokens);
   pass.add = options.add;
   pass.grad_final = &options.grad_final;
   const ParameterLayout& layout = parameters_.layout();
@@ -258,7 +270,7 @@ void Transformer::backward(Activations activations, const BackwardOptions& optio
 
   const embedding::Problem problem{pass.rows(), config_.vocab, config_.d_model, dtypes_.weights, dtypes_.residual};
   {
-    const Scratch scratch(kernels_.embedding->workspace_bytes(problem, embedding::Direction::backward), stream_);
+    const Scratch scratch(kernels_.embedding->workspace_bytes(problem, Pass::backward), stream_);
     const device::NvtxRange range = pass.call("embedding", *kernels_.embedding);
     const GradientPlace dtable = pass.gradient(layout.embedding());
     kernels_.embedding->backward(problem, {activations.tokens.ids, dresidual, dtable.view, dtable.add}, scratch,
@@ -267,8 +279,8 @@ void Transformer::backward(Activations activations, const BackwardOptions& optio
   pass.gradient_final(layout.embedding());
 }
 
-// From the stream's gradient after a layer to that before its norm.
-void Transformer::backward_half(const Pass& pass, std::int64_t half, Activations::Block& block,
+// Turns the stream's gradient after a layer into the gradient before the layer's norm.
+void Transformer::backward_half(const PassContext& pass, std::int64_t half, Activations::Block& block,
                                 Tensor& dresidual) const {
   const std::int64_t layer = half / 2;
   const std::string name = block_name(layer);

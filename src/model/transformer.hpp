@@ -19,7 +19,7 @@
 
 #include "model/activations.hpp"
 #include "model/arena.hpp"
-#include "model/pass.hpp"
+#include "model/pass_context.hpp"
 #include "model/recompute.hpp"
 
 namespace syslab::model {
@@ -28,7 +28,7 @@ enum class Keep { nothing, activations };  // of a forward pass
 
 struct BackwardOptions {
   bool add = false;      // to the gradients that are there: a later part of an accumulated step
-  GradFinal grad_final;  // of the last part; empty: nobody waits for it
+  GradFinal grad_final;  // called for the last part; may be empty
 };
 
 struct TransformerOptions {
@@ -39,8 +39,8 @@ struct TransformerOptions {
   bool deterministic = false;
   Recompute recompute;     // which activations are made again in the backward pass instead of being kept
   bool keeps_all = false;  // Kernels::keeps_all, in every variant; else in `eager` alone. The bits are the same
-  // A plane of whole fp32 weights also where they could lie in halves (splits_weights()): for who shares out pieces of
-  // that plane.
+  // A plane of whole fp32 weights even if they could be in halves (splits_weights()): for code that distributes pieces
+  // of that plane.
   bool whole_weights = false;
   bool with_gradients = true, with_moments = true;
   // Who lends weights and takes gradients in place of the model's own arena, which then has a layout and no memory.
@@ -50,17 +50,20 @@ struct TransformerOptions {
   std::function<void(Kernels&)> plant;
 };
 
-inline attention::Want attention_want(const TransformerOptions& options) {
-  return options.deterministic ? attention::Want::deterministic : attention::Want::fastest;
+inline AttentionWish attention_wish(const TransformerOptions& options, std::int64_t batch, std::int64_t seq) {
+  return {.rung = options.attention,
+          .want = options.deterministic ? attention::Want::deterministic : attention::Want::fastest,
+          .batch = batch,
+          .seq = seq};
 }
 
 inline bool keeps_all(const TransformerOptions& options) {
   return options.keeps_all || options.variant == Variant::eager;
 }
 
-// Whether the model's arena holds its weights in halves (core/split_float.hpp): in bf16_fused, but for `eager`, and
-// with moments beside them, without which somebody else updates the weights or nobody does. Under autocast the
-// embedding is looked up in fp32.
+// Whether the model's arena holds its weights in halves (core/split_float.hpp): in bf16_fused, except for `eager`, and
+// only with moments, since without them the weights are updated elsewhere or not at all. Under autocast the embedding
+// is looked up in fp32.
 inline bool splits_weights(const TransformerOptions& options) {
   return options.precision == Precision::bf16_fused && options.variant != Variant::eager && options.with_moments &&
          !options.whole_weights && options.source == nullptr;
@@ -75,15 +78,17 @@ class Transformer {
   const ModelConfig& config() const { return config_; }
   const TransformerOptions& options() const { return options_; }
   const DTypes& dtypes() const { return dtypes_; }
+  // Attention's rung is that of the last pass: which is the fastest depends on the number and length of its sequences.
+  // Before the first pass: of one sequence of the whole context.
   const Kernels& kernels() const { return kernels_; }
   device::Stream stream() const { return stream_; }
   ParameterArena& parameters() { return parameters_; }
   const ParameterArena& parameters() const { return parameters_; }
 
-  // Copies the weights to the dtype that products read; nothing where that is theirs. Wherever weights were changed by
-  // anyone but the optimizer's kernel, which writes the copy itself unless each tensor is updated alone
-  // (Variant::eager: there the next step's forward pass begins with this). Where weights are split: makes the gains of
-  // norms whole, after the optimizer's kernel too.
+  // Copies the weights to the dtype that products read; does nothing if that is their own. Call it after weights were
+  // changed by anything but the optimizer's kernel, which writes the copy itself unless each tensor is updated alone
+  // (Variant::eager: the next step's forward pass begins with this). If weights are split, it joins the gains of norms,
+  // also after the optimizer's kernel.
   void refresh_weights_copy();
 
   // Logits, and what backward needs (or nothing of it). Error(usage) when `seq` is beyond the context; ids must be in
@@ -102,24 +107,26 @@ class Transformer {
   // counted when it was recorded.
   std::int64_t half_blocks_forward() const { return half_blocks_forward_; }
 
-  // Told of every tensor of later passes, of one that is made again once more; empty: nobody.
+  // Called for every tensor of later passes, and again for one that is recomputed; may be empty.
   void observe(Observer observer) { observer_ = std::move(observer); }
 
  private:
-  Pass pass(const Tokens& tokens) const;
+  Kernels choose_kernels(std::int64_t batch, std::int64_t seq, device::Stream stream) const;
+  PassContext pass(const Tokens& tokens) const;
   const ParameterSource& source() const {
     return options_.source != nullptr ? *options_.source : static_cast<const ParameterSource&>(parameters_);
   }
   void prepare_loss(Activations& activations) const;
-  void forward_half(const Pass& pass, std::int64_t half, ResidualStream& stream,
+  void forward_half(const PassContext& pass, std::int64_t half, ResidualStream& stream,
                     std::vector<Activations::Block>& blocks, Output output) const;
-  void recompute(const Pass& pass, Segment segment, std::vector<Activations::Block>& blocks) const;
-  void backward_half(const Pass& pass, std::int64_t half, Activations::Block& block, Tensor& dresidual) const;
+  void recompute(const PassContext& pass, Segment segment, std::vector<Activations::Block>& blocks) const;
+  void backward_half(const PassContext& pass, std::int64_t half, Activations::Block& block, Tensor& dresidual) const;
 
   ModelConfig config_;
   TransformerOptions options_;
   DTypes dtypes_;
-  Kernels kernels_;
+  mutable std::int64_t chosen_batch_ = 1, chosen_seq_;  // sizes of the passes that
+  mutable Kernels kernels_;                             // these are for
   device::Stream stream_;
   ParameterArena parameters_;
   Tensor cos_, sin_;  // (context, head_dim / 2)

@@ -51,7 +51,7 @@ std::function<void(Kernels&)> recording_queries(QueryRows& rows) {
   return [&rows](Kernels& kernels) {
     kernels.attention.backward = [&rows, right = kernels.attention.backward](
                                      const attention::Problem& problem, const attention::BackwardArgs& args,
-                                     ops::Workspace saved, ops::Workspace workspace, device::Stream stream) {
+                                     const attention::Saved& saved, ops::Workspace workspace, device::Stream stream) {
       rows.push_back(rows_of(problem, args));
       right(problem, args, saved, workspace, stream);
     };

@@ -1,5 +1,5 @@
-// What rounding leaves of gradients of Q and K that are nothing: a softmax over one key, or over keys whose values are
-// the same, passes nothing on. What is found there is a difference of equal numbers, and says how they were rounded.
+// What rounding leaves of gradients of Q and K that are nothing: a softmax over one key, or over keys with equal
+// values, has zero gradient. What is found there is a difference of equal numbers, and says how they were rounded.
 //
 // The derivation. Row i of a head has dQ_i = s·Σ_j P_ij·X_ij·K_j and dK_j = s·Σ_i P_ij·X_ij·Q_i with s = 1/√d and
 // X_ij = dO_i·V_j − D_i, where D_i = dO_i·O_i or Σ_l P_il·(dO_i·V_l): both of O_i = V_j, so that X is its roundings.
@@ -41,7 +41,7 @@ using QueryRows = std::vector<std::vector<QueryRow>>;
 std::function<void(Kernels&)> recording_queries(QueryRows& rows);
 
 struct QueryArithmetic {
-  DTypes dtypes;          // of whose roundings they are
+  DTypes dtypes;          // of the roundings
   double values = 0;      // c of the above, where there are several keys
   std::int64_t keys = 0;  // at most
   std::int64_t head_dim = 0;

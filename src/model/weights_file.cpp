@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -15,22 +14,6 @@ constexpr std::int64_t kInHostMemory = std::int64_t{1} << 22;  // elements in ho
 
 [[noreturn]] void refuse(const SafetensorsReader& reader, const std::string& why) {
   throw Error(ErrorKind::usage, fmt::format("'{}' is not of this model: {}", reader.path().string(), why));
-}
-
-std::string did_you_mean(std::string_view name, const std::vector<std::string>& candidates) {
-  const std::vector<std::string> near = nearest(name, candidates, 1);
-  return near.empty() ? "" : fmt::format("; nearest to it is '{}'", near.front());
-}
-
-// What the file holds beside weights and what belongs to an optimizer.
-void check_nothing_else(const SafetensorsReader& reader, const ParameterLayout& layout) {
-  const std::vector<std::string> names = layout.names();
-  const std::set<std::string_view> known(names.begin(), names.end());
-  for (const FileTensor& tensor : reader.tensors()) {
-    if (tensor.name.starts_with(kOptimizerPrefix) || known.contains(tensor.name)) continue;
-    refuse(reader, fmt::format("it holds '{}', and the model ({}) has no such parameter{}", tensor.name,
-                               to_string(layout.config()), did_you_mean(tensor.name, names)));
-  }
 }
 
 }  // namespace
@@ -63,8 +46,9 @@ void check_plane(const SafetensorsReader& reader, const ParameterLayout& layout,
     if (found == nullptr) {
       std::vector<std::string> names;
       for (const FileTensor& tensor : reader.tensors()) names.push_back(tensor.name);
+      const std::vector<std::string> near = nearest(name, names, 1);
       refuse(reader, fmt::format("it has no '{}', which the model ({}) has{}", name, to_string(layout.config()),
-                                 did_you_mean(name, names)));
+                                 near.empty() ? "" : fmt::format("; nearest to it is '{}'", near.front())));
     }
     if (found->shape != info.shape.to_vector()) {
       refuse(reader, fmt::format("'{}' has the shape {} there and {} in the model ({})", name, shape_text(found->shape),
@@ -91,20 +75,6 @@ void read_plane(const SafetensorsReader& reader, ParameterArena& arena, Plane pl
       arena.write(plane, index, first, ConstTensorView(piece.data(), dtype, {count}));
     }
   }
-}
-
-void save_weights(const ParameterArena& arena, const std::filesystem::path& path, std::optional<DType> dtype,
-                  const FileMetadata& metadata) {
-  const DType written = dtype.value_or(arena.dtype(Plane::weight));
-  SafetensorsWriter writer(path, file_tensors(arena.layout(), "", file_dtype_of(written)), metadata);
-  write_plane(writer, arena, Plane::weight, written);
-  writer.finish();
-}
-
-void load_weights(ParameterArena& arena, const std::filesystem::path& path) {
-  const SafetensorsReader reader(path);
-  check_nothing_else(reader, arena.layout());
-  read_plane(reader, arena, Plane::weight, "");
 }
 
 }  // namespace syslab::model

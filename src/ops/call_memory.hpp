@@ -1,4 +1,4 @@
-// The memory that one call of a kernel works in, and how it is cut.
+// The working memory of one kernel call, and its division into parts.
 //
 //   CallMemory memory(workspace, parts_bytes, "workspace", stream);
 //   auto* scores = memory.take<float>(count);
@@ -16,7 +16,7 @@
 
 namespace syslab::ops {
 
-// Of what a workspace of `lent` holds from a multiple of `alignment` on, the size; 0 if there is none.
+// Size of the part of `lent` that begins at a multiple of `alignment`; 0 if there is none.
 inline std::size_t aligned_bytes(const Workspace& lent, std::size_t alignment) {
   if (lent.data == nullptr) return 0;
   const std::size_t past = reinterpret_cast<std::uintptr_t>(lent.data) % alignment;
@@ -24,8 +24,8 @@ inline std::size_t aligned_bytes(const Workspace& lent, std::size_t alignment) {
   return lent.bytes > skipped ? lent.bytes - skipped : 0;
 }
 
-// `bytes` of the caller's workspace from a multiple of `alignment` on, or, where it has not so many, of memory taken
-// for the length of the call. That is refused while a graph is captured, and costs microseconds else.
+// `bytes` of the caller's workspace from a multiple of `alignment` on or, if it is too small, of memory allocated for
+// the call. That fails while a graph is captured, and otherwise costs microseconds.
 class CallMemory {
  public:
   // The widest load or store of a kernel is 16 bytes.
@@ -41,16 +41,16 @@ class CallMemory {
     }
   }
 
-  void* data() const { return next_; }  // of what was not taken yet
+  void* data() const { return next_; }  // of the part not yet taken
 
-  // Parts follow each other; every part begins as aligned as the first.
+  // Parts are consecutive; each has the alignment of the first.
   template <typename T>
   T* take(std::int64_t count) {
     return reinterpret_cast<T*>(take_bytes(static_cast<std::size_t>(count) * sizeof(T)));
   }
   std::byte* take_bytes(std::size_t bytes) { return std::exchange(next_, next_ + part_bytes(bytes)); }
 
-  // What a part of so many bytes takes. Sizes are multiples of it whatever was asked, so that they add up.
+  // Bytes that a part occupies, rounded up to the alignment so that parts add up.
   static constexpr std::size_t part_bytes(std::size_t bytes) { return round_up(bytes, device::kAlignment); }
 
  private:

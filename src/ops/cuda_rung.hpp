@@ -1,5 +1,5 @@
-// Rungs on a GPU in builds with CUDA and without. Without, such a rung stands on its ladder as data only, `unavailable`
-// filled and no entry points; names in a discarded `if constexpr` need no definition, so no stand-ins are linked.
+// GPU rungs in builds with and without CUDA. Without it, a rung is only data in its ladder: `unavailable` is set and
+// entry points are empty. Names in a discarded `if constexpr` need no definition, so no stubs are linked.
 //
 //   Rung rung = …;                       // name, teaches, dtypes, supports
 //   if constexpr (!ops::kBuiltWithCuda) return ops::without_cuda(rung);
@@ -12,7 +12,7 @@
 namespace syslab::ops {
 
 inline constexpr bool kBuiltWithCuda = SYSLAB_CUDA != 0;
-// Kernels that only compute capability 9.0 runs are there: gpu_archs has 90a.
+// The build has kernels for compute capability 9.0 only: gpu_archs has 90a.
 inline constexpr bool kBuiltForHopper = SYSLAB_HOPPER != 0;
 
 template <typename Rung>

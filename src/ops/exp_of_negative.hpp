@@ -1,4 +1,4 @@
-// e^x for x ≤ 0 in plain arithmetic, so that a loop that calls it vectorises without a mathematical library.
+// e^x for x ≤ 0 in plain arithmetic, so that loops vectorise without a vector math library.
 #pragma once
 
 #include <bit>
@@ -6,19 +6,19 @@
 
 namespace syslab::ops {
 
-// Within 2 units in the last place of fp32; 0 where e^x is below the normal numbers; NaN stays NaN. Above 0 the
-// formula holds to 88, where its users stay: slightly above 0, for a sum that was rounded.
+// Within 2 units in the last place of fp32; 0 if e^x is below the normal numbers; NaN stays NaN. The formula also holds
+// for x up to 88; callers pass values slightly above 0 because of rounded sums.
 //
-// x = n·ln 2 + r with |r| ≤ ln(2)/2 and n the nearest integer, found by an addition that rounds the fraction away and
-// leaves n in the sum's low bits. e^r = 1 + r + r²·q(r), q of degree 4 and minimax for the relative error of e^r
-// (0.05 units, by Lawson's iteration).
+// x = n·ln 2 + r with |r| ≤ ln(2)/2 and n the nearest integer, found by an addition that rounds off the fraction and
+// leaves n in the sum's low bits. e^r = 1 + r + r²·q(r), q of degree 4 and minimax for the relative error of e^r (0.05
+// units, by Lawson's iteration).
 inline float exp_of_negative(float x) {
   constexpr float kLowest = -87.0F, kRounder = 0x1.8p23F;
   const float clamped = x < kLowest ? kLowest : x;
   const float shifted = clamped * 0x1.715476p+0F + kRounder;  // 1/ln 2
   const float n = shifted - kRounder;
-  const float r =
-      (clamped - n * 0.693359375F) - n * -0x1.bd0106p-13F;  // ln 2 in two parts, the first short: n·it is exact
+  const float r = (clamped - n * 0.693359375F) - n * -0x1.bd0106p-13F;  // ln 2 in two parts, the first with few bits so
+                                                                        // that n times it is exact
   float q = 0x1.6a23d0p-10F;
   q = q * r + 0x1.123a20p-7F;
   q = q * r + 0x1.5558f2p-5F;
@@ -27,7 +27,7 @@ inline float exp_of_negative(float x) {
   const float power = (q * r * r + r) + 1.0F;
   const auto exponent = static_cast<std::uint32_t>(std::bit_cast<std::int32_t>(shifted)) << 23;
   const float value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(power) + exponent);
-  return x < kLowest ? 0.0F : x == x ? value : x;  // a NaN's bits would have become an exponent
+  return x < kLowest ? 0.0F : x == x ? value : x;  // a NaN's bits would be taken for an exponent
 }
 
 }  // namespace syslab::ops

@@ -1,5 +1,5 @@
-// What an operator demands of the views it is given. Every demand that fails is an Error(usage) that names the tensor,
-// what it is and what it must be.
+// Checks of the views passed to an operator. A failed check is an Error(usage) with the tensor, its property and the
+// required one.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace syslab::ops {
 
-// Has memory, this shape and dtype, and adjacent elements in its last dimension; the other strides are free.
+// Has memory, this shape and dtype, and unit last stride; the other strides are free.
 void expect_tensor(std::string_view name, const ConstTensorView& view, DType dtype, const Shape& shape);
-// The same of any of the four dtypes.
+// The same for any of the four dtypes.
 void expect_tensor(std::string_view name, const ConstTensorView& view, const Shape& shape);
 
-// f64 if `dtype` is: what statistics, sums and tables are kept in.
+// f64 for f64, else f32: the dtype of statistics, sums and tables.
 constexpr DType statistics_dtype(DType dtype) { return dtype == DType::f64 ? DType::f64 : DType::f32; }
 
 }  // namespace syslab::ops

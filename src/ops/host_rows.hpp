@@ -1,8 +1,8 @@
-// For `naive` rungs over matrices: rows of any dtype as stretches of floats, and loops over rows on threads.
+// For `naive` rungs over matrices: rows of any dtype as stretches of floats, and threaded loops over rows.
 //
-// A stretch is short enough to stay in the first cache in several copies. Results are computed into scratch memory and
-// written afterwards, so that loops see no overlap between what they read and write (and vectorise) also where an
-// output is an input's memory.
+// A stretch is short enough that several copies stay in the L1 cache. Results are computed into scratch memory and
+// written afterwards, so that loops never overlap what they read and write (and vectorise) even if an output shares an
+// input's memory.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +23,6 @@ const float* read_floats(const ConstTensorView& matrix, std::int64_t row, std::i
 // Rounded once.
 void write_floats(const TensorView& matrix, std::int64_t row, std::int64_t from, std::int64_t count,
                   const float* values);
-// A vector as a matrix of one row.
-template <typename View>
-View as_row(const View& vector) {
-  return View(vector.data, vector.dtype, Shape{1, vector.size(0)});
-}
 
 // body(from, count) for the stretches of `dim` columns.
 template <typename Body>
@@ -35,7 +30,7 @@ void for_each_stretch(std::int64_t dim, const Body& body) {
   for (std::int64_t from = 0; from < dim; from += kStretch) body(from, std::min(kStretch, dim - from));
 }
 
-// Rows in chunks that depend on the shape alone, so that sums over rows have one order whatever the threads.
+// Chunks of rows that depend only on the shape, so that sums over rows have the same order for any number of threads.
 struct RowChunks {
   std::int64_t rows = 1, rows_of_chunk = 1, count = 1;
 
@@ -43,7 +38,7 @@ struct RowChunks {
   std::int64_t end(std::int64_t chunk) const { return std::min(first(chunk) + rows_of_chunk, rows); }
 };
 
-// At most 64 chunks of at least 8,192 elements: some microseconds of one core.
+// At most 64 chunks of at least 8,192 elements (some microseconds of one core).
 inline RowChunks chunks_of(std::int64_t rows, std::int64_t dim) {
   constexpr std::int64_t kMostChunks = 64, kLeastElements = 8192;
   const std::int64_t by_work = (kLeastElements + dim - 1) / dim, by_count = (rows + kMostChunks - 1) / kMostChunks;
@@ -52,11 +47,11 @@ inline RowChunks chunks_of(std::int64_t rows, std::int64_t dim) {
   return chunks;
 }
 
-// Runs body(chunk) for every chunk, on threads where there is work for them: a loop on threads ends when the last of
-// them was woken.
+// Runs body(chunk) for every chunk, on threads only if there is enough work: a threaded loop cannot end before its last
+// thread has woken.
 template <typename Body>
 void for_each_chunk(const RowChunks& chunks, std::int64_t dim, const Body& body) {
-  constexpr std::int64_t kWork = 8;  // an element here is worth so many that are only read and written
+  constexpr std::int64_t kWork = 8;  // cost of an element relative to one that is only read and written
   for_pieces(chunks.rows, chunks.rows_of_chunk, kWork * dim,
              [&](std::int64_t first, std::int64_t) { body(first / chunks.rows_of_chunk); });
 }

@@ -1,8 +1,7 @@
 // A workspace for many calls of one rung.
 //
-// A rung that takes its own memory at every call gives it back to the system after each, and the next call pays for
-// fresh pages: a tenth of the time of a kernel that holds its scores. Who times calls lends memory instead, as a caller
-// in a training loop would.
+// A rung that allocates its own memory frees it after every call, and the next call pays for fresh pages: a tenth of
+// the time of a kernel that holds its scores. Timed calls are therefore given memory, as in a training loop.
 #pragma once
 
 #include <memory>
@@ -12,20 +11,20 @@
 
 namespace syslab::ops {
 
-// Takes memory at the first call, where an account of buffers sees it, and keeps it. Copies share it, so calls through
-// them must not run at the same time.
+// Allocates memory at the first call (visible in the memory log) and keeps it. Copies share it, so calls through them
+// must not run concurrently.
 class KeptWorkspace {
  public:
   explicit KeptWorkspace(std::size_t bytes) : bytes_(bytes) {}
 
-  // Memory of the device that `stream` works on, whichever stream the first call came with.
+  // Memory of `stream`'s device, whichever stream the first call came with.
   Workspace lend(device::Stream stream = {}) const {
     if (buffer_->bytes() < bytes_) {
       *buffer_ = device::Buffer(bytes_, "workspace", stream, device::MemoryCategory::workspace);
     }
     return {buffer_->data(), buffer_->bytes()};
   }
-  // What was taken already: nothing before the first lend().
+  // The memory allocated so far: empty before the first lend().
   Workspace held() const { return {buffer_->data(), buffer_->bytes()}; }
 
  private:

@@ -1,4 +1,4 @@
-// Who is held against the naive rung.
+// Which rungs are compared with the naive rung.
 #pragma once
 
 #include "core/dtype.hpp"
@@ -6,8 +6,8 @@
 
 namespace syslab::ops {
 
-// Whether Operation::naive is set for a rung whose outputs have that dtype: in half precision, if the rung called
-// "naive" can read the same tensors. It runs on the CPU, so a rung on a GPU has no such yardstick.
+// Whether Operation::naive is set for a rung with outputs of that dtype: in half precision, if the rung "naive" can
+// read the same tensors. It runs on the CPU, so GPU rungs are excluded.
 inline bool held_against_naive(const RungInfo& rung, DType dtype) {
   return size_of(dtype) == 2 && rung.device == device::Kind::cpu && rung.name != "naive";
 }

@@ -1,39 +1,47 @@
-// What all rungs have in common. An operator's folder derives its own Rung from this and exports its ladder:
-//
-//   std::span<const attention::Rung> attention::ladder();
+// The parts of an operator's rung: RungInfo (contract/rung.hpp), its two passes, and the workspace of a call.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
-#include "core/dtype.hpp"
+#include "contract/pass.hpp"
+#include "contract/rung.hpp"
 #include "core/units.hpp"
-#include "device/device.hpp"
 
 namespace syslab::ops {
 
-struct RungInfo {
-  std::string name;           // "flash_tiled"
-  std::string teaches;        // one line: what a reader learns from this rung
-  std::vector<DType> dtypes;  // of its tensors
-  device::Kind device = device::Kind::cpu;
-  int minimum_sm = 0;    // 80 for sm_80; 0 where no GPU is needed
-  bool is_peer = false;  // somebody else's, what users would pick instead: a library's
-  bool tf32 = false;     // rounds the factors of fp32 products to TF32: no fp32 arithmetic, and judged as what it is
-  bool op_by_op =
-      false;  // rounds every operation's result as a framework does: judged with what that may add (eager.hpp)
-  bool deterministic = true;  // bitwise equal results from equal inputs
-  std::string language = "C++";
-  std::string digest;  // of the object or source, for rungs that are not ours
-  // Why this build is without it ("needs CUDA, which this build has not"); empty: it is there. Such a rung has no entry
-  // points: it stands on its ladder so that nobody takes it for forgotten.
-  std::string unavailable;
-};
-
-// Scratch memory a kernel may use during one call. Empty: the kernel takes and returns its own.
+// Scratch memory a kernel may use during one call. Empty: the kernel allocates and frees its own.
 struct Workspace {
   void* data = nullptr;
   std::size_t bytes = 0;
 };
+
+// Of an operator with a forward and a backward pass, which each function here takes one at a time.
+template <typename Problem, typename ForwardArgs, typename BackwardArgs>
+struct OperatorRung : RungInfo {
+  // Why this rung cannot take the problem in this pass; nothing if it can.
+  std::function<std::optional<std::string>(const Problem&, Pass)> supports;
+  std::function<std::size_t(const Problem&, Pass)> workspace_bytes = [](const Problem&, Pass) -> std::size_t {
+    return 0;
+  };
+  // Preconditions: validate() passed, supports() returned nothing. Work is queued on the stream without waiting; with a
+  // workspace of the required size, a rung allocates nothing. On the CPU the work is done on return.
+  std::function<void(const Problem&, const ForwardArgs&, Workspace, device::Stream)> forward;
+  std::function<void(const Problem&, const BackwardArgs&, Workspace, device::Stream)> backward;
+};
+
+// The oracle that a ladder begins with, without its entry points.
+template <typename Rung>
+Rung reference(std::string teaches = "the formulas in double precision: what the others must equal") {
+  Rung rung;
+  rung.name = "reference";
+  rung.role = Role::reference;
+  rung.teaches = std::move(teaches);
+  rung.dtypes = {DType::f64};
+  return rung;
+}
 
 }  // namespace syslab::ops

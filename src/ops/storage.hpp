@@ -1,4 +1,4 @@
-// From a dtype known at run time to a type known when compiling.
+// From a dtype known at run time to a type known at compile time.
 #pragma once
 
 #include <utility>
@@ -8,7 +8,7 @@
 
 namespace syslab::ops {
 
-// Returns body.template operator()<T>() with the storage type of a dtype whose arithmetic is fp32.
+// Returns body.template operator()<T>() with the storage type of a dtype with fp32 arithmetic.
 template <typename Body>
 decltype(auto) with_storage(DType dtype, Body&& body) {
   switch (dtype) {
@@ -24,7 +24,7 @@ decltype(auto) with_storage(DType dtype, Body&& body) {
   throw Error(ErrorKind::internal, "a tensor of fp64 reached a rung whose arithmetic is fp32");
 }
 
-// The same of any dtype.
+// The same for any dtype.
 template <typename Body>
 decltype(auto) with_any_storage(DType dtype, Body&& body) {
   if (dtype == DType::f64) return std::forward<Body>(body).template operator()<double>();

@@ -1,4 +1,4 @@
-// The bound that every operator made of plain sums of products shares: weighted sums, matrix products.
+// The error bound of operators made of plain sums of products: weighted sums, matrix products.
 #pragma once
 
 #include <algorithm>
@@ -11,9 +11,9 @@
 
 namespace syslab::ops {
 
-// Bound on |computed − exact| for one element that is a sum of `terms` products, carried in fp32 (fp64 for fp64) in any
-// order, with or without fused multiply-adds, and rounded once to `dtype`. `value` is the exact sum, `magnitude` that
-// of the products' absolute values: the last rounding scales with the first, all others with the second.
+// Bound on |computed − exact| for one element that is a sum of `terms` products, accumulated in fp32 (fp64 for fp64) in
+// any order, with or without fused multiply-adds, and rounded once to `dtype`. `value` is the exact sum, `magnitude`
+// the sum of the products' absolute values: the final rounding scales with `value`, all others with `magnitude`.
 SYSLAB_HOST_DEVICE inline double sum_of_products_bound(DType dtype, std::int64_t terms, double value,
                                                        double magnitude) {
   const DType carrier = dtype == DType::f64 ? DType::f64 : DType::f32;

@@ -1,4 +1,4 @@
-// What a rung's `supports` says of dtypes: those that it lists, and no others.
+// The dtype check of a rung's `supports`: only listed dtypes.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace syslab::ops {
 
-// "naive takes fp32, fp16, not fp64"; nothing where the dtype is one of the rung's.
+// "naive takes fp32, fp16, not fp64"; nothing if the rung lists the dtype.
 inline std::optional<std::string> refused_dtype(const RungInfo& info, DType dtype) {
   if (std::find(info.dtypes.begin(), info.dtypes.end(), dtype) != info.dtypes.end()) return std::nullopt;
   std::string known;
@@ -18,7 +18,7 @@ inline std::optional<std::string> refused_dtype(const RungInfo& info, DType dtyp
   return info.name + " takes " + known + ", not " + std::string(to_string(dtype));
 }
 
-// For a problem whose dtype is in `member`, in every direction.
+// For problems with their dtype in `member`, in every pass.
 template <typename Problem>
 auto supports_dtypes(const RungInfo& info, DType Problem::*member) {
   return [info, member](const Problem& problem, const auto&...) { return refused_dtype(info, problem.*member); };

@@ -29,8 +29,8 @@ struct ElementOf<bf16> {
 template <typename T>
 using Element = typename ElementOf<T>::type;
 
-// `kWidth` adjacent elements, read and written by loads and stores of up to 16 bytes. At an address that is a multiple
-// of the smaller of its size and 16 bytes.
+// `kWidth` adjacent elements, read and written by loads and stores of up to 16 bytes. Aligned to its size, or to 16
+// bytes if it is larger.
 template <typename T, int kWidth>
 struct alignas(sizeof(T) * kWidth < kVectorBytes ? sizeof(T) * kWidth : kVectorBytes) Pack {
   T at[kWidth];
@@ -45,8 +45,8 @@ __device__ __forceinline__ void store_pack(T* to, const Pack<T, kWidth>& pack) {
   *reinterpret_cast<Pack<T, kWidth>*>(to) = pack;
 }
 
-// What was computed from these elements so far is computed again from here on, not kept: half-precision numbers that
-// are read twice, with a wait between, would otherwise wait as floats in twice the registers.
+// Makes the compiler convert these elements again from here on. Half-precision numbers that are used before and after a
+// wait would otherwise be kept across it as floats, in twice the registers.
 template <typename T, int kWidth>
 __device__ __forceinline__ void forget_conversions(Pack<T, kWidth>& pack) {
   if constexpr (sizeof(T) == 2 && kWidth % 2 == 0) {
@@ -56,8 +56,7 @@ __device__ __forceinline__ void forget_conversions(Pack<T, kWidth>& pack) {
   }
 }
 
-// Rows of packs of `width` elements may be read from this matrix: its base, its rows' distance and its columns allow
-// it.
+// Whether rows of packs of `width` elements may be read from this matrix, by its base, row stride and columns.
 template <typename View>
 bool takes_packs(const View& tensor, std::int64_t width) {
   const std::uint64_t pack = static_cast<std::uint64_t>(width) * size_of(tensor.dtype);
@@ -71,7 +70,7 @@ bool takes_packs(const View& tensor, std::int64_t width) {
   return tensor.size(last) % width == 0;
 }
 
-// Over the 32 lanes of a warp, in a butterfly: all of them get the same sum.
+// The sum over the 32 lanes of a warp, in a butterfly: all lanes get the same bits.
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
   for (int apart = 16; apart > 0; apart /= 2) value += __shfl_xor_sync(~0U, value, apart);

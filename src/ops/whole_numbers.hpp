@@ -1,5 +1,5 @@
-// Token ids and targets as an input of an operation. Tensors know no whole numbers, so they lie in a tensor of as many
-// fp64 elements, whose bits they are: the operation writes them itself ("prepared").
+// Token ids and targets as an input of an operation. Tensors have no integer dtype, so the integers are stored as the
+// bits of as many fp64 elements; the operation writes them itself ("prepared").
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace syslab::ops {
 
 class WholeNumbers {
  public:
-  // `count` numbers in [0, end), of the stream `name` of this seed.
+  // `count` numbers in [0, end), from the stream `name` of this seed.
   WholeNumbers(std::string name, std::int64_t count, std::int64_t end, std::uint64_t seed)
       : name_(std::move(name)), values_(std::make_shared<std::vector<std::int64_t>>()) {
     const RandomStream stream = RandomStream::derive(seed, "operation", "whole numbers", name_);
@@ -28,7 +28,7 @@ class WholeNumbers {
   const std::string& name() const { return name_; }
   const std::vector<std::int64_t>& values() const { return *values_; }
   TensorSpec spec() const { return {name_, DType::f64, {static_cast<std::int64_t>(values_->size())}}; }
-  // Into the input, in the memory of the stream's device.
+  // Writes them into the input, in the memory of the stream's device.
   void write(const TensorView& input, device::Stream stream) const {
     device::copy(input.data, values_->data(), values_->size() * sizeof(std::int64_t), stream);
   }

@@ -42,8 +42,4 @@ std::optional<std::int64_t> shards_for(std::int64_t state, std::int64_t activati
   return ceil_div(2 * state + activations, room);
 }
 
-double tokens_without_room(const BlockModel& model, std::int64_t device_bytes) {
-  return 2 * static_cast<double>(device_bytes) / static_cast<double>(activation_bytes_per_token(model));
-}
-
 }  // namespace syslab::parallel

@@ -17,7 +17,7 @@ struct BlockModel {
   std::int64_t d_model = 16384, d_ff = 53248, blocks = 126;  // D, F
 };
 
-// Error(usage) for sizes that are below 1 or whose bytes cannot be counted in 62 bits.
+// Error(usage) for sizes below 1 or with more bytes than 62 bits can count.
 void validate(const BlockModel& model);
 
 std::int64_t parameter_count(const BlockModel& model);  // 2DF · blocks
@@ -40,7 +40,5 @@ std::int64_t devices_for(std::int64_t bytes, std::int64_t device_bytes);
 double sharded_bytes(std::int64_t state, std::int64_t activations, std::int64_t shards);
 // The least N with M(N) ≤ device_bytes; none where the half that stays fills the device.
 std::optional<std::int64_t> shards_for(std::int64_t state, std::int64_t activations, std::int64_t device_bytes);
-// From how many tokens on a device there is none: 2 · device_bytes / activation_bytes_per_token.
-double tokens_without_room(const BlockModel& model, std::int64_t device_bytes);
 
 }  // namespace syslab::parallel

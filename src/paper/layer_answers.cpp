@@ -35,7 +35,7 @@ double limit_of(Layout layout, const GatedLayer& layer, const Machine& machine, 
   return layout == Layout::fsdp ? fsdp_limit(layer, machine) : tensor_parallel_limit(layer, machine, pass);
 }
 
-// The whole number that a limit allows; one that is whole but for rounding counts.
+// The largest whole number within a limit; a limit that is whole except for rounding counts as whole.
 std::int64_t whole(double limit) { return std::llround(std::floor(limit * (1 + 1e-12))); }
 
 Grid walked(Grid grid) {
@@ -68,7 +68,7 @@ void recount_costs(std::vector<Recount>& recounts, Layout layout, const Grid& as
   }
 }
 
-// The last n that is bound by compute: doubling, then halving the gap.
+// The largest n that is bound by compute: doubling, then bisection.
 std::int64_t largest_by_trying(const std::function<bool(std::int64_t)>& is_bound) {
   std::int64_t low = 1, high = 2;
   while (is_bound(high)) low = std::exchange(high, 2 * high);
@@ -167,7 +167,7 @@ LayerAnswer answer_layer(Layout layout, const GatedLayer& layer, const Grid& gri
   return answer;
 }
 
-std::vector<ops::ParamInfo> layer_param_list() {
+std::vector<Axis> layer_param_list() {
   const auto number = [](std::int64_t value) { return Value(value); };
   return {{"tokens", {number(4096), number(65536), number(1048576)}, "B, rows of x in the whole batch", false, {}},
           {"d_model", {number(4096)}, "D, columns of x", false, {}},

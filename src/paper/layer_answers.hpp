@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "contract/axis.hpp"
 #include "core/value.hpp"
-#include "ops/operation.hpp"
 #include "paper/layer_costs.hpp"
 
 namespace syslab::parallel {
@@ -45,7 +45,7 @@ LayerAnswer answer_layer(Layout layout, const GatedLayer& layer, const Grid& gri
 
 // The parameters of a case that these two read: tokens, d_model, d_ff, element_bytes; compute_tflops, link_gbps. The
 // defaults are ours: the hand-out has symbols only. Rates are those of the hand-out of 2025.
-std::vector<ops::ParamInfo> layer_param_list();
+std::vector<Axis> layer_param_list();
 GatedLayer layer_from(const Params& params);
 Machine machine_from(const Params& params);
 

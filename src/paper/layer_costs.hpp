@@ -16,6 +16,7 @@
 
 #include <cstdint>
 
+#include "contract/pass.hpp"
 #include "core/units.hpp"
 
 namespace syslab::parallel {
@@ -47,9 +48,7 @@ struct Grid {
 // Error(usage) unless each is 1 at least.
 void validate(const Grid& grid);
 
-enum class Pass { forward, backward };
-
-// Of one device.
+// Of one device, in one pass: forward or backward, here and below.
 struct PassCosts {
   double flops = 0;              // of matrix products
   double data_sent_bytes = 0;    // among ranks that divide the tokens: weights and their gradients

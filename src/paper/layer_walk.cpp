@@ -29,7 +29,7 @@ struct Matrix {
 };
 using Plain = Matrix<double>;
 
-// A value and its derivative along one direction.
+// A value and its directional derivative.
 struct Dual {
   double value = 0, slope = 0;
 
@@ -130,7 +130,7 @@ Inputs<double> backward(const Inputs<double>& in, const Forward<double>& kept, c
   return {std::move(dx), std::move(dw1), std::move(dw2), std::move(dw3)};
 }
 
-// What the ranks of a grid hold and do. Ranks are numbered along the tensor axis first.
+// The ranks of a grid: what they hold and compute. Ranks are numbered along the tensor axis first.
 class GridWalk {
  public:
   GridWalk(const GatedLayer& layer, const Grid& grid, Scheme scheme, const Inputs<double>& whole)
@@ -157,7 +157,7 @@ class GridWalk {
     return joined;
   }
 
-  // Gradients of the whole tensors, put together from those who hold them afterwards.
+  // Gradients of the whole tensors, assembled from the ranks that hold their parts afterwards.
   Inputs<double> run_backward(const Plain& dy) {
     for (std::int64_t rank = 0; rank < grid_.ranks(); ++rank) inputs_[at(rank)] = gathered(rank);
     exchange_weights();
@@ -199,7 +199,7 @@ class GridWalk {
   std::size_t row(std::int64_t d) const { return data_rings_.front().begin(d, whole_[kX].rows); }
   std::size_t column(std::int64_t t) const { return tensor_rings_.front().begin(t, whole_[kW1].columns); }
 
-  // The tensors that a rank computes with, once weights are there.
+  // The tensors that a rank computes with, once the weights are gathered.
   Inputs<double> gathered(std::int64_t rank) const {
     const std::int64_t d = rank / grid_.tensor, t = rank % grid_.tensor;
     const std::size_t width = whole_[kX].columns;
@@ -208,7 +208,7 @@ class GridWalk {
             block(whole_[kW3], column(t), column(t + 1), 0, width)};
   }
 
-  // Before: a rank of the data axis holds its own part alone. After: the weights whole, by way of the ring.
+  // Before: a rank of the data axis holds only its own part. After: the whole weights, gathered around the ring.
   void exchange_weights() {
     if (scheme_ == Scheme::data_parallel) return;
     for (std::int64_t t = 0; t < grid_.tensor; ++t) {

@@ -21,10 +21,10 @@ double alpha(const Machine& machine) { return machine.flops_per_second / machine
 std::optional<double> least_at(const Mesh& mesh, double x, double y, std::int64_t d_ff, const Machine& machine,
                                Axes axes) {
   const double f = number(d_ff);
-  // α as each axis sees it: halves of two bytes an element, and of all links that it can use.
+  // α as each axis sees it: times its bytes over the two that α counts, over all links that the axis can use.
   const double fsdp = alpha(machine) * mesh.weight_bytes / 2 / mesh.micro_batches_per_gather / number(mesh.x_links);
   const double tensor = alpha(machine) * mesh.activation_bytes / 2 / number(mesh.y_links);
-  const double left = f - y * tensor;  // of computing, once the tensor axis had its time
+  const double left = f - y * tensor;  // of computing, after the tensor axis has had its time
   if (axes == Axes::overlapped) return left >= -kBatchRounding * f ? std::optional(x * fsdp) : std::nullopt;
   return left > kBatchRounding * f ? std::optional(x * fsdp * f / left) : std::nullopt;
 }
@@ -92,7 +92,7 @@ double tokens_of_rounding(const Mesh& mesh, std::int64_t d_ff, const Machine& ma
   const std::optional<double> least = least_tokens(mesh, d_ff, machine, axes);
   const std::optional<double> overlapped = least_tokens(mesh, d_ff, machine, Axes::overlapped);
   if (!least || !overlapped) return 0;
-  // serial / overlapped = F / (F − Y·α/M_Y): what the divisor makes of a relative error.
+  // serial / overlapped = F / (F − Y·α/M_Y): the divisor increases a relative error by this.
   return std::floor(4 * kBatchRounding * *least * (*least / *overlapped));
 }
 

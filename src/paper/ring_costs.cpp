@@ -7,7 +7,7 @@
 namespace syslab::parallel {
 namespace {
 
-// (n−1)/n: what of a tensor is not a rank's own.
+// (n−1)/n: the part of a tensor that is not a rank's own.
 double others_share(std::int64_t ranks) {
   if (ranks < 1) throw Error(ErrorKind::usage, fmt::format("a ring of {} ranks; at least 1 is wanted", ranks));
   return static_cast<double>(ranks - 1) / static_cast<double>(ranks);
@@ -20,10 +20,6 @@ double ring_all_gather_sent(double bytes, std::int64_t ranks) { return others_sh
 double ring_reduce_scatter_sent(double bytes, std::int64_t ranks) { return others_share(ranks) * bytes; }
 
 double ring_all_reduce_sent(double bytes, std::int64_t ranks) { return 2 * others_share(ranks) * bytes; }
-
-double whole_tensor_ring_sent(double bytes, std::int64_t ranks) {
-  return others_share(ranks) * static_cast<double>(ranks) * bytes;
-}
 
 double chain_broadcast_sent(double bytes, std::int64_t ranks) { return others_share(ranks) * bytes; }
 

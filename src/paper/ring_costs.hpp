@@ -3,7 +3,7 @@
 //
 //   ring_all_reduce_sent(S, n) / W                         // 2(n−1)/n · S/W
 //
-// Source: the hand-outs' ring collectives (2026: data_parallel_calcs, fsdp_calcs, tp_calcs, alternate_ring_all_reduce).
+// Source: the hand-outs' ring collectives (2026: data_parallel_calcs, fsdp_calcs, tp_calcs).
 // paper/ring_walk.hpp does them step by step.
 #pragma once
 
@@ -16,10 +16,6 @@ namespace syslab::parallel {
 double ring_all_gather_sent(double bytes, std::int64_t ranks);      // (n−1)/n · S
 double ring_reduce_scatter_sent(double bytes, std::int64_t ranks);  // (n−1)/n · S
 double ring_all_reduce_sent(double bytes, std::int64_t ranks);      // both, one after the other
-
-// Every rank passes the whole tensor on, n−1 times, and adds up what comes by: (n−1) · S. With two ranks as much as the
-// ring above, with n ranks n/2 times as much (hand-out 2026, alternate_ring_all_reduce).
-double whole_tensor_ring_sent(double bytes, std::int64_t ranks);
 
 // Along a chain, in pieces: all ranks but the last send everything once. The mean over ranks, (n−1)/n · S; the time is
 // that of S bytes whatever n is.

@@ -30,7 +30,7 @@ void RingWalk::step(Buffers& buffers, const std::function<std::int64_t(std::int6
                     const Receive& receive) {
   const std::int64_t n = ranks();
   const std::size_t elements = buffers.front().size();
-  // All send before any receives: what is on the way is a copy.
+  // All send before any receives, so what is being sent is a copy.
   std::vector<std::vector<double>> messages;
   for (std::int64_t rank = 0; rank < n; ++rank) {
     const std::int64_t part = part_of(rank);
@@ -50,7 +50,7 @@ void RingWalk::step(Buffers& buffers, const std::function<std::int64_t(std::int6
 void RingWalk::reduce_scatter(Buffers& buffers) {
   require_alike(buffers);
   const std::int64_t n = ranks();
-  // The sum of part p begins its way behind its owner and ends there.
+  // The sum of part p starts at the rank after its owner and ends at the owner.
   for (std::int64_t done = 0; done + 1 < n; ++done) {
     step(
         buffers, [&](std::int64_t rank) { return (rank + n - 1 - done) % n; },
@@ -71,22 +71,6 @@ void RingWalk::all_gather(Buffers& buffers) {
 void RingWalk::all_reduce(Buffers& buffers) {
   reduce_scatter(buffers);
   all_gather(buffers);
-}
-
-void RingWalk::all_reduce_whole(Buffers& buffers) {
-  require_alike(buffers);
-  Buffers passing = buffers;
-  for (std::int64_t done = 0; done + 1 < ranks(); ++done) {
-    Buffers arrived(passing.size());
-    for (std::size_t rank = 0; rank < passing.size(); ++rank) {
-      const std::size_t next = (rank + 1) % passing.size();
-      arrived[next] = passing[rank];
-      sent_elements_[rank] += static_cast<std::int64_t>(passing[rank].size());
-      for (std::size_t place = 0; place < arrived[next].size(); ++place) buffers[next][place] += arrived[next][place];
-    }
-    passing = std::move(arrived);
-    ++steps_;
-  }
 }
 
 }  // namespace syslab::parallel

@@ -27,10 +27,9 @@ class RingWalk {
   std::size_t begin(std::int64_t rank, std::size_t elements) const;
 
   // Buffers of one length, one a rank; Error(internal) otherwise.
-  void reduce_scatter(Buffers& buffers);    // a rank's own part becomes the sum; the rest is left as the walk left it
-  void all_gather(Buffers& buffers);        // every rank's own part goes to all
-  void all_reduce(Buffers& buffers);        // reduce-scatter, then all-gather
-  void all_reduce_whole(Buffers& buffers);  // every rank's whole buffer goes round
+  void reduce_scatter(Buffers& buffers);  // a rank's own part becomes the sum; the rest is left as the walk left it
+  void all_gather(Buffers& buffers);      // every rank's own part goes to all
+  void all_reduce(Buffers& buffers);      // reduce-scatter, then all-gather
 
   const std::vector<std::int64_t>& sent_elements() const { return sent_elements_; }  // since the beginning, by rank
   std::int64_t steps() const { return steps_; }                                      // messages that follow each other

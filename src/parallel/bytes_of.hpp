@@ -1,4 +1,4 @@
-// What a tensor's elements take.
+// Bytes of a tensor's elements.
 #pragma once
 
 #include "core/tensor.hpp"

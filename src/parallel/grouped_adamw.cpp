@@ -5,7 +5,6 @@
 #include <new>
 #include <utility>
 
-#include "core/error.hpp"
 #include "device/memory.hpp"
 
 namespace syslab::parallel {
@@ -18,7 +17,7 @@ std::string GroupedAdamW::text_of(const Options& options) {
 }
 
 void GroupedAdamW::add_group(std::span<const OptimizedParameter> parameters, const Options& options) {
-  static_cast<void>(adamw::scalars_of(options, 1));  // refuses options that make no sense
+  static_cast<void>(adamw::scalars_of(options, 1));  // throws for options out of range
   std::vector<OwnedStretch> stretches;
   for (const OptimizedParameter& one : parameters) {
     if (!one.frozen()) stretches.push_back({one.weight, one.gradient});
@@ -33,21 +32,11 @@ void GroupedAdamW::add_group(std::span<const OptimizedParameter> parameters, con
        .awaits = device::AwaitsQueues(stream_)});
 }
 
-void GroupedAdamW::set_learning_rate(int group, double rate) {
-  if (group < 0 || group >= groups()) {
-    throw Error(ErrorKind::usage, fmt::format("a learning rate for group {} of {}", group, groups()));
-  }
-  Options changed = groups_[static_cast<std::size_t>(group)].options;
-  changed.lr = rate;
-  static_cast<void>(adamw::scalars_of(changed, 1));
-  groups_[static_cast<std::size_t>(group)].options = changed;
-}
-
 void GroupedAdamW::step(device::Stream stream) {
   for (Group& group : groups_) {
     ++group.steps;
     if (group.update.elements() == 0) continue;
-    group.copied.synchronize();  // the numbers of the step before have left the staging memory
+    group.copied.synchronize();  // the previous step has copied its numbers out of the staging memory
     new (group.staged.data()) adamw::Scalars(adamw::scalars_of(group.options, group.steps));
     device::copy(group.numbers.data(), group.staged.data(), sizeof(adamw::Scalars), stream);
     group.copied.record(stream);
@@ -55,23 +44,8 @@ void GroupedAdamW::step(device::Stream stream) {
   }
 }
 
-TensorView GroupedAdamW::moment(StatePlane plane, int group, int number) const {
-  return groups_[static_cast<std::size_t>(group)].update.moment(plane, number);
-}
-
-std::vector<std::int64_t> GroupedAdamW::steps() const {
-  std::vector<std::int64_t> steps;
-  for (const Group& group : groups_) steps.push_back(group.steps);
-  return steps;
-}
-
-void GroupedAdamW::set_steps(std::span<const std::int64_t> steps) {
-  if (steps.size() != groups_.size()) {
-    throw Error(ErrorKind::usage, fmt::format("steps of {} groups for an optimizer of {}: add the groups that there "
-                                              "were before it is resumed",
-                                              steps.size(), groups_.size()));
-  }
-  for (std::size_t i = 0; i < groups_.size(); ++i) groups_[i].steps = steps[i];
+TensorView GroupedAdamW::moment(OwnedUpdate::Moment moment, int group, int number) const {
+  return groups_[static_cast<std::size_t>(group)].update.moment(moment, number);
 }
 
 std::size_t GroupedAdamW::state_bytes() const {

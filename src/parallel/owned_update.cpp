@@ -45,10 +45,6 @@ TensorView OwnedUpdate::moment(Moment moment, int stretch) const {
   return parallel::stretch(all, first_[at], first_[at + 1] - first_[at]);
 }
 
-TensorView OwnedUpdate::moment(StatePlane plane, int stretch) const {
-  return moment(plane == StatePlane::first_moment ? Moment::first : Moment::second, stretch);
-}
-
 void OwnedUpdate::queue(const adamw::Scalars* scalars, const float* clip, const std::int64_t* non_finite,
                         device::Stream stream) const {
   for (int one = 0; one < size(); ++one) queue_one(one, scalars, clip, non_finite, stream);

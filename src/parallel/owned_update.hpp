@@ -15,7 +15,6 @@
 #include "device/buffer.hpp"
 #include "device/stream.hpp"
 #include "ops/adamw/adamw.hpp"
-#include "parallel/state_piece.hpp"
 
 namespace syslab::parallel {
 
@@ -32,9 +31,9 @@ class OwnedUpdate {
   enum class Moment { first, second };
 
   // Takes memory for the moments, zeroed in the order of `stream`, accounted as optimizer. There may be no stretch at
-  // all. Error(usage) naming a stretch whose views do not fit or whose dtype differs from the first one's. `stream`
-  // outlives this, whose end waits for it where it is a queue of the CPU; for another that the update was queued on,
-  // who destroys this has waited.
+  // all. Error(usage) naming a stretch with mismatched views or a dtype other than the first one's. `stream` must
+  // outlive this; the destructor waits for it if it is a CPU queue; for another that the update was queued on, who
+  // destroys this has waited.
   OwnedUpdate(std::vector<OwnedStretch> stretches, const adamw::Rung& rung, device::Stream stream);
 
   int size() const { return static_cast<int>(stretches_.size()); }
@@ -42,7 +41,6 @@ class OwnedUpdate {
   std::size_t bytes() const { return moments_[0].bytes() + moments_[1].bytes(); }  // of the moments
   // Of one stretch, as one row.
   TensorView moment(Moment moment, int stretch) const;
-  TensorView moment(StatePlane plane, int stretch) const;  // which is one of the moments
 
   // Queues the step of all stretches, or of one. `scalars`, `clip` and `non_finite` as in adamw::Args, in memory of the
   // stream's device that lives until the step is done. On any stream, queues of the CPU too.

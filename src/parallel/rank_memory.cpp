@@ -26,7 +26,7 @@ void expect_ranks(int ranks) {
   if (ranks < 1) throw Error(ErrorKind::usage, fmt::format("{} ranks; at least 1 is wanted", ranks));
 }
 
-// All that a step holds beside its state.
+// What a step holds besides its state.
 double beside_state(const train::WorkloadOptions& options) {
   const train::StepBytes parts = train::predicted_parts(options);
   return parts.kept + parts.head;
@@ -37,7 +37,7 @@ double wire_bytes(const SyncOptions& sync, std::int64_t elements, DType lies) {
   return sent != lies || info_of(sync.strategy).copies ? bytes_as(elements, sent) : 0;
 }
 
-// Of the rank that owns most in whole parameters.
+// Of the rank that owns the most, in whole parameters.
 std::int64_t most_owned(const model::ParameterLayout& layout, int ranks) {
   std::vector<std::int64_t> elements, loads(static_cast<std::size_t>(ranks), 0);
   for (const int index : layout.arena_order()) elements.push_back(layout.info(index).shape.elements());
@@ -45,7 +45,7 @@ std::int64_t most_owned(const model::ParameterLayout& layout, int ranks) {
   return *std::ranges::max_element(loads);
 }
 
-// Of gradients that are scattered out of slots.
+// For gradients that are scattered from slots.
 void add_slots(RankMemory& memory, const model::ParameterLayout& layout, const model::DTypes& dtypes,
                const ZeroModelOptions& options, int ranks) {
   const bool has_arena = options.sharding == Sharding::zero1;

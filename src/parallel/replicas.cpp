@@ -38,7 +38,7 @@ bool all_equal(const std::vector<std::string>& texts) {
 }  // namespace
 
 void require_agreement(comm::Communicator& ranks, std::string_view what, const std::string& text) {
-  // Digests first: what is long and the same need not travel.
+  // Digests first: long texts that are equal need not be sent.
   if (all_equal(ranks.exchange(sha256_hex(text)))) return;
   throw Error(ErrorKind::usage, fmt::format("the ranks do not agree on {}: {}; start all of them alike", what,
                                             first_difference(ranks.exchange(text))));

@@ -1,12 +1,12 @@
-// Ranks that hold the same model: made so once, and shown to be so.
+// Ranks with identical models: initialises and verifies them.
 //
 //   require_agreement(ranks, "the model", description);     // before anything moves
 //   make_replicas(ranks, weights, stream);                  // rank 0's, on all
 //   … after some steps …
 //   require_replicas(ranks, weights, stream);
 //
-// All of these are collective and wait. What they throw they throw on every rank; a rank that is slower than another
-// which is ended by it may meet the end of the communication instead, whose reason is the same text.
+// All of these are collective and wait. They throw the same error on every rank; a slower rank may instead see the end
+// of the communication, with the same text as its reason.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@
 
 namespace syslab::parallel {
 
-// Error(usage) on every rank unless all give the same text, with the first line that differs and whose it is.
+// Error(usage) on every rank unless all give the same text, with the first line that differs and its rank.
 void require_agreement(comm::Communicator& ranks, std::string_view what, const std::string& text);
 
 // Every rank's weights become rank 0's: trained ones and frozen ones alike, which is why a whole plane is given. Waits,

@@ -58,7 +58,8 @@ void RingAllReduce::add(const TensorView& to, const TensorView& from) {
   });
 }
 
-// The sum of part p begins its way behind its owner and ends there; then it goes round once more.
+// Part p is sent around the ring, starting with the rank after its owner: each rank adds its own values, and the owner
+// ends up with the sum. A second round hands the sums to all ranks.
 void RingAllReduce::run_parts(const TensorView& buffer) {
   const int n = ranks_.size(), rank = ranks_.rank();
   const auto part = [&](int number) { return piece(buffer, comm::owned_part(elements_, number % n, n)); };
@@ -72,7 +73,7 @@ void RingAllReduce::run_parts(const TensorView& buffer) {
 }
 
 void RingAllReduce::run_whole(const TensorView& buffer) {
-  TensorView passing = buffer;  // its first content is on its way before it is added to
+  TensorView passing = buffer;  // sent before the first sum is added to it
   for (int done = 0; done + 1 < ranks_.size(); ++done) {
     const TensorView arrived = room(done % 2, elements_);
     pass(passing, arrived);

@@ -19,19 +19,19 @@ ConstTensorView flat(const ConstTensorView& view) { return {view.data, view.dtyp
 }  // namespace
 
 ShardNorm::ShardNorm(comm::Communicator& ranks, const global_norm::Rung& rung, std::vector<ConstTensorView> own,
-                     DType dtype, device::Stream compute, device::Stream communication, int left_out_wait)
+                     DType dtype, device::Stream compute, device::Stream communication, StepObserver* observer)
     : ranks_(ranks),
       rung_(&rung),
       own_(std::move(own)),
       statistics_(ops::statistics_dtype(dtype)),
       communication_(communication),
-      left_out_wait_(left_out_wait),
+      observer_(observer),
       awaits_(communication, compute),
       known_(device::place_of(communication)),
       arrived_(device::place_of(communication)) {
   std::erase_if(own_, [](const ConstTensorView& one) { return one.elements() == 0; });
   const auto stretches = static_cast<std::int64_t>(own_.size());
-  // Equal numbers at equally aligned addresses give equal bits.
+  // Equal values at equally aligned addresses give the same bits on all ranks.
   const auto size = static_cast<std::int64_t>(size_of(statistics_)),
              unit = static_cast<std::int64_t>(device::kAlignment) / size;
   std::int64_t elements = 0;
@@ -52,7 +52,7 @@ ShardNorm::ShardNorm(comm::Communicator& ranks, const global_norm::Rung& rung, s
   device::fill_bytes(numbers_.data(), 0, numbers_.bytes(), compute);
   for (const auto& [view, first] : places) view->data = numbers_.as<std::byte>() + first * size;
 
-  constexpr std::int64_t kMostLosses = 1 << 16;  // one a part of a step
+  constexpr std::int64_t kMostLosses = 1 << 16;  // one per part of a step
   std::size_t bytes = std::max(rung.workspace_bytes({std::max<std::int64_t>(stretches, ranks.size()), statistics_}),
                                rung.workspace_bytes({kMostLosses, statistics_}));
   for (const ConstTensorView& one : own_) bytes = std::max(bytes, rung.workspace_bytes({one.elements(), one.dtype}));
@@ -77,14 +77,14 @@ void ShardNorm::queue(const Places& places, device::Stream compute) {
   if (counts_losses) norm_of(places.losses, {.norm = of_losses_, .factor = unread_}, compute);
 
   known_.record(compute);
-  if (left_out_wait_ != 0) known_.before(communication_);
+  wait_for(observer_, Wait::norm_computed, known_, communication_);
   ranks_.all_gather(of_rank_, of_ranks_, {kNormKind, "gradients"}, communication_);
   if (counts_losses) ranks_.all_gather(of_losses_, of_all_losses_, {kNormKind, "losses"}, communication_);
   arrived_.record(communication_);
-  if (left_out_wait_ != 1) arrived_.before(compute);
+  wait_for(observer_, Wait::norms_gathered, arrived_, compute);
   ranks_.throw_if_failed();
 
-  if (counts_losses) {  // norm and factor are the gradients' after them
+  if (counts_losses) {  // first: the gradients' norm and factor overwrite these
     norm_of(of_all_losses_, {.norm = places.norm, .factor = places.factor, .non_finite = places.non_finite}, compute);
   }
   norm_of(of_ranks_,

@@ -14,20 +14,19 @@
 
 #include "comm/communicator.hpp"
 #include "device/buffer.hpp"
-#include "device/event.hpp"
 #include "device/stream.hpp"
 #include "ops/global_norm/global_norm.hpp"
+#include "parallel/step_observer.hpp"
 
 namespace syslab::parallel {
 
 class ShardNorm {
  public:
   // `own`: what this rank counts, contiguous and of one dtype; each element of the gradients is counted by one rank
-  // alone, and a rank may have none. All memory is made here. `ranks`, the streams and the stretches' memory outlive
-  // this, whose end waits for streams that are queues of the CPU.
-  // `left_out_wait`: for tests of tests, 0 or 1.
+  // alone, and a rank may have none. All memory is made here. `ranks`, the streams, the stretches' memory and
+  // `observer` outlive this, whose end waits for streams that are queues of the CPU.
   ShardNorm(comm::Communicator& ranks, const global_norm::Rung& rung, std::vector<ConstTensorView> own, DType dtype,
-            device::Stream compute, device::Stream communication, int left_out_wait = -1);
+            device::Stream compute, device::Stream communication, StepObserver* observer = nullptr);
 
   // Of one element each, in memory of `compute`, as of global_norm::NormArgs. `losses`: what must be finite besides; no
   // memory: nothing. `non_finite` becomes the number of ranks that have one that is not: the same on all.
@@ -49,7 +48,7 @@ class ShardNorm {
   std::vector<ConstTensorView> own_;
   DType statistics_;
   device::Stream communication_;
-  int left_out_wait_;
+  StepObserver* observer_;
   device::Buffer numbers_, workspace_;
   device::AwaitsQueues awaits_;
   // Of the stretches, of this rank's gradients and losses, of all ranks', and what nobody reads.

@@ -1,5 +1,5 @@
-// The losses of all ranks, for who skips a step where one of them is no number: an infinite loss may have finite
-// gradients, and then the sum of gradients, which all ranks have, tells nobody but the rank whose loss it is.
+// The losses of all ranks, to skip a step if one is not finite: an infinite loss may have finite gradients, and then
+// the shared sum of gradients does not reveal it to the other ranks.
 //
 //   optimizer.queue(shared.sum(losses, compute));
 #pragma once
@@ -13,8 +13,8 @@ namespace syslab::parallel {
 
 class SharedLosses {
  public:
-  // Of as many losses on every rank. All memory is made here. `ranks` and both streams outlive
-  // this, whose end waits for `communication` where that is a queue of the CPU.
+  // Of as many losses on every rank. All memory is made here. `ranks` and both streams must outlive this; the
+  // destructor waits for `communication` if it is a CPU queue.
   SharedLosses(comm::Communicator& ranks, const ConstTensorView& losses, device::Stream compute,
                device::Stream communication);
 

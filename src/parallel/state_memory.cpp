@@ -25,7 +25,7 @@ std::string_view to_string(Sharding sharding) {
 
 StateBytes state_bytes(double parameters, std::int64_t ranks, Sharding sharding, const StateWidths& widths) {
   if (ranks < 1) throw Error(ErrorKind::usage, fmt::format("{} ranks; at least 1 is wanted", ranks));
-  // What is sharded from `from` on; the optimizer's whole parameters and ZeRO-1 hold as much on average.
+  // Sharded from stage `from` on. Owners of whole parameters hold on average as much as ZeRO-1's slices.
   const auto share = [&](std::int64_t width, Sharding from) {
     const double bytes = parameters * static_cast<double>(width);
     return sharding >= from ? bytes / static_cast<double>(ranks) : bytes;
@@ -48,7 +48,7 @@ StepTraffic step_traffic(double gradient_bytes, double weight_bytes, std::int64_
     case Sharding::none:
       return both_ways(reduced);
     case Sharding::optimizer:
-      // Broadcasts from owner after owner: each takes as long as its bytes.
+      // The owners broadcast one after the other, so the bytes of all count.
       return {reduced + chain_broadcast_sent(weight_bytes, ranks), reduced + (ranks > 1 ? weight_bytes : 0)};
     case Sharding::zero1:
       return both_ways(scattered + gathered);

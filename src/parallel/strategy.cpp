@@ -7,19 +7,22 @@
 #include <string>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/named.hpp"
 
 namespace syslab::parallel {
 
 std::span<const StrategyInfo> strategies() {
   static constexpr std::array all{
-      StrategyInfo{Strategy::naive, "behind the backward pass, one all-reduce a tensor"},
-      StrategyInfo{Strategy::flat_copy, "behind it, one all-reduce of all gradients copied into one buffer and back",
-                   false, true},
-      StrategyInfo{Strategy::flat_view, "behind it, one all-reduce of the arena that the gradients are views of"},
-      StrategyInfo{Strategy::overlap, "during the backward pass, one all-reduce a tensor as soon as it is final", true},
-      StrategyInfo{Strategy::bucketed, "during it, one all-reduce for as many tensors as a limit in bytes holds", true},
-      StrategyInfo{Strategy::planned,
+      StrategyInfo{Strategy::naive, "naive", "behind the backward pass, one all-reduce a tensor"},
+      StrategyInfo{Strategy::flat_copy, "flat_copy",
+                   "behind it, one all-reduce of all gradients copied into one buffer and back", false, true},
+      StrategyInfo{Strategy::flat_view, "flat_view",
+                   "behind it, one all-reduce of the arena that the gradients are views of"},
+      StrategyInfo{Strategy::overlap, "overlap",
+                   "during the backward pass, one all-reduce a tensor as soon as it is final", true},
+      StrategyInfo{Strategy::bucketed, "bucketed",
+                   "during it, one all-reduce for as many tensors as a limit in bytes holds", true},
+      StrategyInfo{Strategy::planned, "planned",
                    "during it, buckets computed from measured ready times and the measured speed of the link", true}};
   return all;
 }
@@ -28,32 +31,9 @@ const StrategyInfo& info_of(Strategy strategy) {
   return *std::ranges::find(strategies(), strategy, &StrategyInfo::strategy);
 }
 
-std::string_view to_string(Strategy strategy) {
-  switch (strategy) {
-    case Strategy::naive:
-      return "naive";
-    case Strategy::flat_copy:
-      return "flat_copy";
-    case Strategy::flat_view:
-      return "flat_view";
-    case Strategy::overlap:
-      return "overlap";
-    case Strategy::bucketed:
-      return "bucketed";
-    case Strategy::planned:
-      return "planned";
-  }
-  return "?";
-}
+std::string_view to_string(Strategy strategy) { return info_of(strategy).name; }
 
-Strategy parse_strategy(std::string_view text) {
-  std::vector<std::string> names;
-  for (const StrategyInfo& info : strategies()) {
-    if (text == to_string(info.strategy)) return info.strategy;
-    names.emplace_back(to_string(info.strategy));
-  }
-  throw Error(ErrorKind::usage, unknown_name("strategy", text, names));
-}
+Strategy parse_strategy(std::string_view text) { return find_named(strategies(), "strategy", text).strategy; }
 
 BucketSchedule schedule_of(const SyncOptions& options, const GradientPieces& pieces) {
   switch (options.strategy) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/dtype.hpp"
+#include "parallel/step_observer.hpp"
 #include "planning/bucket_schedule.hpp"
 
 namespace syslab::parallel {
@@ -17,6 +18,7 @@ Strategy parse_strategy(std::string_view text);  // Error(usage) with the neares
 
 struct StrategyInfo {
   Strategy strategy;
+  std::string_view name;     // "flat_copy"
   std::string_view teaches;  // one line
   bool overlaps = false;     // buckets travel while the backward pass still runs; else behind it
   bool copies = false;       // gradients are gathered in a buffer of their own, tensor by tensor, and brought back
@@ -34,10 +36,8 @@ struct SyncOptions {
   // Gradients are rounded to this dtype (bf16, f16) before they travel and summed in fp32 on their way where the
   // backend does that. Nothing: as they are.
   std::optional<DType> wire;
-  bool timing = false;  // keeps the times of every bucket (GradientSync::timeline)
-  // For tests of tests: the wait of a step, counted from 0 as they are made, that is not made. What then still gives
-  // the right result proves nothing.
-  int left_out_wait = -1;
+  bool timing = false;               // keeps the times of every bucket (GradientSync::timeline)
+  StepObserver* observer = nullptr;  // outlives what is made with these options
 };
 
 // The buckets of a strategy. `pieces` as they travel. Error(usage) for `planned` without a schedule or with another

@@ -14,7 +14,7 @@
 namespace syslab::plan {
 namespace {
 
-constexpr std::size_t kMostValues = 100'000;  // of one assignment: beyond it a range is a slip of the finger
+constexpr std::size_t kMostValues = 100'000;  // of one assignment: a longer range is a typing error
 
 [[noreturn]] void malformed(std::string_view text, std::string_view why) {
   throw Error(ErrorKind::usage, fmt::format("'{}': {}; write axis=v1,v2 or axis=lo:hi:step or axis=pow2:lo:hi "
@@ -31,7 +31,7 @@ std::int64_t bound(std::string_view whole, const std::string& text) {
 void expand(std::string_view whole, const std::string& item, std::vector<std::string>& values) {
   const std::vector<std::string> parts = split(item, ':');
   const bool power = parts[0] == "pow2";
-  // A colon within a text value is no range.
+  // A colon within a text value does not make a range.
   if (parts.size() == 1 || (!power && !parse_integer(parts[0]))) {
     values.push_back(item);
     return;

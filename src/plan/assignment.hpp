@@ -1,4 +1,4 @@
-// Text of the command line to values of an axis.
+// Converts command-line text to values of an axis.
 #pragma once
 
 #include <cstdint>

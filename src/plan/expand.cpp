@@ -12,9 +12,7 @@
 namespace syslab::plan {
 namespace {
 
-using registry::Axis;
 using registry::Experiment;
-using registry::Values;
 using Experiments = std::vector<const Experiment*>;
 
 constexpr std::size_t kMostCases = 1'000'000;  // of one experiment
@@ -35,7 +33,7 @@ std::string where(const Experiments& experiments) {
                                  : fmt::format("of the {} selected experiments", experiments.size());
 }
 
-// What a word of the hand-outs stands for in that of `year`.
+// What a word that hand-outs use means in the hand-out of `year`.
 Value by_handout(const Experiment& experiment, const Axis& axis, const std::string& word, const std::string& year) {
   const std::map<std::string, Value>& meanings = axis.by_handout.at(word);
   if (const auto found = meanings.find(year); found != meanings.end()) return found->second;
@@ -55,7 +53,7 @@ Value axis_value(const Experiment& experiment, const Axis& axis, const std::stri
                                               experiment.id, type_name(axis.values.front()), text, texts(axis.values)));
   }
   if (axis.accepts(*value)) return *value;
-  if (!axis.closed) {  // of an open axis any value of its type, but none below zero where all that are declared are not
+  if (!axis.closed) {  // for an open axis any value of its type, but none below zero if no declared value is
     throw Error(ErrorKind::usage, fmt::format("axis '{}' of {} takes nothing below 0, not '{}' (declared: {})",
                                               axis.name, experiment.id, text, texts(axis.values)));
   }
@@ -66,6 +64,12 @@ Value axis_value(const Experiment& experiment, const Axis& axis, const std::stri
   for (const auto& [word, meanings] : axis.by_handout) known.push_back(word);
   throw Error(ErrorKind::usage,
               unknown_name(fmt::format("value of axis '{}' of {}", axis.name, experiment.id), text, known));
+}
+
+// That the selection asks for; null where it asks for none.
+const registry::Preset* preset_of(const Experiment& experiment, const Selection& selection) {
+  if (selection.unnamed_preset) return &*selection.unnamed_preset;
+  return selection.preset ? &experiment.presets.at(*selection.preset) : nullptr;
 }
 
 Values axis_values(const Experiment& experiment, const Axis& axis, const Selection& selection) {
@@ -80,9 +84,8 @@ Values axis_values(const Experiment& experiment, const Axis& axis, const Selecti
   }
   if (!assigned) {
     values = axis.values;
-    if (selection.preset) {
-      const registry::Preset& preset = experiment.presets.at(*selection.preset);
-      if (const auto found = preset.find(axis.name); found != preset.end()) values = found->second;
+    if (const registry::Preset* const preset = preset_of(experiment, selection)) {
+      if (const auto found = preset->find(axis.name); found != preset->end()) values = found->second;
     }
   }
   Values distinct;  // "seq=128,128" is one case
@@ -110,8 +113,8 @@ bool matches_any(const std::vector<std::string>& patterns, std::string_view name
                      [name](const std::string& pattern) { return glob_match(pattern, name); });
 }
 
-// What an experiment that takes several ranks is asked for must be ranks that one host can have; the others are left at
-// one, as they are by any axis that they lack.
+// If an experiment takes several ranks, the numbers asked for must be ones that a single host can have; other
+// experiments stay at one, as with any axis that they lack.
 void check_world_sizes(const Experiments& experiments, const AxisAssignment& assignment) {
   const bool taken =
       std::any_of(experiments.begin(), experiments.end(), [](const Experiment* it) { return it->takes_ranks(); });
@@ -152,7 +155,7 @@ void check_axes(const Experiments& experiments, const Selection& selection) {
   }
 }
 
-// What -a device= and --device name.
+// The devices named by -a device= and --device.
 std::vector<std::string> asked_devices(const Selection& selection) {
   std::vector<std::string> devices;
   for (const std::string& item : selection.devices) {
@@ -213,12 +216,12 @@ void check_implementations(const Experiments& experiments, const Selection& sele
   }
 }
 
-// What the preset says of one of the names that are no axis; empty without a preset, or where it says nothing.
+// The preset's value for one of the names that are not axes; empty without a preset, or if it has none.
 std::vector<std::string> of_preset(const Experiment& experiment, const Selection& selection, const char* name) {
   std::vector<std::string> texts;
-  if (!selection.preset) return texts;
-  const registry::Preset& preset = experiment.presets.at(*selection.preset);
-  if (const auto found = preset.find(name); found != preset.end()) {
+  const registry::Preset* const preset = preset_of(experiment, selection);
+  if (preset == nullptr) return texts;
+  if (const auto found = preset->find(name); found != preset->end()) {
     for (const Value& value : found->second) texts.push_back(to_string(value));
   }
   return texts;
@@ -232,7 +235,7 @@ bool contains(const std::vector<std::string>& texts, std::string_view text) {
   return std::find(texts.begin(), texts.end(), text) != texts.end();
 }
 
-// Leaves those of the devices that are meant.
+// Keeps only the devices that were asked for.
 void keep_devices(const Experiment& experiment, const Selection& selection, bool implementations_asked,
                   std::vector<Chosen>& chosen) {
   std::vector<std::string> devices = asked_devices(selection);
@@ -240,7 +243,7 @@ void keep_devices(const Experiment& experiment, const Selection& selection, bool
   if (devices.empty()) {
     if (implementations_asked) spelled_out = implementation_patterns(selection);
     devices = of_preset(experiment, selection, "device");
-    // A preset's devices are a wish: without a GPU, or without anything that runs there, the rest is run.
+    // A preset's devices are a preference: without a GPU, or without anything that runs there, the rest is run.
     std::erase_if(devices, [&](const std::string& device) {
       return (device == kCuda && !selection.machine.has_gpu()) || !runs_on(chosen, device);
     });
@@ -253,8 +256,8 @@ void keep_devices(const Experiment& experiment, const Selection& selection, bool
                 [&](const Chosen& it) { return !contains(devices, it.device) && !contains(spelled_out, it.name); });
 }
 
-// Somebody's own runs on the CPU unless the selection says otherwise: a kernel for the host must not be given memory of
-// a GPU.
+// A user's own implementation runs on the CPU unless the selection says otherwise: a kernel for the host must not be
+// given memory of a GPU.
 std::string device_of_mine(const Selection& selection) {
   const std::vector<std::string> devices = asked_devices(selection);
   return std::string(contains(devices, kCuda) && !contains(devices, kCpu) ? kCuda : kCpu);
@@ -326,7 +329,7 @@ std::vector<Chosen> implementations(const Experiment& experiment, const Selectio
     for (const registry::Implementation& it : experiment.implementations) {
       if (patterns.empty() || matches_any(patterns, it.name)) chosen.push_back({it.name, it.device});
     }
-    // An experiment without a choice of implementations has one nameless way to run.
+    // An experiment without implementations to choose from has one way to run, without a name.
     if (experiment.implementations.empty() && !asked) chosen.push_back({"", std::string(kCpu)});
     keep_devices(experiment, selection, asked, chosen);
   }

@@ -18,9 +18,17 @@ struct Machine {
   int gpus = 0;                // that can be used: ranks that can have one each
   double gpu_bytes_per_s = 0;  // of its memory, by clock and width; 0: not known
   int ranks = 0;               // of a case, that there is a place for; 0: as many as are asked for
+  bool is_any = false;  // no machine in particular: no case is refused for want of a GPU, of more of them, or of a
+                        // build that knows them
   std::string why_no_gpu = "this machine was not asked for one";  // the fact and the remedy; where there is none
 
   bool has_gpu() const { return !gpu.empty(); }
+  static Machine any() {
+    Machine machine;
+    machine.gpu = "any GPU";
+    machine.is_any = true;
+    return machine;
+  }
 };
 
 }  // namespace syslab::plan

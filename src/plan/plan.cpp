@@ -20,8 +20,9 @@ using registry::Experiment;
 // "9.0", from 90.
 std::string capability(int sm) { return fmt::format("{}.{}", sm / 10, sm % 10); }
 
-// Why this build or this machine cannot run it at all.
+// Why this build or this machine cannot run the case at all.
 std::optional<std::string> unavailable(const Experiment& experiment, const Chosen& chosen, const Machine& machine) {
+  if (machine.is_any) return std::nullopt;
   const registry::Implementation* known = experiment.find_implementation(chosen.name);
   if (known != nullptr && !known->unavailable.empty()) return fmt::format("{} {}", chosen.name, known->unavailable);
   if (chosen.device != kCuda) return std::nullopt;
@@ -29,6 +30,12 @@ std::optional<std::string> unavailable(const Experiment& experiment, const Chose
   if (known != nullptr && known->minimum_sm > machine.sm) {
     return fmt::format("{} needs a GPU of compute capability {}, and {} has {}; choose another implementation",
                        chosen.name, capability(known->minimum_sm), machine.gpu, capability(machine.sm));
+  }
+  if (known != nullptr && known->maximum_sm != 0 && known->maximum_sm < machine.sm) {
+    return fmt::format("{} runs on GPUs of compute capability {}{}, and {} has {}; choose another implementation",
+                       chosen.name, capability(known->maximum_sm),
+                       known->maximum_sm == known->minimum_sm ? " alone" : " at most", machine.gpu,
+                       capability(machine.sm));
   }
   return std::nullopt;
 }
@@ -50,7 +57,7 @@ std::optional<std::string> skip_reason(const Experiment& experiment, const Param
   return std::nullopt;
 }
 
-// What speaks of a case before it runs is told how many ranks do it.
+// Functions that describe a case before it runs are told how many ranks will run it.
 Params of_ranks(Params params, int world_size) {
   params.set("world_size", std::int64_t{world_size});
   return params;
@@ -63,7 +70,7 @@ void check_points(const Experiment& experiment, const std::vector<Params>& point
   }
 }
 
-// Marks what an implementation of ours would refuse. What it would need is nobody's prediction then.
+// Marks cases that an implementation of ours would refuse. Nobody predicts what such a case would need.
 void note_refusal(PlannedCase& planned) {
   planned.skip_reason = refusal_of(*planned.experiment, planned.params, planned.implementation, planned.world_size);
   if (!planned.skip_reason) return;
@@ -71,10 +78,16 @@ void note_refusal(PlannedCase& planned) {
   planned.predicted_bytes = 0;
 }
 
-// Experiment and parameters only: all implementations meet the same inputs.
+// Only experiment and parameters, so that all implementations get the same inputs.
 std::uint64_t case_seed(std::uint64_t root_seed, const Experiment& experiment, const Params& params,
                         std::string_view law) {
   return RandomStream::derive(root_seed, experiment.id, json_text(params.to_json()), law).key();
+}
+
+// Where no machine in particular is meant, an implementation that this build cannot run refuses for that reason only.
+bool lacks_the_build(const Experiment& experiment, const Chosen& chosen, const Machine& machine) {
+  const registry::Implementation* known = experiment.find_implementation(chosen.name);
+  return machine.is_any && known != nullptr && !known->unavailable.empty();
 }
 
 void append(Plan& plan, const Experiment& experiment, const Params& params, const Chosen& chosen, int world_size,
@@ -89,14 +102,18 @@ void append(Plan& plan, const Experiment& experiment, const Params& params, cons
   planned.world_size = world_size;
   planned.seed = case_seed(plan.root_seed, experiment, params, law);
   planned.case_uid = case_uid(experiment.id, experiment.version, params);
-  if (law.empty()) {
+  const bool ours = experiment.find_implementation(chosen.name) != nullptr || experiment.implementations.empty();
+  if (law.empty() && !ours && !experiment.times_mine) {
+    planned.skip_reason = "what is handed in is checked and not timed here: syslab check " + experiment.id;
+    planned.unsupported = true;
+  } else if (law.empty()) {
     planned.skip_reason = skip_reason(experiment, params, chosen, machine);
     if (experiment.memory_bytes) {
       planned.predicted_bytes = experiment.memory_bytes(of_ranks(params, world_size), chosen.name);
     }
-    if (!planned.skip_reason) note_refusal(planned);
+    if (!planned.skip_reason && !lacks_the_build(experiment, chosen, machine)) note_refusal(planned);
     if (!planned.skip_reason) note_too_many_ranks(planned, machine);
-    if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // of the GPUs each rank has its own
+    if (chosen.device == kCpu) planned.predicted_bytes *= world_size;  // each rank has a GPU of its own
   } else {
     planned.task = Task::law;
     planned.law = law;
@@ -115,10 +132,13 @@ Plan empty_plan(const Selection& selection) {
 }
 
 // The reference is the oracle: comparing it with itself would prove nothing.
-bool would_compare_with_itself(const Experiment& experiment, const std::string& implementation,
-                               const registry::LawInfo& law) {
+bool would_compare_with_itself(const Experiment& experiment, const std::string& implementation, const LawInfo& law) {
   const registry::Implementation* known = experiment.find_implementation(implementation);
-  return known != nullptr && known->is_reference && law.against_reference;
+  return known != nullptr && known->role == Role::reference && law.against_oracle;
+}
+
+bool is_bound(const LawInfo& law, bool ours) {
+  return law.bound == LawInfo::Bound::all || ours == (law.bound == LawInfo::Bound::ours);
 }
 
 bool assigns_device(const Selection& selection) {
@@ -126,7 +146,7 @@ bool assigns_device(const Selection& selection) {
                      [](const AxisAssignment& it) { return it.name == "device"; });
 }
 
-// Nothing to run is no success where it was a device that left nothing.
+// An empty plan is an error if a missing device is the reason.
 void require_something_on(const std::vector<const Experiment*>& experiments, const Selection& selection,
                           const Plan& plan) {
   if (!plan.cases.empty() || (selection.devices.empty() && !assigns_device(selection))) return;
@@ -162,7 +182,8 @@ Plan make_plan(const registry::Registry& registry, const Selection& selection) {
       }
     }
   }
-  require_something_on(experiments, selection, plan);
+  // Nobody chose an unnamed preset: that none of it runs there is no mistake of theirs.
+  if (!selection.unnamed_preset) require_something_on(experiments, selection, plan);
   return plan;
 }
 
@@ -177,8 +198,9 @@ Plan make_law_plan(const registry::Registry& registry, const Selection& selectio
   for (const Experiment* experiment : experiments) {
     if (selection.preset && experiment->presets.find(*selection.preset) == experiment->presets.end()) continue;
     for (const Chosen& one : implementations(*experiment, selection, true)) {
-      for (const registry::LawInfo& law : experiment->laws) {
+      for (const LawInfo& law : experiment->laws) {
         if (would_compare_with_itself(*experiment, one.name, law)) continue;
+        if (!is_bound(law, experiment->find_implementation(one.name) != nullptr)) continue;
         append(plan, *experiment, params, one, 1, law.id);
       }
     }
@@ -207,6 +229,7 @@ std::optional<std::string> refusal_of(const Experiment& experiment, const Params
 
 void note_too_many_ranks(PlannedCase& planned, const Machine& machine) {
   const int size = planned.world_size;
+  if (machine.is_any) return;
   if (size > 1 && machine.ranks > 0 && size > machine.ranks) {
     planned.skip_reason = needs_ranks(size);
   } else if (size > 1 && planned.device == kCuda && size > machine.gpus) {

@@ -1,4 +1,4 @@
-// From names and axis assignments to the exact list of cases, with what is skipped and why. Nothing runs here.
+// From names and axis assignments to the exact list of cases, with skips and their reasons. Nothing runs here.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,9 @@ struct Selection {
   std::vector<std::string> patterns;
   std::vector<AxisAssignment> assignments;
   std::optional<std::string> preset;
-  std::vector<std::string> implementations;  // --impl, globs; empty: all
-  std::vector<std::string> devices;          // --device: "cpu", "cuda"; as -a device=
+  std::optional<registry::Preset> unnamed_preset;  // in place of a named one; of the one experiment that is selected
+  std::vector<std::string> implementations;        // --impl, globs; empty: all
+  std::vector<std::string> devices;                // --device: "cpu", "cuda"; as -a device=
   std::vector<MineSpec> mine;
   std::string author;   // alias of whoever hands in `mine`
   std::string handout;  // "", "2025", "2026": experiments that the hand-out poses

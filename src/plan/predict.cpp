@@ -21,8 +21,8 @@ ChosenRate choose(double own, double machine, double assumed, const char* unit) 
   return {assumed, text(assumed) + ", assumed"};
 }
 
-// How many samples a case takes that is precise before a budget ends it, in units of the fewest: 20 to 300 of 20 have
-// been seen, by how busy the machine was.
+// How many samples a case takes if it reaches its precision before a budget ends it, in units of the minimum: 20 to 300
+// for a minimum of 20 have been seen, depending on how busy the machine was.
 constexpr double kUsualSamples = 5;
 constexpr double kVerifiedAtMost = 0.2;  // of the wall budget
 

@@ -1,4 +1,4 @@
-// How long a planned case will take and whether its memory suffices, said before anything runs.
+// Predicts the time of a planned case and whether memory suffices, before anything runs.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace syslab::plan {
 
-// What makes two attempts take alike long: case, implementation, number of ranks, and law.
+// Attempts with equal keys take similar times: case, implementation, number of ranks, and law.
 std::string duration_key(std::string_view case_uid, std::string_view implementation, std::int64_t world_size,
                          std::string_view law);
 std::string duration_key(const PlannedCase& planned);
@@ -36,7 +36,7 @@ struct Course {
 };
 
 // Without a rate of its own or of the machine, a case is taken to do this much: what a plain loop does on a slow core;
-// and on a GPU, a kernel without tensor cores beside a tenth of a large card's memory.
+// and on a GPU, a kernel without tensor cores, with a tenth of a large card's memory.
 inline constexpr Rates kAssumedRates{1e9, 1e9};
 inline constexpr Rates kAssumedGpuRates{1e13, 3e11};
 
@@ -50,7 +50,7 @@ struct DeviceBasis {
   double flushed_per_s = 4e9;      // bytes of a cache written over
   Rates oracle = kAssumedRates;    // what checks: a plain loop
   std::uint64_t memory_bytes = 0;  // that a case may have; 0: not known
-  std::string memory_of;           // "this machine has 24 GiB", "--memory-limit is 2 GiB": whose it is
+  std::string memory_of;           // "this machine has 24 GiB", "--memory-limit is 2 GiB": where the limit comes from
 };
 
 // What predictions are made from.

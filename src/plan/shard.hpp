@@ -1,4 +1,4 @@
-// One of several parts of a plan, for as many machines: every part by itself is a run, and together they are the whole.
+// One of several parts of a plan, for several machines: every part is a run, and together they are the whole.
 //
 //   keep_shard(plan, parse_shard("3/8"));
 #pragma once
@@ -15,8 +15,8 @@ struct Shard {
 
 Shard parse_shard(std::string_view text);  // "3/8"; Error(usage)
 
-// Keeps every count-th case, from the index-th on, indexed anew: neighbours, which take about as long, are dealt out.
-// Which case is whose follows from the plan alone, so that all parts agree wherever they are made.
+// Keeps every count-th case, from the index-th on, with new indices: neighbours, which take similar times, go to
+// different parts. The assignment depends only on the plan, so that all parts agree wherever they are made.
 void keep_shard(Plan& plan, const Shard& shard);
 
 }  // namespace syslab::plan

@@ -46,7 +46,7 @@ bool assigned_by_both(const Sides& sides, const std::string& axis) {
   return sides.a.find(axis) != nullptr && sides.b.find(axis) != nullptr;
 }
 
-// What -a and --impl say must not be said again by a side: which would count?
+// A side must not repeat what -a or --impl say: it would be unclear which counts.
 void check_shared(const Selection& selection, const std::set<std::string>& side_axes) {
   for (const AxisAssignment& assignment : selection.assignments) {
     if (side_axes.contains(assignment.name)) {
@@ -82,7 +82,7 @@ void fill_in(Sides& sides, const Selection& selection) {
       fmt::format("side {} is missing: write {}:impl=NAME, {}:axis=value or {}:build=SYSLAB", name, name, name, name));
 }
 
-// What two cases must have in common to be a point: everything that no side assigns.
+// What two cases must have in common to be one point: everything that no side assigns.
 std::string key_of(const PlannedCase& planned, const std::set<std::string>& side_axes) {
   Params shared;
   for (const auto& [axis, value] : planned.params) {
@@ -104,7 +104,7 @@ Groups grouped(const registry::Registry& registry, const Selection& selection, c
   return groups;
 }
 
-// The values that tell the members of a group apart, as what to write.
+// The values that distinguish the members of a group, as the user should write them.
 std::string ambiguity(char name, const std::vector<PlannedCase>& group, const Sides& sides) {
   for (const std::string& axis : axes_of(sides)) {
     if (assigned_by_both(sides, axis)) continue;
@@ -125,7 +125,7 @@ std::string ambiguity(char name, const std::vector<PlannedCase>& group, const Si
   return fmt::format("side {} names several cases at one point", name);
 }
 
-// The one case of a group; those that are skipped give way to one that is not.
+// The single case of a group; skipped cases count only if all are skipped.
 PlannedCase only(char name, std::vector<PlannedCase> group, const Sides& sides) {
   if (group.size() > 1) {
     std::vector<PlannedCase> able;
@@ -209,7 +209,7 @@ ComparisonPlan make_comparison_plan(const registry::Registry& registry, const Se
     }
     plan.points.push_back(std::move(point));
   }
-  // In the order of the plan of side A, not of the keys' text.
+  // In the order of side A's plan, not of the keys' text.
   std::sort(plan.points.begin(), plan.points.end(),
             [](const ComparisonPoint& x, const ComparisonPoint& y) { return x.a.index < y.a.index; });
   for (std::size_t i = 0; i < plan.points.size(); ++i) {

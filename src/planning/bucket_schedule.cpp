@@ -99,7 +99,7 @@ BucketSchedule schedule_by_count(const GradientPieces& pieces, int buckets) {
   std::vector<int> ends;
   int begin = 0;
   for (int bucket = 1; bucket < count; ++bucket) {
-    // The cut nearest to where equal buckets would have it, among those that leave a piece for every bucket to come.
+    // The cut nearest to that of equal buckets, among those that leave at least one piece for every later bucket.
     const double ideal = static_cast<double>(pieces.bytes()) * bucket / count;
     const auto off = [&](int end) { return std::abs(static_cast<double>(pieces.bytes(0, end)) - ideal); };
     int best = begin + 1;

@@ -21,8 +21,8 @@ inline constexpr std::int64_t kDdpFirst = 1 << 20, kDdpCap = 25 << 20;  // PyTor
 DdpCaps ddp_with(std::int64_t first, std::int64_t cap, const GradientPieces& pieces, ReadyTimes ready,
                  const TransferCurve& curve);
 
-// Of limits a factor √2 apart, from 64 KiB to the whole, those whose communication ends first; of those that end at
-// most `slack` later, the ones of the fewest buckets, as schedule_buckets() chooses.
+// Of limits a factor √2 apart, from 64 KiB to the whole, those with the earliest end of communication; of those that
+// end at most `slack` later, the ones with the fewest buckets, as schedule_buckets() chooses.
 DdpCaps best_ddp_caps(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve,
                       Seconds slack = Seconds(1e-4));
 

@@ -33,6 +33,13 @@ constexpr Unit kUnits[] = {{"ready_us", 1e-6}, {"ready_ms", 1e-3}, {"ready_s", 1
   throw Error(ErrorKind::usage, fmt::format("{}: {}", where, what));
 }
 
+// Bytes, or a step: what a double holds exactly.
+std::int64_t whole_number(const std::string& where, const char* field, double value) {
+  constexpr double kMost = 0x1p53;
+  if (value >= -kMost && value <= kMost && value == std::trunc(value)) return static_cast<std::int64_t>(value);
+  fail(where, fmt::format("{} is to be a whole number, found {}", field, value));
+}
+
 void expect_sound(const std::string& where, const GradientRecord& record) {
   if (record.bytes < 1) fail(where, fmt::format("gradient '{}' of {} bytes", record.name, record.bytes));
   if (!(record.ready.count() >= 0) || !std::isfinite(record.ready.count())) {
@@ -105,10 +112,10 @@ std::vector<GradientRecord> read_csv(std::string_view text) {
     }
     GradientRecord record;
     record.name = fields[*column("name")];
-    record.bytes = static_cast<std::int64_t>(number_of(where, "bytes", fields[*column("bytes")]));
+    record.bytes = whole_number(where, "bytes", number_of(where, "bytes", fields[*column("bytes")]));
     record.ready = Seconds(unit->seconds * number_of(where, unit->field, fields[*column(unit->field)]));
     if (const auto step = column("step")) {
-      record.step = static_cast<std::int64_t>(number_of(where, "step", fields[*step]));
+      record.step = whole_number(where, "step", number_of(where, "step", fields[*step]));
     }
     expect_sound(where, record);
     records.push_back(std::move(record));
@@ -132,10 +139,13 @@ std::vector<GradientRecord> read_json(const Json& gradients) {
     const auto unit = std::ranges::find_if(kUnits, [&](const Unit& it) { return one.contains(it.field); });
     if (unit == std::end(kUnits)) fail(where, "has none of ready_us, ready_ms and ready_s");
     GradientRecord record;
-    record.name = one.value("name", fmt::format("gradient {}", i));
-    record.bytes = static_cast<std::int64_t>(number("bytes"));
+    const Json name = one.value("name", Json(fmt::format("gradient {}", i)));
+    if (!name.is_string())
+      fail(where, fmt::format("'name' is to be a text, found a value of type {}", name.type_name()));
+    record.name = name.get<std::string>();
+    record.bytes = whole_number(where, "bytes", number("bytes"));
     record.ready = Seconds(unit->seconds * number(unit->field));
-    if (one.contains("step")) record.step = static_cast<std::int64_t>(number("step"));
+    if (one.contains("step")) record.step = whole_number(where, "step", number("step"));
     expect_sound(where, record);
     records.push_back(std::move(record));
   }
@@ -144,7 +154,7 @@ std::vector<GradientRecord> read_json(const Json& gradients) {
 
 // --- steps into one --------------------------------------------------------------------------------------------------
 
-// Of every step the same gradients, by name; what each takes is the quantile over the steps.
+// Every step must have the same gradients, by name; the time of each is the quantile over the steps.
 std::vector<TracedGradient> united(const std::vector<GradientRecord>& records, int& steps) {
   std::map<std::int64_t, std::map<std::string, const GradientRecord*>> by_step;
   for (const GradientRecord& record : records) {
@@ -155,7 +165,7 @@ std::vector<TracedGradient> united(const std::vector<GradientRecord>& records, i
                             record.name, record.step));
   }
   const auto& first = by_step.begin()->second;
-  std::vector<const GradientRecord*> order;  // as the first step has them, for those that are final together
+  std::vector<const GradientRecord*> order;  // in the first step's order, for gradients that are final together
   for (const GradientRecord& record : records) {
     if (record.step == by_step.begin()->first) order.push_back(&record);
   }

@@ -6,8 +6,7 @@
 //
 // Read are (which one it is, is found out):
 //   CSV             a line of names, then one a gradient: name, bytes, ready_us (or ready_ms, ready_s) and, where
-//   several
-//                   steps were measured, step
+//                   several steps were measured, step
 //   JSON            objects of the same fields, in an array or under "gradients"
 //   a Chrome trace  of PyTorch's profiler, recorded with shapes: its AccumulateGrad operations; or of whoever writes
 //                   events of category "gradient" with args.bytes inside events named "backward"

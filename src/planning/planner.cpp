@@ -25,7 +25,7 @@ std::vector<Seconds> in_order(const GradientPieces& pieces, ReadyTimes ready) {
   return made;
 }
 
-// T of every run of pieces, computed once: a schedule of five hundred tensors asks each a hundred times.
+// T of every run of pieces, computed once: a schedule of five hundred tensors needs each a hundred times.
 class TransferTable {
  public:
   TransferTable(const GradientPieces& pieces, const TransferCurve& curve)
@@ -105,7 +105,7 @@ std::vector<Seconds> ready_quantile(std::span<const std::vector<Seconds>> steps,
       }
       column.push_back(step[piece]);
     }
-    // The smallest that at least this share of the steps do not pass.
+    // The smallest value that at least this share of the steps do not exceed.
     const double rank = std::ceil(quantile * static_cast<double>(column.size()));
     const auto at = column.begin() + static_cast<std::ptrdiff_t>(std::max(rank, 1.0)) - 1;
     std::ranges::nth_element(column, at);
@@ -155,7 +155,7 @@ Forecast schedule_buckets(const GradientPieces& pieces, ReadyTimes ready, const 
   std::vector<Seconds> nothing(final.size() + 1, kNever);
   nothing[0] = Seconds(0);
   std::vector<Row> rows;
-  // The schedule of as many buckets as it takes ends at `best` exactly: the sums are the same, so the loop ends.
+  // A schedule with this many buckets ends at exactly `best`, because the sums are the same, so the loop ends.
   do {
     rows.push_back(next_row(rows.empty() ? nothing : rows.back().end, final, transfer));
   } while (rows.back().end.back() > best + slack && rows.size() < final.size());

@@ -62,9 +62,9 @@ struct Forecast {
   Seconds bound{};          // fluid_bound(): of any link as fast
 };
 
-// The schedule whose communication ends first, or rather: of the fewest buckets among those that end at most `slack`
-// later (each bucket costs the host and disturbs kernels a little, which the model does not see), the one that ends
-// first.
+// The schedule with the earliest end of communication, more precisely: among the schedules that end at most `slack`
+// later, those with the fewest buckets (each bucket costs host time and disturbs kernels a little, which the model
+// ignores), and of these the one that ends first.
 Forecast schedule_buckets(const GradientPieces& pieces, ReadyTimes ready, const TransferCurve& curve,
                           Seconds slack = Seconds(1e-4));
 

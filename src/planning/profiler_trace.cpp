@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -78,7 +79,7 @@ std::vector<GradientRecord> marked(const Json& events) {
   return records;
 }
 
-// When kernels that had been launched by some time of the host had all ended.
+// When all kernels that had been launched by some time of the host had ended.
 class Kernels {
  public:
   explicit Kernels(const Json& events) {
@@ -121,7 +122,8 @@ class Kernels {
   static std::optional<std::int64_t> correlation(const Json& event) {
     const auto args = event.find("args");
     if (args == event.end() || !args->contains("correlation")) return std::nullopt;
-    return static_cast<std::int64_t>(number(*args, "correlation"));
+    const double said = number(*args, "correlation");
+    return std::abs(said) < 0x1p53 ? std::optional(static_cast<std::int64_t>(said)) : std::nullopt;
   }
 
   std::vector<Launch> launches_;
@@ -130,25 +132,36 @@ class Kernels {
 std::int64_t bytes_of(const Json& event) {
   static const std::map<std::string, std::int64_t, std::less<>> sizes{
       {"float", 4}, {"double", 8}, {"c10::Half", 2}, {"c10::BFloat16", 2}};
-  const Json args = event.value("args", Json::object());
-  const Json dims = args.value("Input Dims", Json::array()), types = args.value("Input type", Json::array());
-  if (dims.empty() || !dims[0].is_array() || types.empty() || !types[0].is_string()) {
+  // The first element of a list in `args`; null where there is none.
+  const auto first_of = [&](const char* name) {
+    const Json args = event.value("args", Json());
+    const Json list = args.is_object() ? args.value(name, Json()) : Json();
+    return list.is_array() && !list.empty() ? list[0] : Json();
+  };
+  const Json dims = first_of("Input Dims"), type = first_of("Input type");
+  if (!dims.is_array() || !type.is_string()) {
     throw Error(ErrorKind::usage,
                 "the profiler's AccumulateGrad operations have no shapes: record with profile(…, record_shapes=True)");
   }
-  const auto size = sizes.find(types[0].get<std::string>());
+  const auto size = sizes.find(type.get<std::string>());
   if (size == sizes.end()) {
     throw Error(ErrorKind::usage,
                 fmt::format("a gradient of type '{}' in the trace: known are float, double, c10::Half "
                             "and c10::BFloat16",
-                            types[0].get<std::string>()));
+                            type.get<std::string>()));
   }
   std::int64_t bytes = size->second;
-  for (const Json& dim : dims[0]) bytes *= dim.is_number_integer() ? dim.get<std::int64_t>() : 0;
+  for (const Json& dim : dims) {
+    const std::int64_t size_of_dim = dim.is_number_integer() ? dim.get<std::int64_t>() : 0;
+    if (size_of_dim < 0 || __builtin_mul_overflow(bytes, size_of_dim, &bytes)) {
+      throw Error(ErrorKind::usage,
+                  "a gradient in the trace has a shape that no memory holds: more than 2^63 bytes, or fewer than none");
+    }
+  }
   return bytes;
 }
 
-// PyTorch tells which gradient it is by nothing but its shape and its turn.
+// PyTorch identifies a gradient only by its shape and its order.
 std::vector<GradientRecord> accumulated(const Json& events, bool& on_gpu) {
   std::vector<Interval> steps;
   for (const Json& event : events) {

@@ -72,7 +72,7 @@ Seconds TransferCurve::time(std::int64_t bytes) const {
 }
 
 double TransferCurve::best_bytes_per_second() const {
-  // Along a straight stretch bytes / time moves one way: its best is at a point.
+  // On a straight segment bytes / time is monotonic: its maximum is at an end point.
   double least = seconds_a_byte(points_.front());
   for (const TransferPoint& point : points_) least = std::min(least, seconds_a_byte(point));
   return 1 / least;

@@ -36,15 +36,11 @@ Seconds exposed(const UniformStep& step, double bucket_bytes) {
 
 double best_bucket_bytes(const UniformStep& step) {
   require_sound(step);
-  const double overhead = step.transfer.overhead.count(), ratio = step.compute_to_transfer();
+  const double overhead = step.transfer.overhead.count();
+  const double ratio = step.seconds_per_byte * step.transfer.bytes_per_second;  // g·w
   const double saturated = std::sqrt(step.bytes * overhead / step.seconds_per_byte);
   const double paced = ratio > 1 ? overhead * step.transfer.bytes_per_second / (ratio - 1) : step.bytes;
   return std::min({saturated, paced, step.bytes});
-}
-
-Seconds unavoidable(const UniformStep& step) {
-  require_sound(step);
-  return std::max(Seconds(0), Seconds(step.bytes * (1 / step.transfer.bytes_per_second - step.seconds_per_byte)));
 }
 
 }  // namespace syslab::parallel

@@ -17,9 +17,6 @@ struct UniformStep {
   double bytes = 0;             // s, of all gradients
   AffineTransfer transfer;      // o and w
   double seconds_per_byte = 0;  // g, of the backward pass
-
-  // g·w: above 1 computing is the bottleneck, below 1 sending is.
-  double compute_to_transfer() const { return seconds_per_byte * transfer.bytes_per_second; }
 };
 
 // Of buckets of so many bytes, 0 < bucket ≤ s: how much later than the backward pass communication ends.
@@ -30,8 +27,5 @@ Seconds exposed(const UniformStep& step, double bucket_bytes);
 //   g·w = 1: √(s·w·o)
 //   g·w > 1: o·w/(g·w − 1), the smallest with which sending keeps pace, unless √(s·o/g) is smaller still
 double best_bucket_bytes(const UniformStep& step);
-
-// What any bucket size exposes at least, however small the overhead: sending that outlasts computing.
-Seconds unavoidable(const UniformStep& step);
 
 }  // namespace syslab::parallel

@@ -20,18 +20,6 @@ Values pow2(int low_exponent, int high_exponent) {
   return values;
 }
 
-bool Axis::accepts(const Value& value) const {
-  if (values.empty() || value.index() != values.front().index()) return false;
-  const auto negative = [](const Value& one) {
-    const auto* whole = std::get_if<std::int64_t>(&one);
-    return whole != nullptr && *whole < 0;
-  };
-  if (negative(value) && std::none_of(values.begin(), values.end(), negative)) return false;
-  if (!closed) return true;
-  return std::find(values.begin(), values.end(), value) != values.end() ||
-         std::find(also.begin(), also.end(), value) != also.end();
-}
-
 const Axis* Experiment::find_axis(std::string_view name) const {
   const auto found = std::find_if(axes.begin(), axes.end(), [name](const Axis& axis) { return axis.name == name; });
   return found == axes.end() ? nullptr : &*found;
@@ -112,6 +100,11 @@ Builder& Builder::preset(std::string name, Preset preset) {
   return *this;
 }
 
+Builder& Builder::evidence(Evidence evidence) {
+  experiment_.evidence.push_back(std::move(evidence));
+  return *this;
+}
+
 Builder& Builder::implementation(Implementation implementation) {
   experiment_.implementations.push_back(std::move(implementation));
   return *this;
@@ -159,6 +152,12 @@ Builder& Builder::expects(std::function<void(const Params&)> what) {
 
 Builder& Builder::accepts_mine() {
   experiment_.accepts_mine = true;
+  return *this;
+}
+
+Builder& Builder::accepts_mine_for_laws() {
+  experiment_.accepts_mine = true;
+  experiment_.times_mine = false;
   return *this;
 }
 

@@ -4,7 +4,7 @@
 //   const Experiment kFlashForward = experiment("flash_forward")
 //       .title("FlashAttention-2 forward pass").problem("2026", "flash_forward", 15)
 //       .axis("seq", {128, 512}, "queries and keys")
-//       .implementation({"flash_tiled", ...}).reference("reference")
+//       .implementation({.name = "flash_tiled", ...})
 //       .runs(run_case);
 //   SYSLAB_EXPERIMENT(kFlashForward);
 #pragma once
@@ -16,7 +16,11 @@
 #include <string_view>
 #include <vector>
 
+#include "contract/axis.hpp"
+#include "contract/law.hpp"
+#include "contract/role.hpp"
 #include "core/value.hpp"
+#include "registry/evidence.hpp"
 
 namespace syslab::worker {
 class CaseContext;  // what a running case sees; the registry only passes it on
@@ -24,23 +28,7 @@ class CaseContext;  // what a running case sees; the registry only passes it on
 
 namespace syslab::registry {
 
-using Values = std::vector<Value>;
 Values pow2(int low_exponent, int high_exponent);  // 2^low … 2^high
-
-// A named list of values. `impl`, `world_size` and `device` are reserved and never declared.
-struct Axis {
-  std::string name;
-  Values values;  // the default grid, and the type of every value given on the command line
-  std::string help;
-  // When closed, only the declared values (and those in `also`) are accepted: dtype=fp8 is an error, seq=1000 is not.
-  bool closed = false;
-  Values also;
-  // Words for another value in each hand-out: {"xl", {{"2025", "xl25"}, {"2026", "xl26"}}}. A case holds the value,
-  // never the word.
-  std::map<std::string, std::map<std::string, Value>> by_handout = {};
-
-  bool accepts(const Value& value) const;  // of its type; closed: one of its values; negative only where one of them is
-};
 
 // Ranks of a case on one host, at most: each is a process of its own.
 inline constexpr int kMostRanks = 64;
@@ -50,12 +38,12 @@ struct Implementation {
   std::string name;
   std::string teaches;
   std::vector<std::string> dtypes;  // empty: does not depend on a dtype
-  bool is_reference = false;        // the oracle that others are checked against
-  bool is_peer = false;             // what users would pick instead
-  std::string unavailable;          // why this build cannot run it: its cases are shown, and skipped; empty: it can
-  std::string device = "cpu";       // the value of the reserved axis `device` under which it runs: "cpu", "cuda"
-  int minimum_sm = 0;               // compute capability that it needs, 80 for 8.0; 0: any, or no GPU
-  std::string takes;                // rungs of operators that it stands on, and why these; empty: it is one itself
+  Role role = Role::ours;
+  std::string unavailable;     // why this build cannot run it: its cases are shown, and skipped; empty: it can
+  std::string device = "cpu";  // the value of the reserved axis `device` under which it runs: "cpu", "cuda"
+  int minimum_sm = 0;          // compute capability that it needs, 80 for 8.0; 0: any, or no GPU
+  int maximum_sm = 0;          // the last that it runs on; 0: every newer one will do
+  std::string takes;           // rungs of operators that it stands on, and why these; empty: it is one itself
 };
 
 struct Metric {
@@ -64,22 +52,11 @@ struct Metric {
   std::string help;
 };
 
-// A property searched by RapidCheck, as the registry shows it; the worker binds it to an implementation.
-struct LawInfo {
-  std::string id;                  // "attention.causal_prefix"
-  std::string statement;           // "changing keys after i leaves output row i as it was"
-  bool against_reference = false;  // compares with the reference: of the reference itself it would prove nothing
-};
-
 // Cases that the experiment knows to be pointless or impossible, with the reason that the table prints.
 struct SkipRule {
   std::string reason;
   std::function<bool(const Params&, std::string_view implementation)> applies;
 };
-
-// A named choice of axis values (and of implementations, under "impl", of devices, under "device", and of numbers of
-// ranks, under "world_size"): `smoke`, `laptop`, `paper`.
-using Preset = std::map<std::string, Values>;
 
 // Where the hand-outs pose it.
 struct HandoutProblem {
@@ -104,6 +81,7 @@ struct Experiment {
   // experiment says otherwise; then any number up to kMostRanks can be asked for.
   Axis ranks{"world_size", {std::int64_t{1}}, "ranks: processes that do a case together", true, {}};
   std::map<std::string, Preset> presets;
+  std::vector<Evidence> evidence;  // empty: derived from its presets (src/evidence/demand.hpp)
   std::vector<Implementation> implementations;
   std::vector<Metric> metrics;
   std::vector<LawInfo> laws;
@@ -114,6 +92,7 @@ struct Experiment {
   // Error(usage) for a point of the grid that makes no sense, before anything runs; told "world_size", too.
   std::function<void(const Params&)> expectation;
   bool accepts_mine = false;  // --mine implementations can join
+  bool times_mine = true;     // and not only be searched by laws
   bool oom_is_an_answer = false;
   std::function<double(const Params&)> flops;  // per call; empty: not counted
   std::function<double(const Params&)> bytes;  // compulsory traffic per call
@@ -144,6 +123,7 @@ class Builder {
   Builder& closed_axis(std::string name, Values values, std::string help, Values also = {});
   Builder& world_sizes(Values values);  // by default: {1, 2, 4}; `memory` is then of one rank
   Builder& preset(std::string name, Preset preset);
+  Builder& evidence(Evidence evidence);
   Builder& implementation(Implementation implementation);
   Builder& implementations(std::vector<Implementation> implementations);  // registry/ladder.hpp makes them
   Builder& metric(std::string name, std::string unit, std::string help);
@@ -152,6 +132,7 @@ class Builder {
   Builder& refuses(std::function<std::optional<std::string>(const Params&, std::string_view implementation)> why);
   Builder& expects(std::function<void(const Params&)> what);  // besides what was asked before
   Builder& accepts_mine();
+  Builder& accepts_mine_for_laws();
   Builder& oom_is_an_answer();
   Builder& flops(std::function<double(const Params&)> formula);
   Builder& bytes(std::function<double(const Params&)> formula);

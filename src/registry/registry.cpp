@@ -58,9 +58,9 @@ void Registry::add(Experiment experiment) {
     throw Error(ErrorKind::internal, fmt::format("experiment '{}' was added to a sealed registry", experiment.id));
   }
   validate(experiment);
+  std::vector<std::string> names = experiment.aliases;
+  names.push_back(experiment.id);
   for (const Experiment& other : experiments_) {
-    std::vector<std::string> names = experiment.aliases;
-    names.push_back(experiment.id);
     for (const std::string& name : names) {
       if (answers_to(other, name)) {
         throw Error(ErrorKind::internal,
@@ -74,7 +74,7 @@ void Registry::add(Experiment experiment) {
 void Registry::seal() {
   if (sealed_) return;
   std::sort(experiments_.begin(), experiments_.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
-  // Not in add(): rules may call code whose own statics were not ready yet.
+  // Not in add(): rules may call code with statics that are not yet initialised.
   for (const Experiment& experiment : experiments_) probe_skip_rules(experiment);
   sealed_ = true;
 }

@@ -3,7 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <set>
+#include <string_view>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -43,12 +44,15 @@ void check_world_sizes(const Experiment& experiment, std::string_view where, con
 
 template <typename Range, typename Name>
 void check_names(const Experiment& experiment, std::string_view what, const Range& range, Name name_of) {
-  std::set<std::string> seen;
+  std::vector<std::string_view> names;
   for (const auto& item : range) {
     const std::string& name = name_of(item);
     if (!is_name(name)) fault(experiment, fmt::format("'{}' is no name for {}", name, what));
-    if (!seen.insert(name).second) fault(experiment, fmt::format("{} '{}' is declared twice", what, name));
+    names.push_back(name);
   }
+  std::sort(names.begin(), names.end());
+  const auto twice = std::adjacent_find(names.begin(), names.end());
+  if (twice != names.end()) fault(experiment, fmt::format("{} '{}' is declared twice", what, *twice));
 }
 
 void check_axis(const Experiment& experiment, const Axis& axis) {
@@ -111,6 +115,20 @@ void check_preset(const Experiment& experiment, const std::string& preset_name, 
   }
 }
 
+void check_evidence(const Experiment& experiment, const Evidence& evidence) {
+  check_preset(experiment, "of evidence", evidence.grid);
+  if (!evidence.preset.empty() && !experiment.presets.contains(evidence.preset)) {
+    fault(experiment, fmt::format("evidence begins with the preset '{}', which there is not", evidence.preset));
+  }
+  if (evidence.laws && experiment.laws.empty()) fault(experiment, "evidence wants laws, and there are none");
+  const auto poses = [&](const HandoutProblem& one) {
+    return evidence.handout.empty() || one.handout == evidence.handout;
+  };
+  if (evidence.problem.empty() && std::none_of(experiment.problems.begin(), experiment.problems.end(), poses)) {
+    fault(experiment, "evidence names no problem, and the experiment poses none in its hand-out");
+  }
+}
+
 }  // namespace
 
 void validate(const Experiment& experiment) {
@@ -132,11 +150,12 @@ void validate(const Experiment& experiment) {
   check_names(experiment, "alias", experiment.aliases, [](const std::string& it) -> const std::string& { return it; });
   check_names(experiment, "tag", experiment.tags, [](const std::string& it) -> const std::string& { return it; });
   const auto references = std::count_if(experiment.implementations.begin(), experiment.implementations.end(),
-                                        [](const Implementation& it) { return it.is_reference; });
+                                        [](const Implementation& it) { return it.role == Role::reference; });
   if (references > 1) fault(experiment, "has more than one reference");
   for (const Axis& axis : experiment.axes) check_axis(experiment, axis);
   check_world_sizes(experiment, "the declaration", experiment.ranks.values);
   for (const auto& [name, preset] : experiment.presets) check_preset(experiment, name, preset);
+  for (const Evidence& one : experiment.evidence) check_evidence(experiment, one);
   for (const SkipRule& rule : experiment.skips) {
     if (rule.reason.empty() || !rule.applies) fault(experiment, "a skip rule lacks its reason or its condition");
   }

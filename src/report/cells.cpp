@@ -21,7 +21,7 @@ using Type = store::Cell::Type;
 
 constexpr std::string_view kNotMeasured = "not measured";
 constexpr std::size_t kLongestMessage = 120;
-constexpr std::size_t kUidCharacters = 13;
+constexpr std::size_t kUidCharacters = 8;
 
 double number_of(const store::Cell& cell) {
   return cell.type == Type::integer ? static_cast<double>(cell.integer) : cell.real;
@@ -29,7 +29,7 @@ double number_of(const store::Cell& cell) {
 
 bool is_number(const store::Cell& cell) { return cell.type == Type::integer || cell.type == Type::real; }
 
-// Cuts between characters, not within one of UTF-8.
+// Truncates between characters, not within one of UTF-8.
 std::string shortened(const std::string& text, std::size_t longest) {
   if (text.size() <= longest) return text;
   std::size_t end = longest;
@@ -67,10 +67,10 @@ std::string missing(const Table& table, std::size_t row, const Column& column) {
 
 // --- intervals ---
 
-// An interval so wide leaves no digit of the value certain.
+// With an interval this wide no digit of the value is certain.
 bool is_wide(double value, double uncertainty) { return uncertainty > 0.5 * std::abs(value); }
 
-// Rounded up where it carries: 0.0996 is 0.10 to two digits.
+// Rounding may carry: 0.0996 is 0.10 to two digits.
 double two_digits(double uncertainty) { return std::stod(fmt::format("{:.1e}", uncertainty)); }
 
 // The place of the second digit of an uncertainty above 0; below 0 tens, hundreds, ….
@@ -96,10 +96,10 @@ std::string with_ends(double value, double low, double high, std::string_view sa
   return fmt::format("{} ({} … {}{})", text(value), text(low), text(high), said);
 }
 
-// A ratio that may be 1 shows both ends, whatever its width: they are the finding.
+// A ratio that may be 1 shows both ends, whatever its width, because they are the result.
 std::string with_verdict(double value, double low, double high) {
   if (!(low <= 1 && 1 <= high)) return with_interval(value, low, high);
-  return with_ends(value, low, high, ", nothing can be said at this noise");
+  return with_ends(value, low, high, ", no measurable difference");
 }
 
 // Of "ci(low, high)" and "ratio(low, high)".
@@ -117,7 +117,7 @@ std::string interval_text(const Table& table, std::size_t row, const Column& col
   return known ? with_interval(value, number_of(low), number_of(high)) : with_digits(value, 3);
 }
 
-// A value below this of its column's unit of bytes has a unit of its own: "168 B".
+// A value below this part of its column's unit of bytes gets a unit of its own: "168 B".
 constexpr double kFarBelow = 0.01;
 
 bool bears_digits(const Column& column) { return column.format.back() == 'g' && bytes_in(column.unit); }
@@ -169,7 +169,10 @@ std::string status_word(std::string_view status) {
   return std::string(status);
 }
 
-std::string short_uid(const std::string& uid) { return uid.substr(0, kUidCharacters); }
+std::string short_uid(const std::string& uid) {
+  const std::size_t last_group = uid.rfind('-');
+  return uid.substr(last_group == std::string::npos ? 0 : last_group + 1, kUidCharacters);
+}
 
 std::string with_digits(double value, int digits) {
   if (!std::isfinite(value)) return std::isnan(value) ? "NaN" : value > 0 ? "∞" : "−∞";
@@ -186,7 +189,8 @@ std::string with_interval(double value, double low, double high) {
   const double below = value - low, above = high - value, uncertainty = std::max(below, above);
   if (!std::isfinite(value) || !std::isfinite(uncertainty) || uncertainty < 0) return with_digits(value, 3);
   if (uncertainty == 0) return with_digits(value, 4) + " ± 0";
-  // ± says that both sides are as long. Its two digits say so to one of their last place, which is up to a tenth.
+  // ± means that both sides are equally long. With two digits that is true to one in the last place, which is up to a
+  // tenth.
   constexpr double kAlike = 0.1;
   const bool alike = std::abs(above - below) <= kAlike * uncertainty;
   if (!alike || is_wide(value, uncertainty)) return with_ends(value, low, high, "");

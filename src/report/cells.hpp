@@ -7,7 +7,7 @@
 //   .4b          significant digits and a unit of bytes that fits, no larger than the column's: "3.015 MiB"
 //   ci(low, high)  value and interval, digits from the interval's width; low and high are columns of the result
 //   ratio(low, high)  of two measured times, in a sentence: as ci, "1.87 (no interval)" without bounds,
-//                and where 1 is within them "1.02 (0.80 … 1.31, nothing can be said at this noise)"
+//                and where 1 is within them "1.02 (0.80 … 1.31, no measurable difference)"
 //   status       "OOM (needs …)", "wrong: …"            outcome of a law: passed, falsified, not run
 //   uid          enough of an identity to find it again
 #pragma once
@@ -23,7 +23,7 @@ namespace syslab::report {
 // "OOM" for "oom", "wrong" for "check_failed", …: words that a reader of a table knows.
 std::string status_word(std::string_view status);
 
-// Enough of a UUIDv7 to find it again: its time in milliseconds.
+// Enough of a UUIDv7 to find it again: eight digits of its random part, which does not repeat as its time does.
 std::string short_uid(const std::string& uid);
 
 // `digits` significant digits, without an exponent where that is readable: "0.0123", "1230", "1.23e-07".
@@ -47,9 +47,8 @@ std::string formatted(const Table& table, std::size_t row, const Column& column)
 // True if a column holds a time or what is made of times, by its unit: those are what a smoke run does not measure.
 bool holds_times(const TableSource& source);
 
-// Columns that are to be shown: all but those marked '?' whose values, where there are any, are all the same. Those of
-// bytes (format g) that are all below 1 of the unit which they share are in a smaller one; a single value far below
-// bears its own.
+// The columns to show: all except those marked '?' with only one distinct value, or none. Those of bytes (format g)
+// that are all below 1 of the unit which they share are in a smaller one; a single value far below bears its own.
 std::vector<Column> shown_columns(const Table& table);
 // The others that hold a value: what stands beneath the table instead (grid.hpp, foot_of).
 std::vector<Column> unvaried_columns(const Table& table);

@@ -1,5 +1,5 @@
-// A report before it has a format: headings, paragraphs, lists, tables and pictures in order. What it says is decided
-// once (report.cpp); how it is set is each writer's (markdown.cpp, tex.cpp, html.cpp).
+// A report before it has a format: headings, paragraphs, lists, tables and pictures in order. The content is decided
+// once (report.cpp); each writer does its layout (markdown.cpp, tex.cpp, html.cpp).
 #pragma once
 
 #include <string>
@@ -37,7 +37,7 @@ struct Bullets {
 struct Picture {
   std::string id, experiment, title, caption;
   std::string svg;   // the picture, inline
-  std::string file;  // beside the report, without extension: "figures/flash_forward-time"; empty: not written
+  std::string file;  // next to the report, without extension: "figures/flash_forward-time"; empty: not written
   std::string missing;
   bool left_out = false;  // nobody wanted figures: it stands nowhere, but what it fills says so
   std::vector<std::string> notes;

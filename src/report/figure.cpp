@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "core/error.hpp"
+#include "core/temporary_folder.hpp"
 #include "report/cells.hpp"
 #include "report/figure_data.hpp"
 #include "report/figure_script.hpp"
@@ -21,27 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder that nobody else can enter, gone with the object.
-class PrivateFolder {
- public:
-  PrivateFolder() {
-    std::string name = (fs::temp_directory_path() / "syslab-figures-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr)
-      throw_errno(ErrorKind::internal, "make a folder for figures", errno, "mkdtemp");
-    path_ = name;
-  }
-  PrivateFolder(const PrivateFolder&) = delete;
-  PrivateFolder& operator=(const PrivateFolder&) = delete;
-  ~PrivateFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  fs::path file(std::size_t number, const char* kind) const { return path_ / fmt::format("{}.{}", number, kind); }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
+std::string file_in(const TemporaryFolder& folder, std::size_t number, const char* kind) {
+  return fmt::format("{}/{}.{}", folder.path(), number, kind);
+}
 
 struct Drawing {
   Figure figure;
@@ -88,7 +70,7 @@ Drawing prepare(const FigureSource& source, const store::Store& store) {
   if (drawing.data.panels.empty()) {
     figure.missing = !source.empty.empty()
                          ? source.empty
-                         : fmt::format("Not measured; `{}` would tell.", bound(source.command, source.experiment));
+                         : fmt::format("Not measured: `{}`.", bound(source.command, source.experiment));
   }
   return drawing;
 }
@@ -115,16 +97,16 @@ std::string page_name(const Figure& figure) {
   return name;
 }
 
-void fetch(Drawing& drawing, const PrivateFolder& folder, std::size_t number, const std::string& failure) {
-  const std::string drawn = read_bytes(folder.file(number, "svg"));
-  // A process that was ended leaves a torn file.
+void fetch(Drawing& drawing, const TemporaryFolder& folder, std::size_t number, const std::string& failure) {
+  const std::string drawn = read_bytes(file_in(folder, number, "svg"));
+  // A process that was killed leaves an incomplete file.
   if (drawn.find("</svg>") == std::string::npos) {
     drawing.figure.missing =
         fmt::format("No picture: {}.", failure.empty() ? std::string("gnuplot left no file") : failure);
     return;
   }
   drawing.figure.svg = dress_svg(drawn, page_name(drawing.figure), drawing.figure.title, description(drawing));
-  drawing.figure.pdf = read_bytes(folder.file(number, "pdf"));
+  drawing.figure.pdf = read_bytes(file_in(folder, number, "pdf"));
 }
 
 }  // namespace
@@ -137,15 +119,15 @@ std::vector<Figure> draw_figures(std::span<const FigureSource> sources, const st
     if (!source.optional || !drawing.data.panels.empty()) drawings.push_back(std::move(drawing));
   }
   std::string script;
-  const PrivateFolder folder;
+  const TemporaryFolder folder;
   int number = 0;
   for (std::size_t i = 0; i < drawings.size(); ++i) {
     if (drawings[i].data.panels.empty()) continue;
-    script += figure_script(drawings[i].data, Terminal::svg, folder.file(i, "svg"), number++);
-    if (options.pdf) script += figure_script(drawings[i].data, Terminal::pdf, folder.file(i, "pdf"), number++);
+    script += figure_script(drawings[i].data, Terminal::svg, file_in(folder, i, "svg"), number++);
+    if (options.pdf) script += figure_script(drawings[i].data, Terminal::pdf, file_in(folder, i, "pdf"), number++);
   }
   if (!script.empty()) {
-    const fs::path file = folder.path() / "script.gp";
+    const fs::path file = folder.path() + "/script.gp";
     std::ofstream(file, std::ios::binary) << script;
     const std::string failure = run_gnuplot(options.gnuplot, file, options.timeout);
     for (std::size_t i = 0; i < drawings.size(); ++i) {

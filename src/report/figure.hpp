@@ -24,25 +24,23 @@
 //   lanes     intervals from x to `end: column`, in a lane for each word of y, first come on top: what ran when
 //   roofline  rate over arithmetic intensity under a roof; `roof: bandwidth|peak` names the columns of its two slopes
 //   trace     y in the order of x (samples in order of time); `middle: median, low, high` draws a line and its
-//   interval,
-//             `flag: column` marks samples where it is not 0
+//             interval, `flag: column` marks samples where it is not 0
 // Every kind:
-//   x, y      column|unit|scale; unit 1 for none, y in bytes (MiB, GiB) in a smaller one where all are below 1; scales
-//   linear, log2, log10, text (bars, stacks: x; lanes: y), auto (logarithmic where the
-//             values span more than a factor of ten). `x_name: column` takes the axis' name from the result.
+//   x, y      column|unit|scale; unit 1 for none, y in bytes (MiB, GiB) in a smaller one if all are below 1; scales
+//             linear, log2, log10, text (bars, stacks: x; lanes: y), auto (logarithmic if the values span more than a
+//             factor of ten). `x_name: column` takes the axis' name from the result.
 //   interval  columns of the lower and upper end
-//   series    column whose values tell series apart; each keeps its colour, line and mark in all panels
-//   apart     of lines: column whose text, where there is one, takes a point off the axis and off its line: it stands
-//   beside
-//             the axis, under that text ("all kept" beside segments of 1, 2, 4 blocks)
-//   panel     columns, separated by ',', whose values are drawn beside each other under one pair of scales, in order of
-//             appearance; a panel's title tells those that differ ("dtype fp32, mask causal"), of a column `panel` the
+//   series    column with values that distinguish series; each keeps its colour, line and mark in all panels
+//   apart     of lines: column with a text, if there is one, that takes a point off the axis and off its line: it is
+//             drawn next to the axis, under that text ("all kept" next to segments of 1, 2, 4 blocks)
+//   panel     columns, separated by ','; their values are drawn next to each other with one pair of scales, in order of
+//             appearance; a panel's title shows those that differ ("dtype fp32, mask causal"), of a column `panel` the
 //             value alone
 //   ceiling   column|label|command: a horizontal line for each of its values in a panel; the command is what would
-//             measure it, told in a note where the column holds nothing. More of them separated by ';'
-//   fills     parts of the experiment's problem whose figure this is, as in a table (table.hpp)
+//             measure it, shown in a note if the column is empty. More of them separated by ';'
+//   fills     parts of the experiment's problem for which this is the figure, as in a table (table.hpp)
 //   optional: yes  a figure without a row is left out, instead of saying "not measured" with `command` or `empty`
-// Rows with a column `status` other than 'ok' and no y are named beside the picture: they are not drawn. `run_uid`
+// Rows with a column `status` other than 'ok' and no y are named next to the picture: they are not drawn. `run_uid`
 // tells where the numbers come from, as in a table. ?1 in the SELECT is the experiment's id.
 //
 // Found in experiments/<id>/figures/ and, for all experiments, in reports/figures/; an experiment's own hides a shared
@@ -77,7 +75,7 @@ struct FigureSource {
   std::vector<std::string> panel;               // columns
   std::string x_name, low, high, series, flag;  // columns; empty: none
   std::string end;                              // of lanes: where an interval ends
-  std::string apart;                            // of lines: what stands beside the axis
+  std::string apart;                            // of lines: what is drawn next to the axis
   std::string middle, middle_low, middle_high;  // of a trace
   std::string bandwidth, peak;                  // of a roofline, GB/s and TFLOP/s
   std::vector<FigureCeiling> ceilings;
@@ -95,10 +93,9 @@ std::vector<FigureSource> figures_of(const std::string& experiment);
 
 struct Figure {
   std::string id, experiment, title, caption;
-  std::string svg;  // begins with <svg, no XML prologue: a file as it is, and inline in HTML; empty: see `missing`
-  std::string pdf;  // the bytes of the file, when asked for
-  std::string
-      missing;  // why there is no picture: "Not measured; `syslab run …` would tell.", "gnuplot is not installed"
+  std::string svg;      // begins with <svg, no XML prologue: a file as it is, and inline in HTML; empty: see `missing`
+  std::string pdf;      // the bytes of the file, when asked for
+  std::string missing;  // why there is no picture: "Not measured: `syslab run …`.", "gnuplot is not installed"
   std::vector<std::string> notes;  // the source's, and what was left out of the picture
   std::string warning;             // as a table's: "Smoke run …"
   std::string footnote;            // as a table's: device, protocol, revision, run, command

@@ -12,7 +12,7 @@ namespace {
 constexpr double kMargin = 0.05;      // beyond the outermost values, of the axis' length
 constexpr double kAutoLogRatio = 10;  // from here on `auto` is logarithmic
 
-// As many digits as tell tics apart and hide that 0.1 has no exact form.
+// As many digits as distinguish the tics, and few enough to hide that 0.1 has no exact form.
 std::string label_of(double value) {
   const double size = std::abs(value);
   if (size != 0 && (size < 1e-4 || size >= 1e7)) return fmt::format("{:.12g}", value);
@@ -72,7 +72,7 @@ int labels(const Axis& axis) {
       std::count_if(axis.tics.begin(), axis.tics.end(), [](const Tic& tic) { return !tic.label.empty(); }));
 }
 
-// The coarsest tics of which enough can be seen. A range so short that even all digits are too few gets linear steps.
+// The coarsest tics of which enough are visible. A range so short that even all digits give too few gets linear steps.
 void add_tics(Axis& axis, int most, bool whole) {
   constexpr int kEnough = 3, kDecadesOfTwo = 2;  // two labels are enough where decades lie between them
   if (axis.logarithmic && axis.base == 2) {
@@ -119,7 +119,7 @@ Axis make_axis(const std::string& scale, std::span<const double> values, bool fr
   axis.logarithmic = scale == "log2" || scale == "log10" || (scale == "auto" && low > 0 && high / low > kAutoLogRatio);
   axis.base = scale == "log2" || (scale == "auto" && powers_of_two(values)) ? 2 : 10;
   if (axis.logarithmic) {
-    // A single value stands in the middle; the square root keeps away from both ends of what a double holds.
+    // A single value is in the middle; the square root avoids both ends of the range of a double.
     const double factor = high > low ? std::pow(high / low, kMargin) : 2.0;
     axis.low = std::max(low / factor, 1e-300);
     axis.high = std::min(high * factor, 1e300);

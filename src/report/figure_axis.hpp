@@ -1,4 +1,4 @@
-// The range of an axis and where its tics stand.
+// The range of an axis and the positions of its tics.
 #pragma once
 
 #include <span>
@@ -26,8 +26,8 @@ struct Axis {
 // `most` at most, all told apart; where all values are whole numbers, those of a linear axis are, too.
 Axis make_axis(const std::string& scale, std::span<const double> values, bool from_zero, int most);
 
-// Takes the axis further down for texts beside it, each on `slot` of `width` pixels that the whole axis has, or on less
-// where more than half would be theirs. Gives their places, which are tics now.
+// Extends the axis downwards for texts next to it, each on `slot` of the axis's `width` pixels, or on less if they
+// would take more than half. Returns their positions, which become tics.
 std::vector<double> make_room_beside(Axis& axis, std::span<const std::string> texts, double slot, double width);
 
 }  // namespace syslab::report

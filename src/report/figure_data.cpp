@@ -19,13 +19,13 @@ namespace {
 
 using Type = store::Cell::Type;
 
-// More than these no one tells apart, or reads.
+// Nobody can distinguish, or read, more than these.
 constexpr std::size_t kMostSeries = 12;
 constexpr std::size_t kMostPanels = 8;
 constexpr std::size_t kMostCategories = 24;
 constexpr std::size_t kMostNamed = 4;
 constexpr std::size_t kMostApart = 3;
-// Of a trace longer than kMostSamples, ranges are drawn: the picture is some 300 points wide.
+// For a trace longer than kMostSamples, ranges are drawn: the picture is some 300 points wide.
 constexpr std::size_t kMostSamples = 600;
 constexpr std::size_t kRanges = 300;
 constexpr double kLaneSteps = 1500;  // intervals of a lane closer than so many parts of the picture are drawn as one,
@@ -44,7 +44,7 @@ std::string label_of(const std::string& name, const std::string& unit) {
   return unit == "1" ? text : fmt::format("{} ({})", text, unit);
 }
 
-// Index of `name` in the list, added when it is new; nothing when that would be one too many.
+// Index of `name` in the list, to which it is added if new; nothing if that would be one too many.
 std::optional<std::size_t> place_of(std::vector<std::string>& list, const std::string& name, std::size_t most) {
   const auto found = std::find(list.begin(), list.end(), name);
   if (found != list.end()) return static_cast<std::size_t>(found - list.begin());
@@ -292,7 +292,7 @@ class Reader {
     }
   }
 
-  // Intervals of a lane and series that no eye could tell apart become one.
+  // Merges intervals of a lane and series that the eye could not separate.
   void join_intervals(FigurePanel& panel) {
     double first = kNone, last = kNone;
     for (const FigureSeries& series : panel.series) {
@@ -348,13 +348,13 @@ class Reader {
     std::vector<std::string>& notes = data_.notes;
     if (!failed_.empty()) notes.push_back(unmarked(fmt::format("Not drawn: {}.", few(failed_))));
     if (not_numbers_ > 0) {
-      notes.push_back(fmt::format("{} {} left out: no number that these axes can show.", not_numbers_,
-                                  not_numbers_ == 1 ? "point is" : "points are"));
+      notes.push_back(
+          fmt::format("{} {} outside the axes left out.", not_numbers_, not_numbers_ == 1 ? "point" : "points"));
     }
     const auto left_out = [&](const std::set<std::string>& names, std::string_view what) {
       if (names.empty()) return;
-      notes.push_back(fmt::format("Left out for want of room: {} more {} ({}); the tables have them.", names.size(),
-                                  what, unmarked(few({names.begin(), names.end()}))));
+      notes.push_back(fmt::format("{} further {} are in the tables only ({}).", names.size(), what,
+                                  unmarked(few({names.begin(), names.end()}))));
     };
     left_out(other_series_, "series");
     left_out(other_panels_, "panels");
@@ -365,8 +365,7 @@ class Reader {
                            [&](const FigureLine& line) { return line.label == ceiling.label; });
       });
       if (!known && !ceiling.command.empty() && !data_.panels.empty()) {
-        notes.push_back(
-            fmt::format("No {} is known for this machine; `{}` would measure it.", ceiling.label, ceiling.command));
+        notes.push_back(fmt::format("No {} measured on this machine: `{}`.", ceiling.label, ceiling.command));
       }
     }
     const bool roofless = std::any_of(data_.panels.begin(), data_.panels.end(),

@@ -1,4 +1,4 @@
-// What a figure's query found, ordered for drawing: panels of series of points. Nothing here knows gnuplot.
+// A figure's query result, ordered for drawing: panels of series of points. Independent of gnuplot.
 #pragma once
 
 #include <cmath>
@@ -15,7 +15,7 @@ inline constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 struct FigurePoint {
   double x = 0, y = 0;
   double low = kNone, high = kNone;  // both numbers or neither
-  double end = kNone;                // of an interval in a lane, whose beginning is x
+  double end = kNone;                // of an interval in a lane that begins at x
   bool flagged = false;
   bool apart = false;  // x is a place in FigureData::apart
 };
@@ -49,11 +49,11 @@ struct FigureData {
   std::string x_scale, y_scale;
   std::vector<std::string> names;       // of the series, in order of appearance
   std::vector<std::string> categories;  // of bars and stacks: the texts at x = 0, 1, …; of lanes, at y
-  std::vector<std::string> apart;       // the texts beside the axis, from the outside inwards
+  std::vector<std::string> apart;       // the texts next to the axis, from the outside inwards
   std::vector<FigurePanel> panels;      // none: nothing can be drawn
   std::vector<std::string> notes;       // what is not in the picture, and why
 
-  // Names are told beside the picture: not where there is but one, of samples or bars that nothing else is confused
+  // Names are shown next to the picture: not where there is but one, of samples or bars that nothing else is confused
   // with.
   bool has_names() const {
     const bool alone = kind == FigureKind::trace || kind == FigureKind::bars || kind == FigureKind::lanes;

@@ -1,4 +1,4 @@
-// Where names stand in a picture: beside the ends of lines, and in a legend below the panels. In pixels.
+// Where names are placed in a picture: next to the ends of lines, and in a legend below the panels. In pixels.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace syslab::report {
 
-// What stands to the right of a panel: a line's name beside where the line ends.
+// Labels to the right of a panel: a line's name next to its end.
 struct EndLabel {
   double at = 0;  // from the top of the picture
   std::string text;

@@ -145,13 +145,13 @@ class Script {
 
   bool legend_below() const {
     if (!data_.has_names()) return false;
-    // Beside a narrow panel the names of lines have little room.
+    // Next to a narrow panel there is little space for line names.
     const bool too_long = columns_ > 1 && std::ranges::any_of(data_.names, [](const std::string& name) {
                             return characters(name) > kLongestBeside;
                           });
     return bars() || filled() || too_long;
   }
-  // Of what stands beside a panel.
+  // For labels next to a panel.
   std::size_t longest_name() const { return columns_ > 1 ? kLongestName : kLongestAlone; }
 
   void make_legend() {
@@ -169,7 +169,7 @@ class Script {
     }
   }
 
-  // How a series looks, in kSwatch pixels from `left` on.
+  // The sample of a series' style, kSwatch pixels wide from `left` on.
   void swatch(double left, double at, std::size_t series) {
     const double y = 1 - at / height_, half = 5 / height_;
     if (bars() || filled()) {
@@ -186,7 +186,7 @@ class Script {
          trace() ? 7 : style.mark, style.colour);
   }
 
-  // The first lane on top. Gives the length of the longest name.
+  // The first lane is on top. Returns the length of the longest name.
   std::size_t make_axis_of_lanes() {
     std::size_t longest = 1;
     Axis& axis = y_axes_.front();
@@ -437,7 +437,7 @@ class Script {
       if (point.flagged) flagged.push_back(points.back());
     }
     if (trace()) {
-      // A dot is a short line with round ends: one path for all of them, where marks would be as many shapes.
+      // A dot is a short line with round ends, so that one path holds all dots; marks would be as many shapes.
       drawn.push_back(fmt::format("{} using ($1-{:.9g}):3:({:.9g}):($4-$3) with vectors nohead lw 3 lc rgb '{}'",
                                   block(intervals), dot_length() / 2, dot_length(), style.colour));
       if (!flagged.empty()) {

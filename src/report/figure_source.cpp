@@ -155,7 +155,7 @@ std::string fault_of(const FigureSource& source, bool has_kind) {
 
 FigureSource parse_figure(const std::string& id, const std::string& text) {
   const std::string what = fmt::format("figure {}.sql", id);
-  const SqlFile file = read_sql_file(what, text);
+  const SqlFile file = read_sql_file(what, "figures", text);
   FigureSource source;
   source.id = id;
   source.sql = file.sql;

@@ -1,4 +1,4 @@
-// What tells series apart in a picture: colour, line, mark, and the fills of what is filled.
+// How series differ in a picture: colour, line, mark and fill.
 #pragma once
 
 #include <array>

@@ -51,7 +51,7 @@ void drop_halos(std::string& svg) {
   }
 }
 
-// Within tags only: a label may well read "rgb(1,2,3)".
+// Only within tags: a label may contain "rgb(1,2,3)".
 void replace_colours(std::string& svg) {
   std::string result;
   bool in_tag = false;
@@ -70,7 +70,7 @@ void replace_colours(std::string& svg) {
   svg = std::move(result);
 }
 
-// Groups that hold nothing are half of what gnuplot writes.
+// Half of what gnuplot writes are empty groups.
 void drop_empty_groups(std::string& svg) {
   std::size_t begin = 0;
   while ((begin = svg.find("<g ", begin)) != std::string::npos) {
@@ -137,7 +137,7 @@ std::string dress_svg(const std::string& drawn, const std::string& prefix, const
   drop_between(svg, "<filter", "</filter>\n");
   drop_between(svg, "<title>", "</title>");  // names that gnuplot gives to plots
   drop_between(svg, "<rect x=\"0\" y=\"0\"", "/>\n");
-  // The groups' own colour would be what currentColor means within them.
+  // The groups' own colour attribute would change the meaning of currentColor within them.
   drop_halos(svg);
   replace_all(svg, " color=\"black\"", "");
   replace_all(svg, " color=\"white\"", "");

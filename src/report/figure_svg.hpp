@@ -1,4 +1,4 @@
-// gnuplot's SVG made fit for a report.
+// Adapts gnuplot's SVG for a report.
 #pragma once
 
 #include <string>

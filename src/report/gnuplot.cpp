@@ -15,7 +15,7 @@ namespace syslab::report {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-constexpr std::size_t kMostOutput = 64 * 1024;  // of what it says; the rest is read and dropped
+constexpr std::size_t kMostOutput = 64 * 1024;  // of its output; the rest is read and dropped
 
 // Length of the UTF-8 character that begins there, 0 if none does (overlong forms and surrogates are none).
 std::size_t character_length(std::string_view text) {
@@ -36,7 +36,7 @@ std::size_t character_length(std::string_view text) {
   return length;
 }
 
-// Reads what there is; false at the end of the pipe.
+// Reads what is available; false at the end of the pipe.
 bool drain(int fd, std::string& said) {
   std::array<char, 4096> buffer{};
   const ssize_t n = ::read(fd, buffer.data(), buffer.size());
@@ -45,7 +45,7 @@ bool drain(int fd, std::string& said) {
   return n > 0;
 }
 
-// The first line that says something; gnuplot points at the fault with a caret first.
+// The first line with a message; before it, gnuplot points at the error with a caret.
 std::string complaint(const std::string& said) {
   std::string found;
   for (const std::string& line : split(said, '\n')) {
@@ -58,7 +58,7 @@ std::string complaint(const std::string& said) {
   return found;
 }
 
-// Reads what gnuplot says until it has ended. False when it had not at the deadline.
+// Reads gnuplot's output until it has ended. False if it had not ended at the deadline.
 bool listen(Process& process, std::string& said, std::chrono::steady_clock::time_point deadline) {
   constexpr int kPatienceMs = 50;  // between looks at a process that closed its outputs
   bool output_open = true, error_open = true;

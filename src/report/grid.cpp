@@ -13,7 +13,7 @@ Style style_of(const Column& column, const std::string& text) {
   return text == "passed" || text == "ok" ? Style::plain : Style::strong;
 }
 
-// A footnote begins with devices, that of the machine and not of a case that stayed on its CPU, and protocols.
+// A footnote begins with devices (the machine's, not that of a case that stayed on its CPU) and protocols.
 bool told_by_footnote(const Table& table, const Column& column, const std::string& value) {
   const bool has_place = column.name == "device" || column.name == "protocol";
   return has_place && table.footnote.find(value) != std::string::npos;
@@ -86,7 +86,7 @@ Grid grid_of(const store::ResultSet& result) {
 
 Text without_rows(const Table& table) {
   if (!table.source.empty.empty()) return marked(table.source.empty);
-  return marked("Not measured; `" + table.source.command + "` would tell.");
+  return marked("Not measured: `" + table.source.command + "`.");
 }
 
 std::string heading_of(const Column& column) {

@@ -1,5 +1,4 @@
-// A table as it is seen: which columns are shown, and each cell's words and style. What all formats that people read
-// have in common.
+// A table as displayed: which columns are shown, and each cell's text and style. Shared by all formats for people.
 #pragma once
 
 #include <string>

@@ -36,6 +36,9 @@ std::string html_in_line(const Text& text) {
       case Style::emphasis:
         out += "<em>" + escaped + "</em>";
         break;
+      case Style::link:
+        out += "<a href=\"" + escape_html(span.target) + "\">" + escaped + "</a>";
+        break;
     }
   }
   return out;
@@ -56,7 +59,7 @@ std::string table_element(const Grid& grid, std::string_view style = {}) {
     out += "<tr>";
     for (std::size_t i = 0; i < row.size(); ++i) {
       const GridCell& cell = row[i];
-      // What is shown rounded is sorted by what it is.
+      // Rounded numbers are sorted by their exact values.
       const bool rounded = grid.columns[i].align == "right" && !cell.value.empty() && cell.value != cell.span.text;
       out += fmt::format("<td{}{}>{}</td>", class_of(grid.columns[i]),
                          rounded ? fmt::format(R"( data-v="{}")", escape_html(cell.value)) : "",
@@ -194,7 +197,7 @@ std::string write_html(const store::ResultSet& result) {
 std::string write_html(const Document& document) {
   std::string body;
   for (const Block& block : document.blocks) body += std::visit(HtmlBlockWriter{}, block);
-  // The body last: it may hold anything, the name of a field too.
+  // The body last: it may contain anything, even the name of a field.
   std::string page = replaced(resource("reports/page.html"), "{{style}}", resource("reports/page.css"));
   page = replaced(page, "{{script}}", resource("reports/page.js"));
   page = replaced(page, "{{title}}", escape_html(document.title));

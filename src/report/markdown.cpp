@@ -11,7 +11,7 @@
 namespace syslab::report {
 namespace {
 
-// Without regard to what stands around it.
+// Without looking at the text around it.
 std::string escape_inline(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -47,6 +47,8 @@ std::string span_in_text(const Span& span) {
       return "**" + escape_inline(span.text) + "**";
     case Style::emphasis:
       return "*" + escape_inline(span.text) + "*";
+    case Style::link:
+      return "[" + escape_inline(span.text) + "](" + span.target + ")";
   }
   return {};
 }
@@ -69,7 +71,7 @@ std::string head_of(const Grid& grid) {
   return row_of(names) + row_of(marks);
 }
 
-// At the ends of a cell, spaces are guarded.
+// Spaces at the ends of a cell are protected.
 std::string cell_text(const Span& span) {
   if (span.style == Style::code) return as_code(span.text);
   return span.style == Style::strong ? "**" + escape_markdown(span.text) + "**" : escape_markdown(span.text);
@@ -101,7 +103,9 @@ std::string notes_text(const std::vector<std::string>& notes, const std::string&
 
 struct MarkdownBlockWriter {
   std::string operator()(const Heading& heading) const {
-    return std::string(static_cast<std::size_t>(heading.level), '#') + " " + markdown_in_line(heading.text) + "\n";
+    const std::string anchor = heading.anchor.empty() ? "" : fmt::format(" <a id=\"{}\"></a>", heading.anchor);
+    return std::string(static_cast<std::size_t>(heading.level), '#') + " " + markdown_in_line(heading.text) + anchor +
+           "\n";
   }
   std::string operator()(const Paragraph& paragraph) const {
     const std::string text = markdown_in_line(paragraph.text);
@@ -141,10 +145,6 @@ std::string escape_markdown(std::string_view text) {
   const auto guarded = [](char c) { return c == ' ' ? std::string("&#32;") : escape_inline(std::string(1, c)); };
   if (text.size() == 1) return guarded(text.front());
   return guarded(text.front()) + escape_inline(text.substr(1, text.size() - 2)) + guarded(text.back());
-}
-
-std::string markdown_cell(const Table& table, std::size_t row, const Column& column) {
-  return cell_text(grid_cell(table, row, column).span);
 }
 
 std::string write_markdown(const Table& table) {

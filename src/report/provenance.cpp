@@ -26,8 +26,8 @@ SELECT r.uid, r.argv, r.protocol, b.git_sha, b.git_dirty, en.cpu_model, en.gpu_n
        (SELECT group_concat(DISTINCT f.facts ->> '$.cache')
           FROM attempt a JOIN attempt_facts f ON f.attempt_id = a.id WHERE a.run_id = r.id) AS caches
   FROM run r
-  JOIN environment en ON en.id = r.environment_id
-  JOIN build b ON b.id = r.build_id
+  JOIN v_environment en ON en.environment_id = r.environment_id
+  JOIN v_build b ON b.build_id = r.build_id
  WHERE r.uid IN ({})
  ORDER BY r.started_at DESC, r.uid DESC)";
 constexpr std::size_t kMostRuns = 500;  // SQLite takes no more than 999 parameters everywhere

@@ -1,5 +1,4 @@
-// Where the numbers of a table come from: which machine, how measured, which revision, which runs, and the command that
-// makes them again.
+// Where the numbers of a table come from: machine, protocol, revision, runs, and the command that reproduces them.
 #pragma once
 
 #include <string>

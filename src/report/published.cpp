@@ -22,7 +22,7 @@ const std::map<std::string, double> kUnitScales{{"ms", 1e-3}, {"s", 1.0}, {"GiB"
   throw Error(ErrorKind::internal, fmt::format("{}: {}", kPublishedFile, why));
 }
 
-// What all numbers of a series share; `params` and `value` come with each.
+// Fields that all numbers of a series share; `params` and `value` differ.
 json shared_part(const json& series, const json& sources) {
   const std::string source = series.at("source"), unit = series.at("unit");
   if (!sources.contains(source)) refuse_published(fmt::format("no source '{}'", source));

@@ -12,9 +12,11 @@
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "core/text.hpp"
+#include "report/answers.hpp"
 #include "report/deliverables.hpp"
 #include "report/document.hpp"
 #include "report/figure.hpp"
+#include "report/first_page.hpp"
 #include "report/section.hpp"
 #include "report/writers.hpp"
 
@@ -27,6 +29,13 @@ bool posed_in(const Problem& problem, const std::string& handout) {
   return handout.empty() || problem.points.count(handout) > 0;
 }
 
+// What is worth no point is no part of a hand-in.
+bool is_graded(const Problem& problem, const std::string& handout) {
+  return std::ranges::any_of(problem.points, [&](const auto& posed) {
+    return posed.second > 0 && (handout.empty() || posed.first == handout);
+  });
+}
+
 bool answers(const Experiment& experiment, const Problem& problem, const std::string& handout) {
   if (experiment.problems.empty()) return experiment.id == problem.id;
   return std::any_of(experiment.problems.begin(), experiment.problems.end(),
@@ -35,7 +44,7 @@ bool answers(const Experiment& experiment, const Problem& problem, const std::st
                      });
 }
 
-// Every problem of the hand-out, then what no hand-out poses.
+// Every problem of the hand-out, then the experiments that are not in a hand-out.
 std::vector<SectionPlan> whole_plan(const registry::Registry& registry, const std::string& handout) {
   std::vector<SectionPlan> plans;
   std::vector<std::string> placed;
@@ -66,7 +75,7 @@ std::vector<SectionPlan> plan_of(const registry::Registry& registry, const Repor
     });
     plans.push_back({found == problems.end() ? nullptr : &*found, {experiment}});
   }
-  // Pointers into one list, in the order of the hand-out; what none poses comes last.
+  // Pointers into one list, in the order of the hand-out; experiments that are not in it come last.
   std::stable_sort(plans.begin(), plans.end(), [](const SectionPlan& a, const SectionPlan& b) {
     return a.problem != nullptr && (b.problem == nullptr || a.problem < b.problem);
   });
@@ -116,7 +125,7 @@ struct Pictures {
   std::string note;  // why there is none
 };
 
-// What a figure will be, whether or not it is drawn.
+// The description of a figure, whether or not it is drawn.
 Picture picture_of(const FigureSource& source) {
   Picture picture;
   picture.id = source.experiment + "-" + source.id;
@@ -134,7 +143,8 @@ Pictures left_out(const std::vector<FigureSource>& sources, const std::string& n
   return pictures;
 }
 
-// A page holds its pictures; Markdown and LaTeX refer to files beside them, which standard output has not.
+// An HTML page contains its pictures; Markdown and LaTeX refer to files next to them, which standard output does not
+// have.
 Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& store, const ReportOptions& options) {
   std::vector<FigureSource> sources;
   for (const SectionPlan& plan : plans) {
@@ -185,10 +195,11 @@ class DocumentMaker {
     }
   }
 
-  // reports/report.txt: "# title", "## heading", "{{name}}" alone on a line, and paragraphs between empty lines, with
-  // {handout} in them.
-  Document document();
-  std::vector<ReportFile>& files() { return pictures_.files; }
+  // Of a skeleton, reports/report.txt or handin.txt: "# title", "## heading", "{{name}}" alone on a line, and
+  // paragraphs between empty lines, with {handout} in them.
+  Document document(const std::string& skeleton);
+  // The pictures' that the document shows.
+  std::vector<ReportFile> files_of(const Document& document) const;
 
  private:
   template <typename OneBlock>
@@ -198,6 +209,7 @@ class DocumentMaker {
   void add_paragraph(std::string text);
   void add_named(const std::string& name);
   void add_leaderboard();
+  void add_hand_in();
 
   const store::Store& store_;
   const ReportOptions& options_;
@@ -226,8 +238,9 @@ void DocumentMaker::add_named(const std::string& name) {
     return;
   }
   if (name == "leaderboard") return add_leaderboard();
+  if (name == "hand-in") return add_hand_in();
   if (name != "problems") {
-    throw Error(ErrorKind::internal, fmt::format("reports/report.txt: there is no '{}' to fill in", name));
+    throw Error(ErrorKind::internal, fmt::format("reports/*.txt: there is no '{}' to fill in", name));
   }
   for (const SectionPlan& plan : plans_) {
     for (Block& block : section(plan, store_, pictures_.drawn, {options_.handout, options_.answers})) {
@@ -252,11 +265,50 @@ void DocumentMaker::add_leaderboard() {
   }
 }
 
-Document DocumentMaker::document() {
-  const auto skeleton = find_resource("reports/report.txt");
-  if (!skeleton) throw Error(ErrorKind::internal, "this binary does not carry 'reports/report.txt'");
+// The first page, and after it each problem's answers.
+void DocumentMaker::add_hand_in() {
+  std::vector<Answered> problems;
+  const bool only_smoke = !runs_.result.rows.empty() && runs_.smoke_runs.size() == runs_.result.rows.size();
+  const bool to_a_file = options_.files || options_.format == Format::html;
+  for (const SectionPlan& plan : plans_) {
+    if (plan.problem == nullptr || !is_graded(*plan.problem, options_.handout)) continue;
+    const auto own = options_.own_words.find(plan.problem->id);
+    problems.push_back(answered(plan, store_, pictures_.drawn,
+                                {.handout = options_.handout,
+                                 .answers = options_.answers,
+                                 .own_words = own == options_.own_words.end() ? "" : own->second,
+                                 .appendix = options_.appendix,
+                                 .only_words = only_smoke || !to_a_file,
+                                 .smoke_is_told = only_smoke}));
+  }
+  for (Block& block : first_page(store_, {options_.handout, options_.standing, options_.appendix}, problems)) {
+    add(std::move(block));
+  }
+  add_named("notes");
+  std::vector<Block> blocks;
+  for (Answered& one : problems) std::move(one.blocks.begin(), one.blocks.end(), std::back_inserter(blocks));
+  if (runs_.warning.empty()) warn_once(blocks, 0);  // else it is told already
+  for (Block& block : blocks) add(std::move(block));
+}
+
+std::vector<ReportFile> DocumentMaker::files_of(const Document& document) const {
+  std::vector<ReportFile> files;
+  for (const Block& block : document.blocks) {
+    const auto* picture = std::get_if<Picture>(&block);
+    if (picture == nullptr) continue;
+    for (const ReportFile& file : pictures_.files) {
+      if (file.path.starts_with(picture->file + ".")) files.push_back(file);
+    }
+  }
+  return files;
+}
+
+Document DocumentMaker::document(const std::string& skeleton) {
+  document_ = {};
+  const auto text = find_resource("reports/" + skeleton);
+  if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry 'reports/{}'", skeleton));
   std::string paragraph;
-  for (const std::string& line : split(std::string(*skeleton) + "\n\n", '\n')) {
+  for (const std::string& line : split(std::string(*text) + "\n\n", '\n')) {
     if (line.starts_with("# ")) {
       document_.title = line.substr(2);
     } else if (line.starts_with("## ")) {
@@ -300,8 +352,7 @@ Report render(const registry::Registry& registry, const store::Store& store, con
     return {render_data(registry, store, options), {}};
   }
   DocumentMaker maker(registry, store, options);
-  const Document document = maker.document();
-  const auto written = [&] {
+  const auto written = [&](const Document& document) {
     switch (options.format) {
       case Format::latex:
         return write_tex(document);
@@ -311,7 +362,17 @@ Report render(const registry::Registry& registry, const store::Store& store, con
         return write_markdown(document);
     }
   };
-  return {written(), std::move(maker.files())};
+  const bool hands_in = options.experiments.empty() && options.extent == Extent::hand_in;
+  const Document document = maker.document(hands_in ? "handin.txt" : "report.txt");
+  Report report{written(document), maker.files_of(document)};
+  if (!hands_in || options.appendix.empty()) return report;
+  const Document appendix = maker.document("report.txt");
+  report.files.push_back({options.appendix, written(appendix)});
+  for (ReportFile& file : maker.files_of(appendix)) {
+    const bool there = std::ranges::find(report.files, file.path, &ReportFile::path) != report.files.end();
+    if (!there) report.files.push_back(std::move(file));
+  }
+  return report;
 }
 
 }  // namespace syslab::report

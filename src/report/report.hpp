@@ -1,6 +1,7 @@
-// The write-up: every problem of a hand-out in order, whose tables, sentences and figures are queries on the store.
+// The write-up: every problem of a hand-out in order, with tables, sentences and figures from queries on the store.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -10,16 +11,26 @@
 
 namespace syslab::report {
 
+// Of the whole write-up, when no experiment is named.
+enum class Extent {
+  hand_in,   // the answers, each with at most a table or a figure
+  appendix,  // all rows, figures, laws and provenance; experiments that are named are always shown so
+};
+
 struct ReportOptions {
   std::vector<std::string> experiments;  // empty: every problem of the hand-out, then what no hand-out poses
-  std::string handout = "2026";          // empty: both
+  Extent extent = Extent::hand_in;
+  std::string appendix;                          // the file of it beside a hand-in, which refers to it; empty: none
+  std::string standing;                          // "71 of 85 deliverables are measured, …", for the first page
+  std::map<std::string, std::string> own_words;  // by problem: the person's own
+  std::string handout = "2026";                  // empty: both
   // Of the whole write-up: what the store has of the other hand-out alone is named, with the command that shows it.
   bool names_others = true;
   Format format = Format::markdown;
   // False: sentences made from the store are left out, and a marked empty place stands for each answer in words.
   bool answers = true;
   bool figures = true;
-  // There is a folder to write to, so that Markdown and LaTeX may refer to files beside them.
+  // There is a folder to write to, so that Markdown and LaTeX can refer to files next to them.
   bool files = false;
 };
 
@@ -30,7 +41,7 @@ struct ReportFile {
 
 struct Report {
   std::string text;
-  std::vector<ReportFile> files;  // pictures that the text refers to
+  std::vector<ReportFile> files;  // what the text refers to: pictures, the appendix
 };
 
 // The whole report. Where nothing was measured it says "not measured", with the command that would.

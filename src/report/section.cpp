@@ -64,8 +64,7 @@ bool asked(const Deliverable& wanted, const std::string& handout) {
 std::string without_experiment(const Problem& problem) {
   const bool on_paper = std::all_of(problem.deliverables.begin(), problem.deliverables.end(),
                                     [](const Deliverable& wanted) { return in_words(wanted); });
-  return on_paper ? "To be worked out on paper; there is no experiment yet that helps."
-                  : "Not measured: there is no experiment yet.";
+  return on_paper ? "A derivation; no experiment yet." : "Not measured: there is no experiment yet.";
 }
 
 void add_deliverables(std::vector<Block>& blocks, const Problem& problem, const std::vector<Shown>& shown,
@@ -91,7 +90,7 @@ void add_deliverables(std::vector<Block>& blocks, const Problem& problem, const 
 void add_sentences(std::vector<Block>& blocks, const Shown& shown) {
   Bullets found;
   Text nothing;
-  std::string unsaid;  // the command that would tell
+  std::string unsaid;  // the command for what is missing
   bool rows = false;
   for (const Table& table : shown.tables) {
     if (!is_sentence(table)) {
@@ -105,26 +104,25 @@ void add_sentences(std::vector<Block>& blocks, const Shown& shown) {
     if (table.source.empty.empty()) unsaid = table.source.command;
   }
   if (found.items.empty()) {
-    if (rows && !unsaid.empty())
-      nothing = marked("No sentence follows from these cases alone; `" + unsaid + "` would tell.");
+    if (rows && !unsaid.empty()) nothing = marked("No summary of these cases alone: `" + unsaid + "`.");
     if (!nothing.empty()) blocks.emplace_back(Paragraph{nothing, Tone::missing});
     return;
   }
-  blocks.emplace_back(Paragraph{plain_text("As the store has it:")});
+  blocks.emplace_back(Paragraph{plain_text("Results")});
   blocks.emplace_back(std::move(found));
 }
 
-// Store::hold_still() hides them; that they are there must be said.
+// Store::hold_still() hides them, so the report must say that they exist.
 void add_other_versions(std::vector<Block>& blocks, const Experiment& experiment, const store::Store& store) {
   const std::int64_t others = store.count_other_versions(experiment.id, experiment.version);
   if (others == 0) return;
-  blocks.emplace_back(
-      Paragraph{marked(fmt::format(
-                    "{} of `{}` in this store {} of another version than {}: what is measured means something else "
-                    "since, and they stand in none of its tables.",
-                    others == 1 ? "One attempt" : fmt::format("{} attempts", others), experiment.id,
-                    others == 1 ? "is" : "are", experiment.version)),
-                Tone::warning});
+  blocks.emplace_back(Paragraph{
+      marked(fmt::format(
+          "{} of `{}` in this database {} of another version than {}, whose numbers have another meaning, and {} "
+          "left out of its tables.",
+          others == 1 ? "One attempt" : fmt::format("{} attempts", others), experiment.id, others == 1 ? "is" : "are",
+          experiment.version, others == 1 ? "is" : "are")),
+      Tone::warning});
 }
 
 void add_experiment(std::vector<Block>& blocks, const Shown& shown, bool answers) {
@@ -150,7 +148,7 @@ void add_experiment(std::vector<Block>& blocks, const Shown& shown, bool answers
 
 // --- what must not be overlooked ---
 
-// The warning that stands, or would stand, above a block; nothing of one that shows no times.
+// The warning that belongs above a block; empty if the block shows no times.
 const std::string* warning_of(const Block& block) {
   if (const auto* table = std::get_if<Table>(&block)) {
     return has_rows(*table) && holds_times(table->source) ? &table->warning : nullptr;
@@ -200,8 +198,7 @@ std::vector<Table> tables_of(const Experiment& experiment, const store::Store& s
   return tables;
 }
 
-std::vector<Block> section(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
-                           const SectionOptions& options) {
+std::vector<Shown> shown_of(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures) {
   std::vector<Shown> shown;
   for (const Experiment* experiment : plan.experiments) {
     Shown one{experiment, tables_of(*experiment, store), {}};
@@ -209,10 +206,17 @@ std::vector<Block> section(const SectionPlan& plan, const store::Store& store, c
                  [&](const Picture& picture) { return picture.experiment == experiment->id; });
     shown.push_back(std::move(one));
   }
+  return shown;
+}
+
+std::vector<Block> section(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
+                           const SectionOptions& options) {
+  const std::vector<Shown> shown = shown_of(plan, store, pictures);
   const Experiment* first = plan.experiments.empty() ? nullptr : plan.experiments.front();
   const std::string id = plan.problem != nullptr ? plan.problem->id : first->id;
   std::vector<Block> blocks;
-  blocks.emplace_back(Heading{2, plain_text(first != nullptr ? first->title : plan.problem->title), id});
+  // By the hand-out's name where it poses the problem: a reader looks for that.
+  blocks.emplace_back(Heading{2, plain_text(plan.problem != nullptr ? plan.problem->title : first->title), id});
   const std::string places = plan.problem != nullptr ? points_of(*plan.problem, options.handout) : other_places(*first);
   blocks.emplace_back(Paragraph{marked("`" + id + "` · " + places), Tone::meta});
   blocks.emplace_back(Paragraph{marked(first != nullptr ? first->question : plan.problem->question)});

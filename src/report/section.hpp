@@ -8,6 +8,7 @@
 #include "registry/experiment.hpp"
 #include "report/deliverables.hpp"
 #include "report/document.hpp"
+#include "report/standing.hpp"
 #include "store/store.hpp"
 
 namespace syslab::report {
@@ -29,6 +30,9 @@ struct SectionOptions {
   std::string handout;  // empty: both
   bool answers = true;
 };
+
+// What each of the plan's experiments has to show; `pictures` are those of all experiments.
+std::vector<Shown> shown_of(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures);
 
 // `pictures` are those of the plan's experiments.
 std::vector<Block> section(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,

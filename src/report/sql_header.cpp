@@ -2,15 +2,22 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.hpp"
+#include "core/resources.hpp"
 #include "core/text.hpp"
 
 namespace syslab::report {
 
-SqlFile read_sql_header(const std::string& what, const std::string& text) {
-  const auto malformed = [&](std::size_t line, const std::string& why) {
-    throw Error(ErrorKind::internal, fmt::format("{}, line {}: {}", what, line, why));
-  };
+namespace {
+
+[[noreturn]] void malformed_line(const std::string& what, std::size_t line, const std::string& why) {
+  throw Error(ErrorKind::internal, fmt::format("{}, line {}: {}", what, line, why));
+}
+
+// There may be no SELECT.
+SqlFile read_header(const std::string& what, const std::string& text) {
   SqlFile file;
   std::size_t number = 0;
   for (const std::string& line : split(text, '\n')) {
@@ -21,12 +28,12 @@ SqlFile read_sql_header(const std::string& what, const std::string& text) {
     }
     const std::string content = trim(std::string_view(line).substr(2));
     if (line.rfind("--   ", 0) == 0) {
-      if (file.fields.empty()) malformed(number, "a continuation line follows no header");
+      if (file.fields.empty()) malformed_line(what, number, "a continuation line follows no header");
       file.fields.back().value += " " + content;
       continue;
     }
     const std::size_t colon = content.find(':');
-    if (colon == std::string::npos) malformed(number, "a header line reads '-- key: value'");
+    if (colon == std::string::npos) malformed_line(what, number, "a header line reads '-- key: value'");
     file.fields.push_back({trim(content.substr(0, colon)), trim(content.substr(colon + 1)), number});
   }
   while (!file.sql.empty() && file.sql.back() == '\n') file.sql.pop_back();
@@ -34,11 +41,35 @@ SqlFile read_sql_header(const std::string& what, const std::string& text) {
   return file;
 }
 
-SqlFile read_sql_file(const std::string& what, const std::string& text) {
-  SqlFile file = read_sql_header(what, text);
-  if (file.sql.empty()) {
-    throw Error(ErrorKind::internal, fmt::format("{}, line {}: no SELECT follows the header", what, file.lines));
+void require_select(const std::string& what, const SqlFile& file) {
+  if (file.sql.empty()) malformed_line(what, file.lines, "no SELECT follows the header");
+}
+
+}  // namespace
+
+SqlFile read_sql_file(const std::string& what, const std::string& folder, const std::string& text) {
+  SqlFile file = read_header(what, text);
+  const auto like = std::ranges::find(file.fields, "like", &HeaderField::key);
+  if (like == file.fields.end()) {
+    require_select(what, file);
+    return file;
   }
+  if (!file.sql.empty()) malformed_line(what, like->line, "a SELECT stands where 'like' takes that of another file");
+  const std::size_t slash = like->value.find('/');
+  const std::string path =
+      fmt::format("experiments/{}/{}/{}.sql", like->value.substr(0, slash), folder, like->value.substr(slash + 1));
+  const auto other = find_resource(path);
+  if (slash == std::string::npos || !other) {
+    malformed_line(what, like->line, fmt::format("there is no {}; 'like' reads experiment/name", path));
+  }
+  SqlFile whole = read_header(path, std::string(*other));
+  require_select(path, whole);
+  file.fields.erase(like);
+  std::erase_if(whole.fields, [&](const HeaderField& field) {
+    return std::ranges::find(file.fields, field.key, &HeaderField::key) != file.fields.end();
+  });
+  file.fields.insert(file.fields.begin(), whole.fields.begin(), whole.fields.end());
+  file.sql = whole.sql;
   return file;
 }
 

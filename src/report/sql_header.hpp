@@ -3,6 +3,9 @@
 //   -- key: value
 //   --   which may go on in lines like this one
 //   SELECT …
+//
+// `like: naive_ddp_benchmarking/steps` takes what this header does not say itself, and the SELECT, from that
+// experiment's file in the same folder: experiments that ask the same of their cases share a query.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +25,8 @@ struct SqlFile {
   std::size_t lines = 0;
 };
 
-// `what` begins error messages: "figure time.sql". Error(internal) naming the line.
-SqlFile read_sql_file(const std::string& what, const std::string& text);
-SqlFile read_sql_header(const std::string& what, const std::string& text);  // there may be no SELECT
+// `what` begins error messages: "figure time.sql". `folder`: "tables", "figures". Error(internal) naming the line.
+SqlFile read_sql_file(const std::string& what, const std::string& folder, const std::string& text);
 
 // The parts of a problem that "fills: b, c" names.
 std::vector<std::string> parts_filled(const std::string& value);

@@ -18,9 +18,7 @@
 namespace syslab::report {
 namespace {
 
-using registry::Experiment;
-
-// How a row without a result ended; nothing of one that holds a result.
+// How a row without a result ended; nothing if it has a result.
 std::optional<std::string> no_result(const Table& table, std::size_t row) {
   const std::string status = plain(cell_of(table.result, row, "status"));
   if (status.empty()) {
@@ -31,7 +29,7 @@ std::optional<std::string> no_result(const Table& table, std::size_t row) {
   return status;
 }
 
-// 4 of "needs 4 GPUs" and of "needs 4 ranks" (plan::needs_gpus, plan::needs_ranks); nothing of other reasons.
+// 4 for "needs 4 GPUs" and "needs 4 ranks" (plan::needs_gpus, plan::needs_ranks); nothing for other reasons.
 std::optional<int> how_many_it_needs(std::string_view reason) {
   constexpr std::string_view kNeeds = "needs ";
   if (!reason.starts_with(kNeeds)) return std::nullopt;
@@ -74,66 +72,66 @@ class Fruitless {
   bool other_reasons_ = false;
 };
 
-// The tables and pictures that "experiment/what" names.
+// What the places of a deliverable have in them.
 struct Evidence {
   bool exists = false, measured = false, left_out = false;
   Fruitless fruitless;
   std::vector<std::string> titles;
   std::string command;
+
+  void add(const Table* table) {
+    exists = true;
+    if (has_result(*table)) {
+      measured = true;
+      titles.push_back(is_sentence(*table) ? "in words" : table->source.title);
+    }
+    for (std::size_t row = 0; row < table->result.rows.size(); ++row) {
+      const auto status = no_result(*table, row);
+      if (status) fruitless.add(*status, plain(cell_of(table->result, row, "message")));
+    }
+    if (command.empty()) command = table->source.command;
+  }
+
+  void add(const Picture* picture) {
+    if (picture->left_out) {
+      left_out = true;
+      return;
+    }
+    exists = true;
+    measured = measured || picture->missing.empty();
+    if (picture->missing.empty()) titles.push_back(picture->title);
+    if (command.empty()) command = "syslab run " + picture->experiment;
+  }
 };
 
-void add_table(Evidence& evidence, const Table& table) {
-  evidence.exists = true;
-  if (has_result(table)) {
-    evidence.measured = true;
-    evidence.titles.push_back(is_sentence(table) ? "in words" : table.source.title);
-  }
-  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
-    const auto status = no_result(table, row);
-    if (status) evidence.fruitless.add(*status, plain(cell_of(table.result, row, "message")));
-  }
-  if (evidence.command.empty()) evidence.command = table.source.command;
-}
-
-void add_picture(Evidence& evidence, const Experiment& experiment, const Picture& picture) {
-  if (picture.left_out) {
-    evidence.left_out = true;
-    return;
-  }
-  evidence.exists = true;
-  evidence.measured = evidence.measured || picture.missing.empty();
-  if (picture.missing.empty()) evidence.titles.push_back(picture.title);
-  if (evidence.command.empty()) evidence.command = "syslab run " + experiment.id;
-}
-
-void add_evidence(Evidence& evidence, const std::vector<Shown>& shown, const std::string& place) {
-  const std::size_t slash = place.find('/');
-  const std::string experiment = place.substr(0, slash), what = place.substr(slash + 1);
+// The tables and pictures that "experiment/what" names.
+void add_named(std::vector<Place>& places, const std::vector<Shown>& shown, const std::string& name) {
+  const std::size_t slash = name.find('/');
+  const std::string experiment = name.substr(0, slash), what = name.substr(slash + 1);
   for (const Shown& one : shown) {
     if (one.experiment->id != experiment) continue;
     for (const Table& table : one.tables) {
       const bool shared = table.source.id == kLaws || contains(kWhereAny, table.source.id);
       const bool fits = what == table.source.id || (what == "*" && !shared && !is_sentence(table)) ||
                         (what == "sentences" && is_sentence(table));
-      if (fits) add_table(evidence, table);
+      if (fits) places.emplace_back(&table);
     }
     if (what != "figures") continue;
-    for (const Picture& picture : one.pictures) add_picture(evidence, *one.experiment, picture);
-    if (evidence.command.empty()) evidence.command = "syslab run " + one.experiment->id;
+    for (const Picture& picture : one.pictures) places.emplace_back(&picture);
   }
 }
 
-// Whatever says of itself that it fills this part; its kind says which of the part's deliverables.
-void add_what_fills(Evidence& evidence, const std::vector<Shown>& shown, const Deliverable& wanted) {
+// Everything that declares that it fills this part; its kind tells which of the part's deliverables.
+void add_what_fills(std::vector<Place>& places, const std::vector<Shown>& shown, const Deliverable& wanted) {
   const std::string part = wanted.part.empty() ? "*" : wanted.part;
   const bool as_table = wanted.kind == "table" || wanted.kind == "code";
   for (const Shown& one : shown) {
     for (const Table& table : one.tables) {
       const bool fits = is_sentence(table) ? in_words(wanted) : as_table;
-      if (fits && contains(table.source.fills, part)) add_table(evidence, table);
+      if (fits && contains(table.source.fills, part)) places.emplace_back(&table);
     }
     for (const Picture& picture : one.pictures) {
-      if (wanted.kind == "figure" && contains(picture.fills, part)) add_picture(evidence, *one.experiment, picture);
+      if (wanted.kind == "figure" && contains(picture.fills, part)) places.emplace_back(&picture);
     }
   }
 }
@@ -147,11 +145,19 @@ bool has_result(const Table& table) {
   return false;
 }
 
+std::vector<Place> places_of(const Deliverable& wanted, const std::vector<Shown>& shown) {
+  std::vector<Place> places;
+  for (const std::string& name : wanted.by) add_named(places, shown, name);
+  add_what_fills(places, shown, wanted);
+  return places;
+}
+
 Text standing(const Deliverable& wanted, const std::vector<Shown>& shown, bool answers) {
   if (wanted.kind == "answer" && !answers) return plain_text("your own words, in the place below");
   Evidence evidence;
-  for (const std::string& place : wanted.by) add_evidence(evidence, shown, place);
-  add_what_fills(evidence, shown, wanted);
+  for (const Place& place : places_of(wanted, shown)) {
+    std::visit([&](const auto* what) { evidence.add(what); }, place);
+  }
   if (evidence.measured) {
     std::vector<std::string> once;
     for (const std::string& title : evidence.titles) {

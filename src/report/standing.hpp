@@ -1,8 +1,9 @@
-// Where a thing to be handed in stands: answered by what is below, or not measured, and what would measure it.
+// The state of a deliverable: answered below, or not measured, with the command that would measure it.
 #pragma once
 
 #include <array>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "registry/experiment.hpp"
@@ -28,6 +29,11 @@ inline bool in_words(const Deliverable& wanted) { return wanted.kind == "answer"
 // True if a row holds a result. Running out of memory is one; a row without a status is one too, unless it is of a law
 // that was not reached.
 bool has_result(const Table& table);
+
+// The tables (sentences among them) and pictures that show a deliverable: those it names, then those that say they fill
+// its part.
+using Place = std::variant<const Table*, const Picture*>;
+std::vector<Place> places_of(const Deliverable& wanted, const std::vector<Shown>& shown);
 
 // "below: Speeds"; where nothing holds a result: that nothing was measured, with the command that would, or what it
 // needs where every row says that it needs more GPUs or ranks than there were. `answers`: ReportOptions.

@@ -121,37 +121,10 @@ void set_field(TableSource& source, std::size_t line, const std::string& key, co
   }
 }
 
-// With what a `like` points to filled in.
-SqlFile read_file(const std::string& id, const std::string& text) {
-  const std::string what = fmt::format("table {}.sql", id);
-  SqlFile file = read_sql_header(what, text);
-  const auto like = std::ranges::find(file.fields, "like", &HeaderField::key);
-  if (like == file.fields.end()) {
-    if (file.sql.empty()) malformed(id, file.lines, "no SELECT follows the header");
-    return file;
-  }
-  if (!file.sql.empty()) malformed(id, like->line, "a SELECT stands where 'like' takes that of another file");
-  const std::size_t slash = like->value.find('/');
-  const std::string path =
-      fmt::format("experiments/{}/tables/{}.sql", like->value.substr(0, slash), like->value.substr(slash + 1));
-  const auto other = find_resource(path);
-  if (slash == std::string::npos || !other) {
-    malformed(id, like->line, fmt::format("there is no {}; 'like' reads experiment/table", path));
-  }
-  SqlFile whole = read_sql_file(path, std::string(*other));
-  file.fields.erase(like);
-  std::erase_if(whole.fields, [&](const HeaderField& field) {
-    return std::ranges::find(file.fields, field.key, &HeaderField::key) != file.fields.end();
-  });
-  file.fields.insert(file.fields.begin(), whole.fields.begin(), whole.fields.end());
-  file.sql = whole.sql;
-  return file;
-}
-
 }  // namespace
 
 TableSource parse_table(const std::string& id, const std::string& text) {
-  const SqlFile file = read_file(id, text);
+  const SqlFile file = read_sql_file(fmt::format("table {}.sql", id), "tables", text);
   TableSource source;
   source.id = id;
   source.sql = file.sql;

@@ -24,11 +24,8 @@
 // `fills` names the parts of the experiment's problem that this answers (deliverables.hpp), "*" the only one of a
 // problem without parts: a sentence fills what is asked for in words, a table what is asked for as a table or as code.
 //
-// `like: naive_ddp_benchmarking/steps` takes what this header does not say itself, and the SELECT, from that
-// experiment's table: experiments that ask the same of their cases share a query.
-//
 // With `sentence:` instead of `title:` the file is a sentence: {name} takes the value of a column, a sentence a row.
-// ?1 in the SELECT is the experiment's id; ?2, beside it, what others published (published.hpp).
+// ?1 in the SELECT is the experiment's id; ?2 is the published numbers (published.hpp).
 #pragma once
 
 #include <optional>
@@ -68,7 +65,7 @@ struct Table {
   TableSource source;
   store::ResultSet result;
   std::string warning;                  // "Smoke run …"; empty where the numbers are results
-  std::vector<std::string> smoke_runs;  // uids of runs whose numbers are no results
+  std::vector<std::string> smoke_runs;  // uids of runs with numbers that are not results
   std::string footnote;                 // device, protocol, revision, run, and the command that remakes the table
 };
 

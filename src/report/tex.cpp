@@ -1,5 +1,5 @@
 // LaTeX: a document that compiles by itself with pdflatex or lualatex, or a bare tabular to be \input. Rules of
-// booktabs, numbers in siunitx columns whose width comes from the data.
+// booktabs, numbers in siunitx columns with widths from the data.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,6 +17,13 @@
 namespace syslab::report {
 namespace {
 
+// A file's name as \href takes it; no reader of PDF goes to a place in it.
+std::string target_of(const Span& link) {
+  std::string target;
+  for (const char c : link.target.substr(0, link.target.find('#'))) target += c == '%' ? R"(\%)" : std::string(1, c);
+  return target;
+}
+
 std::string tex_in_line(const Text& text) {
   std::string out;
   for (const Span& span : text) {
@@ -33,6 +40,9 @@ std::string tex_in_line(const Text& text) {
         break;
       case Style::emphasis:
         out += R"(\emph{)" + escaped + "}";
+        break;
+      case Style::link:
+        out += R"(\href{run:)" + target_of(span) + "}{" + escaped + "}";
         break;
     }
   }
@@ -72,7 +82,7 @@ TexColumn tex_column(const Grid& grid, std::size_t index) {
   return made;
 }
 
-// Name above unit. In braces, as every text of a number's column must be.
+// Name above unit. In braces, because every text in a column of numbers must be.
 std::string head_cell(const Column& column) {
   const std::string name = escape_tex(heading_of(column)), unit = escape_tex(unit_of(column));
   if (unit.empty()) return "{" + name + "}";
@@ -80,7 +90,7 @@ std::string head_cell(const Column& column) {
   return fmt::format(R"({{\begin{{tabular}}[b]{{@{{}}{}@{{}}}}{}\\{}\end{{tabular}}}})", side, name, unit);
 }
 
-// A name or a path has no space to break a line at: a long one may break behind what joins its parts.
+// A name or a path has no space to break a line at, so a long one may break after the characters that join its parts.
 std::string breakable(const Span& span) {
   constexpr std::size_t kLong = 24;  // characters; a shorter one fits into the next line
   const std::string_view joints = span.style == Style::code ? "._/" : "_/";
@@ -139,7 +149,7 @@ std::string tabular_of(const Grid& grid) {
                      made.head, made.body);
 }
 
-// A size at which so many characters fit beside each other on a page of the preamble.
+// A font size at which that many characters fit on a line of the preamble's page.
 std::string_view size_for(std::size_t characters) {
   if (characters <= 130) return R"(\small)";
   if (characters <= 165) return R"(\footnotesize)";

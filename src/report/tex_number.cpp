@@ -7,7 +7,7 @@
 namespace syslab::report {
 namespace {
 
-// What has not been read of a text.
+// The part of a text that has not been read yet.
 class Rest {
  public:
   explicit Rest(std::string_view text) : text_(text) {}

@@ -8,11 +8,12 @@
 
 namespace syslab::report {
 
-enum class Style { plain, code, strong, emphasis };
+enum class Style { plain, code, strong, emphasis, link };
 
 struct Span {
   Style style = Style::plain;
   std::string text;
+  std::string target = {};  // of a link: a file beside the report, perhaps with #anchor
 };
 
 using Text = std::vector<Span>;

@@ -19,9 +19,6 @@ std::string escape_tex(std::string_view text);
 // The text itself between tags and in a quoted attribute; characters that HTML cannot hold become U+FFFD.
 std::string escape_html(std::string_view text);
 
-// A column of a row as Markdown: formatted, then escaped or set as code.
-std::string markdown_cell(const Table& table, std::size_t row, const Column& column);
-
 std::string write_markdown(const Table& table);
 std::string write_markdown(const store::ResultSet& result);
 std::string write_tex(const Table& table);  // a bare tabular, to be \input

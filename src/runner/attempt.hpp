@@ -1,4 +1,4 @@
-// One attempt at a case: its launches, one after the other, made into one result.
+// One attempt at a case: runs its launches one after the other and combines them into one result.
 #pragma once
 
 #include "runner/interruption.hpp"
@@ -7,8 +7,8 @@
 
 namespace syslab::runner {
 
-// The first launch that does not end `ok` ends the attempt so. Never throws for what a worker does; only what the
-// observer's callbacks throw comes out, after the worker was killed.
+// The first launch that does not end `ok` ends the attempt so. Never throws because of a worker; only exceptions of the
+// observer's callbacks propagate, after the worker was killed.
 AttemptResult run_attempt(const plan::PlannedCase& planned, const worker::CaseRequest& request,
                           const RunOptions& options, Workers& workers, const Observer& observer,
                           const Interruption& interruption);

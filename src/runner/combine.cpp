@@ -23,7 +23,7 @@ using worker::SampleRecord;
 using SeriesKey = std::tuple<std::string, std::string, int>;  // name, unit, rank
 using MetricKey = std::pair<std::string, int>;                // name, rank
 
-constexpr double kSame = 1e-6;  // relative: of sums that were made in another order
+constexpr double kSame = 1e-6;  // relative, for sums in different orders
 
 bool same(double a, double b) { return std::abs(a - b) <= kSame * std::max(std::abs(a), std::abs(b)); }
 
@@ -85,7 +85,7 @@ class Metrics {
            std::all_of(found.begin(), found.end(), [](const MetricRecord* it) { return it->value.has_value(); });
   }
 
-  // Where each launch's value is the median of its series of the same name.
+  // For metrics where each launch's value is the median of its series of the same name.
   std::optional<MetricRecord> median_of_medians(const MetricKey& key) const {
     const auto& found = metrics_.at(key);
     const auto series = series_.find({key.first, found.front()->unit, key.second});

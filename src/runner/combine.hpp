@@ -1,4 +1,4 @@
-// Several launches of one case as one attempt.
+// Combines several launches of one case into one attempt.
 #pragma once
 
 #include <vector>

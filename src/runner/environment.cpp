@@ -146,7 +146,7 @@ Json limit_facts() {
   return facts;
 }
 
-// Empty on bare metal, as far as can be told.
+// Empty on bare metal, as far as we can tell.
 std::string container_hint() {
   if (fs::exists("/run/.containerenv")) return "podman";
   if (fs::exists("/.dockerenv")) return "docker";
@@ -174,7 +174,7 @@ Json environment_facts() {
 }
 
 std::string comparability_key(const Json& facts) {
-  // Kinds of GPU rather than GPUs: one card of eight is as fast as the only one.
+  // The kinds of GPU, not each GPU: one card of eight is as fast as a single one.
   std::set<std::string> kinds;
   for (const Json& gpu : facts.value("gpu", Json::array())) {
     Json kind = Json::object();

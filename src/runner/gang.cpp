@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "core/process_stat.hpp"
 #include "runner/patience.hpp"
 
 namespace syslab::runner {
@@ -19,11 +20,17 @@ using namespace std::chrono_literals;
 constexpr int kMessagesAtOnce = 256;  // of one rank, before the others have their turn
 constexpr auto kNever = Clock::time_point::max();
 
-// Ranks that would each take all processors would mostly wait for one another.
+// Ranks that each took all processors would mostly wait for each other.
 void share_processors(std::map<std::string, std::string>& environment, int ranks) {
   if (std::getenv("OMP_NUM_THREADS") != nullptr) return;
   const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
   environment.emplace("OMP_NUM_THREADS", std::to_string(std::max(1U, cores / static_cast<unsigned>(ranks))));
+}
+
+// False for those on other hosts, whose state is not seen from here.
+bool is_stopped(const WorkerProcess& worker) {
+  const auto stat = worker.pid() > 0 ? process_stat(worker.pid()) : std::nullopt;
+  return stat && stat->state == 'T';
 }
 
 }  // namespace
@@ -79,7 +86,7 @@ void Gang::send(const Json& message) {
 
 void Gang::end_all(const std::string& why) {
   end_all([&](Rank& rank) {
-    rank.ending().protocol_error = why;
+    rank.ending().wire_error = why;
     ended_badly(rank);
   });
 }
@@ -103,7 +110,9 @@ std::vector<pid_t> Gang::pids() const {
 
 std::vector<RankEnding> Gang::endings() {
   std::vector<RankEnding> all;
-  for (Rank& rank : ranks_) all.push_back({std::move(rank.ending()), rank.bad, rank.silenced});
+  for (Rank& rank : ranks_) {
+    all.push_back({std::move(rank.ending()), rank.bad, rank.silenced, rank.stopped});
+  }
   return all;
 }
 
@@ -117,7 +126,7 @@ bool Gang::hear(std::string_view wanted, const Use& use, const Hearing& how) {
       end_all([&](Rank& rank) { rank.ending().interrupted = interruption.signal(); });
     } else if (now >= how.deadline) {
       end_all([](Rank& rank) { rank.ending().timed_out = !rank.ending().end; });
-    } else if (now >= speak_by_) {
+    } else if (now >= speak_by_ || (bad_ > 0 && only_stopped_are_left())) {
       end_all([](Rank& rank) { rank.silenced = !rank.ending().end; });
     } else if (!listen(now, wanted, use)) {
       wait(now, how);
@@ -130,7 +139,7 @@ bool Gang::hear(std::string_view wanted, const Use& use, const Hearing& how) {
   return false;
 }
 
-// True when there was something to hear, or somebody to bury.
+// True if a worker sent something or has ended.
 bool Gang::listen(Clock::time_point now, std::string_view wanted, const Use& use) {
   bool something = false;
   for (Rank& rank : ranks_) {
@@ -157,14 +166,14 @@ void Gang::take(Rank& rank, const Heard& heard, std::string_view wanted, const U
     if (rank.ending().end->status != worker::Status::ok) ended_badly(rank);
     return;
   }
-  if (heard.state == Heard::State::broken) rank.ending().protocol_error = heard.text;
+  if (heard.state == Heard::State::broken) rank.ending().wire_error = heard.text;
   if (heard.state != Heard::State::gone) rank.worker->kill();
   bury(rank);
   const Ending& ending = rank.ending();
-  if (!ending.protocol_error.empty() || !ending.end || ending.end->status != worker::Status::ok) ended_badly(rank);
+  if (!ending.wire_error.empty() || !ending.end || ending.end->status != worker::Status::ok) ended_badly(rank);
 }
 
-// False when the rank is not to be listened to any more.
+// False if nothing more of this rank is to be read.
 bool Gang::take_message(Rank& rank, const std::string& text, std::string_view wanted, const Use& use) {
   std::optional<worker::ProgressRecord> progress;
   try {
@@ -183,7 +192,7 @@ bool Gang::take_message(Rank& rank, const std::string& text, std::string_view wa
       throw Error(ErrorKind::comm, fmt::format("the worker ended its case where '{}' was asked", wanted));
     }
   } catch (const Error& error) {
-    rank.ending().protocol_error = error.what();
+    rank.ending().wire_error = error.what();
     return false;
   }
   if (progress && &rank == &ranks_.front()) progress_ = std::move(progress);
@@ -201,15 +210,23 @@ void Gang::bury(Rank& rank) {
   rank.intake.bury(*rank.worker);
 }
 
-// All that are left are killed before any is waited for: what they do without each other would take time.
+bool Gang::only_stopped_are_left() const {
+  return std::all_of(ranks_.begin(), ranks_.end(),
+                     [](const Rank& it) { return it.gone || (!it.intake.ending.end && is_stopped(*it.worker)); });
+}
+
+// All remaining ranks are killed before any is waited for: a rank without its partners might take long to end.
 void Gang::end_all(const std::function<void(Rank&)>& mark) {
+  for (Rank& rank : ranks_) {
+    if (!rank.gone) rank.stopped = !rank.ending().end && is_stopped(*rank.worker);
+  }
   for (Rank& rank : ranks_) {
     if (!rank.gone) rank.worker->kill();
   }
   for (Rank& rank : ranks_) {
     if (rank.gone) continue;
     bury(rank);
-    // After its burial: a last word may have been on its way.
+    // After its process was reaped: a last message may have been in the pipe.
     if (rank.ending().end && rank.ending().end->status != worker::Status::ok) ended_badly(rank);
     mark(rank);
   }

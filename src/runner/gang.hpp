@@ -1,4 +1,4 @@
-// The workers of a case that several ranks do together: started together, heard all at once, ended together.
+// The workers of a case with several ranks: started, listened to and ended together.
 //
 //   Gang gang(request, command);
 //   gang.hear({}, {}, {deadline, watch});   // until all are gone
@@ -20,8 +20,9 @@
 
 namespace syslab::runner {
 
-// How long ranks have to say what they know once another has ended badly; then they are killed.
-inline constexpr auto kGrace = std::chrono::seconds(3);
+// How long ranks may still report after another has ended badly; then they are killed. Those that are stopped will
+// report nothing: once no others are left, they are killed at once.
+inline constexpr auto kGrace = std::chrono::seconds(2);
 
 // What goes on while somebody listens to a gang.
 struct Hearing {
@@ -32,25 +33,25 @@ struct Hearing {
 
 class Gang {
  public:
-  // A fresh worker a rank, each with its share of the processors' threads (OMP_NUM_THREADS, unless it is set). Each is
-  // sent `request` with its rank, its device and the rendezvous: a private folder that is there while the gang is.
-  // Where one cannot be started none is left. Nobody is waited for. With places (in the command) each rank has its own,
-  // and where these are on several hosts an address in place of the folder.
+  // Starts a fresh worker per rank, each with its share of the processor's threads (OMP_NUM_THREADS, unless set). Each
+  // receives `request` with its rank, its device and the rendezvous: a private folder that exists as long as the gang.
+  // If one cannot be started, none is left running. Does not wait. With places (in the command) each rank has its own
+  // place, and if these are on several hosts an address instead of the folder.
   Gang(const worker::CaseRequest& request, WorkerProcess::Command command);
 
-  void send(const Json& message);        // to all that are there
-  void end_all(const std::string& why);  // kills all that are there; `why` is stored with each
+  void send(const Json& message);        // to all that are running
+  void end_all(const std::string& why);  // kills all that are running; `why` is stored with each
 
-  // Keeps what the ranks say until each has said `wanted`, which `use` gets: true. False: nothing more will come,
-  // because all are gone; who has said it and dies while another has not is one that ended badly. An empty `wanted`
-  // listens until then. What `use` throws (Error) ends that rank as one that does not speak the protocol. Only what
-  // callbacks of `how` throw comes out.
+  // Stores the ranks' messages until each has sent `wanted`, which is passed to `use`: then true. False if all ranks
+  // are gone; a rank that dies after sending it, while another has not, ended badly. An empty `wanted` listens until
+  // all are gone. An Error from `use` ends that rank as a violation of the wire format. Only exceptions of the
+  // callbacks in `how` propagate.
   using Use = std::function<void(int rank, const Json& message)>;
   bool hear(std::string_view wanted, const Use& use, const Hearing& how);
 
   bool over() const;
   bool ended_well() const;            // over, and each rank ended its case `ok`
-  std::vector<pid_t> pids() const;    // of those that are there, on this host
+  std::vector<pid_t> pids() const;    // of those running on this host
   std::vector<RankEnding> endings();  // once it is over
 
  private:
@@ -62,6 +63,7 @@ class Gang {
     bool answered = false;                                 // has said what is wanted
     std::optional<int> bad;
     bool silenced = false;
+    bool stopped = false;
 
     Ending& ending() { return intake.ending; }
   };
@@ -73,6 +75,7 @@ class Gang {
   void ended_badly(Rank& rank);
   void bury(Rank& rank);
   void end_all(const std::function<void(Rank&)>& mark);
+  bool only_stopped_are_left() const;
   void wait(Clock::time_point now, const Hearing& how);
   void pass_on_progress(Clock::time_point now, const Hearing& how);
 

@@ -54,7 +54,7 @@ bool Intake::accept(const std::string& text, std::optional<worker::ProgressRecor
     if (auto taken = take(text)) progress = std::move(taken);
     return true;
   } catch (const Error& error) {
-    ending.protocol_error = error.what();
+    ending.wire_error = error.what();
     return false;
   }
 }
@@ -63,9 +63,9 @@ void Intake::bury(WorkerProcess& worker) {
   Remains remains = worker.bury();
   std::optional<worker::ProgressRecord> progress;
   for (const std::string& text : remains.late) {
-    if (!ending.protocol_error.empty() || !accept(text, progress)) break;
+    if (!ending.wire_error.empty() || !accept(text, progress)) break;
   }
-  if (ending.protocol_error.empty()) ending.protocol_error = remains.broken;
+  if (ending.wire_error.empty()) ending.wire_error = remains.broken;
   ending.exit = remains.exit;
   ending.pending_bytes = remains.pending_bytes;
   ending.stderr_tail = std::move(remains.stderr_tail);

@@ -1,4 +1,4 @@
-// The records of one case as they come from one worker, and what is left of that worker when it is gone.
+// Receives the records of one case from one worker, and the worker's remains when it is gone.
 #pragma once
 
 #include <optional>
@@ -11,14 +11,12 @@ namespace syslab::runner {
 
 class Intake {
  public:
-  // Takes one message as a record into `ending`; progress is given back as well. Error(comm) when it is no record,
-  // comes after the end, or is more than a case may leave behind: beyond that a worker has lost its way, and its
-  // records would take our memory.
+  // Adds one message to `ending` as a record; also returns progress. Error(comm) if it is not a record, comes after the
+  // end, or exceeds a case's limit: such a worker is out of control, and its records would fill our memory.
   std::optional<worker::ProgressRecord> take(const std::string& message);
-  // The same, with what is wrong as the ending's protocol error. False when the worker is not to be listened to any
-  // more.
+  // The same, but stores an error as the ending's wire_error. False if the worker must not be listened to any more.
   bool accept(const std::string& message, std::optional<worker::ProgressRecord>& progress);
-  // Waits for the worker's exit and takes what was still on its way.
+  // Waits for the worker's exit and receives the messages still in transit.
   void bury(WorkerProcess& worker);
 
   Ending ending;

@@ -21,7 +21,7 @@ void on_signal(int number) {
   g_signal.store(number);
   const char byte = 0;
   if (const int fd = g_wake.load(); fd >= 0 && ::write(fd, &byte, 1) < 0) {
-    // The pipe is full: somebody has been woken already.
+    // The pipe is full, so the reader has been woken already.
   }
   errno = saved;
 }

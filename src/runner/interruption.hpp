@@ -1,4 +1,5 @@
-// SIGINT, SIGTERM and SIGHUP (the terminal was closed) as something to poll for, while an object of this class lives.
+// Makes SIGINT, SIGTERM, SIGHUP (terminal closed) and SIGUSR1 (a scheduler's warning) pollable during the object's
+// lifetime.
 #pragma once
 
 #include <signal.h>
@@ -9,7 +10,7 @@
 
 namespace syslab::runner {
 
-// Installs its handlers and puts the old ones back. A signal that was ignored (nohup) stays ignored. At most one object
+// Installs its handlers and restores the old ones. A signal that was ignored (nohup) stays ignored. At most one object
 // at a time.
 class Interruption {
  public:
@@ -24,7 +25,7 @@ class Interruption {
   static int latest();
 
  private:
-  static constexpr std::array<int, 3> kSignals{SIGINT, SIGTERM, SIGHUP};
+  static constexpr std::array<int, 4> kSignals{SIGINT, SIGTERM, SIGHUP, SIGUSR1};
   FileDescriptor read_, write_;
   std::array<struct sigaction, kSignals.size()> before_{};
 };

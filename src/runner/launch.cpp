@@ -25,12 +25,12 @@ class Listener {
     ending_.worker = lease.ordinal;
     ending_.cases_before = lease.cases_before;
     if (lease.cases_before > 0) lease.worker->forget_output();
-    // All at once: a worker that dies before it has read them is explained by its end, not by our failed write.
+    // All at once. If a worker dies before it has read them, its end explains it, not our failed write.
     lease.worker->send(worker::to_json(order.request));
     if (!lease.shared) lease.worker->send({{"type", "bye"}});
   }
 
-  // Until the case has ended and, unless it is shared, its worker, whatever the reason.
+  // Waits until the case has ended and, unless it is shared, its worker too, for whatever reason.
   Ending hear() {
     Watch watch(interruption_, [this] {
       if (observer_.heartbeat) observer_.heartbeat(order_.planned);
@@ -46,7 +46,7 @@ class Listener {
       if (heard.state == Heard::State::late && Clock::now() < deadline_) continue;
       if (heard.state == Heard::State::interrupted) ending_.interrupted = interruption_.signal();
       if (heard.state == Heard::State::late) ending_.timed_out = !ending_.end;
-      if (heard.state == Heard::State::broken) ending_.protocol_error = heard.text;
+      if (heard.state == Heard::State::broken) ending_.wire_error = heard.text;
       if (heard.state != Heard::State::gone) lease_.worker->kill();
       intake_.bury(*lease_.worker);
       break;

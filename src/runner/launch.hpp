@@ -1,4 +1,4 @@
-// One launch of a case: a worker is asked, heard until the end of the case, and judged.
+// One launch of a case: sends the request to a worker, receives records until the case ends, and judges it.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct Launch {
   std::string facts_json = "{}";
 };
 
-// What a launch is asked and how long it may take.
+// A launch's request and time limit.
 struct LaunchOrder {
   const plan::PlannedCase& planned;
   const worker::CaseRequest& request;
@@ -25,7 +25,7 @@ struct LaunchOrder {
   std::string progress_of;  // before each progress text: "launch 2 of 3"
 };
 
-// Never throws for what a worker does; only what the observer's callbacks throw comes out, after the worker was killed.
+// Never throws because of a worker; only exceptions of the observer's callbacks propagate, after the worker was killed.
 Launch run_launch(const LaunchOrder& order, const RunOptions& options, Workers& workers, const Observer& observer,
                   const Interruption& interruption);
 

@@ -23,12 +23,12 @@ struct NvmlPciInfo {
   char bus_id[32];
 };
 
-// Asks one device and writes what it answers among the facts.
+// Asks one device and adds its answers to the facts.
 class Questions {
  public:
   Questions(const Nvml& nvml, NvmlDevice device, Json& facts) : nvml_(nvml), device_(device), facts_(facts) {}
 
-  // The common shapes of a question about a device: one unsigned number, or a text.
+  // The common kinds of question about a device: an unsigned number, or a text.
   void number(const char* key, const char* name) const {
     if (unsigned value = 0; nvml_.ask(name, device_, &value)) facts_[key] = value;
   }

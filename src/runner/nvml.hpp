@@ -5,8 +5,8 @@
 
 namespace syslab::runner {
 
-// {"gpu": [{name, uuid, pci, memory_bytes, …}], "cuda": {"driver", "driver_cuda"}}; "gpu" is empty and "cuda" holds the
-// reason under "missing" where there is no library, no driver or no GPU. Never throws for these.
+// {"gpu": [{name, uuid, pci, memory_bytes, …}], "cuda": {"driver", "driver_cuda"}}; without library, driver or GPU,
+// "gpu" is empty and "cuda" has the reason under "missing". Never throws for these.
 Json nvml_facts();
 
 }  // namespace syslab::runner

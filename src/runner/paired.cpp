@@ -59,7 +59,7 @@ class TurnTaking {
     return runs_[side]->prepare();
   }
 
-  // As many blocks as fit, by what the sides' warm-ups found a call to take.
+  // As many blocks as fit, by the time of a call in the sides' warm-ups.
   int blocks() const {
     double seconds = 0;
     for (const auto& run : runs_) {
@@ -87,7 +87,7 @@ class TurnTaking {
     return true;
   }
 
-  // One side's turn; what the other one uses of the processors meanwhile is noted.
+  // One side's turn; records the processor time that the other side uses meanwhile.
   std::optional<double> burst(int side) {
     const Side& idle = *runs_[1 - side];
     const Nanoseconds before = idle.cpu_time();

@@ -1,4 +1,4 @@
-// Processor time of another process group: how it is known that the side whose turn it is not stands still.
+// Processor time of another process group: verifies that the side not in turn is idle.
 #pragma once
 
 #include <sys/types.h>

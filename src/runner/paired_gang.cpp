@@ -84,24 +84,13 @@ Nanoseconds GangSide::cpu_time() const {
 }
 
 AttemptResult GangSide::result(Json facts) {
-  AttemptResult made;
-  made.planned = &side_.planned;
-  made.started_at = started_at_;
-  made.ended_at = utc_now();
-  made.wall = Clock::now() - began_;
+  const std::string ended_at = utc_now();
+  const Nanoseconds wall = Clock::now() - began_;
   std::vector<RankEnding> ranks = gang_->endings();
-  Launch judged = judge_ranks(ranks, run_options(options_), witness_);
-  made.status = judged.status;
-  made.detail = std::move(judged.detail);
-  made.records = std::move(judged.records);
-  if (!abandoned_.empty()) {
-    made.status = worker::Status::aborted;
-    made.detail = abandoned_;
-  }
-  Json all = parse_json(judged.facts_json);
-  all["device"] = side_.planned.device;
-  all["paired"] = std::move(facts);
-  made.facts_json = repaired_json_text(all);
+  AttemptResult made = side_result(side_, judge_ranks(ranks, options_, witness_), abandoned_, std::move(facts));
+  made.started_at = started_at_;
+  made.ended_at = ended_at;
+  made.wall = wall;
   return made;
 }
 

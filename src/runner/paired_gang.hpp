@@ -1,5 +1,5 @@
-// One side of a paired launch whose case several ranks do together: every order goes to all of them, and the slowest
-// rank's time is the side's.
+// One side of a paired launch with several ranks per case: every order goes to all ranks, and the slowest rank's time
+// counts.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@
 
 namespace syslab::runner {
 
-// Between two orders the ranks wait for the next and are not stopped: what watches over them in their own threads would
-// take a stop for the others' silence. What they use of the processors meanwhile is noted as of any side.
+// Between two orders the ranks wait for the next and are not stopped: their monitoring threads would take a stop for
+// silence of the others. Their processor time meanwhile is recorded as for any side.
 class GangSide final : public Side {
  public:
   GangSide(const PairedSide& side, const PairedOptions& options, const Observer& observer, Watch& watch,

@@ -13,17 +13,8 @@
 
 namespace syslab::runner {
 
-RunOptions run_options(const PairedOptions& options) {
-  RunOptions made;
-  made.protocol = options.protocol;
-  made.data = options.data;
-  made.timeout = options.timeout;
-  made.memory_limit_bytes = options.memory_limit_bytes;
-  return made;
-}
-
 worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& options) {
-  worker::CaseRequest request = request_for(side.planned, side.mine, run_options(options));
+  worker::CaseRequest request = request_for(side.planned, side.mine, options);
   request.task = "paired";
   request.burst = options.burst;
   return request;
@@ -38,6 +29,19 @@ void require_plausible(const worker::Burst& burst, const worker::Ready& ready, N
       fmt::format("the worker tells of a burst of {} calls that takes {:.6g} s a call, but the whole of it took "
                   "{:.6g} s",
                   ready.calls_per_burst, burst.seconds_per_call, Seconds(whole).count()));
+}
+
+AttemptResult side_result(const PairedSide& side, Launch judged, const std::string& abandoned, Json facts) {
+  AttemptResult made;
+  made.planned = &side.planned;
+  made.status = abandoned.empty() ? judged.status : worker::Status::aborted;
+  made.detail = abandoned.empty() ? std::move(judged.detail) : abandoned;
+  made.records = std::move(judged.records);
+  Json all = parse_json(judged.facts_json);
+  all["device"] = side.planned.device;
+  all["paired"] = std::move(facts);
+  made.facts_json = repaired_json_text(all);
+  return made;
 }
 
 std::unique_ptr<Side> start_side(const PairedSide& side, const PairedOptions& options, const Observer& observer,
@@ -101,8 +105,8 @@ void SideRun::abandon(const std::string& reason) {
   bury();
 }
 
-// Keeps records until the wanted message comes, which `use` gets. False when nothing more will come; then the side has
-// ended. After `end` it has ended in either case.
+// Stores records until the wanted message comes, which is passed to `use`. False if nothing more will come; then the
+// side has ended. After `end` it has ended in either case.
 bool SideRun::hear(std::string_view wanted, const std::function<void(const Json&)>& use) {
   while (!ended_) {
     const Heard heard = worker_->next(deadline_, watch_);
@@ -111,10 +115,10 @@ bool SideRun::hear(std::string_view wanted, const std::function<void(const Json&
         try {
           if (take(heard.text, wanted, use)) return true;
         } catch (const Error& error) {
-          ending_.protocol_error = error.what();
+          ending_.wire_error = error.what();
         }
         pass_on_progress();
-        if (!ending_.end && ending_.protocol_error.empty()) continue;
+        if (!ending_.end && ending_.wire_error.empty()) continue;
         break;
       case Heard::State::late:
         ending_.timed_out = true;
@@ -123,19 +127,19 @@ bool SideRun::hear(std::string_view wanted, const std::function<void(const Json&
         ending_.interrupted = watch_.interruption().signal();
         break;
       case Heard::State::broken:
-        ending_.protocol_error = heard.text;
+        ending_.wire_error = heard.text;
         break;
       case Heard::State::gone:
         break;
     }
-    if (ending_.end && ending_.protocol_error.empty()) {
+    if (ending_.end && ending_.wire_error.empty()) {
       worker_->send({{"type", "bye"}});
     } else if (heard.state != Heard::State::gone) {
       worker_->kill();
     }
     bury();
   }
-  return wanted == "end" && ending_.end && ending_.protocol_error.empty();
+  return wanted == "end" && ending_.end && ending_.wire_error.empty();
 }
 
 bool SideRun::take(const std::string& text, std::string_view wanted, const std::function<void(const Json&)>& use) {
@@ -162,23 +166,10 @@ void SideRun::bury() {
 }
 
 AttemptResult SideRun::result(Json facts) {
-  AttemptResult made;
-  made.planned = &side_.planned;
+  AttemptResult made = side_result(side_, judge(ending_, options_, witness_), abandoned_, std::move(facts));
   made.started_at = started_at_;
   made.ended_at = ended_at_;
   made.wall = wall_;
-  Launch judged = judge(ending_, run_options(options_), witness_);
-  made.status = judged.status;
-  made.detail = std::move(judged.detail);
-  made.records = std::move(judged.records);
-  if (!abandoned_.empty()) {
-    made.status = worker::Status::aborted;
-    made.detail = abandoned_;
-  }
-  Json all = parse_json(judged.facts_json);
-  all["device"] = side_.planned.device;
-  all["paired"] = std::move(facts);
-  made.facts_json = json_text(all);
   return made;
 }
 

@@ -1,4 +1,4 @@
-// One side of a paired launch: a worker that is made ready, orders taken one at a time, and what became of it.
+// One side of a paired launch: prepares a worker, executes orders one at a time, and reports the result.
 #pragma once
 
 #include <functional>
@@ -15,17 +15,17 @@
 
 namespace syslab::runner {
 
-// What takes turns with another.
+// One of two sides that take turns.
 class Side {
  public:
   virtual ~Side() = default;
 
-  // Each waits for the side's answer. False (nothing): the side has ended or was ended; result() says how.
+  // Each waits for the side's answer. False (or nothing) if the side has ended; result() says how.
   virtual bool prepare() = 0;
   virtual std::optional<double> burst() = 0;  // seconds per call
   virtual bool finish() = 0;
 
-  // The other side's doing: this one is killed, `aborted` for this reason, unless it has ended.
+  // Because of the other side: kills this one, `aborted` with this reason, unless it has ended.
   virtual void abandon(const std::string& reason) = 0;
 
   virtual bool ended() const = 0;
@@ -35,19 +35,20 @@ class Side {
   virtual AttemptResult result(Json facts) = 0;
 };
 
-// One worker, or of a case of several ranks one each (runner/paired_gang.hpp). What is borrowed must outlive it.
+// One worker, or one per rank (runner/paired_gang.hpp). References must outlive it.
 std::unique_ptr<Side> start_side(const PairedSide& side, const PairedOptions& options, const Observer& observer,
                                  Watch& watch, Clock::time_point deadline);
 
-// What workers of a side are asked, and how their ends are judged.
+// The request for a side's workers.
 worker::CaseRequest burst_request(const PairedSide& side, const PairedOptions& options);
-RunOptions run_options(const PairedOptions& options);
-// Error(comm) when the calls of a burst cannot have taken as long as the worker says within `whole`.
+// What became of a side, but for its times. `abandoned`: why it was killed because of the other; else empty.
+AttemptResult side_result(const PairedSide& side, Launch judged, const std::string& abandoned, Json facts);
+// Error(comm) if the time that the worker reports for a burst's calls does not fit within `whole`.
 void require_plausible(const worker::Burst& burst, const worker::Ready& ready, Nanoseconds whole);
 
-// Between two orders every process of the side stands still (SIGSTOP): threads that would go on spinning after a burst,
-// as those of OpenMP and OpenBLAS do by default, wait for the side's next turn instead, and are found then as a loop
-// without pauses would find them. Nothing about the implementation's own settings is changed.
+// Between two orders every process of the side is stopped (SIGSTOP): threads that would keep spinning after a burst, as
+// those of OpenMP and OpenBLAS do by default, freeze until the side's next turn, and then continue as in a loop without
+// pauses. The implementation's own settings are unchanged.
 class SideRun final : public Side {
  public:
   SideRun(const PairedSide& side, const PairedOptions& options, const Observer& observer, Watch& watch,

@@ -1,6 +1,6 @@
-// Where the ranks of a case work when a launcher has started several processes (mpirun, torchrun, srun): the worker of
-// rank i beside the i-th of them, on its host. How these are reached is agents/' business; this is what a gang of
-// workers needs to know. Where nobody has started several, there are no places: all workers are beside the lab.
+// Where the ranks of a case run if a launcher has started several processes (mpirun, torchrun, srun): the worker of
+// rank i on the host of the i-th process. agents/ implements the connections; this is the interface for a gang of
+// workers. Without a launcher there are no places: all workers run on the lab's host.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace syslab::runner {
 
-// A worker's process, on this host or another: what core/process.hpp's Process is to one of ours.
+// A worker's process on this or another host: the counterpart of core/process.hpp's Process.
 class Hosted {
  public:
   virtual ~Hosted() = default;  // kills its process group
@@ -23,7 +23,7 @@ class Hosted {
   virtual int from_child() const = 0;
   virtual int error_output() const = 0;
 
-  // Without waiting. Not before all that it said has arrived; where nobody can know any more, ExitStatus::lost says
+  // Does not wait. Returns a value only after all its output has arrived; if its end is unknown, ExitStatus::lost says
   // why.
   virtual std::optional<ExitStatus> poll() = 0;
   virtual void kill_group(int signal) = 0;

@@ -22,7 +22,7 @@ std::string seen(const Ending& ending) {
   return ending.last_progress.empty() ? "" : fmt::format("; last seen: {}", ending.last_progress);
 }
 
-// Whose fault its bad end is, by its own account, its exit code, or, of a death, by that.
+// Which rank is at fault for its bad end: by its own report, its exit code or its signal.
 Fault fault_of(const Ending& ending) {
   if (ending.end && ending.end->fault) return *ending.end->fault;
   if (!ending.end && ending.exit && !ending.exit->signalled)
@@ -32,7 +32,7 @@ Fault fault_of(const Ending& ending) {
 
 bool blames_others(const Ending& ending) {
   const Fault fault = fault_of(ending);
-  return fault == Fault::peer || fault == Fault::late;
+  return fault == Fault::peer || fault == Fault::late || fault == Fault::rendezvous;
 }
 
 std::string first_line(const std::string& text) {
@@ -43,10 +43,10 @@ std::string first_line(const std::string& text) {
 
 class Verdicts {
  public:
-  Verdicts(std::vector<RankEnding>& ranks, const RunOptions& options, const OomWitness& witness)
-      : ranks_(ranks), options_(options) {
+  Verdicts(std::vector<RankEnding>& ranks, const MeasureSpec& spec, const OomWitness& witness)
+      : ranks_(ranks), spec_(spec) {
     for (RankEnding& rank : ranks) {
-      judged_.push_back(judge(rank.ending, options, witness));
+      judged_.push_back(judge(rank.ending, spec, witness));
       if (!rank.silenced) continue;
       judged_.back().status = Status::aborted;
       judged_.back().detail = "killed when another rank had ended";
@@ -90,6 +90,13 @@ class Verdicts {
       return;
     }
     if (const auto own = first_bad([](const Ending& it) { return !blames_others(it); })) return blame(*own, launch);
+    // Before those that are merely silent: on a busy machine a rank that is well may say nothing in time, too.
+    if (const auto stopped = find([](const RankEnding& it) { return it.stopped && !it.bad; })) {
+      launch.status = Status::timeout;
+      launch.detail = fmt::format("rank {} was stopped (SIGSTOP or its like), and was killed{}{}", *stopped,
+                                  seen(ranks_[*stopped].ending), others(*stopped));
+      return;
+    }
     const auto other = first_bad([](const Ending&) { return true; });
     const auto silent = find([](const RankEnding& it) { return it.silenced || (it.ending.timed_out && !it.bad); });
     if (other && silent) {
@@ -99,9 +106,9 @@ class Verdicts {
       return;
     }
     if (other) return blame(*other, launch);
-    if (silent) {  // nobody has ended badly, and the time is up
+    if (silent) {  // no rank has ended badly, and the time is up
       launch.status = Status::timeout;
-      launch.detail = fmt::format("stopped after {}", format_duration(options_.timeout));
+      launch.detail = fmt::format("stopped after {}", format_duration(spec_.timeout));
       for (std::size_t i = 0; i < ranks_.size(); ++i) {
         launch.detail += fmt::format("\nrank {} {}", i, ranks_[i].ending.end ? "had ended ok" : "was killed") +
                          seen(ranks_[i].ending);
@@ -164,14 +171,14 @@ class Verdicts {
   }
 
   std::vector<RankEnding>& ranks_;
-  const RunOptions& options_;
+  const MeasureSpec& spec_;
   std::vector<Launch> judged_;
 };
 
 }  // namespace
 
-Launch judge_ranks(std::vector<RankEnding>& ranks, const RunOptions& options, const OomWitness& witness) {
-  return Verdicts(ranks, options, witness).joined();
+Launch judge_ranks(std::vector<RankEnding>& ranks, const MeasureSpec& spec, const OomWitness& witness) {
+  return Verdicts(ranks, spec, witness).joined();
 }
 
 }  // namespace syslab::runner

@@ -6,8 +6,8 @@
 namespace syslab::runner {
 namespace {
 
-// This very binary, even if a build has replaced its file meanwhile: then the link names a file that is gone, but can
-// still be executed itself.
+// This binary itself, even if a build has replaced its file meanwhile: the link then names a deleted file, but can
+// still be executed.
 std::string own_binary() {
   const std::filesystem::path link = "/proc/self/exe";
   std::error_code failed;
@@ -20,7 +20,7 @@ std::string own_binary() {
 std::vector<std::string> own_worker_command() { return {own_binary(), "worker"}; }
 
 worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vector<plan::MineSpec>& mine,
-                                const RunOptions& options) {
+                                const MeasureSpec& spec, const std::string& reproduce) {
   worker::CaseRequest request;
   request.experiment = planned.experiment->id;
   request.params = planned.params;
@@ -31,11 +31,8 @@ worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vec
   request.world_size = planned.world_size;
   request.task = planned.task == plan::Task::law ? "law" : "measure";
   request.law = planned.law;
-  if (planned.task == plan::Task::law) request.reproduce = options.reproduce;
-  request.protocol = options.protocol;
-  request.data = options.data;
-  request.law_cases = options.law_cases;
-  request.memory_limit_bytes = options.memory_limit_bytes;
+  if (planned.task == plan::Task::law) request.reproduce = reproduce;
+  static_cast<MeasureSpec&>(request) = spec;
   const auto own = std::find_if(mine.begin(), mine.end(),
                                 [&](const plan::MineSpec& spec) { return spec.name == planned.implementation; });
   if (own != mine.end()) request.mine = worker::MineRequest{own->name, own->path, own->python_class, own->digest};

@@ -1,4 +1,4 @@
-// What a worker is asked, from what was planned; and which program is asked when nobody names one.
+// Makes a worker's request from a planned case; and the default worker program.
 #pragma once
 
 #include <string>
@@ -6,15 +6,16 @@
 
 #include "plan/plan.hpp"
 #include "runner/runner.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::runner {
 
 // This binary, verb `worker`.
 std::vector<std::string> own_worker_command();
 
-// `mine` are the implementations that are somebody's; the case's may be one of them.
+// `mine`: external implementations; the case's may be one of them. `reproduce`: for a law, the counterexample to replay
+// instead of searching.
 worker::CaseRequest request_for(const plan::PlannedCase& planned, const std::vector<plan::MineSpec>& mine,
-                                const RunOptions& options);
+                                const MeasureSpec& spec, const std::string& reproduce = {});
 
 }  // namespace syslab::runner

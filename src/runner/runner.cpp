@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -26,7 +27,7 @@ AttemptResult not_tried(const plan::PlannedCase& planned) {
   return result;
 }
 
-// What is left of the time that a plan may take.
+// The remaining time of the plan.
 class Budget {
  public:
   explicit Budget(Nanoseconds total) : total_(total) {}
@@ -46,17 +47,14 @@ class Budget {
   Clock::time_point began_ = Clock::now();
 };
 
-}  // namespace
-
-std::string_view to_string(Isolation isolation) {
-  return isolation == Isolation::reuse ? "reuse" : isolation == Isolation::per_case ? "case" : "device";
+bool is_failure(worker::Status status) {
+  return status != worker::Status::ok && status != worker::Status::unsupported && status != worker::Status::skipped;
 }
 
-Isolation parse_isolation(std::string_view text) {
-  for (const Isolation isolation : {Isolation::by_device, Isolation::per_case, Isolation::reuse}) {
-    if (text == to_string(isolation)) return isolation;
-  }
-  throw Error(ErrorKind::usage, fmt::format("unknown isolation '{}' (known: case, device, reuse)", text));
+}  // namespace
+
+Nanoseconds law_time_of(Clock::time_point end, Clock::time_point now, std::int64_t laws_left) {
+  return std::max(Nanoseconds(end - now) / std::max<std::int64_t>(laws_left, 1), Nanoseconds{});
 }
 
 bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer& observer) {
@@ -69,19 +67,28 @@ bool run_plan(const plan::Plan& plan, const RunOptions& options, const Observer&
   if (effective.worker_command.empty()) effective.worker_command = own_worker_command();
   const Budget budget(options.budget);
   Workers workers(effective);
+  const Clock::time_point end = Clock::now() + options.until;
+  std::int64_t laws = std::ranges::count(plan.cases, plan::Task::law, &plan::PlannedCase::task);
+  std::string stopped;  // why no other starts
   bool all = true;
   for (const plan::PlannedCase& planned : plan.cases) {
     if (interruption.signal() != 0) return false;
     const bool tried = !planned.skip_reason && planned.predicted_oom.empty();
-    if (const std::string why = tried ? budget.refusal(planned) : ""; !why.empty()) {
+    if (options.until.count() > 0 && planned.task == plan::Task::law) {
+      effective.law_time = law_time_of(end, Clock::now(), laws--);
+    }
+    std::string why = stopped;
+    if (why.empty() && tried) why = budget.refusal(planned);
+    if (!why.empty()) {
       all = false;
       if (observer.left_out) observer.left_out(planned, why);
       continue;
     }
-    AttemptResult result = tried ? run_attempt(planned, request_for(planned, plan.mine, effective), effective, workers,
-                                               observer, interruption)
+    AttemptResult result = tried ? run_attempt(planned, request_for(planned, plan.mine, effective, effective.reproduce),
+                                               effective, workers, observer, interruption)
                                  : not_tried(planned);
     const bool aborted = result.status == worker::Status::aborted;
+    if (options.stop_at_failure && is_failure(result.status)) stopped = "stopped at the first failure";
     if (observer.finished) observer.finished(std::move(result));
     if (aborted) return false;
   }

@@ -52,14 +52,14 @@ std::vector<double> slowest(const Series& series) {
   std::vector<double> longest = series.of_rank.begin()->second;
   for (const auto& [rank, values] : series.of_rank) {
     for (std::size_t i = 0; i < longest.size(); ++i) {
-      // A sample that is no number stays one: it must not vanish beside another rank's.
+      // A NaN sample stays NaN: another rank's sample must not hide it.
       if (std::isnan(values[i]) || values[i] > longest[i]) longest[i] = values[i];
     }
   }
   return longest;
 }
 
-// What ranks tell of a series, by what stands behind its name; the median stands under the name itself.
+// The statistics that ranks send of a series, by the suffix of the name; the median has the name itself.
 struct Statistic {
   const char* suffix;
   double stats::Summary::*of;

@@ -1,17 +1,17 @@
-// The time of several ranks that work together: a step is over when its last rank is done, so a sample is the longest
-// of all ranks' samples of that step (harness: never an average, which hides the one that is late).
+// The time of several ranks working together: a step ends when its last rank is done, so a sample is the longest of all
+// ranks' samples of that step (never an average, which would hide the slowest).
 #pragma once
 
 #include <span>
 #include <string>
 #include <vector>
 
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::runner {
 
 // Of every series of seconds that all ranks have, equally long, in the order of rank 0: at each position the longest,
-// as rank worker::kAllRanks. Empty for records of one rank, and for series whose ranks did not keep step.
+// as rank worker::kAllRanks. Empty for records of one rank, and for series with ranks out of step.
 std::vector<worker::SampleRecord> slowest_of_ranks(std::span<const worker::Record> records);
 
 // A metric of rank worker::kAllRanks for each of these series of which every rank's metric of that name is the median:

@@ -14,7 +14,7 @@ bool adds_up(const std::string& name) {
   return names.contains(name);
 }
 
-// One fact of all; null: they disagree in a way that only their own facts can tell.
+// One fact for all ranks; null if they disagree in a way that only each rank's own facts can show.
 Json united(const std::string& name, const std::vector<Json>& values) {
   if (name == "exit" || name == "stderr_tail") return values.back();
   const auto all = [&](auto holds) { return std::all_of(values.begin(), values.end(), holds); };

@@ -1,4 +1,4 @@
-// What several processes tell of themselves, as one object.
+// Merges the facts of several processes into one object.
 #pragma once
 
 #include <vector>

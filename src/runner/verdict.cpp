@@ -37,7 +37,7 @@ std::uint64_t peak_rss_bytes(const Ending& ending) {
   return ending.exit ? static_cast<std::uint64_t>(ending.exit->usage.ru_maxrss) * 1024 : 0;
 }
 
-// SIGKILL that we did not send: by somebody, or by the kernel for want of memory.
+// A SIGKILL that we did not send: from a person, or from the kernel for lack of memory.
 std::string killed_hint(const Ending& ending, const OomWitness& witness) {
   const auto machine =
       static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -67,27 +67,36 @@ Verdict without_end(const Ending& ending, const OomWitness& witness) {
 }
 
 std::string_view name_of_signal(int number) {
-  return number == SIGINT ? "SIGINT" : number == SIGHUP ? "SIGHUP: its terminal was closed" : "SIGTERM";
+  switch (number) {
+    case SIGINT:
+      return "SIGINT";
+    case SIGHUP:
+      return "SIGHUP: its terminal was closed";
+    case SIGUSR1:
+      return "SIGUSR1";
+    default:
+      return "SIGTERM";
+  }
 }
 
-Verdict decide(const Ending& ending, const RunOptions& options, const OomWitness& witness) {
+Verdict decide(const Ending& ending, const MeasureSpec& spec, const OomWitness& witness) {
   if (!ending.not_started.empty()) return {Status::error, ending.not_started};
   if (ending.interrupted != 0) {
     return {Status::aborted, fmt::format("stopped by {}", name_of_signal(ending.interrupted))};
   }
   if (ending.timed_out) {
     const std::string seen = ending.last_progress.empty() ? "" : "; last seen: " + ending.last_progress;
-    return {Status::timeout, fmt::format("stopped after {}{}", format_duration(options.timeout), seen)};
+    return {Status::timeout, fmt::format("stopped after {}{}", format_duration(spec.timeout), seen)};
   }
-  if (!ending.protocol_error.empty()) return {Status::error, ending.protocol_error};
+  if (!ending.wire_error.empty()) return {Status::error, ending.wire_error};
   if (!ending.end) return without_end(ending, witness);
   if (ending.one_of_ranks) return {ending.end->status, ending.end->detail};
   const worker::EndRecord end = believed(*ending.end, ending.records);
   return {end.status, end.detail};
 }
 
-// Of a process that had other cases before, the kernel's account at its exit is not this case's: then the worker's own
-// account stands, where it lived to give one. And the kernel counts our memory before exec into the worker's.
+// If the process had other cases before, the kernel's account at its exit is not this case's. Then the worker's own
+// account is used, if it lived to send one. The kernel also counts our memory before exec into the worker's.
 Json facts_of(const Ending& ending) {
   Json facts = Json::object();
   for (const worker::Record& record : ending.records) {
@@ -150,9 +159,9 @@ std::uint64_t OomWitness::kills() {
   return counter("/proc/vmstat", "oom_kill") + counter("/sys/fs/cgroup/memory.events", "oom_kill");
 }
 
-Launch judge(Ending& ending, const RunOptions& options, const OomWitness& witness) {
+Launch judge(Ending& ending, const MeasureSpec& spec, const OomWitness& witness) {
   Launch launch;
-  Verdict verdict = decide(ending, options, witness);
+  Verdict verdict = decide(ending, spec, witness);
   launch.status = verdict.status;
   launch.detail = cut_to(printable(verdict.detail), kLongestDetail);  // it may quote what a worker wrote
   launch.facts_json = repaired_json_text(facts_of(ending));

@@ -1,4 +1,4 @@
-// From how a case ended to the launch's status, the reason for people, and its facts.
+// Derives a launch's status, reason and facts from how its case ended.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@
 
 namespace syslab::runner {
 
-// What was seen of one worker while it had one case.
+// Observations of one worker during one case.
 struct Ending {
   std::vector<worker::Record> records;
-  std::optional<worker::EndRecord> end;  // its own last word
+  std::optional<worker::EndRecord> end;  // its own last message
   std::optional<ExitStatus> exit;        // nothing: it lives on, or there was none
   bool shared = false;                   // between cases
   int worker = 0, cases_before = 0;      // which process of this run; cases it had before
   std::string not_started;               // why there was no worker
-  std::string protocol_error;            // it did not speak the protocol; it was killed for it
-  std::size_t pending_bytes = 0;         // of a frame that never became whole
+  std::string wire_error;                // it broke the wire format and was killed for it
+  std::size_t pending_bytes = 0;         // of an incomplete frame
   bool timed_out = false;
   int interrupted = 0;        // the signal that ended the run
   bool one_of_ranks = false;  // what it checked is judged with what the others checked
@@ -41,9 +41,9 @@ class OomWitness {
   std::uint64_t before_;
 };
 
-Launch judge(Ending& ending, const RunOptions& options, const OomWitness& witness);
+Launch judge(Ending& ending, const MeasureSpec& spec, const OomWitness& witness);
 
-// An end as far as its records support it: `ok` without a check that passed becomes `error`, `ok` beside a falsified
+// The end as far as its records support it: `ok` without a check that passed becomes `error`, `ok` with a falsified
 // check becomes `check_failed`.
 worker::EndRecord believed(const worker::EndRecord& end, std::span<const worker::Record> records);
 

@@ -16,7 +16,7 @@
 #include "core/error.hpp"
 #include "core/json_text.hpp"
 #include "runner/patience.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::runner {
 namespace {
@@ -57,7 +57,7 @@ WorkerProcess::WorkerProcess(const Command& command)
       process_(start(command)),
       reader_(process_->from_child()),
       errors_(process_->error_output(), kTailBytes) {
-  send({{"type", "hello"}, {"protocol", worker::kProtocolVersion}, {"host", "syslab " + build_info().version}});
+  send({{"type", "hello"}, {"protocol", worker::kWireVersion}, {"host", "syslab " + build_info().version}});
 }
 
 void require_bursts(const WorkerProcess& worker) {
@@ -92,7 +92,7 @@ std::optional<Heard> WorkerProcess::heard() {
     return Heard{State::broken, error.what()};
   }
   if (errors_open_) errors_open_ = errors_.drain();
-  // What it said between the two looks is found when it is buried.
+  // Output between these two checks is found when the process is reaped.
   if (process_->poll()) return Heard{State::gone, {}};
   return std::nullopt;
 }
@@ -121,10 +121,10 @@ void WorkerProcess::accept_greeting(const std::string& text) {
     throw Error(ErrorKind::comm, fmt::format("the worker could not start: {}", message.value("message", "")));
   }
   const Json version = message.value("protocol", Json());
-  if (name != "hello" || version != worker::kProtocolVersion) {
+  if (name != "hello" || version != worker::kWireVersion) {
     throw Error(ErrorKind::comm,
                 fmt::format("expected a worker's hello in version {} of the protocol, found {} in version {}",
-                            worker::kProtocolVersion, name.empty() ? "no type" : "'" + name + "'", json_text(version)));
+                            worker::kWireVersion, name.empty() ? "no type" : "'" + name + "'", json_text(version)));
   }
   for (const Json& word : message.value("serves", Json::array())) {
     if (word.is_string()) serves_.push_back(word.get<std::string>());
@@ -136,7 +136,7 @@ bool WorkerProcess::serves(std::string_view what) const {
   return std::find(serves_.begin(), serves_.end(), what) != serves_.end();
 }
 
-// The signal is on its way when kill returns; that the last thread stands still is what the kernel tells a parent.
+// When kill returns, the signal is only pending; the kernel tells the parent when the last thread has stopped.
 void WorkerProcess::suspend() {
   process_->kill_group(SIGSTOP);
   siginfo_t info{};

@@ -1,5 +1,5 @@
-// One worker process: spawned, greeted, written to, listened to with a deadline, killed and buried. What its messages
-// mean is the caller's business: an attempt reads records of a case, a comparison reads bursts.
+// One worker process: spawns it, exchanges greetings, sends, receives with a deadline, kills and reaps it. The caller
+// interprets its messages: an attempt reads records of a case, a comparison reads bursts.
 //
 //   WorkerProcess worker({command, environment});
 //   worker.send(worker::to_json(request));
@@ -32,11 +32,11 @@ namespace syslab::runner {
 
 using Clock = std::chrono::steady_clock;
 
-// What goes on while somebody waits for workers: signals are noticed, and a heartbeat is called every 5 s. One object
-// may serve several workers in turn.
+// Runs while waiting for workers: notices signals, and calls a heartbeat every 5 s. One object may serve several
+// workers in turn.
 class Watch {
  public:
-  // `heartbeat` may be empty; what it throws comes out of WorkerProcess::next.
+  // `heartbeat` may be empty; its exceptions propagate from WorkerProcess::next.
   explicit Watch(const Interruption& interruption, std::function<void()> heartbeat = {});
 
   const Interruption& interruption() const { return interruption_; }
@@ -56,16 +56,16 @@ struct Heard {
     late,         // the deadline passed; the worker lives
     interrupted,  // the watch's interruption has a signal; the worker lives
     gone,         // it closed its pipe or died; bury() says how
-    broken,       // it does not speak the protocol, `text` says why
+    broken,       // it violates the wire format, `text` says how
   };
   State state = State::gone;
   std::string text;
 };
 
-// What is left of a worker that is no more.
+// What is left of a worker that has ended.
 struct Remains {
   ExitStatus exit;
-  std::vector<std::string> late;  // frames that were on their way when it died or was killed
+  std::vector<std::string> late;  // frames still in transit when it ended
   std::string broken;             // what followed them is no frame
   std::size_t pending_bytes = 0;  // of a frame that never became whole
   std::string stderr_tail, last_lines;
@@ -84,8 +84,8 @@ class WorkerProcess {
   struct Command {
     std::vector<std::string> argv;
     std::map<std::string, std::string> environment;  // added to ours
-    Places* places = nullptr;                        // where it is not to run beside us, and
-    int rank = 0;                                    // beside which of their ranks it is
+    Places* places = nullptr;                        // unless it runs on our host, and
+    int rank = 0;                                    // the rank of its place
   };
 
   // Spawns and says hello. Throws Error(internal) if the program cannot be started (could_not_start tells that from
@@ -93,18 +93,18 @@ class WorkerProcess {
   explicit WorkerProcess(const Command& command);
   static bool could_not_start(const Error& error);
 
-  // Does not wait for the greeting, and is silent when the worker is gone: its end explains that better than our failed
+  // Does not wait for the greeting, and reports no error if the worker is gone: its exit explains more than our failed
   // write.
   void send(const Json& message);
 
   // Waits for the next message after the greeting, which is looked at here. Drains standard error meanwhile.
   Heard next(Clock::time_point deadline, Watch& watch);
 
-  // It lives and has said nothing that was not heard. Not before its greeting was heard.
+  // It is alive and has no unread messages. False before its greeting was read.
   bool is_idle();
 
-  // What there is to hear now, without waiting; nothing: no more for the moment. For whoever waits for several workers
-  // at once, on these descriptors (error_output: -1 once it is closed).
+  // The next available message, without waiting; nothing if there is none. For waiting for several workers at once on
+  // these descriptors (error_output: -1 once it is closed).
   std::optional<Heard> heard();
   int output() const { return process_->from_child(); }
   int error_output() const { return errors_open_ ? process_->error_output() : -1; }
@@ -116,8 +116,7 @@ class WorkerProcess {
   // What its greeting says that it serves ("case", "bursts"). Known once next() gave a message.
   bool serves(std::string_view what) const;
 
-  // Every process of its group stands still where it is and uses no processor, the worker itself from this call's
-  // return on; and goes on.
+  // Stops (resumes) every process of its group; on return from suspend() the worker itself is stopped.
   void suspend();
   void resume();
 

@@ -6,7 +6,7 @@
 namespace syslab::runner {
 namespace {
 
-// What a worker finds in its environment beside ours. A law makes thousands of tiny parallel loops and times none of
+// A worker's environment variables in addition to ours. A law makes thousands of tiny parallel loops and times none of
 // them: threads that spin while they wait would take the cores from those that work.
 std::map<std::string, std::string> environment_of(const worker::CaseRequest& request, const RunOptions& options) {
   std::map<std::string, std::string> environment = options.environment;
@@ -16,8 +16,10 @@ std::map<std::string, std::string> environment_of(const worker::CaseRequest& req
   return environment;
 }
 
+// A worker keeps the process of a Python class from case to case: to import a framework for each takes seconds.
 bool shares(Isolation isolation, const worker::CaseRequest& request) {
-  return isolation == Isolation::reuse || (isolation == Isolation::by_device && request.device == "cuda");
+  const bool imports = request.mine && !request.mine->python_class.empty();
+  return isolation == Isolation::reuse || (isolation == Isolation::by_device && (request.device == "cuda" || imports));
 }
 
 }  // namespace
@@ -25,7 +27,7 @@ bool shares(Isolation isolation, const worker::CaseRequest& request) {
 Lease Workers::take(const worker::CaseRequest& request, bool fresh) {
   const bool shared = shares(options_.isolation, request) && !fresh;
   std::map<std::string, std::string> environment = environment_of(request, options_);
-  // One that has something to say, or has died since, would spoil the next case.
+  // A worker that has unread output, or has died since, would spoil the next case.
   if (worker_ && !(shared && shared_ && environment == environment_ && worker_->is_idle())) retire();
   if (!worker_) {
     worker_.emplace(WorkerProcess::Command{options_.worker_command, environment});

@@ -1,4 +1,4 @@
-// Worker processes as the isolation asks for them: a fresh one a case, or one that takes case after case.
+// Worker processes according to the isolation: a fresh one per case, or one for many cases.
 #pragma once
 
 #include <map>
@@ -29,7 +29,7 @@ class Workers {
   Lease take(const worker::CaseRequest& request, bool fresh);
   // After a case: whether the worker may take another. One that is not shared has ended by then.
   void give_back(bool reusable);
-  // Ends the worker that waits for its next case, if there is one: it says bye and waits for its end.
+  // Ends the idle worker, if any: sends `bye` and waits for its exit.
   void retire();
 
  private:

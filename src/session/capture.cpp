@@ -17,7 +17,7 @@ namespace {
 constexpr auto kPatience = std::chrono::minutes(1);
 constexpr std::size_t kMost = 16 << 20;  // bytes
 
-// What can be read of it now goes to the end of `text`. False: it is at its end.
+// Appends what can be read now to `text`. False at the end of the pipe.
 bool read_some(int descriptor, std::string& text) {
   std::array<char, 4096> buffer;
   const ssize_t count = ::read(descriptor, buffer.data(), buffer.size());
@@ -25,8 +25,8 @@ bool read_some(int descriptor, std::string& text) {
   return count > 0 || (count < 0 && errno == EINTR);
 }
 
-// Both of its outputs until they are at their ends; false when it took too long or said too much. Its errors are read,
-// too: a program whose errors nobody takes stops when the pipe is full.
+// Reads both outputs to their ends; false if it took too long or was too much. Errors are read, too: a program stops
+// when its error pipe is full and nobody reads it.
 bool read_all(const Process& child, std::string& output) {
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   std::string errors;
@@ -39,7 +39,7 @@ bool read_all(const Process& child, std::string& output) {
     if (::poll(pipes.data(), pipes.size(), static_cast<int>(milliseconds)) < 0 && errno != EINTR) return false;
     for (std::size_t i = 0; i < pipes.size(); ++i) {
       if (pipes[i].fd < 0 || pipes[i].revents == 0) continue;
-      if (!read_some(pipes[i].fd, *texts[i])) pipes[i].fd = -1;  // poll passes over it
+      if (!read_some(pipes[i].fd, *texts[i])) pipes[i].fd = -1;  // poll ignores it
       if (texts[i]->size() > kMost) return false;
     }
   }

@@ -1,4 +1,4 @@
-// Another program's answer, whole.
+// Captures another program's output.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,7 @@
 
 namespace syslab::cli {
 
-// All that it prints to standard output, or nothing when it does not start, does not end well, or gives no end: it has
-// a minute, and 16 MiB.
+// All standard output of a program, or nothing if it does not start, fails, or exceeds a minute or 16 MiB.
 std::optional<std::string> output_of(const std::vector<std::string>& argv);
 
 }  // namespace syslab::cli

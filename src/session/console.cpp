@@ -33,12 +33,12 @@ std::string painted(std::string_view text, Style style, bool color) {
   return fmt::format("\x1b[{}m{}\x1b[0m", code, text);
 }
 
-// Messages of foreign workers may hold bytes that are no UTF-8: they become U+FFFD instead of an exception.
+// Messages of foreign workers may contain bytes that are not UTF-8: they become U+FFFD instead of an exception.
 std::string dumped(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-// Nothing of a text steers a terminal but our own styles.
+// No text can control the terminal; only our own styles do.
 std::string shown(std::string_view text, bool color) {
   std::string out;
   while (!text.empty()) {
@@ -71,6 +71,7 @@ Console::Console(const GlobalOptions& options)
       quiet_(options.quiet),
       output_color_(color_wanted(options.color, STDOUT_FILENO)),
       error_color_(color_wanted(options.color, STDERR_FILENO)),
+      output_is_terminal_(::isatty(STDOUT_FILENO) == 1),
       error_is_terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 void Console::print(std::string_view text) const { write_whole(stdout, shown(text, output_color_)); }
@@ -91,10 +92,6 @@ std::string Console::styled_error(std::string_view text, Style style) const {
 
 void to_error(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stderr) != text.size()) std::clearerr(stderr);
-}
-
-std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent) {

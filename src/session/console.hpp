@@ -1,4 +1,4 @@
-// Where words go: results to standard output, everything about the way there to standard error.
+// Output: results to standard output, messages about progress to standard error.
 #pragma once
 
 #include <string>
@@ -18,6 +18,7 @@ class Console {
 
   bool json() const { return json_; }
   bool quiet() const { return quiet_; }
+  bool output_is_terminal() const { return output_is_terminal_; }
   bool error_is_terminal() const { return error_is_terminal_; }
 
   // To standard output; Error(store) when it cannot be written (a full disk, a closed pipe).
@@ -32,14 +33,12 @@ class Console {
 
  private:
   bool json_, quiet_;
-  bool output_color_, error_color_, error_is_terminal_;
+  bool output_color_, error_color_, output_is_terminal_, error_is_terminal_;
 };
 
-// To standard error, as far as somebody reads it: a closed terminal must not end what is being done.
+// To standard error, ignoring failures: a closed terminal must not end the work.
 void to_error(std::string_view text);
 
-// "3 cases", "1 case".
-std::string counted(std::int64_t count, std::string_view noun);
 // Text broken at spaces into lines of at most `width` columns, every one indented; ends in a newline.
 std::string wrapped(std::string_view text, std::size_t width, std::size_t indent);
 

@@ -1,4 +1,4 @@
-// What every verb, and what verbs stand on, may use.
+// What verbs, and the code that they share, may use.
 #pragma once
 
 #include <string>

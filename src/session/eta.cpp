@@ -12,7 +12,7 @@ Eta::Eta(const plan::Plan& plan) {
 
 void Eta::finished(const plan::PlannedCase& planned, Seconds took) {
   const auto found = std::find(waiting_.begin(), waiting_.end(), &planned);
-  if (found == waiting_.end()) return;  // skipped cases take no time and teach nothing
+  if (found == waiting_.end()) return;  // skipped cases take no time and say nothing about others
   waiting_.erase(found);
   if (took.count() <= 0) return;  // left out
   Mean& mean = mean_of(planned);

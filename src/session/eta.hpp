@@ -9,15 +9,15 @@
 
 namespace syslab::cli {
 
-// The plan's predictions where they are measured; else the mean of what this run has done of the same task, else what
-// the plan estimates.
+// Uses the plan's predictions if they come from measurements; otherwise the mean of this run's cases of the same task,
+// otherwise the plan's estimates.
 class Eta {
  public:
   explicit Eta(const plan::Plan& plan);
 
   void finished(const plan::PlannedCase& planned, Seconds took);
-  // Of the cases not finished yet; nothing while there is no ground for a guess. `into_current`: time already spent on
-  // the running one.
+  // Time for the unfinished cases; nothing while it cannot be estimated. `into_current`: time already spent on the
+  // running one.
   std::optional<Nanoseconds> remaining(Seconds into_current) const;
 
  private:

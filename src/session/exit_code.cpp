@@ -1,14 +1,30 @@
 #include "session/exit_code.hpp"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
+
+#include "runner/interruption.hpp"
 
 namespace syslab::cli {
 
 Exit worse(Exit a, Exit b) {
-  constexpr std::array kPrecedence{Exit::tool,       Exit::usage,   Exit::wrong, Exit::slower,
-                                   Exit::incomplete, Exit::unclear, Exit::well};
+  constexpr std::array kPrecedence{Exit::tool,    Exit::usage,      Exit::wrong,   Exit::slower,
+                                   Exit::requeue, Exit::incomplete, Exit::unclear, Exit::well};
   return *std::find_if(kPrecedence.begin(), kPrecedence.end(), [&](Exit one) { return one == a || one == b; });
+}
+
+Exit or_requeue(Exit exit) {
+  constexpr std::array kJobs{"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"};
+  const int signal = runner::Interruption::latest();
+  const bool told_to_go = signal == SIGTERM || signal == SIGUSR1;
+  const bool is_job = std::any_of(kJobs.begin(), kJobs.end(), [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0';
+  });
+  return exit == Exit::incomplete && told_to_go && is_job ? Exit::requeue : exit;
 }
 
 Exit exit_of(ErrorKind kind) {

@@ -1,8 +1,8 @@
-// What syslab tells the shell. The one place where outcomes become numbers.
+// syslab's exit codes. The only place where outcomes become numbers.
 #pragma once
 
 #include "core/error.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::cli {
 
@@ -14,14 +14,19 @@ enum class Exit {
   tool = 4,        // the store or syslab itself failed
   unclear = 5,     // a comparison without a verdict
   slower = 6,      // a comparison with a bad one
+  requeue = 75,    // a scheduler stopped us: what is missing waits for `resume` (EX_TEMPFAIL of sysexits.h)
 };
 
-// The one that counts when both happened: 4 > 2 > 1 > 6 > 3 > 5 > 0.
+// `requeue` for a run that is not complete because SIGTERM or SIGUSR1 came in a scheduler's job (Slurm, PBS, LSF);
+// otherwise `exit`.
+Exit or_requeue(Exit exit);
+
+// The one that counts when both happened: 4 > 2 > 1 > 6 > 75 > 3 > 5 > 0.
 Exit worse(Exit a, Exit b);
 
 Exit exit_of(ErrorKind kind);
 
-// `unsupported`, `skipped`, and an `oom` where the experiment declares it an answer, are no failures.
+// `unsupported`, `skipped`, and an `oom` where the experiment declares it an answer, are not failures.
 Exit exit_of(worker::Status status, bool oom_is_an_answer);
 
 }  // namespace syslab::cli

@@ -14,7 +14,7 @@
 namespace syslab::cli {
 namespace {
 
-// The newest 20,000 attempts say enough and take milliseconds.
+// The newest 20,000 attempts are enough and take milliseconds.
 constexpr const char* kNewest = "(SELECT id, run_id, plan_seq FROM attempt ORDER BY id DESC LIMIT 20000)";
 
 store::Cell text_cell(const std::string& text) {
@@ -35,7 +35,8 @@ std::string age_of(double days) {
 }
 
 // Durations of the same cases on the same kind of machine, of each the newest: under the same protocol, for which an
-// attempt of several launches takes that much longer, or of a law, which knows no protocol, by its number of tries.
+// attempt of several launches takes that much longer, or of a law, which knows no protocol, by its number of tries
+// (what a law took that was searched until some time tells nothing).
 // Imported times are another program's, and need not be of whole attempts.
 void take_durations(const store::Store& store, const Conditions& conditions, const std::string& machine,
                     plan::Basis& basis) {
@@ -50,7 +51,8 @@ void take_durations(const store::Store& store, const Conditions& conditions, con
                   "  JOIN run r ON r.id = a.run_id AND r.verb <> 'import'"
                   "  JOIN environment v ON v.id = r.environment_id AND v.comparability_key = ?2"
                   "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq"
-                  "                  AND (p.task = 'law' OR r.protocol ->> '$.name' = ?1)"
+                  "                  AND (p.task = 'law' AND r.protocol ->> '$.until_ns' IS NULL"
+                  "                       OR p.task <> 'law' AND r.protocol ->> '$.name' = ?1)"
                   "  JOIN case_def c ON c.id = p.case_id"
                   "  JOIN implementation i ON i.id = p.implementation_id"
                   "  JOIN attempt_event s ON s.attempt_id = a.id AND s.status = 'started'"
@@ -67,7 +69,7 @@ void take_durations(const store::Store& store, const Conditions& conditions, con
   }
 }
 
-// Where one of ours runs; null of others.
+// The device that one of our implementations runs on; null for others.
 const std::string* stored_device_of(const std::string& experiment, const std::string& implementation) {
   for (const registry::Experiment& one : registry::Registry::global().experiments()) {
     if (one.id != experiment) continue;
@@ -137,7 +139,8 @@ void take_host_memory(const Conditions& conditions, plan::DeviceBasis& cpu) {
   }
 }
 
-// What a GPU does before anything was measured on it: its memory by clock and width, half of which most kernels reach.
+// Assumptions about a GPU before anything was measured on it: its memory's rate by clock and width, half of which most
+// kernels reach.
 void take_gpu(const plan::Machine& machine, const Conditions& conditions, plan::DeviceBasis& gpu) {
   if (machine.gpu_bytes_per_s > 0) gpu.assumed.bytes = machine.gpu_bytes_per_s / 2;
   if (conditions.try_oom || machine.gpu_memory_bytes == 0) return;

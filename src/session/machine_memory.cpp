@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 // Version 1 writes "no limit" as a number near 2^63, version 2 as "max", which is no number.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;
 
-// A group is bound by its own limit and by those of all above it.
+// A group is limited by its own limit and by those of all groups above it.
 void take_limits(const fs::path& mount, const fs::path& group, const char* file,
                  std::optional<std::uint64_t>& smallest) {
   fs::path at = group.relative_path();

@@ -1,4 +1,4 @@
-// How much memory a case may have: the machine's, or what a container or a scheduler's job leaves of it.
+// How much memory a case may have: the machine's, or the limit of a container or scheduler job.
 #pragma once
 
 #include <cstdint>

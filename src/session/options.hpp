@@ -1,5 +1,4 @@
-// What every verb may be told: where results are kept, how they are shown, which cases are meant, how they are
-// measured.
+// Options common to verbs: where results are stored, how they are shown, which cases to run, how to measure them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +7,12 @@
 #include <vector>
 
 namespace syslab::cli {
+
+// Verbs that run cases say so in their options: `static constexpr bool kRunsCases = true`.
+template <typename Options>
+inline constexpr bool kRunsCases = requires {
+  requires Options::kRunsCases;
+};
 
 enum class Color { automatic, always, never };
 
@@ -26,6 +31,7 @@ struct SelectionOptions {
   std::vector<std::string> implementations;
   std::vector<std::string> devices;  // "cpu", "cuda", "cpu,cuda"; empty: by the machine
   std::vector<std::string> mine;     // "me=kernel.so"
+  std::string python;                // interpreter of --mine in Python; empty: SYSLAB_PYTHON, else python3
   std::string handout;
   std::uint64_t seed = 0;
   std::string shard;   // "3/8": of the cases every eighth, from the third on; empty: all
@@ -37,7 +43,7 @@ struct MeasuringOptions {
   std::optional<std::string> protocol;
   std::optional<int> launches;  // else the protocol's
   std::string memory_limit;
-  bool try_oom = false;  // cases whose memory cannot suffice, too
+  bool try_oom = false;  // include cases that need too much memory
 };
 
 }  // namespace syslab::cli

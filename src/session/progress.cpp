@@ -10,6 +10,7 @@
 
 #include "core/format_seconds.hpp"
 #include "core/printable.hpp"
+#include "core/text.hpp"
 #include "session/selection.hpp"
 
 namespace syslab::cli {
@@ -57,10 +58,10 @@ std::string progress_line(int number, int total, const std::string& label, const
   std::string end = eta ? ", ETA " + format_duration(*eta) : "";
   if (budget_left) end += ", " + budget_words(*budget_left);
   if (end.size() >= width) return cut(line, width);
-  return cut(line, width - end.size()) + end;  // the label gives way, the ETA stays
+  return cut(line, width - end.size()) + end;  // the label is shortened, the ETA stays
 }
 
-std::string result_line(const runner::AttemptResult& result) {
+std::string result_line(const runner::AttemptResult& result, const std::string& same_as) {
   std::string line = fmt::format("{:<12} {}", worker::to_string(result.status), label_of(*result.planned));
   if (result.status == worker::Status::ok) {
     if (const auto* time = find_metric(result, "time"); time != nullptr && time->unit == "s") {
@@ -68,6 +69,8 @@ std::string result_line(const runner::AttemptResult& result) {
     }
     if (const auto* rate = find_metric(result, "tflops")) line += fmt::format("  {:.4g} GFLOP/s", *rate->value * 1e3);
     if (result.planned->task == plan::Task::law) line += "  " + counted(cases_searched(result), "case");
+  } else if (!same_as.empty()) {
+    line += ": the same as " + same_as;
   } else if (!result.detail.empty()) {
     line += ": " + result.detail.substr(0, result.detail.find('\n'));  // the summary shows a traceback whole
   }
@@ -101,8 +104,14 @@ void Progress::finished(const runner::AttemptResult& result) {
   eta_.finished(*result.planned, result.wall);
   clear();
   if (mode_ == Mode::none || skipped) return;
+  std::string same_as;
+  if (result.planned->task == plan::Task::law && !result.detail.empty()) {
+    const std::string said = result.planned->implementation + " " + result.detail.substr(0, result.detail.find('\n'));
+    const auto [first, is_new] = told_.emplace(said, law_label(*result.planned));
+    if (!is_new) same_as = first->second;
+  }
   if (mode_ == Mode::terminal) {
-    to_error(fmt::format("{}\n", result_line(result)));
+    to_error(fmt::format("{}\n", result_line(result, same_as)));
     return;
   }
   const auto eta = eta_.remaining(Seconds(0));
@@ -110,7 +119,7 @@ void Progress::finished(const runner::AttemptResult& result) {
   if (const auto left = budget_left()) ahead += ", " + budget_words(*left);
   const bool tried = result.planned->predicted_oom.empty();
   const std::string aside = tried ? fmt::format(" ({}{})", format_duration(result.wall), ahead) : "";
-  to_error(fmt::format("{} {}/{} {}{}\n", utc_now(), number_, total_, result_line(result), aside));
+  to_error(fmt::format("{} {}/{} {}{}\n", utc_now(), number_, total_, result_line(result, same_as), aside));
 }
 
 void Progress::left_out(const plan::PlannedCase& planned) {

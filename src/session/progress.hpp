@@ -1,8 +1,9 @@
-// What a person sees while a plan runs, on standard error: one line rewritten on a terminal, a timestamped line a case
-// elsewhere (or when CI is set), nothing under --quiet.
+// Progress of a plan on standard error: one rewritten line on a terminal, otherwise (or if CI is set) a timestamped
+// line per case, nothing under --quiet.
 #pragma once
 
 #include <chrono>
+#include <map>
 #include <string>
 
 #include "plan/plan.hpp"
@@ -19,8 +20,9 @@ std::size_t terminal_width();  // in columns, of standard error's; 80 where it h
 std::string progress_line(int number, int total, const std::string& label, const std::string& text,
                           std::optional<Nanoseconds> eta, std::optional<Nanoseconds> budget_left, std::size_t width);
 
-// "ok  flash_forward flash_tiled seq=128  1.23 ms  12.3 GFLOP/s": the end of one case.
-std::string result_line(const runner::AttemptResult& result);
+// "ok  flash_forward flash_tiled seq=128  1.23 ms  12.3 GFLOP/s": the end of one case. `same_as`: the law that ended
+// with the same message before; it is not told again.
+std::string result_line(const runner::AttemptResult& result, const std::string& same_as = {});
 
 class Progress {
  public:
@@ -46,6 +48,7 @@ class Progress {
   int total_;
   int number_ = 0;
   std::string text_;
+  std::map<std::string, std::string> told_;  // implementation and first line of a message → the law that said it first
   Eta eta_;
   Nanoseconds budget_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();

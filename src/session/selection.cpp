@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -17,7 +18,7 @@
 namespace syslab::cli {
 namespace {
 
-// Beyond these, sums with a clock's time or a process's size would run over.
+// Larger numbers would overflow in sums with a clock's time or a process's size.
 constexpr Nanoseconds kLongest = std::chrono::hours(24 * 36525);
 constexpr std::uint64_t kLargest = std::uint64_t{1} << 56;
 
@@ -30,9 +31,9 @@ void number_cases(plan::Plan& plan) {
   for (std::size_t i = 0; i < plan.cases.size(); ++i) plan.cases[i].index = static_cast<int>(i);
 }
 
-// An axis at its only declared value says nothing: left out, so that a line shows what this case is about.
+// An axis at its only declared value says nothing, so it is left out: a line shows what this case is about.
 bool at_default(const registry::Experiment* experiment, const std::string& axis, const Value& value) {
-  const registry::Axis* declared = experiment == nullptr ? nullptr : experiment->find_axis(axis);
+  const Axis* declared = experiment == nullptr ? nullptr : experiment->find_axis(axis);
   return declared != nullptr && declared->values.size() == 1 && declared->values.front() == value;
 }
 
@@ -60,10 +61,12 @@ std::string library_problem(const std::string& path) {
 plan::Selection to_selection(const Context& context, const SelectionOptions& options) {
   plan::Selection selection;
   selection.patterns = options.names;
+  if (selection.patterns.empty() && !options.handout.empty()) selection.patterns = {"all"};
   for (const std::string& text : options.assignments) selection.assignments.push_back(plan::parse_assignment(text));
   selection.preset = options.preset;
   selection.implementations = options.implementations;
   selection.devices = options.devices;
+  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);  // workers inherit it
   for (const std::string& text : options.mine) selection.mine.push_back(plan::parse_mine(text));
   if (!selection.mine.empty()) {
     selection.author = options.author.empty() ? selection.mine.front().name : options.author;
@@ -89,6 +92,9 @@ plan::Plan laws_before(const registry::Registry& registry, const plan::Selection
                        const std::optional<std::string>& contract, const plan::Plan& measured) {
   plan::Plan laws = law_plan(registry, selection, contract);
   plan::leave_out_unmeasured(laws, measured);
+  // What ranks train is certified on these very ranks before it is timed.
+  std::erase_if(laws.cases, [](const plan::PlannedCase& law) { return law.experiment->takes_ranks(); });
+  for (std::size_t i = 0; i < laws.cases.size(); ++i) laws.cases[i].index = static_cast<int>(i);
   return laws;
 }
 
@@ -186,9 +192,13 @@ std::string label_of(const plan::PlannedCase& planned) {
   if (planned.task != plan::Task::law) {
     return label(planned.experiment, experiment, planned.implementation, planned.params, planned.world_size);
   }
-  std::string text = label(nullptr, experiment, planned.implementation, {}, 1) + " " + planned.law;
-  if (planned.params.has("contract")) text += fmt::format(" ({})", syslab::to_string(planned.params.at("contract")));
-  return text;
+  return label(nullptr, experiment, planned.implementation, {}, 1) + " " + law_label(planned);
+}
+
+std::string law_label(const plan::PlannedCase& planned) {
+  if (planned.task != plan::Task::law) return {};
+  if (!planned.params.has("contract")) return planned.law;
+  return fmt::format("{} ({})", planned.law, syslab::to_string(planned.params.at("contract")));
 }
 
 }  // namespace syslab::cli

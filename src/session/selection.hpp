@@ -1,4 +1,4 @@
-// From options of the command line to the plan's words.
+// Converts command-line options to the plan's types.
 #pragma once
 
 #include <optional>
@@ -23,7 +23,7 @@ plan::Plan law_plan(const registry::Registry& registry, const plan::Selection& s
 plan::Plan laws_before(const registry::Registry& registry, const plan::Selection& selection,
                        const std::optional<std::string>& contract, const plan::Plan& measured);
 
-// Leaves of a plan the part that --shard names. False, saying so: it names a part, and nothing is left.
+// Keeps only the part of a plan that --shard names. False, with a message, if that part is empty.
 bool keep_shard(const Console& console, const SelectionOptions& options, plan::Plan& plan);
 
 // `first`, then `second`, indexed anew.
@@ -50,5 +50,8 @@ std::string case_label(const registry::Registry& registry, const std::string& ex
 
 // The same of a planned case, and "flash_forward naive attention.causal_prefix (full)" of a law.
 std::string label_of(const plan::PlannedCase& planned);
+
+// "attention.causal_prefix (full)"; empty of a case that is measured.
+std::string law_label(const plan::PlannedCase& planned);
 
 }  // namespace syslab::cli

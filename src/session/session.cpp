@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -10,12 +12,15 @@
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
+#include "core/text.hpp"
 #include "measure/protocol.hpp"
 #include "runner/environment.hpp"
+#include "session/attempt_queue.hpp"
 #include "session/forecast.hpp"
 #include "session/progress.hpp"
 #include "session/selection.hpp"
 #include "session/summary.hpp"
+#include "session/unusable.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -31,12 +36,12 @@ store::ImplementationRow implementation_row(const plan::Plan& plan, const plan::
     row.path = path_of(mine);
     return row;
   }
-  // Ours stand as they stood in the revision that this binary was built from.
+  // Our own sources are those of the revision that this binary was built from.
   row.digest = build_info().git_sha;
   if (build_info().git_dirty) row.digest += "+" + build_info().git_diff.substr(0, 12);
   row.language = "C++";
   if (const registry::Implementation* known = planned.experiment->find_implementation(planned.implementation)) {
-    row.role = known->is_reference ? "reference" : known->is_peer ? "peer" : "";
+    row.role = to_string(known->role);
   }
   return row;
 }
@@ -97,7 +102,7 @@ Json attempt_json(const std::string& uid, const std::string& run_uid, const runn
   json["seconds"] = Seconds(result.wall).count();
   Json metrics = Json::object();
   for (const worker::Record& record : result.records) {
-    // Of several ranks the figure of all together, which comes last, or else the first one's.
+    // For several ranks, the figure of all together, which comes last; otherwise the first one's.
     if (const auto* metric = std::get_if<worker::MetricRecord>(&record); metric != nullptr && metric->value) {
       if (metric->rank <= 0) metrics[metric->name] = *metric->value;
     }
@@ -119,6 +124,7 @@ Json to_json(const Conditions& conditions) {
   json["isolation"] = runner::to_string(conditions.isolation);
   json["mine_device"] = conditions.mine_device;
   json["budget_ns"] = conditions.budget.count();
+  if (conditions.until.count() > 0) json["until_ns"] = conditions.until.count();
   return json;
 }
 
@@ -135,6 +141,7 @@ Conditions conditions_from_json(const std::string& text) {
   conditions.isolation = runner::parse_isolation(json.value("isolation", "case"));
   conditions.mine_device = json.value("mine_device", conditions.mine_device);
   conditions.budget = Nanoseconds(json.value("budget_ns", conditions.budget.count()));
+  conditions.until = Nanoseconds(json.value("until_ns", conditions.until.count()));
   return conditions;
 }
 
@@ -168,14 +175,7 @@ std::string mine_device(const plan::Plan& plan) {
 runner::RunOptions to_run_options(const Context& context, const Conditions& conditions) {
   runner::RunOptions options;
   options.places = context.places;
-  options.protocol = conditions.protocol;
-  options.data = conditions.data;
-  options.timeout = conditions.timeout;
-  options.memory_limit_bytes = conditions.memory_limit_bytes;
-  options.law_cases = conditions.law_cases;
-  options.launches = conditions.launches;
-  options.isolation = conditions.isolation;
-  options.budget = conditions.budget;
+  static_cast<runner::RunSpec&>(options) = conditions;
   return options;
 }
 
@@ -200,8 +200,18 @@ std::vector<store::PlanRow> plan_rows(const plan::Plan& plan) {
   return rows;
 }
 
+void hide_database(const std::string& file) {
+  const char* const others = std::getenv("SYSLAB_WALLS_HIDE");
+  std::string hidden = others == nullptr ? "" : others;
+  for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
+    hidden += ":" + std::filesystem::absolute(file).string() + beside;
+  }
+  ::setenv("SYSLAB_WALLS_HIDE", hidden.c_str(), 1);  // workers inherit it
+}
+
 store::Store open_for_writing(const Context& context) {
   store::Store store = store::Store::open(context.global.database, store::Mode::create);
+  hide_database(context.global.database);
   for (const std::string& notice : store.notices()) context.console.note(notice);
   if (const int closed = store.close_abandoned(); closed > 0) {
     context.console.note(fmt::format("{} of a writer that is gone closed as aborted", counted(closed, "attempt")));
@@ -223,7 +233,14 @@ store::RowId begin_run(const Context& context, store::Store& store, const std::s
   run.environment_json = json_text(facts);
   run.comparability_key = runner::comparability_key(facts);
   run.build_json = json_text(to_json(build_info()));
-  return store.begin_run(run, plan_rows(plan));
+  const std::size_t told = store.notices().size();
+  const store::RowId row = store.begin_run(run, plan_rows(plan));
+  for (std::size_t i = told; i < store.notices().size(); ++i) context.console.note(store.notices()[i]);
+  return row;
+}
+
+std::string db_flag(const GlobalOptions& global) {
+  return global.database == GlobalOptions().database ? "" : " --db " + shell_word(global.database);
 }
 
 Claim::Claim(store::Store& store, store::RowId run) : store_(store), run_(run) {
@@ -236,13 +253,21 @@ Claim::Claim(store::Store& store, store::RowId run) : store_(store), run_(run) {
 Claim::~Claim() {
   try {
     store_.release_run(run_);
-  } catch (const std::exception&) {  // whoever asks next finds that we are gone
+  } catch (const std::exception&) {  // the next to ask finds that we are gone
   }
 }
 
-Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& asked,
-                   const Conditions& conditions) {
-  const auto began = std::chrono::steady_clock::now();
+namespace {
+
+// What run_plan() has to say, stored and told.
+struct Stored {
+  Summary summary;
+  std::map<worker::Status, int> counts;
+  int left_out = 0;
+};
+
+Stored store_plan(const Context& context, store::Store& store, store::RowId run, const plan::Plan& asked,
+                  const Conditions& conditions, const runner::Interruption* interruption) {
   const Claim claim(store, run);
   plan::Plan plan = asked;
   forecast(plan, &store, conditions);
@@ -252,13 +277,27 @@ Exit run_and_store(const Context& context, store::Store& store, store::RowId run
     console.print_line({{"type", "run"}, {"run", run_uid}, {"cases", plan.cases.size()}});
   }
   Progress progress(console, plan, Eta(plan), conditions.budget);
-  Summary summary(run_uid, Rerun{plan.mine, conditions.protocol, run_flags(conditions, plan.root_seed),
-                                 check_flags(conditions, plan.root_seed)});
+  Rerun rerun{plan.mine, conditions.protocol, run_flags(conditions, plan.root_seed),
+              check_flags(conditions, plan.root_seed), db_flag(context.global)};
+  Stored stored{Summary(run_uid, std::move(rerun)), {}, 0};
+  Summary& summary = stored.summary;
   std::string attempt_uid;  // of the running case
   std::size_t done = 0;
+  Usability usability(plan);
 
+  AttemptQueue queue(store, run, [&](const std::string& uid, const runner::AttemptResult& result) {
+    ++done;
+    // Printed only now, so that a reader of this line finds the attempt whatever happens to us.
+    if (console.json()) console.print_line(attempt_json(uid, run_uid, result));
+    usability.require(result);
+    progress.finished(result);
+    ++stored.counts[result.status];
+    summary.add(*result.planned, result.status, result.detail,
+                result.status == worker::Status::check_failed ? failed_check(store, uid) : "");
+  });
   runner::Observer observer;
   observer.started = [&](const plan::PlannedCase& planned) {
+    queue.store_all();
     attempt_uid = new_uuid7();
     store.attempt_started(run, planned.index, attempt_uid);
     progress.started(planned);
@@ -271,32 +310,40 @@ Exit run_and_store(const Context& context, store::Store& store, store::RowId run
     progress.heartbeat(planned);
   };
   observer.finished = [&](runner::AttemptResult result) {
-    store::AttemptRow row;
-    row.uid = std::exchange(attempt_uid, {});
-    row.plan_seq = result.planned->index;
-    row.status = result.status;
-    row.detail = result.detail;
-    row.facts_json = result.facts_json;
-    row.started_at = result.started_at;
-    row.ended_at = result.ended_at;
-    row.records = result.records;
-    const std::string uid = store.finish_attempt(run, row);
-    ++done;
-    // Only now is it promised: a reader of this line finds the attempt whatever happens to us.
-    if (console.json()) console.print_line(attempt_json(uid, run_uid, result));
-    progress.finished(result);
-    summary.add(*result.planned, result.status, result.detail,
-                result.status == worker::Status::check_failed ? failed_check(store, uid) : "");
+    queue.add(std::exchange(attempt_uid, {}), std::move(result));
   };
   observer.left_out = [&](const plan::PlannedCase& planned, const std::string& why) {
+    queue.store_all();
     ++done;
     progress.left_out(planned);
+    ++stored.left_out;
     summary.add_left_out(planned, why);
   };
-  runner::run_plan(plan, to_run_options(context, conditions), observer);
+  const runner::RunOptions options = to_run_options(context, conditions);
+  if (interruption != nullptr) {
+    runner::run_plan(plan, options, observer, *interruption);
+  } else {
+    runner::run_plan(plan, options, observer);
+  }
+  queue.store_all();
   summary.add_missing(static_cast<std::int64_t>(plan.cases.size() - done));
-  summary.print(context, std::chrono::steady_clock::now() - began);
-  return summary.exit();
+  return stored;
+}
+
+}  // namespace
+
+Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
+                   const Conditions& conditions) {
+  const auto began = std::chrono::steady_clock::now();
+  const Stored stored = store_plan(context, store, run, plan, conditions, nullptr);
+  stored.summary.print(context, std::chrono::steady_clock::now() - began);
+  return stored.summary.exit();
+}
+
+PartOutcome run_part(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
+                     const Conditions& conditions, const runner::Interruption& interruption) {
+  const Stored stored = store_plan(context, store, run, plan, conditions, &interruption);
+  return {stored.summary.exit_of_tried(), stored.counts, stored.left_out};
 }
 
 }  // namespace syslab::cli

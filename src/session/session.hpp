@@ -1,5 +1,5 @@
-// A stored run while it happens: the plan goes to the runner, what comes back goes to the store, and people are told.
-// The runner and the store do not see each other; here they meet.
+// Runs and stores a plan: passes it to the runner, writes results to the store, and reports progress. The runner and
+// the store do not see each other; only this room sees both.
 #pragma once
 
 #include <map>
@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "plan/plan.hpp"
+#include "runner/interruption.hpp"
 #include "runner/runner.hpp"
 #include "session/context.hpp"
 #include "store/store.hpp"
@@ -14,17 +15,10 @@
 namespace syslab::cli {
 
 // How the cases of a run are measured: stored with the run, so that `resume` does the same.
-struct Conditions {
-  std::string protocol = "kernel";
-  std::string data = "normal";
-  int law_cases = 100;
-  Nanoseconds timeout = std::chrono::minutes(10);
-  std::uint64_t memory_limit_bytes = 0;
-  bool try_oom = false;
-  int launches = 1;
-  runner::Isolation isolation = runner::Isolation::by_device;
+// The budget is of one sitting: `resume` has its own.
+struct Conditions : runner::RunSpec {
+  bool try_oom = false;             // include cases that need too much memory
   std::string mine_device = "cpu";  // where --mine runs
-  Nanoseconds budget{};             // 0: none; of one sitting, so `resume` has its own
 };
 Json to_json(const Conditions& conditions);
 Conditions conditions_from_json(const std::string& text);
@@ -39,7 +33,7 @@ Conditions to_conditions(const MeasuringOptions& options, const plan::Plan& plan
 // Where the plan has --mine run.
 std::string mine_device(const plan::Plan& plan);
 
-// A run taken by this process while an object of this class lives. Error(usage) if another is at work on it.
+// Claims a run for this process during the object's lifetime. Error(usage) if another process is working on it.
 class Claim {
  public:
   Claim(store::Store& store, store::RowId run);
@@ -55,6 +49,9 @@ class Claim {
 // The plan as rows of the store.
 std::vector<store::PlanRow> plan_rows(const plan::Plan& plan);
 
+// From what is judged: it holds the seeds of a run, and who locks it keeps the run from being written.
+void hide_database(const std::string& file);
+
 // Opens the database for writing, tells its notices, and closes what writers that died left open.
 store::Store open_for_writing(const Context& context);
 
@@ -62,7 +59,22 @@ store::Store open_for_writing(const Context& context);
 store::RowId begin_run(const Context& context, store::Store& store, const std::string& verb, const std::string& label,
                        const plan::Plan& plan, const Conditions& conditions);
 
-// Runs `plan`, whose indices are positions in the run's plan, and stores each attempt. Under --json every attempt is
+// How a run ended that is one of several of a sitting.
+// " --db other.db", of every command told that reads or writes the same database; empty where that is the usual one.
+std::string db_flag(const GlobalOptions& global);
+
+struct PartOutcome {
+  Exit exit = Exit::well;  // of the cases that were tried
+  std::map<worker::Status, int> counts;
+  int left_out = 0;  // cases that the budget left no time for
+};
+
+// As run_and_store(), without the summary, and stopped by an interruption that outlives it. Cases that the budget
+// leaves no time for are no failure.
+PartOutcome run_part(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
+                     const Conditions& conditions, const runner::Interruption& interruption);
+
+// Runs `plan` (its indices are positions in the run's plan) and stores each attempt. Under --json every attempt is
 // printed once it is committed. Ends with a summary.
 Exit run_and_store(const Context& context, store::Store& store, store::RowId run, const plan::Plan& plan,
                    const Conditions& conditions);

@@ -61,14 +61,18 @@ plan::PlannedCase planned_case(const registry::Registry& registry, const store::
   return planned;
 }
 
-void add_mine(plan::Plan& plan, const store::ImplementationRow& implementation) {
+void add_mine(plan::Plan& plan, store::RowId run, const store::ImplementationRow& implementation, MineFiles& files) {
   if (!implementation.is_mine) return;
   const auto known = std::find_if(plan.mine.begin(), plan.mine.end(),
                                   [&](const plan::MineSpec& mine) { return mine.name == implementation.name; });
   if (known != plan.mine.end()) return;
-  plan::MineSpec mine = plan::parse_mine(implementation.name + "=" + implementation.path);
+  plan::MineSpec mine = files.find(run, implementation, ChangedFile::taken);
   if (mine.digest != implementation.digest) {
-    throw Error(ErrorKind::usage, fmt::format("'{}' has changed since the run was made; make a new run", mine.path));
+    throw Error(
+        ErrorKind::usage,
+        fmt::format("'{}' is not the file that the run was made with, and its results would pass for that one's; "
+                    "make a new run",
+                    mine.path));
   }
   plan.mine.push_back(std::move(mine));
 }

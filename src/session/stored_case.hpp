@@ -3,6 +3,7 @@
 
 #include "plan/plan.hpp"
 #include "session/context.hpp"
+#include "session/mine_file.hpp"
 #include "store/store.hpp"
 
 namespace syslab::cli {
@@ -19,8 +20,9 @@ plan::PlannedCase planned_case(const registry::Registry& registry, const store::
 std::string device_of(const registry::Experiment& experiment, std::string_view implementation,
                       const std::string& otherwise = "cpu");
 
-// Adds the --mine file of a stored implementation to the plan, once. Error(usage) if the file is gone or has changed.
-void add_mine(plan::Plan& plan, const store::ImplementationRow& implementation);
+// Adds the --mine file of a run's implementation to the plan, once. Error(usage) if it may not be loaded
+// (session/mine_file.hpp), is gone, or is not the one that the run was made with.
+void add_mine(plan::Plan& plan, store::RowId run, const store::ImplementationRow& implementation, MineFiles& files);
 
 std::uint64_t parse_seed(const std::string& text);  // Error(store) when it is none
 

@@ -70,7 +70,7 @@ void list_differences(const Json& a, const Json& b, const std::string& path, std
   }
 }
 
-// One card of eight is as fast as the next.
+// One card of eight is as fast as another.
 Json steady(const Json& facts, const char* part) {
   Json json = facts.value(part, Json::object());
   if (!json.is_array()) return json;
@@ -92,8 +92,8 @@ store::StoredRun find_run_or_pin(const store::Store& store, const std::string& n
   }
   if (auto run = store.find_run(name)) return *run;
   throw Error(ErrorKind::usage,
-              fmt::format("no run and no pin '{}' in this database; `syslab pin` lists pins, syslab query 'SELECT "
-                          "run_uid, label, started_at FROM v_run' shows runs",
+              fmt::format("no run and no pin '{}' in this database; `syslab log` shows runs, `syslab pin` "
+                          "lists pins",
                           name));
 }
 
@@ -145,10 +145,10 @@ std::vector<std::string> differing_conditions(const store::Store& store, store::
     }
     if (differing.empty()) differing.push_back(fmt::format("kind of machine: A {}, B {}", of_a[0].text, of_b[0].text));
   }
-  // How a case was measured. What ended it (timeouts, limits, budgets) changes no time that is there.
+  // How a case was measured. What ended it (timeouts, limits, budgets) does not change the times already taken.
   Json protocol_a = parse_json(of_a[2].text), protocol_b = parse_json(of_b[2].text);
   for (Json* protocol : {&protocol_a, &protocol_b}) {
-    for (const char* limit : {"timeout_ns", "budget_ns", "memory_limit_bytes", "law_cases", "launches"}) {
+    for (const char* limit : {"timeout_ns", "budget_ns", "until_ns", "memory_limit_bytes", "law_cases", "launches"}) {
       protocol->erase(limit);
     }
   }

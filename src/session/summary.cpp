@@ -12,10 +12,46 @@
 namespace syslab::cli {
 namespace {
 
-// A sweep that fails everywhere shall not fill a screen; all of it is in the store.
+// A sweep that fails everywhere must not fill a screen; all of it is in the store.
 constexpr std::size_t kConcernsShown = 20;
 
+// The lines behind the first stand below it.
+std::string indented(const std::string& text) {
+  std::string lines;
+  for (const char c : text) lines += c == '\n' ? std::string("\n      ") : std::string(1, c);
+  return lines;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// "check_failed flash_forward me attention.refusal (full) and 2 other laws: …", the others below it.
+std::string text_of(const Console& console, const std::vector<Concern>& equal) {
+  const Concern& first = equal.front();
+  std::string others, names;
+  if (equal.size() > 1) {
+    others = " and " + counted(static_cast<std::int64_t>(equal.size()) - 1, "other law");
+    for (std::size_t i = 1; i < equal.size(); ++i) names += (i > 1 ? ", " : "\n      also: ") + equal[i].law;
+  }
+  return fmt::format("  {} {}{}{}{}\n      {}\n", console.styled(first.status, Style::bad), first.label, others,
+                     first.detail.empty() ? "" : ": " + indented(first.detail), names,
+                     console.styled(first.command, Style::dim));
+}
+
 }  // namespace
+
+std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns) {
+  std::vector<std::vector<Concern>> groups;
+  for (const Concern& concern : concerns) {
+    const auto equal = std::find_if(groups.begin(), groups.end(), [&](const std::vector<Concern>& group) {
+      const Concern& other = group.front();
+      return !concern.law.empty() && !concern.detail.empty() && concern.status == other.status &&
+             concern.implementation == other.implementation && !other.law.empty() &&
+             first_line(concern.detail) == first_line(other.detail);
+    });
+    equal == groups.end() ? groups.push_back({concern}) : equal->push_back(concern);
+  }
+  return groups;
+}
 
 // The command that runs this one case again.
 std::string Summary::command_for(const plan::PlannedCase& planned) const {
@@ -28,7 +64,7 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
   }
   if (law) {
     if (planned.params.has("contract")) command += " --contract " + syslab::to_string(planned.params.at("contract"));
-    return command + rerun_.check_flags;
+    return command + rerun_.check_flags + rerun_.db_flag;
   }
   for (const auto& [name, value] : planned.params)
     command += " -a " + shell_word(name + "=" + syslab::to_string(value));
@@ -36,7 +72,7 @@ std::string Summary::command_for(const plan::PlannedCase& planned) const {
   if (!rerun_.protocol.empty() && rerun_.protocol != planned.experiment->protocol) {
     command += " --protocol " + rerun_.protocol;
   }
-  return command + rerun_.run_flags;
+  return command + rerun_.run_flags + rerun_.db_flag;
 }
 
 void Summary::add(const plan::PlannedCase& planned, worker::Status status, const std::string& detail,
@@ -51,8 +87,9 @@ void Summary::add(const plan::PlannedCase& planned, worker::Status status, const
   if (planned.skip_reason) ++skips_[detail];
   if (status == worker::Status::oom && exit == Exit::well) ++oom_answers_;
   if (exit == Exit::well) return;
-  std::string command = failed_check.empty() ? command_for(planned) : "syslab replay " + failed_check;
-  concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command), exit});
+  std::string command = failed_check.empty() ? command_for(planned) : "syslab replay " + failed_check + rerun_.db_flag;
+  concerns_.push_back({label_of(planned), std::string(worker::to_string(status)), detail, std::move(command),
+                       planned.implementation, law_label(planned), exit});
 }
 
 void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& why) {
@@ -61,12 +98,12 @@ void Summary::add_left_out(const plan::PlannedCase& planned, const std::string& 
   ++missing_;
 }
 
-Exit Summary::exit() const { return missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_; }
+Exit Summary::exit() const { return or_requeue(missing_ > 0 ? worse(exit_, Exit::incomplete) : exit_); }
 
 std::string Summary::next_command() const {
-  if (missing_ > 0 || counts_.contains(worker::Status::aborted)) return "syslab resume " + run_uid_;
+  if (missing_ > 0 || counts_.contains(worker::Status::aborted)) return "syslab resume " + run_uid_ + rerun_.db_flag;
   if (experiments_.empty()) return "syslab list";
-  return fmt::format("syslab report {}", fmt::join(experiments_, " "));
+  return fmt::format("syslab report {}{}", fmt::join(experiments_, " "), rerun_.db_flag);
 }
 
 void Summary::print(const Context& context, Nanoseconds took) const {
@@ -107,20 +144,17 @@ void Summary::print(const Context& context, Nanoseconds took) const {
     text += fmt::format("  {} ran, or would run, out of memory: an answer here, no failure\n", oom_answers_);
   }
   if (left_out_ > 0) {
-    text += fmt::format("  {} did not start for want of time; {}\n", left_out_, left_out_example_);
+    text += fmt::format("  {} did not start; {}\n", left_out_, left_out_example_);
   }
-  std::vector<Concern> sorted = concerns_;  // what is wrong before what is missing
+  std::vector<Concern> sorted = concerns_;  // wrong results before missing ones
   std::stable_sort(sorted.begin(), sorted.end(), [](const Concern& a, const Concern& b) {
     return a.exit != b.exit && worse(a.exit, b.exit) == a.exit;
   });
-  for (std::size_t i = 0; i < std::min(sorted.size(), kConcernsShown); ++i) {
-    const Concern& concern = sorted[i];
-    text +=
-        fmt::format("  {} {}{}\n      {}\n", console.styled(concern.status, Style::bad), concern.label,
-                    concern.detail.empty() ? "" : ": " + concern.detail, console.styled(concern.command, Style::dim));
-  }
-  if (sorted.size() > kConcernsShown) {
-    text += fmt::format("  and {} more: syslab query 'SELECT * FROM v_failures'\n", sorted.size() - kConcernsShown);
+  const std::vector<std::vector<Concern>> groups = folded(sorted);
+  for (std::size_t i = 0; i < std::min(groups.size(), kConcernsShown); ++i) text += text_of(console, groups[i]);
+  if (groups.size() > kConcernsShown) {
+    text += fmt::format("  and {} more: syslab query 'SELECT * FROM v_failures'{}\n", groups.size() - kConcernsShown,
+                        rerun_.db_flag);
   }
   text += fmt::format("run {}\nnext: {}\n", run_uid_, next_command());
   console.print(text);

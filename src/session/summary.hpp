@@ -8,13 +8,14 @@
 #include "core/units.hpp"
 #include "plan/plan.hpp"
 #include "session/context.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::cli {
 
 // A case that did not end well, and the command to look closer.
 struct Concern {
   std::string label, status, detail, command;
+  std::string implementation, law;  // "attention.refusal (full)"; no law: a case that was measured
   Exit exit = Exit::well;
 };
 
@@ -23,7 +24,12 @@ struct Rerun {
   std::vector<plan::MineSpec> mine;
   std::string protocol;
   std::string run_flags, check_flags;  // " --seed 7 --timeout 30s"
+  std::string db_flag;                 // " --db other.db", of every command that reads or writes where this run did
 };
+
+// Concerns that say the same of one implementation: laws whose message, the first line of the detail, is equal.
+// In the order of their first.
+std::vector<std::vector<Concern>> folded(const std::vector<Concern>& concerns);
 
 class Summary {
  public:
@@ -38,10 +44,12 @@ class Summary {
   void add_missing(std::int64_t count) { missing_ += count; }
 
   Exit exit() const;
+  Exit exit_of_tried() const { return exit_; }  // whatever is missing
   void print(const Context& context, Nanoseconds took) const;
+  std::string next_command() const;
+  const std::vector<Concern>& concerns() const { return concerns_; }
 
  private:
-  std::string next_command() const;
   std::string command_for(const plan::PlannedCase& planned) const;
 
   std::string run_uid_;

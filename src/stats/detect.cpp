@@ -18,7 +18,7 @@ double standard_error(const PairedSpread& spread, int launches, int blocks_per_l
   return std::sqrt((spread.between_launches * spread.between_launches + of_blocks) / launches);
 }
 
-// What the distance from the margin must be, in standard errors.
+// The required distance from the margin, in standard errors.
 double distance_needed(int launches, double power) {
   return student_t_quantile(0.975, launches - 1) + student_t_quantile(power, launches - 1);
 }

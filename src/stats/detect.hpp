@@ -32,8 +32,8 @@ struct PairedPlan {
   bool reached = false;   // false: not even `most_launches` will do, and the plan is that many
 };
 
-// The cheapest plan whose 95 % interval will lie beyond log(1 + delta) with probability `power` when the true log ratio
-// is log(1 + effect); delta = 0 asks for a difference at all. `effect` > `delta` ≥ 0 or Error(usage). Between 3 and
+// The cheapest plan with a 95 % interval beyond log(1 + delta) with probability `power` when the true log ratio is
+// log(1 + effect); delta = 0 asks for a difference at all. `effect` > `delta` ≥ 0 or Error(usage). Between 3 and
 // `most_launches` launches, 1 to 64 blocks a launch. Without the noncentral t: the standard error must be at most
 // (log(1 + effect) − log(1 + delta)) / (t(97.5 %) + t(power)) with launches − 1 degrees of freedom.
 PairedPlan plan_detection(double effect, double delta, const PairedSpread& spread, const PairedCost& cost,
@@ -45,8 +45,8 @@ double smallest_detectable(double delta, const PairedSpread& spread, int launche
 
 // How often identical sides are called different, from a pilot of identical sides: `redraws` comparisons of `launches`
 // launches, each launch drawn from the pilot's, with replacement, and its sides swapped by chance, which changes
-// nothing where the sides are the same. The share whose 95 % interval lies wholly beyond ±log(1 + delta); delta = 0
-// asks for any difference, which noise of any symmetrical kind should make of about 5 %. Error(usage) on fewer than two
+// nothing where the sides are the same. The share with a 95 % interval entirely beyond ±log(1 + delta); delta = 0 asks
+// for any difference, which noise of any symmetrical kind should make of about 5 %. Error(usage) on fewer than two
 // launches.
 double false_alarm_rate(std::span<const PairedBlock> identical, double delta, int launches, std::uint64_t seed,
                         int redraws = 10'000);

@@ -110,11 +110,6 @@ double student_t_two_sided_p(double t, double dof) {
   return two_sided_tail(std::abs(t), dof);
 }
 
-double student_t_cdf(double t, double dof) {
-  const double beyond = student_t_two_sided_p(t, dof) / 2;
-  return t < 0 ? beyond : 1 - beyond;
-}
-
 double student_t_quantile(double p, double dof) {
   if (!(p >= 0 && p <= 1) || !(dof > 0)) return kNotANumber;
   if (p == 0) return -kInfinity;

@@ -12,11 +12,10 @@ double normal_cdf(double z);
 // Inverse of normal_cdf; ∓∞ at p = 0 and 1, NaN outside [0, 1].
 double normal_quantile(double p);
 
-// P(T ≤ t) of Student's t; an infinite dof is the normal distribution. NaN for dof ≤ 0.
-double student_t_cdf(double t, double dof);
-// P(|T| ≥ |t|), which keeps its relative accuracy where 1 − cdf would lose it.
+// P(|T| ≥ |t|) of Student's t, which keeps its relative accuracy where 1 − P(|T| < |t|) would lose it; an infinite dof
+// is the normal distribution. NaN for dof ≤ 0.
 double student_t_two_sided_p(double t, double dof);
-// Inverse of student_t_cdf; ∓∞ at p = 0 and 1, NaN outside [0, 1] or for dof ≤ 0.
+// The t with P(T ≤ t) = p; ∓∞ at p = 0 and 1, NaN outside [0, 1] or for dof ≤ 0.
 double student_t_quantile(double p, double dof);
 
 // The ranks (r, n + 1 − r), counted from one, of the order statistics of n values that bracket the median with at least

@@ -16,7 +16,7 @@ std::vector<double> sorted(std::span<const double> values) {
   return result;
 }
 
-// Added in pairs from without to within, so that the mean of −x is to the bit −(mean of x).
+// Added in pairs from the ends to the middle, so that the mean of −x is exactly −(mean of x).
 double mean(std::span<const double> sorted) {
   double sum = 0;
   const std::size_t n = sorted.size();

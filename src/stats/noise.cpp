@@ -13,21 +13,16 @@ namespace {
 constexpr std::size_t kFewest = 6;
 constexpr std::size_t kShapeFrom = 12;
 
-struct Thinned {
-  std::vector<double> values;
-  double stride = 1;  // samples of the series that one value stands for
-};
-
-Thinned thin(std::span<const double> in_time_order) {
+// A long series, halved by averaging neighbours until it is short enough for all pairs of its values.
+std::vector<double> thin(std::span<const double> in_time_order) {
   constexpr std::size_t kMost = 400;
-  Thinned thinned{{in_time_order.begin(), in_time_order.end()}, 1};
-  while (thinned.values.size() > kMost) {
-    const std::size_t half = thinned.values.size() / 2;
-    for (std::size_t i = 0; i < half; ++i) thinned.values[i] = (thinned.values[2 * i] + thinned.values[2 * i + 1]) / 2;
-    thinned.values.resize(half);
-    thinned.stride *= 2;
+  std::vector<double> values(in_time_order.begin(), in_time_order.end());
+  while (values.size() > kMost) {
+    const std::size_t half = values.size() / 2;
+    for (std::size_t i = 0; i < half; ++i) values[i] = (values[2 * i] + values[2 * i + 1]) / 2;
+    values.resize(half);
   }
-  return thinned;
+  return values;
 }
 
 double interquartile_range(std::span<const double> sorted) { return quantile(sorted, 0.75) - quantile(sorted, 0.25); }
@@ -57,6 +52,7 @@ double trend_p(std::span<const double> values) {
   return 2 * normal_cdf(-z);
 }
 
+// The median of the slopes of all pairs of samples (Theil 1950, Sen 1968).
 double slope_of(std::span<const double> values) {
   std::vector<double> slopes;
   slopes.reserve(values.size() * (values.size() - 1) / 2);
@@ -68,18 +64,12 @@ double slope_of(std::span<const double> values) {
 }
 
 bool is_drifting(std::span<const double> in_time_order, double median) {
-  const Thinned thinned = thin(in_time_order);
-  const double over_the_run = slope_of(thinned.values) * static_cast<double>(thinned.values.size() - 1);
-  return std::abs(over_the_run) > 0.01 * std::abs(median) && trend_p(thinned.values) < 0.01;
+  const std::vector<double> values = thin(in_time_order);
+  const double over_the_run = slope_of(values) * static_cast<double>(values.size() - 1);
+  return std::abs(over_the_run) > 0.01 * std::abs(median) && trend_p(values) < 0.01;
 }
 
 }  // namespace
-
-double theil_sen_slope(std::span<const double> in_time_order) {
-  if (in_time_order.size() < 2) return 0;
-  const Thinned thinned = thin(in_time_order);
-  return slope_of(thinned.values) / thinned.stride;
-}
 
 std::vector<std::string> noise_labels(std::span<const double> in_time_order) {
   std::vector<std::string> labels;

@@ -17,8 +17,4 @@ namespace syslab::stats {
 //   "autocorrelated"  from 12 samples: lag-1 autocorrelation, corrected for its bias at small n, exceeds 0.5
 std::vector<std::string> noise_labels(std::span<const double> in_time_order);
 
-// The median of the slopes of all pairs of samples (Theil 1950, Sen 1968), in units of the series per step. Series
-// longer than 400 are first halved by averaging neighbours until they are not. 0 with fewer than two samples.
-double theil_sen_slope(std::span<const double> in_time_order);
-
 }  // namespace syslab::stats

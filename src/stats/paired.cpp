@@ -85,7 +85,7 @@ double sign_flip_p(std::span<const double> d, std::uint64_t seed) {
     observed += value;
     scale += std::abs(value);
   }
-  // Sums of the same numbers in another order differ in the last bits; a tie is a tie.
+  // Sums of the same numbers in another order differ in the last bits; such ties count as ties.
   const double reached = std::abs(observed) - 1e-12 * scale;
   std::uint64_t hits = 0;
   if (d.size() <= kExact) {

@@ -44,9 +44,9 @@ PairedEstimate paired_estimate(std::span<const PairedBlock> blocks, double confi
 // The same without the sign flips, a millisecond cheaper: p_value is NaN.
 PairedEstimate paired_interval(std::span<const PairedBlock> blocks, double confidence = 0.95);
 
-// Two-sided p of H0: the values are symmetric about 0. The statistic is |mean|; p is the share of sign patterns whose
-// |mean| reaches the observed one. All 2^n patterns are tried up to n = 16; beyond that 65,535 patterns drawn from
-// `seed` and the observed one, which keeps p valid and never 0 (Phipson & Smyth 2010). NaN when empty.
+// Two-sided p of H0: the values are symmetric about 0. The statistic is |mean|; p is the share of sign patterns with
+// a |mean| that reaches the observed one. All 2^n patterns are tried up to n = 16; beyond that 65,535 patterns drawn
+// from `seed` and the observed one, which keeps p valid and never 0 (Phipson & Smyth 2010). NaN when empty.
 double sign_flip_p(std::span<const double> d, std::uint64_t seed);
 
 // p of H0: |log ratio| ≤ log(1 + delta). At most 5 % just where verdict(interval_95, delta) says faster or slower; so
@@ -61,8 +61,8 @@ double p_beyond(const PairedEstimate& estimate, double delta);
 // 14 cover at worst 0.926, 0.937, 0.940, 0.943 and 0.945 (at a spread of 0.5 %, where about 17 launches are wanted);
 // hence 12. A fixed number, first_look = max_launches, covers 0.95.
 //
-// The interval is paired_estimate's, from all launches. Stein's own, whose spread is the first stage's for good, covers
-// 0.95 exactly on paper, but 0.91 (first stage of 10) where one launch in ten is five times as noisy, and 0.90 where
+// The interval is paired_estimate's, from all launches. Stein's original, which keeps the first stage's spread, covers
+// exactly 0.95 in theory, but 0.91 (first stage of 10) where one launch in ten is five times as noisy, and 0.90 where
 // the noise grows by half after the first stage; this one covers 0.955 and 0.94 there. Pooling blocks and launches
 // where an F test finds no launch effect covers 0.96 to 0.97 without such an effect, and no better with one.
 // tests/stats/paired_trial.cpp tries the rule as it stands.

@@ -1,38 +1,27 @@
 #include "stats/verdict.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "core/error.hpp"
 
 namespace syslab::stats {
-namespace {
-
-constexpr std::array<std::pair<Verdict, std::string_view>, 5> kNames{{{Verdict::faster, "faster"},
-                                                                      {Verdict::slower, "slower"},
-                                                                      {Verdict::same, "same"},
-                                                                      {Verdict::unclear, "unclear"},
-                                                                      {Verdict::incomparable, "incomparable"}}};
-
-}  // namespace
 
 std::string_view to_string(Verdict verdict) {
-  for (const auto& [value, name] : kNames) {
-    if (value == verdict) return name;
+  switch (verdict) {
+    case Verdict::faster:
+      return "faster";
+    case Verdict::slower:
+      return "slower";
+    case Verdict::same:
+      return "same";
+    case Verdict::unclear:
+      return "unclear";
+    case Verdict::incomparable:
+      return "incomparable";
   }
   throw Error(ErrorKind::internal, "a verdict without a name: " + std::to_string(static_cast<int>(verdict)));
-}
-
-Verdict parse_verdict(std::string_view name) {
-  std::string names;
-  for (const auto& [value, known] : kNames) {
-    if (known == name) return value;
-    names += (names.empty() ? "" : ", ") + std::string(known);
-  }
-  throw Error(ErrorKind::usage, "no verdict '" + std::string(name) + "'; the verdicts are " + names);
 }
 
 Verdict verdict(Interval log_ratio_95, double delta) {

@@ -14,8 +14,6 @@ namespace syslab::stats {
 enum class Verdict { faster, slower, same, unclear, incomparable };
 
 std::string_view to_string(Verdict verdict);
-// Inverse of to_string. Error(usage) with the names otherwise.
-Verdict parse_verdict(std::string_view name);
 
 // The interval is of log(time of B / time of A). `delta` ≥ 0 is the smallest change worth a word: 0.01 where one call
 // takes 20 µs or more, 0.02 below. With m = log(1 + delta):

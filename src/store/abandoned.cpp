@@ -1,4 +1,4 @@
-// close_abandoned: attempts whose writer died without a word. writer_at_work: runs whose writer did not.
+// close_abandoned: attempts with a writer that died silently. writer_at_work: runs with a writer that did not.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -10,7 +10,7 @@
 namespace syslab::store {
 namespace {
 
-// The writer stands in the `started` event; an attempt merged while it ran has it, too.
+// The `started` event names the writer; an attempt that was merged while it ran has it, too.
 constexpr std::string_view kOpenAttempts = R"(
 SELECT a.id,
        (SELECT s.detail FROM attempt_event s WHERE s.attempt_id = a.id AND s.status = 'started' LIMIT 1),
@@ -36,11 +36,11 @@ int Store::close_abandoned() {
     db.cached("INSERT INTO attempt_event (attempt_id, at, status, detail) VALUES (?, ?, 'aborted', ?)")
         .run(attempt, now, R"({"message":"the process that ran it is gone; closed by a later start","inferred":true})");
   }
-  transaction.commit();
+  transaction.commit_unsynced();
   return static_cast<int>(abandoned.size());
 }
 
-// By the newest attempt. A writer in sight counts even between two attempts, when none is open.
+// Judged by the newest attempt. A writer that can be seen counts even between two attempts, when none is open.
 std::optional<std::string> Store::writer_at_work(RowId run) const {
   Connection& db = impl_->db();
   Statement newest(db, R"(

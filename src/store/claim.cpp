@@ -1,8 +1,8 @@
-// claim_run, release_run: of two that would work on one run, one does.
+// claim_run, release_run: if two want to work on one run, only one does.
 //
-// The row is read and written inside one BEGIN IMMEDIATE, so two who ask at once are asked one after the other. An
-// owner that is gone holds nothing, which is judged as for abandoned attempts: by its process where that can be seen,
-// else by a minute of silence.
+// The row is read and written inside one BEGIN IMMEDIATE, so two simultaneous requests are handled one after the other.
+// A claim of an owner that is gone does not count. That is judged as for abandoned attempts: by its process if that can
+// be seen, otherwise by a minute without a sign of life.
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.hpp"
@@ -27,7 +27,7 @@ std::optional<std::string> Store::claim_run(RowId run) {
         "INSERT INTO run_claim (run_uid, owner, at) VALUES (?1, ?2, ?3) "
         "ON CONFLICT (run_uid) DO UPDATE SET owner = excluded.owner, at = excluded.at")
       .run(uid, owner, now);
-  transaction.commit();
+  transaction.commit_unsynced();
   return std::nullopt;
 }
 
@@ -37,7 +37,7 @@ void Store::release_run(RowId run) {
   Transaction transaction(db);
   db.cached("DELETE FROM run_claim WHERE run_uid = ? AND owner = ?")
       .run(uid, json_text(to_json(impl_->options.writer)));
-  transaction.commit();
+  transaction.commit_unsynced();
 }
 
 }  // namespace syslab::store

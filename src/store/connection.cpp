@@ -8,13 +8,16 @@
 #include <cctype>
 #include <cmath>
 #include <system_error>
+#include <thread>
 
 #include "store/utf8.hpp"
 
 namespace syslab::store {
 namespace {
 
-constexpr std::chrono::milliseconds kBusyTimeout{60'000};  // a merge of millions of rows takes less
+constexpr std::chrono::milliseconds kBusyTimeout{60'000};  // a merge of millions of rows takes less than this
+// How often it is looked whether another process still holds a lock: at first, and when it has held it for some time.
+constexpr std::chrono::milliseconds kShortLook{1}, kShortWait{200}, kLongLook{10};
 
 // What a user can do about it, by primary result code.
 std::string_view advice(int code) {
@@ -72,7 +75,7 @@ void Statement::bind(int index, double value) {
 void Statement::bind(int index, std::string_view value) {
   const std::optional<std::string> repaired = repaired_utf8(value);
   const std::string_view text = repaired ? std::string_view(*repaired) : value;
-  // An empty view may have no address at all, which SQLite would take for NULL.
+  // An empty string_view may have a null pointer, which SQLite would take for NULL.
   const char* data = text.empty() ? "" : text.data();
   if (const int code = sqlite3_bind_text64(handle_.get(), index, data, text.size(), SQLITE_TRANSIENT, SQLITE_UTF8)) {
     connection_->fail(code, "bind a text");
@@ -104,11 +107,6 @@ void Statement::reset() {
 
 int Statement::columns() const { return sqlite3_column_count(handle_.get()); }
 
-std::string Statement::column_name(int column) const {
-  const char* name = sqlite3_column_name(handle_.get(), column);
-  return name != nullptr ? name : "";
-}
-
 int Statement::type(int column) const { return sqlite3_column_type(handle_.get(), column); }
 bool Statement::is_null(int column) const { return type(column) == SQLITE_NULL; }
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_.get(), column); }
@@ -128,7 +126,7 @@ void Connection::Close::operator()(sqlite3* connection) const noexcept { sqlite3
 
 Connection::Connection(const std::string& target, Access access, std::filesystem::path shown_as)
     : shown_as_(std::move(shown_as)) {
-  // What was measured is its user's alone. SQLite gives the files beside a database the database's own mode.
+  // Only the user may read what was measured. SQLite gives its additional files the database's own mode.
   if (access == Access::create) {
     const int made = ::open(shown_as_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (made >= 0) ::close(made);
@@ -153,8 +151,8 @@ Connection::Connection(const std::string& target, Access access, std::filesystem
   wait_for_locks(kBusyTimeout);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
-  // SQLite 3.40 takes its own JSON functions in a schema for unsafe unless the schema is trusted. We add no functions
-  // and load no extensions, so there is nothing that a schema from elsewhere could misuse.
+  // Until distrust_schema(): files made before schema version 3 have functions in it, which SQLite refuses to load
+  // otherwise. Nothing evaluates them before the schema was compared with ours (store/schema_check.hpp).
   sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 1, nullptr);
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DML, 0, nullptr);  // "x" is a column, never a text
   sqlite3_db_config(raw, SQLITE_DBCONFIG_DQS_DDL, 0, nullptr);
@@ -188,8 +186,40 @@ Statement& Connection::cached(std::string_view sql) {
   return statement;
 }
 
+// SQLite's own waiting grows to a tenth of a second between two looks, and a transaction takes a fraction of a
+// millisecond: many writers would keep each other waiting for nothing.
+int Connection::wait_a_moment(void* connection, int times) {
+  auto& self = *static_cast<Connection*>(connection);
+  const auto now = std::chrono::steady_clock::now();
+  if (times == 0) self.waiting_since_ = now;
+  const auto waited = now - self.waiting_since_;
+  if (waited >= self.patience_) return 0;
+  std::this_thread::sleep_for(waited < kShortWait ? kShortLook : kLongLook);
+  return 1;
+}
+
 void Connection::wait_for_locks(std::chrono::milliseconds at_most) {
-  sqlite3_busy_timeout(handle_.get(), static_cast<int>(at_most.count()));
+  patience_ = at_most;
+  sqlite3_busy_handler(handle_.get(), wait_a_moment, this);
+}
+
+void Connection::sync_log() {
+  sqlite3_file* log = nullptr;
+  sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (log == nullptr || log->pMethods == nullptr) return;
+  sync_failed_ = log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY) != SQLITE_OK;
+  require_synced();
+}
+
+void Connection::require_synced() const {
+  if (!sync_failed_) return;
+  throw Error(
+      ErrorKind::store,
+      fmt::format("database '{}': the system could not bring what was written to the disk (disk I/O error); what "
+                  "was acknowledged before is intact, nothing more is written: see `dmesg` for the disk, then "
+                  "`syslab resume`",
+                  shown_as_.string()),
+      "fdatasync");
 }
 
 HurriedTurn::HurriedTurn(Connection& connection) : connection_(connection) {
@@ -199,6 +229,17 @@ HurriedTurn::~HurriedTurn() { connection_.wait_for_locks(kBusyTimeout); }
 
 void Connection::checkpoint_on_close() {
   sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
+}
+
+void Connection::distrust_schema() { sqlite3_db_config(handle_.get(), SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr); }
+
+Connection::SchemaEdits::SchemaEdits(Connection& connection) : connection_(connection) {
+  sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_DEFENSIVE, 0, nullptr);
+}
+Connection::SchemaEdits::~SchemaEdits() {
+  sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_WRITABLE_SCHEMA, 0,
+                    nullptr);  // should it have failed halfway
+  sqlite3_db_config(connection_.handle(), SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
 }
 
 bool Connection::is_read_only() const { return sqlite3_db_readonly(handle_.get(), "main") == 1; }
@@ -215,7 +256,7 @@ void Connection::back_up_to(const std::filesystem::path& target) {
     const int stepped = sqlite3_backup_step(backup, -1);
     const int finished = sqlite3_backup_finish(backup);
     if (stepped != SQLITE_DONE) copy.fail(finished != SQLITE_OK ? finished : stepped, "copy the database");
-    // One file, with nothing beside it: a copy of a WAL database says it is one, too.
+    // One file, without additional files: a copy of a WAL database says it is one, too.
     copy.execute("PRAGMA journal_mode=DELETE");
   }
   const int fd = ::open(target.c_str(), O_RDONLY | O_CLOEXEC);
@@ -225,7 +266,8 @@ void Connection::back_up_to(const std::filesystem::path& target) {
   if (!synced) throw_errno(ErrorKind::store, fmt::format("sync the copy '{}'", target.string()), error, "fsync");
 }
 
-void Connection::fail(int code, std::string_view action) const {
+void Connection::fail(int code, std::string_view action) {
+  if (code == SQLITE_IOERR_FSYNC) sync_failed_ = true;
   const char* found = handle_ ? sqlite3_errmsg(handle_.get()) : sqlite3_errstr(code);
   std::string message = fmt::format("database '{}': cannot {}: {}", shown_as_.string(), action, found);
   const int system_error = handle_ ? sqlite3_system_errno(handle_.get()) : 0;
@@ -239,7 +281,10 @@ void Connection::fail(int code, std::string_view action) const {
 
 // --- Transaction ----------------------------------------------------------------------------------------------------
 
-Transaction::Transaction(Connection& connection) : connection_(connection) { connection_.execute("BEGIN IMMEDIATE"); }
+Transaction::Transaction(Connection& connection) : connection_(connection) {
+  connection_.require_synced();
+  connection_.execute("BEGIN IMMEDIATE");
+}
 
 Transaction::~Transaction() {
   // SQLite may have rolled back by itself (disk full); a second ROLLBACK would be an error nobody can act on.
@@ -247,7 +292,24 @@ Transaction::~Transaction() {
 }
 
 void Transaction::commit() {
+  commit_unsynced();
+  connection_.sync_log();
+}
+
+void Transaction::commit_unsynced() {
   connection_.execute("COMMIT");
+  open_ = false;
+}
+
+Savepoint::Savepoint(Connection& connection) : connection_(connection) { connection_.execute("SAVEPOINT part"); }
+
+Savepoint::~Savepoint() {
+  if (!open_ || !connection_.in_transaction()) return;
+  sqlite3_exec(connection_.handle(), "ROLLBACK TO part; RELEASE part", nullptr, nullptr, nullptr);
+}
+
+void Savepoint::keep() {
+  connection_.execute("RELEASE part");
   open_ = false;
 }
 

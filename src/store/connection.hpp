@@ -70,7 +70,6 @@ class Statement {
   void reset();
 
   int columns() const;
-  std::string column_name(int column) const;
   int type(int column) const;  // SQLITE_INTEGER, …
   bool is_null(int column) const;
   std::int64_t integer(int column) const;
@@ -105,7 +104,26 @@ class Connection {
   Statement& cached(std::string_view sql);
 
   void checkpoint_on_close();
+  // From now on no function and no virtual table that may do harm is evaluated on behalf of a file's schema; temporary
+  // objects may still use them. Files made before schema version 3 cannot be read so.
+  void distrust_schema();
+  // While this lives, a statement may change the text of the schema: a migration that was released, and nothing else.
+  class SchemaEdits {
+   public:
+    explicit SchemaEdits(Connection& connection);
+    SchemaEdits(const SchemaEdits&) = delete;
+    SchemaEdits& operator=(const SchemaEdits&) = delete;
+    ~SchemaEdits();
+
+   private:
+    Connection& connection_;
+  };
   void wait_for_locks(std::chrono::milliseconds at_most);  // a minute, unless told otherwise
+  // With a write-ahead log: what was committed is on the disk when this returns. (With a rollback journal it already
+  // is.) After a failure nothing can be written any more, because what the system failed to write it may have dropped,
+  // and what is written behind a gap is lost with a power cut.
+  void sync_log();
+  void require_synced() const;  // Error(store) after such a failure
   bool is_read_only() const;
   bool in_transaction() const;
   std::int64_t changes() const;  // rows changed by the last statement
@@ -114,7 +132,7 @@ class Connection {
   void back_up_to(const std::filesystem::path& target);
 
   // Throws Error(store) for SQLite's result `code`. `action` reads "write the attempt".
-  [[noreturn]] void fail(int code, std::string_view action) const;
+  [[noreturn]] void fail(int code, std::string_view action);
 
   const std::filesystem::path& shown_as() const { return shown_as_; }
   sqlite3* handle() const { return handle_.get(); }
@@ -123,12 +141,20 @@ class Connection {
   struct Close {
     void operator()(sqlite3* connection) const noexcept;
   };
+  static int wait_a_moment(void* connection, int times);
+
   std::filesystem::path shown_as_;
+  std::chrono::milliseconds patience_{};  // with locks of other processes
+  std::chrono::steady_clock::time_point waiting_since_;
+  bool sync_failed_ = false;
   std::unique_ptr<sqlite3, Close> handle_;
   std::map<std::string_view, Statement> cache_;  // finalised before the connection closes
 };
 
 // BEGIN IMMEDIATE: waits its turn to write instead of failing in the middle. The destructor rolls back.
+//
+// commit() returns when what was written is on the disk. Where there is a log, it syncs behind the transaction and not
+// in it: while one process waits for the disk others commit, and the system gives them one sync together.
 class Transaction {
  public:
   explicit Transaction(Connection& connection);
@@ -136,6 +162,22 @@ class Transaction {
   Transaction& operator=(const Transaction&) = delete;
   ~Transaction();
   void commit();
+  // For what nobody misses after a power cut, such as signs of life.
+  void commit_unsynced();
+
+ private:
+  Connection& connection_;
+  bool open_ = true;
+};
+
+// A part of a transaction that can fail alone. The destructor undoes it unless it is kept.
+class Savepoint {
+ public:
+  explicit Savepoint(Connection& connection);
+  Savepoint(const Savepoint&) = delete;
+  Savepoint& operator=(const Savepoint&) = delete;
+  ~Savepoint();
+  void keep();
 
  private:
   Connection& connection_;

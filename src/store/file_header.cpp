@@ -45,7 +45,7 @@ void refuse_newer(const std::filesystem::path& path, std::int64_t found, int new
 }
 
 FileState inspect_file(const std::filesystem::path& path, int newest_version) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a FIFO must not make us wait
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // opening a FIFO must not block
   if (fd < 0) {
     if (errno == ENOENT) return FileState::absent;
     throw_errno(ErrorKind::store, fmt::format("open database '{}'", path.string()), errno, "open");

@@ -43,7 +43,7 @@ std::optional<std::string> network_file_system(const std::filesystem::path& path
   std::filesystem::path asked = std::filesystem::absolute(path, ignored);
   if (!std::filesystem::exists(asked, ignored)) asked = asked.parent_path();
   struct statfs found {};
-  if (::statfs(asked.c_str(), &found) != 0) return std::nullopt;  // opening the file will say what is wrong
+  if (::statfs(asked.c_str(), &found) != 0) return std::nullopt;  // opening the file will report the error
   return network_file_system_name(static_cast<long>(found.f_type));
 }
 

@@ -1,5 +1,5 @@
-// Which file system a database lies on. WAL needs memory shared between all who use the file, which network file
-// systems do not give (sqlite.org/wal.html): there the rollback journal is used.
+// The file system of a database. WAL needs memory shared between all processes that use the file, which network file
+// systems do not provide (sqlite.org/wal.html): there the rollback journal is used.
 #pragma once
 
 #include <filesystem>

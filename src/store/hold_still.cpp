@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "store/impl.hpp"
-#include "store/migrate.hpp"
 
 namespace syslab::store {
 namespace {
@@ -12,11 +11,12 @@ struct KeptView {
   const char* index;  // a column
 };
 
-// Each stands on those before it. What is asked of them next: a row by its attempt, of a run, rows of an experiment.
+// Each view uses those before it. The indices serve the queries that follow: a row by its attempt, of a run, rows of an
+// experiment.
 constexpr KeptView kAll[] = {{"v_attempt", "attempt_id"}, {"v_run", "run_id"}};
 constexpr KeptView kOfMeaning[] = {{"v_newest", "experiment"}, {"v_measured", "experiment"}};
 
-// The view of that name becomes one over a table of what it held.
+// Replaces the view of that name by one over a table of its rows.
 void keep(Connection& db, const KeptView& view) {
   db.execute(fmt::format(
       "CREATE TEMP TABLE kept_{0} AS SELECT * FROM {0}; CREATE INDEX temp.kept_{0}_by_{1} ON kept_{0} ({1});"
@@ -40,7 +40,6 @@ void Store::hold_still(const std::map<std::string, std::string>& versions) {
   Connection& db = impl_->db();
   db.execute("PRAGMA query_only=OFF");  // forbids temporary tables, too
   db.execute("BEGIN");                  // one state of the file for all of them
-  lay_views_over(db, impl_->options.schema);
   for (const KeptView& view : kAll) keep(db, view);
   leave_out_other_versions(db, versions);
   for (const KeptView& view : kOfMeaning) keep(db, view);

@@ -1,7 +1,7 @@
 // merge: everything of another file that is not here yet, in one transaction.
 //
-// Rows are found again by what names them everywhere: uids, or keys made of uids and of nothing that counts up within
-// one file. So merging twice changes nothing, and the order of merging does not matter.
+// Rows are identified by what names them in every file: uids, or keys made of uids and never of counters of one file.
+// So merging twice changes nothing, and the order of merging does not matter.
 #include <fmt/format.h>
 
 #include <array>
@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "store/impl.hpp"
+#include "store/schema_check.hpp"
 
 namespace syslab::store {
 namespace {
@@ -21,9 +22,9 @@ struct Reference {
 struct TableToMerge {
   std::string_view name;
   std::array<Reference, 3> references{};
-  // Columns that name a row everywhere, where others refer to it by its local id. Empty: nobody does.
+  // Columns that identify a row in every file, for tables that others refer to by local ids. Empty: no table does.
   std::string_view identity = {};
-  // Which rows belong to the wanted runs, where the references alone do not say so.
+  // Which rows belong to the wanted runs, if the references alone do not say so.
   std::string_view belongs = {};
 };
 
@@ -47,6 +48,7 @@ constexpr std::array kFacts{
     TableToMerge{
         "run", {{{"environment_id", "environment"}, {"build_id", "build"}}}, "uid", "o.uid IN temp.wanted_run"},
     TableToMerge{"plan_case", {{{"run_id", "run"}, {"case_id", "case_def"}, {"implementation_id", "implementation"}}}},
+    TableToMerge{"run_mac", {}, {}, "o.run_uid IN temp.wanted_run"},
     TableToMerge{"pin", {}, {}, "o.run_uid IN temp.wanted_run"},
     TableToMerge{"submission",
                  {},
@@ -185,8 +187,8 @@ void choose_runs(Connection& db, const MergeOptions& options, const std::filesys
   }
 }
 
-// Before runs are copied: of those that are not here yet it is remembered that they were measured elsewhere. One that
-// is trusted now and was not before has been vouched for since.
+// Before runs are copied: those that are not here yet are marked as measured elsewhere. A run that is trusted now and
+// was not before has been vouched for since.
 void note_arrivals(Connection& db, const MergeOptions& options, const std::filesystem::path& other,
                    const std::string& now) {
   if (options.keep_arrivals) {
@@ -203,10 +205,11 @@ void note_arrivals(Connection& db, const MergeOptions& options, const std::files
       .run(now, other.filename().string(), options.trusted);
 }
 
-MergeCounts merge_attached(Connection& db, const std::filesystem::path& other, const MergeOptions& options,
-                           const std::string& now) {
+MergeCounts merge_attached(Connection& db, const Schema& schema, const std::filesystem::path& other,
+                           const MergeOptions& options, const std::string& now) {
   MergeCounts counts;
   Transaction transaction(db);
+  require_our_schema(db, schema, "other", other);  // again, and now nobody can change it before it is read
   choose_runs(db, options, other);
   note_arrivals(db, options, other, now);
   for (const TableToMerge& table : kFacts) {
@@ -240,7 +243,7 @@ MergeCounts merge_attached(Connection& db, const std::filesystem::path& other, c
   return counts;
 }
 
-// The other file beside ours, for as long as this lives.
+// Attaches the other file during this object's lifetime.
 class Attached {
  public:
   Attached(Connection& db, const std::string& uri) : db_(db) { Statement(db, "ATTACH DATABASE ? AS other").run(uri); }
@@ -250,7 +253,7 @@ class Attached {
     try {
       db_.execute("DETACH DATABASE other");
     } catch (const Error&) {
-      // Still in use after a failure: it goes when the connection closes.
+      // Still in use after an error; it is detached when the connection closes.
     }
   }
 
@@ -268,7 +271,7 @@ MergeCounts Store::merge(const std::filesystem::path& other, const MergeOptions&
   }
   const OpenedFile file = open_for_reading(other, impl_->options);
   const Attached attached(db, file.uri);
-  return merge_attached(db, other, options, impl_->options.now());
+  return merge_attached(db, impl_->options.schema, other, options, impl_->options.now());
 }
 
 }  // namespace syslab::store

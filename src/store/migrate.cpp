@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <map>
 #include <system_error>
 
 #include "core/build_info.hpp"
@@ -11,6 +10,7 @@
 #include "core/resources.hpp"
 #include "core/text.hpp"
 #include "store/file_header.hpp"
+#include "store/schema_check.hpp"
 
 namespace syslab::store {
 namespace {
@@ -20,44 +20,16 @@ std::string stem(std::string_view path) { return std::filesystem::path(path).ste
 
 std::string tool() { return fmt::format("syslab {} {}", build_info().version, build_info().git_sha); }
 
-std::map<std::string, std::string> stored_view_digests(Connection& connection) {
-  std::map<std::string, std::string> digests;
-  Statement statement(connection, "SELECT name, sha256 FROM view_digest");
-  while (statement.step()) digests[statement.text(0)] = statement.text(1);
-  return digests;
-}
-
-bool views_are_current(Connection& connection, const Schema& schema) {
-  const auto stored = stored_view_digests(connection);
-  if (stored.size() != schema.views.size()) return false;
-  for (const View& view : schema.views) {
-    const auto found = stored.find(view.name);
-    if (found == stored.end() || found->second != sha256_hex(view.sql)) return false;
-  }
-  return true;
-}
-
 void drop_views(Connection& connection) {
   std::vector<std::string> names;
   {
-    Statement statement(connection,
-                        "SELECT name FROM sqlite_master WHERE type = 'view' AND name IN "
-                        "(SELECT name FROM view_digest)");
+    Statement statement(connection, "SELECT name FROM main.sqlite_schema WHERE type = 'view'");
     while (statement.step()) names.push_back(statement.text(0));
   }
-  for (const std::string& name : names) connection.execute(fmt::format("DROP VIEW \"{}\"", name));
-  connection.execute("DELETE FROM view_digest");
+  for (const std::string& name : names) connection.execute(fmt::format("DROP VIEW main.\"{}\"", name));
 }
 
-void create_views(Connection& connection, const Schema& schema) {
-  for (const View& view : schema.views) {
-    connection.execute(fmt::format("DROP VIEW IF EXISTS \"{}\"", view.name));
-    connection.execute(view.sql);
-    connection.cached("INSERT INTO view_digest (name, sha256) VALUES (?, ?)").run(view.name, sha256_hex(view.sql));
-  }
-}
-
-// A name that is free, so that no earlier copy is written over.
+// An unused name, so that no earlier copy is overwritten.
 std::filesystem::path copy_path(const std::filesystem::path& file, std::int64_t version) {
   for (int i = 0;; ++i) {
     std::filesystem::path path =
@@ -68,7 +40,7 @@ std::filesystem::path copy_path(const std::filesystem::path& file, std::int64_t 
 
 std::filesystem::path copy_aside(const std::filesystem::path& file, std::int64_t version) {
   const std::filesystem::path target = copy_path(file, version);
-  // A name that nobody has: what else lies there was not made here.
+  // A name that no other file has: other files there were not made here.
   const std::filesystem::path unfinished = fmt::format("{}.{}.part", target.string(), new_uuid7());
   std::error_code ignored;
   try {
@@ -101,6 +73,12 @@ Schema embedded_schema() {
   for (const Resource& resource : resources("db/views/")) {
     schema.views.push_back({stem(resource.path), std::string(resource.text)});
   }
+  for (const Resource& resource : resources("db/checks/")) schema.checks += resource.text;
+  for (const std::string& line : split(find_resource("db/schema_digests.txt").value_or(""), '\n')) {  // "3 0a1b…"
+    if (const std::size_t space = line.find(' '); space != std::string::npos && line[0] != '#') {
+      schema.digests[std::stoi(line.substr(0, space))] = line.substr(space + 1);
+    }
+  }
   return schema;
 }
 
@@ -129,29 +107,32 @@ void verify_history(Connection& connection, const Schema& schema) {
   }
 }
 
+void apply(Connection& connection, const Migration& migration) {
+  const Connection::SchemaEdits edits(connection);
+  connection.execute(migration.sql);
+}
+
 std::optional<std::filesystem::path> migrate(Connection& connection, const Schema& schema, const std::string& now,
                                              bool keep_copy) {
-  if (connection.integer("PRAGMA user_version") == schema.version() && views_are_current(connection, schema)) {
-    return std::nullopt;
-  }
+  if (connection.integer("PRAGMA user_version") == schema.version()) return std::nullopt;
   Transaction transaction(connection);
   const std::int64_t found = connection.integer("PRAGMA user_version");  // another start may have been faster
   if (found > schema.version()) refuse_newer(connection.shown_as(), found, schema.version());
-  if (found == schema.version() && views_are_current(connection, schema)) return std::nullopt;
+  if (found == schema.version()) return std::nullopt;
 
   std::optional<std::filesystem::path> copy;
   if (found > 0) {
+    require_our_schema(connection, schema);
     verify_history(connection, schema);
-    if (found < schema.version() && keep_copy) copy = copy_aside(connection.shown_as(), found);
+    if (keep_copy) copy = copy_aside(connection.shown_as(), found);
     drop_views(connection);
   }
   for (const Migration& migration : schema.migrations) {
     if (migration.version <= found) continue;
-    connection.execute(migration.sql);
+    apply(connection, migration);
     Statement(connection, "INSERT INTO schema_migration (version, applied_at, sha256, tool) VALUES (?, ?, ?, ?)")
         .run(migration.version, now, sha256_hex(migration.sql), tool());
   }
-  create_views(connection, schema);
   connection.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={}", kApplicationId, schema.version()));
   if (Statement(connection, "PRAGMA foreign_key_check").step()) {
     throw Error(ErrorKind::store, fmt::format("database '{}': migrating from schema {} to {} would break references; "
@@ -162,19 +143,16 @@ std::optional<std::filesystem::path> migrate(Connection& connection, const Schem
   return copy;
 }
 
-void overlay_views(Connection& connection, const Schema& schema) {
-  if (!views_are_current(connection, schema)) lay_views_over(connection, schema);
-}
-
-void lay_views_over(Connection& connection, const Schema& schema) {
+void make_views(Connection& connection, const Schema& schema) {
   static constexpr std::string_view kCreate = "CREATE VIEW ";
+  std::string all;
   for (const View& view : schema.views) {
     const std::size_t at = view.sql.find(kCreate);
     if (at == std::string::npos)
       throw Error(ErrorKind::internal, fmt::format("db/views/{}.sql creates no view", view.name));
-    connection.execute(fmt::format("DROP VIEW IF EXISTS temp.\"{}\"", view.name));
-    connection.execute(fmt::format("CREATE TEMP VIEW {}", view.sql.substr(at + kCreate.size())));
+    all += fmt::format("CREATE TEMP VIEW {};\n", view.sql.substr(at + kCreate.size()));
   }
+  connection.execute(all);
 }
 
 }  // namespace syslab::store

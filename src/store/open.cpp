@@ -9,8 +9,10 @@
 #include <system_error>
 #include <thread>
 
+#include "core/secret.hpp"
 #include "core/units.hpp"
 #include "store/file_header.hpp"
+#include "store/schema_check.hpp"
 
 namespace syslab::store {
 namespace {
@@ -49,7 +51,7 @@ void check_whole(Connection& connection) {
   }
 }
 
-// Through SQLite, that is, with a write-ahead log taken into account, which the file's own first bytes do not show.
+// Through SQLite, so with a write-ahead log taken into account, which the file's own first bytes do not show.
 std::int64_t accepted_version(Connection& connection, int newest) {
   const std::int64_t version = connection.integer("PRAGMA user_version");
   if (version > newest) refuse_newer(connection.shown_as(), version, newest);
@@ -57,7 +59,8 @@ std::int64_t accepted_version(Connection& connection, int newest) {
 }
 
 void use_rollback_journal(Connection& connection, const std::string& file_system, std::vector<std::string>& notices) {
-  connection.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=FULL");
+  // EXTRA: a transaction ends with the removal of the journal, which a power cut would undo until the folder is synced.
+  connection.execute("PRAGMA journal_mode=DELETE; PRAGMA synchronous=EXTRA");
   notices.push_back(fmt::format(
       "'{}' lies on a network file system ({}): using a rollback journal, which is slower, and safe only if "
       "its locks work. Better: --db on a local disk, then `syslab merge`",
@@ -65,7 +68,7 @@ void use_rollback_journal(Connection& connection, const std::string& file_system
 }
 
 void use_wal(Connection& connection) {
-  // The switch wants the file for itself for a moment and does not wait by the busy timeout; another start may be
+  // The switch needs the file exclusively for a moment and does not wait by the busy timeout; another start may be
   // doing the same.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   while (!is_wal_file(connection)) {
@@ -76,7 +79,7 @@ void use_wal(Connection& connection) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
   }
-  connection.execute("PRAGMA synchronous=NORMAL");
+  connection.execute("PRAGMA synchronous=NORMAL");  // Transaction::commit() syncs
 }
 
 // --- reading --------------------------------------------------------------------------------------------------------
@@ -126,7 +129,7 @@ void connect_for_reading(OpenedFile& file, const fs::path& path) {
       read_by(file, path, way, path);
       return;
     } catch (const Error&) {
-      // Not to be read in place this way; if a copy cannot be read either, its error is the user's.
+      // Cannot be read in place this way; if a copy cannot be read either, the user gets that error.
     }
   }
   file.folder = std::make_unique<TemporaryFolder>();
@@ -139,7 +142,7 @@ void migrate_a_copy(OpenedFile& file, const OpenOptions& options) {
   auto folder = std::make_unique<TemporaryFolder>();
   const fs::path copy = folder->path() / "migrated.db";
   file.connection->back_up_to(copy);
-  file.connection->checkpoint_on_close();  // it is one of ours, and leaves nothing beside itself
+  file.connection->checkpoint_on_close();  // it is one of our files, and reading it leaves no additional files
   read_by(file, copy, kReadWrite, fs::path(file.connection->shown_as()));
   file.folder = std::move(folder);
   migrate(*file.connection, options.schema, options.now(), /*keep_copy=*/false);
@@ -149,7 +152,7 @@ void migrate_a_copy(OpenedFile& file, const OpenOptions& options) {
 
 OpenOptions default_options() {
   return {embedded_schema(), [](const fs::path& path) { return network_file_system(path); }, [] { return utc_now(); },
-          this_writer()};
+          this_writer(), [] { return secret("runs"); }};
 }
 
 OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions& options) {
@@ -177,12 +180,14 @@ OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions
   file.connection = std::make_unique<Connection>(
       file.uri, create ? Connection::Access::create : Connection::Access::read_write, path);
   Connection& connection = *file.connection;
-  if (connection.is_read_only()) {  // SQLite opens a file that it may not write without a word
+  if (connection.is_read_only()) {  // SQLite silently opens a file that it may not write
     throw Error(ErrorKind::store, fmt::format("database '{}' is read-only here: `query` and `report` work; to run, "
                                               "choose another file with --db",
                                               path.string()));
   }
-  if (accepted_version(connection, newest) > 0) {
+  const std::int64_t version = accepted_version(connection, newest);
+  require_our_schema(connection, options.schema);
+  if (version > 0) {
     check_whole(connection);
     verify_history(connection, options.schema);
   }
@@ -195,7 +200,10 @@ OpenedFile open_for_writing(const fs::path& path, bool create, const OpenOptions
   } else {
     use_wal(connection);
   }
-  Transaction can_write(connection);  // a folder or disk that cannot be written shows here, before any work
+  connection.distrust_schema();
+  make_views(connection, options.schema);
+  connection.execute(options.schema.checks);
+  Transaction can_write(connection);  // a folder or disk that is not writable shows here, before any work
   connection.checkpoint_on_close();
   return file;
 }
@@ -209,12 +217,14 @@ OpenedFile open_for_reading(const fs::path& path, const OpenOptions& options) {
   OpenedFile file;
   connect_for_reading(file, path);
   const std::int64_t version = accepted_version(*file.connection, newest);
+  require_our_schema(*file.connection, options.schema);
   if (version == newest) {
     verify_history(*file.connection, options.schema);
-    overlay_views(*file.connection, options.schema);
   } else {
     migrate_a_copy(file, options);
   }
+  file.connection->distrust_schema();
+  make_views(*file.connection, options.schema);
   file.connection->execute("PRAGMA query_only=ON");
   file.connection->checkpoint_on_close();
   return file;

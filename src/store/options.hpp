@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "core/mac.hpp"
 #include "store/migrate.hpp"
 #include "store/writer.hpp"
 
@@ -16,9 +17,10 @@ struct OpenOptions {
   std::function<std::optional<std::string>(const std::filesystem::path&)> network_file_system;
   std::function<std::string()> now;  // UTC, as core/units.hpp's utc_now()
   Writer writer;
+  std::function<Key()> key;  // of this user, for run_mac
 };
 
-// The schema that this binary carries, this machine, this process.
+// The schema that this binary carries, this machine, this process, this user.
 OpenOptions default_options();
 
 }  // namespace syslab::store

@@ -1,4 +1,4 @@
-// Queries by people and by the report: one statement that reads, or a clear no.
+// Queries by people and by the report: one statement that only reads, or a clear error.
 #include <fmt/format.h>
 #include <sqlite3.h>
 
@@ -14,7 +14,8 @@
 namespace syslab::store {
 namespace {
 
-// Of one query. What a report asks takes less; what is more is a mistake, or meant to use this process up.
+// The limit of one query. Queries of a report take less; a query that takes more is a mistake, or meant to exhaust this
+// process.
 constexpr std::chrono::seconds kLongest{20};
 constexpr std::size_t kMostRows = 1'000'000;
 constexpr std::size_t kMostBytes = std::size_t{512} << 20;
@@ -24,7 +25,7 @@ bool is_one_of(const char* name, std::span<const char* const> names) {
   return std::ranges::any_of(names, [&](const char* known) { return sqlite3_stricmp(name, known) == 0; });
 }
 
-// Pragmas that change nothing. With an argument, those of the second list would set what they tell.
+// Pragmas that change nothing. With an argument, those of the second list would set the value instead of reading it.
 bool tells_only(const char* pragma, const char* argument) {
   static constexpr std::array kTellAboutAName{"table_info",  "table_xinfo",      "table_list",      "index_list",
                                               "index_xinfo", "foreign_key_list", "integrity_check", "quick_check"};
@@ -56,8 +57,8 @@ int allow_reading(void*, int action, const char* first, const char* second, cons
     case SQLITE_CREATE_TABLE:
     case SQLITE_INSERT:
     case SQLITE_UPDATE:
-      // Asked while a table-valued pragma declares its columns. A statement that does it in earnest is no reader, and
-      // refused for that.
+      // Called while a table-valued pragma declares its columns. A statement that does the same by itself is not a
+      // reader, and is refused for that.
       return SQLITE_OK;
     default:
       return SQLITE_DENY;
@@ -75,7 +76,7 @@ class ReadingOnly {
   sqlite3* db_;
 };
 
-// Ends what runs longer than it may.
+// Interrupts a query that runs longer than it may.
 class Deadline {
  public:
   explicit Deadline(sqlite3* db) : db_(db) { sqlite3_progress_handler(db_, kInstructionsBetweenLooks, is_over, this); }
@@ -100,14 +101,17 @@ std::vector<std::string> first_column(Connection& db, std::string_view sql) {
 }
 
 constexpr std::string_view kTablesAndViews =
-    "SELECT name FROM (SELECT name, type FROM sqlite_master UNION SELECT name, type FROM sqlite_temp_master) "
+    "SELECT name FROM (SELECT name, type FROM sqlite_schema UNION SELECT name, type FROM sqlite_temp_schema) "
     "WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name";
 constexpr std::string_view kColumns =
-    "SELECT DISTINCT c.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type IN ('table', 'view')";
+    "SELECT DISTINCT c.name FROM (SELECT name, type FROM sqlite_schema UNION SELECT name, type FROM "
+    "sqlite_temp_schema) m, "
+    "pragma_table_xinfo(m.name) c WHERE m.type IN ('table', 'view')";
 constexpr std::string_view kOwners =  // of a column, by its name
-    "SELECT m.name FROM sqlite_master m, pragma_table_xinfo(m.name) c WHERE m.type IN ('table', 'view') AND c.name = '";
+    "SELECT m.name FROM (SELECT name, type FROM sqlite_schema UNION SELECT name, type FROM sqlite_temp_schema) m, "
+    "pragma_table_xinfo(m.name) c WHERE m.type IN ('table', 'view') AND c.name = '";
 
-// SQLite says "no such column: sed"; the nearest names are what the user wants to hear next.
+// SQLite says "no such column: sed"; we add the nearest names.
 std::string with_nearest_names(Connection& db, const std::string& message) {
   const auto suggest = [&](std::string_view prefix, std::string_view candidates_sql) -> std::string {
     if (message.compare(0, prefix.size(), prefix) != 0) return {};
@@ -128,7 +132,7 @@ std::string with_nearest_names(Connection& db, const std::string& message) {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ErrorKind::usage, "query: " + why); }
 
-// Owns a statement of a user's text, whose errors are the user's and not the store's.
+// Owns a statement from a user's text; its errors are the user's, not the store's.
 using UserStatement = std::unique_ptr<sqlite3_stmt, decltype([](sqlite3_stmt* s) { sqlite3_finalize(s); })>;
 
 UserStatement prepare(Connection& db, const char* sql, const char** tail) {
@@ -201,7 +205,7 @@ ResultSet Store::query(const std::string& sql, const std::vector<Cell>& paramete
   const UserStatement statement = prepare(db, sql.c_str(), &tail);
   if (!statement) refuse("there is no statement");
   if (sqlite3_stmt_readonly(statement.get()) == 0) refuse("only reading is allowed here: one SELECT");
-  // Comments and white space may follow: they make no statement.
+  // Comments and white space may follow, since they are not a statement.
   if (prepare(db, tail, &tail)) refuse("one statement at a time");
   const int wanted = sqlite3_bind_parameter_count(statement.get());
   if (wanted != static_cast<int>(parameters.size())) {

@@ -23,12 +23,14 @@ bool looks_like_uid(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789abcdef-") == std::string::npos;
 }
 
-// The one uid of `table` that begins or ends with `part`. Endings shorter than four digits are not taken.
+// The one uid of `table` that begins or ends with `part`, or whose last group begins with it: that one is random, while
+// the first groups are the time. Endings shorter than four digits are not taken.
 std::optional<std::string> resolve_uid(Connection& db, const std::string& table, const std::string& what,
                                        const std::string& asked) {
   const std::string part = lower(asked);
   if (!looks_like_uid(part)) return std::nullopt;
   Statement found(db, fmt::format("SELECT uid FROM {} WHERE substr(uid, 1, length(?1)) = ?1 OR "
+                                  "(length(?1) <= 12 AND substr(uid, -12, length(?1)) = ?1) OR "
                                   "(length(?1) >= 4 AND substr(uid, -length(?1)) = ?1) ORDER BY uid DESC",
                                   table));
   found.with(part);
@@ -67,7 +69,7 @@ std::optional<StoredRun> Store::find_run(const std::string& asked) const {
   if (uid.empty()) return std::nullopt;
   Statement found(db,
                   "SELECT r.id, r.uid, r.verb, r.started_at, r.label, r.protocol, r.root_seed, b.git_sha, r.argv "
-                  "FROM run r JOIN build b ON b.id = r.build_id WHERE r.uid = ?");
+                  "FROM run r JOIN v_build b ON b.build_id = r.build_id WHERE r.uid = ?");
   if (!found.with(uid).step()) return std::nullopt;
   StoredRun run;
   run.id = found.integer(0);
@@ -84,7 +86,7 @@ std::optional<StoredRun> Store::find_run(const std::string& asked) const {
 
 std::vector<PlanState> Store::plan_state(RowId run) const {
   Connection& db = impl_->db();
-  // The newest finished attempt of each planned case, by uid, which sorts by time.
+  // The newest finished attempt of each planned case, by uid, because uids sort by time.
   Statement rows(db, R"(
 SELECT p.seq, c.experiment, c.version, c.uid, c.params, i.name, i.digest, i.language, i.is_mine, p.mine_path, p.role,
        p.world_size, p.task, p.law, p.seed, p.skip_reason,
@@ -129,7 +131,7 @@ std::optional<StoredCheck> Store::find_check(const std::string& uid_or_part) con
   if (!uid) return std::nullopt;
   Statement found(db, R"(
 SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.reproduce, k.counterexample, k.message,
-       c.params, p.mine_path, i.digest, r.protocol, p.world_size
+       c.params, p.mine_path, i.digest, r.protocol, p.world_size, r.id
   FROM check_result k
   JOIN attempt a        ON a.id = k.attempt_id
   JOIN run r            ON r.id = a.run_id
@@ -154,6 +156,7 @@ SELECT k.uid, c.experiment, i.name, k.name, k.contract, k.outcome, k.seed, k.rep
   check.implementation_digest = found.text(12);
   check.protocol_json = found.text(13);
   check.world_size = static_cast<int>(found.integer(14));
+  check.run = found.integer(15);
   return check;
 }
 

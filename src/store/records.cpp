@@ -40,7 +40,7 @@ void write_series(Connection& db, RowId attempt, const std::string& attempt_uid,
   const Series& series = entry.second;
   db.cached("INSERT INTO series (attempt_id, name, unit) VALUES (?, ?, ?)").run(attempt, name, unit);
   const RowId id = db.last_insert_rowid();
-  // A worker that sends one place twice keeps its first value: samples are never replaced.
+  // If a worker sends one place twice, the first value stays: samples are never replaced.
   Statement& insert = db.cached(
       "INSERT INTO sample (series_id, launch, rank, idx, value, flags) VALUES (?, ?, ?, ?, ?, ?) "
       "ON CONFLICT DO NOTHING");
@@ -82,7 +82,7 @@ void write_samples(Connection& db, RowId attempt, const std::string& attempt_uid
 
 // --- the others -----------------------------------------------------------------------------------------------------
 
-// Why a metric has no value; what its worker noted where it has one.
+// The reason why a metric has no value, or, if it has one, its worker's note.
 std::optional<std::string> note_of(const worker::MetricRecord& metric) {
   std::optional<std::string> note = unless_empty(metric.note);
   if (!metric.value) return note ? note : "no value, and the worker gave no reason";
@@ -149,7 +149,7 @@ void write_memory_event(Connection& db, RowId attempt, const worker::MemoryEvent
       .run(attempt, event.rank, seq, event.t_ns, event.delta_bytes, event.tag, event.category);
 }
 
-// A kernel that is told of twice keeps what was said first, as samples do.
+// A kernel that is reported twice keeps its first record, as samples do.
 void write_kernel_stat(Connection& db, RowId attempt, const worker::KernelStatRecord& stat) {
   db.cached(
         "INSERT INTO kernel_stat (attempt_id, rank, phase, kernel, calls, total_ns, min_ns, max_ns) "

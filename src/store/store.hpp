@@ -1,6 +1,8 @@
 // The store: one SQLite file with everything a run found. This room alone sees sqlite3. Schema: db/README.md.
 //
-// One writer, one transaction per finished attempt; append-only; a newer, foreign or damaged file is refused unchanged.
+// One transaction per finished attempt; append-only; a newer, foreign or damaged file is refused unchanged. What a
+// writing call acknowledges by returning survives a power cut, but for claims, starts and heartbeats of attempts.
+// Several processes may write to a file at once; their attempts share syncs of the disk.
 #pragma once
 
 #include <array>
@@ -12,8 +14,9 @@
 #include <string>
 #include <vector>
 
+#include "core/error.hpp"
 #include "core/value.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::store {
 
@@ -38,7 +41,7 @@ struct ImplementationRow {
   std::string name, digest, language;
   bool is_mine = false;
   std::string path;  // of a --mine file, as given
-  std::string role;  // what its experiment calls it: "reference", "peer" or nothing; v_speedup divides by these
+  std::string role;  // contract/role.hpp, as text; empty: ours, or a --mine file
 };
 
 // One case of a run's plan: what `resume` compares with what was done.
@@ -78,6 +81,7 @@ struct StoredRun {
 
 // A stored check, with what `replay` needs.
 struct StoredCheck {
+  RowId run = 0;
   std::string uid, experiment, implementation, law, contract, outcome, seed, reproduce, counterexample_json, message;
   Params params;
   int world_size = 1;
@@ -122,6 +126,12 @@ struct SweepVerdict {
   std::string verdict, reason;
 };
 
+// Of several attempts that are stored at once: the uid of one, or why it is not stored.
+struct StoredAttempt {
+  std::string uid;
+  std::optional<Error> refused;
+};
+
 struct PinRow {
   std::string name, at, run_uid, note;
 };
@@ -144,14 +154,14 @@ struct MergeCounts {
   std::int64_t runs = 0, attempts = 0, already_there = 0;
 };
 
-// What merge() takes, and what is remembered of where it came from.
+// What merge() takes, and how the origin of runs is recorded.
 struct MergeOptions {
   std::optional<std::vector<std::string>> runs;  // uids; nothing: all
-  bool samples = true;                           // raw samples too; what was computed from them comes in any case
+  bool samples = true;                           // raw samples too; what was computed from them is always merged
   // Whether the runs that arrive count as measured here (shards of one sweep). Never true for runs that the other file
   // itself has from somebody it does not trust.
   bool trusted = false;
-  bool keep_arrivals = false;  // a copy of a store, not a meeting of two: where runs came from stays as it is
+  bool keep_arrivals = false;  // a copy of a store, not a merge of two: the origin of runs stays as it is
 };
 
 struct OpenOptions;  // store/options.hpp: what tests put in place of the machine
@@ -168,20 +178,27 @@ class Store {
   Store& operator=(Store&&) noexcept;
   ~Store();
 
-  // What the user should hear once: a network file system, a migration and its copy. Often empty.
+  // What the user should hear once: a network file system, a migration and its copy; from begin_run() on, that this
+  // user's key could not be had. Often empty.
   const std::vector<std::string>& notices() const;
 
   // --- writing ---
   RowId begin_run(const RunRow& run, const std::vector<PlanRow>& plan);  // one transaction
   std::string run_uid(RowId run) const;
+  // Whether this user's own program wrote the run, in whatever file, and which files of --mine it loads: proved by a
+  // key that only this user has. False for runs without such files, and for those made before schema version 3.
+  bool is_own(RowId run) const;
   void attempt_started(RowId run, int plan_seq, const std::string& attempt_uid);
-  // Left out when it cannot be written at once: a missing sign of life is no reason to lose what is being measured.
+  // Skipped if it cannot be written at once: a missing heartbeat is no reason to lose a measurement.
   void heartbeat(const std::string& attempt_uid);
   // The whole attempt in one transaction; returns its uid once it is committed. Of more than 50,000 samples a random
   // part is kept, and the attempt's facts say so. Works whether or not attempt_started() was called for its uid.
   std::string finish_attempt(RowId run, const AttemptRow& attempt);
-  // Attempts that began and never ended, whose writer is gone, are closed as `aborted`. Returns how many. A writer that
-  // this process can see is judged by its process; any other by its last heartbeat, dead after a minute of silence.
+  // All of them in one transaction with one sync; each whole or not at all, so that one that cannot be stored does not
+  // lose the others. In their order. Error(store) when none was stored.
+  std::vector<StoredAttempt> finish_attempts(RowId run, const std::vector<AttemptRow>& attempts);
+  // Closes attempts that never ended and have no live writer as `aborted`. Returns how many. A writer that this process
+  // can see is judged by its process; any other by its last heartbeat, dead after a minute of silence.
   int close_abandoned();
 
   // Who is at work on the run, as "process 4711 on this machine"; nothing when nobody is. The same judgement as
@@ -195,8 +212,8 @@ class Store {
   // Gives the run a name. Pins are never moved: the newest of a name counts, the others are its history.
   void add_pin(const std::string& name, const std::string& run_uid, const std::string& note);
 
-  // Takes the run for this process to work on. Of any number of processes that ask at once, one gets it; the others are
-  // told who has it, as writer_at_work() says it. Kept alive by heartbeat(); free again when released, or when its
+  // Takes the run for this process to work on. If several processes ask at once, one gets it; the others get
+  // the name of its owner, as from writer_at_work(). Kept alive by heartbeat(); free again when released, or when its
   // owner is gone by the judgement of close_abandoned().
   std::optional<std::string> claim_run(RowId run);
   void release_run(RowId run);
@@ -215,11 +232,14 @@ class Store {
   // computed once and kept in memory, and every query from now on sees these attempts and no later ones. Nothing is
   // written to the file, and no reading transaction stays open. Only on a store opened read_only.
   //
-  // `versions`: of an experiment the version whose measurements are seen. The numbers of others mean something else
-  // (registry::Experiment::version) and must not stand beside them; only v_run still counts their attempts.
+  // `versions`: for each experiment the version with visible measurements. The numbers of others mean something else
+  // (registry::Experiment::version) and must not be shown with them; only v_run still counts their attempts.
   void hold_still(const std::map<std::string, std::string>& versions = {});
   // How many measurements of the experiment are of another version.
   std::int64_t count_other_versions(const std::string& experiment, const std::string& version) const;
+  // Reads everything: pages and indexes, references between rows, the schema, and the digests of facts and artifacts.
+  // Nothing: no damage that these show (a number that has changed inside its row is none).
+  std::vector<std::string> damage() const;
   std::vector<std::string> tables_and_views() const;
   int schema_version() const;
   std::string journal_mode() const;  // "wal"; "delete" on a network file system

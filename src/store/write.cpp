@@ -8,6 +8,7 @@
 #include "core/ids.hpp"
 #include "core/json_text.hpp"
 #include "store/impl.hpp"
+#include "store/own_runs.hpp"
 #include "store/records.hpp"
 #include "store/submission.hpp"
 #include "store/unless_empty.hpp"
@@ -27,7 +28,7 @@ std::string canonical_object(const std::string& text, std::string_view what) {
   return dump(json);
 }
 
-// The row of a shared fact: found by its uid, or made.
+// The row of a shared fact: found by its uid, or inserted.
 template <typename... Values>
 RowId ensure(Connection& db, std::string_view find, std::string_view insert, const std::string& uid,
              const Values&... values) {
@@ -91,7 +92,8 @@ std::optional<RowId> find_attempt(Connection& db, const std::string& uid) {
   return id;
 }
 
-// Whoever works on a run has claimed it, if anybody has; a sign of life of an attempt is one of its run's claim.
+// A process that works on a run has claimed it, if there is a claim; a sign of life of an attempt also renews the
+// claim.
 void renew_claim(Connection& db, const std::string& attempt_uid, const std::string& at, const Writer& writer) {
   db.cached(
         "UPDATE run_claim SET at = ?1 WHERE owner = ?3 AND run_uid = (SELECT r.uid FROM run r JOIN attempt a ON "
@@ -132,7 +134,7 @@ std::optional<std::string> message_json(const std::string& message) {
 Json facts_of(const AttemptRow& row) {
   Json facts = json_or_discarded(row.facts_json);
   if (facts.is_object()) return facts;
-  // From a foreign worker, perhaps: not worth losing the attempt.
+  // It may come from a foreign worker: not worth losing the attempt.
   return row.facts_json.empty() ? Json::object() : Json{{"unreadable_facts", row.facts_json}};
 }
 
@@ -174,6 +176,15 @@ RowId Store::begin_run(const RunRow& run, const std::vector<PlanRow>& plan) {
   Connection& db = impl_->writable();
   Transaction transaction(db);
   const RowId id = write_run(db, run, plan, impl_->options.now());
+  if (loads_files(db, id)) {
+    try {
+      sign_run(db, id, impl_->options.key());
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::config) throw;
+      impl_->file.notices.push_back(fmt::format(
+          "this run cannot be marked as yours, so `resume` and `replay` of it will ask for --mine: {}", error.what()));
+    }
+  }
   transaction.commit();
   return id;
 }
@@ -191,7 +202,7 @@ void Store::attempt_started(RowId run, int plan_seq, const std::string& attempt_
   Transaction transaction(db);
   insert_attempt(db, run, plan_seq, attempt_uid, impl_->options.now(), impl_->options.writer);
   renew_claim(db, attempt_uid, impl_->options.now(), impl_->options.writer);
-  transaction.commit();
+  transaction.commit_unsynced();
 }
 
 void Store::heartbeat(const std::string& attempt_uid) {
@@ -199,15 +210,16 @@ void Store::heartbeat(const std::string& attempt_uid) {
   const HurriedTurn hurried(db);
   try {
     Transaction transaction(db);
-    // Two beats within one millisecond are one.
+    // Two heartbeats within one millisecond count as one.
     db.cached(
           "INSERT INTO attempt_event (attempt_id, at, status) SELECT id, ?, 'heartbeat' FROM attempt WHERE uid = ? "
           "ON CONFLICT DO NOTHING")
         .run(impl_->options.now(), attempt_uid);
     renew_claim(db, attempt_uid, impl_->options.now(), impl_->options.writer);
-    transaction.commit();
+    transaction.commit_unsynced();
   } catch (const Error&) {
-    // Whatever is wrong (a long write of another process, a full disk), the attempt's end will wait for it, or tell.
+    // Whatever is wrong (a long write of another process, a full disk), the end of the attempt will wait for it, or
+    // report it.
   }
 }
 
@@ -217,6 +229,25 @@ std::string Store::finish_attempt(RowId run, const AttemptRow& row) {
   std::string uid = write_attempt(db, run, row, impl_->options.now(), impl_->options.writer);
   transaction.commit();
   return uid;
+}
+
+std::vector<StoredAttempt> Store::finish_attempts(RowId run, const std::vector<AttemptRow>& attempts) {
+  Connection& db = impl_->writable();
+  std::vector<StoredAttempt> stored;
+  Transaction transaction(db);
+  for (const AttemptRow& row : attempts) {
+    try {
+      Savepoint savepoint(db);
+      std::string uid = write_attempt(db, run, row, impl_->options.now(), impl_->options.writer);
+      savepoint.keep();
+      stored.push_back({std::move(uid), std::nullopt});
+    } catch (const Error& error) {
+      if (!db.in_transaction()) throw;  // such as a full disk, for which SQLite gives up all of it
+      stored.push_back({row.uid, error});
+    }
+  }
+  transaction.commit();
+  return stored;
 }
 
 }  // namespace syslab::store

@@ -21,7 +21,7 @@ std::string first_line(const std::string& path) {
   return line;
 }
 
-// Nothing when there is no such process, or only its remains that no parent has collected.
+// Nothing if there is no such process, or only a zombie.
 std::optional<std::int64_t> start_ticks(std::int64_t pid) {
   const auto stat = process_stat(static_cast<pid_t>(pid));
   if (!stat || !stat->runs()) return std::nullopt;
@@ -31,7 +31,7 @@ std::optional<std::int64_t> start_ticks(std::int64_t pid) {
 }  // namespace
 
 const Writer& this_writer() {
-  // Asked anew after a fork: the child is another process.
+  // Computed again after a fork, since the child is another process.
   thread_local Writer writer;
   if (writer.pid != ::getpid()) {
     std::array<char, 256> host{};

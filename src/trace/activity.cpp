@@ -31,7 +31,7 @@ std::vector<Activity> host_activities(const std::vector<Span>& spans) {
   for (std::size_t i = 0; i < spans.size(); ++i) {
     const Span& span = spans[i];
     if (span.kind != RangeKind::kernel || span.on_device) continue;
-    // A rest is put at the end: where exactly it lay between the calls is not known, how long it took is.
+    // Remaining time goes at the end: its length is known, but not its place between the calls.
     made.push_back({.kind = ActivityKind::kernel,
                     .name = span.kernel,
                     .track = kHostTrack,

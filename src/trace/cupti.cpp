@@ -93,7 +93,7 @@ const char* copy_name(std::uint8_t kind) {
 
 class Session;
 
-// CUPTI's functions for buffers know no user: there is one session at a time, and this is it.
+// CUPTI's buffer callbacks take no user data; there is one session at a time, and this is it.
 std::mutex active_mutex;
 Session* active = nullptr;
 

@@ -1,4 +1,4 @@
-// Stands in for cupti.cpp where the build has no CUDA toolkit.
+// Replaces cupti.cpp in builds without the CUDA toolkit.
 #include "trace/cupti.hpp"
 
 namespace syslab::trace {

@@ -86,7 +86,7 @@ std::vector<LiveBytes> live_bytes(const std::vector<Allocation>& allocations, co
     changes.push_back({std::max(one.begin, begin), kind, one.bytes});
     if (one.end) changes.push_back({*one.end, kind, -one.bytes});
   }
-  // At one moment, what goes goes first: memory is not used twice.
+  // At one moment, releases come first: memory is not used twice.
   std::ranges::stable_sort(changes, [](const Change& a, const Change& b) {
     return a.at != b.at ? a.at < b.at : a.delta < 0 && b.delta > 0;
   });

@@ -26,7 +26,7 @@ void Recorder::begin(const char* name, device::RangeKind kind, device::Stream st
     }
     open_.push_back(index);
   } catch (const std::bad_alloc&) {
-    // Nothing to write it down with. The end of this range would be taken for its parent's: recording is over.
+    // Out of memory. The end of this range would be taken for its parent's, so recording stops.
     tap_ = nullptr;
     open_.clear();
     index = kLost;

@@ -91,7 +91,7 @@ class Writer {
                        {"args", std::move(live)}});
   }
 
-  // Tracks get threads as they come, and their names with the first event.
+  // Tracks get thread numbers in order of appearance, and their names with the first event.
   int thread_of(const std::string& track) {
     const auto known = threads_.find(track);
     if (known != threads_.end()) return known->second;

@@ -25,8 +25,8 @@ struct BatchOptions {
 class BatchSource {
  public:
   virtual ~BatchSource() = default;
-  // Batch `number` (from 0) into `out`, whose memory is reused. A run counts every batch: with n micro-batches a step,
-  // step s draws s·n … s·n + n − 1.
+  // Writes batch `number` (from 0) into `out`, reusing its memory. A run counts every batch: with n micro-batches a
+  // step, step s draws s·n … s·n + n − 1.
   virtual void draw(std::uint64_t number, Batch& out) const = 0;
 };
 

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
 #include "model/weights_file.hpp"
 
 namespace syslab::train {
@@ -24,7 +23,6 @@ constexpr const char* kStep = "syslab.step";
 constexpr const char* kNextBatch = "syslab.next_batch";
 constexpr const char* kScale = "syslab.scaler.scale";
 constexpr const char* kCleanSteps = "syslab.scaler.clean_steps";
-constexpr const char* kGroupSteps = "syslab.group_steps";  // "1000 20"
 constexpr std::string_view kSetting = "syslab.setting.";
 
 constexpr const char* kFirstMoment = "optimizer.m.";
@@ -35,7 +33,10 @@ constexpr const char* kSecondMoment = "optimizer.v.";
 }
 
 template <typename Number>
-Number number_of(const SafetensorsReader& reader, const char* name, const std::string& text) {
+Number number_in(const SafetensorsReader& reader, const char* name) {
+  const auto found = reader.metadata().find(name);
+  if (found == reader.metadata().end()) refuse(reader, fmt::format("it does not tell '{}'", name));
+  const std::string& text = found->second;
   Number number{};
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (failed != std::errc() || end != text.data() + text.size()) {
@@ -44,14 +45,10 @@ Number number_of(const SafetensorsReader& reader, const char* name, const std::s
   return number;
 }
 
-template <typename Number>
-Number number_in(const SafetensorsReader& reader, const char* name) {
-  const auto found = reader.metadata().find(name);
-  if (found == reader.metadata().end()) refuse(reader, fmt::format("it does not tell '{}'", name));
-  return number_of<Number>(reader, name, found->second);
-}
-
-}  // namespace
+struct CheckpointInfo {
+  TrainingState state;
+  Settings settings;
+};
 
 FileMetadata metadata_of(const TrainingState& state, const Settings& settings) {
   FileMetadata metadata{
@@ -60,7 +57,6 @@ FileMetadata metadata_of(const TrainingState& state, const Settings& settings) {
     metadata[kScale] = fmt::format("{}", state.scaler->scale);  // shortest text that reads as the same number
     metadata[kCleanSteps] = fmt::format("{}", state.scaler->clean_steps);
   }
-  if (!state.group_steps.empty()) metadata[kGroupSteps] = fmt::format("{}", fmt::join(state.group_steps, " "));
   for (const auto& [name, value] : settings) metadata[std::string(kSetting) + name] = value;
   return metadata;
 }
@@ -81,12 +77,6 @@ CheckpointInfo info_of(const SafetensorsReader& reader) {
     info.state.scaler = {number_in<float>(reader, kScale), number_in<std::int64_t>(reader, kCleanSteps)};
     if (!(info.state.scaler->scale > 0) || !std::isfinite(info.state.scaler->scale)) {
       refuse(reader, fmt::format("its loss scale is {}", info.state.scaler->scale));
-    }
-  }
-  if (const auto found = reader.metadata().find(kGroupSteps); found != reader.metadata().end()) {
-    for (const std::string& one : split(found->second, ' ')) {
-      info.state.group_steps.push_back(number_of<std::int64_t>(reader, kGroupSteps, one));
-      if (info.state.group_steps.back() < 0) refuse(reader, fmt::format("a group's step is {}", one));
     }
   }
   for (const auto& [name, value] : reader.metadata()) {
@@ -116,6 +106,8 @@ void check_settings(const SafetensorsReader& reader, const Settings& saved, cons
   }
 }
 
+}  // namespace
+
 Settings settings_of(const model::ModelConfig& config) {
   return {
       {"model.vocab", fmt::format("{}", config.vocab)},
@@ -128,8 +120,6 @@ Settings settings_of(const model::ModelConfig& config) {
       {"model.handout", std::string(to_string(config.handout))},
   };
 }
-
-CheckpointInfo inspect_checkpoint(const std::filesystem::path& path) { return info_of(SafetensorsReader(path)); }
 
 void save_checkpoint(const std::filesystem::path& path, const model::ParameterArena& arena, const TrainingState& state,
                      const Settings& settings) {

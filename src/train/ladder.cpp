@@ -5,9 +5,9 @@
 #include <array>
 #include <vector>
 
+#include "core/named.hpp"
 #include "model/kernels.hpp"
 #include "ops/cuda_rung.hpp"
-#include "ops/find_rung.hpp"
 
 namespace syslab::train {
 namespace {
@@ -15,14 +15,16 @@ namespace {
 using model::Precision;
 using model::Variant;
 
-// Steps of a real model ask the dispatch rule with their own sizes; this is its answer for a head of 64.
+// Passes of a model ask the dispatch rule with their own sizes; this is its answer for the hand-out's batch of 4 at
+// context 512, with a head of 64.
 std::string attention_taken(const Rung& rung, const std::vector<Precision>& precisions) {
   model::ModelConfig config = model::find_model("small");
   std::string says;
   for (const int sm : rung.device == device::Kind::cpu ? std::vector{0} : std::vector{80, 90}) {
     std::string here;
     for (const Precision precision : precisions) {
-      const model::Kernels kernels = model::kernels_of(config, precision, rung.variant, {rung.device, sm});
+      const model::Kernels kernels =
+          model::kernels_of(config, precision, rung.variant, {rung.device, sm}, {.batch = 4, .seq = 512});
       here += fmt::format("{}{} in {} ({})", here.empty() ? "" : "; ", kernels.attention.name, to_string(precision),
                           kernels.attention_because);
     }
@@ -56,6 +58,7 @@ Rung rung(const char* name, const char* teaches, device::Kind device, Variant va
 Rung reference() {
   Rung made = rung("reference", "the model in fp64, plain loops: what every other rung is measured against",
                    device::Kind::cpu, Variant::fused);
+  made.role = Role::reference;
   made.dtypes = {DType::f64};
   return made;
 }
@@ -78,12 +81,12 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "a training step", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of a training step", name); }
 
 std::optional<std::string> refusal(const Rung& rung, Precision precision) {
   if (!rung.unavailable.empty()) return fmt::format("{} {}", rung.name, rung.unavailable);
   const bool exact = precision == Precision::fp64;
-  if (exact != (rung.name == "reference")) {
+  if (exact != (rung.role == Role::reference)) {
     return exact ? fmt::format("fp64 is for the rung `reference`, not for {}", rung.name)
                  : std::string("the reference runs in fp64 alone");
   }

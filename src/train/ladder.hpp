@@ -11,11 +11,8 @@
 
 namespace syslab::train {
 
-struct Rung : ops::RungInfo {
+struct Rung : RungInfo {
   model::Variant variant = model::Variant::fused;
-  // Which rung of attention its steps take and why, precision by precision: "attention: flash_mma in bf16 (tensor
-  // cores, …)". Empty where this build cannot run it.
-  std::string takes;
 };
 
 // From clearest to fastest. Names are unique.

@@ -1,6 +1,6 @@
-// Dynamic loss scaling for fp16, whose gradients vanish below 6e-8: the loss is multiplied by a scale before backward,
-// and gradients are divided by it before they are used. A step whose gradients overflowed is not taken and the scale
-// falls; after many steps without it rises again. The rule and its numbers are those of PyTorch's GradScaler.
+// Dynamic loss scaling for fp16, where gradients below 6e-8 vanish: the loss is multiplied by a scale before backward,
+// and gradients are divided by it before they are used. If gradients overflow, the step is skipped and the scale falls;
+// after many steps without overflow it rises again. The rule and its numbers are those of PyTorch's GradScaler.
 //
 //   upload scale() for this step's backward · backward · count non-finite gradients · optimizer, which skips if any
 //   scaler.update(count_read_from_the_device != 0);
@@ -18,8 +18,8 @@ struct LossScalerOptions {
   std::int64_t growth_interval = 2000;  // steps in a row without an overflow after which the scale grows
 };
 
-// State of the host; what decides lies on the device and is read once a step. Powers of two, so that scaling and
-// unscaling round nothing.
+// State on the host; the number that decides is on the device and is read once a step. Powers of two, so that scaling
+// and unscaling round nothing.
 class LossScaler {
  public:
   struct State {  // what a checkpoint keeps
@@ -32,7 +32,6 @@ class LossScaler {
   LossScaler(const LossScalerOptions& options, const State& state) : options_(options), state_(state) {}
 
   float scale() const { return state_.scale; }
-  double inverse_scale() const { return 1.0 / static_cast<double>(state_.scale); }
   const State& state() const { return state_; }
 
   // After each step. Returns whether the step was taken.

@@ -1,5 +1,6 @@
 #include "train/measured_step.hpp"
 
+#include "model/against_reference.hpp"
 #include "train/steps_against_reference.hpp"
 
 namespace syslab::train {
@@ -23,7 +24,7 @@ MeasuredStep measured_step(const WorkloadOptions& options, const Rung& rung, std
   made.device = rung.device;
   made.refusal = refusal_of(rung, options.model.precision, options.mode);
   made.check = [options, seed](device::Stream stream) {
-    std::vector<model::Distance> all = model::against_reference(options.config, options.model, stream, seed);
+    std::vector<StepCheck> all = model::against_reference(options.config, options.model, stream, seed);
     if (options.mode == Mode::train) all.push_back(steps_against_reference(options, stream, seed));
     return all;
   };

@@ -30,11 +30,11 @@ Optimizer::Optimizer(model::Transformer& model, const OptimizerOptions& options)
       numbers_(sizeof(Numbers), "step_numbers", model.stream(), MemoryCategory::optimizer),
       staged_(device::Buffer::pinned(sizeof(Numbers), "step_numbers", device::place_of(model.stream()))),
       copied_(device::place_of(model.stream())) {
-  static_cast<void>(adamw::scalars_of(options.adamw, 1));  // refuses options that make no sense
+  static_cast<void>(adamw::scalars_of(options.adamw, 1));  // throws on options that make no sense
 }
 
 void Optimizer::begin_step(double learning_rate, double loss_scale, double unscale) {
-  copied_.synchronize();  // the numbers of the step before have left the staging memory
+  copied_.synchronize();  // the numbers of the step before have been copied out of the staging memory
   ++steps_;
   adamw::Options options = options_.adamw;
   options.lr = learning_rate;
@@ -86,7 +86,7 @@ const float* Optimizer::queue_norm(const ConstTensorView& losses) {
                                     kernels.global_norm->name);
       kernels.global_norm->norm(problem, args, scratch, model_.stream());
     }
-    // In one pass with the update where that can read the factor; as an operation of its own elsewhere.
+    // In one kernel with the update if that can read the factor; otherwise as an operation of its own.
     if (options_.max_norm && kernels.joined && factor_.view().dtype == DType::f32) {
       clip = factor_.view().as<float>();
     } else if (options_.max_norm) {
@@ -113,7 +113,7 @@ void Optimizer::queue(const ConstTensorView& losses) {
   }
   for (int index = 0; index < arena.layout().size(); ++index) {
     update(arena.view(Plane::weight, index), arena.view(Plane::gradient, index), arena.view(Plane::first_moment, index),
-           arena.view(Plane::second_moment, index), {}, clip);  // the copy is the next forward pass's business
+           arena.view(Plane::second_moment, index), {}, clip);  // only the next forward pass needs the copy
   }
 }
 

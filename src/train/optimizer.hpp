@@ -1,5 +1,5 @@
-// AdamW over a model's arena, and the gradient's norm before it. What changes from step to step lies in device memory,
-// so that a step recorded as a graph can be replayed with the next one's numbers.
+// AdamW over a model's arena, and the gradient's norm before it. Numbers that change from step to step are in device
+// memory, so that a step recorded as a graph can be replayed with the next one's numbers.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace syslab::train {
 struct OptimizerOptions {
   adamw::Options adamw;
   std::optional<double> max_norm;  // gradients are scaled down to this global norm
-  bool skip_non_finite = false;    // a step whose gradients or loss hold an infinity or a NaN changes nothing
+  bool skip_non_finite = false;    // a step with an infinity or a NaN in gradients or loss changes nothing
 };
 
 // The hand-outs' defaults, with decay after the update (2025) or before it (2026).
@@ -48,19 +48,19 @@ class Optimizer {
     std::int64_t* non_finite;
   };
   NormPlaces norm_places() { return {norm_, factor_, static_cast<std::int64_t*>(non_finite_.data())}; }
-  // The first half of queue(), over all of the model's arena: the gradients' norm, where anybody needs it. Returns what
-  // an update multiplies gradients with, or null where they are scaled already or as they are.
+  // The first half of queue(), over all of the model's arena: the gradients' norm, if it is needed. Returns the
+  // factor by which an update multiplies gradients, or null if there is none or it was applied already.
   const float* queue_norm(const ConstTensorView& losses);
-  // What an update is told to look at before it changes anything; null: it does not skip.
+  // The number that an update reads before it changes anything; null: it does not skip.
   const std::int64_t* skips_on() const { return options_.skip_non_finite ? non_finite() : nullptr; }
 
-  // Of the last queued step; whoever reads synchronises first.
+  // Of the last queued step; synchronise before reading.
   bool has_norm() const { return options_.max_norm || options_.skip_non_finite; }
   ConstTensorView norm() const { return norm_; }  // (1)
   const std::int64_t* non_finite() const { return static_cast<const std::int64_t*>(non_finite_.data()); }
 
  private:
-  // What a step reads from device memory, as it lies there.
+  // What a step reads from device memory, in that layout.
   struct Numbers {
     adamw::Scalars scalars;
     double loss_scale_f64, unscale_f64;

@@ -17,7 +17,7 @@ constexpr std::int64_t kLargestBatch = std::int64_t{1} << 20;
 
 }  // namespace
 
-std::vector<ops::ParamInfo> param_list() {
+std::vector<Axis> param_list() {
   std::vector<Value> models, more;
   std::string help = "sizes by name";  // and a line for each name
   for (const model::NamedModel& one : model::named_models()) {

@@ -3,15 +3,15 @@
 
 #include <vector>
 
+#include "contract/axis.hpp"
 #include "core/value.hpp"
-#include "ops/operation.hpp"
 #include "train/ladder.hpp"
 #include "train/workload.hpp"
 
 namespace syslab::train {
 
 // The axes that workload_from reads, with their usual values: registry::axes_of() makes axes of them.
-std::vector<ops::ParamInfo> param_list();
+std::vector<Axis> param_list();
 
 // Axes: model (and its sizes one by one, where they are to be others), batch, context, precision, mode. Error(usage)
 // for what cannot be.

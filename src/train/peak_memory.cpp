@@ -1,14 +1,18 @@
 #include "train/peak_memory.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
 #include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/named.hpp"
 
 namespace syslab::train {
 namespace {
+
+constexpr auto kMemoryPasses = std::to_array<Named<MemoryPass>>(
+    {{MemoryPass::forward, "forward"}, {MemoryPass::forward_kept, "forward_kept"}, {MemoryPass::step, "step"}});
 
 double bytes_of(DType dtype) { return static_cast<double>(size_of(dtype)); }
 
@@ -47,13 +51,14 @@ class Sizes {
     return static_cast<double>(options_.config.context * options_.config.head_dim()) * bytes_of(dtypes_.statistics);
   }
   double norm() const { return residual + normalized + statistic; }
-  // Of what is not kept (model::Kernels::keeps_all), made for the moment in the forward pass and again in the backward.
+  // Tensors that are not kept (model::Kernels::keeps_all): made temporarily in the forward pass and again in the
+  // backward pass.
   double normalized_again() const { return keeps_all ? 0 : normalized; }
   double gated_again() const { return keeps_all ? 0 : inner; }
   double kept_norm() const { return norm() - normalized_again(); }
   double kept_feed_forward() const { return feed_forward() - gated_again(); }
   double attention() const { return 4 * hidden + lse + kept; }
-  // What attention holds besides: while it works its workspace, then what its last product gives.
+  // What attention holds in addition: its workspace while it works, then the output of its last product.
   double attention_output() const { return std::max(attention_forward, hidden); }
   double feed_forward() const { return 3 * inner; }
   double losses() const { return 2 * statistic + 2 * bytes_of(dtypes_.statistics); }
@@ -77,29 +82,29 @@ class Sizes {
     const std::int64_t rows = options_.batch * options_.seq;
     try {
       const model::Kernels kernels =
-          model::kernels_of(options_.config, options_.model.precision, options_.model.variant, {device_of()},
-                            options_.model.attention, model::attention_want(options_.model));
+          model::kernels_of(options_.config, options_.model.precision, options_.model.variant,
+                            {device_of(), options_.sm}, attention_wish(options_.model, options_.batch, options_.seq));
       const auto bytes = [](std::size_t count) { return static_cast<double>(count); };
       const attention::AutogradRung& rung = kernels.attention;
       problem.tf32 = rung.tf32;
       kept = bytes(rung.saved_bytes(problem));
-      attention_forward = bytes(rung.workspace_bytes(problem, attention::Direction::forward));
-      attention_backward = bytes(rung.workspace_bytes(problem, attention::Direction::backward));
+      attention_forward = bytes(rung.workspace_bytes(problem, Pass::forward));
+      attention_backward = bytes(rung.workspace_bytes(problem, Pass::backward));
       swiglu::Problem gate;
       gate.rows = rows;
       gate.dim = options_.config.d_ff;
       gate.dtype = dtypes_.product;
-      swiglu_backward = bytes(kernels.swiglu->workspace_bytes(gate, swiglu::Direction::backward));
+      swiglu_backward = bytes(kernels.swiglu->workspace_bytes(gate, Pass::backward));
       rms_norm::Problem one;
       one.rows = rows;
       one.dim = options_.config.d_model;
       one.x_dtype = dtypes_.residual;
       one.w_dtype = dtypes_.weights;
       one.y_dtype = dtypes_.product;
-      norm_backward = bytes(kernels.rms_norm->workspace_bytes(one, rms_norm::Direction::backward));
+      norm_backward = bytes(kernels.rms_norm->workspace_bytes(one, Pass::backward));
       const cross_entropy::Problem loss{rows, options_.config.vocab, dtypes_.product};
-      loss_both = bytes(kernels.cross_entropy->workspace_bytes(loss, cross_entropy::Pass::both));
-      loss_forward = bytes(kernels.cross_entropy->workspace_bytes(loss, cross_entropy::Pass::forward));
+      loss_both = bytes(kernels.cross_entropy->workspace_bytes(loss, Pass::both));
+      loss_forward = bytes(kernels.cross_entropy->workspace_bytes(loss, Pass::forward));
     } catch (const Error&) {  // rungs of a GPU in a build without CUDA
       if (options_.model.variant != model::Variant::eager) return;
       kept = scores * (4 + bytes_of(dtypes_.product));
@@ -108,7 +113,7 @@ class Sizes {
     }
   }
 
-  // Half precision and TF32 are a GPU's; fp32 with joined products may be either, where no workspace is large.
+  // Half precision and TF32 exist only on a GPU; fp32 with joined products may be on either, without large workspaces.
   device::Kind device_of() const {
     using model::Precision;
     return options_.model.precision == Precision::fp64 || options_.model.precision == Precision::fp32
@@ -132,8 +137,8 @@ std::string name_of(std::int64_t half, std::int64_t layers, const char* pass) {
   return (half % 2 == 0 ? "attention of " : "feed-forward of ") + block + ", " + pass;
 }
 
-// A pass over half-blocks, segment by segment (model/recompute.hpp): of segments that are not kept whole there is the
-// stream where each begins.
+// A pass over half-blocks, segment by segment (model/recompute.hpp): of a segment that is not kept whole, only the
+// stream at its beginning is kept.
 class MemoryWalk {
  public:
   MemoryWalk(const Sizes& sizes, const model::Recompute& recompute, std::int64_t layers)
@@ -147,7 +152,8 @@ class MemoryWalk {
       for (std::int64_t half = segment.first; half < segment.end; ++half) {
         held += of_half(half);
         all_.push_back({name_of(half, layers_, "forward"), held, beside(half, s_.hidden)});
-        // What is made again later goes at once, but for the streams: the segment's first, and the one before a sum.
+        // What will be recomputed later is released at once, except the streams: the segment's first, and the one
+        // before a sum.
         if (!whole) held = streams + (half == segment.first ? 1 : 2) * s_.residual;
       }
       streams += s_.residual;
@@ -156,7 +162,7 @@ class MemoryWalk {
     return std::move(all_);
   }
 
-  // `besides` lives through all of it: the losses.
+  // `besides` (the losses) is alive all the time.
   std::vector<Moment> backward(double besides) {
     double streams = 0;
     for_segments([&](const model::Segment& segment) {
@@ -164,7 +170,7 @@ class MemoryWalk {
       for (std::int64_t half = segment.first; half < segment.end; ++half) {
         held += of_half(half);
         if (segment.end != 2 * layers_) {
-          const double output = half + 1 < segment.end ? s_.hidden : 0;  // nobody reads the segment's last
+          const double output = half + 1 < segment.end ? s_.hidden : 0;  // the segment's last is not read
           all_.push_back({name_of(half, layers_, "made again"), held, s_.residual + beside(half, output)});
         }
         all_.push_back({name_of(half, layers_, "backward"), held, going_back(half)});
@@ -190,7 +196,7 @@ class MemoryWalk {
   double of_half(std::int64_t half) const {
     return s_.kept_norm() + (half % 2 == 0 ? s_.attention() : s_.kept_feed_forward());
   }
-  // What a layer holds besides: while it works its workspace, then what its last product reads and gives.
+  // What a layer holds in addition: its workspace while it works, then the inputs and outputs of its last product.
   double beside(std::int64_t half, double output) const {
     if (half % 2 == 0) return s_.normalized_again() + std::max(s_.attention_forward, output);
     return s_.normalized_again() + (output > 0 ? s_.gated_again() : 0) + output + s_.cast_normalized;
@@ -198,7 +204,7 @@ class MemoryWalk {
   double going_back(std::int64_t half) const {
     const double arriving = s_.residual + s_.cast_residual;
     if (half % 2 == 0) return arriving + s_.hidden + 3 * s_.hidden + s_.attention_backward;  // of merged, of Q, K, V
-    // `gated`, kept or made again, has gone when the normalised rows are wanted, and their gradient.
+    // `gated`, kept or recomputed, has been released when the normalised rows and their gradient are needed.
     const double gone = s_.inner - s_.gated_again();
     return arriving + std::max(s_.gated_again() + s_.swiglu_backward,
                                s_.normalized_again() + s_.hidden + s_.cast_normalized - gone);
@@ -213,7 +219,7 @@ class MemoryWalk {
 
 std::vector<Moment> moments_of(const Sizes& s, const WorkloadOptions& options, MemoryPass pass) {
   if (pass == MemoryPass::forward) {
-    // Beside the layer at work the stream at the norm before, which the next sum reads.
+    // In addition to the active layer: the stream at the previous norm, which the next sum reads.
     return {
         {"attention of a block", 0, s.residual + s.norm() + s.attention() + s.attention_output() + s.cast_normalized},
         {"feed-forward of a block", 0, s.residual + s.norm() + s.feed_forward() + s.hidden + s.cast_normalized},
@@ -234,26 +240,9 @@ std::vector<Moment> moments_of(const Sizes& s, const WorkloadOptions& options, M
 
 }  // namespace
 
-std::string_view to_string(MemoryPass pass) {
-  switch (pass) {
-    case MemoryPass::forward:
-      return "forward";
-    case MemoryPass::forward_kept:
-      return "forward_kept";
-    case MemoryPass::step:
-      return "step";
-  }
-  return "?";
-}
+std::string_view to_string(MemoryPass pass) { return name_in(kMemoryPasses, pass); }
 
-MemoryPass parse_memory_pass(std::string_view text) {
-  std::vector<std::string> names;
-  for (const MemoryPass pass : {MemoryPass::forward, MemoryPass::forward_kept, MemoryPass::step}) {
-    if (text == to_string(pass)) return pass;
-    names.emplace_back(to_string(pass));
-  }
-  throw Error(ErrorKind::usage, unknown_name("pass", text, names));
-}
+MemoryPass parse_memory_pass(std::string_view text) { return find_named(kMemoryPasses, "pass", text).value; }
 
 PeakBytes predicted_peak(const WorkloadOptions& options, MemoryPass pass) {
   const Sizes sizes(options);
@@ -304,14 +293,14 @@ double framework_block_bytes(const WorkloadOptions& options) {
                bht = rows * static_cast<double>(config.heads);
   const bool half = dtypes_of(options.model.precision, options.model.variant).weights_copy.has_value();
   if (half) return 34 * btd + 10 * btf + 6 * bht * t;
-  // Small: 1/rms of two norms, the softmax's largest and its denominator a row, and the mask.
+  // Small tensors: 1/rms of two norms, the softmax's maximum and denominator for each row, and the mask.
   return 10 * btd * 4 + 5 * btf * 4 + 2 * bht * t * 4 + 2 * rows * 4 + bht * 12 + t * t;
 }
 
 namespace {
 
-// What the baseline holds of one pass beside parameters and blocks, in bytes. Its operations each make a tensor, in
-// fp32, but that under autocast products and what follows them directly are 2 bytes wide.
+// Bytes that the baseline holds for one pass in addition to parameters and blocks. Each of its operations makes a
+// tensor, in fp32, except that under autocast products and what follows them directly have 2 bytes.
 struct Baseline {
   explicit Baseline(const WorkloadOptions& options) {
     const model::ModelConfig& config = options.config;
@@ -348,7 +337,7 @@ double framework_peak(const WorkloadOptions& options, MemoryPass pass) {
   }
   const double head = 3 * b.stream + 3 * b.logits;
   if (pass == MemoryPass::forward_kept) return 4 * b.p + b.copy + b.kept + head;
-  // Weights and moments; gradients come as the backward pass goes, and what blocks kept goes faster.
+  // Weights and moments. Gradients are allocated as the backward pass goes, but what blocks kept is released faster.
   const double backward = std::max(head + 2 * b.logits, 3 * b.scores + 2 * b.logits);
   return std::max(12 * b.p + b.copy + b.kept + backward, 16 * b.p + 5 * b.largest);
 }

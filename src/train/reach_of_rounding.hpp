@@ -1,9 +1,9 @@
 // How far rounding may carry a weight in a step of AdamW.
 //
-// AdamW divides by the size of the gradient: an element whose gradient is no larger than its own rounding error takes a
-// whole step, wherever rounding points. With the weights a_s that m̂ has for the gradient of each step s so far, and b_s
-// that v̂ has (Σa = Σb = 1), the step is lr·m̂/(r + e), r = √v̂ and e the eps beside it. Of gradients that are off by at
-// most ρ_s
+// AdamW divides by the size of the gradient: an element with a gradient no larger than its own rounding error takes a
+// whole step in a random direction. With the weights a_s that m̂ has for the gradient of each step s so far, and b_s
+// that v̂ has (Σa = Σb = 1), the step is lr·m̂/(r + e), r = √v̂ and e the eps added to it. Of gradients that are off by
+// at most ρ_s
 //
 //   |m̂' − m̂| ≤ A = Σ a_s·ρ_s          |r' − r| ≤ B = √Σ b_s·ρ_s²                   (r is a norm of gradients)
 //   |m̂'| ≤ R·r', R = √Σ a_s²/b_s                                                   (Cauchy-Schwarz)
@@ -19,12 +19,12 @@ namespace syslab::train {
 
 class ReachOfRounding {
  public:
-  // Of one weight, or of many whose gradients have one ρ, from the first step on.
+  // For one weight, or many with the same gradient error ρ, from the first step on.
   explicit ReachOfRounding(const adamw::Options& options) : options_(options) {}
 
   // The next step's ρ.
   void step(double rounding);
-  // After it, of a weight whose exact moments are these, uncorrected.
+  // After it, for a weight with these exact, uncorrected moments.
   double of(double m, double v) const;
 
  private:

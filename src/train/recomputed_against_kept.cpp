@@ -11,7 +11,7 @@ namespace {
 std::vector<double> gradients_of(WorkloadOptions options, device::Stream stream, std::uint64_t seed) {
   options.mode = Mode::forward_backward;
   options.model.deterministic = true;  // the bits are compared
-  // Phase by phase: a graph is of a whole step, and records the same kernels.
+  // Phase by phase, since a graph covers a whole step, and records the same kernels.
   if (options.model.variant == model::Variant::graph) options.model.variant = model::Variant::fused;
   Workload workload(options, stream, seed);
   workload.refresh();
@@ -27,7 +27,7 @@ std::vector<double> gradients_of(WorkloadOptions options, device::Stream stream,
 
 }  // namespace
 
-model::Distance recomputed_against_kept(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed) {
+StepCheck recomputed_against_kept(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed) {
   WorkloadOptions small = options;
   small.config = model::reduced(options.config);
   small.config.layers = std::min(options.config.layers, std::max<std::int64_t>(2, options.model.recompute.half_blocks));

@@ -1,4 +1,5 @@
-// Gradients of a model that makes activations again beside those of one that keeps them: equal to the bit, or wrong.
+// Compares gradients of a model that recomputes activations with those of one that keeps them: equal to the bit, or
+// wrong.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,6 @@ namespace syslab::train {
 
 // On a reduced model with at least two segments, where the model that is asked about has two. The distance is the
 // number of elements that differ, the tolerance none. Waits.
-model::Distance recomputed_against_kept(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed);
+StepCheck recomputed_against_kept(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed);
 
 }  // namespace syslab::train

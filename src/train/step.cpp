@@ -63,7 +63,7 @@ void TrainingStep::load(int part, std::span<const std::int64_t> ids, std::span<c
   const auto count = static_cast<std::size_t>(batch_ * seq_);
   require_ids(ids, count, model_.config().vocab, "token");
   require_ids(targets, count, model_.config().vocab, "target");
-  copied_.synchronize();  // what was staged before has left
+  copied_.synchronize();  // what was staged before has been copied out
   std::int64_t* staged = staged_.as<std::int64_t>() + 2 * static_cast<std::size_t>(part) * count;
   std::ranges::copy(ids, staged);
   std::ranges::copy(targets, staged + count);
@@ -78,7 +78,7 @@ void TrainingStep::begin(double learning_rate, double loss_scale) {
 
 void TrainingStep::forward(int part) {
   const device::NvtxRange phase("forward", device::RangeKind::phase);
-  activations_.reset();  // where no backward pass took them: not two sets at once
+  activations_.reset();  // if no backward pass has released them, so that there are never two sets
   if (!model_.kernels().joined && part == 0) model_.refresh_weights_copy();  // as autocast does, at first use
   activations_ = model_.forward(tokens(part));
   model_.loss_and_gradient(*activations_, tokens(part).ids + batch_ * seq_, optimizer_.loss_scale());

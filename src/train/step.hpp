@@ -36,7 +36,7 @@ struct StepOptions {
   // Who takes the update in place of the optimizer over the model's arena, because moments or weights are elsewhere. It
   // is given the step's numbers and its losses, as Optimizer::queue() is. Empty: the optimizer does.
   std::function<void(Optimizer& optimizer, const ConstTensorView& losses)> update;
-  // Each part writes its gradients anew and tells when they are final: for who adds them up elsewhere.
+  // Each part overwrites the gradients and reports when they are final: for code that adds them up elsewhere.
   bool parts_apart = false;
 };
 
@@ -44,7 +44,7 @@ struct StepResult {
   double loss = 0;  // mean over parts
   std::optional<double> gradient_norm;
   // Gradients or loss held an infinity or a NaN, and skipping was asked for: weights and moments are as before. Without
-  // it the step is taken, and a loss that is no number is for whoever reads it.
+  // it the step is taken, and the caller must check the loss for NaN.
   bool skipped = false;
 };
 
@@ -74,7 +74,7 @@ class TrainingStep {
 
   // Of the last step. Waits for it.
   StepResult result();
-  // The next run() records the graph anew: for who wants to see it being captured. Of other variants: nothing.
+  // The next run() records the graph again, for a caller that observes the capture. No effect in other variants.
   void record_again();
   // Why Variant::graph runs without one; empty: it does not.
   const std::string& why_no_graph() const { return why_no_graph_; }

@@ -14,10 +14,10 @@
 namespace syslab::train {
 namespace {
 
-// Large, so that a step that is not taken shows: three of them move a weight by a fifth of its size.
+// Large, so that a step that is left out shows: three steps move a weight by a fifth of its size.
 constexpr double kLearningRate = 1e-2;
 
-// A model on its way, from the weights of a seed over the tokens of a seed.
+// A model in training, from the weights of one seed over the tokens of another.
 class ComparedSteps {
  public:
   ComparedSteps(const model::ModelConfig& config, const model::TransformerOptions& options,
@@ -34,7 +34,7 @@ class ComparedSteps {
   }
   void take() { step_.run(kLearningRate); }
 
-  // Of what is loaded, in fp64 (train/rounding_of_gradients.hpp).
+  // For the weights that are loaded, in fp64 (train/rounding_of_gradients.hpp).
   ByParameter gradients_of_targets() {
     const model::Tokens tokens = step_.tokens(0);
     model::Activations kept = model_.forward(tokens);
@@ -44,7 +44,7 @@ class ComparedSteps {
     return all(model::Plane::gradient);
   }
 
-  // What the last step's gradients were multiplied by.
+  // The factor that multiplied the last step's gradients.
   double clip() {
     const std::optional<double> most = step_.optimizer().options().max_norm, norm = step_.result().gradient_norm;
     return most && norm && *norm > *most ? *most / *norm : 1;
@@ -72,7 +72,7 @@ class ComparedSteps {
   Batch batch_;
 };
 
-// The reference's walk beside another.
+// The reference's steps, compared with another's.
 class Reference {
  public:
   Reference(const model::ModelConfig& config, const WorkloadOptions& options, std::uint64_t seed)
@@ -135,7 +135,7 @@ class Reference {
 
 }  // namespace
 
-model::Distance steps_against_reference(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed) {
+StepCheck steps_against_reference(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed) {
   const model::ModelConfig small = model::reduced(options.config);
   Reference expected(small, options, seed);
   ComparedSteps found(small, options.model, options.optimizer, stream, seed);

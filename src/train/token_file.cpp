@@ -52,8 +52,7 @@ void load_all(const std::byte* from, std::span<std::int64_t> out) {
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = loaded<T>(from + i * sizeof(T));
 }
 
-// What stands after `'key':` in a Python dictionary, from its first character that is no space on; empty if it is not
-// there.
+// The text after `'key':` in a Python dictionary, without leading spaces; empty if the key is not there.
 std::string_view value_of(std::string_view dictionary, std::string_view key) {
   const std::size_t at = dictionary.find(fmt::format("'{}'", key));
   if (at == std::string_view::npos) return {};
@@ -76,13 +75,6 @@ std::string_view to_string(TokenFormat format) {
       return "int64";
   }
   return "?";
-}
-
-std::optional<TokenFormat> parse_token_format(std::string_view text) {
-  for (const TokenFormat format : {TokenFormat::bytes, TokenFormat::uint16, TokenFormat::int32, TokenFormat::int64}) {
-    if (text == to_string(format)) return format;
-  }
-  return std::nullopt;
 }
 
 TokenFile::TokenFile(std::filesystem::path path, std::optional<TokenFormat> format) : path_(std::move(path)) {
@@ -112,7 +104,7 @@ void TokenFile::refuse(const std::string& why) const {
 }
 
 void TokenFile::map() {
-  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // a FIFO must not make us wait
+  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);  // opening a FIFO must not block
   if (descriptor < 0) throw_errno(ErrorKind::usage, fmt::format("open '{}'", path_.string()), errno, "open");
   struct stat status {};
   const bool known = ::fstat(descriptor, &status) == 0;

@@ -14,10 +14,10 @@
 
 namespace syslab::train {
 
-// How a token lies in the file; little-endian. `bytes` is text: a byte is a token (train/byte_tokeniser.hpp).
+// The format of a token in the file; little-endian. `bytes` is text: a byte is a token, in any language, and ids are
+// below 256.
 enum class TokenFormat { bytes, uint16, int32, int64 };
 std::string_view to_string(TokenFormat format);
-std::optional<TokenFormat> parse_token_format(std::string_view text);
 
 class TokenFile {
  public:

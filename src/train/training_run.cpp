@@ -29,7 +29,7 @@ RunOptions checked(RunOptions options) {
 }
 
 StepOptions step_options(const RunOptions& options) {
-  // A step whose gradients are no numbers changes nothing: what held the first one can still be found.
+  // A step with non-finite gradients changes nothing, so the tensor that held the first one can still be found.
   return {.optimizer = {.adamw = options.adamw, .max_norm = options.max_norm, .skip_non_finite = true}};
 }
 
@@ -67,7 +67,7 @@ RunStep TrainingRun::next() {
   Batch batch;
   learned_.draw(state_.next_batch++, batch);
   step_.load(0, batch.x, batch.y);
-  step_.optimizer().set_steps(state_.step);  // those skipped are none
+  step_.optimizer().set_steps(state_.step);  // not counting skipped steps
   step_.run(made.learning_rate, scales_loss() ? scaler_.scale() : 1.0);
   const StepResult result = step_.result();
   made.loss = result.loss;
@@ -77,7 +77,7 @@ RunStep TrainingRun::next() {
   if (scales_loss()) {
     scaler_.update(result.skipped);
     state_.scaler = scaler_.state();
-    // No scale mends gradients that overflow under this one, nor is there an end to trying.
+    // Gradients that overflow even under this scale overflow under every scale: trying would never end.
     constexpr float kHopeless = 0x1p-20F;
     if (result.skipped && scaler_.scale() < kHopeless) report_non_finite(result.loss);
   }

@@ -51,8 +51,8 @@ class TrainingRun {
   bool is_done() const { return state_.step >= options_.steps; }
   model::Transformer& model() { return model_; }
 
-  // The next step. Waits for it. Error(check) when the loss or a gradient is no number (fp16 aside, whose overflowing
-  // gradients are what its scale is for), with the first tensor that holds one; weights stay as they were before it.
+  // The next step. Waits for it. Error(check) if the loss or a gradient is not finite (except in fp16, where the loss
+  // scale handles overflow), with the first such tensor; weights stay as they were before it.
   RunStep next();
 
   // The mean loss over batches of the tokens that are kept back, the same at every call.

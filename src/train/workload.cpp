@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
 #include <vector>
 
-#include "core/error.hpp"
+#include "core/named.hpp"
 #include "core/random.hpp"
 #include "core/text.hpp"
 #include "device/fill_random.hpp"
@@ -13,6 +14,12 @@
 #include "train/non_finite.hpp"
 
 namespace syslab::train {
+namespace {
+
+constexpr auto kModes = std::to_array<Named<Mode>>(
+    {{Mode::forward, "forward"}, {Mode::forward_backward, "forward_backward"}, {Mode::train, "train"}});
+
+}  // namespace
 
 model::TransformerOptions needed(const WorkloadOptions& options) {
   model::TransformerOptions made = options.model;
@@ -52,26 +59,9 @@ void draw_weights(model::ParameterArena& arena, const model::Kernels& kernels, s
   }
 }
 
-std::string_view to_string(Mode mode) {
-  switch (mode) {
-    case Mode::forward:
-      return "forward";
-    case Mode::forward_backward:
-      return "forward_backward";
-    case Mode::train:
-      return "train";
-  }
-  return "?";
-}
+std::string_view to_string(Mode mode) { return name_in(kModes, mode); }
 
-Mode parse_mode(std::string_view text) {
-  std::vector<std::string> names;
-  for (const Mode mode : {Mode::forward, Mode::forward_backward, Mode::train}) {
-    if (text == to_string(mode)) return mode;
-    names.emplace_back(to_string(mode));
-  }
-  throw Error(ErrorKind::usage, unknown_name("mode", text, names));
-}
+Mode parse_mode(std::string_view text) { return find_named(kModes, "mode", text).value; }
 
 Workload::Workload(const WorkloadOptions& options, device::Stream stream, std::uint64_t seed)
     : options_(options),
@@ -96,7 +86,7 @@ void Workload::run() {
     if (options_.mode == Mode::forward_backward) backward();
   }
   const std::int64_t ran = model_.half_blocks_forward() - before;
-  if (ran > 0) block_forwards_ = static_cast<double>(ran) / 2;  // a replay runs none on the host
+  if (ran > 0) block_forwards_ = static_cast<double>(ran) / 2;  // a replay runs no code on the host
 }
 
 void Workload::forward() {
@@ -107,6 +97,11 @@ void Workload::backward() { step_.backward(0); }
 void Workload::update() { step_.update(); }
 
 double Workload::loss() { return step_.result().loss; }
+
+std::vector<RungTaken> Workload::rungs_taken() const {
+  const model::Kernels& kernels = model_.kernels();
+  return {{"attention", kernels.attention.name, kernels.attention_because}};
+}
 
 std::optional<std::string> Workload::what_is_wrong() {
   const double loss = this->loss();

@@ -15,7 +15,7 @@
 namespace syslab::parallel {
 
 struct CaseRank {
-  std::string backend;     // of comm::backend_names()
+  std::string backend;     // of comm::ConnectOptions
   std::string rendezvous;  // as the host of the case gave it; empty for one rank alone
   int rank = 0, size = 1;
   int device_index = 0;  // the GPU of this rank, where the backend works on one

@@ -1,5 +1,5 @@
-// What ranks bring to a measured collective and what each must hold behind it, by a formula: written and checked where
-// the buffers are, by a loop of the host or by kernels, with the same numbers.
+// The inputs of ranks in a measured collective and what each must hold after it, by a formula: written and checked on
+// the device of the buffers, by a loop of the host or by kernels, with the same numbers.
 #pragma once
 
 #include <cstdint>

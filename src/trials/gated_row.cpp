@@ -17,7 +17,7 @@ using Block = std::array<double, kBlock>;
 
 constexpr double kLambda = 8;  // of the header's Hoeffding bound: 2·exp(−λ²/2) = 2.5e-14
 
-// silu(t)·s, and what it may be off by: to first order, and all beside that.
+// silu(t)·s, and its error: to first order, and everything beyond that.
 struct Hidden {
   double value = 0, first = 0, second = 0;
 };

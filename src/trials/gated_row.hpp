@@ -1,13 +1,12 @@
-// A row of the gated layer of paper/layer_costs.hpp in fp64, beside the error that who computes it in fp32 or bf16
-// may make: what trials/split_layer.hpp is checked against.
+// A row of the gated layer of paper/layer_costs.hpp in fp64, and the error that an fp32 or bf16 computation may make:
+// what trials/split_layer.hpp is checked against.
 //
 // Followed through the layer, with u the unit roundoff of the dtype and t, s a hidden number's two products:
 //
 //   products   t′ = t + a, s′ = s + b: a sum of D products in fp32, rounded once to the dtype (ops/sum_of_products.hpp)
-//   gate       silu(t′)s′ = silu(t)s + silu′(t)·a·s + silu(t)·b, to first order, and a²/4·|s′| + |silu′(t)·a·b| beside
-//   it
-//              (|silu″| ≤ 1/2); computed within (16 + 3|t′|) roundings of fp32 (ops/swiglu/oracle.cpp) and one of the
-//              dtype
+//   gate       silu(t′)s′ = silu(t)s + silu′(t)·a·s + silu(t)·b, to first order, and a²/4·|s′| + |silu′(t)·a·b| more
+//              (|silu″| ≤ 1/2); computed within (16 + 3|t′|) roundings of fp32 (ops/swiglu/oracle.cpp) and one of
+//              the dtype
 //   inherited  Σ of what the F hidden numbers are off by, times their weights. Roundings are independent and of mean
 //              zero, so that the sum of the first-order ones is beyond 8·√Σ(…)² with probability 2.5e-14 at most
 //              (Hoeffding), as core/rounding.hpp has it of a sum's own; the worst case where that is less

@@ -1,9 +1,9 @@
 // Compiled without contraction of multiply and add, so that a deviation has the bits that the host finds.
 //
 // What waits for what. No barrier: a warp finds its largest number by shuffles, and the warps meet in atomicMax. Both
-// words were set to zero earlier in the stream, and whoever reads them waits for the stream. raise_by_warp() looks at
-// the word first without any order and may see an old value. Words only grow, so an old value is too small, and at
-// worst an atomicMax changes nothing.
+// words were set to zero earlier in the stream, and whoever reads them waits for the stream. raise_by_warp() first
+// reads the word without any order and may see an old value. Words only grow, so an old value is too small, and the
+// worst that follows is an atomicMax that changes nothing.
 #include <algorithm>
 
 #include "device/cuda.cuh"
@@ -31,12 +31,12 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Of a number's magnitude; ordered as numbers are, NaNs above all.
+// The bits of a number's magnitude: ordered as the numbers are, with NaNs above all.
 __device__ Bits magnitude(double number) { return static_cast<Bits>(__double_as_longlong(number)) & ~Bits{0} >> 1; }
 
 __device__ void raise(Bits& most, Bits other) { most = most > other ? most : other; }
 
-// Raised once a warp, and only where there is something to raise: atomics on one word wait for each other.
+// Once a warp, and only if the word grows, because atomics on one word are serialised.
 __device__ void raise_by_warp(Bits* there, Bits own) {
   for (int lane = 16; lane > 0; lane /= 2) raise(own, __shfl_down_sync(0xffffffffU, own, lane));
   if (threadIdx.x % 32 == 0 && own > *static_cast<volatile Bits*>(there)) atomicMax(there, own);

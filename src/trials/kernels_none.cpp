@@ -1,4 +1,4 @@
-// Stands in for kernels.cu where the build has no CUDA toolkit.
+// Replaces kernels.cu in builds without the CUDA toolkit.
 #include "device/cuda_error.hpp"
 #include "trials/kernels.hpp"
 

@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "core/named.hpp"
 #include "core/rounding.hpp"
-#include "core/text.hpp"
 #include "device/memory.hpp"
 
 namespace syslab::parallel {
@@ -35,14 +35,7 @@ std::int64_t elements_of(const device::Buffer& buffer) {
 
 }  // namespace
 
-Operation parse_collective(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Operation operation : kCollectives) {
-    if (to_string(operation) == name) return operation;
-    names.emplace_back(to_string(operation));
-  }
-  throw Error(ErrorKind::usage, unknown_name("operation", std::string(name), names));
-}
+Operation parse_collective(std::string_view name) { return find_named(kCollectives, "operation", name); }
 
 double bus_factor(Operation operation, int ranks) {
   const double others = static_cast<double>(ranks - 1) / ranks;
@@ -84,10 +77,11 @@ const device::Buffer& MeasuredCollective::result() const {
 void MeasuredCollective::refresh(int calls) {
   calls_ = calls;
   ++content_.sample;
-  // What an all-gather's rank brings is told by its place in the whole; of a broadcast, only the root's counts.
+  // In an all-gather, a rank's contribution is identified by its place in the whole; in a broadcast only the root's
+  // counts.
   const device::Buffer& given = content_.operation == Operation::all_gather ? part_ : all_;
   fill_brought(given.as<float>(), elements_of(given), content_, calls > 1 ? kSmall : 1.0F, stream_);
-  // A result that nobody writes must not be that of the sample before.
+  // Erases the result of the sample before, so that it cannot pass for this one's.
   if (in_parts(content_.operation)) device::fill_bytes(result().data(), 0xff, result().bytes(), stream_);
   device::synchronize(stream_);
 }

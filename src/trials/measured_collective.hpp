@@ -1,5 +1,5 @@
 // A collective operation as data that a lab can run, check and time: buffers with content that is new at every sample,
-// the operation, and what every rank must hold behind it.
+// the operation, and what every rank must hold after it.
 //
 //   MeasuredCollective one(ranks, comm::Operation::all_reduce, 1'000'000, stream);
 //   one.refresh(); one.call(); device::synchronize(stream);
@@ -7,7 +7,7 @@
 //
 // Contents are whole numbers from 0 to 255 that a formula gives by element, rank and sample, so that sums are exact in
 // fp32 and every rank can tell all others' part of them. They are written and checked on the device of the ranks: a GPU
-// that waits for the host falls asleep, and the call behind it is slow.
+// that waits for the host goes to sleep, and the next call is slow.
 #pragma once
 
 #include <cstdint>
@@ -39,8 +39,8 @@ class MeasuredCollective {
   using AllReduce = std::function<void(const TensorView& buffer, device::Stream stream)>;
 
   // Of `bytes` of fp32, rounded down to whole elements, and for reduce_scatter and all_gather to as many for each rank;
-  // at least one element a rank. `instead`: somebody else's all-reduce, which is measured in place of the
-  // communicator's. `ranks` and `stream` outlive it, whose end waits for a queue of the CPU.
+  // at least one element a rank. `instead`: another all-reduce, which is measured in place of the
+  // communicator's. `ranks` and `stream` must outlive it; the destructor waits for a CPU queue.
   MeasuredCollective(comm::Communicator& ranks, comm::Operation operation, std::int64_t bytes, device::Stream stream,
                      AllReduce instead = {});
 
@@ -52,7 +52,7 @@ class MeasuredCollective {
   void call();  // queued
 
   // Largest |found − expected| over all elements of this rank's result, relative to the largest expected. After as many
-  // calls as refresh() was told, and the stream has been waited for.
+  // calls as refresh() was given, and after a wait for the stream.
   double error() const;
   // Of error(): 0, but where repeated sums round, which those over a number of ranks that is no power of two do: each
   // call then adds at most n − 1 roundings (Higham, Accuracy and Stability, (3.4)).

@@ -93,7 +93,7 @@ void DataParallelWorkload::forward() {
 
 MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& options, const train::Rung& rung,
                                             std::uint64_t seed) {
-  const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
+  const MeasuredStep alone = train::measured_step(options.step, rung, seed);
   MeasuredDataParallel made{.device = alone.device, .refusal = alone.refusal};
   if (!made.refusal) made.refusal = refusal_on_ranks(options.step.mode);
   if (!made.refusal) made.refusal = refusal_on_wire(options.sync.wire, options.step.model.precision);
@@ -108,9 +108,11 @@ MeasuredDataParallel measured_data_parallel(const DataParallelWorkloadOptions& o
     const device::OwnedStream communication = communication_stream(device::place_of(compute));
     const std::optional<DType> copy =
         model::dtypes_of(options.step.model.precision, options.step.model.variant).weights_copy;
-    certify(ranks, options.sync, seed, compute, communication,
-            {.sharding = options.sharding, .copy = copy, .in_turn = options.in_turn});
-    return check(compute);
+    const Certified certified = certify(ranks, options.sync, seed, compute, communication,
+                                        {.sharding = options.sharding, .copy = copy, .in_turn = options.in_turn});
+    std::vector<StepCheck> all = check(compute);
+    all.insert(all.begin(), {.name = kCertificate, .message = to_string(certified)});
+    return all;
   };
   made.start = [options, seed](comm::Communicator& ranks, device::Stream compute) {
     return std::make_shared<DataParallelWorkload>(options, ranks, compute, seed);

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/measured_step.hpp"
 #include "device/stream.hpp"
 #include "parallel/ddp/data_parallel_step.hpp"
 #include "planning/planner.hpp"
@@ -28,11 +29,11 @@ struct DataParallelWorkloadOptions {
   bool communicates = true;            // false: the same step without its communication, each rank by itself: the ideal
 };
 
-// A stream for communication beside one that computes: on the CPU a queue, on a GPU one whose work goes first, since
+// A stream for communication concurrent with computation: a queue on the CPU, a high-priority stream on a GPU, since
 // the optimizer waits for it.
 device::OwnedStream communication_stream(device::Place place);
 
-class DataParallelWorkload {
+class DataParallelWorkload : public StepWorkload {
  public:
   // Collective. Tokens and weights come from `seed`, tokens of each rank its own; `ranks` and `compute` outlive this.
   DataParallelWorkload(const DataParallelWorkloadOptions& options, comm::Communicator& ranks, device::Stream compute,
@@ -44,13 +45,13 @@ class DataParallelWorkload {
   // Of `planned`, made before the first step: the schedule, what it should expose, and what it can expose at least.
   const std::optional<Forecast>& forecast() const { return forecast_; }
 
-  void refresh();  // another batch
-  void run();      // a whole step
-  void forward();  // its phases, in this order
+  void refresh() override;  // another batch
+  void run() override;      // a whole step
+  void forward() override;  // its phases, in this order
   void backward() { step_->backward(0); }
   void update() { step_->update(); }
 
-  double loss() { return step_->result().loss; }  // collective; waits
+  double loss() override { return step_->result().loss; }  // collective; waits
 
  private:
   DataParallelWorkloadOptions options_;
@@ -68,8 +69,9 @@ class DataParallelWorkload {
 struct MeasuredDataParallel {
   device::Kind device = device::Kind::cpu;
   std::optional<std::string> refusal;  // why it cannot be run here
-  // The certificate of the strategy over these ranks (Error(check)), then the model of this rank against the reference.
-  std::function<std::vector<model::Distance>(comm::Communicator&, device::Stream)> check;
+  // The certificate of the strategy over these ranks (kCertificate; Error(check) where it does not hold), then the
+  // model of this rank against the reference.
+  std::function<std::vector<StepCheck>(comm::Communicator&, device::Stream)> check;
   std::function<std::shared_ptr<DataParallelWorkload>(comm::Communicator&, device::Stream)> start;
   double flops = 0, tokens = 0, parameters = 0;  // of one rank
   std::int64_t weight_width = 4;                 // bytes of one as it is kept, and of its gradient and each moment

@@ -52,14 +52,15 @@ void FsdpWorkload::forward() {
 }
 
 MeasuredFsdp measured_fsdp(const FsdpWorkloadOptions& options, const train::Rung& rung, std::uint64_t seed) {
-  const train::MeasuredStep alone = train::measured_step(options.step, rung, seed);
+  const MeasuredStep alone = train::measured_step(options.step, rung, seed);
   MeasuredFsdp made{.device = alone.device, .refusal = alone.refusal};
   if (!made.refusal) made.refusal = refusal_on_ranks(options.step.mode);
   if (!made.refusal) made.refusal = refusal_on_wire(options.sharding.fsdp.scatter.wire, options.step.model.precision);
   made.check = [check = alone.check, options, seed](comm::Communicator& ranks, device::Stream compute) {
     const device::OwnedStream communication = communication_stream(device::place_of(compute));
-    certify_sharded(ranks, options.sharding.fsdp, seed, compute, communication);
-    std::vector<model::Distance> all = check(compute);
+    const Certified certified = certify_sharded(ranks, options.sharding.fsdp, seed, compute, communication);
+    std::vector<StepCheck> all = check(compute);
+    all.insert(all.begin(), {.name = kCertificate, .message = to_string(certified)});
     if (options.step.model.recompute.half_blocks > 0) {
       all.push_back(train::recomputed_against_kept(options.step, compute, seed));
     }

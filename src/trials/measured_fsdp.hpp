@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "contract/measured_step.hpp"
 #include "device/stream.hpp"
 #include "parallel/fsdp/step.hpp"
 #include "train/measured_step.hpp"
@@ -20,7 +21,7 @@ struct FsdpWorkloadOptions {
   FsdpStepOptions sharding;     // but for the optimizer, which is the step's
 };
 
-class FsdpWorkload {
+class FsdpWorkload : public StepWorkload {
  public:
   // Collective. `ranks` and `compute` outlive this.
   FsdpWorkload(const FsdpWorkloadOptions& options, comm::Communicator& ranks, device::Stream compute,
@@ -29,13 +30,13 @@ class FsdpWorkload {
   FsdpStep& step() { return step_; }
   std::string unit_name(int unit) const;  // of its first weight: "layers.3.attn.q_proj.weight"
 
-  void refresh();  // another batch
-  void run();      // a whole step
-  void forward();  // its phases, in this order
+  void refresh() override;  // another batch
+  void run() override;      // a whole step
+  void forward() override;  // its phases, in this order
   void backward() { step_.backward(0); }
   void update() { step_.update(); }
 
-  double loss() { return step_.result().loss; }  // collective; waits
+  double loss() override { return step_.result().loss; }  // collective; waits
 
  private:
   FsdpWorkloadOptions options_;
@@ -49,9 +50,9 @@ class FsdpWorkload {
 struct MeasuredFsdp {
   device::Kind device = device::Kind::cpu;
   std::optional<std::string> refusal;  // why it cannot be run here
-  // The certificate over these ranks (Error(check)), then the model of this rank against the reference; where it makes
-  // activations again, against itself with all kept.
-  std::function<std::vector<model::Distance>(comm::Communicator&, device::Stream)> check;
+  // The certificate over these ranks (kCertificate, or Error(check)), then the model of this rank against the
+  // reference; where it makes activations again, against itself with all kept.
+  std::function<std::vector<StepCheck>(comm::Communicator&, device::Stream)> check;
   std::function<std::shared_ptr<FsdpWorkload>(comm::Communicator&, device::Stream)> start;
   double tokens = 0, parameters = 0;  // of one rank; of the model
   std::int64_t weight_width = 4;      // bytes of one as it is kept, and of its gradient and each moment

@@ -61,7 +61,7 @@ TransferCurve measure_curve(comm::Communicator& ranks, DType dtype, std::span<co
   }
   const auto bytes = static_cast<std::size_t>(*std::ranges::max_element(sizes));
   const device::Buffer buffer(bytes, "curve", communication, device::MemoryCategory::workspace);
-  const device::AwaitsQueues awaits(communication);  // should a call throw, those before it still use the buffer
+  const device::AwaitsQueues awaits(communication);  // if a call throws, earlier ones still use the buffer
   device::fill_bytes(buffer.data(), 0, bytes, communication);
   Event begin(device::place_of(communication), Timing::yes), end(device::place_of(communication), Timing::yes);
   std::vector<Seconds> own;
@@ -77,7 +77,7 @@ TransferCurve measure_curve(comm::Communicator& ranks, DType dtype, std::span<co
       end.record(communication);
       device::synchronize(communication);
       const Seconds each = Seconds(elapsed(begin, end)) / options.calls;
-      if (round > 0) rounds.push_back(each);  // the first has brought buffers and connections to where they stay
+      if (round > 0) rounds.push_back(each);  // after the first, buffers and connections stay as they are
     }
     own.push_back(std::max(median(std::move(rounds)), Seconds(1e-9)));
   }

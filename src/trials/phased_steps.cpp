@@ -7,6 +7,17 @@ namespace syslab::parallel {
 
 PhaseMarks::PhaseMarks(device::Stream stream) : stream_(stream), marks_(events(4, stream, device::Timing::yes)) {}
 
+void PhaseMarks::step(StepWorkload& workload) {
+  mark(0);
+  workload.forward();
+  mark(1);
+  workload.backward();
+  mark(2);
+  workload.update();
+  mark(3);
+  stepped_ = true;
+}
+
 void PhaseMarks::mark(std::size_t index) { marks_[index].record(stream_); }
 
 std::optional<PhaseEnds> PhaseMarks::ends() const {

@@ -11,33 +11,20 @@
 #include <utility>
 #include <vector>
 
+#include "contract/measured_step.hpp"
 #include "device/event.hpp"
 #include "device/stream.hpp"
 
 namespace syslab::parallel {
 
-// When the phases of a step ended, in seconds from its beginning.
-struct PhaseEnds {
-  double forward = 0, backward = 0, update = 0;
-};
-
 class PhaseMarks {
  public:
   explicit PhaseMarks(device::Stream stream);
 
-  template <typename Workload>
-  void step(Workload& workload) {
-    mark(0);
-    workload.forward();
-    mark(1);
-    workload.backward();
-    mark(2);
-    workload.update();
-    mark(3);
-    stepped_ = true;
-  }
+  void step(StepWorkload& workload);
   // Of the last step, which has been waited for; nothing before the first.
   std::optional<PhaseEnds> ends() const;
+  const device::Event& begin() const { return marks_.front(); }  // of the last step
 
  private:
   void mark(std::size_t index);
@@ -51,7 +38,8 @@ class PhaseMarks {
 template <typename Workload, typename Kept>
 class PhasedSteps {
  public:
-  using Look = Kept (*)(Workload& workload, const PhaseEnds& ends);  // at a step that has been waited for
+  // At a step that has been waited for; `ends` count from `begin`.
+  using Look = Kept (*)(Workload& workload, const PhaseEnds& ends, const device::Event& begin);
 
   PhasedSteps(std::shared_ptr<Workload> workload, device::Stream stream, Look look)
       : workload_(std::move(workload)), marks_(stream), look_(look) {}
@@ -60,7 +48,7 @@ class PhasedSteps {
   void step() { marks_.step(*workload_); }
   // The last step, before the next one or the end.
   void keep() {
-    if (const std::optional<PhaseEnds> ends = marks_.ends()) kept_.push_back(look_(*workload_, *ends));
+    if (const std::optional<PhaseEnds> ends = marks_.ends()) kept_.push_back(look_(*workload_, *ends, marks_.begin()));
   }
   const std::vector<Kept>& kept() const { return kept_; }
 

@@ -1,7 +1,7 @@
 // From a case of the lab to the training step of one of several ranks: what train/params.hpp is for a rank alone.
 //
 //   const train::WorkloadOptions step = rank_workload(params, rung, ranks);   // of `batch` rows this rank's
-//   const auto ranks = in_step(request)(rank_case);                           // the others, met and kept in step
+//   const auto ranks = in_step(request, rank_case);                           // the others, met and kept in step
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "contract/rank_training.hpp"
 #include "core/dtype.hpp"
 #include "core/value.hpp"
 #include "device/device.hpp"
 #include "model/precision.hpp"
-#include "ops/operation.hpp"
 #include "train/ladder.hpp"
 #include "train/workload.hpp"
 #include "trials/case_ranks.hpp"
@@ -36,7 +36,7 @@ std::optional<DType> wire_of(const Params& params);
 // Why gradients cannot travel in `wire` (SyncOptions); nothing: as they lie.
 std::optional<std::string> refusal_on_wire(std::optional<DType> wire, model::Precision precision);
 
-// Why a rung cannot run a case whose experiment has axis `wire`: RankTrainingCases::refusal, or the wire's.
+// Why a rung cannot run a case of an experiment with axis `wire`: RankTrainingCases::refusal, or the wire's.
 std::optional<std::string> refusal_with_wire(const Params& params, std::string_view rung);
 
 // Why the backend that the axis asks for joins no ranks on `device`, on which `name` computes; nothing where it does.
@@ -48,25 +48,16 @@ std::string backend_of(const Params& params, device::Kind device);
 // What that backend holds on a rank besides, in bytes of the memory that training uses.
 double backend_bytes(const Params& params, int ranks);
 
-// Joins the ranks of a case and keeps them in step (a worker::RankCase, whose `device` is set); gives their
+// Connects the ranks of a case and keeps them in step (a worker::RankCase with `device` set); returns their
 // communicator. As join().
-template <typename Request>
-auto in_step(const Request& request) {
-  return [&request](auto& rank_case) {
-    std::unique_ptr<comm::Communicator> ranks = join(case_rank(request, backend_of(request.params, rank_case.device)));
-    keep_in_step(rank_case, *ranks);
-    return ranks;
-  };
+template <typename Request, typename Case>
+std::shared_ptr<comm::Communicator> in_step(const Request& request, Case& rank_case) {
+  std::shared_ptr<comm::Communicator> ranks = join(case_rank(request, backend_of(request.params, rank_case.device)));
+  keep_in_step(rank_case, *ranks);
+  return ranks;
 }
 
-// What the lab asks about such steps before they run (registry::rank_training_experiment).
-struct RankTrainingCases {
-  std::vector<ops::ParamInfo> params;
-  std::span<const train::Rung> ladder;
-  void (*expect)(const Params& params);  // "world_size" is in them; as rank_workload() refuses rows
-  // Why a rung cannot run a case anywhere, as far as axes tell.
-  std::optional<std::string> (*refusal)(const Params& params, std::string_view rung);
-};
+// What the lab asks about such steps before they run; `expect` refuses rows as rank_workload() does.
 RankTrainingCases rank_training_cases();
 
 }  // namespace syslab::parallel

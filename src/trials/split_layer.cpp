@@ -70,7 +70,7 @@ SplitLayer::SplitLayer(comm::Communicator& ranks, const GatedLayer& layer, Layer
       awaits_(stream) {
   require_even(layer, ranks.size());
   const std::int64_t width = layer.d_model, hidden = layer.d_ff;
-  // Hidden numbers of about 1, and sums of them, too.
+  // Hidden values of about 1, and sums of about 1, too.
   const RandomStream drawn = RandomStream::derive(seed, "split layer", "", "weights");
   const float into = 1 / std::sqrt(static_cast<float>(width)), out = 1 / std::sqrt(static_cast<float>(hidden));
   device::Buffer all = room(weight_count(), "gated layer: all weights");
@@ -119,7 +119,8 @@ void SplitLayer::refresh() {
   in_order(stream_, [this, at, x = piece(x_, 0, {rows() * width})](device::Stream on) {
     device::fill_random(x, tokens_, Distribution::normal, 1, at, on);
   });
-  // Communicating alone sums what is here: a number, so that no rank's arithmetic is slowed by what is none.
+  // Communicating alone sums what is in the buffer: finite numbers, so that NaN does not slow down any rank's
+  // arithmetic.
   device::fill_bytes(y_.data(), 0, y_.bytes(), stream_);
   if (split_ != LayerSplit::fsdp) return;
   const std::size_t part_bytes = weights_.bytes() / static_cast<std::size_t>(ranks_.size());

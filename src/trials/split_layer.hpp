@@ -1,5 +1,5 @@
-// The forward pass of one gated layer on several ranks, for real and to be timed: computing and communicating apart,
-// and one behind the other. paper/layer_costs.hpp says on paper what takes longer.
+// The forward pass of one gated layer on several ranks, for real and to be timed: computing and communicating
+// separately, and one after the other. paper/layer_costs.hpp says on paper what takes longer.
 //
 //   SplitLayer layer(ranks, {.tokens = 8192, .d_model = 4096, .d_ff = 8192}, LayerSplit::fsdp, 1, stream);
 //   layer.refresh();             // new tokens; what must be communicated is spoiled
@@ -10,7 +10,7 @@
 //   tensor  a rank has all tokens and F/n columns of W₁ and W₂, rows of W₃: three products, then all-reduce of B·D
 //
 // f is silu. Elements of 4 bytes are fp32, of 2 bytes, as the hand-out counts them, bf16: products are summed in fp32
-// and rounded to it. What runs where differs in the rungs alone: cuBLAS and a kernel on a GPU, else the host's. A layer
+// and rounded to it. Only the rungs differ between devices: cuBLAS and a kernel on a GPU, otherwise the host's. A layer
 // of layer_walk.hpp counts; this one takes time.
 #pragma once
 

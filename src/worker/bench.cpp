@@ -41,11 +41,18 @@ Bench::Bench(const CaseRequest& request, device::Kind device, bool in_another_pr
     device_ = measure::make_host_device();
     return;
   }
-  // What earlier cases of this process left cached belongs to their streams: this one begins as a fresh process would.
+  // Memory that earlier cases of this process left cached belongs to their streams. Without it this case begins as in a
+  // fresh process.
   device::allocator_of(gpu_).release_cached();
   auto gpu = std::make_unique<measure::CudaDevice>(gpu_);
   stream_ = gpu->stream();
   device_ = std::move(gpu);
+}
+
+measure::Peaks Bench::peaks(DType dtype) const {
+  if (computes_on_ == "cpu") return measure::host_peaks(dtype);
+  if (device::gpu_count() <= gpu_.index) return {};
+  return measure::gpu_peaks(device::properties(gpu_), dtype);
 }
 
 Json Bench::facts() const {

@@ -7,20 +7,23 @@
 #include "core/json.hpp"
 #include "device/device.hpp"
 #include "measure/device.hpp"
+#include "measure/floor.hpp"
 #include "worker/case_context.hpp"
 
 namespace syslab::worker {
 
 class Bench {
  public:
-  // `device`: whose memory the case's tensors lie in. Unsupported when it is not the one that was asked for, unless the
+  // `device`: where the case's tensors are. Unsupported when it is not the one that was asked for, unless the
   // implementation is in another process, which computes where it was told to; Error(device) without a GPU that can be
   // used, saying why there is none.
   Bench(const CaseRequest& request, device::Kind device, bool in_another_process = false);
 
   device::Stream stream() const { return stream_; }
   measure::Device& device() const { return *device_; }
-  // What device it is, and in what state: stored with the attempt.
+  // Of where the implementation computes.
+  measure::Peaks peaks(DType dtype) const;
+  // The device and its state: stored with the attempt.
   Json facts() const;
 
  private:

@@ -1,4 +1,4 @@
-// The worker's side of a paired launch (docs/worker-protocol.md, "Serving bursts"): a case that is checked and warm
+// The worker's side of a paired launch (docs/worker-wire.md, "Serving bursts"): a case that is checked and warm
 // says `ready`, then is timed in bursts that the host orders one at a time, so that two workers can take turns.
 #pragma once
 
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/pipe.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::worker {
 

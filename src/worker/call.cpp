@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "core/error.hpp"
 #include "worker/fields.hpp"
@@ -25,18 +27,60 @@ Json to_json(const std::vector<SharedTensor>& tensors) {
   return list;
 }
 
+SharedTensor tensor_from_json(const Json& json) {
+  const Fields fields(json, "a tensor of a call");
+  SharedTensor tensor;
+  tensor.name = fields.text("name");
+  const std::string dtype = fields.text("dtype");
+  const std::optional<DType> known = parse_dtype(dtype);
+  if (!known) fields.fail(fmt::format("there is no dtype '{}'", dtype));
+  tensor.dtype = *known;
+  const std::vector<std::int64_t> shape = fields.integers_or_none("shape"),
+                                  strides = fields.integers_or_none("strides");
+  if (shape.size() != strides.size() || shape.size() > static_cast<std::size_t>(kMaxRank)) {
+    fields.fail(fmt::format("{} sizes and {} strides; they must be as many, at most {}", shape.size(), strides.size(),
+                            kMaxRank));
+  }
+  tensor.shape = Shape(shape);
+  std::copy(strides.begin(), strides.end(), tensor.strides.begin());
+  tensor.offset = static_cast<std::uint64_t>(fields.integer("offset"));
+  return tensor;
+}
+
+std::vector<SharedTensor> tensors_from_json(const Json& list) {
+  std::vector<SharedTensor> tensors;
+  for (const Json& each : list) tensors.push_back(tensor_from_json(each));
+  return tensors;
+}
+
 }  // namespace
 
 Json to_json(const CallRequest& request) {
-  return {{"type", "call"},
-          {"function", request.function},
-          {"options", request.options.to_json()},
-          {"inputs", to_json(request.inputs)},
-          {"outputs", to_json(request.outputs)},
-          {"memory_bytes", request.memory_bytes}};
+  Json json{{"type", "call"},
+            {"function", request.function},
+            {"options", request.options.to_json()},
+            {"inputs", to_json(request.inputs)},
+            {"outputs", to_json(request.outputs)},
+            {"memory_bytes", request.memory_bytes}};
+  if (request.release) json["release"] = true;
+  if (request.guarded) json["guarded"] = true;
+  return json;
 }
 
-std::variant<Returned, Failed> call_reply_from_json(const Json& json) {
+CallRequest call_request_from_json(const Json& json) {
+  const Fields fields(json, "message 'call'");
+  CallRequest request;
+  request.function = fields.text("function");
+  request.options = Params::from_json(fields.object("options"));
+  request.inputs = tensors_from_json(json.value("inputs", Json::array()));
+  request.outputs = tensors_from_json(json.value("outputs", Json::array()));
+  request.memory_bytes = static_cast<std::uint64_t>(fields.integer("memory_bytes"));
+  request.release = json.value("release", false);
+  request.guarded = json.value("guarded", false);
+  return request;
+}
+
+std::variant<Returned, Failed, Prepared> call_reply_from_json(const Json& json) {
   const std::string type = Fields(json, "the reply to a call").text("type");
   const Fields fields(json, fmt::format("reply '{}'", type));
   if (type == "returned") {
@@ -46,6 +90,14 @@ std::variant<Returned, Failed> call_reply_from_json(const Json& json) {
   }
   if (type == "failed") {
     return Failed{fields.text("kind"), fields.text("message"), fields.text_or("traceback", "")};
+  }
+  if (type == "ready") {
+    Prepared prepared;
+    for (const Json& name : json.value("early", Json::array())) {
+      if (!name.is_string()) fields.fail("field 'early' must be a list of names");
+      prepared.early.push_back(name.get<std::string>());
+    }
+    return prepared;
   }
   throw Error(ErrorKind::comm, fmt::format("a call is answered by 'returned' or 'failed', found '{}'", type));
 }

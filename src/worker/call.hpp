@@ -1,4 +1,4 @@
-// Calls of the worker protocol: tensors in one shared-memory segment, described by JSON (docs/worker-protocol.md,
+// Calls of the worker's wire format: tensors in one shared-memory segment, described by JSON (docs/worker-wire.md,
 // "Serving calls").
 #pragma once
 
@@ -27,10 +27,17 @@ struct CallRequest {
   Params options;
   std::vector<SharedTensor> inputs, outputs;
   std::uint64_t memory_bytes = 0;  // size of the segment now; it only grows
+  bool release = false;            // the worker says when it is ready, and waits for the doorbell
+  bool guarded = false;            // behind each tensor lies a page that nobody may touch (shared_segment.hpp)
+};
+
+// Everything is prepared but the content of inputs. Those named `early` it needs before the clock starts.
+struct Prepared {
+  std::vector<std::string> early;
 };
 
 struct Returned {
-  Nanoseconds elapsed{};  // by the worker's monotonic clock, device-synchronised, without transport
+  Nanoseconds elapsed{};  // by the worker's own clock, device-synchronised, without transport
 };
 
 // Kinds: "exception" (the implementation raised), "unsupported", "oom", "protocol" (the call was not understood).
@@ -39,7 +46,8 @@ struct Failed {
 };
 
 Json to_json(const CallRequest& request);
-// Error(comm) naming the field when it is neither, or is malformed.
-std::variant<Returned, Failed> call_reply_from_json(const Json& json);
+CallRequest call_request_from_json(const Json& json);  // Error(comm) naming the field that is wrong
+// Error(comm) naming the field when it is none of them, or is malformed.
+std::variant<Returned, Failed, Prepared> call_reply_from_json(const Json& json);
 
 }  // namespace syslab::worker

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
+#include "core/declares_domain.hpp"
 #include "core/error.hpp"
 #include "worker/foreign.hpp"
 #include "worker/metric_range.hpp"
@@ -19,14 +22,32 @@ Kept& kept() {
   return one;
 }
 
-// Which Python process a case needs; empty: none.
+// Which judged process a case needs; empty: none.
 std::string process_for(const CaseRequest& request) {
-  if (!request.mine || request.mine->python_class.empty()) return {};
-  return fmt::format("{}\n{}\n{}\n{}\n{}", request.mine->path, request.mine->python_class, request.device,
+  if (!request.mine || !runs_apart(request)) return {};
+  return fmt::format("{}\n{}\n{}\n{}\n{}\n", request.mine->path, request.mine->python_class, request.device,
                      request.memory_limit_bytes, request.world_size);
 }
 
-// No number leaves that a host would refuse; the note of its metric says what was found.
+// A process that is started again once it has ended: laws then find a smaller input that ends it. Its calls have a
+// guard page behind each tensor.
+class Revived : public CallChannel, public DeclaresDomain {
+ public:
+  explicit Revived(ForeignOptions options) : options_(std::move(options)) {}
+
+  Nanoseconds call(std::string_view function, std::span<const NamedInput> inputs, std::span<const NamedOutput> outputs,
+                   const Params& options) override {
+    if (!kept().worker->usable()) kept().worker = std::make_shared<ForeignWorker>(options_);
+    kept().worker->guard_pages(true);
+    return kept().worker->call(function, inputs, outputs, options);
+  }
+  const Json& declared_domain() const override { return kept().worker->declared_domain(); }
+
+ private:
+  ForeignOptions options_;
+};
+
+// Never sends a number that the host would refuse; the note of its metric says what was found.
 CaseContext::Emit checked(CaseContext::Emit emit) {
   return [emit = std::move(emit)](const Record& record) {
     const auto* metric = std::get_if<MetricRecord>(&record);
@@ -36,9 +57,16 @@ CaseContext::Emit checked(CaseContext::Emit emit) {
 
 }  // namespace
 
+// A library's kernels on a GPU work on memory of this process, and run in it.
+bool runs_apart(const CaseRequest& request) {
+  return request.mine && (!request.mine->python_class.empty() || request.device == "cpu");
+}
+
 CaseContext::CaseContext(CaseRequest request, Emit emit, BurstLine* bursts)
     : request_(std::move(request)), emit_(checked(std::move(emit))), bursts_(bursts) {
-  if (Kept& one = kept(); one.worker && (one.what != process_for(request_) || !one.worker->usable())) one = {};
+  Kept& one = kept();
+  const std::string needed = process_for(request_);
+  if (one.worker && (needed.empty() || !one.what.starts_with(needed) || !one.worker->usable())) one = {};
 }
 
 BurstLine& CaseContext::bursts() {
@@ -71,24 +99,50 @@ void CaseContext::missing_metric(std::string name, std::string unit, std::string
 
 void CaseContext::progress(double fraction, std::string text) { emit_(ProgressRecord{std::move(text), fraction}); }
 
-std::shared_ptr<CallChannel> CaseContext::channel() {
+std::shared_ptr<CallChannel> CaseContext::opened(bool with_ranks) {
   if (channel_) return channel_;
-  if (!request_.mine || request_.mine->python_class.empty()) {
+  if (!runs_apart(request_)) {
     throw Error(ErrorKind::internal, fmt::format("implementation '{}' of this case does not live in another process",
                                                  request_.implementation));
   }
-  if (kept().worker) return channel_ = kept().worker;
   ForeignOptions options;
-  options.command = python_worker_command(*request_.mine);
+  const bool python = !request_.mine->python_class.empty();
+  options.command = with_ranks ? python_ranks_command(*request_.mine)
+                    : python   ? python_worker_command(*request_.mine)
+                               : library_worker_command(*request_.mine);
+  options.constant_inputs = !python;
+  // Not on a GPU: what its driver needs behind them has not been tried.
+  if (judge::walls_wanted() && request_.device == "cpu") {
+    options.walls = python ? judge::Profile::python : judge::Profile::native;
+  }
   options.device = request_.device;
   options.rank = request_.rank;
   options.world_size = request_.world_size;
-  // On a GPU the limit is of another memory, and CUDA reserves more addresses than any limit of ours allows.
+  options.starts_ranks = with_ranks;
+  // On a GPU the limit is for another memory, and CUDA reserves more addresses than any limit of ours would allow.
   options.memory_limit_bytes = request_.device == "cpu" ? request_.memory_limit_bytes : 0;
   options.own_group = false;  // the runner ends our group, and with it whatever the user's class has started
-  kept() = {process_for(request_), std::make_shared<ForeignWorker>(std::move(options))};
-  channel_ = kept().worker;
-  return channel_;
+  const std::string what = process_for(request_) + (with_ranks ? "ranks" : "");
+  if (kept().worker && kept().what == what) {
+    kept().worker->clock().begin_case();
+  } else {
+    kept() = {};  // before another is started
+    kept() = {what, std::make_shared<ForeignWorker>(options)};
+  }
+  if (revives()) return channel_ = std::make_shared<Revived>(std::move(options));
+  kept().worker->guard_pages(false);
+  return channel_ = kept().worker;
+}
+
+bool CaseContext::revives() const { return is_law() && runs_apart(request_) && request_.device == "cpu"; }
+
+Json CaseContext::channel_facts() const {
+  if (!request_.mine) return Json::object();
+  Json facts{{"walls", "none"}};
+  if (!channel_ || !kept().worker) return facts;
+  facts.update(kept().worker->walls_facts());
+  facts.update(kept().worker->clock().facts());
+  return facts;
 }
 
 }  // namespace syslab::worker

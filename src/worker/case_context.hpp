@@ -1,4 +1,4 @@
-// What a running case sees: its request, its random inputs, and where its records go.
+// The interface of a running case: its request, its random inputs, and where it sends its records.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 #include "core/call_channel.hpp"
 #include "core/error.hpp"
 #include "core/random.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::worker {
 
@@ -36,17 +36,28 @@ class CaseContext {
   void missing_metric(std::string name, std::string unit, std::string why);
   void progress(double fraction, std::string text);
 
-  // The process that serves request().mine when it is a Python class, started at first use. It is kept for the next
-  // case of the same class, device and limit in this process: starting one and importing a framework takes seconds. A
-  // case of another implementation begins by ending it, for it may hold memory of the GPU.
-  std::shared_ptr<CallChannel> channel();
+  // The process that serves request().mine where it runs apart, started at first use. It is kept for the next
+  // case of the same file, device and limit in this process, since starting it and importing a framework takes
+  // seconds. A case of another implementation ends it first, since it may hold GPU memory.
+  std::shared_ptr<CallChannel> channel() { return opened(false); }
+  // The same for a class that several ranks use: the process starts them by itself (tools/python/syslab_ranks.py).
+  std::shared_ptr<CallChannel> rank_channel() { return opened(true); }
+  // Whether that process, once it has ended, is started again at the next call: of a law on the CPU.
+  bool revives() const;
+  // Of a case with --mine: the walls around that process, and whose clock timed its calls.
+  Json channel_facts() const;
 
  private:
+  std::shared_ptr<CallChannel> opened(bool with_ranks);
+
   CaseRequest request_;
   Emit emit_;
   BurstLine* bursts_;
   std::shared_ptr<CallChannel> channel_;
 };
+
+// Whether its implementation is called in a process of its own: a Python class, and a library on the CPU.
+bool runs_apart(const CaseRequest& request);
 
 // Thrown by a case that cannot be done here; the attempt ends as `unsupported` with this reason.
 using syslab::Unsupported;

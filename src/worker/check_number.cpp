@@ -11,7 +11,7 @@ void check_number(CaseContext& context, std::string name, double found, double e
   CheckRecord check;
   check.name = std::move(name);
   check.cases_run = 1;
-  // Equal infinities are no distance apart.
+  // The distance of equal infinities is 0.
   check.worst_error = found == expected ? 0 : std::abs(found - expected);
   check.tolerance = tolerance;
   check.outcome = *check.worst_error <= tolerance ? "passed" : "falsified";

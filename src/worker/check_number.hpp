@@ -1,4 +1,4 @@
-// The body of a case whose answer is arithmetic: numbers, and the same numbers found in another way.
+// The body of a purely arithmetic case: numbers, and the same numbers computed in another way.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 namespace syslab::worker {
 
 // Emits a check that passes where `found` is within `tolerance` of `expected` (NaN is within nothing), and throws
-// CheckFailed where it does not. `how` says what was counted and how, for whoever reads the record.
+// CheckFailed where it does not. `how` says what was counted and how, for readers of the record.
 void check_number(CaseContext& context, std::string name, double found, double expected, double tolerance,
                   const std::string& how);
 

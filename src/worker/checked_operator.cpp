@@ -14,12 +14,13 @@
 #include "device/stream.hpp"
 #include "measure/clock.hpp"
 #include "worker/compare_output.hpp"
+#include "worker/naive_error.hpp"
 
 namespace syslab::worker {
 namespace {
 
 constexpr std::uint64_t kMostSetBytes = 1ULL << 30;     // of all input sets together
-constexpr std::uint64_t kMostGpuSetBytes = 1ULL << 33;  // the same on a GPU, which fills them a thousand times as fast
+constexpr std::uint64_t kMostGpuSetBytes = 1ULL << 33;  // the same on a GPU, which fills them a thousand times faster
 constexpr double kVerificationShare = 0.2;  // of the wall budget may go to verifying samples, after the first
 // Where the protocol has no wall budget: this, and of one that says how long it repeats, so many times that.
 constexpr Nanoseconds kUsualWallBudget = std::chrono::seconds(10);
@@ -39,52 +40,52 @@ void CheckedOperator::Worst::add(const check::Comparison& comparison, double che
   text = comparison.describe(name);
 }
 
-CheckedOperator::CheckedOperator(CaseContext& context, const OperatorCase& operator_case,
-                                 const measure::Protocol& protocol, const measure::Device& device,
-                                 device::Stream stream)
+CheckedOperator::CheckedOperator(CaseContext& context, const Operation& operation, const measure::Protocol& protocol,
+                                 const measure::Device& device, device::Stream stream)
     : context_(context),
-      case_(operator_case),
+      operation_(operation),
       protocol_(protocol),
       device_(device),
       stream_(stream),
-      sets_(context, operator_case, stream),
-      worst_(operator_case.outputs.size()) {}
+      sets_(context, operation, stream),
+      worst_(operation.outputs.size()) {}
 
 void CheckedOperator::check() {
   const device::NvtxRange range("check");
   stream_.kind == device::Kind::cpu ? call_and_watch_memory() : call_and_watch_gpu_memory();
-  const Tensors& tensors = sets_.tensors(0);
   const Nanoseconds began = measure::steady_clock().now();
-  const std::vector<Expectation> expected = sets_.expect(0);
+  const std::vector<Expected> expected = sets_.expect(0);
   device::synchronize(stream_);
   oracle_time_ = measure::steady_clock().now() - began;
 
   std::string failure = compare_outputs(0, expected, "reference");
-  if (std::any_of(case_.outputs.begin(), case_.outputs.end(),
-                  [](const OutputSpec& output) { return is_half(output.tensor.dtype); })) {
-    const std::string inaccurate = compare_with_naive(tensors, expected);
+  if (std::any_of(operation_.outputs.begin(), operation_.outputs.end(),
+                  [](const TensorSpec& output) { return is_half(output.dtype); })) {
+    const std::string inaccurate = compare_with_naive(expected);
     if (failure.empty()) failure = inaccurate;
   }
   if (!failure.empty()) throw CheckFailed(failure);
 }
 
-// Our own buffers are counted by their log; whatever else the implementation takes, by the kernel's high-water mark.
+// Our own buffers are counted by their log; everything else that the implementation takes, by the kernel's high-water
+// mark.
 void CheckedOperator::call_and_watch_memory() {
   device::MemoryLog& log = device::MemoryLog::global();
   log.reset_peak();
   const std::int64_t live = log.live_bytes();
   const std::optional<std::uint64_t> resident = own_memory("VmRSS");
   const bool reset = reset_memory_peak();
-  case_.call(sets_.tensors(0));
+  sets_.call(operation_.call, 0);
   const std::optional<std::uint64_t> peak = own_memory("VmHWM");
   peak_scratch_bytes_ = static_cast<double>(log.peak_bytes() - live);
   if (reset && resident && peak) call_rss_bytes_ = *peak > *resident ? static_cast<double>(*peak - *resident) : 0;
   if (peak)
-    max_rss_bytes_ = static_cast<double>(*peak);  // before the oracle, whose memory is no part of the implementation
+    max_rss_bytes_ = static_cast<double>(*peak);  // before the oracle, because its memory does not belong to the
+                                                  // implementation
 }
 
-// Our own buffers by their log, exact to the byte; and, as its cross-check, what the driver has less of: an
-// implementation that allocates behind the log's back shows there. A launch that failed is found here at the latest.
+// Our own buffers by their log, exact to the byte; and as a cross-check, the decrease of the driver's free memory,
+// which shows an implementation that allocates past the log. A launch that failed is found here at the latest.
 void CheckedOperator::call_and_watch_gpu_memory() {
   const device::Place place = device::place_of(stream_);
   device::synchronize(place);
@@ -92,24 +93,23 @@ void CheckedOperator::call_and_watch_gpu_memory() {
   log.reset_peak();
   const std::int64_t live = log.live_bytes();
   const std::uint64_t free = device::memory_use(place).free;
-  case_.call(sets_.tensors(0));
+  sets_.call(operation_.call, 0);
   device::synchronize(place);
   peak_scratch_bytes_ = static_cast<double>(log.peak_bytes() - live);
   taken_bytes_ = static_cast<double>(free) - static_cast<double>(device::memory_use(place).free);
 }
 
 // A record per output, "<kind>:<output>". Returns the first failure's text, empty when all passed.
-std::string CheckedOperator::compare_outputs(int set, const std::vector<Expectation>& expected,
-                                             const std::string& kind) {
-  if (expected.size() != case_.outputs.size()) {
+std::string CheckedOperator::compare_outputs(int set, const std::vector<Expected>& expected, const std::string& kind) {
+  if (expected.size() != operation_.outputs.size()) {
     throw Error(ErrorKind::internal, fmt::format("the oracle told of {} outputs, the operator has {}", expected.size(),
-                                                 case_.outputs.size()));
+                                                 operation_.outputs.size()));
   }
   std::string failure;
   comparisons_.clear();
   const std::optional<std::string> changed = sets_.changed_inputs(set);
   for (std::size_t i = 0; i < expected.size(); ++i) {
-    const check::Comparison comparison = compare_output(sets_.tensors(set).outputs[i], expected[i], stream_);
+    const check::Comparison comparison = compare_output(sets_.outputs(set)[i], expected[i], stream_);
     comparisons_.push_back(comparison);
     worst_[i].add(comparison, expected[i].fraction, output_name(i));
     std::optional<std::string> misuse = sets_.misuse(set, i);
@@ -126,17 +126,19 @@ std::string CheckedOperator::compare_outputs(int set, const std::vector<Expectat
   return failure;
 }
 
-// Where there is no yardstick, or the naive kernel's own error is no number to double, nothing was compared, which is
-// said so.
-std::string CheckedOperator::compare_with_naive(const Tensors& tensors, const std::vector<Expectation>& expected) {
+// If there is no yardstick, or the naive kernel's own error is not finite, nothing was compared, and the record says
+// so.
+std::string CheckedOperator::compare_with_naive(const std::vector<Expected>& expected) {
   std::vector<double> naive;
-  if (case_.naive_error) naive = case_.naive_error(tensors, expected);
+  if (operation_.naive) {
+    naive = naive_errors(operation_.naive, sets_.inputs(0), sets_.outputs(0), expected, stream_);
+  }
   std::string failure;
-  for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
-    if (!is_half(case_.outputs[i].tensor.dtype)) continue;
-    const std::string_view dtype = to_string(case_.outputs[i].tensor.dtype);
-    if (!case_.naive_error || !std::isfinite(naive.at(i))) {
-      const std::string why = case_.naive_error
+  for (std::size_t i = 0; i < operation_.outputs.size(); ++i) {
+    if (!is_half(operation_.outputs[i].dtype)) continue;
+    const std::string_view dtype = to_string(operation_.outputs[i].dtype);
+    if (!operation_.naive || !std::isfinite(naive.at(i))) {
+      const std::string why = operation_.naive
                                   ? fmt::format("the naive kernel's largest error in {} is {}", dtype, naive.at(i))
                                   : fmt::format("there is no naive kernel in {} for this case", dtype);
       emit_not_compared("naive:" + output_name(i), fmt::format("{}: {}: not compared", output_name(i), why));
@@ -176,8 +178,8 @@ void CheckedOperator::emit_not_compared(const std::string& name, const std::stri
   context_.emit(record);
 }
 
-// What input sets may take together: an eighth of the machine's memory, a quarter of the case's, 1 GiB; of a GPU a
-// quarter of what is free, 8 GiB.
+// The memory that input sets may take together: an eighth of the machine's, a quarter of the case's limit, 1 GiB,
+// whichever is least; on a GPU a quarter of what is free, at most 8 GiB.
 std::uint64_t CheckedOperator::memory_for_sets() const {
   if (stream_.kind == device::Kind::cuda) {
     return std::min(kMostGpuSetBytes, device::memory_use(device::place_of(stream_)).free / 4);
@@ -197,17 +199,17 @@ measure::Subject CheckedOperator::subject() {
   measure::Subject subject;
   subject.sets = sets_.count();
   subject.flush_bytes = caches_.flush_bytes;
-  subject.call = [this](int set) { case_.call(sets_.tensors(set)); };
-  // Where the host's part in a call is not timed, a profiler is told whose call it is.
+  subject.call = [this](int set) { sets_.call(operation_.call, set); };
+  // If host time is not measured, a profiler range names the implementation.
   if (stream_.kind == device::Kind::cuda) {
     subject.call = [this](int set) {
       const device::NvtxRange range(context_.request().implementation);
-      case_.call(sets_.tensors(set));
+      sets_.call(operation_.call, set);
     };
   }
   subject.refresh = [this](int set) { sets_.refresh(set); };
   subject.verify = [this](int set) { return verify(set); };
-  subject.self_time = case_.self_time;
+  subject.self_time = operation_.self_time;
   return subject;
 }
 
@@ -228,7 +230,7 @@ bool CheckedOperator::verify(int set) {
 }
 
 void CheckedOperator::emit_verified(const std::string& series, std::int64_t verified, std::size_t samples) {
-  for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < operation_.outputs.size(); ++i) {
     emit_check(series + ":" + output_name(i), true, verified, worst_[i].error, worst_[i].tolerance,
                fmt::format("{} of {} timed samples verified; worst: {}", verified, samples, worst_[i].text),
                worst_[i].fraction);
@@ -236,7 +238,7 @@ void CheckedOperator::emit_verified(const std::string& series, std::int64_t veri
 }
 
 void CheckedOperator::emit_metrics() {
-  for (std::size_t i = 0; i < case_.outputs.size(); ++i) {
+  for (std::size_t i = 0; i < operation_.outputs.size(); ++i) {
     context_.metric("error_" + output_name(i), "1", worst_[i].error);
     context_.metric("tolerance_" + output_name(i), "1", worst_[i].tolerance);
   }
@@ -244,6 +246,12 @@ void CheckedOperator::emit_metrics() {
   context_.metric("peak_bytes", "B", static_cast<double>(sets_.bytes_per_set()) + peak_scratch_bytes_);
   if (taken_bytes_) {
     context_.metric("device_taken_bytes", "B", *taken_bytes_);
+    return;
+  }
+  if (operation_.self_time) {
+    for (const char* name : {"call_rss_bytes", "max_rss_bytes"}) {
+      context_.missing_metric(name, "B", "the implementation takes its memory in another process");
+    }
     return;
   }
   if (call_rss_bytes_) {
@@ -266,6 +274,28 @@ Json CheckedOperator::facts() const {
              {"data", context_.request().data}};
   if (!caches_.by.empty()) facts["cache_by"] = caches_.by;
   if (caches_.flush_bytes > 0) facts["flush_bytes"] = caches_.flush_bytes;
+  return facts;
+}
+
+DType CheckedOperator::narrowest() const {
+  DType narrowest = DType::f64;
+  for (const std::vector<TensorSpec>* tensors : {&operation_.inputs, &operation_.outputs}) {
+    for (const TensorSpec& tensor : *tensors) {
+      if (size_of(tensor.dtype) < size_of(narrowest)) narrowest = tensor.dtype;
+    }
+  }
+  return narrowest;
+}
+
+Json CheckedOperator::floor_facts(const measure::Peaks& peaks, double seconds) const {
+  const measure::NeededWork work{.flops = operation_.flops,
+                                 .bytes = operation_.bytes,
+                                 .cold = caches_.state == "cold",
+                                 .last_level_cache_bytes = device_.last_level_cache()};
+  const std::optional<measure::Floor> floor = measure::floor_of(work, peaks);
+  if (!floor) return Json::object();
+  Json facts{{"floor", {{"seconds", floor->seconds}, {"by", floor->arithmetic}}}};
+  if (const auto why = measure::below_floor(seconds, *floor)) facts["suspect"] = *why;
   return facts;
 }
 

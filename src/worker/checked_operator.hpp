@@ -1,8 +1,8 @@
-// An operator case made ready to be timed: inputs from the seed, the first call checked against the float64 oracle, and
-// a subject whose timed samples are verified the same way. Whoever times it (the sampler of a run, the bursts of a
-// comparison) gets nothing unchecked.
+// An operation made ready to be timed: inputs from the seed, the first call checked against the float64 oracle, and a
+// subject with timed samples verified the same way. Every user (the sampler of a run, the bursts of a comparison) gets
+// only checked results.
 //
-//   CheckedOperator checked(context, operator_case, protocol, device);
+//   CheckedOperator checked(context, operation, protocol, device);
 //   checked.check();                                    // throws CheckFailed: no time of a wrong kernel exists
 //   … time checked.subject() …
 //   checked.emit_verified("samples", samples.verified, samples.seconds.size());
@@ -17,30 +17,35 @@
 #include "core/json.hpp"
 #include "measure/cache_plan.hpp"
 #include "measure/device.hpp"
+#include "measure/floor.hpp"
 #include "measure/protocol.hpp"
 #include "measure/subject.hpp"
 #include "worker/input_sets.hpp"
-#include "worker/operator_case.hpp"
 
 namespace syslab::worker {
 
 class CheckedOperator {
  public:
-  // Everything is borrowed and must outlive this. `stream` is of the case's device, and the one that `device` times.
-  CheckedOperator(CaseContext& context, const OperatorCase& operator_case, const measure::Protocol& protocol,
+  // Everything is borrowed and must outlive this. `stream` is of the operation's device, and the one that `device`
+  // times.
+  CheckedOperator(CaseContext& context, const Operation& operation, const measure::Protocol& protocol,
                   const measure::Device& device, device::Stream stream = {});
 
   // Calls once and compares. Emits "reference:<output>" and, in half precision, "naive:<output>". Throws CheckFailed.
   void check();
-  // As many input sets as the protocol's caches want. Valid while this lives; verifying throws CheckFailed.
+  // With as many input sets as the protocol's cache state needs. Valid while this lives; verifying throws CheckFailed.
   measure::Subject subject();
-  // Another series is timed: its first sample that is looked at is verified however slow the oracle is.
+  // Another series is timed: its first candidate sample is verified, however slow the oracle is.
   void begin_series() { verified_ = 0; }
   // After timing: records "<series>:<output>" ("samples:out"), then errors and memory as metrics.
   void emit_verified(const std::string& series, std::int64_t verified, std::size_t samples);
   void emit_metrics();
   // How inputs and caches were: input_sets, rotated_bytes, cache, …
   Json facts() const;
+  // The shortest time that a call can take, if one is known: "floor"; and "suspect" if `seconds` is below it.
+  Json floor_facts(const measure::Peaks& peaks, double seconds) const;
+  // The narrowest of the tensors: what the device is fastest with.
+  DType narrowest() const;
 
  private:
   // Worst outcome of one output over everything that was compared.
@@ -51,11 +56,11 @@ class CheckedOperator {
     void add(const check::Comparison& comparison, double checked, const std::string& name);
   };
 
-  const std::string& output_name(std::size_t output) const { return case_.outputs[output].tensor.name; }
+  const std::string& output_name(std::size_t output) const { return operation_.outputs[output].name; }
   void call_and_watch_memory();
   void call_and_watch_gpu_memory();
-  std::string compare_outputs(int set, const std::vector<Expectation>& expected, const std::string& kind);
-  std::string compare_with_naive(const Tensors& tensors, const std::vector<Expectation>& expected);
+  std::string compare_outputs(int set, const std::vector<Expected>& expected, const std::string& kind);
+  std::string compare_with_naive(const std::vector<Expected>& expected);
   void emit_check(const std::string& name, bool passed, std::int64_t cases, double error, double tolerance,
                   const std::string& message, double fraction);
   void emit_not_compared(const std::string& name, const std::string& why);
@@ -63,7 +68,7 @@ class CheckedOperator {
   std::uint64_t memory_for_sets() const;
 
   CaseContext& context_;
-  const OperatorCase& case_;
+  const Operation& operation_;
   const measure::Protocol& protocol_;
   const measure::Device& device_;
   device::Stream stream_;

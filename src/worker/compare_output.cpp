@@ -5,7 +5,7 @@
 
 namespace syslab::worker {
 
-check::Comparison compare_output(const TensorView& output, const Expectation& expected, device::Stream stream) {
+check::Comparison compare_output(const TensorView& output, const Expected& expected, device::Stream stream) {
   if (expected.there.value != nullptr) return check::compare_there(output, expected.there, stream);
   if (stream.kind == device::Kind::cpu) return check::compare(output, expected.value, expected.tolerance);
   const std::size_t bytes = static_cast<std::size_t>(output.elements()) * size_of(output.dtype);

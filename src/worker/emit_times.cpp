@@ -25,7 +25,7 @@ MetricRecord of_summary(std::string name, std::string unit, const stats::Summary
   return made;
 }
 
-// What sampling leaves behind, as records.
+// The results of sampling, as records.
 class Times {
  public:
   Times(CaseContext& context, const Work& work) : context_(context), work_(work) {}
@@ -66,7 +66,7 @@ class Times {
   }
 
  private:
-  // Student's interval of the mean, widened as the median's is where samples hang together (stats/summary.hpp).
+  // Student's interval of the mean, widened like the median's if samples are correlated (stats/summary.hpp).
   static MetricRecord mean_of(const stats::Summary& summary, double inflation) {
     MetricRecord mean{.name = "time_mean", .unit = "s", .value = summary.mean, .n = summary.n};
     if (summary.n < 2) {
@@ -81,7 +81,7 @@ class Times {
     return mean;
   }
 
-  // Work per time; the interval turns round: the longest time is the lowest rate.
+  // Work per time; the ends of the interval change places: the longest time is the lowest rate.
   void emit_rate(const std::string& name, const std::string& unit, double work, const MetricRecord& time) {
     if (!(work > 0) || !(*time.value > 0)) return;
     MetricRecord rate{.name = name, .unit = unit, .value = work / *time.value, .n = time.n, .note = time.note};

@@ -1,4 +1,4 @@
-// What sampling leaves behind, as records: the same for every kind of case.
+// Emits the results of sampling as records, the same for every kind of case.
 #pragma once
 
 #include "core/json.hpp"
@@ -9,7 +9,7 @@
 
 namespace syslab::worker {
 
-// Of one call; 0: no rate is told.
+// Per call; 0: no rate is reported.
 struct Work {
   double flops = 0, bytes = 0;
 };

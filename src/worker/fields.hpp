@@ -1,5 +1,5 @@
-// Reading the fields of a message that another program wrote: each accessor says which field of which message is wrong,
-// what was wanted and what was found. Everything throws Error(comm).
+// Reads the fields of another program's message: each accessor reports which field of which message is wrong, what was
+// expected and what was found. Everything throws Error(comm).
 //
 // Numbers that JSON cannot hold travel as the texts "NaN", "Infinity" and "-Infinity".
 #pragma once

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <time.h>
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <thread>
+#include <utility>
 
 #include "core/build_info.hpp"
 #include "core/json_text.hpp"
@@ -21,17 +23,21 @@
 namespace syslab::worker {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kDyingTime{2000};  // from the end of its pipe to its own end
-constexpr std::int64_t kTickMs =
-    250;  // a worker that dies while a child of it holds its pipe open is noticed at a tick
+constexpr std::int64_t kTickMs = 250;  // noticed at a tick if a child of a dead worker holds its pipe open
 
-SpawnOptions spawn_options(const ForeignOptions& options, int shared_fd) {
+constexpr std::chrono::microseconds kBriefCall{300};  // calls up to here are waited for without a system call
+
+SpawnOptions spawn_options(const ForeignOptions& options, int shared_fd, const judge::PrivateFolder* folder,
+                           const judge::Walls* walls) {
   SpawnOptions spawn;
   spawn.argv = options.command;
-  spawn.environment = options.environment;
+  if (folder != nullptr) spawn.environment = folder->environment();
+  spawn.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
+  for (const auto& [name, value] : options.environment) spawn.environment.insert_or_assign(name, value);
   spawn.extra_fd = shared_fd;
   spawn.own_group = options.own_group;
+  if (walls != nullptr) spawn.confinement = walls->confinement();
   return spawn;
 }
 
@@ -40,12 +46,21 @@ SharedTensor describe(std::string_view name, const View& view) {
   return {std::string(name), view.dtype, view.shape, view.strides, 0};
 }
 
-// What the implementation raised, in the kind that decides the attempt's status.
+// Processor time of a child and its threads so far. What cannot be read counts as nothing, and accuses nobody.
+Nanoseconds processor_time(pid_t pid) {
+  clockid_t clock{};
+  timespec spent{};
+  if (::clock_getcpuclockid(pid, &clock) != 0 || ::clock_gettime(clock, &spent) != 0) return {};
+  return std::chrono::seconds(spent.tv_sec) + Nanoseconds(spent.tv_nsec);
+}
+
+// The error that the implementation raised, with the kind that decides the attempt's status.
 [[noreturn]] void raise(const Failed& failed, std::string_view function) {
   std::string text = failed.message;
   if (!failed.traceback.empty()) text += "\n" + failed.traceback;
   if (failed.kind == "unsupported") throw Unsupported(failed.message);
   if (failed.kind == "oom") throw Error(ErrorKind::oom, text, std::string(function));
+  if (failed.kind == "check") throw Error(ErrorKind::check, text);
   if (failed.kind == "exception") throw Refusal(text, std::string(function));
   throw Error(ErrorKind::comm, fmt::format("the worker answered '{}': {}", failed.kind, text), std::string(function));
 }
@@ -54,15 +69,35 @@ SharedTensor describe(std::string_view name, const View& view) {
 
 ForeignWorker::ForeignWorker(ForeignOptions options)
     : options_(std::move(options)),
-      process_(Process::spawn(spawn_options(options_, segment_.fd()))),
+      process_([this] {
+        if (options_.walls) {
+          folder_.emplace();
+          walls_.emplace(judge::WallsOptions{.profile = *options_.walls,
+                                             .network = options_.world_size > 1 || options_.starts_ranks,
+                                             .writable = folder_->path(),
+                                             .hidden = judge::keys_folder()});
+          judge::hide_this_process();
+        }
+        return Process::spawn(
+            spawn_options(options_, segment_.fd(), folder_ ? &*folder_ : nullptr, walls_ ? &*walls_ : nullptr));
+      }()),
       reader_(process_.from_child()),
       errors_(process_.error_output()) {
   greet();
 }
 
+Json ForeignWorker::walls_facts() const {
+  if (!options_.walls) return {{"walls", "none"}};
+  Json facts{{"walls", *options_.walls == judge::Profile::native ? "native" : "python"}};
+  if (const std::vector<std::string> missing = judge::missing_walls(); !missing.empty()) {
+    facts["walls_missing"] = missing;
+  }
+  return facts;
+}
+
 void ForeignWorker::greet() {
   Json hello{{"type", "hello"},
-             {"protocol", kProtocolVersion},
+             {"protocol", kWireVersion},
              {"host", "syslab " + build_info().version},
              {"memory_fd", segment_.fd()},
              {"device", options_.device},
@@ -72,15 +107,17 @@ void ForeignWorker::greet() {
   const Fields fields(reply, "the worker's greeting");
   if (fields.text("type") == "failed") raise(std::get<Failed>(call_reply_from_json(reply)), "hello");
   if (fields.text("type") != "hello") fields.fail("field 'type' must be \"hello\"");
-  if (const std::int64_t version = fields.integer("protocol"); version != kProtocolVersion) {
+  if (const std::int64_t version = fields.integer("protocol"); version != kWireVersion) {
     fields.fail(
-        fmt::format("it speaks version {} of the worker protocol, this host version {}", version, kProtocolVersion));
+        fmt::format("it speaks version {} of the worker's wire format, this host version {}", version, kWireVersion));
   }
   name_ = fields.text("name");
   language_ = fields.text("language");
   declared_ = std::make_shared<const Json>(reply.value("domain", Json::object()));
   const Json serves = reply.value("serves", Json::array());
   if (std::find(serves.begin(), serves.end(), "call") == serves.end()) fields.fail("it does not serve calls");
+  // On a GPU a call's tensors still travel through host memory, which is no part of its time.
+  waits_for_release_ = options_.device == "cpu" && std::find(serves.begin(), serves.end(), "release") != serves.end();
 }
 
 void ForeignWorker::fail_dead(std::string_view doing) {
@@ -101,13 +138,21 @@ void ForeignWorker::fail_dead(std::string_view doing) {
 }
 
 Json ForeignWorker::exchange(const Json& message, std::chrono::milliseconds timeout, std::string_view doing) {
+  send(message, doing);
+  return receive(Clock::now() + timeout, timeout, doing);
+}
+
+void ForeignWorker::send(const Json& message, std::string_view doing) {
   if (!broken_.empty()) throw Error(ErrorKind::comm, broken_);
   try {
     write_frame(process_.to_child(), message);
   } catch (const Error&) {
     fail_dead(doing);
   }
-  const auto deadline = Clock::now() + timeout;
+}
+
+// `timeout` is what the deadline was made of, for the message.
+Json ForeignWorker::receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing) {
   bool errors_open = true;
   while (true) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -118,7 +163,7 @@ Json ForeignWorker::exchange(const Json& message, std::chrono::milliseconds time
       process_.kill_group(SIGKILL);
       throw Error(ErrorKind::comm, broken_);
     }
-    const bool ended = process_.poll().has_value();  // before looking at the pipe: its answer comes before its end
+    const bool ended = process_.poll().has_value();  // before reading the pipe: its answer comes before its end
     std::array<struct pollfd, 2> wait{{{process_.from_child(), POLLIN, 0}, {process_.error_output(), POLLIN, 0}}};
     const int ready = ::poll(wait.data(), errors_open ? 2 : 1, ended ? 0 : static_cast<int>(std::min(left, kTickMs)));
     if (ready < 0 && errno != EINTR) throw_errno(ErrorKind::comm, "wait for a worker", errno, "poll");
@@ -135,11 +180,96 @@ Json ForeignWorker::exchange(const Json& message, std::chrono::milliseconds time
       Json reply = json_or_discarded(result.text);
       if (reply.is_discarded()) throw Error(ErrorKind::comm, "the worker's answer is no JSON");
       return reply;
-    } catch (const Error& error) {  // what follows on this pipe cannot be trusted
+    } catch (const Error& error) {  // the rest of this pipe cannot be trusted
       if (broken_.empty()) broken_ = error.what();
       process_.kill_group(SIGKILL);
       throw;
     }
+  }
+}
+
+void ForeignWorker::copy_in(const CallRequest& request, std::span<const NamedInput> inputs,
+                            const std::vector<std::string>& early, bool wanted) {
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_early = std::find(early.begin(), early.end(), request.inputs[i].name) != early.end();
+    if (is_early == wanted) segment_.copy_in(request.inputs[i], inputs[i].view.data);
+  }
+}
+
+// What a backward pass may have before its clock starts: all but the gradients that come in, as after a forward pass.
+void refuse_early(const CallRequest& request, const std::vector<std::string>& early) {
+  for (const std::string& name : early) {
+    if (request.function.ends_with("_backward") && !name.starts_with("d")) continue;
+    throw Error(ErrorKind::comm,
+                fmt::format("the worker wants input '{}' of {} before the clock starts", name, request.function));
+  }
+}
+
+// The worker's last answer, and in `spent.ours` the time from the release of the call until its outputs were complete,
+// or until the answer of a worker that does not wait for a release. `take_outputs` is called at that very moment: what
+// is written later is too late.
+Json ForeignWorker::run(CallRequest& request, std::span<const NamedInput> inputs, CallClock::Readings& spent,
+                        const std::function<void()>& take_outputs) {
+  const std::string doing = fmt::format("running {}", request.function);
+  const auto deadline = Clock::now() + options_.call_timeout;
+  const auto answer = [&] { return receive(deadline, options_.call_timeout, doing); };
+  if (!waits_for_release_ || inputs.empty()) {  // nothing would be held back
+    copy_in(request, inputs, {}, false);
+    const Nanoseconds worked_before = processor_time(process_.pid());
+    const auto begin = Clock::now();
+    send(to_json(request), doing);
+    Json reply = answer();
+    spent.ours = Clock::now() - begin;
+    spent.worked = processor_time(process_.pid()) - worked_before;
+    take_outputs();
+    return reply;
+  }
+
+  Doorbell bell = segment_.doorbell();
+  request.release = true;
+  send(to_json(request), doing);
+  Json reply = answer();
+  std::vector<std::string> early;
+  std::uint32_t step = 1;
+  if (auto first = call_reply_from_json(reply); auto* prepared = std::get_if<Prepared>(&first)) {
+    early = std::move(prepared->early);
+  } else if (std::holds_alternative<Failed>(first)) {
+    return reply;
+  } else {
+    throw Error(ErrorKind::comm,
+                fmt::format("the worker '{}' returned from {} before it was released", name_, request.function));
+  }
+  if (!early.empty()) {
+    refuse_early(request, early);
+    copy_in(request, inputs, early, true);
+    bell.release(step++);
+    reply = answer();
+    if (!std::holds_alternative<Prepared>(call_reply_from_json(reply))) return reply;
+  }
+  copy_in(request, inputs, early, false);
+
+  const Nanoseconds worked_before = processor_time(process_.pid());
+  const auto begin = Clock::now();
+  bell.release(step);
+  // Whoever waits without a system call takes a processor from a kernel that uses all: only for brief calls.
+  const auto spin_until = begin + (clock_.last(request.function) <= kBriefCall ? 2 * kBriefCall : kBriefCall / 10);
+  while (!bell.is_done() && Clock::now() < spin_until) continue;
+  const bool done = bell.is_done();
+  if (!done) reply = answer();
+  spent.ours = Clock::now() - begin;
+  spent.worked = processor_time(process_.pid()) - worked_before;
+  take_outputs();
+  return done ? answer() : reply;
+}
+
+// What the last call left erased has been written since: by a thread that goes on after its function has returned.
+void ForeignWorker::demand_finished() {
+  const std::vector<SharedTensor> outputs = std::exchange(last_outputs_, {});
+  if (const auto late = segment_.written_since(outputs)) {
+    throw Error(
+        ErrorKind::check,
+        fmt::format("{} wrote its output '{}' after it had returned: whatever it starts must have ended by then",
+                    last_function_, *late));
   }
 }
 
@@ -150,29 +280,47 @@ Nanoseconds ForeignWorker::call(std::string_view function, std::span<const Named
   request.options = options;
   for (const NamedInput& input : inputs) request.inputs.push_back(describe(input.name, input.view));
   for (const NamedOutput& output : outputs) request.outputs.push_back(describe(output.name, output.view));
-  segment_.arrange(request.inputs, request.outputs);
+  request.guarded = guarded_;
+  demand_finished();
+  segment_.arrange(request.inputs, request.outputs, guarded_);
   request.memory_bytes = segment_.bytes();
-  for (std::size_t i = 0; i < inputs.size(); ++i) segment_.copy_in(request.inputs[i], inputs[i].view.data);
-  for (std::size_t i = 0; i < outputs.size(); ++i) segment_.copy_in(request.outputs[i], outputs[i].view.data);
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].view.data != nullptr) segment_.copy_in(request.outputs[i], outputs[i].view.data);
+  }
 
-  const auto begin = Clock::now();
-  const Json reply = exchange(to_json(request), options_.call_timeout, fmt::format("running {}", function));
-  const Nanoseconds round_trip = Clock::now() - begin;
+  CallClock::Readings spent;
+  const Json reply = run(request, inputs, spent, [&] {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (outputs[i].view.data != nullptr) segment_.copy_out(request.outputs[i], outputs[i].view.data);
+    }
+  });
 
-  const std::variant<Returned, Failed> result = call_reply_from_json(reply);
+  const auto result = call_reply_from_json(reply);
   if (const auto* failed = std::get_if<Failed>(&result)) raise(*failed, function);
-  const Nanoseconds elapsed = std::get<Returned>(result).elapsed;
-  if (elapsed > round_trip) {
+  const auto* returned = std::get_if<Returned>(&result);
+  if (returned == nullptr)
+    throw Error(ErrorKind::comm, fmt::format("the worker '{}' is ready and did not return", name_));
+  spent.its_own = returned->elapsed;
+  if (spent.its_own > spent.ours) {
     throw Error(ErrorKind::check,
                 fmt::format("the worker '{}' reports {} ns for {}, but the whole call took {} ns: its clock is not the "
                             "monotonic one, or counts another unit",
-                            name_, elapsed.count(), function, round_trip.count()));
+                            name_, spent.its_own.count(), function, spent.ours.count()));
   }
-  for (std::size_t i = 0; i < outputs.size(); ++i) segment_.copy_out(request.outputs[i], outputs[i].view.data);
+  for (std::size_t i = 0; options_.constant_inputs && i < inputs.size(); ++i) {
+    if (segment_.differs(request.inputs[i], inputs[i].view.data)) {
+      throw Error(ErrorKind::check, fmt::format("the call changed its input '{}'", inputs[i].name));
+    }
+  }
   if (const auto violation = segment_.violation(request.outputs)) {
     throw Error(ErrorKind::check, fmt::format("{}: {}", function, *violation));
   }
-  return elapsed;
+  if (guarded_) {
+    last_function_ = function;
+    last_outputs_ = request.outputs;
+  }
+  if (options_.device != "cpu") return returned->elapsed;
+  return clock_.time(function, spent);
 }
 
 }  // namespace syslab::worker

@@ -1,19 +1,26 @@
-// An implementation in another process, of any language, as a CallChannel: spawned, greeted, called through shared
-// memory, watched.
+// An implementation in another process, of any language, as a CallChannel: spawned behind walls, greeted, called
+// through shared memory, watched and timed. It inherits its pipes and that memory and nothing else.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "core/call_channel.hpp"
 #include "core/declares_domain.hpp"
 #include "core/pipe.hpp"
 #include "core/process.hpp"
-#include "worker/protocol.hpp"
+#include "judge/private_folder.hpp"
+#include "judge/walls.hpp"
+#include "worker/call_clock.hpp"
 #include "worker/shared_segment.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::worker {
 
@@ -23,16 +30,28 @@ struct ForeignOptions {
   std::uint64_t memory_limit_bytes = 0;              // told to the worker, which limits itself; 0: none
   std::string device = "cpu";                        // where the implementation is to compute: "cpu", "cuda"
   int rank = 0, world_size = 1;                      // of the case that it is called by
+  bool starts_ranks = false;                         // it makes processes that talk to each other
   bool own_group = true;                             // core/process.hpp
+  std::optional<judge::Profile> walls;               // nothing: none
+  bool constant_inputs = false;                      // a call that changed one has failed
   std::chrono::milliseconds start_timeout{180'000};  // until its hello: importing a framework from a cold disk is slow
   std::chrono::milliseconds call_timeout{10 * 60'000};  // of one call
 };
 
 // The command that serves a Python class: the interpreter (SYSLAB_PYTHON, else python3), syslab_worker.py (from
-// SYSLAB_PYTHON_DIR, else the copy inside this binary) and the class to load.
+// SYSLAB_PYTHON_DIR, else the copies inside this binary) and the class to load.
 std::vector<std::string> python_worker_command(const MineRequest& mine);
 
-// Outputs begin as the caller's buffers are, so an element that the worker forgot still holds the caller's poison.
+// The same for a class that several ranks use: syslab_ranks.py.
+std::vector<std::string> python_ranks_command(const MineRequest& mine);
+
+// The command that serves a library: this very binary, which opens it (docs/worker-wire.md).
+std::vector<std::string> library_worker_command(const MineRequest& mine);
+
+// Outputs begin as the caller's buffers are, so an element that the worker forgot still holds the caller's poison. An
+// output without memory (null data) is room for the call to work in: nothing is copied.
+// The time of a call is ours (worker/call_clock.hpp), from the release of its inputs until its outputs are complete; on
+// a GPU still the worker's.
 // Beyond the contract of CallChannel: throws Unsupported when the implementation says so, Error(check) when it wrote
 // outside its outputs or reports more time than the whole call took. Calls must come from the thread that constructed
 // it.
@@ -47,19 +66,38 @@ class ForeignWorker : public CallChannel, public DeclaresDomain {
   const std::string& name() const { return name_; }  // as its hello gives it
   const std::string& language() const { return language_; }
   bool usable() const { return broken_.empty(); }
+  CallClock& clock() { return clock_; }
+  // From the next call on, behind each tensor lies a page that the worker may not touch, if it knows how to.
+  void guard_pages(bool wanted) { guarded_ = wanted; }
+  Json walls_facts() const;  // which walls stand around it, and which are missing
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   void greet();
+  void send(const Json& message, std::string_view doing);
+  Json receive(Clock::time_point deadline, std::chrono::milliseconds timeout, std::string_view doing);
   Json exchange(const Json& message, std::chrono::milliseconds timeout, std::string_view doing);
+  Json run(CallRequest& request, std::span<const NamedInput> inputs, CallClock::Readings& spent,
+           const std::function<void()>& take_outputs);
+  void demand_finished();
+  void copy_in(const CallRequest& request, std::span<const NamedInput> inputs, const std::vector<std::string>& early,
+               bool wanted);
   [[noreturn]] void fail_dead(std::string_view doing);
 
   ForeignOptions options_;
+  std::optional<judge::PrivateFolder> folder_;
+  std::optional<judge::Walls> walls_;
   SharedSegment segment_;
   Process process_;
   FrameReader reader_;
   TailReader errors_;
   std::string name_, language_;
   std::shared_ptr<const Json> declared_;
+  bool waits_for_release_ = false, guarded_ = false;
+  std::string last_function_;               // of the last guarded call that returned
+  std::vector<SharedTensor> last_outputs_;  // whose memory nobody has any business with until the next
+  CallClock clock_{static_cast<int>(std::max(1U, std::thread::hardware_concurrency()))};
   std::string broken_;  // why no further call is possible
 };
 

@@ -8,23 +8,26 @@
 #include <vector>
 
 #include "check/guard.hpp"
+#include "contract/operation.hpp"
 #include "device/buffer.hpp"
-#include "worker/operator_case.hpp"
+#include "worker/case_context.hpp"
 
 namespace syslab::worker {
 
 class InputSets {
  public:
-  // One set, filled, its outputs poisoned. `operator_case` and `context` must outlive this. Everything happens in the
-  // order of `stream`, whose device is the case's.
-  InputSets(const CaseContext& context, const OperatorCase& operator_case, device::Stream stream = {});
+  // One set, filled, its outputs poisoned. `operation` and `context` must outlive this. Everything runs in the order of
+  // `stream`, which is on the operation's device.
+  InputSets(const CaseContext& context, const Operation& operation, device::Stream stream = {});
 
   // Adds sets until there are `count`.
   void grow(int count);
   int count() const { return static_cast<int>(sets_.size()); }
   std::uint64_t bytes_per_set() const;
 
-  const Tensors& tensors(int set) const { return sets_[index(set)].tensors; }
+  const Inputs& inputs(int set) const { return sets_[index(set)].input_views; }
+  const Outputs& outputs(int set) const { return sets_[index(set)].output_views; }
+  void call(const OperationCall& what, int set) const { what(inputs(set), outputs(set), stream_); }
   // New random inputs (prepared, if the operator prepares), poisoned outputs. Of inputs above 16 MiB so much is new, in
   // stripes over the whole length.
   void refresh(int set);
@@ -34,27 +37,28 @@ class InputSets {
   std::optional<std::string> misuse(int set, std::size_t output) const;
   std::optional<std::string> changed_inputs(int set) const;
 
-  // What the oracle says of the set's inputs: on their own device where the case has such an oracle, else on the host,
-  // where they are copied first.
-  std::vector<Expectation> expect(int set) const;
+  // What the oracle says of the set's inputs: on their own device where the operation has such an oracle, else on the
+  // host, where they are copied first.
+  std::vector<Expected> expect(int set) const;
 
  private:
   struct Set {
     std::vector<device::Buffer> buffers;
     std::vector<check::GuardedTensor> outputs;
-    Tensors tensors;
+    Inputs input_views;
+    Outputs output_views;
     std::uint64_t generation = 0;
     // Of the inputs as the implementation got them, and room for those of now, on the device.
     device::Buffer fingerprints;
   };
   static std::size_t index(int set) { return static_cast<std::size_t>(set); }
-  void draw(const TensorView& whole, const InputSpec& input, int number, std::uint64_t generation);
+  void draw(const TensorView& whole, const std::string& input, int number, std::uint64_t generation);
   void take_fingerprints(const Set& set, std::size_t first) const;
 
   const CaseContext& context_;
-  const OperatorCase& case_;
+  const Operation& operation_;
   device::Stream stream_;
-  std::optional<Distribution> distribution_;  // replaces every input's own
+  Distribution distribution_;  // of every input
   std::vector<Set> sets_;
 };
 

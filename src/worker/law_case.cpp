@@ -46,11 +46,19 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
   if (context.params().has("contract")) request.contract = check::parse_contract(context.params().text("contract"));
   request.seed = asked.seed;
   request.max_success = asked.law_cases;
+  request.search_time = asked.law_time;
   request.reproduce = asked.reproduce;
+  request.replay_tries = 300;
+  // Starting a process again takes time, and laws after laws meet the same crash: the first few are made small.
+  constexpr int kMostShrunk = 3;
+  static int crashes = 0;
+  request.revives = context.revives() && crashes < kMostShrunk;
 
   context.progress(0, fmt::format("searching {}", law.id));
   const check::LawResult result = law.search(request);
+  if (result.outcome == check::Outcome::error) ++crashes;
   context.emit(record_of(law, request.contract, result));
+  if (!result.error_map.empty()) context.emit(ArtifactRecord{"error_map", "application/json", result.error_map});
   switch (result.outcome) {
     case check::Outcome::passed:
       return;
@@ -61,6 +69,14 @@ void run_law(CaseContext& context, const std::vector<check::Law>& laws) {
       throw Unsupported(fmt::format("gave up after {} cases: {}", result.cases_run, result.message));
     case check::Outcome::not_run:
       throw Unsupported("not searched: " + result.message);
+  }
+}
+
+void require_class_for_ranks(const CaseContext& context) {
+  const CaseRequest& asked = context.request();
+  if (asked.mine->python_class.empty()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("{} takes --mine NAME=file.py:Class; syslab.h has nothing of ranks", asked.experiment));
   }
 }
 

@@ -16,4 +16,7 @@ namespace syslab::worker {
 // if it could not be searched far enough to say anything: neither ever looks passed.
 void run_law(CaseContext& context, const std::vector<check::Law>& laws);
 
+// Of a law with --mine that ranks of Python answer: Error(usage) for a library.
+void require_class_for_ranks(const CaseContext& context);
+
 }  // namespace syslab::worker

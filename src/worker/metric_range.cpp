@@ -14,7 +14,8 @@ struct Range {
   double most;
 };
 
-// All of them begin at 0. A century of seconds, all that 63 bits address, and rates that no machine comes near.
+// All ranges begin at 0. The upper ends: a century of seconds, all that 63 bits can address, and rates that no machine
+// comes near.
 constexpr std::array kRanges{Range{"s", 3.2e9},      Range{"B", 0x1p63},     Range{"GB/s", 1e12},
                              Range{"TFLOP/s", 1e12}, Range{"GFLOP/s", 1e15}, Range{"Hz", 1e12}};
 

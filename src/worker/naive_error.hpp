@@ -1,14 +1,15 @@
-// What a kernel in half precision is held against: the naive kernel of the same dtype on the same inputs.
+// The comparison for half-precision kernels: the naive kernel of the same dtype on the same inputs.
 #pragma once
 
-#include <functional>
+#include <vector>
 
-#include "worker/operator_case.hpp"
+#include "contract/operation.hpp"
 
 namespace syslab::worker {
 
-// An OperatorCase::naive_error that calls `naive` (which overwrites the outputs) and gives each output's largest error.
-std::function<std::vector<double>(const Tensors&, const std::vector<Expectation>&)> error_of(
-    std::function<void(const Tensors&)> naive);
+// Calls `naive`, which overwrites the outputs, and gives the largest error of each, in the output's unit: infinite or
+// NaN where an element is. Waits for the stream.
+std::vector<double> naive_errors(const OperationCall& naive, const Inputs& inputs, const Outputs& outputs,
+                                 const std::vector<Expected>& expected, device::Stream stream);
 
 }  // namespace syslab::worker

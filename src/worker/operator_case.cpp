@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
 
 #include "core/json_text.hpp"
 #include "device/nvtx.hpp"
@@ -18,7 +19,21 @@
 namespace syslab::worker {
 namespace {
 
-Work work_of(const OperatorCase& operator_case) { return {operator_case.flops, operator_case.bytes}; }
+// Decides which samples are verified and how long their groups are. Somebody else's implementation may have read the
+// run's seed, and must not know.
+std::uint64_t sampling_seed(const CaseRequest& request) {
+  if (!request.mine) return request.seed;
+  std::random_device entropy;
+  return (static_cast<std::uint64_t>(entropy()) << 32) | entropy();
+}
+
+// The median: what is quoted.
+Json floor_facts(const CheckedOperator& checked, const Bench& bench, const std::vector<double>& seconds) {
+  if (seconds.empty()) return Json::object();
+  return checked.floor_facts(bench.peaks(checked.narrowest()), stats::summarize(seconds).median);
+}
+
+Work work_of(const Operation& operation) { return {operation.flops, operation.bytes}; }
 
 void emit_eager(CaseContext& context, const measure::Samples& samples) {
   context.emit(SampleRecord{.series = "eager", .unit = "s", .values = samples.seconds, .flags = samples.flags});
@@ -31,17 +46,18 @@ void emit_eager(CaseContext& context, const measure::Samples& samples) {
                             .n = summary.n});
 }
 
-// Task `paired`: the host says when it is this side's turn. A sample is a burst.
-void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, const measure::Protocol& protocol,
+// Task `paired`: the host says when it is this side's turn. A sample is one burst.
+void time_in_bursts(CaseContext& context, const Operation& operation, const measure::Protocol& protocol,
                     const measure::Subject& subject, const Bench& bench, CheckedOperator& checked) {
   const device::NvtxRange range("measure");
   const CaseRequest& request = context.request();
-  measure::Burst burst(protocol, subject, bench.device(), measure::steady_clock(), request.seed, request.burst);
+  measure::Burst burst(protocol, subject, bench.device(), measure::steady_clock(), sampling_seed(request),
+                       request.burst);
   const std::vector<double> seconds = serve_bursts(context.bursts(), {burst.calls(), burst.seconds_per_call()},
                                                    [&] { return burst.take().seconds_per_call; });
   checked.emit_verified("samples", burst.verified(), seconds.size());
   checked.emit_metrics();
-  if (!seconds.empty()) emit_times(context, {.seconds = seconds}, work_of(operator_case));
+  if (!seconds.empty()) emit_times(context, {.seconds = seconds}, work_of(operation));
   Json facts = checked.facts();
   facts.update({{"protocol", measure::to_json(protocol)},
                 {"bursts", seconds.size()},
@@ -51,43 +67,45 @@ void time_in_bursts(CaseContext& context, const OperatorCase& operator_case, con
                 {"verified", burst.verified()}});
   if (!burst.why_not_captured().empty()) facts["not_captured"] = burst.why_not_captured();
   facts.update(bench.facts());
+  facts.update(floor_facts(checked, bench, seconds));
   context.emit(FactRecord{json_text(facts)});
 }
 
 }  // namespace
 
-void run_operator_case(CaseContext& context, const OperatorCase& operator_case) {
+void run_operator_case(CaseContext& context, const Operation& operation) {
   const measure::Protocol protocol = measure::find_protocol(context.request().protocol);
-  const Bench bench(context.request(), operator_case.device, static_cast<bool>(operator_case.self_time));
+  const Bench bench(context.request(), operation.device, static_cast<bool>(operation.self_time));
   measure::Device& device = bench.device();
-  measure::require_launch(protocol, device, static_cast<bool>(operator_case.self_time));
-  CheckedOperator checked(context, operator_case, protocol, device, bench.stream());
+  measure::require_launch(protocol, device, static_cast<bool>(operation.self_time));
+  CheckedOperator checked(context, operation, protocol, device, bench.stream());
   context.progress(0, "checking");
   checked.check();
   const measure::Subject subject = checked.subject();
-  if (context.is_paired()) return time_in_bursts(context, operator_case, protocol, subject, bench, checked);
+  if (context.is_paired()) return time_in_bursts(context, operation, protocol, subject, bench, checked);
   const measure::HostWatch watch;
   const device::NvtxRange range("measure");
   const measure::Samples samples =
-      measure::take_samples(protocol, subject, {device}, context.request().seed,
+      measure::take_samples(protocol, subject, {device}, sampling_seed(context.request()),
                             [&](double fraction, const std::string& text) { context.progress(fraction, text); });
   Json facts = timing_facts(protocol, samples, watch.finish());
   std::optional<measure::Samples> eager;
   if (samples.graphs) {
     const device::NvtxRange one_by_one("eager");
     checked.begin_series();
-    eager = measure::take_eager_samples(protocol, subject, {device}, context.request().seed);
+    eager = measure::take_eager_samples(protocol, subject, {device}, sampling_seed(context.request()));
     facts["eager_samples"] = eager->seconds.size();
     facts["eager_verified"] = eager->verified;
   }
-  // All is verified before the first time is told: a wrong kernel gets none.
+  // Everything is verified before the first time is sent: a wrong kernel gets no time.
   checked.emit_verified("samples", samples.verified, samples.seconds.size());
   if (eager) checked.emit_verified("eager", eager->verified, eager->seconds.size());
   checked.emit_metrics();
-  emit_times(context, samples, work_of(operator_case));
+  emit_times(context, samples, work_of(operation));
   if (eager) emit_eager(context, *eager);
   facts.update(checked.facts());
   facts.update(bench.facts());
+  facts.update(floor_facts(checked, bench, samples.seconds));
   context.emit(FactRecord{json_text(facts)});
 }
 

@@ -5,11 +5,14 @@
 #include <unistd.h>
 
 #include <array>
+#include <optional>
 #include <string_view>
 
 #include "core/error.hpp"
 #include "core/process.hpp"
 #include "core/text.hpp"
+#include "judge/private_folder.hpp"
+#include "judge/walls.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -18,8 +21,10 @@ namespace {
 // or nothing in it is called as the class), else "modules: " and the known modules that it imports at its top level and
 // that cannot be found, else nothing.
 constexpr const char* kProbe = R"py(
+import sys
+sys.path[:] = [place for place in sys.path if place]  # not the folder that this runs in
 import ast, importlib.util, pathlib, sys
-path, wanted = pathlib.Path(sys.argv[1]), sys.argv[2]
+path, wanted, made = pathlib.Path(sys.argv[1]), sys.argv[2].removesuffix("()"), sys.argv[2].endswith("()")
 try:
     tree = ast.parse(path.read_bytes())
 except SyntaxError as error:
@@ -41,7 +46,7 @@ classes = [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
 if wanted not in bound and not open_ended:
     print(f"file: {path.name} has no class '{wanted}' (it has: {', '.join(classes) or 'none'})")
     sys.exit(0)
-if any(isinstance(node, ast.FunctionDef) and node.name == wanted for node in tree.body) and wanted not in classes:
+if not made and any(isinstance(node, ast.FunctionDef) and node.name == wanted for node in tree.body) and wanted not in classes:
     print(f"file: {path.name}: '{wanted}' is a function, expected a class with forward, or a torch.autograd.Function")
     sys.exit(0)
 sys.path.insert(0, str(path.parent))
@@ -73,9 +78,22 @@ std::string python_problem(const std::string& path, const std::string& python_cl
   std::string found;
   ExitStatus exit;
   try {
+    // Nothing of the file is run, but what is judged may have named the interpreter (.venv), and the folder of this
+    // process may be where modules of the standard library's names were handed in.
+    std::optional<judge::PrivateFolder> folder;
+    std::optional<judge::Walls> walls;
     SpawnOptions options;
     options.argv = {interpreter, "-c", kProbe, path, python_class};
     options.capture_stderr = false;
+    if (judge::walls_wanted()) {
+      folder.emplace();
+      walls.emplace(judge::WallsOptions{
+          .profile = judge::Profile::python, .writable = folder->path(), .hidden = judge::keys_folder()});
+      judge::hide_this_process();
+      options.environment = folder->environment();
+      options.confinement = walls->confinement();
+    }
+    options.environment.insert_or_assign("SYSLAB_LAUNCH_SECRET", "");
     Process process = Process::spawn(options);
     process.close_input();
     found = trim(all_output(process));

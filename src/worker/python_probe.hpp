@@ -1,4 +1,4 @@
-// Whether somebody's Python file can be served at all, asked before any case runs.
+// Whether a user's Python file can be served at all, checked before any case runs.
 #pragma once
 
 #include <string>
@@ -6,10 +6,12 @@
 namespace syslab::worker {
 
 std::string python_interpreter();  // SYSLAB_PYTHON, else python3
+// That interpreter running `program`, a text, which can import tools/python/syslab_worker.py; its arguments may follow.
+std::vector<std::string> python_command_beside_worker(const char* program);
 
 // Why the class of the file at `path` cannot be served, and what to do: the interpreter is not there or lacks a module
-// that the file imports (NumPy, torch, Triton), or the file does not parse or names no such class. Empty: nothing
-// stands against it. The file is read, not run: what goes wrong as it runs is its cases' to tell.
+// that the file imports (NumPy, torch, Triton), or the file does not parse or names no such class. Empty: it can
+// be served. The file is read, not run; errors at run time are reported by its cases.
 std::string python_problem(const std::string& path, const std::string& python_class);
 
 }  // namespace syslab::worker

@@ -1,6 +1,8 @@
-// Where the interpreter and syslab_worker.py come from.
+// How the processes that serve --mine are started, and where the interpreter and the scripts of tools/python are found.
+#include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 #include <string>
 
 #include "core/error.hpp"
@@ -9,13 +11,63 @@
 
 namespace syslab::worker {
 
-extern const char* const kPythonWorkerText;  // tools/python/syslab_worker.py, put in by the build
+// Files of tools/python, put in by the build.
+extern const char* const kPythonGuardsText;
+extern const char* const kPythonTensorsText;
+extern const char* const kPythonWorkerText;
+extern const char* const kPythonCollectivesText;
+extern const char* const kPythonTrainingText;
+extern const char* const kPythonRanksText;
 
 namespace {
+
+struct Script {
+  const char* name;
+  const char* text;
+};
+
+// Makes each pair of arguments, a name and a text, a module, up to an empty name, and runs the next as the program.
+constexpr const char* kRunTexts =
+    "import sys, types\n"
+    "while name := sys.argv.pop(1):\n"
+    "    module = sys.modules[name] = types.ModuleType(name)\n"
+    "    exec(sys.argv.pop(1), module.__dict__)\n"
+    "exec(sys.argv.pop(1))\n";
 
 std::string variable_or(const char* name, std::string fallback) {
   const char* value = std::getenv(name);
   return value == nullptr || *value == '\0' ? std::move(fallback) : value;
+}
+
+// The scripts are arguments, not files: so it works wherever the binary was copied to, always has the host's version,
+// and leaves nothing behind when we are killed.
+void add_scripts(std::vector<std::string>& command, std::span<const Script> modules, const char* program) {
+  command.insert(command.end(), {"-c", kRunTexts});
+  for (const Script& one : modules) command.insert(command.end(), {one.name, one.text});
+  command.insert(command.end(), {"", program});
+}
+
+// The last of the scripts is the program, which imports those before it.
+std::vector<std::string> python_command(std::span<const Script> scripts, const MineRequest& mine) {
+  std::vector<std::string> command{python_interpreter()};
+  const std::string program = std::string(scripts.back().name) + ".py";
+  if (const std::string folder = variable_or("SYSLAB_PYTHON_DIR", ""); !folder.empty()) {
+    command.push_back(folder + "/" + program);
+    if (!std::filesystem::exists(command.back())) {
+      throw Error(ErrorKind::usage, "SYSLAB_PYTHON_DIR is set, but there is no " + command.back());
+    }
+  } else {
+    add_scripts(command, scripts.first(scripts.size() - 1), scripts.back().text);
+  }
+  command.insert(command.end(), {"--mine", mine.name + "=" + mine.path + ":" + mine.python_class});
+  return command;
+}
+
+// What imports somebody's class, and what that stands on.
+std::array<Script, 3> worker_scripts() {
+  return {{{"syslab_guards", kPythonGuardsText},
+           {"syslab_tensors", kPythonTensorsText},
+           {"syslab_worker", kPythonWorkerText}}};
 }
 
 }  // namespace
@@ -23,19 +75,25 @@ std::string variable_or(const char* name, std::string fallback) {
 std::string python_interpreter() { return variable_or("SYSLAB_PYTHON", "python3"); }
 
 std::vector<std::string> python_worker_command(const MineRequest& mine) {
+  return python_command(worker_scripts(), mine);
+}
+
+std::vector<std::string> python_command_beside_worker(const char* program) {
   std::vector<std::string> command{python_interpreter()};
-  if (const std::string folder = variable_or("SYSLAB_PYTHON_DIR", ""); !folder.empty()) {
-    command.push_back(folder + "/syslab_worker.py");
-    if (!std::filesystem::exists(command.back())) {
-      throw Error(ErrorKind::usage, "SYSLAB_PYTHON_DIR is set, but there is no " + command.back());
-    }
-  } else {
-    // As an argument, not a file: it works wherever the binary was copied to, is never of another version than the
-    // host, and leaves nothing behind when somebody kills us.
-    command.insert(command.end(), {"-c", kPythonWorkerText});
-  }
-  command.insert(command.end(), {"--mine", mine.name + "=" + mine.path + ":" + mine.python_class});
+  add_scripts(command, worker_scripts(), program);
   return command;
+}
+
+std::vector<std::string> python_ranks_command(const MineRequest& mine) {
+  const Script scripts[]{{"syslab_guards", kPythonGuardsText},     {"syslab_tensors", kPythonTensorsText},
+                         {"syslab_worker", kPythonWorkerText},     {"syslab_collectives", kPythonCollectivesText},
+                         {"syslab_training", kPythonTrainingText}, {"syslab_ranks", kPythonRanksText}};
+  return python_command(scripts, mine);
+}
+
+// By the link rather than its target: a build may have replaced the file.
+std::vector<std::string> library_worker_command(const MineRequest& mine) {
+  return {"/proc/self/exe", "judged", mine.name + "=" + mine.path};
 }
 
 }  // namespace syslab::worker

@@ -17,6 +17,7 @@
 #include "measure/host_load.hpp"
 #include "measure/protocol.hpp"
 #include "measure/sampler.hpp"
+#include "stats/noise.hpp"
 #include "stats/summary.hpp"
 #include "worker/bench.hpp"
 #include "worker/bursts.hpp"
@@ -63,7 +64,7 @@ class Samples {
     result_.warmup_seconds = std::move(taken);
   }
 
-  // Until rank 0 says enough.
+  // Goes on until rank 0 says that it is enough.
   void run() {
     const Nanoseconds began = clock_.now();
     int next_look = std::min(protocol_.min_samples, protocol_.max_samples);
@@ -85,7 +86,7 @@ class Samples {
     result_.calls_per_sample = series_.calls;
   }
 
-  // One sample, and perhaps a look at what it left.
+  // Takes one sample, and perhaps verifies its outputs.
   double sample() {
     const double seconds = take();
     result_.seconds.push_back(seconds);
@@ -94,7 +95,7 @@ class Samples {
     return seconds;
   }
 
-  // One sample at least has been looked at when a series ends.
+  // When a series ends, at least one sample has been verified.
   void verify_last() {
     if (result_.verified == 0) verify();
   }
@@ -238,7 +239,7 @@ void run_rank_case(CaseContext& context, const RankCase& rank_case) {
     samples.run();
   }
   const measure::HostLoad load = watch.finish();
-  // All is verified on this rank before its first time is told.
+  // Everything is verified on this rank before its first time is sent.
   std::vector<std::vector<double>> seconds;
   for (Samples& samples : taken) {
     samples.emit_verified();
@@ -258,6 +259,7 @@ void run_rank_case(CaseContext& context, const RankCase& rank_case) {
     facts[run.series[i].name] = {{"samples", taken[i].result().seconds.size()},
                                  {"calls_per_sample", run.series[i].calls},
                                  {"stop", taken[i].result().stop},
+                                 {"noise", stats::noise_labels(seconds[i])},
                                  {"verified", taken[i].result().verified}};
   }
   context.emit(FactRecord{json_text(facts)});

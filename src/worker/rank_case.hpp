@@ -1,5 +1,5 @@
-// The journey of a case that several ranks do together, each in a worker of its own: set up, checked against a formula
-// or a reference, then timed sample by sample with all ranks in step.
+// Runs a case with several ranks, each in its own worker: set up, checked against a formula or a reference, then timed
+// sample by sample with all ranks in step.
 //
 // An experiment fills a RankCase and calls run_rank_case() in every rank; it writes no loop of its own. The lab knows
 // no communicator: the two words that ranks must exchange to stay in step are functions that the experiment gives.
@@ -27,7 +27,7 @@ namespace syslab::worker {
 
 struct RankSeries {
   std::string name = "time";  // of the samples and of the metric, which is their median
-  // A sample is so many calls one after the other and one wait behind them; it is told a call.
+  // A sample is this many calls one after the other and then one wait; the time stored is that of one call.
   int calls = 1;
   std::function<void()> refresh;  // new content for the next sample, not timed; may be empty
   std::function<void()> call;     // one call, queued

@@ -1,11 +1,8 @@
 #include "worker/serve.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -16,37 +13,21 @@
 #include "core/json_text.hpp"
 #include "core/own_memory.hpp"
 #include "core/pipe.hpp"
-#include "core/process.hpp"
 #include "device/gpu_probe.hpp"
 #include "device/nvtx.hpp"
 #include "registry/registry.hpp"
 #include "worker/bursts.hpp"
 #include "worker/case_context.hpp"
 #include "worker/fields.hpp"
-#include "worker/protocol.hpp"
+#include "worker/host_message.hpp"
+#include "worker/limit_memory.hpp"
+#include "worker/own_streams.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::worker {
 namespace {
 
 constexpr int kToolFailed = 4;
-
-// Moves `fd` above the standard streams (closed on exec) and puts `replacement` in its place.
-FileDescriptor move_away(int fd, int replacement) {
-  FileDescriptor moved(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-  if (!moved) throw_errno(ErrorKind::internal, "move a standard stream", errno, "fcntl");
-  if (::dup2(replacement, fd) < 0) throw_errno(ErrorKind::internal, "replace a standard stream", errno, "dup2");
-  return moved;
-}
-
-// Address space is what can be limited without privileges. The worker's own mappings (libraries, thread stacks) come on
-// top of what the case may take. Only the soft limit: a child may lift it to make room for its own libraries.
-void limit_memory(std::uint64_t limit_bytes) {
-  struct rlimit limit {};
-  ::getrlimit(RLIMIT_AS, &limit);
-  limit.rlim_cur = limit_bytes == 0 ? limit.rlim_max : own_memory("VmSize").value_or(0) + limit_bytes;
-  if (limit.rlim_max != RLIM_INFINITY && limit.rlim_cur > limit.rlim_max) limit.rlim_cur = limit.rlim_max;
-  if (::setrlimit(RLIMIT_AS, &limit) != 0) throw_errno(ErrorKind::internal, "limit the memory", errno, "setrlimit");
-}
 
 double cpu_seconds() {
   struct rusage usage {};
@@ -88,23 +69,24 @@ EndRecord run_body(CaseContext& context) {
   }
 }
 
-// Whose fault it is that a rank among several did not end well; nothing of a case that is one process's alone.
+// The rank to blame if one of several ended badly; none for a case of a single process.
 std::optional<Fault> fault_of(const CaseRequest& request, const EndRecord& end) {
   if (request.world_size <= 1 || end.status == Status::ok || end.status == Status::unsupported) return std::nullopt;
   return end.fault ? end.fault : Fault::own;
 }
 
-// The exit code that the case leaves the worker with; 0: it takes the next. Exceptions out of here mean that the host
-// cannot be told.
+// The exit code that the worker ends with after the case; 0: it takes the next case. Exceptions out of here mean that
+// the host cannot be told.
 int run_case(const Json& message, FrameReader& in, int out) {
   bool host_gone = false;
   EndRecord end;
   std::optional<Fault> fault;
+  Json judged = Json::object();
   const double cpu_before = cpu_seconds();
-  reset_memory_peak();  // this case's even in a process that had others
+  reset_memory_peak();  // of this case even in a process that had others
   try {
     const CaseRequest request = case_request_from_json(message);
-    // CUDA maps far more addresses than it uses: there the limit is the plan's to keep.
+    // CUDA maps far more addresses than it uses: on a GPU the plan enforces the limit.
     limit_memory(request.device == "cuda" ? 0 : request.memory_limit_bytes);
     PipeBurstLine bursts(in, out);
     const auto emit = [&](const Record& record) {
@@ -114,6 +96,7 @@ int run_case(const Json& message, FrameReader& in, int out) {
     };
     CaseContext context(request, emit, &bursts);
     end = run_body(context);
+    judged = context.channel_facts();
     if (context.is_paired() && end.status == Status::ok && !bursts.was_ready()) {
       end = {Status::unsupported, fmt::format("'{}' is measured as a whole, not in bursts", request.experiment)};
     }
@@ -123,8 +106,8 @@ int run_case(const Json& message, FrameReader& in, int out) {
   }
   limit_memory(0);
   if (host_gone) throw Error(ErrorKind::comm, "the host is gone");
-  const Json facts{{"peak_rss_bytes", own_memory("VmHWM").value_or(0)},
-                   {"case_cpu_time_s", cpu_seconds() - cpu_before}};
+  Json facts{{"peak_rss_bytes", own_memory("VmHWM").value_or(0)}, {"case_cpu_time_s", cpu_seconds() - cpu_before}};
+  facts.update(judged);
   write_frame(out, to_json(Record(FactRecord{json_text(facts)})));
   write_frame(out, to_json(Record(end)));
   return fault ? static_cast<int>(*fault) : 0;
@@ -133,14 +116,14 @@ int run_case(const Json& message, FrameReader& in, int out) {
 void greet(const Json& message, int out) {
   const std::int64_t asked = Fields(message, "message 'hello'").integer("protocol");
   write_frame(out, {{"type", "hello"},
-                    {"protocol", kProtocolVersion},
+                    {"protocol", kWireVersion},
                     {"name", "syslab " + build_info().version},
                     {"language", "C++"},
                     {"serves", {"case", "bursts"}}});
-  if (asked != kProtocolVersion) {
+  if (asked != kWireVersion) {
     throw Error(ErrorKind::comm,
-                fmt::format("the host speaks version {} of the worker protocol, this worker version {}", asked,
-                            kProtocolVersion));
+                fmt::format("the host speaks version {} of the worker's wire format, this worker version {}", asked,
+                            kWireVersion));
   }
 }
 
@@ -148,13 +131,9 @@ void greet(const Json& message, int out) {
 int serve_frames(int in, int out) {
   FrameReader reader(in);
   bool greeted = false;
-  while (true) {
-    const FrameReader::Result result = reader.read(std::nullopt);
-    if (result.state != FrameReader::State::frame) return 0;
-    const Json message = json_or_discarded(result.text);
-    if (message.is_discarded()) throw Error(ErrorKind::comm, "a frame of the host is no JSON");
-    const std::string type = Fields(message, "a message of the host").text("type");
-    if (type == "bye") return 0;
+  while (const auto said = next_host_message(reader)) {
+    const Json& message = *said->json;
+    const std::string& type = said->type;
     if (type == "hello") {
       greet(message, out);
       greeted = true;
@@ -168,24 +147,15 @@ int serve_frames(int in, int out) {
                         {"message", fmt::format("this worker serves 'case', not '{}'", type)}});
     }
   }
+  return 0;
 }
 
 }  // namespace
 
 int serve(int in, int out) {
   try {
-    FileDescriptor moved_in, moved_out;
-    if (in == STDIN_FILENO) {
-      const FileDescriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-      if (!nothing) throw_errno(ErrorKind::internal, "open /dev/null", errno, "open");
-      moved_in = move_away(in, nothing.get());
-      in = moved_in.get();
-    }
-    if (out == STDOUT_FILENO) {
-      moved_out = move_away(out, STDERR_FILENO);
-      out = moved_out.get();
-    }
-    return serve_frames(in, out);
+    const OwnStreams streams(in, out);
+    return serve_frames(streams.in(), streams.out());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "syslab worker: %s\n", error.what());
     return kToolFailed;

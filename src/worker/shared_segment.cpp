@@ -1,5 +1,6 @@
 #include "worker/shared_segment.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,13 +17,11 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;  // a cache line and a CUDA allocation's alignment both divide it
 constexpr std::size_t kGuardBytes = 256;
+constexpr std::byte kUnset{0xff};  // a NaN in every dtype: who reads one and uses it shows
+// Around outputs: something else, so that a NaN read behind an input and written behind an output shows, too.
 constexpr std::byte kGuard{0xa5};
 
-std::size_t round_up(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
-std::size_t extent_bytes(const SharedTensor& tensor) {
-  return static_cast<std::size_t>(extent_elements(tensor.shape, tensor.strides)) * size_of(tensor.dtype);
-}
+std::size_t round_up(std::size_t bytes, std::size_t to = kAlignment) { return (bytes + to - 1) / to * to; }
 
 // Calls run(byte offset, bytes) for each stretch of adjacent elements.
 template <typename Run>
@@ -55,8 +54,22 @@ void for_each_run(const SharedTensor& tensor, const Run& run) {
 
 }  // namespace
 
-SharedSegment::SharedSegment() : fd_(::memfd_create("syslab-tensors", MFD_CLOEXEC)) {
-  if (!fd_) throw_errno(ErrorKind::internal, "create memory to share with a worker", errno, "memfd_create");
+std::size_t extent_bytes(const SharedTensor& tensor) {
+  return static_cast<std::size_t>(extent_elements(tensor.shape, tensor.strides)) * size_of(tensor.dtype);
+}
+
+std::size_t guard_page_of(const SharedTensor& tensor) { return tensor.offset + round_up(extent_bytes(tensor)); }
+
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+// Sealed against shrinking: to read what has been cut off would end us with a signal.
+SharedSegment::SharedSegment() : fd_(::memfd_create("syslab-tensors", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+  if (!fd_ || ::fcntl(fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0) {
+    throw_errno(ErrorKind::internal, "create memory to share with a worker", errno, "memfd_create");
+  }
 }
 
 SharedSegment::~SharedSegment() {
@@ -75,8 +88,8 @@ void SharedSegment::grow(std::size_t bytes) {
   bytes_ = bytes;
 }
 
-void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTensor> outputs) {
-  std::size_t end = 0;
+void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTensor> outputs, bool guarded) {
+  std::size_t end = Doorbell::kBytes;
   for (const std::span<SharedTensor> group : {inputs, outputs}) {
     for (SharedTensor& tensor : group) {
       if (std::any_of(tensor.strides.begin(), tensor.strides.end(), [](std::int64_t step) { return step < 0; })) {
@@ -86,11 +99,29 @@ void SharedSegment::arrange(std::span<SharedTensor> inputs, std::span<SharedTens
                                 tensor.name));
       }
       tensor.offset = round_up(end + kGuardBytes);
-      end = tensor.offset + extent_bytes(tensor);
+      end = tensor.offset + extent_bytes(tensor) + kGuardBytes;
+      if (!guarded) continue;
+      const std::size_t page = round_up(guard_page_of(tensor), page_bytes());
+      tensor.offset = page - round_up(extent_bytes(tensor));
+      end = page + page_bytes();
     }
   }
   grow(round_up(end + kGuardBytes));
-  std::fill_n(data_, bytes_, kGuard);
+  std::fill_n(data_, bytes_, kUnset);
+  for (const SharedTensor& tensor : outputs) {
+    std::fill_n(data_ + tensor.offset - kGuardBytes, extent_bytes(tensor) + 2 * kGuardBytes, kGuard);
+    fill_elements(tensor, kUnset);
+  }
+  doorbell().reset();
+}
+
+bool SharedSegment::differs(const SharedTensor& tensor, const void* host) const {
+  bool differs = false;
+  for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
+    differs = differs ||
+              std::memcmp(static_cast<const std::byte*>(host) + offset, data_ + tensor.offset + offset, bytes) != 0;
+  });
+  return differs;
 }
 
 void SharedSegment::copy_in(const SharedTensor& tensor, const void* host) {
@@ -105,12 +136,27 @@ void SharedSegment::copy_out(const SharedTensor& tensor, void* host) const {
   });
 }
 
+void SharedSegment::fill_elements(const SharedTensor& tensor, std::byte with) {
+  for_each_run(
+      tensor, [&](std::size_t offset, std::size_t bytes) { std::fill_n(data_ + tensor.offset + offset, bytes, with); });
+}
+
+std::optional<std::string> SharedSegment::written_since(std::span<const SharedTensor> outputs) const {
+  for (const SharedTensor& tensor : outputs) {
+    bool written = false;
+    for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
+      const std::byte* first = data_ + tensor.offset + offset;
+      written = written || std::any_of(first, first + bytes, [](std::byte byte) { return byte != kGuard; });
+    });
+    if (written) return tensor.name;
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> SharedSegment::violation(std::span<const SharedTensor> outputs) {
   for (const SharedTensor& tensor : outputs) {
     // With the elements erased, a whole zone must hold nothing but the pattern, whatever the strides are.
-    for_each_run(tensor, [&](std::size_t offset, std::size_t bytes) {
-      std::fill_n(data_ + tensor.offset + offset, bytes, kGuard);
-    });
+    fill_elements(tensor, kGuard);
     const std::byte* first = data_ + tensor.offset - kGuardBytes;
     const std::byte* last = data_ + tensor.offset + extent_bytes(tensor) + kGuardBytes;
     const std::byte* found = std::find_if(first, last, [](std::byte byte) { return byte != kGuard; });

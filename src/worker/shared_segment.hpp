@@ -1,7 +1,7 @@
-// Memory that a host and a worker both see: an anonymous file whose descriptor the worker inherits.
+// Memory that a host and a worker both see: an anonymous file; the worker inherits its descriptor.
 //
-// Tensors are placed one after another, each between two guard zones; what a worker writes outside its outputs is found
-// afterwards.
+// It begins with a doorbell (worker/doorbell.hpp). Behind it tensors are placed one after another, each between two
+// guard zones; what a worker writes outside its outputs is found afterwards. A worker cannot make it shorter.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 
 #include "core/process.hpp"
 #include "worker/call.hpp"
+#include "worker/doorbell.hpp"
 
 namespace syslab::worker {
 
@@ -24,9 +25,13 @@ class SharedSegment {
   int fd() const { return fd_.get(); }
   std::size_t bytes() const { return bytes_; }
 
-  // Lays out `tensors` (sets their offsets, 256-byte aligned), grows to hold them and fills all of it with the guard
-  // pattern. Error(oom) if it cannot grow, Error(internal) for negative strides.
-  void arrange(std::span<SharedTensor> inputs, std::span<SharedTensor> outputs);
+  // Lays out `tensors` (sets their offsets, 256-byte aligned), grows to hold them, fills all of it with NaN and what
+  // is around outputs with the guard pattern; resets the doorbell. Error(oom) if it cannot grow, Error(internal) for
+  // negative strides. `guarded`: each tensor, its bytes rounded up to 256, ends where a page begins that the worker
+  // takes away from itself.
+  void arrange(std::span<SharedTensor> inputs, std::span<SharedTensor> outputs, bool guarded = false);
+
+  Doorbell doorbell() { return Doorbell(data_); }  // after arrange()
 
   // Elements only; gaps between rows stay as they are on both sides. `host` has the tensor's shape, dtype and strides.
   void copy_in(const SharedTensor& tensor, const void* host);
@@ -35,13 +40,24 @@ class SharedSegment {
   // After the call and after copy_out: something other than the elements of `outputs` (a guard zone, a gap between
   // rows) was written. Inputs are the worker's to spoil. Erases the outputs' elements.
   std::optional<std::string> violation(std::span<const SharedTensor> outputs);
+  // After violation(): an output whose elements somebody has written since.
+  std::optional<std::string> written_since(std::span<const SharedTensor> outputs) const;
+  // Whether an input holds something else than `host`, which copy_in() took.
+  bool differs(const SharedTensor& tensor, const void* host) const;
 
  private:
   void grow(std::size_t bytes);
+  void fill_elements(const SharedTensor& tensor, std::byte with);
 
   FileDescriptor fd_;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
+
+// Bytes from a tensor's first to its last element.
+std::size_t extent_bytes(const SharedTensor& tensor);
+// Of a guarded segment, where the page behind a tensor begins, and how long it is.
+std::size_t guard_page_of(const SharedTensor& tensor);
+std::size_t page_bytes();
 
 }  // namespace syslab::worker

@@ -17,6 +17,7 @@
 #include "worker/bench.hpp"
 #include "worker/bursts.hpp"
 #include "worker/emit_times.hpp"
+#include "worker/tell_rung.hpp"
 
 namespace syslab::worker {
 namespace {
@@ -51,7 +52,7 @@ void time_phases(CaseContext& context, const RunningStep& running, device::Place
   }
 }
 
-// Task `paired`: the host says when it is this side's turn. A sample is a burst.
+// Task `paired`: the host says when it is this side's turn. A sample is one burst.
 void time_in_bursts(CaseContext& context, const StepCase& step_case, const measure::Protocol& protocol,
                     const measure::Subject& subject, const Bench& bench) {
   const device::NvtxRange range("measure");
@@ -68,6 +69,44 @@ void time_in_bursts(CaseContext& context, const StepCase& step_case, const measu
 }
 
 }  // namespace
+
+RunningStep running_step_of(const std::shared_ptr<StepWorkload>& workload, const MeasuredStep& step) {
+  RunningStep running;
+  running.owner = workload;
+  running.refresh = [workload] { workload->refresh(); };
+  running.step = [workload] { workload->run(); };
+  running.verify = [workload] {
+    if (const auto wrong = workload->what_is_wrong()) throw CheckFailed(*wrong);
+  };
+  if (step.in_phases) {
+    running.phases.push_back({"forward", [workload] { workload->forward(); }});
+    if (step.trains || workload->goes_back()) {
+      running.phases.push_back({"backward", [workload] { workload->backward(); }});
+    }
+    if (step.trains) running.phases.push_back({"optimizer", [workload] { workload->update(); }});
+  }
+  running.tell = [workload, parameters = step.parameters](CaseContext& context) {
+    for (const RungTaken& taken : workload->rungs_taken()) {
+      tell_rung(context, taken.operation, taken.rung, taken.because);
+    }
+    context.metric("parameters", "1", parameters);
+    context.metric("loss", "1", workload->loss());
+    if (workload->graph_nodes() > 0) context.metric("graph_nodes", "1", static_cast<double>(workload->graph_nodes()));
+    if (!workload->why_no_graph().empty()) context.missing_metric("graph_nodes", "1", workload->why_no_graph());
+  };
+  return running;
+}
+
+StepCase step_case_of(const MeasuredStep& step) {
+  if (step.refusal) throw Unsupported(*step.refusal);
+  StepCase made;
+  made.device = step.device;
+  made.check = step.check;
+  made.start = [step](device::Stream stream) { return running_step_of(step.start(stream), step); };
+  made.flops = step.flops;
+  made.tokens = step.tokens;
+  return made;
+}
 
 void emit_checks(CaseContext& context, const std::vector<StepCheck>& checks) {
   std::string failure;

@@ -11,18 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "contract/measured_step.hpp"
 #include "device/device.hpp"
 #include "worker/case_context.hpp"
 
 namespace syslab::worker {
-
-// One comparison with the reference: "logits", "gradients".
-struct StepCheck {
-  std::string name;
-  double error = 0, tolerance = 0;
-  std::string message;  // what was compared with what
-  double fraction = 1;  // of what there is
-};
 
 struct StepPhase {
   std::string name;             // "forward"
@@ -48,14 +41,19 @@ struct StepCase {
   // Comparisons with the float64 reference, before anything is timed.
   std::function<std::vector<StepCheck>(device::Stream)> check;
   std::function<RunningStep(device::Stream)> start;
-  double flops = 0;   // of matrix products in a step; 0: no rate is told
+  double flops = 0;   // of matrix products in a step; 0: no rate is sent
   double tokens = 0;  // of a step
-  // Steps before the first that is timed; none: the protocol's.
+  // Steps before the first timed one; nothing: the protocol's number.
   std::optional<int> warmup;
-  // Comparisons after the measurement instead of before: where the first steps are what is asked about, a check that
-  // warms libraries and kernels would hide them. Not in task `paired`.
+  // Comparisons after the measurement instead of before: if the question is about the first steps, a check before them
+  // would warm up libraries and kernels. Not in task `paired`.
   bool check_last = false;
 };
+
+// The step with metrics "parameters", "loss" and, of a graph, "graph_nodes". `workload` is one that `step` started.
+RunningStep running_step_of(const std::shared_ptr<StepWorkload>& workload, const MeasuredStep& step);
+// Unsupported with the reason where the step cannot be run here.
+StepCase step_case_of(const MeasuredStep& step);
 
 // Emits a check record "reference:<name>" for each. Throws CheckFailed with the first that is off by too much.
 void emit_checks(CaseContext& context, const std::vector<StepCheck>& checks);

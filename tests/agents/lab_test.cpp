@@ -189,13 +189,13 @@ TEST(FakeLab, ThatOrdersAProgramIsRefused) {
     }
   }
   {
-    const auto store = comm::open_store({.rendezvous = launch.rendezvous, .rank = 0, .size = 2, .limit = 10s});
-    comm::agree(*store, "launch", {{"command line", ""}}, 10s);
-    store->gather("lab/place", "", 10s);
+    const auto rendezvous = comm::open_rendezvous({.address = launch.rendezvous, .rank = 0, .size = 2, .limit = 10s});
+    comm::agree(*rendezvous, "launch", {{"command line", ""}}, 10s);
+    rendezvous->gather("lab/place", "", 10s);
     FileDescriptor listener = comm::listen_tcp("127.0.0.1", 0);
     const auto port = static_cast<std::uint64_t>(comm::port_of(listener));
-    comm::Reception reception(std::move(listener), agents_key(*store, "name"));
-    store->set("lab", (comm::Packet() << "127.0.0.1" << port << "name").bytes());
+    comm::Reception reception(std::move(listener), agents_key(*rendezvous, "name"));
+    rendezvous->set("lab", (comm::Packet() << "127.0.0.1" << port << "name").bytes());
     std::vector<comm::Admitted> admitted;
     for (int i = 0; i < 5'000 && admitted.empty(); ++i, std::this_thread::sleep_for(1ms)) admitted = reception.admit();
     ASSERT_EQ(admitted.size(), 1U);

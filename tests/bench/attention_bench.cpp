@@ -21,7 +21,6 @@
 namespace syslab {
 namespace {
 
-using attention::Direction;
 using attention::Mask;
 using attention::Problem;
 
@@ -71,10 +70,8 @@ class Attention {
         {}, {});
     benchmark::ClobberMemory();
   }
-  void run(Direction direction) { direction == Direction::forward ? forward() : backward(); }
-  double flops(Direction direction) const {
-    return direction == Direction::forward ? forward_flops(problem_) : backward_flops(problem_);
-  }
+  void run(Pass pass) { pass == Pass::forward ? forward() : backward(); }
+  double flops(Pass pass) const { return pass == Pass::forward ? forward_flops(problem_) : backward_flops(problem_); }
 
  private:
   Problem problem_;
@@ -114,20 +111,20 @@ Problem standard(Mask mask, DType dtype = DType::f32) {
           .dtype = dtype};
 }
 
-void against_sgemm(benchmark::State& state, const char* rung, Direction direction, Mask mask, DType dtype) {
+void against_sgemm(benchmark::State& state, const char* rung, Pass pass, Mask mask, DType dtype) {
   Attention attention(standard(mask, dtype), rung);
   Sgemm sgemm;
   sgemm.run();
-  attention.run(direction);
+  attention.run(pass);
   std::vector<double> kernel_rates, sgemm_rates, ratios;
   for ([[maybe_unused]] auto _ : state) {
     settle();
     const double sgemm_rate = Sgemm::flops() / seconds_of([&] { sgemm.run(); });
     settle();
-    const double seconds = seconds_of([&] { attention.run(direction); });
+    const double seconds = seconds_of([&] { attention.run(pass); });
     state.SetIterationTime(seconds);
     sgemm_rates.push_back(sgemm_rate);
-    kernel_rates.push_back(attention.flops(direction) / seconds);
+    kernel_rates.push_back(attention.flops(pass) / seconds);
     ratios.push_back(kernel_rates.back() / sgemm_rate);
   }
   state.counters["gflops"] = median(kernel_rates) * 1e-9;
@@ -137,14 +134,14 @@ void against_sgemm(benchmark::State& state, const char* rung, Direction directio
 }
 
 // Time with a causal mask over time without: half the pairs, so 0.5 plus what the diagonal tiles waste.
-void causal_against_full(benchmark::State& state, Direction direction) {
+void causal_against_full(benchmark::State& state, Pass pass) {
   Attention full(standard(Mask::none), "flash_tiled"), causal(standard(Mask::top_left), "flash_tiled");
-  full.run(direction);
-  causal.run(direction);
+  full.run(pass);
+  causal.run(pass);
   std::vector<double> ratios;
   for ([[maybe_unused]] auto _ : state) {
-    const double whole = seconds_of([&] { full.run(direction); });
-    const double half = seconds_of([&] { causal.run(direction); });
+    const double whole = seconds_of([&] { full.run(pass); });
+    const double half = seconds_of([&] { causal.run(pass); });
     state.SetIterationTime(half);
     ratios.push_back(half / whole);
   }
@@ -153,23 +150,19 @@ void causal_against_full(benchmark::State& state, Direction direction) {
 
 constexpr int kTurns = 11;
 #define TURNS Iterations(kTurns)->UseManualTime()->Unit(benchmark::kMillisecond)
-BENCHMARK_CAPTURE(against_sgemm, flash_forward_fp32, "flash_tiled", Direction::forward, Mask::none, DType::f32)->TURNS;
-BENCHMARK_CAPTURE(against_sgemm, flash_backward_fp32, "flash_tiled", Direction::backward, Mask::none, DType::f32)
+BENCHMARK_CAPTURE(against_sgemm, flash_forward_fp32, "flash_tiled", Pass::forward, Mask::none, DType::f32)->TURNS;
+BENCHMARK_CAPTURE(against_sgemm, flash_backward_fp32, "flash_tiled", Pass::backward, Mask::none, DType::f32)->TURNS;
+BENCHMARK_CAPTURE(against_sgemm, flash_forward_causal_fp32, "flash_tiled", Pass::forward, Mask::top_left, DType::f32)
     ->TURNS;
-BENCHMARK_CAPTURE(against_sgemm, flash_forward_causal_fp32, "flash_tiled", Direction::forward, Mask::top_left,
-                  DType::f32)
+BENCHMARK_CAPTURE(against_sgemm, flash_backward_causal_fp32, "flash_tiled", Pass::backward, Mask::top_left, DType::f32)
     ->TURNS;
-BENCHMARK_CAPTURE(against_sgemm, flash_backward_causal_fp32, "flash_tiled", Direction::backward, Mask::top_left,
-                  DType::f32)
-    ->TURNS;
-BENCHMARK_CAPTURE(against_sgemm, flash_forward_bf16, "flash_tiled", Direction::forward, Mask::none, DType::bf16)->TURNS;
-BENCHMARK_CAPTURE(against_sgemm, flash_forward_fp16, "flash_tiled", Direction::forward, Mask::none, DType::f16)->TURNS;
-BENCHMARK_CAPTURE(against_sgemm, flash_backward_bf16, "flash_tiled", Direction::backward, Mask::none, DType::bf16)
-    ->TURNS;
-BENCHMARK_CAPTURE(against_sgemm, naive_forward_fp32, "naive", Direction::forward, Mask::none, DType::f32)->TURNS;
-BENCHMARK_CAPTURE(against_sgemm, naive_backward_fp32, "naive", Direction::backward, Mask::none, DType::f32)->TURNS;
-BENCHMARK_CAPTURE(causal_against_full, forward, Direction::forward)->TURNS;
-BENCHMARK_CAPTURE(causal_against_full, backward, Direction::backward)->TURNS;
+BENCHMARK_CAPTURE(against_sgemm, flash_forward_bf16, "flash_tiled", Pass::forward, Mask::none, DType::bf16)->TURNS;
+BENCHMARK_CAPTURE(against_sgemm, flash_forward_fp16, "flash_tiled", Pass::forward, Mask::none, DType::f16)->TURNS;
+BENCHMARK_CAPTURE(against_sgemm, flash_backward_bf16, "flash_tiled", Pass::backward, Mask::none, DType::bf16)->TURNS;
+BENCHMARK_CAPTURE(against_sgemm, naive_forward_fp32, "naive", Pass::forward, Mask::none, DType::f32)->TURNS;
+BENCHMARK_CAPTURE(against_sgemm, naive_backward_fp32, "naive", Pass::backward, Mask::none, DType::f32)->TURNS;
+BENCHMARK_CAPTURE(causal_against_full, forward, Pass::forward)->TURNS;
+BENCHMARK_CAPTURE(causal_against_full, backward, Pass::backward)->TURNS;
 
 }  // namespace
 }  // namespace syslab

@@ -15,7 +15,7 @@
 #include "core/pipe.hpp"
 #include "stats/noise.hpp"
 #include "stats/summary.hpp"
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab {
 namespace {

@@ -14,7 +14,6 @@ namespace syslab::capi {
 namespace {
 
 using attention::BackwardArgs;
-using attention::Direction;
 using attention::ForwardArgs;
 using attention::Mask;
 using attention::Problem;
@@ -83,11 +82,10 @@ TEST(Plugin, LibsyslabThroughItsOwnInterfaceGivesTheRungsBits) {
         Problem problem = shape;
         problem.dtype = dtype;
         problem.mask = mask;
-        const Rung& direct = *attention::dispatch(problem, Direction::forward, {}).rung;
-        ASSERT_FALSE(plugin.supports(problem, Direction::forward)) << to_string(problem);
-        ASSERT_FALSE(plugin.supports(problem, Direction::backward)) << to_string(problem);
-        EXPECT_EQ(plugin.workspace_bytes(problem, Direction::backward),
-                  direct.workspace_bytes(problem, Direction::backward));
+        const Rung& direct = *attention::dispatch(problem, Pass::forward, {}).rung;
+        ASSERT_FALSE(plugin.supports(problem, Pass::forward)) << to_string(problem);
+        ASSERT_FALSE(plugin.supports(problem, Pass::backward)) << to_string(problem);
+        EXPECT_EQ(plugin.workspace_bytes(problem, Pass::backward), direct.workspace_bytes(problem, Pass::backward));
         Tensors ours(problem), theirs(problem);
         ASSERT_EQ(theirs.run(plugin), ours.run(direct)) << to_string(problem);
       }
@@ -104,7 +102,7 @@ TEST(Plugin, ALibraryInPlainCIsARungLikeAnyOther) {
     Problem problem{2, 4, 2, 19, 23, 16};
     problem.mask = mask;
     Tensors ours(problem), theirs(problem);
-    const auto expected = ours.run(*attention::dispatch(problem, Direction::forward, {}).rung);
+    const auto expected = ours.run(*attention::dispatch(problem, Pass::forward, {}).rung);
     const auto found = theirs.run(plugin);
     for (std::size_t output = 0; output < found.size(); ++output) {
       for (std::size_t i = 0; i < found[output].size(); ++i) {
@@ -129,7 +127,7 @@ TEST(Plugin, WhatALibraryDoesNotSupportIsSaidInItsOwnWords) {
   const Rung plugin = load_attention_plugin("me", fixture("naive_attention"));
   Problem problem;
   problem.dtype = DType::bf16;
-  const std::optional<std::string> reason = plugin.supports(problem, Direction::forward);
+  const std::optional<std::string> reason = plugin.supports(problem, Pass::forward);
   ASSERT_TRUE(reason);
   EXPECT_EQ(*reason, "'me': only fp32 is implemented");
 }

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <map>
+#include <set>
 
 #include "parallel/ddp/gradient_sync.hpp"
 #include "tests/parallel/ranks_fixture.hpp"
@@ -18,21 +19,36 @@ using comm::Operation;
 using device::Stream;
 using test::certificate_difference;
 using test::everything;
+using test::Interference;
+using test::WaitOf;
 
 constexpr auto kEqual = std::nullopt;
 
-// Tries with ever longer delays on one of the streams until the fault shows. The delay makes the wait matter: without
-// it the other stream may be late by itself.
-bool shows(const CertificateCase& asked, int ranks, bool late_computing) {
+// Of all steps.
+std::set<WaitOf> waits_of(const CertificateCase& asked) {
+  std::set<WaitOf> made;
+  const auto note = [&made](const WaitOf& wait) {
+    made.insert(wait);
+    return true;
+  };
+  const auto of_rank_0 = [&](int rank) { return rank == 0 ? Interference{.waits = note} : Interference{}; };
+  EXPECT_EQ(certificate_difference(asked, 2, of_rank_0), kEqual);
+  return made;
+}
+
+// Tries with ever longer delays on the stream that is not waited for until the fault shows. The delay makes the wait
+// matter: without it the other stream may be late by itself.
+bool shows(const CertificateCase& asked, const WaitOf& left_out) {
+  const bool late_computing = left_out.wait == Wait::gradients_written || left_out.wait == Wait::weights_updated;
   for (auto delay = std::chrono::microseconds(500); delay < std::chrono::seconds(2); delay *= 2) {
     const auto late = [&](int) {
       auto compute = std::make_shared<std::optional<Stream>>();
-      return Interference{.before_work = [=](Stream stream) {
-        if (!*compute) *compute = stream;  // the first work that is queued computes
-        if ((stream.handle == (*compute)->handle) == late_computing) test::sleep_in(stream, delay);
-      }};
+      return Interference{.waits = test::all_but(left_out), .before_work = [=](Stream stream) {
+                            if (!*compute) *compute = stream;  // the first work that is queued computes
+                            if ((stream.handle == (*compute)->handle) == late_computing) test::sleep_in(stream, delay);
+                          }};
     };
-    if (certificate_difference(asked, ranks, late)) return true;
+    if (certificate_difference(asked, 2, late)) return true;
   }
   return false;
 }
@@ -43,12 +59,12 @@ TEST(CertificateFaults, NoWaitOfAStepCanBeLeftOut) {
     asked.steps = 2;
     const GradientPieces pieces = ToyNetwork(asked.model, {}).pieces();
     const int ready = info.overlaps ? schedule_of(asked.sync, pieces).size() : 1;
-    for (int wait = 0; wait <= ready; ++wait) {
-      asked.sync.left_out_wait = wait;
-      EXPECT_TRUE(shows(asked, 2, wait < ready)) << to_string(info.strategy) << " without wait " << wait;
+    std::set<WaitOf> expected{{Wait::gradients_reduced}};
+    for (int bucket = 0; bucket < ready; ++bucket) expected.insert({Wait::gradients_written, bucket});
+    EXPECT_EQ(waits_of(asked), expected) << to_string(info.strategy);
+    for (const WaitOf& wait : expected) {
+      EXPECT_TRUE(shows(asked, wait)) << to_string(info.strategy) << " without " << wait;
     }
-    asked.sync.left_out_wait = ready + 1;  // there are no more
-    EXPECT_EQ(certificate_difference(asked, 2), kEqual);
   }
 }
 
@@ -56,12 +72,13 @@ TEST(CertificateFaults, NoWaitOfWeightsFromTheirOwnersCanBeLeftOut) {
   CertificateCase asked = everything(Strategy::bucketed);
   asked.sharding = Sharding::optimizer;
   asked.steps = 2;
-  for (int wait = 0; wait < 2; ++wait) {
-    asked.left_out_sharded_wait = wait;
-    EXPECT_TRUE(shows(asked, 2, wait == 0)) << "without wait " << wait;
+  std::set<WaitOf> waits = waits_of(asked);
+  for (const WaitOf wait : {WaitOf{Wait::weights_updated}, WaitOf{Wait::weights_gathered}}) {
+    EXPECT_EQ(waits.erase(wait), 1U) << wait;
+    EXPECT_TRUE(shows(asked, wait)) << "without " << wait;
   }
-  asked.left_out_sharded_wait = 2;  // there are no more
-  EXPECT_EQ(certificate_difference(asked, 2), kEqual);
+  asked.sharding = Sharding::none;  // there are no more than the gradients'
+  EXPECT_EQ(waits, waits_of(asked));
 }
 
 TEST(CertificateFaults, NoWaitOfScatteredGradientsAndGatheredWeightsCanBeLeftOut) {
@@ -71,21 +88,18 @@ TEST(CertificateFaults, NoWaitOfScatteredGradientsAndGatheredWeightsCanBeLeftOut
     asked.model.alignment = 2;
     asked.steps = 2;
     asked.parts = sharding == Sharding::zero2 ? 2 : 1;
-    constexpr int kBuckets = 3, kReady = 0, kSlot = 1, kUpdated = 2, kGathered = 3;
-    for (int kind = kReady; kind <= kGathered; ++kind) {
-      for (int bucket = 0; bucket < kBuckets; ++bucket) {
-        // The first stage has no slots. Of the second, bucket 0 of a later part waits for bucket 2, and with it for
-        // bucket 1.
-        if (kind == kSlot && (sharding == Sharding::zero1 || bucket == 1)) continue;
-        asked.left_out_sharded_wait = kind * kBuckets + bucket;
-        EXPECT_TRUE(shows(asked, 2, kind == kReady || kind == kUpdated))
-            << to_string(sharding) << " without wait " << kind << " of bucket " << bucket;
+    constexpr int kBuckets = 3;
+    std::set<WaitOf> expected{{Wait::gradients_reduced}};
+    for (int bucket = 0; bucket < kBuckets; ++bucket) {
+      for (const Wait wait : {Wait::gradients_written, Wait::weights_updated, Wait::weights_gathered}) {
+        expected.insert({wait, bucket});
       }
+      // The first stage has no slots. Of the second, bucket 0 of a later part waits for bucket 2, and with it for
+      // bucket 1.
+      if (sharding == Sharding::zero2 && bucket != 1) expected.insert({Wait::gradient_slot_sent, bucket});
     }
-    asked.left_out_sharded_wait = 4 * kBuckets;
-    EXPECT_TRUE(shows(asked, 2, false)) << to_string(sharding) << " without the wait for the last scatter";
-    asked.left_out_sharded_wait = 4 * kBuckets + 1;  // there are no more
-    EXPECT_EQ(certificate_difference(asked, 2), kEqual);
+    EXPECT_EQ(waits_of(asked), expected) << to_string(sharding);
+    for (const WaitOf& wait : expected) EXPECT_TRUE(shows(asked, wait)) << to_string(sharding) << " without " << wait;
   }
 }
 
@@ -96,11 +110,11 @@ TEST(CertificateFaults, NoWaitOfGatheredCopiesCanBeLeftOut) {
   asked.copy = DType::bf16;
   asked.model.alignment = 2;
   asked.steps = 2;
-  constexpr int kBuckets = 3, kUpdated = 2, kGathered = 3;
-  for (const int kind : {kUpdated, kGathered}) {
+  constexpr int kBuckets = 3;
+  for (const Wait kind : {Wait::weights_updated, Wait::weights_gathered}) {
     for (int bucket = 0; bucket < kBuckets; ++bucket) {
-      asked.left_out_sharded_wait = kind * kBuckets + bucket;
-      EXPECT_TRUE(shows(asked, 2, kind == kUpdated)) << "without wait " << kind << " of bucket " << bucket;
+      const WaitOf wait{kind, bucket};
+      EXPECT_TRUE(shows(asked, wait)) << "without " << wait;
     }
   }
 }
@@ -109,6 +123,7 @@ enum class Fault {
   none,
   skips_last_bucket,
   averages_again,
+  forgets_the_mean,
   sums_twice,
   takes_the_largest,
   leaves_out_first_element,
@@ -156,9 +171,10 @@ class Faulty final : public Communicator {
     inner_.all_reduce(sent, fault_ == Fault::takes_the_largest ? comm::Reduction::max : comm::Reduction::sum, purpose,
                       stream);
     if (fault_ == Fault::sums_twice) inner_.all_reduce(sent, comm::Reduction::sum, purpose, stream);
-    if (fault_ == Fault::averages_again) {
-      device::enqueue(stream, [=, size = static_cast<float>(size())] {
-        for (std::int64_t i = 0; i < count; ++i) values[i] /= size;
+    if (fault_ == Fault::averages_again || fault_ == Fault::forgets_the_mean) {
+      const auto ranks = static_cast<float>(size());
+      device::enqueue(stream, [=, factor = fault_ == Fault::averages_again ? 1 / ranks : ranks] {
+        for (std::int64_t i = 0; i < count; ++i) values[i] *= factor;
       });
     }
     if (fault_ == Fault::gives_last_steps_sum) {
@@ -198,14 +214,14 @@ TEST(CertificateFaults, EveryFaultOfACommunicatorShows) {
 
 TEST(CertificateFaults, AForgottenMeanShows) {
   const CertificateCase asked = everything(Strategy::bucketed);
-  EXPECT_NE(certificate_difference(asked, 2, [](int) { return Interference{.scale = 2}; }), kEqual);
+  EXPECT_TRUE(shows(Fault::forgets_the_mean, asked));
 }
 
 TEST(CertificateFaults, PartsThatAreCountedTwiceShow) {
   CertificateCase asked = everything(Strategy::bucketed);
   asked.parts = 2;
   EXPECT_EQ(certificate_difference(asked, 2), kEqual);
-  EXPECT_NE(certificate_difference(asked, 2, [](int) { return Interference{.scale = 0.5}; }), kEqual);
+  EXPECT_TRUE(shows(Fault::averages_again, asked));
 }
 
 TEST(CertificateFaults, ALostContributionOfATiedWeightShows) {
@@ -223,15 +239,15 @@ TEST(ShardNorm, NeedsBothOfItsWaits) {
   test::with_ranks(3, [&](Communicator& ranks, Stream compute, Stream communication) {
     const std::vector<float> all = test::drawn_gradients(40);
     const float right = test::shard_norm(ranks, all, {}, compute, communication).norm;
-    for (const int wait : {0, 1}) {
+    for (const WaitOf wait : {WaitOf{Wait::norm_computed}, WaitOf{Wait::norms_gathered}}) {
       // Each rank by itself need not show it; all of them must not miss it.
       bool shown = false;
       for (auto late = std::chrono::microseconds(500); !shown && late < std::chrono::seconds(2); late *= 2) {
         const test::NormFound made =
-            test::shard_norm(ranks, all, {.left_out_wait = wait, .late = late}, compute, communication);
+            test::shard_norm(ranks, all, {.left_out = wait, .late = late}, compute, communication);
         for (const std::string& text : ranks.exchange(made.norm == right ? "" : "other")) shown |= !text.empty();
       }
-      EXPECT_TRUE(shown) << "without wait " << wait;
+      EXPECT_TRUE(shown) << "without " << wait;
     }
   });
 }

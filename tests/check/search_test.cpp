@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <set>
 #include <thread>
 
 #include "core/error.hpp"
@@ -48,6 +49,35 @@ TEST(Search, FindsTheSmallestCounterexampleAndTellsItsNames) {
   EXPECT_GT(result.shrinks_tried, result.shrinks_taken);
   EXPECT_GT(result.shrinks_taken, 0);
   EXPECT_FALSE(result.reproduce.empty());
+}
+
+TEST(Search, GoesOnWithOtherSeedsUntilItsTimeIsSpent) {
+  std::set<int> drawn;
+  const auto begin = Clock::now();
+  const LawResult result =
+      search("t.on", {.seed = 1, .max_success = 10, .search_time = std::chrono::milliseconds(60)}, [&](Observation&) {
+        drawn.insert(*rc::gen::inRange(0, 1'000'000));
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      });
+  EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(60));
+  EXPECT_EQ(result.outcome, Outcome::passed);
+  EXPECT_GT(result.cases_run, 10);
+  EXPECT_EQ(result.cases_run % 10, 0);
+  EXPECT_GT(drawn.size(), 15U) << "the rounds draw the same";
+}
+
+TEST(Search, ShrinksAndReplaysWhatALaterRoundFinds) {
+  int calls = 0;
+  const auto late = [&](Observation&) {
+    const int number = *rc::gen::inRange(0, 1000).as("n");
+    if (++calls > 30 && number >= 40) throw Error(ErrorKind::check, "n is " + std::to_string(number));
+  };
+  const LawResult result =
+      search("t.late", {.seed = 1, .max_success = 10, .search_time = std::chrono::seconds(20)}, late);
+  EXPECT_EQ(result.outcome, Outcome::falsified);
+  EXPECT_EQ(result.message, "n is 40");
+  EXPECT_GE(result.cases_run, 30);
+  EXPECT_EQ(search("t.late", {.reproduce = result.reproduce}, late).message, "n is 40");
 }
 
 TEST(Search, ReplaysTheSameCounterexampleFromItsString) {
@@ -181,6 +211,26 @@ TEST(Search, SaysWhenAFailureDoesNotRepeat) {
   EXPECT_EQ(result.outcome, Outcome::falsified);
   EXPECT_NE(result.message.find("once"), std::string::npos);
   EXPECT_NE(result.message.find("does not repeat itself"), std::string::npos) << result.message;
+}
+
+TEST(Search, ReplaysUntilWhatStrikesNowAndThenIsSeenAgain) {
+  int calls = 0;
+  const auto every_fiftieth = [&](Observation&) {
+    *rc::gen::inRange(0, 1000).as("n");
+    if (++calls % 50 == 0) throw Error(ErrorKind::check, "a slip");
+  };
+  const LawResult found = search("t.rare", {.seed = 1}, every_fiftieth);
+  ASSERT_EQ(found.outcome, Outcome::falsified);
+  EXPECT_NE(found.message.find("it strikes now and then"), std::string::npos) << found.message;
+  const LawResult again = search("t.rare", {.reproduce = found.reproduce, .replay_tries = 200}, every_fiftieth);
+  EXPECT_EQ(again.outcome, Outcome::falsified);
+  EXPECT_GT(again.cases_run, 1);
+  EXPECT_NE(again.message.find("seen again at try"), std::string::npos) << again.message;
+
+  const LawResult held = search("t.rare", {.reproduce = found.reproduce, .replay_tries = 7},
+                                [](Observation&) { *rc::gen::inRange(0, 1000).as("n"); });
+  EXPECT_EQ(held.outcome, Outcome::passed);
+  EXPECT_EQ(held.message, "the counterexample held in all 7 tries");
 }
 
 TEST(Search, TellsEqualNamesApart) {

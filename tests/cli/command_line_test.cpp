@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "core/error.hpp"
@@ -50,6 +51,22 @@ TEST(CommandLine, ReadsARun) {
   EXPECT_FALSE(run.measuring.launches.has_value());
 }
 
+TEST(CommandLine, ReadsHowFarACheckGoes) {
+  const auto usual = parsed<CheckOptions>({"check", "flash_forward"});
+  EXPECT_FALSE(usual.exit_first);
+  EXPECT_FALSE(usual.last_failed);
+  EXPECT_TRUE(usual.until.empty());
+  const auto check =
+      parsed<CheckOptions>({"check", "flash_forward", "-x", "--last-failed", "--until", "1h", "-k", "x"});
+  EXPECT_TRUE(check.exit_first);
+  EXPECT_TRUE(check.last_failed);
+  EXPECT_EQ(check.until, "1h");
+  EXPECT_TRUE(parsed<CheckOptions>({"check", "flash_forward", "--exitfirst"}).exit_first);
+  EXPECT_NE(fault({"check", "x", "--until", "1h", "--deep"}).find("--deep"), std::string::npos);
+  EXPECT_NE(fault({"check", "x", "--until", "1h", "--cases", "5"}).find("--cases"), std::string::npos);
+  fault({"check", "x", "--until"});
+}
+
 TEST(CommandLine, TakesGlobalOptionsBeforeAndAfterTheVerb) {
   for (const Words& words : {Words{"--db", "x.db", "--json", "--color", "never", "list"},
                              Words{"list", "--db", "x.db", "--json", "--color", "never"}}) {
@@ -91,7 +108,6 @@ TEST(CommandLine, RefusesValuesThatAnOptionDoesNotTake) {
             "--seed: '18446744073709551616' is more than 18446744073709551615; see `syslab run --help`");
   fault({"prune", "--keep", "18446744073709551616"});
   fault({"check", "x", "--cases", "0"});
-  fault({"run"});
   fault({"query", "SELECT 1", "SELECT 2"});
 }
 
@@ -107,6 +123,61 @@ TEST(CommandLine, ShowsHelpWithTheHeadlineVerbsFirstAndTheWorkerNotAtAll) {
   EXPECT_EQ(help.find("worker"), std::string::npos);
   EXPECT_NE(information({"run", "--help"}).find("--preset"), std::string::npos);
   EXPECT_EQ(information({"--version"}).rfind("syslab 0.1.0 (", 0), 0U);
+}
+
+// A line of a shell, as the examples of --help are: words, and words in double quotes.
+Words shell_words(const std::string& line) {
+  Words words(1);
+  bool quoted = false, any = false;
+  for (const char c : line) {
+    if (c == '"') {
+      quoted = !quoted;
+      any = true;
+    } else if (c == ' ' && !quoted) {
+      if (any) words.emplace_back();
+      any = false;
+    } else {
+      words.back() += c;
+      any = true;
+    }
+  }
+  if (!any) words.pop_back();
+  return words;
+}
+
+TEST(CommandLine, GivesTwoExamplesOfEveryVerbThatItAccepts) {
+  for (const VerbWords& verb : words_of_command_line()) {
+    const std::string help = information({verb.verb, "--help"});
+    const std::string start = "\n  syslab " + verb.verb;
+    int examples = 0;
+    for (std::size_t at = help.find(start); at != std::string::npos; at = help.find(start, at + 1), ++examples) {
+      const std::size_t end = std::min(help.find('\n', at + 1), help.find(" > ", at));  // a shell's redirection
+      const std::string line = help.substr(at + 3, end - at - 3);
+      Words words = shell_words(line);
+      words.erase(words.begin());
+      EXPECT_NO_THROW(parse_command_line(words)) << line;
+    }
+    EXPECT_EQ(examples, 2) << verb.verb;
+  }
+}
+
+TEST(CommandLine, TellsAShellWhatMayFollow) {
+  const std::vector<VerbWords> verbs = words_of_command_line();
+  const auto check = std::ranges::find(verbs, "check", &VerbWords::verb);
+  ASSERT_NE(check, verbs.end());
+  EXPECT_EQ(std::ranges::find(verbs, "worker", &VerbWords::verb), verbs.end());
+  const auto option = [&check](const std::string& name) {
+    for (const OptionWords& one : check->options) {
+      if (std::ranges::find(one.names, name) != one.names.end()) return one;
+    }
+    return OptionWords{};
+  };
+  EXPECT_EQ(option("--contract").values, (Words{"handout", "full"}));
+  EXPECT_EQ(option("--color").values, (Words{"auto", "always", "never"}));
+  EXPECT_EQ(option("-x").type, "");
+  EXPECT_EQ(option("--map").type, "FILE");
+  EXPECT_TRUE(option("NAME").positional);
+  EXPECT_FALSE(option("--impl").positional);
 }
 
 TEST(CommandLine, KeepsTheHiddenWorkerVerb) { parsed<WorkerOptions>({"worker"}); }

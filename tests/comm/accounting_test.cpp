@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "comm/local/local.hpp"
-#include "comm/record.hpp"
 #include "tests/comm/expect_error.hpp"
 #include "tests/comm/floats.hpp"
+#include "tests/comm/record.hpp"
 
 namespace syslab::comm {
 namespace {

@@ -106,9 +106,9 @@ std::vector<RankEnd> run_copy_engines_as_threads(int size, CommunicatorOptions o
   const TestFolder folder;
   std::vector<RankEnd> ends(static_cast<std::size_t>(size));
   as_threads(size, [&](int rank) {
-    const std::shared_ptr<Store> store = open_store(
-        {.rendezvous = "file:" + folder.path().string(), .rank = rank, .size = size, .limit = options.limit});
-    const auto ranks = make_nccl(store, options, nccl);
+    const std::shared_ptr<Rendezvous> rendezvous = open_rendezvous(
+        {.address = "file:" + folder.path().string(), .rank = rank, .size = size, .limit = options.limit});
+    const auto ranks = make_nccl(rendezvous, options, nccl);
     ends[static_cast<std::size_t>(rank)] = end_of(*ranks, body);
   });
   return ends;

@@ -9,12 +9,12 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "comm/record.hpp"
 #include "device/event.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
 #include "tests/comm/expect_error.hpp"
 #include "tests/comm/floats.hpp"
+#include "tests/comm/record.hpp"
 
 namespace syslab::comm {
 namespace {

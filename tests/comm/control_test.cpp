@@ -17,11 +17,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Ranks as threads, each with a store, a control plane and what it was told.
+// Ranks as threads, each with a rendezvous, a control plane and what it was told.
 class ControlPlane : public testing::TestWithParam<const char*> {
  protected:
   struct Rank {
-    std::unique_ptr<Store> store;
+    std::unique_ptr<Rendezvous> rendezvous;
     std::unique_ptr<Control> control;
     std::mutex mutex;
     Progress progress;
@@ -45,10 +45,11 @@ class ControlPlane : public testing::TestWithParam<const char*> {
     const FreePort port;
     const auto errors = as_threads(size, [&](int number) {
       Rank rank;
-      rank.store = open_store({.rendezvous = tcp ? port.address("job") : "file:" + (folder.path() / "meeting").string(),
-                               .rank = number,
-                               .size = size,
-                               .limit = 20s});
+      rank.rendezvous =
+          open_rendezvous({.address = tcp ? port.address("job") : "file:" + (folder.path() / "meeting").string(),
+                           .rank = number,
+                           .size = size,
+                           .limit = 20s});
       ControlOptions options;
       options.limit = limit;
       options.progress = [&rank] {
@@ -61,10 +62,10 @@ class ControlPlane : public testing::TestWithParam<const char*> {
       };
       options.exit = [&rank](Fault code) { rank.exit_code = static_cast<int>(code); };
       if (change) change(rank, options);
-      rank.control = std::make_unique<Control>(*rank.store, options);
+      rank.control = std::make_unique<Control>(*rank.rendezvous, options);
       body(rank);
       rank.control->leave();
-      rank.store->wait_all("end of the test", 20s);
+      rank.rendezvous->wait_all("end of the test", 20s);
     });
     EXPECT_EQ(errors, std::vector<std::string>(static_cast<std::size_t>(size)));
     EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
@@ -104,18 +105,18 @@ TEST_P(ControlPlane, AnEndInPeaceTellsNobodyAnything) {
 
 TEST_P(ControlPlane, WhatFailsOneRankIsReadOnAll) {
   run(3, 10s, [](Rank& rank) {
-    if (rank.store->rank() == 1) rank.control->fail("out of memory allocating 3.2 GB (fc1 activations)");
+    if (rank.rendezvous->rank() == 1) rank.control->fail("out of memory allocating 3.2 GB (fc1 activations)");
     const Ending ending = rank.wait_for_ending();
     EXPECT_EQ(ending.culprit, 1);
     EXPECT_EQ(ending.kind, EndingKind::failure);
     EXPECT_EQ(ending.reason, "rank 1 failed: out of memory allocating 3.2 GB (fc1 activations)");
-    EXPECT_EQ(static_cast<int>(fault_of(ending, rank.store->rank())), rank.store->rank() == 1 ? 70 : 71);
+    EXPECT_EQ(static_cast<int>(fault_of(ending, rank.rendezvous->rank())), rank.rendezvous->rank() == 1 ? 70 : 71);
   });
 }
 
 TEST_P(ControlPlaneOverTcp, TheWatchdogNamesWhoHasNotComeAndWhereItIs) {
   run(3, 2s, [](Rank& rank) {
-    if (rank.store->rank() == 2) {
+    if (rank.rendezvous->rank() == 2) {
       rank.control->set_phase("forward", 118);
       rank.at(behind(1740));
     } else {
@@ -130,9 +131,22 @@ TEST_P(ControlPlaneOverTcp, TheWatchdogNamesWhoHasNotComeAndWhereItIs) {
     EXPECT_EQ(static_cast<int>(fault_of(ending, 0)), 72);
     rank.control->leave();
     // The warning came before the end.
-    if (rank.store->rank() != 2) {
+    if (rank.rendezvous->rank() != 2) {
       EXPECT_TRUE(has(rank.said, "waits for")) << rank.said;
     }
+  });
+}
+
+TEST_P(ControlPlaneOverTcp, OfSeveralThatAreBehindTheLastKeepsTheOthers) {
+  run(3, 2s, [](Rank& rank) {
+    const int number = rank.rendezvous->rank();
+    // Rank 1 waits for rank 2 in an operation that rank 0, whose limit is reached first, has behind it.
+    if (number == 0) rank.at(in("broadcast #7 (parameter)", 7));
+    if (number == 1) std::this_thread::sleep_for(600ms);
+    if (number == 1) rank.at(in("broadcast #6 (parameter)", 6));
+    if (number == 2) rank.at(behind(5));
+    const Ending ending = rank.wait_for_ending();
+    EXPECT_EQ(ending.culprit, 2) << ending.reason;
   });
 }
 
@@ -149,7 +163,7 @@ TEST_P(ControlPlaneOverTcp, WorkThatDoesNotBeginIsNobodysTimeOut) {
   run(2, 2s, [](Rank& rank) {
     // Rank 1 has queued the collective behind a kernel that never ends.
     Progress progress = in("all_reduce #5 (gradient)", 5);
-    if (rank.store->rank() == 1) {
+    if (rank.rendezvous->rank() == 1) {
       progress.started = 4;
       progress.waiting.clear();
     }
@@ -164,7 +178,7 @@ TEST_P(ControlPlaneOverTcp, WorkThatDoesNotBeginIsNobodysTimeOut) {
 TEST_P(ControlPlane, ALeaverWhoIsStillNeededIsNamedAtOnce) {
   run(3, 20s, [](Rank& rank) {
     const auto begin = Clock::now();
-    if (rank.store->rank() == 1) {
+    if (rank.rendezvous->rank() == 1) {
       rank.at(behind(4));
       rank.control->leave();
       return;
@@ -185,10 +199,10 @@ TEST_P(ControlPlane, AnEndThatDoesNotReturnEndsTheProcessWithinItsBudget) {
       2, 10s,
       [&](Rank& rank) {
         const auto begin = Clock::now();
-        if (rank.store->rank() == 0) rank.control->fail("it is broken");
+        if (rank.rendezvous->rank() == 0) rank.control->fail("it is broken");
         rank.wait_for_ending();
         while (rank.exit_code == 0 && Clock::now() - begin < 9s) std::this_thread::sleep_for(10ms);
-        EXPECT_EQ(rank.exit_code, rank.store->rank() == 0 ? 70 : 71);
+        EXPECT_EQ(rank.exit_code, rank.rendezvous->rank() == 0 ? 70 : 71);
         if (++exits == 2) release = true;
       },
       [&](Rank&, ControlOptions& options) {
@@ -203,11 +217,11 @@ TEST_P(ControlPlane, AFailureThatNobodyToldOfIsToldBeforeTheFarewell) {
   run(
       2, 10s,
       [](Rank& rank) {
-        if (rank.store->rank() != 0) return;
+        if (rank.rendezvous->rank() != 0) return;
         EXPECT_EQ(rank.wait_for_ending().reason, "rank 1: all_reduce #3: the disk is full");
       },
       [](Rank& rank, ControlOptions& options) {
-        if (rank.store->rank() == 1)
+        if (rank.rendezvous->rank() == 1)
           options.failure = [] {
             return Ending{{EndingKind::failure, 1}, "rank 1: all_reduce #3: the disk is full", {}, 0};
           };
@@ -222,10 +236,10 @@ TEST_P(ControlPlane, TheCulpritIsWhomTheFailureBlamesNotWhoTellsOfIt) {
         const Ending ending = rank.wait_for_ending();
         EXPECT_EQ(ending.kind, EndingKind::death);
         EXPECT_EQ(ending.culprit, 2);
-        EXPECT_EQ(static_cast<int>(fault_of(ending, rank.store->rank())), rank.store->rank() == 2 ? 70 : 71);
+        EXPECT_EQ(static_cast<int>(fault_of(ending, rank.rendezvous->rank())), rank.rendezvous->rank() == 2 ? 70 : 71);
       },
       [](Rank& rank, ControlOptions& options) {
-        if (rank.store->rank() != 1) return;
+        if (rank.rendezvous->rank() != 1) return;
         options.failure = [] { return Ending{{EndingKind::death, 2}, "rank 2's process has ended", {}, 0}; };
       });
 }
@@ -234,13 +248,14 @@ TEST_P(ControlPlane, TheCulpritIsWhomTheFailureBlamesNotWhoTellsOfIt) {
 Ending seen_from(int rank, std::chrono::milliseconds limit, const std::function<void()>& fault) {
   const FreePort port;
   const auto join = [&](int number) {
-    auto store = open_store({.rendezvous = port.address("job"), .rank = number, .size = 2, .limit = 20s});
-    auto control = std::make_unique<Control>(*store, ControlOptions{.limit = limit, .say = [](const std::string&) {}});
-    return std::pair(std::move(store), std::move(control));
+    auto rendezvous = open_rendezvous({.address = port.address("job"), .rank = number, .size = 2, .limit = 20s});
+    auto control =
+        std::make_unique<Control>(*rendezvous, ControlOptions{.limit = limit, .say = [](const std::string&) {}});
+    return std::pair(std::move(rendezvous), std::move(control));
   };
   const pid_t child = ::fork();
   if (child == 0) {
-    const auto [store, control] = join(1 - rank);
+    const auto [rendezvous, control] = join(1 - rank);
     control->set_phase("backward", 3);
     std::this_thread::sleep_for(500ms);
     fault();
@@ -248,7 +263,7 @@ Ending seen_from(int rank, std::chrono::milliseconds limit, const std::function<
   }
   Ending ending{.reason = "no ending came"};
   {
-    const auto [store, control] = join(rank);
+    const auto [rendezvous, control] = join(rank);
     for (int i = 0; i < 1000 && !control->ending(); ++i) std::this_thread::sleep_for(10ms);
     ending = control->ending().value_or(ending);
     ::kill(child, SIGKILL);  // what was stopped goes on to nothing

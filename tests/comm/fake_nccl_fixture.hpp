@@ -59,10 +59,10 @@ class FakeNccl : public testing::Test {
                                const NcclOptions& nccl = fake()) {
     const FreePort port;
     return as_threads(size, [&](int rank) {
-      const std::shared_ptr<Store> store =
-          open_store({.rendezvous = port.address("job"), .rank = rank, .size = size, .limit = 20s});
+      const std::shared_ptr<Rendezvous> rendezvous =
+          open_rendezvous({.address = port.address("job"), .rank = rank, .size = size, .limit = 20s});
       const device::OwnedStream stream = device::OwnedStream::queue();
-      const auto ranks = make_nccl(store, options, nccl);
+      const auto ranks = make_nccl(rendezvous, options, nccl);
       body(*ranks, stream);
     });
   }

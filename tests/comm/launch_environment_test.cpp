@@ -84,7 +84,7 @@ TEST(LaunchEnvironment, TorchrunIsReadAndItsAgentsPortIsLeftAlone) {
   EXPECT_EQ(made.rendezvous, "tcp://node7:29501/job.0");
   made = launch_environment(with(torchrun(), {{"TORCHELASTIC_USE_AGENT_STORE", "False"}}));
   EXPECT_EQ(made.rendezvous, "tcp://node7:29500/job.0");
-  // A restart is another job to the store.
+  // A restart is another job to the rendezvous.
   made = launch_environment(with(torchrun(), {{"TORCHELASTIC_RESTART_COUNT", "1"}}));
   EXPECT_EQ(made.rendezvous, "tcp://node7:29501/job.1");
 }

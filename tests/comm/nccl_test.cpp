@@ -120,9 +120,9 @@ TEST_F(FakeNccl, LeavesNoTextsOfTheHostInTheStore) {
   const TestFolder folder;
   std::atomic<std::ptrdiff_t> begun = 0, ended = 0;
   const auto errors = as_threads(2, [&](int rank) {
-    const std::shared_ptr<Store> store = open_store(
-        {.rendezvous = "file:" + (folder.path() / "meeting").string(), .rank = rank, .size = 2, .limit = 20s});
-    const auto ranks = make_nccl(store, {.limit = 10s}, fake());
+    const std::shared_ptr<Rendezvous> rendezvous = open_rendezvous(
+        {.address = "file:" + (folder.path() / "meeting").string(), .rank = rank, .size = 2, .limit = 20s});
+    const auto ranks = make_nccl(rendezvous, {.limit = 10s}, fake());
     const auto files = [&] {
       ranks->barrier();
       if (rank == 0) return std::distance(std::filesystem::directory_iterator(folder.path() / "meeting"), {});

@@ -26,6 +26,12 @@ TEST(ReduceInOrder, AddsFromTheFirstRankToTheLast) {
   EXPECT_EQ(reduced<double>({{1e8}, {1.0}, {-1e8}}, Reduction::sum)[0], 1.0);
 }
 
+TEST(ReduceInOrder, AddsEveryRankOnce) {
+  EXPECT_EQ(reduced<float>({{1}, {2}, {4}, {8}, {16}}, Reduction::sum)[0], 31.0F);
+  EXPECT_EQ(reduced<double>({{1}, {2}, {4}, {8}}, Reduction::sum)[0], 15.0);
+  EXPECT_EQ(to_float(reduced<f16>({{to_f16(1)}, {to_f16(2)}, {to_f16(4)}, {to_f16(8)}}, Reduction::sum)[0]), 15.0F);
+}
+
 TEST(ReduceInOrder, RoundsHalfPrecisionOnce) {
   // In bf16 256 + 1 is 256, and so would be 256 + 1 + 1; in fp32 it is 258, which bf16 holds.
   const auto sum = reduced<bf16>({{to_bf16(256)}, {to_bf16(1)}, {to_bf16(1)}}, Reduction::sum);

@@ -25,8 +25,8 @@ using namespace std::chrono_literals;
 const Key kSecret = derived(Key{}, "of this launch");
 const Key kOtherSecret = derived(Key{}, "of somebody else");
 
-StoreOptions job(const FreePort& port, int rank, std::chrono::milliseconds limit = 20s) {
-  return {.rendezvous = port.address("job"),
+RendezvousOptions job(const FreePort& port, int rank, std::chrono::milliseconds limit = 20s) {
+  return {.address = port.address("job"),
           .rank = rank,
           .size = 2,
           .limit = limit,
@@ -37,10 +37,10 @@ StoreOptions job(const FreePort& port, int rank, std::chrono::milliseconds limit
 // Both ranks of a job that meet, from the first to the last word.
 void meet(const FreePort& port) {
   const auto errors = as_threads(2, [&](int rank) {
-    const auto store = open_store(job(port, rank));
-    store->set("note " + std::to_string(rank), "word");
-    EXPECT_EQ(store->get("note " + std::to_string(1 - rank), 10s), "word");
-    store->wait_all("end", 10s);
+    const auto rendezvous = open_rendezvous(job(port, rank));
+    rendezvous->set("note " + std::to_string(rank), "word");
+    EXPECT_EQ(rendezvous->get("note " + std::to_string(1 - rank), 10s), "word");
+    rendezvous->wait_all("end", 10s);
   });
   EXPECT_EQ(errors, (std::vector<std::string>{"", ""}));
 }
@@ -89,7 +89,7 @@ TEST(Squatter, ThatPlaysTheServerIsToldNothingAndBelievedNothing) {
     void on_gone(MessageServer::Peer) override {}
     void on_tick() override {}
   } handler;
-  const MessageServer squatter(listen_tcp("127.0.0.1", port.number()), derived(kOtherSecret, "store"), handler);
+  const MessageServer squatter(listen_tcp("127.0.0.1", port.number()), derived(kOtherSecret, "rendezvous"), handler);
   EXPECT_LT(seconds_of([&] { meet(port); }), 1.0);
   EXPECT_EQ(handler.heard, 0);
 }
@@ -132,12 +132,12 @@ TEST(Between, WhatIsAlteredOnTheWayEndsThatConnectionAndNothingElse) {
     for (std::thread& pump : pumps) pump.join();
   });
   const auto errors = as_threads(2, [&](int rank) {
-    StoreOptions given = job(rank == 0 ? port : between, rank);
+    RendezvousOptions given = job(rank == 0 ? port : between, rank);
     if (rank == 1) await_server(port, false);
-    const auto store = open_store(given);
-    store->set("note " + std::to_string(rank), "word");
-    EXPECT_EQ(store->get("note " + std::to_string(1 - rank), 10s), "word");
-    store->wait_all("end", 10s);
+    const auto rendezvous = open_rendezvous(given);
+    rendezvous->set("note " + std::to_string(rank), "word");
+    EXPECT_EQ(rendezvous->get("note " + std::to_string(1 - rank), 10s), "word");
+    rendezvous->wait_all("end", 10s);
   });
   EXPECT_EQ(errors, (std::vector<std::string>{"", ""}));
   EXPECT_GT(connections, kAltered);
@@ -166,8 +166,8 @@ TEST(Strangers, WhoAreIdleDelayNobody) {
       }
     }
     const auto began = Clock::now();
-    const auto store = open_store(job(port, rank));
-    store->wait_all("end", 10s);
+    const auto rendezvous = open_rendezvous(job(port, rank));
+    rendezvous->wait_all("end", 10s);
     if (rank == 1) seconds = std::chrono::duration<double>(Clock::now() - began).count();
   });
   EXPECT_EQ(errors, (std::vector<std::string>{"", ""}));
@@ -199,7 +199,7 @@ TEST(Strangers, WhoSendSlowlyOrCeaselesslyOrInGreatNumbersDelayNobody) {
           if (held.size() > 200) held.erase(held.begin(), held.begin() + 100);
         } else {
           // The old greeting, then a frame that names this very job and another build.
-          StoreHello hello;
+          RendezvousHello hello;
           hello.token = "job";
           hello.size = 2;
           hello.rank = 1;
@@ -216,8 +216,8 @@ TEST(Strangers, WhoSendSlowlyOrCeaselesslyOrInGreatNumbersDelayNobody) {
     const auto errors = as_threads(2, [&](int rank) {
       if (rank == 1) std::this_thread::sleep_for(500ms);
       const auto began = Clock::now();
-      const auto store = open_store(job(port, rank));
-      store->wait_all("end", 10s);
+      const auto rendezvous = open_rendezvous(job(port, rank));
+      rendezvous->wait_all("end", 10s);
       if (rank == 1) seconds = std::chrono::duration<double>(Clock::now() - began).count();
     });
     EXPECT_EQ(errors, (std::vector<std::string>{"", ""})) << kind;
@@ -257,9 +257,9 @@ TEST(Reception, LetsInAThrongOfThoseWhoProveThemselves) {
 TEST(AnotherSecret, IsNamedOnBothSidesWithTheLineToType) {
   const FreePort port;
   const auto errors = as_threads(2, [&](int rank) {
-    StoreOptions given = job(port, rank, 1500ms);
+    RendezvousOptions given = job(port, rank, 1500ms);
     if (rank == 1) given.secret = kOtherSecret;
-    open_store(given);
+    open_rendezvous(given);
   });
   for (const std::string& error : errors) {
     EXPECT_TRUE(has(error, "the secret of this launch")) << error;
@@ -272,8 +272,9 @@ TEST(AnotherSecret, IsNamedOnBothSidesWithTheLineToType) {
 TEST(FileRendezvous, InADirectoryThatOthersMayWriteToIsRefused) {
   const TestFolder folder;
   ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
-  const auto errors = as_threads(
-      1, [&](int) { open_store({.rendezvous = "file:" + folder.path().string(), .rank = 0, .size = 1, .limit = 1s}); });
+  const auto errors = as_threads(1, [&](int) {
+    open_rendezvous({.address = "file:" + folder.path().string(), .rank = 0, .size = 1, .limit = 1s});
+  });
   EXPECT_TRUE(has(errors[0], "lets others write (mode 777)")) << errors[0];
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
@@ -282,16 +283,17 @@ TEST(FileRendezvous, OfAnotherUserIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can give a directory away";
   const TestFolder folder;
   ASSERT_EQ(::chown(folder.path().c_str(), 12345, 12345), 0);
-  const auto errors = as_threads(
-      1, [&](int) { open_store({.rendezvous = "file:" + folder.path().string(), .rank = 0, .size = 1, .limit = 1s}); });
+  const auto errors = as_threads(1, [&](int) {
+    open_rendezvous({.address = "file:" + folder.path().string(), .rank = 0, .size = 1, .limit = 1s});
+  });
   EXPECT_TRUE(has(errors[0], "belongs to user 12345")) << errors[0];
 }
 
 TEST(FileRendezvous, KeepsItsFilesFromOthersEyes) {
   const TestFolder folder;
   const auto place = folder.path() / "a" / "b";
-  const auto store = open_store({.rendezvous = "file:" + place.string(), .rank = 0, .size = 1});
-  store->set("note", "word");
+  const auto rendezvous = open_rendezvous({.address = "file:" + place.string(), .rank = 0, .size = 1});
+  rendezvous->set("note", "word");
   int files = 0;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder.path())) {
     EXPECT_EQ(entry.status().permissions() & std::filesystem::perms(077), std::filesystem::perms::none) << entry.path();

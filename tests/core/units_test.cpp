@@ -42,12 +42,6 @@ TEST(FormatBytes, AlwaysPrintsBytes) {
   EXPECT_EQ(format_bytes(std::uint64_t{3} << 30), "3.00 GiB (3221225472 B)");
 }
 
-TEST(FormatCount, UsesDecimalSuffixes) {
-  EXPECT_EQ(format_count(12), "12");
-  EXPECT_EQ(format_count(1.2e6), "1.20 M");
-  EXPECT_EQ(format_count(4.5e9), "4.50 G");
-}
-
 TEST(ParseBytes, TellsDecimalFromBinarySuffixes) {
   EXPECT_EQ(parse_bytes("1024"), 1024U);
   EXPECT_EQ(parse_bytes("25M"), 25'000'000U);

@@ -353,7 +353,6 @@ TEST(Queue, IsRefusedByWhatRunsAtOnce) {
       [&] { static_cast<void>(count_differences(data.data(), {}, 4, 0, 4, queue)); },
       [&] { static_cast<void>(count_nans(data.data(), DType::f32, 4, queue)); },
       [&] { gemm(product, queue); },
-      [&] { gemm_with_epilogue(product, {}, queue); },
   };
   for (const auto& work : works) {
     try {

@@ -110,22 +110,6 @@ TEST(CpuTwin, MultipliesMatricesInBatches) {
   }
 }
 
-TEST(MatrixProduct, AnEpilogueAddsItsBiasToEveryRowAndBends) {
-  const std::vector<float> a = {1, 2}, b = {1, -1, 0.5F}, bias = {0.25F, 0, -3};
-  std::vector<float> c(6);
-  const Gemm product{.m = 2,
-                     .n = 3,
-                     .k = 1,
-                     .a = {a.data(), DType::f32, 1, 0},
-                     .b = {b.data(), DType::f32, 3, 0},
-                     .c = {c.data(), DType::f32, 3, 0}};
-  gemm_with_epilogue(product, {.bias = bias.data()}, {});
-  EXPECT_EQ(c, (std::vector<float>{1.25F, -1, -2.5F, 2.25F, -2, -2}));
-  gemm_with_epilogue(product, {.bias = nullptr, .gelu = true}, {});
-  EXPECT_NEAR(c[0], 0.841192, 1e-5);
-  EXPECT_NEAR(c[1], -0.158808, 1e-5);
-}
-
 TEST(MatrixProduct, RefusesWhatNoLibraryHas) {
   std::vector<float> data(64);
   const auto product = [&](DType a, DType b, DType c, std::int64_t stride) {

@@ -63,7 +63,7 @@ with tempfile.TemporaryDirectory(prefix="syslab_docs_") as name:
         if "SYSLAB_DOCS_CASES" in os.environ:
             few = os.environ["SYSLAB_DOCS_CASES"]
             lines = [re.sub(r" --cases \d+", "", line) for line in lines]
-            lines = [re.sub(r"(syslab check .*)$", rf"\1 --cases {few}", line) for line in lines]
+            lines = [re.sub(r"(syslab check (?!.*--until).*)$", rf"\1 --cases {few}", line) for line in lines]
         done = subprocess.run(["bash", "-e", "-c", "\n".join(lines)], cwd=folder, env=environment, text=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=500)
         said = done.stdout

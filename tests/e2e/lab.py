@@ -12,6 +12,12 @@ SYSLAB = os.environ["SYSLAB_BINARY"]
 ENDED = ("ok", "check_failed", "unsupported", "skipped", "oom", "timeout", "crashed", "error", "aborted")
 
 
+def make_views(connection):
+    """The views of db/views, as syslab makes them: a file holds none."""
+    for path in (pathlib.Path(__file__).parents[2] / "db" / "views").glob("*.sql"):
+        connection.execute(path.read_text(encoding="utf-8").replace("CREATE VIEW", "CREATE TEMP VIEW", 1))
+
+
 class Lab(unittest.TestCase):
     """A temporary folder with a database; syslab is run in it."""
 
@@ -47,8 +53,9 @@ class Lab(unittest.TestCase):
         return [json.loads(line) for line in self.syslab(*arguments, "--json", **options).stdout.splitlines()]
 
     def sql(self, statement, *parameters, db=None):
-        """Past syslab, by Python's own SQLite."""
+        """Past syslab, by Python's own SQLite, over the views of this tree."""
         connection = sqlite3.connect(f"file:{db or self.db}?mode=ro", uri=True)
+        make_views(connection)
         try:
             return connection.execute(statement, parameters).fetchall()
         finally:

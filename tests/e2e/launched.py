@@ -1,7 +1,9 @@
 """Several processes that a launcher started, as one lab: what the tests of launches share."""
+import contextlib
 import json
 import os
 import pathlib
+import random
 import socket
 import subprocess
 import time
@@ -11,10 +13,19 @@ from lab import Lab
 LIMIT = ("-a", "limit_ms=3000")
 
 
+BLOCK = 32  # ports of a launch: the launcher's own, and those behind it at which ranks look for each other
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """The first of BLOCK ports of which nobody listens at any. The kernel gives none of them to whoever asks for any port: it would
+    give one away between this look and the launch, or while a test holds it free for a stranger."""
+    given_away = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for first in random.sample(range(10_000, max(given_away, 20_000) - BLOCK, BLOCK), 200):
+        with contextlib.ExitStack() as held, contextlib.suppress(OSError):
+            for port in range(first, first + BLOCK):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+            return first
+    raise RuntimeError("no free ports below those that the kernel gives away")
 
 
 def torchrun(rank, size, port):

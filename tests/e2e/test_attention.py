@@ -24,8 +24,8 @@ class Attention(Lab):
             self.assertEqual(row["status"], "ok")
             self.assertEqual(row["vs_literal"] == 1, row["implementation"] == "literal", row)
         text = self.syslab("report", "flash_benchmarking", "--no-figures").stdout
-        self.assertIn("No sentence follows from these cases alone; `syslab run flash_benchmarking` would tell.", text)
-        self.assertNotIn("Not measured; `syslab run", text)
+        self.assertIn("No summary of these cases alone: `syslab run flash_benchmarking`.", text)
+        self.assertNotIn("Not measured: `syslab run", text)
 
     def test_memory_between_the_passes_is_what_the_rungs_keep(self):
         self.syslab("run", "naive_attention", "--preset", "smoke", *NO_LAWS)
@@ -47,7 +47,7 @@ class Attention(Lab):
     def test_the_words_say_how_what_is_kept_can_be_avoided(self):
         self.syslab("run", "pytorch_attention", *POINT, "-a", "pass=forward", "--impl", "literal", "--protocol", "quick", *NO_LAWS)
         text = self.syslab("report", "pytorch_attention", "--no-figures").stdout
-        self.assertRegex(text, "The matrices need not be kept: .* L of each row.*makes the weights again.*FlashAttention-2")
+        self.assertRegex(text, "The score matrices need not be kept: .* L of each row.*recomputes P = .*FlashAttention-2")
 
     def test_the_command_that_the_report_gives_for_the_derivation_runs_out_of_nothing(self):
         self.syslab("run", "selftest_empty", "--protocol", "quick", *NO_LAWS)  # a store that holds nothing of it
@@ -56,7 +56,7 @@ class Attention(Lab):
         ended = attempts(self.lines(*command.split(), expect=0, timeout=60))
         self.assertEqual({line["status"] for line in ended}, {"oom"})
         self.assertTrue(all(line["detail"].startswith("needs") for line in ended), "predicted, not tried")
-        self.assertIn("The smallest case that ran out of memory", self.syslab("report", "pytorch_attention", "--no-figures").stdout)
+        self.assertIn("Smallest case out of memory: ", self.syslab("report", "pytorch_attention", "--no-figures").stdout)
 
     def test_each_has_a_protocol_of_its_own_and_a_run_of_both_the_general_one(self):
         for experiments, protocol in (("naive_attention", "cs336_100"), ("flash_benchmarking", "do_bench"),
@@ -101,9 +101,9 @@ class Attention(Lab):
         self.assertEqual((row["status"], row["forward"]), ("oom", None))
         text = self.syslab("report", "pytorch_attention", "--no-figures").stdout
         self.assertIn("OOM (needs ", text)
-        self.assertIn("The smallest case that ran out of memory", text)
+        self.assertIn("Smallest case out of memory: ", text)
         self.lines("run", "flash_benchmarking", *huge, *NO_LAWS, "-a", "dtype=bf16", expect=0)
-        self.assertIn("ends before forward at seq 65536", self.syslab("report", "flash_benchmarking", "--no-figures").stdout)
+        self.assertIn("runs out of memory at T = 65536 (forward)", self.syslab("report", "flash_benchmarking", "--no-figures").stdout)
 
 
 if __name__ == "__main__":

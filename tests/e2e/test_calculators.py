@@ -25,14 +25,14 @@ class Calculators(Lab):
             0: (44, 41, "38", "35"), 512: (45, 42, "39", "37"), 1024: (45, 42, "41", "38"), 2048: (45, 42, "46", "43"),
             4096: (45, 42, "61", "54"), 8192: (46, 43, "156", "120"), 131072: (73, 68, "impossible", "impossible")})
         batch = {(row["axes"], row["choice"]): row["tokens_device"] for row in tables["batch"]["rows"]}
-        for reading, tokens in {("at once", "as asked"): 319.4, ("in turn", "as asked"): 395.3, ("at once", "free"): 61.3,
-                                ("in turn", "free"): 245.3}.items():
+        for reading, tokens in {("in parallel", "as asked"): 319.4, ("in sequence", "as asked"): 395.3, ("in parallel", "free"): 61.3,
+                                ("in sequence", "free"): 245.3}.items():
             self.assertAlmostEqual(batch[reading], tokens, delta=0.05)
         splits = {(row["x"], row["y"]): (row["overlapped"], row["serial"]) for row in tables["splits"]["rows"]}
         self.assertEqual(splits[16, 4], ("20445", "25302"))
         self.assertEqual((splits[8, 8][1], splits[4, 16][0], splits[2, 32]), ("16594", "5112", ("never", "never")))
         text = self.syslab("report", "communication_accounting").stdout
-        for part in ("219,848,638,464", "43.97", "319.4 tokens a device, 20445 over all 64", "395.3 tokens a device, 25302", "X = 8, Y = 8"):
+        for part in ("219,848,638,464", "43.97", "319.4 tokens per device, 20445 over all 64", "395.3 tokens per device, 25302", "X = 8, Y = 8"):
             self.assertIn(part, text)
         self.assertNotIn("Smoke run", text)
 
@@ -68,7 +68,7 @@ class Calculators(Lab):
     def test_the_report_answers_every_part(self):
         self.run_ok(*LAYERS, "communication_accounting", "--preset", "smoke")
         for handout, problems in (("2025", ("communication_accounting",)), ("2026", LAYERS)):
-            text = self.syslab("report", "--handout", handout, "--no-figures").stdout
+            text = self.syslab("report", "--appendix", "--handout", handout, "--no-figures").stdout
             for problem in problems:
                 section = text.split(f"`{problem}` · hand-out", 1)[1].split("\n## ", 1)[0]
                 self.assertIn("→ below", section)

@@ -25,14 +25,18 @@ class Communication(Lab):
         rows = self.rows("distributed_communication_single_node", "distributed_communication_single_node")
         self.assertEqual(len(rows), 4)
         for row in rows:
-            self.assertAlmostEqual(row["algbw"], row["bytes"] * 1e-6 / row["time_ms"], delta=1e-6 * row["algbw"])
-            factor = {"all_reduce": 1, "all_gather": 0.5}[row["operation"]]  # of two ranks
-            self.assertAlmostEqual(row["busbw"], factor * row["algbw"], delta=1e-6 * row["algbw"])
-            self.assertGreater(row["pipelined"], 0)
+            # A busy machine may give samples of two modes, which have no rate.
+            if row["algbw"] == "–":
+                self.assertIn("bimodal", row["noise"])
+            else:
+                self.assertAlmostEqual(row["algbw"], row["bytes"] * 1e-6 / row["time_ms"], delta=1e-6 * row["algbw"])
+                factor = {"all_reduce": 1, "all_gather": 0.5}[row["operation"]]  # of two ranks
+                self.assertAlmostEqual(row["busbw"], factor * row["algbw"], delta=1e-6 * row["algbw"])
+            self.assertEqual(row["pipelined"] == "two modes", row["busbw_pipelined"] == "–")
         # As many samples on all ranks, in both series, so that there is a slowest rank at each.
         self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name IN ('time', 'pipelined') AND rank = -1"
                                   " AND value IS NULL"), [(0,)])
-        # Two sizes: the law goes through both.
+        # Two sizes: where there is a law it goes through both.
         for law in self.rows("distributed_communication_single_node", "laws_of_time"):
             self.assertEqual(law["worst"] == "–", law["alpha"] > 0)  # two numbers, two sizes
             self.assertGreater(law["beta"], 0)
@@ -79,7 +83,7 @@ class Communication(Lab):
             self.assertGreater(row["exposed"], 0)
             self.assertGreater(row["time_ms"], row["backward"])
         report = self.syslab("report", "ddp_small_tensors", "--to", "md").stdout
-        self.assertIn("What would show it: 100 tensors", report)
+        self.assertIn("100 tensors of ", report)
         self.assertIn("`ddp_small_tensors` · posed by the hand-out of 2025", report)
 
     def test_data_parallel_steps_are_certified_and_tell_what_they_expose(self):
@@ -102,13 +106,13 @@ class Communication(Lab):
             self.assertGreater(min(found["forward"], found["backward"], found["update"]), 0)
             self.assertLessEqual(sum(phases), found["time"] + 1e-6)
         report = self.syslab("report", *DDP, "--to", "md").stdout
-        for words in ("ends with the bits of one process", "of a step is communication", "one message of all gradients",
-                      "communication is hidden", "MiB make one all-reduce, all of them, and steps from"):
+        for words in ("gives bit-identical weights to single-process training", "is communication: forward", "as one flat all-reduce with copies",
+                      "ms without communication; ", "bucket limits from "):
             self.assertIn(words, " ".join(report.split()))
-        # Of two sizes on a busy machine the law may have no cost of a call: then no number of buckets is best.
-        law = self.sql("SELECT alpha FROM v_transfer_law WHERE operation = 'all_reduce' AND series = 'pipelined'"
+        # Of two sizes on a busy machine the law may have no cost of a call, or not fit: then no number of buckets is best.
+        law = self.sql("SELECT alpha, fits FROM v_transfer_law WHERE operation = 'all_reduce' AND series = 'pipelined'"
                        " AND implementation = 'shm'")
-        self.assertEqual("is exposed; least at" in " ".join(report.split()), any(alpha > 0 for (alpha,) in law))
+        self.assertEqual("MiB a bucket," in " ".join(report.split()), any(alpha > 0 and fits for alpha, fits in law))
         plans = {row["strategy"]: row for row in self.rows("ddp_bucketed_benchmarking", "steps")}
         self.assertGreaterEqual(plans["planned"]["forecast_exposed"], 0)
         self.assertEqual((plans["overlap"]["forecast_exposed"], plans["overlap"]["bucket_mb"]), ("–", "–"))
@@ -130,7 +134,7 @@ class Communication(Lab):
             self.assertAlmostEqual(row["over_none"], row["time_ms"] - rows["own", "none", "–"]["time_ms"], delta=1e-9)
         self.assertEqual({row["wire"] for row in self.rows(name, "scaling")}, {"own", "bf16", "fp16"})
         said = " ".join(self.syslab("report", name, "--to", "html").stdout.split())
-        for sent in ("as they lie", "in bf16", "in fp16"):
+        for sent in ("uncompressed", "in bf16", "in fp16"):
             self.assertEqual(said.count(f"gradients {sent}, "), 1)
 
     def test_a_wire_is_asked_for_where_steps_are_timed_and_not_of_models_in_fp64(self):
@@ -163,7 +167,7 @@ class Communication(Lab):
                 self.assertAlmostEqual(row["formula_sent"], 0.5 * rows["none", "own", "at_end"]["sent"] * (2 if wire == "own" else 1.5), delta=1)
             self.assertGreaterEqual(row["updating"], 0)
         said = " ".join(self.syslab("report", name).stdout.split())
-        self.assertIn("sharding `zero2` (updates in turn), in buckets", said)
+        self.assertIn("sharding `zero2` (updates in turn, buckets of ", said)
         self.assertNotIn("(empty)", said)
         # In fp64 everything is twice as large, by formula as well.
         for experiment in ("fsdp", name):
@@ -215,7 +219,11 @@ class Communication(Lab):
         for sharding in ("optimizer", "zero1", "zero2"):
             self.assertLessEqual(held[sharding], 0.55 * held["none"], sharding)
         memory = {(row["sharding"], row["moment"]): row for row in self.rows(name, "a_memory")}
-        self.assertEqual(len(memory), 16)
+        self.assertEqual(len(memory), 20)
+        for sharding in steps:
+            pytorch = memory.pop((sharding, "after initialisation, as PyTorch has it"))
+            self.assertEqual((pytorch["gradients"], pytorch["optimizer"]), (0, 0))
+            self.assertLess(pytorch["total"], memory[sharding, "after initialisation"]["total"])
         # What a plan promises of all ranks together, which share this machine's memory, is what they hold at the highest.
         planned = {case["params"]["sharding"]: case["predicted_bytes"] / case["world_size"]
                    for case in self.json("plan", name, "--preset", "smoke")["cases"]}
@@ -226,7 +234,7 @@ class Communication(Lab):
             # The account's own: what it says is the optimizer's is the moments and a few numbers.
             self.assertAlmostEqual(row["optimizer"] * 2**30, held[sharding], delta=4096, msg=(sharding, moment))
         report = " ".join(self.syslab("report", "optimizer_state_sharding", name, "--to", "md").stdout.split())
-        for words in ("ends with the bits of one process", "ZeRO's first stage sends", "a rank saves"):
+        for words in ("gives bit-identical weights to single-process training", "ZeRO stage 1 reduce-scatters gradients", "% of the "):
             self.assertIn(words, report)
 
     def test_steps_of_one_limit_of_buckets_never_meet_those_of_another(self):
@@ -284,7 +292,7 @@ class Communication(Lab):
             self.assertLessEqual(row["ended"], row["first_use"] + 1e-3)
             self.assertGreaterEqual(row["exposed"], 0)
         report = " ".join(self.syslab("report", "fsdp", "fsdp_accounting", "--to", "md").stdout.split())
-        for words in ("its weights in parts on these ranks, ends with the bits of one process", "Full sharding saves"):
+        for words in ("-rank FSDP gives bit-identical weights to single-process training", "FSDP saves "):
             self.assertIn(words, report)
 
 

@@ -139,7 +139,7 @@ class Compare(Comparing):
     def test_builds_that_speak_another_protocol_are_incomparable(self):
         one, = self.comparisons("selftest_compare", f"A:build={self.other_build(protocol=99)}", expect=5)
         self.assertEqual(one["verdict"], "incomparable")
-        self.assertIn("worker protocol: 99 on side A", one["reason"])
+        self.assertIn("wire format: 99 on side A", one["reason"])
 
     def test_a_build_that_never_ends_its_answer_is_none(self):
         talker = self.folder / "talker"
@@ -205,6 +205,11 @@ class Compare(Comparing):
         one, = self.comparisons("selftest_compare", "--protocol", "quick", "-a", "steps=100000", "A:slowdown=0",
                                 "B:slowdown=40", "--budget", "1ms", expect=None)
         self.assertEqual((one["stop"], one["launches"]), ("budget", 3))
+
+    def test_it_says_first_how_long_it_will_take(self):
+        told = self.syslab("compare", "selftest_compare", "--protocol", "quick", "-a", "steps=100000", "A:slowdown=0", "B:slowdown=40",
+                           "--budget", "1s", expect=None).stderr
+        self.assertRegex(told, r"1 comparison of 12 to 20 launches, \d.* each: .* to .*; --budget ends it after 1\.00 s")
 
     def test_progress_tells_where_it_is_and_how_long_it_will_take(self):
         lines = self.syslab("compare", *WORK, "A:slowdown=0", "B:slowdown=40", expect=None).stderr.splitlines()

@@ -94,6 +94,32 @@ class Databases(Lab):
         self.assertIn(f"the folder '{closed}' may not be written", said)
         self.assertIn("--db", said)
 
+    def test_doctor_reads_a_database_whole(self):
+        self.syslab("run", "selftest_empty", "-a", "repeat=1:40:1")
+        self.assertIn("is whole", self.database_finding()["found"])
+        for what, statement, told in (
+                ("a trigger", "SELECT 1", "the trigger 'run_"),
+                ("an index", "DROP INDEX plan_case_by_case", "the index 'plan_case_by_case' is missing"),
+                ("a fact", "UPDATE build SET facts = json_set(facts, '$.git_sha', 'feed')", "the build"),
+                ("a reference", "UPDATE plan_case SET implementation_id = 77", "refer to rows of implementation")):
+            with self.subTest(what):
+                whole = self.db.read_bytes()
+                connection = sqlite3.connect(self.db)
+                connection.execute("PRAGMA journal_mode = DELETE")
+                for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'").fetchall():
+                    connection.execute(f"DROP TRIGGER {name}")
+                connection.execute(statement)
+                connection.commit()
+                connection.close()
+                finding = self.database_finding()
+                self.assertEqual(finding["level"], "bad")
+                self.assertIn(told, finding["found"])
+                self.db.write_bytes(whole)
+
+    def database_finding(self):
+        findings = lab.json.loads(self.syslab("doctor", "--json", expect=None).stdout)["findings"]
+        return next(finding for finding in findings if finding["subject"] == "database")
+
     def test_a_full_disk(self):
         self.syslab("run", "selftest_empty")
         before = self.sql("SELECT count(*) FROM attempt")[0][0]

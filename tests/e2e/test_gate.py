@@ -9,7 +9,7 @@ import textwrap
 import unittest
 
 from comparing import Comparing
-from lab import SYSLAB
+from lab import SYSLAB, make_views
 
 
 class Pins(Comparing):
@@ -118,6 +118,7 @@ class Gate(Comparing):
         self.pinned("-a", "slowdown=0,1", "--launches", "3")
         connection = sqlite3.connect(self.db)
         connection.execute("DROP TRIGGER IF EXISTS sample_no_delete")
+        make_views(connection)
         connection.execute("DELETE FROM sample WHERE launch > 0 AND series_id IN (SELECT s.id FROM series s JOIN v_attempt t"
                            " ON t.attempt_id = s.attempt_id WHERE t.params ->> '$.slowdown' = 1)")
         connection.commit()

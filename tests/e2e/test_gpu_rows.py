@@ -61,7 +61,7 @@ class GpuRows(Lab):
                            "optimizer_state_sharding_accounting", "alternate_ring_all_reduce"):
             self.assertLessEqual({2, 4}, {ranks for name, ranks, *_ in self.measured() if name == experiment}, experiment)
         self.assertEqual({file.stem for file in (self.rows / "logs").glob("*.log")}, {name for name, _ in parts})
-        self.assertIn("All-reduce on one machine", (self.rows / "report.md").read_text(encoding="utf-8"))
+        self.assertIn("Distributed communication on a single node", (self.rows / "report.md").read_text(encoding="utf-8"))
         self.stands_side_by_side()
         again = self.on_cpu(*ours).stdout
         self.assertIn("is forecast to take 0 s", again)
@@ -73,7 +73,10 @@ class GpuRows(Lab):
 
     def stands_side_by_side(self):
         for row in self.table("distributed_communication_single_node", "ranks"):
-            self.assertGreater(min(row["r2"], row["r4"], row["bus2"], row["bus4"]), 0)
+            for ranks in (2, 4):
+                if row[f"r{ranks}"] == "two modes":  # as on a busy machine: then there is no one time
+                    continue
+                self.assertGreater(min(row[f"r{ranks}"], row[f"bus{ranks}"]), 0)
             self.assertEqual((row["r6"], row["bus6"]), ("missing", "–"))
         steps = {row["strategy"]: row for row in self.table("ddp_bucketed_benchmarking", "scaling")}
         self.assertEqual(set(steps), {"none", "naive", "planned"})
@@ -82,7 +85,7 @@ class GpuRows(Lab):
             self.assertEqual(row["rows"], 2)
             self.assertAlmostEqual(row["kept"], 100 * alone / row["r4"], delta=1e-6 * row["kept"])
         self.assertEqual((steps["naive"]["r1"], steps["naive"]["r8"]), ("–", "missing"))
-        footnote = self.syslab("report", "ddp_bucketed_benchmarking", "--to", "md").stdout.split("**Steps by number of ranks.**")[1].split("<sub>")[1]
+        footnote = self.syslab("report", "ddp_bucketed_benchmarking", "--to", "md").stdout.split("**Weak scaling.**")[1].split("<sub>")[1]
         for ranks in (1, 2, 4):  # a run each
             self.assertIn(f"ddp-tiny-{ranks}'", footnote.split("</sub>")[0])
 
@@ -179,7 +182,7 @@ class GpuRows(Lab):
         self.assertNotIn("missing: all_reduce", said)
         self.assertNotIn("xl26-8", said)
         self.assertRegex(said, r"missing: ddp-xl26-6, not begun; filled by: .*gpu_rows --ranks 6 .*--only ddp-xl26-6\n")
-        self.assertIn("All-reduce on one machine", (self.rows / "report.md").read_text(encoding="utf-8"))
+        self.assertIn("Distributed communication on a single node", (self.rows / "report.md").read_text(encoding="utf-8"))
 
     def test_what_pytorch_measured_stands_beside_ours_where_it_was_checked(self):
         about = {"ranks": 2, "backend": "gloo", "torch": "2", "nccl": None, "status": "ok"}

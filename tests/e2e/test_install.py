@@ -65,7 +65,7 @@ class Elsewhere(unittest.TestCase):
                                     "a lab.db", cwd=self.cwd))
         self.assertIn("weighted_sum", json.dumps(rows))
         report = run_alone(syslab, "report", "weighted_sum", "--db", "a lab.db", cwd=self.cwd)
-        self.assertIn("Weighted sum over the last dimension", report)
+        self.assertIn("Weighted sum (worked example)", report)
         self.assertIn("tiled", report)
         for to in ("html", "tex"):
             run_alone(syslab, "report", "weighted_sum", "--db", "a lab.db", "--to", to, "-o", f"a report.{to}", cwd=self.cwd)
@@ -123,7 +123,8 @@ class Installed(Elsewhere):
             self.assertEqual(run_alone(self.cwd / "main", cwd=self.cwd, LD_LIBRARY_PATH=str(library)), "1")
 
     def test_the_documents_and_the_way_in_from_python_are_there(self):
-        for name in ("README.md", "syslab_torch.py", "syslab_worker.py", "check-your-own-kernel.md", "troubleshooting.md"):
+        for name in ("README.md", "syslab_torch.py", "syslab_worker.py", "syslab_tensors.py", "syslab_guards.py",
+                     "check-your-own-kernel.md", "troubleshooting.md"):
             self.assertEqual(len(list((self.prefix / "share").rglob(name))), 1, name)
 
 

@@ -19,6 +19,11 @@ ROUNDS = 12
 
 
 class Killed(Lab):
+    more = {}
+
+    def environment(self):
+        return {**super().environment(), **self.more}
+
     def start(self, *arguments):
         return subprocess.Popen(self.command(*arguments), cwd=self.folder, env=self.environment(), text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -80,31 +85,82 @@ class Killed(Lab):
     def test_a_worker_does_not_outlive_its_killed_parent(self):
         process = self.start("run", "selftest_faults", "-a", "fault=hang", "--timeout", "60s", "--json")
         deadline = time.monotonic() + 20
-        children = []
-        while not children and time.monotonic() < deadline:
+        workers = []
+        while not workers and time.monotonic() < deadline:
             children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            workers = [pid for pid in children if "keeper" not in self.name(pid)]
             time.sleep(0.01)
-        self.assertTrue(children, "no worker was started")
+        self.assertTrue(workers, "no worker was started")
         process.kill()
         process.communicate()
-        while time.monotonic() < deadline and any(self.alive(pid) for pid in children):
+        while time.monotonic() < deadline and any(self.alive(pid) for pid in workers):
             time.sleep(0.02)
-        self.assertFalse(any(self.alive(pid) for pid in children))
+        self.assertFalse(any(self.alive(pid) for pid in workers))
 
     def test_what_a_python_class_started_ends_with_its_case(self):
+        told = pathlib.Path("/dev/shm") / self.folder.name  # where it can be written behind the walls
+        self.addCleanup(told.unlink, missing_ok=True)
         (self.folder / "mine.py").write_text(
             "import pathlib, subprocess, sys\n"
             "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'])\n"
-            "pathlib.Path('child').write_text(str(child.pid))\n"
+            f"pathlib.Path('{told}').write_text(str(child.pid))\n"
             "child.wait()\n"
             "class Mine: pass\n")
         self.syslab("run", "flash_forward", "-a", "seq=16", "-a", "causal=false", "--laws", "none", "--impl", "me",
                     "--mine", "me=mine.py:Mine", "--timeout", "3s", expect=3)
-        child = (self.folder / "child").read_text()
+        child = told.read_text()
         deadline = time.monotonic() + 5
         while self.alive(child) and time.monotonic() < deadline:
             time.sleep(0.02)
         self.assertFalse(self.alive(child))
+
+    def start_what_leaves_its_group(self):
+        """A case whose Python class starts a session of its own, below a parent that is gone at once."""
+        stray = "import os, pathlib, time; pathlib.Path('stray').write_text(str(os.getpid())); time.sleep(300)"
+        (self.folder / "mine.py").write_text(
+            "import subprocess, sys, time\n"
+            f"start = [sys.executable, '-c', {stray!r}]\n"
+            "subprocess.run([sys.executable, '-c', f'import subprocess; "
+            "subprocess.Popen({start!r}, start_new_session=True)'])\n"
+            "time.sleep(300)\n"
+            "class Mine: pass\n")
+        self.more = {"SYSLAB_WALLS": "none"}  # behind them it could not tell us its number
+        process = self.start("run", "flash_forward", "-a", "seq=16", "-a", "causal=false", "--laws", "none", "--impl",
+                             "me", "--mine", "me=mine.py:Mine", "--timeout", "4s")
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            text = (self.folder / "stray").read_text() if (self.folder / "stray").exists() else ""
+            if text:
+                return process, text
+            time.sleep(0.02)
+        self.fail("the stray process was not started")
+
+    def assert_gone(self, pid, within=1):
+        deadline = time.monotonic() + within
+        while self.alive(pid) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if self.alive(pid):
+            os.kill(int(pid), signal.SIGKILL)
+            self.fail(f"process {pid} is left")
+
+    def test_what_left_its_group_ends_with_its_case(self):
+        process, stray = self.start_what_leaves_its_group()
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 3)
+        self.assert_gone(stray, within=0.1)
+
+    def test_what_left_its_group_ends_with_a_killed_parent(self):
+        process, stray = self.start_what_leaves_its_group()
+        process.kill()
+        process.communicate()
+        self.assert_gone(stray)
+
+    @staticmethod
+    def name(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/comm").read_text()
+        except OSError:
+            return ""
 
     @staticmethod
     def alive(pid):
@@ -166,6 +222,60 @@ class Killed(Lab):
         out, _ = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 3)
         self.assertIn("next: syslab resume", out)
+
+    def stopped_again(self, number):
+        process = subprocess.Popen(self.command("resume", "--json"), cwd=self.folder, stdout=subprocess.PIPE,
+                                   env={**self.environment(), "SLURM_JOB_ID": "7"}, stderr=subprocess.DEVNULL)
+        process.stdout.readline()
+        time.sleep(0.5)  # its one case hangs for seconds
+        process.send_signal(number)
+        process.communicate(timeout=30)
+        return process.returncode
+
+    def test_a_scheduler_is_told_to_requeue_what_it_stopped(self):
+        for number in (signal.SIGUSR1, signal.SIGTERM):
+            self.db = self.folder / f"{number}.db"
+            process = subprocess.Popen(self.command("run", "selftest_faults", "-a", "fault=hang,none", "--timeout", "3s",
+                                                    "--json"), cwd=self.folder,
+                                       env={**self.environment(), "SLURM_JOB_ID": "7"}, text=True,
+                                       stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            process.stdout.readline()
+            while not self.sql("SELECT 1 FROM attempt"):
+                time.sleep(0.02)
+            sent = time.monotonic()
+            process.send_signal(number)
+            out, _ = process.communicate(timeout=30)
+            self.assertLess(time.monotonic() - sent, 1)
+            self.assertEqual(process.returncode, 75)
+            self.assertEqual(summary([json.loads(line) for line in out.splitlines()])["exit"], 75)
+            self.assertEqual(self.sql("SELECT status, message FROM v_attempt"),
+                             [("aborted", f"stopped by {number.name}")])
+            self.assertEqual(self.stopped_again(number), 75)
+            self.assertEqual([line["status"] for line in attempts(self.lines("resume", expect=3))], ["timeout", "ok"])
+
+    def test_folders_of_a_killed_run_go_with_the_next_and_a_living_ones_stay(self):
+        temporary = self.folder / "temporary"
+        temporary.mkdir()
+        environment = {**self.environment(), "TMPDIR": str(temporary)}
+        process = subprocess.Popen(self.command("run", "selftest_ranks", "-a", "world_size=2"), cwd=self.folder,
+                                   env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while not list(temporary.glob("syslab-*")) and time.monotonic() < deadline:
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        left = list(temporary.glob("syslab-*"))
+        self.assertEqual(len(left), 1)
+        living = temporary / "syslab-held-living"
+        living.mkdir()
+        held = os.open(living, os.O_RDONLY)
+        self.addCleanup(os.close, held)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        following = subprocess.run(self.command("run", "selftest_empty"), cwd=self.folder, env=environment, text=True,
+                                   capture_output=True, timeout=60)
+        self.assertEqual(following.returncode, 0)
+        self.assertIn("1 temporary folder of a killed run removed", following.stdout + following.stderr)
+        self.assertEqual(list(temporary.iterdir()), [living])
 
 
 if __name__ == "__main__":

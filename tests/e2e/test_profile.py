@@ -86,7 +86,7 @@ class Profile(Lab):
             self.assertTrue(0.8 * row["peak"] < row["framework"] < 2 * row["peak"], row)
         report = self.syslab("report", "memory_profiling", "--no-figures").stdout
         self.assertIn("| 168 B |", report)
-        self.assertIn("The baseline was not run here", report)
+        self.assertIn("and was not run here", report)
         largest = self.table("memory_profiling", "largest")["rows"]
         self.assertTrue(all(row["mib"] > 0 for row in largest))
 
@@ -94,21 +94,20 @@ class Profile(Lab):
         self.run_all("nsys_profile", "--impl", "host_eager")
         self.run_all("memory_profiling", "--impl", "host_eager")
         report = self.syslab("report", "nsys_profile", "memory_profiling").stdout
-        for words in ("by the sum of its kernels", "takes most time", "Besides matrix products", "From inference to a whole training step",
-                      "softmax takes", "live memory climbs", "One activation of the residual stream", "makes gradients of"):
+        for words in ("by the profile (", "takes the most time", "Besides matrix products", "From inference to a training step of",
+                      "softmax takes", "live memory rises", "activation of the residual stream", "of parameter gradients, "):
             self.assertIn(words, report)
         # A ratio of two times never stands alone, and what is more than all of it leaves no gaps.
         for ratio in re.findall(r"takes ([^;]*?) times as long", report):
             self.assertRegex(ratio, r"±|…|no interval")
-        for share, meaning in re.findall(r": ([^:]*) % of the clock's time\. ([^\n]*)", report):
-            self.assertRegex(share, r"±|…")
-            if "What is left" in meaning:
-                self.assertLess(float(re.match(r"[\d.]+", share)[0]), 100)
-        self.assertRegex(report, r"Recording (adds|costs between|seems to take)")
+        for share, least, most in re.findall(r"Kernels fill ([\d.]+) % of .*?\(([\d.]+) % to ([\d.]+) %\)", report):
+            self.assertLess(float(share), 100)
+            self.assertLessEqual(float(least), float(most))
+        self.assertRegex(report, r"Profiling overhead (is|cannot be given)")
         # Half precision is a GPU's: what is missing is told with the command, not promised.
         self.assertIn("**(c) Table**: The same peaks under mixed precision. → not measured: `syslab run memory_profiling --preset paper`",
                       report)
-        self.assertIn("No case in half precision stands beside one in fp32", report)
+        self.assertIn("No case in half precision beside one in fp32", report)
 
     def test_times_of_passes_are_predicted(self):
         cases = {case["params"]["pass"]: case for case in self.json("plan", "memory_profiling", *TINY, "--impl", "host")["cases"]}

@@ -65,13 +65,48 @@ class Report(Lab):
         self.syslab("run", "flash_forward", "-a", "seq=32,64", "-a", "heads=1", "--impl", "naive,flash_tiled", "--protocol",
                     "quick", "--laws", "none")
 
+    def test_a_hand_in_answers_first_and_is_short(self):
+        self.syslab("run", "mixed_precision_accumulation", "--laws", "none")
+        (self.folder / "answers").mkdir()
+        (self.folder / "answers/leaderboard.md").write_text("We tried `split_k`.\n\nIt was slower.\n")
+        self.syslab("report", "-o", "handin.md")
+        text = (self.folder / "handin.md").read_text()
+        self.assertLess(len(text.splitlines()), 200)
+        self.assertIn("Reference solution, measured with syslab's own kernels.", text)
+        self.assertRegex(text, r"(?m)^\d+ of \d+ parts have an answer; \d+ of \d+ deliverables are measured, ")
+        self.assertRegex(text, r" Open: .*fsdp.*\. `syslab run --handout 2026` measures what this machine can\.\n")
+        sections = {part.split(" (")[0]: part for part in text.split("\n## ")[1:]}
+        self.assertIn("We tried `split_k`.\n\nIt was slower.", sections["Leaderboard"])
+        self.assertIn("*Open:* not measured: `syslab run fsdp`", sections["FSDP"])
+        shown = sections["Mixed precision accumulation"]
+        self.assertNotIn("Open", shown)
+        self.assertEqual(len(re.findall(r"(?m)^\| (?!:|-)", shown)), 1 + 10, "a header and its ten rows")
+        self.assertNotIn("appendix", text, "none was asked for")
+
+    def test_words_that_are_no_file_are_told_and_nothing_is_written(self):
+        answers = self.folder / "answers"
+        place = answers / "leaderboard.md"
+        for make, told in ((place.mkdir, "'answers/leaderboard.md': it is a folder, and only a plain file is read; remove it"),
+                           (lambda: os.mkfifo(place), "it is a FIFO, and only a plain file is read; write what it gives")):
+            answers.mkdir()
+            make()
+            self.assertIn(told, self.syslab("report", "-o", "handin.md", expect=2).stderr)
+            shutil.rmtree(answers)
+        answers.write_text("We tried `split_k`.\n")
+        self.assertIn("'answers' is no folder", self.syslab("report", "-o", "handin.md", expect=2).stderr)
+        self.assertEqual(list(self.folder.glob("handin*")), [])
+
     def test_markdown_with_pictures_beside_it(self):
-        self.syslab("report", "-o", "out/report.md", expect=2)
+        self.syslab("report", "--appendix", "-o", "out/report.md", expect=2)
         (self.folder / "out").mkdir()
-        self.syslab("report", "-o", "out/report.md")
-        text = (self.folder / "out/report.md").read_text()
+        self.syslab("report", "--appendix", "-o", "out/report.md")
+        short = (self.folder / "out/report.md").read_text()
+        self.assertIn("[appendix](report-appendix.md)", short)
+        self.assertIn("[All measurements](report-appendix.md#flash_forward)", short)
+        text = (self.folder / "out/report-appendix.md").read_text()
+        self.assertLess(5 * len(short.splitlines()), 3 * len(text.splitlines()))
         self.assertIn("`fsdp` · hand-out 2026: 15 points", text)
-        self.assertIn("*Not measured; `syslab run fsdp` would tell.*", text)
+        self.assertIn("*Not measured: `syslab run fsdp`.*", text)
         linked = re.findall(r"!\[[^]]*\]\(([^)]+)\)", text)
         if shutil.which("gnuplot"):
             self.assertTrue(linked, "flash_forward has a figure")
@@ -81,8 +116,12 @@ class Report(Lab):
         self.assertIn("No figures here", self.syslab("report").stdout)
 
     def test_page_is_whole_and_fetches_nothing(self):
-        self.syslab("report", "-o", "report.html")
-        text = (self.folder / "report.html").read_text()
+        self.syslab("report", "--appendix", "-o", "report.html")
+        short = Page()
+        short.feed((self.folder / "report.html").read_text())
+        self.assertEqual((short.open, short.faults), ([], []))
+        self.assertEqual({name.split("#")[0] for name in short.fetched}, {"report-appendix.html"}, "a link to it")
+        text = (self.folder / "report-appendix.html").read_text()
         page = Page()
         page.feed(text)
         self.assertEqual((page.open, page.faults, page.fetched), ([], [], []))
@@ -94,8 +133,9 @@ class Report(Lab):
         self.assertNotIn("No figures here", self.syslab("report", "--to", "html").stdout)
 
     def test_latex_document_and_tabular(self):
-        self.syslab("report", "-o", "report.tex")
-        text = (self.folder / "report.tex").read_text()
+        self.syslab("report", "--appendix", "-o", "report.tex")
+        self.assertIn(r"\href{run:report-appendix.tex}", (self.folder / "report.tex").read_text())
+        text = (self.folder / "report-appendix.tex").read_text()
         self.assertTrue(text.rstrip().endswith(r"\end{document}"))
         self.assertEqual(text.count(r"\begin{longtable}"), text.count(r"\end{longtable}"))
         self.assertIn(r"S[table-format=", text)
@@ -115,14 +155,15 @@ class Report(Lab):
         self.assertEqual(json.loads((self.folder / "one.json").read_text()), [{"one": 1}])
 
     def test_no_answers_leaves_places(self):
-        with_answers = self.syslab("report", "--no-figures").stdout
-        without = self.syslab("report", "--no-figures", "--no-answers").stdout
+        self.assertIn("> *Your answer goes here.*", self.syslab("report", "--no-figures", "--no-answers").stdout)
+        with_answers = self.syslab("report", "--appendix", "--no-figures").stdout
+        without = self.syslab("report", "--appendix", "--no-figures", "--no-answers").stdout
         self.assertIn("times as fast as `naive`", with_answers)
         self.assertNotIn("times as fast as `naive`", without)
         self.assertNotIn("your answer goes here", with_answers)
         self.assertIn("your answer goes here", without)
         self.assertIn("| 64 | 64 | fp32 |", without)
-        page = self.syslab("report", "--no-figures", "--no-answers", "--to", "html").stdout
+        page = self.syslab("report", "--appendix", "--no-figures", "--no-answers", "--to", "html").stdout
         self.assertIn('<p class="answer">', page)
 
     def test_what_the_other_handout_alone_poses_is_named_unless_one_was_asked_for(self):
@@ -130,7 +171,8 @@ class Report(Lab):
         said = "posed by the hand-out of 2025 alone: `communication_accounting`; `syslab report --handout 2025` shows them"
         self.assertIn(said, self.syslab("report", "--no-figures").stdout)
         self.assertNotIn(said, self.syslab("report", "--no-figures", "--handout", "2026").stdout)
-        self.assertIn("`communication_accounting` · hand-out 2025", self.syslab("report", "--no-figures", "--handout", "2025").stdout)
+        self.assertIn("`communication_accounting` · hand-out 2025",
+                      self.syslab("report", "--appendix", "--no-figures", "--handout", "2025").stdout)
 
     def test_an_ending_that_is_no_format_and_places_that_cannot_be_written(self):
         for name, words in (("report.pdf", "pdflatex"), ("report.docx", ".docx"), ("nowhere/report.html", "nowhere")):
@@ -149,7 +191,7 @@ class Report(Lab):
         (self.folder / "figures").write_text("in the way of the folder for pictures")
         (self.folder / "report.md").write_text("the old one")
         if shutil.which("gnuplot"):
-            self.syslab("report", "-o", "report.md", expect=2)
+            self.syslab("report", "--appendix", "-o", "report.md", expect=2)
             self.assertEqual((self.folder / "report.md").read_text(), "the old one", "nothing half-written")
         left = sorted(path.name for path in self.folder.iterdir() if not path.name.startswith("lab.db"))
         self.assertEqual(left, ["figures", "report.md", "taken"], "nothing is left behind")
@@ -168,12 +210,12 @@ class Report(Lab):
         self.assertEqual(left, sizes - {32})
         self.assertEqual(sizes, {32, 64})
         text = self.syslab("report", "flash_forward", "--to", "md", "--db", aged).stdout
-        self.assertRegex(text, r"\d+ attempts of `flash_forward` in this store are of another version than 1")
+        self.assertRegex(text, r"\d+ attempts of `flash_forward` in this database are of another version than 1")
         self.assertNotIn("another version", self.syslab("report", "flash_forward", "--to", "md").stdout)
 
     def test_published_numbers_are_no_part_of_what_a_cpu_did(self):
         for wanted in ("md", "tex", "html", "csv", "json"):
-            self.assertNotIn("published", self.syslab("report", "--to", wanted, "--handout", "2026").stdout.lower(), wanted)
+            self.assertNotIn("published", self.syslab("report", "--appendix", "--to", wanted, "--handout", "2026").stdout.lower(), wanted)
 
     def test_published_numbers_name_axes_that_their_experiments_have(self):
         published = json.loads((ROOT / "reports/published.json").read_text())["series"]
@@ -215,7 +257,7 @@ class Words(Lab):
         self.syslab("import", "log.jsonl")
 
     def test_markdown(self):
-        text = self.syslab("report", "--no-figures").stdout
+        text = self.syslab("report", "--appendix", "--no-figures").stdout
         for raw in ("<b>", " $z$", "[l](m)", " *s*"):
             self.assertNotIn(raw, text)
         shown = re.sub(r"\\(.)", r"\1", text)  # what a reader sees
@@ -231,7 +273,7 @@ class Words(Lab):
         return next(rule.count("|") for rule in reversed(above) if rule.startswith(("| :---", "| ---")))
 
     def test_page(self):
-        text = self.syslab("report", "--to", "html").stdout
+        text = self.syslab("report", "--appendix", "--to", "html").stdout
         page = Page()
         page.feed(text)
         self.assertEqual((page.open, page.faults, page.fetched), ([], [], []))
@@ -251,15 +293,16 @@ class Words(Lab):
         self.assertEqual([row["implementation"] for row in table[:2]], [imported, imported])
 
     def test_latex_compiles(self):
-        self.syslab("report", "-o", "report.tex")
-        text = (self.folder / "report.tex").read_text()
+        self.syslab("report", "--appendix", "-o", "report.tex")
+        text = (self.folder / "report-appendix.tex").read_text()
         self.assertIn(r"a\_b \& 50\% \# \textless{}b\textgreater{}x", text)
         latex = shutil.which("pdflatex")
         if latex is None:
             self.skipTest("no pdflatex here: the text alone was looked at")
-        done = subprocess.run([latex, "-interaction=nonstopmode", "-halt-on-error", "report.tex"], cwd=self.folder,
-                              capture_output=True, timeout=240, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout[-2000:])
+        for name in ("report-appendix.tex", "report.tex"):
+            done = subprocess.run([latex, "-interaction=nonstopmode", "-halt-on-error", name], cwd=self.folder,
+                                  capture_output=True, timeout=240, check=False)
+            self.assertEqual(done.returncode, 0, done.stdout[-2000:])
 
 
 class Large(Lab):
@@ -275,7 +318,7 @@ class Large(Lab):
         self.assertGreaterEqual(self.sql("SELECT count(*) FROM metric")[0][0], self.ROWS)
         for name in ("report.md", "report.html", "report.tex"):
             begin = time.monotonic()
-            self.syslab("report", "-o", name)
+            self.syslab("report", "--appendix", "-o", name)
             taken = time.monotonic() - begin
             print(f"{name}: {taken:.2f} s, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
             self.assertLess(taken, 60)

@@ -58,7 +58,7 @@ class RunOptions(Lab):
         self.assertEqual((end["missing"], end["left_out"]), (3, 3))
         self.assertEqual([line["status"] for line in attempts(lines)], ["timeout"])
         text = self.syslab("resume", "--budget", "1ns", expect=3).stdout
-        self.assertIn("3 did not start for want of time", text)
+        self.assertIn("3 did not start; ", text)
         self.assertIn("next: syslab resume", text)
         again = self.lines("resume", expect=3)  # the hang stays as it was
         self.assertEqual([line["status"] for line in attempts(again)], ["ok"] * 3)

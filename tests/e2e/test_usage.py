@@ -72,7 +72,7 @@ class Usage(Lab):
         self.assertFalse(self.db.exists())
         # What running the file alone can tell is left to its cases.
         for known in ("Here", "There"):
-            self.syslab("check", "flash_forward", "--impl", "me", "--cases", "1", "--mine", f"me={files}/made.py:{known}", expect=3)
+            self.syslab("check", "flash_forward", "--impl", "me", "--cases", "1", "--mine", f"me={files}/made.py:{known}", expect=2)
 
     def test_reading_makes_no_database(self):
         for arguments in (("report",), ("query", "SELECT 1"), ("resume",), ("replay", "0123")):

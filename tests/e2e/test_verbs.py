@@ -2,6 +2,7 @@
 import csv
 import io
 import json
+import shutil
 import subprocess
 import unittest
 
@@ -25,6 +26,29 @@ class Verbs(Lab):
         self.assertEqual(plan["to_run"], 3)
         self.assertEqual(self.json("list", "--tag", "attention"), self.json("list", "tag:attention"))
         self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_completion_in_each_shell_that_is_here(self):
+        asked = {"syslab che": ["check"], "syslab check flash_": ["flash_backward", "flash_benchmarking", "flash_forward"],
+                 "syslab run --laws ": ["full", "none", "quick"], "syslab completion ": ["bash", "fish", "zsh"]}
+        bash = self.folder / "syslab.bash"
+        bash.write_text(self.syslab("completion", "bash").stdout)
+        for line, wanted in asked.items():
+            words = line.split(" ")
+            script = (f'source {bash}; COMP_WORDS=("$@"); COMP_CWORD={len(words) - 1}; _syslab; printf "%s\\n" "${{COMPREPLY[@]}}"')
+            told = subprocess.run(["bash", "-euc", script, "bash", *words], capture_output=True, text=True, check=True)
+            self.assertEqual(sorted(told.stdout.split()), wanted, line)
+        for shell in ("zsh", "fish"):
+            script = self.folder / f"syslab.{shell}"
+            script.write_text(self.syslab("completion", shell).stdout)
+            self.assertIn("flash_forward", script.read_text())
+            if shutil.which(shell):
+                subprocess.run([shell, "-n", script], check=True)
+        if shutil.which("fish"):
+            for line, wanted in asked.items():
+                told = subprocess.run(["fish", "-c", f"source {self.folder / 'syslab.fish'}; complete -C '{line}'"],
+                                      capture_output=True, text=True, check=True)
+                self.assertEqual([one.split("\t")[0] for one in told.stdout.splitlines()], wanted, line)
+        self.assertIn("tcsh", self.syslab("completion", "tcsh", expect=2).stderr)
 
     def test_run_stores_what_it_prints(self):
         lines = self.lines("run", "flash_forward", "-a", "seq=32", "-a", "heads=1", "--impl", "naive", "--protocol", "quick",

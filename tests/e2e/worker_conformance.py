@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Drives a worker through its protocol and says what it got wrong.
 
-    worker_conformance.py --protocol docs/worker-protocol.md [--case EXPERIMENT] [--call] -- COMMAND...
+    worker_conformance.py --protocol docs/worker-wire.md [--case EXPERIMENT] [--call] -- COMMAND...
 
 Works on any worker of any language: the command is started as syslab would start it. The transcripts of the
 protocol's page are replayed message by message; what a worker says it serves is then tried further. --case names an
@@ -16,6 +16,7 @@ import mmap
 import os
 import random
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -114,7 +115,8 @@ def says_hello(make, _):
         need(hello is not None, "it ended without a hello")
         matches({"type": "hello", "protocol": VERSION, "name": "...", "language": "...", "serves": "..."}, hello)
         need("bursts" not in hello["serves"] or "case" in hello["serves"], "serves bursts but no cases")
-        need(hello["serves"] and set(hello["serves"]) <= {"case", "call", "bursts"}, f"serves {hello['serves']}")
+        need("release" not in hello["serves"] or "call" in hello["serves"], "serves releases but no calls")
+        need(hello["serves"] and set(hello["serves"]) <= {"case", "call", "bursts", "release"}, f"serves {hello['serves']}")
 
 
 def ends_at_bye(make, _):
@@ -286,6 +288,26 @@ def computes_attention_in_shared_memory(make, _):
         attention.check()
 
 
+def waits_for_the_release_of_its_inputs(make, _):
+    """Inputs are written when it is ready; by the time at which it is done its outputs are there."""
+    with make() as worker:
+        worker.hello()
+        attention = Attention(worker)
+        place = slice(attention.at("q", 0), attention.tensors["out"]["offset"] - 256)
+        inputs, attention.memory[place] = attention.memory[place], bytes([GUARD]) * (place.stop - place.start)
+        attention.memory[:128] = bytes(128)
+        worker.send(attention.message(release=True))
+        matches({"type": "ready"}, worker.receive())
+        need(not select.select([worker.process.stdout], [], [], 0.05)[0], "it answered before the release")
+        attention.memory[place] = inputs
+        struct.pack_into("I", attention.memory, 0, 1)
+        until = time.monotonic() + 10
+        while struct.unpack_from("I", attention.memory, 64)[0] == 0:
+            need(time.monotonic() < until, "it did not say that it was done")
+        attention.check()
+        matches({"type": "returned", "elapsed_ns": "..."}, worker.receive())
+
+
 def follows_strides_and_growing_memory(make, _):
     with make() as worker:
         worker.hello()
@@ -343,7 +365,7 @@ def replay(make, lines):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--protocol", required=True, metavar="PAGE", help="docs/worker-protocol.md")
+    parser.add_argument("--protocol", required=True, metavar="PAGE", help="docs/worker-wire.md")
     parser.add_argument("--case", metavar="EXPERIMENT")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=JSON")
     parser.add_argument("--implementation", default="selftest")
@@ -367,6 +389,7 @@ def main():
         demands += [serves_a_case_to_its_end, serves_cases_one_after_another, ends_an_unknown_experiment_in_error,
                     names_the_field_that_is_missing]
     if "call" in serves and options.call:
+        demands += [waits_for_the_release_of_its_inputs] if "release" in serves else []
         demands += [computes_attention_in_shared_memory, follows_strides_and_growing_memory,
                     answers_an_unknown_function]
     demands += [] if "case" in serves else [refuses_to_be_called_for_a_case]

@@ -87,8 +87,8 @@ Rung kept_weights_rung() {
   Rung rung = find_rung("naive");
   rung.name = "kept_weights";
   rung.teaches = "what the autograd function naive_cuda computes";
-  rung.workspace_bytes = [forward = rung.workspace_bytes](const Problem& p, Direction direction) -> std::size_t {
-    return direction == Direction::forward ? forward(p, direction) : 0;
+  rung.workspace_bytes = [forward = rung.workspace_bytes](const Problem& p, Pass pass) -> std::size_t {
+    return pass == Pass::forward ? forward(p, pass) : 0;
   };
   rung.backward = backward;
   return rung;

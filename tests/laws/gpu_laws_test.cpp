@@ -1,8 +1,8 @@
 // The laws of every operator for every rung on a GPU, a test a rung. Few cases by default: each is a call or two and
 // copies there and back. SYSLAB_LAW_TIMES, SYSLAB_LAW_MOST and SYSLAB_LAW_SEED as in search_test.hpp.
 //
-//   build/property_tests/laws_gpu --gtest_filter='*flash_mma*'
-//   SYSLAB_LAW_MOST=2 compute-sanitizer --tool memcheck build/property_tests/laws_gpu
+//   build/tests/laws/laws_gpu --gtest_filter='*flash_mma*'
+//   SYSLAB_LAW_MOST=2 compute-sanitizer --tool memcheck build/tests/laws/laws_gpu
 #include <iostream>
 #include <vector>
 

@@ -27,6 +27,7 @@ inline void expect_caught(const std::string& id, const std::vector<check::Law>& 
   EXPECT_FALSE(result.counterexample.empty());
 
   request.reproduce = result.reproduce;
+  if (!repeats) request.replay_tries = 100;
   const check::LawResult again = law.search(request);
   EXPECT_EQ(again.outcome, check::Outcome::falsified) << story(law, again);
   EXPECT_EQ(again.counterexample, result.counterexample);

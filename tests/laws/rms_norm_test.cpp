@@ -17,6 +17,25 @@ class RmsNormLaw : public testing::TestWithParam<property::LadderCase> {};
 
 TEST_P(RmsNormLaw, Holds) { property::expect_holds(GetParam(), 100); }
 
+TEST(RmsNormLaws, OfARungWithoutABackwardPassAreThoseOfForward) {
+  Rung rung = find_rung("naive");
+  rung.backward = nullptr;
+  rung.supports = [dtypes = rung.supports](const Problem& problem, Pass pass) {
+    return pass == Pass::backward ? "forward only" : dtypes(problem, pass);
+  };
+  std::vector<std::string> not_run;
+  for (const check::Law& law : laws(rung)) {
+    const check::LawResult result = law.search(property::ci_request(check::Contract::full, 20));
+    if (result.outcome == check::Outcome::not_run) {
+      EXPECT_EQ(result.message, "naive has no backward pass");
+      not_run.push_back(law.id);
+    } else {
+      EXPECT_EQ(to_string(result.outcome), "passed") << property::story(law, result);
+    }
+  }
+  EXPECT_EQ(not_run, (std::vector<std::string>{"rms_norm.gradients_equal_oracle", "rms_norm.no_gradient_along_h"}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Ladder, RmsNormLaw, testing::ValuesIn(all().cases),
                          [](const auto& info) { return info.param.name(); });
 

@@ -113,8 +113,19 @@ TEST_F(GpuTiming, WorkThatLeavesItsWindowEmptyIsFoundOut) {
   std::printf("a window with nothing in it %.2f us, with an empty kernel %.2f us\n",
               median_of_block([] {}).count() / 1e3,
               median_of_block([&] { device::spin(0, gpu->stream()); }).count() / 1e3);
-  // The shortest work there is on the right stream: a kernel that ends at once.
+  // The shortest work there is on the right stream: a kernel that ends at once, copies and fills of a few bytes.
   EXPECT_NO_THROW(ten_blocks_of([&] { device::spin(0, gpu->stream()); }));
+  const device::Buffer from(8192, "x", gpu->stream()), to(8192, "x", gpu->stream());
+  for (const std::size_t bytes : {std::size_t{16}, from.bytes()}) {
+    const auto copies = [&] { device::copy(to.data(), from.data(), bytes, gpu->stream()); };
+    const auto fills = [&] { device::fill_bytes(to.data(), 1, bytes, gpu->stream()); };
+    std::printf("with a copy of %zu bytes %.2f us, with a fill %.2f us\n", bytes, median_of_block(copies).count() / 1e3,
+                median_of_block(fills).count() / 1e3);
+    for (int again = 0; again < 50; ++again) {
+      EXPECT_NO_THROW(ten_blocks_of(copies)) << bytes;
+      EXPECT_NO_THROW(ten_blocks_of(fills)) << bytes;
+    }
+  }
 }
 
 TEST_F(GpuTiming, AFlushMakesTheCacheForget) {

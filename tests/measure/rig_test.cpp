@@ -220,6 +220,35 @@ TEST(Rig, AGraphOfAnImplementationInAnotherProcessIsUnsupported) {
   EXPECT_THROW(fake.take(find_protocol("graph"), subject), Unsupported);
 }
 
+// --- implementations in another process -----------------------------------------------------------------------------
+
+TEST(Rig, GroupsOfAnImplementationInAnotherProcessHaveRandomLengths) {
+  FakeLab fake;
+  fake.duration = [](int) { return microseconds(30); };
+  Protocol protocol;
+  protocol.precision = 1e-12;
+  protocol.max_samples = 60;
+  Subject subject = fake.subject(64);
+  int called = 0;
+  std::map<int, int> lengths;
+  const std::function<void(int)> call = subject.call, refresh = subject.refresh;
+  subject.call = [&](int set) { ++called, call(set); };
+  subject.self_time = [] { return Nanoseconds(microseconds(30)); };
+  Rig rig(protocol, subject, fake.device, fake.clock, 1);
+  rig.warm_up();
+  for (int i = 0; i < 60; ++i) {
+    called = 0;
+    const std::vector<Window> windows = rig.time_block(1);
+    ASSERT_EQ(windows.size(), 1U);
+    EXPECT_EQ(windows[0].calls, called);
+    EXPECT_EQ(windows[0].elapsed, called * microseconds(30));
+    ++lengths[called];
+    rig.refresh();
+  }
+  EXPECT_GE(lengths.size(), 4U) << "a group's end could be foreseen";
+  EXPECT_GE(lengths.begin()->first * microseconds(30), protocol.sample_floor);
+}
+
 // --- flushes --------------------------------------------------------------------------------------------------------
 
 TEST(Rig, FlushesBeforeEachSampleOutsideItsWindow) {

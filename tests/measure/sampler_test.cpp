@@ -253,7 +253,7 @@ TEST(Sampler, BelievesTheClockOfAnImplementationInAnotherProcess) {
   EXPECT_DOUBLE_EQ(median(fake.take({}, subject)), 2e-3);
   subject.self_time = [] { return Nanoseconds(microseconds(50)); };
   const Samples grouped = fake.take({}, subject);
-  EXPECT_EQ(grouped.calls_per_sample, 4);
+  EXPECT_EQ(grouped.calls_per_sample, 6) << "at most; four reach the floor, and nobody knows how many it will be";
   EXPECT_DOUBLE_EQ(median(grouped), 50e-6);
 }
 

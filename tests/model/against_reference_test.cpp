@@ -17,7 +17,7 @@ TEST(AgainstReference, FindsRightModelsRightWhateverIsOne) {
     for (const TransformerOptions& options : {TransformerOptions{.precision = Precision::fp64}, TransformerOptions{},
                                               TransformerOptions{.variant = Variant::eager}}) {
       for (std::uint64_t seed = 0; seed < 4; ++seed) {
-        for (const Distance& one : against_reference(sizes.config(), options, {}, seed)) {
+        for (const StepCheck& one : against_reference(sizes.config(), options, {}, seed)) {
           EXPECT_LE(one.error, one.tolerance) << sizes.name << ", " << one.name << ": " << one.message;
         }
       }
@@ -28,7 +28,7 @@ TEST(AgainstReference, FindsRightModelsRightWhateverIsOne) {
 // Names of what is found wrong.
 std::vector<std::string> wrong(const Sizes& sizes, const std::function<void(Kernels&)>& plant) {
   std::vector<std::string> names;
-  for (const Distance& one : against_reference(sizes.config(), {.plant = plant}, {}, 3)) {
+  for (const StepCheck& one : against_reference(sizes.config(), {.plant = plant}, {}, 3)) {
     if (!(one.error <= one.tolerance)) names.push_back(one.name);
   }
   return names;
@@ -92,8 +92,8 @@ TEST(AgainstReference, FindsAGradientOfQueriesThatIsNotNothingOfOnePosition) {
   const auto misses = [](float part) {
     return [part](Kernels& kernels) {
       kernels.attention.backward = [part, right = kernels.attention](const auto& problem, const auto& args,
-                                                                     ops::Workspace saved, ops::Workspace workspace,
-                                                                     device::Stream stream) {
+                                                                     const attention::Saved& saved,
+                                                                     ops::Workspace workspace, device::Stream stream) {
         right.backward(problem, args, saved, workspace, stream);
         const auto row = [](const auto& view, std::int64_t sequence, std::int64_t head) {
           return view.template as<float>() + sequence * view.stride(0) + head * view.stride(1);

@@ -4,8 +4,8 @@
 #include "device/memory_log.hpp"
 #include "model/initialise.hpp"
 #include "model/tensor.hpp"
-#include "model/weights_file.hpp"
 #include "tests/device/gpu_fixture.hpp"
+#include "tests/model/weights_in_file.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace syslab::model {
@@ -46,11 +46,11 @@ TEST_F(GpuArena, WritesTheFileThatTheCpusWritesAndReadsIt) {
   ParameterArena there(ParameterLayout(odd_model()), {.copy_dtype = DType::bf16}, stream);
   initialise(here, 7);
   initialise(there, 7);
-  save_weights(here, folder / "here");
-  save_weights(there, folder / "there");
+  test::save_weights(here, folder / "here");
+  test::save_weights(there, folder / "there");
   EXPECT_TRUE(test::bytes_of(folder / "here") == test::bytes_of(folder / "there"));
   ParameterArena back(ParameterLayout(odd_model()), {.copy_dtype = DType::bf16}, stream);
-  load_weights(back, folder / "here");
+  test::load_weights(back, folder / "here");
   EXPECT_TRUE(bytes_of(back, Plane::weight) == bytes_of(there, Plane::weight));
   EXPECT_TRUE(bytes_of(back, Plane::copy) == bytes_of(there, Plane::copy));
 }
@@ -60,9 +60,9 @@ TEST_F(GpuArena, InHalvesReadsAndWritesWhatAWholeOneDoes) {
   ParameterArena here(ParameterLayout(odd_model()), {}, {});
   ParameterArena there(ParameterLayout(odd_model()), {.copy_dtype = DType::bf16, .split = true}, stream);
   initialise(here, 7);
-  save_weights(here, folder / "here");
-  load_weights(there, folder / "here");
-  save_weights(there, folder / "there");
+  test::save_weights(here, folder / "here");
+  test::load_weights(there, folder / "here");
+  test::save_weights(there, folder / "there");
   EXPECT_TRUE(test::bytes_of(folder / "here") == test::bytes_of(folder / "there"));
   const int norm = there.layout().layer(1).ln2;
   const std::vector<double> gain{0.1, -3, 1e-30};

@@ -26,7 +26,7 @@ TEST_F(GpuTransformer, EveryPrecisionAndVariantStaysWithTheReference) {
     for (const Precision precision : kPrecisions) {
       for (const Variant variant : {Variant::eager, Variant::fused}) {
         const TransformerOptions options{.precision = precision, .variant = variant};
-        for (const Distance& one : against_reference(find_model(name), options, stream, 5)) {
+        for (const StepCheck& one : against_reference(find_model(name), options, stream, 5)) {
           EXPECT_LE(one.error, one.tolerance) << one.name << ": " << one.message;
           RecordProperty(std::string(name) + "." + std::string(to_string(precision)) + "." +
                              std::string(to_string(variant)) + "." + one.name,
@@ -42,7 +42,7 @@ TEST_F(GpuTransformer, StaysWithTheReferenceAtOnePosition) {
     for (const Variant variant : {Variant::eager, Variant::fused}) {
       for (std::uint64_t seed = 0; seed < 4; ++seed) {
         const TransformerOptions options{.precision = precision, .variant = variant};
-        for (const Distance& one : against_reference(kOnePosition.config(), options, stream, seed)) {
+        for (const StepCheck& one : against_reference(kOnePosition.config(), options, stream, seed)) {
           EXPECT_LE(one.error, one.tolerance) << one.name << ": " << one.message;
         }
       }
@@ -54,7 +54,7 @@ TEST_F(GpuTransformer, StaysWithTheReferenceAtOnePosition) {
 TEST_F(GpuTransformer, IsFoundWrongInBf16WhereQueriesOfOnePositionLearn) {
   const auto learns = [](Kernels& kernels) {
     kernels.attention.backward = [right = kernels.attention](const auto& problem, const auto& args,
-                                                             ops::Workspace saved, ops::Workspace workspace,
+                                                             const attention::Saved& saved, ops::Workspace workspace,
                                                              device::Stream stream) {
       right.backward(problem, args, saved, workspace, stream);
       std::vector<bf16> given(static_cast<std::size_t>(problem.head_dim));
@@ -62,8 +62,7 @@ TEST_F(GpuTransformer, IsFoundWrongInBf16WhereQueriesOfOnePositionLearn) {
       for (std::int64_t b = 0; b < problem.batch; ++b) {
         for (std::int64_t h = 0; h < problem.heads_q; ++h) {
           const auto row = [&](const auto& view) {
-            return static_cast<std::byte*>(const_cast<void*>(static_cast<const void*>(view.data))) +
-                   2 * (b * view.stride(0) + h * view.stride(1));
+            return view.template as<bf16>() + b * view.stride(0) + h * view.stride(1);
           };
           device::copy_now(given.data(), row(args.dv), bytes, stream);
           for (bf16& one : given) one = to_bf16(1e-3F * to_float(one));
@@ -75,8 +74,36 @@ TEST_F(GpuTransformer, IsFoundWrongInBf16WhereQueriesOfOnePositionLearn) {
   for (const bool wrong : {false, true}) {
     TransformerOptions options{.precision = Precision::bf16_fused};
     if (wrong) options.plant = learns;
-    const std::vector<Distance> found = against_reference(kOnePosition.config(), options, stream, 3);
+    const std::vector<StepCheck> found = against_reference(kOnePosition.config(), options, stream, 3);
     EXPECT_EQ(found.back().error > found.back().tolerance, wrong) << found.back().message;
+  }
+}
+
+TEST_F(GpuTransformer, AttentionIsWhatTheDispatchRuleSaysOfThePassNotOfOneSequence) {
+  ModelConfig config = tiny_config();
+  config.d_model = 1024;
+  config.heads = 16;
+  config.context = 512;
+  config.layers = 1;
+  Transformer model(config, {.precision = Precision::bf16_fused}, stream);
+  set_weights(model);
+  for (const std::int64_t batch : {4, 1}) {
+    const Sequences sequences = random_sequences(config, batch, config.context);
+    outcome_of(model, sequences);
+    const attention::Problem problem{.batch = batch,
+                                     .heads_q = config.heads,
+                                     .heads_kv = config.heads,
+                                     .seq_q = config.context,
+                                     .seq_k = config.context,
+                                     .head_dim = config.head_dim(),
+                                     .mask = attention::Mask::top_left,
+                                     .dtype = DType::bf16};
+    const attention::Where where = attention::where_of(stream);
+    EXPECT_EQ(model.kernels().attention_because, dispatch(problem, Pass::forward, where).because) << batch;
+    EXPECT_EQ(model.kernels().attention.name, dispatch(problem, Pass::forward, where).rung->name) << batch;
+    if (where.sm == 90) {
+      EXPECT_EQ(model.kernels().attention.name, batch == 4 ? "flash_wgmma" : "flash_mma");
+    }
   }
 }
 

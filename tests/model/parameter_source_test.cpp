@@ -106,7 +106,7 @@ TEST(ParameterSource, NamesABracketByItsFirstTensor) {
   const LayerIndices at = layout.layer(1);
   EXPECT_EQ(std::vector(layout.bracket(at.v).begin(), layout.bracket(at.v).end()), (std::vector{at.q, at.k, at.v}));
   EXPECT_EQ(layout.bracket_shape(at.q), layout.qkv_shape());
-  EXPECT_EQ(layout.bracket_shape(at.w3), layout.w13_shape());
+  EXPECT_EQ(layout.bracket_shape(at.w3), (Shape{2 * layout.config().d_ff, layout.config().d_model}));
   EXPECT_EQ(layout.bracket_shape(at.output), layout.info(at.output).shape);
   EXPECT_EQ(layout.bracket_shape(at.ln1), (Shape{64}));
 }

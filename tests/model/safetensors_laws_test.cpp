@@ -8,6 +8,7 @@
 #include "core/error.hpp"
 #include "model/safetensors.hpp"
 #include "tests/laws/expect_law.hpp"
+#include "tests/model/without_checksums.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace syslab::model {
@@ -91,13 +92,47 @@ TEST(SafetensorsLaws, ACutFileIsRefused) {
   });
 }
 
-// A changed byte of the header gives a file that is refused or read as another one, but no crash, no read beyond the
-// file and no exception but ours.
+// Where in the file of these tensors a byte lies: "header", or the quoted name of the tensor.
+std::string place_of(const Drawn& drawn, std::size_t file_bytes, std::size_t at) {
+  std::size_t data_bytes = 0;
+  for (const std::string& data : drawn.data) data_bytes += data.size();
+  std::size_t end = file_bytes - data_bytes;
+  if (at < end) return "header";
+  for (std::size_t i = 0; i < drawn.data.size(); ++i) {
+    end += drawn.data[i].size();
+    if (at < end) return "'" + drawn.tensors[i].name + "'";
+  }
+  return "no place";
+}
+
+TEST(SafetensorsLaws, AnyChangedByteIsRefusedNamingTheTensorOrTheHeader) {
+  const test::TemporaryFolder folder;
+  property::expect_law("model.safetensors_checksums", 300, [&](check::Observation&) {
+    const Drawn drawn = draw_file();
+    write(folder / "f", drawn);
+    std::string bytes = test::bytes_of(folder / "f");
+    const auto at = *rc::gen::inRange<std::size_t>(0, bytes.size()).as("byte");
+    bytes[at] = static_cast<char>(bytes[at] ^ *rc::gen::inRange(1, 256).as("flipped by"));
+    test::write_bytes(folder / "changed", bytes);
+    const std::string place = place_of(drawn, bytes.size(), at);
+    try {
+      const SafetensorsReader reader(folder / "changed");
+    } catch (const Error& error) {
+      RC_ASSERT(error.kind() == ErrorKind::usage);
+      RC_ASSERT(std::string(error.what()).find(place) != std::string::npos);
+      return;
+    }
+    RC_FAIL("it was read, although " + place + " has changed");
+  });
+}
+
+// Without checksums, a changed byte of the header gives a file that is refused or read as another one, but no crash, no
+// read beyond the file and no exception but ours.
 TEST(SafetensorsLaws, ADamagedHeaderIsRefusedOrStillAWholeFile) {
   const test::TemporaryFolder folder;
   property::expect_law("model.safetensors_damage", 200, [&](check::Observation&) {
     write(folder / "f", draw_file());
-    std::string bytes = test::bytes_of(folder / "f");
+    std::string bytes = test::without_checksums(test::bytes_of(folder / "f"));
     std::uint64_t header = 0;
     std::memcpy(&header, bytes.data(), sizeof header);
     const auto at = *rc::gen::inRange<std::size_t>(0, 8 + header).as("byte");

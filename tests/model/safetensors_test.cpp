@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "tests/model/refusal.hpp"
+#include "tests/model/without_checksums.hpp"
 #include "tests/temporary_folder.hpp"
 
 namespace syslab::model {
@@ -16,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::bytes_of;
 using test::refuses;
+using test::without_checksums;
 using test::write_bytes;
 
 // A file of these bytes: length of the header, header, data.
@@ -76,17 +78,83 @@ TEST_F(Safetensors, WhatIsWrittenIsReadAgain) {
   EXPECT_THROW(reader.read(*found, 9, std::as_writable_bytes(std::span(&last, 1))), Error);
 }
 
-// Byte for byte what the format's description says; numbers begin at a multiple of eight.
+// Byte for byte what the format's description says; numbers begin at a multiple of eight. The checksums are those of
+// Python's hashlib.blake2b(…, digest_size=16).
 TEST_F(Safetensors, AFileIsLengthHeaderAndData) {
   const float numbers[] = {1, 2, 3, 4, 5, 6};
   SafetensorsWriter writer(folder_ / "f", {{"w", FileDType::f32, {2, 3}}}, {{"k", "v"}});
   writer.write(std::as_bytes(std::span(numbers)));
   writer.finish();
-  std::string header = R"({"__metadata__":{"k":"v"},"w":{"data_offsets":[0,24],"dtype":"F32","shape":[2,3]}})";
+  std::string header = R"({"__metadata__":{"k":"v","syslab.checksum.header":"99d15ed7b57d07aaf8571290e54e77c1",)"
+                       R"("syslab.checksum.tensors":"6348e8dbb55b99b308e50c11ea7c0989"},)"
+                       R"("w":{"data_offsets":[0,24],"dtype":"F32","shape":[2,3]}})";
   header.resize((header.size() + 7) / 8 * 8, ' ');
   std::string expected = file_of(header, 24);
   std::memcpy(expected.data() + 8 + header.size(), numbers, sizeof numbers);
   EXPECT_EQ(bytes_of(folder_ / "f"), expected);
+}
+
+// Three tensors, one of them empty, and metadata.
+class SafetensorsChecksums : public Safetensors {
+ protected:
+  SafetensorsChecksums() {
+    const float numbers[] = {1, 2, 3, 4, 5, 6};
+    SafetensorsWriter writer(
+        folder_ / "f",
+        {{"first", FileDType::f32, {2}}, {"nothing", FileDType::f32, {0}}, {"second", FileDType::f32, {4}}},
+        {{"k", "v"}});
+    writer.write(std::as_bytes(std::span(numbers)).first(11));  // a piece may hold the end of one and more of the next
+    writer.write(std::as_bytes(std::span(numbers)).subspan(11));
+    writer.finish();
+    whole_ = bytes_of(folder_ / "f");
+  }
+
+  std::size_t data_begin() const { return whole_.size() - 24; }
+
+  std::string whole_;
+};
+
+TEST_F(SafetensorsChecksums, EachFlippedBitIsRefusedNamingTheTensorOrTheHeader) {
+  for (std::size_t at = 0; at < whole_.size(); ++at) {
+    const bool in_header = at < data_begin(), in_first = at < data_begin() + 8;
+    const char* const place = in_header ? "header" : in_first ? "'first'" : "'second'";
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string flipped = whole_;
+      flipped[at] = static_cast<char>(flipped[at] ^ 1 << bit);
+      ASSERT_TRUE(refuses_bytes(flipped, place)) << "byte " << at << ", bit " << bit;
+    }
+  }
+}
+
+TEST_F(SafetensorsChecksums, ARefusalSaysWhatWasFoundExpectedAndHelps) {
+  std::string flipped = whole_;
+  flipped[data_begin() + 9] ^= 1;
+  const std::string expected = whole_.substr(whole_.find("syslab.checksum.tensors") + 26 + 2 * 32, 32);
+  EXPECT_TRUE(refuses_bytes(flipped, "the data of 'second' are damaged: their checksum is ",
+                            "and the file says " + expected, "use a whole copy"));
+  flipped = whole_;
+  flipped[flipped.find("F32")] = 'G';
+  EXPECT_TRUE(refuses_bytes(flipped, "its header is damaged: its checksum is ", "and the file says ",
+                            "use a whole copy", "leave out the metadata 'syslab.checksum."));
+}
+
+TEST_F(SafetensorsChecksums, AFileWithoutThemIsReadAsItIs) {
+  const std::string foreign = without_checksums(whole_);
+  write_bytes(folder_ / "foreign", foreign);
+  const SafetensorsReader reader(folder_ / "foreign");
+  EXPECT_FALSE(reader.has_checksums());
+  EXPECT_TRUE(SafetensorsReader(folder_ / "f").has_checksums());
+  EXPECT_EQ(reader.metadata(), (FileMetadata{{"k", "v"}}));
+  EXPECT_EQ(reader.tensors().size(), 3U);
+  std::string flipped = foreign;
+  flipped.back() ^= 1;
+  write_bytes(folder_ / "foreign", flipped);
+  EXPECT_NO_THROW(SafetensorsReader(folder_ / "foreign")) << "nothing says what its data were";
+}
+
+TEST_F(SafetensorsChecksums, TheyAreTheWritersOwn) {
+  EXPECT_THROW(SafetensorsWriter(folder_ / "g", {}, {{"syslab.checksum.header", "x"}}), Error);
+  EXPECT_THROW(SafetensorsWriter(folder_ / "g", {}, {{"syslab.checksum.tensors", "x"}}), Error);
 }
 
 TEST_F(Safetensors, TensorsMayStandInAnyOrderAndWithAnySpaces) {

@@ -271,6 +271,22 @@ TEST(Transformer, TellsItsObserverOfEveryTensorInOrder) {
   EXPECT_LT(std::ranges::find(names, "logits"), std::ranges::find(names, "dlogits"));
 }
 
+TEST(Transformer, KernelsAreChosenAgainForAPassOfOtherSizes) {
+  int chosen = 0;
+  Transformer model(tiny_config(), {.plant = [&](Kernels&) { ++chosen; }}, {});
+  set_weights(model);
+  EXPECT_EQ(chosen, 1);
+  const std::vector<std::int64_t> ids(static_cast<std::size_t>(2 * tiny_config().context), 1);
+  const auto passes = [&](std::int64_t batch, std::int64_t seq) {
+    model.forward({ids.data(), batch, seq}, Keep::nothing);
+    return chosen;
+  };
+  EXPECT_EQ(passes(1, tiny_config().context), 1);
+  EXPECT_EQ(passes(2, tiny_config().context), 2);
+  EXPECT_EQ(passes(2, tiny_config().context), 2);
+  EXPECT_EQ(passes(2, 8), 3);
+}
+
 TEST(Transformer, RefusesWhatCannotBe) {
   ModelConfig odd = tiny_config();
   odd.heads = 5;

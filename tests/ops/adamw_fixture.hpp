@@ -45,7 +45,7 @@ struct Instance {
   Oracle expected() const { return oracle(problem, p.view(), m.view(), v.view(), g.view(), scalars, clip); }
 
   double worst(const Oracle& exact) const {
-    const auto of = [](const ops::Tensor& found, const ops::Expected& expected) {
+    const auto of = [](const ops::Tensor& found, const Expected& expected) {
       return ops::worst_ratio(found.values(), expected.value, expected.tolerance);
     };
     const double state = std::max({of(p, exact.p), of(m, exact.m), of(v, exact.v)});

@@ -28,10 +28,8 @@ TEST(Autograd, KeepsAndHoldsTheMatricesThatItsTableSays) {
     const std::size_t kept = rung.saved_bytes(kProblem);
     EXPECT_NEAR(matrices(kept), counted.kept, 0.02) << counted.name;
     if (counted.kept == 0) continue;  // its workspace is O(S·D), which attention_flash_test.cpp holds it to
-    EXPECT_NEAR(matrices(kept + rung.workspace_bytes(kProblem, Direction::forward)), counted.forward, 0.1)
-        << counted.name;
-    EXPECT_NEAR(matrices(kept + rung.workspace_bytes(kProblem, Direction::backward)), counted.backward, 0.2)
-        << counted.name;
+    EXPECT_NEAR(matrices(kept + rung.workspace_bytes(kProblem, Pass::forward)), counted.forward, 0.1) << counted.name;
+    EXPECT_NEAR(matrices(kept + rung.workspace_bytes(kProblem, Pass::backward)), counted.backward, 0.2) << counted.name;
   }
 }
 
@@ -60,8 +58,8 @@ TEST(Autograd, StaysInsideWhatItAsksFor) {
                  std::all_of(begin + kGuard + bytes, begin + memory.bytes(), is_mark);
         }
       };
-      Guarded saved(rung.saved_bytes(problem)), forward(rung.workspace_bytes(problem, Direction::forward)),
-          backward(rung.workspace_bytes(problem, Direction::backward));
+      Guarded saved(rung.saved_bytes(problem)), forward(rung.workspace_bytes(problem, Pass::forward)),
+          backward(rung.workspace_bytes(problem, Pass::backward));
       rung.forward(problem, lent.forward(), saved.lend(), forward.lend(), {});
       rung.backward(problem, lent.backward(), saved.lend(), backward.lend(), {});
       EXPECT_TRUE(saved.whole() && forward.whole() && backward.whole()) << rung.name;

@@ -158,9 +158,9 @@ constexpr Problem long_problem(std::int64_t seq) {
 
 TEST(FlashMemory, WorkspaceGrowsWithTheSequenceNotItsSquare) {
   const Rung& rung = find_rung("flash_tiled");
-  for (const Direction direction : {Direction::forward, Direction::backward}) {
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
     const auto bytes = [&](std::int64_t seq) {
-      return static_cast<double>(rung.workspace_bytes(long_problem(seq), direction));
+      return static_cast<double>(rung.workspace_bytes(long_problem(seq), pass));
     };
     EXPECT_LE(bytes(65536) / bytes(32768), 2.05);
     // At most 4 packed copies of what Q, K, V and dO hold, and two floats a row.
@@ -173,12 +173,12 @@ TEST(FlashMemory, TakesWhatItSaysAndGivesItBack) {
   const Problem problem = long_problem(500);
   Tensors tensors(problem, 8);
   auto& log = device::MemoryLog::global();
-  for (const Direction direction : {Direction::forward, Direction::backward}) {
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
     const std::int64_t before = log.live_bytes();
     log.reset_peak();
-    direction == Direction::forward ? tensors.run_forward(rung) : tensors.run_backward(rung);
+    pass == Pass::forward ? tensors.run_forward(rung) : tensors.run_backward(rung);
     EXPECT_EQ(log.live_bytes(), before);
-    EXPECT_EQ(log.peak_bytes() - before, static_cast<std::int64_t>(rung.workspace_bytes(problem, direction)));
+    EXPECT_EQ(log.peak_bytes() - before, static_cast<std::int64_t>(rung.workspace_bytes(problem, pass)));
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "ops/attention/wgmma/plan.hpp"
 
@@ -26,18 +27,47 @@ Problem heads_of(std::int64_t heads, std::int64_t seq, std::int64_t head_dim, Ma
 TEST(FlashWgmmaPlan, PadsHeadDimToTheNextTile) {
   for (const auto& [head_dim, padded] : {std::pair{8, 64}, {64, 64}, {72, 96}, {104, 128}, {136, 192}, {256, 256}}) {
     for (const Mask mask : {Mask::none, Mask::top_left}) {
-      EXPECT_EQ(shape_of(plan_forward(heads_of(2, 512, head_dim, mask), kMultiprocessors)).head_dim, padded);
+      EXPECT_EQ(shape_of(wgmma::plan_forward(heads_of(2, 512, head_dim, mask), kMultiprocessors)).head_dim, padded);
     }
   }
 }
 
 TEST(FlashWgmmaPlan, MeetsMoreKeysAtATimeWhereThereAreManyAndNoneAreHidden) {
   const auto keys = [](std::int64_t seq, Mask mask) {
-    return shape_of(plan_forward(heads_of(2, seq, 128, mask), kMultiprocessors)).keys;
+    return shape_of(wgmma::plan_forward(heads_of(2, seq, 128, mask), kMultiprocessors)).keys;
   };
   EXPECT_EQ(keys(8192, Mask::top_left), 128);
   EXPECT_EQ(keys(8192, Mask::none), 176);
   EXPECT_EQ(keys(1024, Mask::none), 128);
+}
+
+TEST(FlashWgmmaPlan, HasFewerRowsWhereAMaskLeavesFewKeys) {
+  const auto rows = [](std::int64_t seq, Mask mask) {
+    return shape_of(wgmma::plan_forward(heads_of(16, seq, 64, mask), kMultiprocessors)).rows();
+  };
+  EXPECT_EQ(rows(1024, Mask::top_left), 128);
+  EXPECT_EQ(rows(1024, Mask::none), 192);
+  EXPECT_EQ(rows(4096, Mask::none), 192);
+  EXPECT_EQ(rows(2048, Mask::bottom_right), 192);
+}
+
+TEST(FlashWgmmaPlan, BackwardPadsHeadDimAndEndsAt256) {
+  for (const auto& [head_dim, padded] :
+       {std::pair{8, 64}, {64, 64}, {72, 128}, {128, 128}, {136, 192}, {192, 192}, {200, 256}, {256, 256}}) {
+    const int tile = backward_tile_of(heads_of(2, 512, head_dim, Mask::none));
+    ASSERT_GE(tile, 0);
+    EXPECT_EQ(kBackwardTiles[static_cast<std::size_t>(tile)].head_dim, padded);
+  }
+  EXPECT_EQ(backward_tile_of(heads_of(2, 512, 264, Mask::none)), -1);
+}
+
+TEST(FlashWgmmaPlan, HeadsBeginInTurnSoThatABlocksTurnHasCome) {
+  EXPECT_EQ(backward_section(heads_of(64, 1024, 64, Mask::none), kMultiprocessors), 16);  // 16 steps a block
+  EXPECT_EQ(backward_section(heads_of(64, 16384, 64, Mask::none), kMultiprocessors), 1);
+  EXPECT_EQ(backward_section(heads_of(4, 64, 64, Mask::none), kMultiprocessors), 4) << "no more than there are";
+  Problem shared = heads_of(64, 1024, 64, Mask::none);
+  shared.heads_kv = 16;  // four heads' steps a block
+  EXPECT_EQ(backward_section(shared, kMultiprocessors), 4);
 }
 
 // What the kernel asserts of each tile of its own, for all at once and without a compiler of CUDA.
@@ -46,6 +76,17 @@ TEST(FlashWgmmaPlan, TilesFitRegistersAndSharedMemory) {
     EXPECT_LE(2 * tile.head_dim * (tile.rows() + 4 * tile.keys), 227 * 1024) << tile.head_dim << " × " << tile.keys;
     EXPECT_LE(tile.keys * 3 / 4 + tile.head_dim / 2, tile.groups == 2 ? 212 : 128)
         << tile.head_dim << " × " << tile.keys;
+  }
+  for (const BackwardTileShape& tile : kBackwardTiles) {
+    SCOPED_TRACE(tile.head_dim);
+    if (!tile.groups_by_product) continue;
+    EXPECT_LE(tile.shared_bytes(), 227 * 1024);
+    // Beside what is summed up, scores and their packed form: what a group needed in every compile so far.
+    EXPECT_LE(tile.head_dim / 2 + 32 + 16 + 32, tile.sum_registers());
+    EXPECT_EQ(tile.sum_registers() % 8, 0);
+    EXPECT_GE(tile.dq_registers(), tile.dq_columns() / 2 + 32);
+    EXPECT_EQ(tile.head_dim % tile.dq_columns(), 0);
+    EXPECT_EQ(tile.dq_columns() % 64, 0) << "a product across rows begins where a panel of 64 columns does";
   }
 }
 
@@ -56,7 +97,7 @@ TEST(FlashWgmmaPlan, ItemsMeetEveryKeyThatARowSees) {
         Problem problem = heads_of(6, seq_q, 128, mask);
         problem.seq_k = seq_k;
         problem.batch = 3;
-        const ForwardPlan plan = plan_forward(problem, kMultiprocessors);
+        const ForwardPlan plan = wgmma::plan_forward(problem, kMultiprocessors);
         SCOPED_TRACE(to_string(problem));
         EXPECT_GE(plan.row_blocks * shape_of(plan).rows(), seq_q);
         EXPECT_LT((plan.row_blocks - 1) * shape_of(plan).rows(), seq_q);
@@ -75,7 +116,7 @@ TEST(FlashWgmmaPlan, ItemsMeetEveryKeyThatARowSees) {
 
 TEST(FlashWgmmaPlan, TheLongestOfASectionComeFirst) {
   const Problem problem = heads_of(16, 16384, 128, Mask::top_left);  // 8 MiB of keys and values a head
-  const ForwardPlan plan = plan_forward(problem, kMultiprocessors);
+  const ForwardPlan plan = wgmma::plan_forward(problem, kMultiprocessors);
   EXPECT_EQ(plan.section_heads, 4);
   const std::vector<int> lengths = lengths_of_items(problem, plan);
   const auto section = static_cast<std::ptrdiff_t>(plan.section_heads * plan.row_blocks);
@@ -84,7 +125,7 @@ TEST(FlashWgmmaPlan, TheLongestOfASectionComeFirst) {
   }
   Problem grouped = problem;
   grouped.heads_kv = 4;
-  EXPECT_EQ(plan_forward(grouped, kMultiprocessors).section_heads, 16) << "four heads share keys and values";
+  EXPECT_EQ(wgmma::plan_forward(grouped, kMultiprocessors).section_heads, 16) << "four heads share keys and values";
 }
 
 TEST(FlashWgmmaPlan, DealingThereAndBackEvensOut) {
@@ -95,15 +136,16 @@ TEST(FlashWgmmaPlan, DealingThereAndBackEvensOut) {
 }
 
 TEST(FlashWgmmaPlan, ItemsAreDrawnWhereTheyWouldBeDealtOutUnevenly) {
-  EXPECT_FALSE(plan_forward(heads_of(128, 4096, 64, Mask::none), kMultiprocessors).drawn);
-  EXPECT_FALSE(plan_forward(heads_of(12, 1000, 128, Mask::top_left), kMultiprocessors).drawn) << "an item a block";
+  EXPECT_FALSE(wgmma::plan_forward(heads_of(128, 4096, 64, Mask::none), kMultiprocessors).drawn);
+  EXPECT_FALSE(wgmma::plan_forward(heads_of(12, 1000, 128, Mask::top_left), kMultiprocessors).drawn)
+      << "an item a block";
   // Two heads a section, 256 items of 2 to 205 blocks of keys: a round has every other length.
-  EXPECT_TRUE(plan_forward(heads_of(8, 16384, 256, Mask::top_left), kMultiprocessors).drawn);
+  EXPECT_TRUE(wgmma::plan_forward(heads_of(8, 16384, 256, Mask::top_left), kMultiprocessors).drawn);
 }
 
 TEST(FlashWgmmaPlan, OneBlockAMultiprocessorAndNoneWithoutAnItem) {
-  EXPECT_EQ(plan_forward(heads_of(128, 4096, 64, Mask::none), kMultiprocessors).grid, kMultiprocessors);
-  EXPECT_EQ(plan_forward(heads_of(1, 1000, 64, Mask::none), kMultiprocessors).grid, 6);
+  EXPECT_EQ(wgmma::plan_forward(heads_of(128, 4096, 64, Mask::none), kMultiprocessors).grid, kMultiprocessors);
+  EXPECT_EQ(wgmma::plan_forward(heads_of(1, 1000, 64, Mask::none), kMultiprocessors).grid, 6);
 }
 
 }  // namespace

@@ -11,16 +11,16 @@
 namespace syslab::attention {
 namespace {
 
-const Problem kProblem{.heads_q = 4, .heads_kv = 2, .seq_q = 40, .seq_k = 56, .head_dim = 8, .mask = Mask::top_left};
+const Problem kDescribed{.heads_q = 4, .heads_kv = 2, .seq_q = 40, .seq_k = 56, .head_dim = 8, .mask = Mask::top_left};
 
 // The tensors of one operation, filled and prepared as a worker would.
 struct Buffers {
   std::vector<device::Buffer> memory;
   std::vector<TensorView> writable;
-  ops::Inputs inputs;
-  ops::Outputs outputs;
+  Inputs inputs;
+  Outputs outputs;
 
-  explicit Buffers(const ops::Operation& operation, std::uint64_t stream = 11) {
+  explicit Buffers(const Operation& operation, std::uint64_t stream = 11) {
     for (const TensorSpec& spec : operation.inputs) {
       writable.push_back(view(spec));
       fill(writable.back(), RandomStream(stream++), Distribution::normal);
@@ -45,13 +45,13 @@ TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
   for (const AutogradRung& rung : ops::host_rungs(autograd_ladder())) {
     const std::string& name = rung.name;
     for (const DType dtype : {DType::f32, DType::bf16}) {
-      for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
-        Problem problem = kProblem;
+      for (const Pass phase : {Pass::forward, Pass::backward, Pass::both}) {
+        Problem problem = kDescribed;
         problem.dtype = dtype;
-        const ops::Operation operation = attention::operation(problem, phase, rung, 5);
+        const Operation operation = attention::operation(problem, phase, rung, 5);
         Buffers run(operation);
         operation.call(run.inputs, run.outputs, {});
-        const std::vector<ops::Expected> expected = operation.expect(run.inputs);
+        const std::vector<Expected> expected = operation.expect(run.inputs);
         ASSERT_EQ(expected.size(), run.outputs.size());
         for (std::size_t i = 0; i < expected.size(); ++i) {
           const check::Comparison found = check::compare(run.outputs[i], expected[i].value, expected[i].tolerance);
@@ -67,27 +67,27 @@ TEST(AttentionOperation, OfEveryPhaseGivesWhatItsOracleExpects) {
 
 TEST(AttentionOperation, OfBothPassesHasNoInputThatTheForwardPassMakes) {
   const Rung& rung = find_rung("flash_tiled");
-  EXPECT_EQ(names(operation(kProblem, Phase::forward, rung, 1).outputs), (std::vector<std::string>{"out", "lse"}));
-  EXPECT_EQ(names(operation(kProblem, Phase::backward, rung, 1).inputs),
+  EXPECT_EQ(names(operation(kDescribed, Pass::forward, rung, 1).outputs), (std::vector<std::string>{"out", "lse"}));
+  EXPECT_EQ(names(operation(kDescribed, Pass::backward, rung, 1).inputs),
             (std::vector<std::string>{"q", "k", "v", "out", "lse", "dout"}));
-  const ops::Operation both = operation(kProblem, Phase::both, rung, 1);
+  const Operation both = operation(kDescribed, Pass::both, rung, 1);
   EXPECT_EQ(names(both.inputs), (std::vector<std::string>{"q", "k", "v", "dout"}));
   EXPECT_EQ(names(both.outputs), (std::vector<std::string>{"out", "lse", "dq", "dk", "dv"}));
-  EXPECT_DOUBLE_EQ(both.flops, 3.5 * forward_flops(kProblem));
+  EXPECT_DOUBLE_EQ(both.flops, 3.5 * forward_flops(kDescribed));
 }
 
 // A backward pass that is timed must not find what another set's forward pass left.
 TEST(AttentionOperation, BackwardReadsWhatItsOwnForwardPassKeptOfTheSameInputs) {
   for (const char* name : {"literal", "fused_softmax"}) {
     const AutogradRung& rung = find_autograd_rung(name);
-    const ops::Operation backward = operation(kProblem, Phase::backward, rung, 1);
+    const Operation backward = operation(kDescribed, Pass::backward, rung, 1);
     EXPECT_EQ(backward.prepared, (std::vector<std::string>{"out", "lse", "saved"}));
     EXPECT_EQ(backward.inputs.back().name, "saved");
-    EXPECT_EQ(backward.inputs.back().bytes(), rung.saved_bytes(kProblem));
+    EXPECT_EQ(backward.inputs.back().bytes(), rung.saved_bytes(kDescribed));
     Buffers one(backward, 11), other(backward, 12);
     for (Buffers* run : {&one, &other, &one}) {
       backward.call(run->inputs, run->outputs, {});
-      const std::vector<ops::Expected> expected = backward.expect(run->inputs);
+      const std::vector<Expected> expected = backward.expect(run->inputs);
       for (std::size_t i = 0; i < expected.size(); ++i) {
         EXPECT_TRUE(check::compare(run->outputs[i], expected[i].value, expected[i].tolerance).passed) << name;
       }
@@ -99,8 +99,8 @@ TEST(AttentionOperation, BackwardReadsWhatItsOwnForwardPassKeptOfTheSameInputs) 
 TEST(AttentionOperation, TakesNoMoreMemoryThanIsPredicted) {
   const Problem problem{.batch = 2, .seq_q = 128, .seq_k = 128, .head_dim = 4};
   for (const AutogradRung& rung : ops::host_rungs(autograd_ladder())) {
-    for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
-      const ops::Operation operation = attention::operation(problem, phase, rung, 5);
+    for (const Pass phase : {Pass::forward, Pass::backward, Pass::both}) {
+      const Operation operation = attention::operation(problem, phase, rung, 5);
       device::MemoryLog& log = device::MemoryLog::global();
       const std::int64_t before = log.live_bytes();
       log.reset_peak();
@@ -111,8 +111,8 @@ TEST(AttentionOperation, TakesNoMoreMemoryThanIsPredicted) {
       const double taken = static_cast<double>(log.peak_bytes() - before);
       double predicted = predicted_bytes(problem, phase, rung.name);
       // What a rung that keeps nothing reads was made by another, which is gone when the pass runs.
-      const Rung& other = *dispatch(problem, Direction::forward, {}).rung;
-      if (operation.prepare) predicted += static_cast<double>(other.workspace_bytes(problem, Direction::forward));
+      const Rung& other = *dispatch(problem, Pass::forward, {}).rung;
+      if (operation.prepare) predicted += static_cast<double>(other.workspace_bytes(problem, Pass::forward));
       EXPECT_LE(taken, predicted) << rung.name << " " << to_string(phase);
       EXPECT_GE(taken, 0.75 * predicted) << rung.name << " " << to_string(phase);
     }
@@ -137,7 +137,7 @@ TEST(AttentionOperation, OfBothPassesTakesTheTimeOfBothByTheImplementationsOwnCl
   rung.backward = [last, run = rung.backward](const Problem& p, const BackwardArgs& args, ops::Workspace w,
                                               device::Stream s) { run(p, args, w, s), *last = Nanoseconds(40); };
   rung.last_call_time = [last] { return *last; };
-  const ops::Operation both = operation(kProblem, Phase::both, rung, 1);
+  const Operation both = operation(kDescribed, Pass::both, rung, 1);
   Buffers run(both);
   both.call(run.inputs, run.outputs, {});
   EXPECT_EQ(both.self_time(), Nanoseconds(43));
@@ -146,24 +146,24 @@ TEST(AttentionOperation, OfBothPassesTakesTheTimeOfBothByTheImplementationsOwnCl
 TEST(AttentionOperation, PredictsTheScoresOfTheNaiveRungAndNoneOfAnother) {
   const Problem problem{.seq_q = 4096, .seq_k = 4096, .head_dim = 16};
   const double scores = 4.0 * 4096 * 4096;
-  const double naive = predicted_bytes(problem, Phase::backward, "naive"),
-               flash = predicted_bytes(problem, Phase::backward, "flash_tiled"),
-               mine = predicted_bytes(problem, Phase::backward, "mine");
+  const double naive = predicted_bytes(problem, Pass::backward, "naive"),
+               flash = predicted_bytes(problem, Pass::backward, "flash_tiled"),
+               mine = predicted_bytes(problem, Pass::backward, "mine");
   EXPECT_NEAR(naive - mine, 2 * scores, 0.1 * scores);
   EXPECT_LT(flash, 0.2 * scores);
   EXPECT_EQ(mine, backward_bytes(problem));
 }
 
 TEST(AttentionOperation, PhasesAreKnownByTheirNames) {
-  for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
-    EXPECT_EQ(parse_phase(to_string(phase)), phase);
+  for (const Pass phase : {Pass::forward, Pass::backward, Pass::both}) {
+    EXPECT_EQ(parse_pass(to_string(phase)), phase);
   }
-  EXPECT_THROW(parse_phase("forwards"), Error);
+  EXPECT_THROW(parse_pass("forwards"), Error);
 }
 
 TEST(AttentionParams, AreAllThatAProblemIsMadeOf) {
   Params params;
-  for (const ops::ParamInfo& one : param_list()) params.set(one.name, one.values.front());
+  for (const Axis& one : param_list()) params.set(one.name, one.values.front());
   const Problem problem = problem_from(params);
   EXPECT_EQ(problem.heads_q, 8);
   EXPECT_EQ(problem.heads_kv, 8);

@@ -39,7 +39,7 @@ class EveryRung : public testing::TestWithParam<RungCase> {
   void expect_right(Problem problem, float input_scale = 1.0F, Layout layout = Layout::heads_outer) {
     problem.dtype = dtype_;
     SCOPED_TRACE(fmt::format("{} on {}, inputs × {}", rung_.name, to_string(problem), input_scale));
-    ASSERT_EQ(rung_.supports(problem, Direction::forward), std::nullopt);
+    ASSERT_EQ(rung_.supports(problem, Pass::forward), std::nullopt);
     Tensors tensors(problem, ++seed_, input_scale, layout);
     tensors.run_forward(rung_);
     worst_forward_ = std::max(worst_forward_, tensors.check_forward());
@@ -154,25 +154,25 @@ TEST(ThreadsWorth, GrowWithTheWorkUpToThoseThereAre) {
   const int before = device::thread_count();
   device::set_thread_count(3);
   Problem problem{.heads_q = 4, .heads_kv = 4, .seq_q = 128, .seq_k = 128, .head_dim = 64};
-  EXPECT_EQ(threads_worth(problem, Direction::forward), 1) << "a smoke run's case is a third of a millisecond";
-  EXPECT_EQ(threads_worth(problem, Direction::backward), 1);
+  EXPECT_EQ(threads_worth(problem, Pass::forward), 1) << "a smoke run's case is a third of a millisecond";
+  EXPECT_EQ(threads_worth(problem, Pass::backward), 1);
   // As many as the test of repeatability above asks for, lest it compare one thread with one thread.
   problem = {
       .batch = 2, .heads_q = 4, .heads_kv = 2, .seq_q = 330, .seq_k = 350, .head_dim = 65, .mask = Mask::bottom_right};
-  EXPECT_EQ(threads_worth(problem, Direction::forward), device::thread_count());
-  EXPECT_EQ(threads_worth(problem, Direction::backward), device::thread_count());
+  EXPECT_EQ(threads_worth(problem, Pass::forward), device::thread_count());
+  EXPECT_EQ(threads_worth(problem, Pass::backward), device::thread_count());
   device::set_thread_count(before);
 }
 
 TEST_P(EveryRung, UsesTheCallersWorkspaceWhenItIsLargeEnough) {
   const Problem problem{.heads_q = 2, .heads_kv = 2, .seq_q = 100, .seq_k = 90, .head_dim = 16, .dtype = dtype_};
   Tensors tensors(problem, 5);
-  for (const Direction direction : {Direction::forward, Direction::backward}) {
-    const std::size_t bytes = rung_.workspace_bytes(problem, direction);
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    const std::size_t bytes = rung_.workspace_bytes(problem, pass);
     const device::Buffer memory(bytes, "test workspace");
     const ops::Workspace workspace{memory.data(), bytes};
     const std::size_t before = device::MemoryLog::global().events().size();
-    direction == Direction::forward ? tensors.run_forward(rung_, workspace) : tensors.run_backward(rung_, workspace);
+    pass == Pass::forward ? tensors.run_forward(rung_, workspace) : tensors.run_backward(rung_, workspace);
     EXPECT_EQ(device::MemoryLog::global().events().size(), before) << "took memory of its own";
   }
   tensors.check_forward();

@@ -202,7 +202,7 @@ TEST(AttentionLadder, HasUniqueNamesAndSaysWhatEachRungTeaches) {
     if (!rung.unavailable.empty()) continue;  // in this build it is a name and a reason
     EXPECT_TRUE(rung.forward && rung.backward && rung.supports && rung.workspace_bytes);
     for (const DType dtype : rung.dtypes)
-      EXPECT_EQ(rung.supports({.head_dim = 64, .dtype = dtype}, Direction::forward), std::nullopt);
+      EXPECT_EQ(rung.supports({.head_dim = 64, .dtype = dtype}, Pass::forward), std::nullopt);
   }
 }
 

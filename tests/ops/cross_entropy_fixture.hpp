@@ -54,9 +54,9 @@ struct Instance {
   // Largest error over its bound in all outputs; `at_once`: the gradient was made with the loss, not from its lse.
   double worst(bool at_once) const {
     const Oracle exact = oracle(problem, logits.view(), targets, factor);
-    const ops::Expected gradient =
+    const Expected gradient =
         at_once ? exact.dlogits : gradient_oracle(problem, logits.view(), targets, lse.view(), factor);
-    const auto of = [](const ops::Tensor& found, const ops::Expected& expected) {
+    const auto of = [](const ops::Tensor& found, const Expected& expected) {
       return ops::worst_ratio(found.values(), expected.value, expected.tolerance);
     };
     return std::max({of(row_loss, exact.row_loss), of(lse, exact.lse), of(loss, exact.loss), of(dlogits, gradient)});

@@ -39,10 +39,9 @@ inline double worst(swiglu::Instance& i) {
 }
 
 inline double worst(rope::Instance& i) {
-  using ops::Direction;
-  const auto y = rope::oracle(i.problem, Direction::forward, i.x.view(), i.cos.view(), i.sin.view());
-  auto dx = rope::oracle(i.problem, Direction::backward, i.dy.view(), i.cos.view(), i.sin.view());
-  rope::eager_allow(i.problem, Direction::backward, i.dy.view(), i.cos.view(), i.sin.view(), dx);
+  const auto y = rope::oracle(i.problem, Pass::forward, i.x.view(), i.cos.view(), i.sin.view());
+  auto dx = rope::oracle(i.problem, Pass::backward, i.dy.view(), i.cos.view(), i.sin.view());
+  rope::eager_allow(i.problem, Pass::backward, i.dy.view(), i.cos.view(), i.sin.view(), dx);
   return std::max(ratio_of(i.y, y), ratio_of(i.dx, dx));
 }
 

@@ -33,13 +33,13 @@ struct Instance {
   void backward(const Rung& rung, bool accumulate = false) {
     const BackwardArgs args{ids.data(), dx.view(), dtable.view(), accumulate};
     validate(problem, args);
-    std::vector<std::byte> memory(rung.workspace_bytes(problem, Direction::backward));
+    std::vector<std::byte> memory(rung.workspace_bytes(problem, Pass::backward));
     rung.backward(problem, args, {memory.data(), memory.size()}, {});
   }
 
   // Largest error over its bound in x and dtable, rows of no id left out. Exact elements must be exact.
   double worst() const {
-    const auto of = [](const ops::Tensor& found, const ops::Expected& expected) {
+    const auto of = [](const ops::Tensor& found, const Expected& expected) {
       const std::vector<double> values = found.values();
       double ratio = 0;
       for (std::size_t i = 0; i < values.size(); ++i) {

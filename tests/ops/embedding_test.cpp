@@ -61,7 +61,7 @@ TEST(Embedding, AccumulatingAddsToWhatIsThere) {
       i.dtable.fill_normal(random);
       const ops::Tensor before = i.dtable;
       i.backward(rung, true);
-      const ops::Expected expected = backward_oracle(problem, i.ids, i.dx.view(), before.view());
+      const Expected expected = backward_oracle(problem, i.ids, i.dx.view(), before.view());
       EXPECT_LE(ops::worst_ratio(i.dtable.values(), expected.value, expected.tolerance), 1.0) << rung.name;
     }
   }

@@ -12,7 +12,6 @@
 namespace syslab::framework {
 namespace {
 
-using ops::Direction;
 using ops::Tensor;
 
 constexpr device::Stream kHost{};
@@ -129,8 +128,8 @@ TEST(EagerRmsNorm, IsRightAndLaunchesWhatAFrameworkDoes) {
         i.with_dh = with_dh;
         SCOPED_TRACE(rms_norm::to_string(p));
         const Launches found = counted([&] { i.run(norm_by_operations()); });
-        EXPECT_EQ(found.of_framework(), rms_norm::eager_kernels(p, Direction::forward) +
-                                            rms_norm::eager_kernels(p, Direction::backward, with_dh));
+        EXPECT_EQ(found.of_framework(),
+                  rms_norm::eager_kernels(p, Pass::forward) + rms_norm::eager_kernels(p, Pass::backward, with_dh));
         EXPECT_LE(worst(i), 1);
         EXPECT_TRUE(i.y.gaps_are_untouched() && i.dx.gaps_are_untouched());
       }
@@ -148,7 +147,7 @@ TEST(EagerRmsNorm, AddsToWhatDwHeldAndWritesOverDh) {
   args.accumulate = true;
   args.dx = i.dh.view();
   const Launches found = counted([&] { rung.backward(p, args, {}, kHost); });
-  EXPECT_EQ(found.of_framework(), rms_norm::eager_kernels(p, Direction::backward, true, true));
+  EXPECT_EQ(found.of_framework(), rms_norm::eager_kernels(p, Pass::backward, true, true));
   for (std::size_t d = 0; d < dw.size(); ++d) EXPECT_EQ(i.dw.values()[d], 2 * dw[d]);
   EXPECT_EQ(i.dh.values(), dx);
 }
@@ -166,8 +165,7 @@ TEST(EagerSwiglu, IsRightAndLaunchesWhatAFrameworkDoes) {
     swiglu::Instance i(p, 2, 3);
     SCOPED_TRACE(swiglu::to_string(p));
     const Launches found = counted([&] { i.run(gate_by_operations()); });
-    EXPECT_EQ(found.of_framework(),
-              swiglu::eager_kernels(Direction::forward) + swiglu::eager_kernels(Direction::backward));
+    EXPECT_EQ(found.of_framework(), swiglu::eager_kernels(Pass::forward) + swiglu::eager_kernels(Pass::backward));
     EXPECT_EQ(found.extra, 4);
     EXPECT_LE(worst(i), 1);
     EXPECT_TRUE(i.out.gaps_are_untouched() && i.dgate.gaps_are_untouched() && i.dup.gaps_are_untouched());
@@ -201,8 +199,8 @@ TEST(EagerRope, IsRightAndLaunchesWhatAFrameworkDoes) {
       rope::Instance i(p, rope::fused_strides(p));
       SCOPED_TRACE(rope::to_string(p));
       const Launches found = counted([&] { i.run(rotation_by_operations()); });
-      EXPECT_EQ(found, (Launches{.all = rope::eager_kernels(p, Direction::forward) +
-                                        rope::eager_kernels(p, Direction::backward)}));
+      EXPECT_EQ(found,
+                (Launches{.all = rope::eager_kernels(p, Pass::forward) + rope::eager_kernels(p, Pass::backward)}));
       EXPECT_LE(worst(i), 1);
       EXPECT_TRUE(i.y.gaps_are_untouched() && i.dx.gaps_are_untouched());
     }
@@ -218,11 +216,10 @@ cross_entropy::Rung loss_by_operations() {
 }
 
 TEST(EagerCrossEntropy, IsRightAndLaunchesWhatAFrameworkDoes) {
-  using cross_entropy::Pass;
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     const cross_entropy::Problem p{.rows = 6, .classes = 37, .dtype = dtype};
     cross_entropy::Instance i(p, 5, 3);
-    SCOPED_TRACE(cross_entropy::to_string(p));
+    SCOPED_TRACE(to_string(p));
     const cross_entropy::Rung rung = loss_by_operations();
     const Launches both = counted([&] { i.both(rung); });
     EXPECT_EQ(both.of_framework(), cross_entropy::eager_kernels(p, Pass::both));

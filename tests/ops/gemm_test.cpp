@@ -54,7 +54,7 @@ TEST(Gemm, EveryRungStaysWithinItsBoundAtEveryTileEdge) {
           for (const std::int64_t k : {1, 2, 7, 64, 129}) {
             Instance instance({m, n, k, dtype}, 3);
             if (rung.supports(instance.problem)) continue;  // no OpenBLAS
-            const Oracle exact = oracle(instance.problem, instance.a.view(), instance.b.view());
+            const Expected exact = oracle(instance.problem, instance.a.view(), instance.b.view());
             const std::vector<double> found = instance.run(rung);
             for (std::size_t i = 0; i < found.size(); ++i) {
               ASSERT_LE(std::abs(found[i] - exact.value[i]), exact.tolerance[i])
@@ -90,9 +90,9 @@ TEST(Gemm, TiledWorksInALentWorkspaceOfTheSizeItAsksFor) {
 
 TEST(GemmOracle, OfALargeProductLooksAtEveryRowAndSaysHowMuch) {
   Instance instance({40, 50, 60, DType::f32});
-  const Oracle part =
+  const Expected part =
       oracle(instance.problem, instance.a.view(), instance.b.view(), {.budget = 40 * 60 * 5, .seed = 3});
-  const Oracle whole = oracle(instance.problem, instance.a.view(), instance.b.view());
+  const Expected whole = oracle(instance.problem, instance.a.view(), instance.b.view());
   std::int64_t computed = 0;
   for (std::int64_t i = 0; i < 40; ++i) {
     std::int64_t of_row = 0;
@@ -109,7 +109,7 @@ TEST(GemmOracle, OfALargeProductLooksAtEveryRowAndSaysHowMuch) {
   }
   EXPECT_EQ(whole.fraction, 1.0);
   EXPECT_DOUBLE_EQ(part.fraction, static_cast<double>(computed) / 2000);
-  const Oracle other = oracle(instance.problem, instance.a.view(), instance.b.view(), {.budget = 12000, .seed = 4});
+  const Expected other = oracle(instance.problem, instance.a.view(), instance.b.view(), {.budget = 12000, .seed = 4});
   bool elsewhere = false;
   for (std::size_t i = 0; i < part.value.size(); ++i) {
     elsewhere = elsewhere || std::isnan(part.value[i]) != std::isnan(other.value[i]);
@@ -126,7 +126,8 @@ TEST(Gemm, RefusesWhatItCannotTakeByName) {
     validate(instance.problem, args);
     FAIL() << "A and B changed places";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("a is (6, 5)"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("a has shape (6, 5), must have (4, 6)"), std::string::npos)
+        << error.what();
   }
   const auto reason = find_rung("openblas").supports({4, 4, 4, DType::bf16});
   ASSERT_TRUE(reason.has_value());

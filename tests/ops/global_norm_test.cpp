@@ -104,7 +104,7 @@ TEST(GlobalNorm, ScalingMultipliesEveryElementOnce) {
     for (const DType dtype : rung.dtypes) {
       ops::Tensor g = random_gradient(70'000, dtype), factor(Problem{1, dtype}.statistics(), {1});
       factor.set(0, 0.3);
-      const ops::Expected exact = scale_oracle({70'000, dtype}, g.view(), factor.values()[0]);
+      const Expected exact = scale_oracle({70'000, dtype}, g.view(), factor.values()[0]);
       const ScaleArgs args{g.view(), factor.view()};
       validate({70'000, dtype}, args);
       rung.scale({70'000, dtype}, args, {});

@@ -90,7 +90,7 @@ TEST_F(FlashMmaBackward, TakesItsOwnMemoryWhenTheWorkspaceIsTooSmall) {
   for (const std::string_view name : kRungs) {
     SCOPED_TRACE(name);
     const Rung& rung = find_rung(name);
-    const std::vector<char> pattern(rung.workspace_bytes(kCut, Direction::backward) / 2, 'x');
+    const std::vector<char> pattern(rung.workspace_bytes(kCut, Pass::backward) / 2, 'x');
     const device::Buffer small = to_gpu(pattern);
     Tensors tensors(kCut, 11);
     tensors.store_exact_forward();
@@ -105,7 +105,7 @@ TEST_F(FlashMmaBackward, IsRightOnALentWorkspaceAtAnOddAddressAndStaysInIt) {
     SCOPED_TRACE(name);
     const Rung& rung = find_rung(name);
     constexpr std::size_t kBefore = 4, kBehind = 64;
-    const std::size_t bytes = rung.workspace_bytes(kCut, Direction::backward);
+    const std::size_t bytes = rung.workspace_bytes(kCut, Pass::backward);
     const device::Buffer lent = to_gpu(std::vector<char>(kBefore + bytes + kBehind, 'x'));
     Tensors tensors(kCut, 12);
     tensors.store_exact_forward();
@@ -125,7 +125,7 @@ TEST_F(FlashMmaBackward, CanBeRecordedInAGraph) {
     Tensors tensors(kCut, 13);
     tensors.store_exact_forward();
     BackwardThere there(tensors, stream);
-    const device::Buffer lent(rung.workspace_bytes(kCut, Direction::backward), "test", stream);
+    const device::Buffer lent(rung.workspace_bytes(kCut, Pass::backward), "test", stream);
     const auto call = [&] { rung.backward(kCut, there.args(), {lent.data(), lent.bytes()}, stream); };
     const auto captured = device::capture(stream, call);  // also as the first call of all
     ASSERT_TRUE(captured.graph) << captured.why;

@@ -15,7 +15,7 @@ class FlashMmaForward : public device::GpuTest {
   void expect_right(Problem problem, float scale = 1.0F) {
     for (const DType dtype : rung_.dtypes) {
       problem.dtype = dtype;
-      ASSERT_EQ(rung_.supports(problem, Direction::forward), std::nullopt);
+      ASSERT_EQ(rung_.supports(problem, Pass::forward), std::nullopt);
       SCOPED_TRACE(fmt::format("{}, inputs × {}", to_string(problem), scale));
       Tensors tensors(problem, ++seed_, scale);
       ForwardThere(tensors, stream).run(rung_);
@@ -105,7 +105,7 @@ TEST_F(FlashMmaForward, GivesTheSameBitsEveryTime) {
 }
 
 TEST_F(FlashMmaForward, TakesItsOwnMemoryWhenTheWorkspaceIsTooSmall) {
-  const std::size_t needed = rung_.workspace_bytes(kSplit, Direction::forward);
+  const std::size_t needed = rung_.workspace_bytes(kSplit, Pass::forward);
   ASSERT_GT(needed, 0U);
   const std::vector<char> pattern(needed / 2, 'x');
   const device::Buffer small = to_gpu(pattern);
@@ -116,7 +116,7 @@ TEST_F(FlashMmaForward, TakesItsOwnMemoryWhenTheWorkspaceIsTooSmall) {
 }
 
 TEST_F(FlashMmaForward, IsRightOnALentWorkspaceAtAnOddAddress) {
-  const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(kSplit, Direction::forward) + 4));
+  const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(kSplit, Pass::forward) + 4));
   Tensors tensors(kSplit, 9);
   ForwardThere(tensors, stream).run(rung_, {static_cast<char*>(lent.data()) + 4, lent.bytes() - 4});
   tensors.check_forward();
@@ -125,7 +125,7 @@ TEST_F(FlashMmaForward, IsRightOnALentWorkspaceAtAnOddAddress) {
 TEST_F(FlashMmaForward, CanBeRecordedInAGraph) {
   Tensors tensors(kSplit, 10);
   ForwardThere there(tensors, stream);
-  const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(kSplit, Direction::forward)));
+  const device::Buffer lent = to_gpu(std::vector<char>(rung_.workspace_bytes(kSplit, Pass::forward)));
   const auto call = [&] { rung_.forward(kSplit, there.args(), {lent.data(), lent.bytes()}, stream); };
   call();
   device::synchronize(stream);

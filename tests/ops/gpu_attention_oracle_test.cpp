@@ -9,11 +9,11 @@
 namespace syslab::attention {
 namespace {
 
-Expected fetched(const ops::Expected& there, device::Stream stream) {
-  const auto count = static_cast<std::size_t>(there.tolerances_there);
+Expected fetched(const Expected& there, device::Stream stream) {
+  const auto count = static_cast<std::size_t>(there.there.tolerances);
   Expected here{std::vector<double>(count), std::vector<double>(count)};
-  device::copy_now(here.value.data(), there.value_there, count * sizeof(double), stream);
-  device::copy_now(here.tolerance.data(), there.tolerance_there, count * sizeof(double), stream);
+  device::copy_now(here.value.data(), there.there.value, count * sizeof(double), stream);
+  device::copy_now(here.tolerance.data(), there.there.tolerance, count * sizeof(double), stream);
   return here;
 }
 
@@ -100,7 +100,7 @@ TEST_F(DeviceOracle, APartHoldsTheSameNumbersAndLeavesTheRestOut) {
   const Mirror q(tensors.q().view(), stream), k(tensors.k().view(), stream), v(tensors.v().view(), stream),
       dout(tensors.dout().view(), stream);
   const Part part{.budget = 200.0 * 200 * 32 * 5, .seed = 3};
-  const auto compare = [&](const ops::Expected& some, const ops::Expected& all) {
+  const auto compare = [&](const Expected& some, const Expected& all) {
     const Expected a = fetched(some, stream), b = fetched(all, stream);
     std::int64_t computed = 0;
     for (std::size_t i = 0; i < a.value.size(); ++i) {
@@ -110,7 +110,7 @@ TEST_F(DeviceOracle, APartHoldsTheSameNumbersAndLeavesTheRestOut) {
       ASSERT_EQ(a.tolerance[i], b.tolerance[i]);
     }
     EXPECT_FALSE(std::isnan(a.value.front()) || std::isnan(a.value.back()));
-    EXPECT_NEAR(some.fraction, static_cast<double>(computed) / static_cast<double>(some.tolerances_there), 1e-12);
+    EXPECT_NEAR(some.fraction, static_cast<double>(computed) / static_cast<double>(some.there.tolerances), 1e-12);
     EXPECT_LT(some.fraction, 0.7);
     EXPECT_EQ(all.fraction, 1);
   };

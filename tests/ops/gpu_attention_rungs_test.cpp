@@ -32,8 +32,8 @@ class EveryCudaRung : public device::GpuTest, public testing::WithParamInterface
     device::GpuTest::SetUp();
     if (testing::Test::IsSkipped()) return;
     const int sm = device::properties(device::place_of(stream)).sm;
-    if (sm < rung_.minimum_sm)
-      GTEST_SKIP() << rung_.name << " needs a newer GPU than one of " << sm / 10 << "." << sm % 10;
+    if (sm < rung_.minimum_sm || (rung_.maximum_sm != 0 && sm > rung_.maximum_sm))
+      GTEST_SKIP() << rung_.name << " needs another GPU than one of " << sm / 10 << "." << sm % 10;
   }
 
   const Rung& rung_ = *GetParam().rung;
@@ -42,13 +42,13 @@ class EveryCudaRung : public device::GpuTest, public testing::WithParamInterface
   void expect_right(Problem problem, float input_scale = 1.0F, Layout layout = Layout::heads_outer) {
     problem.dtype = dtype_;
     problem.tf32 = rung_.tf32;
-    if (rung_.supports(problem, Direction::forward)) return;
+    if (rung_.supports(problem, Pass::forward)) return;
     SCOPED_TRACE(fmt::format("{} on {}, inputs × {}", rung_.name, to_string(problem), input_scale));
     Tensors tensors(problem, 1, input_scale, layout);
     run_forward_there(rung_, tensors, stream);
     if (dtype_ == DType::f64) return expect_as_the_cpus_reference(tensors);
     tensors.check_forward();
-    if (rung_.supports(problem, Direction::backward)) return;
+    if (rung_.supports(problem, Pass::backward)) return;
     tensors.store_exact_forward();
     run_backward_there(rung_, tensors, stream);
     tensors.check_backward();
@@ -108,8 +108,8 @@ TEST_P(EveryCudaRung, StaysFiniteWithLargeScores) {
 TEST_P(EveryCudaRung, GivesTheSameBitsAgainIfItPromisesTo) {
   if (!rung_.deterministic) return;
   const Problem problem{.heads_q = 2, .heads_kv = 1, .seq_q = 100, .seq_k = 150, .head_dim = 64, .dtype = dtype_};
-  if (rung_.supports(problem, Direction::forward)) return;
-  const bool backward = !rung_.supports(problem, Direction::backward);
+  if (rung_.supports(problem, Pass::forward)) return;
+  const bool backward = !rung_.supports(problem, Pass::backward);
   Tensors one(problem, 4), two(problem, 4);
   for (Tensors* tensors : {&one, &two}) {
     run_forward_there(rung_, *tensors, stream);
@@ -150,7 +150,7 @@ TEST_F(CudaAutograd, BackwardReadsWhatForwardKept) {
           lse(tensors.forward().lse, stream), dout(host.dout, stream), dq(host.dq, stream), dk(host.dk, stream),
           dv(host.dv, stream);
       const device::Buffer saved(rung.saved_bytes(p), "saved", stream),
-          workspace(std::max(rung.workspace_bytes(p, Direction::forward), rung.workspace_bytes(p, Direction::backward)),
+          workspace(std::max(rung.workspace_bytes(p, Pass::forward), rung.workspace_bytes(p, Pass::backward)),
                     "workspace", stream);
       const ops::Workspace kept{saved.data(), saved.bytes()}, scratch{workspace.data(), workspace.bytes()};
       rung.forward(p, {q.view(), k.view(), v.view(), out.view(), lse.view()}, kept, scratch, stream);
@@ -172,7 +172,7 @@ TEST_F(CudaAutograd, BackwardReadsWhatForwardKept) {
 // The journey of a case, without the lab: inputs are made where they are, prepared, called on and compared.
 TEST_F(CudaAutograd, OperationsAreJudgedWhereTheirTensorsAre) {
   for (const char* name : {"naive_cuda", "naive_cuda_literal"}) {
-    for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
+    for (const Pass phase : {Pass::forward, Pass::backward, Pass::both}) {
       SCOPED_TRACE(fmt::format("{} {}", name, to_string(phase)));
       const Problem p{.batch = 2,
                       .heads_q = 4,
@@ -182,7 +182,7 @@ TEST_F(CudaAutograd, OperationsAreJudgedWhereTheirTensorsAre) {
                       .head_dim = 32,
                       .mask = Mask::top_left,
                       .dtype = DType::bf16};
-      const ops::Operation operation = attention::operation(p, phase, find_autograd_rung(name), 3);
+      const Operation operation = attention::operation(p, phase, find_autograd_rung(name), 3);
       ASSERT_TRUE(operation.expect_there);
       std::vector<device::Buffer> memory;
       const auto make = [&](const TensorSpec& spec, std::uint64_t seed) {
@@ -195,15 +195,14 @@ TEST_F(CudaAutograd, OperationsAreJudgedWhereTheirTensorsAre) {
       for (const TensorSpec& spec : operation.inputs) inputs.push_back(make(spec, inputs.size() + 1));
       for (const TensorSpec& spec : operation.outputs) outputs.push_back(make(spec, 77));
       if (operation.prepare) operation.prepare(inputs, stream);
-      const ops::Inputs read(inputs.begin(), inputs.end());
+      const Inputs read(inputs.begin(), inputs.end());
       operation.call(read, outputs, stream);
-      const std::vector<ops::Expected> expected = operation.expect_there(read, stream);
+      const std::vector<Expected> expected = operation.expect_there(read, stream);
       ASSERT_EQ(expected.size(), outputs.size());
       for (std::size_t i = 0; i < expected.size(); ++i) {
-        const ops::Expected& one = expected[i];
-        EXPECT_EQ(one.tolerances_there, outputs[i].elements());
-        const check::Comparison found = check::compare_there(
-            outputs[i], {one.value_there, one.tolerance_there, one.tolerances_there, one.owner}, stream);
+        const Expected& one = expected[i];
+        EXPECT_EQ(one.there.tolerances, outputs[i].elements());
+        const check::Comparison found = check::compare_there(outputs[i], one.there, stream);
         EXPECT_TRUE(found.passed) << found.describe(operation.outputs[i].name);
         EXPECT_EQ(found.compared, outputs[i].elements());
       }
@@ -216,7 +215,7 @@ TEST(CudaAutogradMemory, CountsWhatTheHandOutCounts) {
   const double gib = 0x1p30, rows = 8 * 16384 * 4;
   EXPECT_EQ(static_cast<double>(find_autograd_rung("naive_cuda_literal").saved_bytes(p)), 16 * gib + rows);
   EXPECT_EQ(static_cast<double>(find_autograd_rung("naive_cuda").saved_bytes(p)), 8 * gib);
-  EXPECT_EQ(static_cast<double>(find_autograd_rung("naive_cuda_literal").workspace_bytes(p, Direction::backward)),
+  EXPECT_EQ(static_cast<double>(find_autograd_rung("naive_cuda_literal").workspace_bytes(p, Pass::backward)),
             32 * gib + rows);
 }
 

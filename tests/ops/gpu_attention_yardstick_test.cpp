@@ -54,14 +54,14 @@ TEST_F(NaiveCuda, BackwardTakesOAndLAsTheyAreGiven) {
 class Yardstick : public device::GpuTest {
  protected:
   // Largest error of each output.
-  static std::vector<double> errors(const ops::Outputs& outputs, const std::vector<ops::Expected>& expected,
+  static std::vector<double> errors(const Outputs& outputs, const std::vector<Expected>& expected,
                                     device::Stream stream) {
     std::vector<double> worst;
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       const auto count = static_cast<std::size_t>(outputs[i].elements());
       std::vector<double> wanted(count);
       std::vector<std::byte> found(count * size_of(outputs[i].dtype));
-      device::copy_now(wanted.data(), expected[i].value_there, count * sizeof(double), stream);
+      device::copy_now(wanted.data(), expected[i].there.value, count * sizeof(double), stream);
       device::copy_now(found.data(), outputs[i].data, found.size(), stream);
       const std::vector<double> values = to_doubles(ConstTensorView(found.data(), outputs[i].dtype, outputs[i].shape));
       double largest = 0;
@@ -83,7 +83,7 @@ TEST_F(Yardstick, OfLongCausalHeadsIsGivenWhatTheyAre) {
     for (const std::uint64_t seed : {139, 367, 371, 417, 490}) {
       const Problem problem{.seq_q = 8192, .seq_k = 8192, .head_dim = 32, .mask = Mask::top_left, .dtype = DType::bf16};
       SCOPED_TRACE(fmt::format("{}, seed {}", name, seed));
-      const ops::Operation operation = attention::operation(problem, Phase::backward, find_rung(name), seed);
+      const Operation operation = attention::operation(problem, Pass::backward, find_rung(name), seed);
       ASSERT_TRUE(operation.naive && operation.expect_there);
       std::vector<device::Buffer> memory;
       const auto make = [&](const TensorSpec& spec, std::uint64_t key) {
@@ -96,8 +96,8 @@ TEST_F(Yardstick, OfLongCausalHeadsIsGivenWhatTheyAre) {
       for (const TensorSpec& spec : operation.inputs) inputs.push_back(make(spec, inputs.size()));
       for (const TensorSpec& spec : operation.outputs) outputs.push_back(make(spec, 77));
       operation.prepare(inputs, stream);
-      const ops::Inputs read(inputs.begin(), inputs.end());
-      const std::vector<ops::Expected> expected = operation.expect_there(read, stream);
+      const Inputs read(inputs.begin(), inputs.end());
+      const std::vector<Expected> expected = operation.expect_there(read, stream);
       operation.call(read, outputs, stream);
       const std::vector<double> ours = errors(outputs, expected, stream);
       operation.naive(read, outputs, stream);

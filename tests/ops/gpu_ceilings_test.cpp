@@ -39,14 +39,14 @@ TEST_F(CudaCeilings, EveryProductStaysWithinItsBoundAndItsRows) {
         ASSERT_EQ(rung.supports(p), std::nullopt);
         rung.run(p, args, {}, stream);
         c = to_host<std::byte>(c_there);
-        const gemm::Oracle oracle =
+        const Expected oracle =
             gemm::oracle(p, ConstTensorView(a.data(), dtype, {m, k}), ConstTensorView(b.data(), dtype, {k, n}),
                          {.operand_unit = rung.operand_unit});
         if (const auto there = gemm::oracle_there(p, rung)) {
           const auto expected = there({args.a, args.b}, stream);
           std::vector<double> values(oracle.value.size()), bounds(values.size());
-          device::copy_now(values.data(), expected[0].value_there, values.size() * sizeof(double), stream);
-          device::copy_now(bounds.data(), expected[0].tolerance_there, bounds.size() * sizeof(double), stream);
+          device::copy_now(values.data(), expected[0].there.value, values.size() * sizeof(double), stream);
+          device::copy_now(bounds.data(), expected[0].there.tolerance, bounds.size() * sizeof(double), stream);
           for (std::size_t i = 0; i < values.size(); ++i) {
             ASSERT_NEAR(values[i], oracle.value[i], 1e-12 * (1 + std::abs(oracle.value[i])));
             ASSERT_NEAR(bounds[i], oracle.tolerance[i], 1e-12 * oracle.tolerance[i]);

@@ -13,7 +13,7 @@ class GpuEmbedding : public device::GpuTest {
     const There table(i.table, stream, shift), x(i.x, stream, shift), dx(i.dx, stream, shift),
         dtable(i.dtable, stream, shift);
     const device::Buffer ids = to_gpu(i.ids);
-    const device::Buffer workspace(rung.workspace_bytes(i.problem, Direction::backward), "workspace", stream);
+    const device::Buffer workspace(rung.workspace_bytes(i.problem, Pass::backward), "workspace", stream);
     device::fill_bytes(workspace.data(), 0xff, workspace.bytes(), stream);  // it holds nothing that may be counted on
     rung.forward(i.problem, {ids.as<std::int64_t>(), table.view, x.view}, {}, stream);
     rung.backward(i.problem, {ids.as<std::int64_t>(), dx.view, dtable.view, accumulate},
@@ -89,7 +89,7 @@ TEST_F(GpuEmbedding, AccumulatingAddsToWhatIsThere) {
     i.dtable.fill_normal(random);
     const ops::Tensor before = i.dtable;
     run(i, true);
-    const ops::Expected expected = backward_oracle(i.problem, i.ids, i.dx.view(), before.view());
+    const Expected expected = backward_oracle(i.problem, i.ids, i.dx.view(), before.view());
     const std::vector<double> found = i.dtable.values();
     for (std::size_t at = 0; at < found.size(); ++at) {
       ASSERT_LE(std::abs(found[at] - expected.value[at]), expected.tolerance[at]) << at;

@@ -14,7 +14,6 @@
 namespace syslab::framework {
 namespace {
 
-using ops::Direction;
 using ops::Tensor;
 
 class GpuEager : public device::GpuTest {
@@ -67,7 +66,7 @@ TEST_F(GpuEager, RmsNormIsRightInAsManyKernelsAsAFramework) {
         p.y_dtype = y;
         rms_norm::Instance i(p, 1, gap);
         SCOPED_TRACE(rms_norm::to_string(p));
-        const device::Buffer memory(rung.workspace_bytes(p, Direction::backward), "workspace", stream);
+        const device::Buffer memory(rung.workspace_bytes(p, Pass::backward), "workspace", stream);
         const ops::Workspace workspace{memory.data(), memory.bytes()};
         const TensorView none;
         const rms_norm::ForwardArgs forward{
@@ -79,8 +78,8 @@ TEST_F(GpuEager, RmsNormIsRightInAsManyKernelsAsAFramework) {
           rung.backward(p, backward, workspace, stream);
         });
         fetch();
-        EXPECT_EQ(found.of_framework(), rms_norm::eager_kernels(p, Direction::forward) +
-                                            rms_norm::eager_kernels(p, Direction::backward, true));
+        EXPECT_EQ(found.of_framework(),
+                  rms_norm::eager_kernels(p, Pass::forward) + rms_norm::eager_kernels(p, Pass::backward, true));
         EXPECT_LE(worst(i), 1);
         EXPECT_TRUE(i.y.gaps_are_untouched() && i.dx.gaps_are_untouched());
       }
@@ -95,7 +94,7 @@ TEST_F(GpuEager, SwigluIsRightInAsManyKernelsAsAFramework) {
       const swiglu::Problem p{.rows = 70, .dim = dim, .dtype = dtype};
       swiglu::Instance i(p);
       SCOPED_TRACE(swiglu::to_string(p));
-      const device::Buffer memory(rung.workspace_bytes(p, Direction::backward), "workspace", stream);
+      const device::Buffer memory(rung.workspace_bytes(p, Pass::backward), "workspace", stream);
       const ops::Workspace workspace{memory.data(), memory.bytes()};
       const TensorView gate = there(i.both, i.half(0)), up = there(i.both, i.half(1));
       const swiglu::ForwardArgs forward{gate, up, there(i.out)};
@@ -105,8 +104,7 @@ TEST_F(GpuEager, SwigluIsRightInAsManyKernelsAsAFramework) {
         rung.backward(p, backward, workspace, stream);
       });
       fetch();
-      EXPECT_EQ(found.of_framework(),
-                swiglu::eager_kernels(Direction::forward) + swiglu::eager_kernels(Direction::backward));
+      EXPECT_EQ(found.of_framework(), swiglu::eager_kernels(Pass::forward) + swiglu::eager_kernels(Pass::backward));
       EXPECT_LE(worst(i), 1);
     }
   }
@@ -121,7 +119,7 @@ TEST_F(GpuEager, RopeIsRightInAsManyKernelsAsAFramework) {
           .batch = 2, .heads = 6, .seq = 33, .head_dim = 64, .layout = layout, .x_dtype = x, .y_dtype = y};
       rope::Instance i(p, rope::fused_strides(p));
       SCOPED_TRACE(rope::to_string(p));
-      const device::Buffer memory(rung.workspace_bytes(p, Direction::backward), "workspace", stream);
+      const device::Buffer memory(rung.workspace_bytes(p, Pass::backward), "workspace", stream);
       const ops::Workspace workspace{memory.data(), memory.bytes()};
       const rope::Args forward{there(i.x), there(i.cos), there(i.sin), there(i.y)},
           backward{there(i.dy), there(i.cos), there(i.sin), there(i.dx)};
@@ -130,8 +128,8 @@ TEST_F(GpuEager, RopeIsRightInAsManyKernelsAsAFramework) {
         rung.backward(p, backward, workspace, stream);
       });
       fetch();
-      EXPECT_EQ(found, (Launches{.all = rope::eager_kernels(p, Direction::forward) +
-                                        rope::eager_kernels(p, Direction::backward)}));
+      EXPECT_EQ(found,
+                (Launches{.all = rope::eager_kernels(p, Pass::forward) + rope::eager_kernels(p, Pass::backward)}));
       EXPECT_LE(worst(i), 1);
       EXPECT_TRUE(i.y.gaps_are_untouched() && i.dx.gaps_are_untouched());
     }
@@ -139,13 +137,12 @@ TEST_F(GpuEager, RopeIsRightInAsManyKernelsAsAFramework) {
 }
 
 TEST_F(GpuEager, CrossEntropyIsRightInAsManyKernelsAsAFramework) {
-  using cross_entropy::Pass;
   const cross_entropy::Rung& rung = cross_entropy::find_rung("eager_cuda");
   for (const DType dtype : {DType::f32, DType::bf16, DType::f16}) {
     for (const std::int64_t classes : {10000, 101}) {
       const cross_entropy::Problem p{.rows = 24, .classes = classes, .dtype = dtype};
       cross_entropy::Instance i(p);
-      SCOPED_TRACE(cross_entropy::to_string(p));
+      SCOPED_TRACE(to_string(p));
       const device::Buffer memory(rung.workspace_bytes(p, Pass::both), "workspace", stream);
       const ops::Workspace workspace{memory.data(), memory.bytes()};
       const device::Buffer targets = to_gpu(i.targets);

@@ -214,7 +214,7 @@ TEST_F(GpuGlobalNorm, ScalingMultipliesEveryElementOnce) {
         ops::Tensor g(dtype, {elements}), factor(DType::f32, {1});
         g.fill_normal(random);
         factor.set(0, 0.3);
-        const ops::Expected exact = global_norm::scale_oracle({elements, dtype}, g.view(), factor.values()[0]);
+        const Expected exact = global_norm::scale_oracle({elements, dtype}, g.view(), factor.values()[0]);
         const There there(g, stream, shift), by(factor, stream);
         global_norm::find_rung("fused_cuda").scale({elements, dtype}, {there.view, by.view}, stream);
         there.bring_back(g);

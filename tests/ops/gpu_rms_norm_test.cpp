@@ -83,7 +83,7 @@ TEST_F(GpuRmsNorm, ManyBytesAreTakenByTwoKernels) {
     Instance i(problem_of(dtype, rows, dim), 3), again(i);
     run(i);
     EXPECT_LE(worst_ratio(i), 1.0) << to_string(i.problem);
-    run(again, {.workspace = find_rung("fused_cuda").workspace_bytes(i.problem, Direction::backward)});
+    run(again, {.workspace = find_rung("fused_cuda").workspace_bytes(i.problem, Pass::backward)});
     EXPECT_EQ(i.dx.bytes, again.dx.bytes);
     EXPECT_EQ(i.dw.bytes, again.dw.bytes);
   }
@@ -129,7 +129,7 @@ TEST_F(GpuRmsNorm, InPlaceAndWithALentWorkspaceTheBitsAreTheSameEveryTime) {
     const Problem problem = problem_of(DType::bf16, 1000, dim, true);
     Instance first(problem, 3), again(problem, 3);
     run(first);
-    run(again, {.in_place = true, .workspace = find_rung("fused_cuda").workspace_bytes(problem, Direction::backward)});
+    run(again, {.in_place = true, .workspace = find_rung("fused_cuda").workspace_bytes(problem, Pass::backward)});
     EXPECT_LE(worst_ratio(first), 1.0);
     EXPECT_EQ(first.h.bytes, again.h.bytes);
     EXPECT_EQ(first.y.bytes, again.y.bytes);
@@ -155,7 +155,7 @@ TEST_F(GpuRmsNorm, RefusesWhatNoKernelWasMadeFor) {
   const Rung& rung = find_rung("fused_cuda");
   Problem problem = problem_of(DType::bf16, 4, 8);
   problem.y_dtype = DType::f32;
-  EXPECT_TRUE(rung.supports(problem, Direction::forward));
+  EXPECT_TRUE(rung.supports(problem, Pass::forward));
   Instance i(problem_of(DType::f32, 4, 8, true));
   ForwardArgs args = i.forward_args();
   args.delta.dtype = DType::bf16;

@@ -14,9 +14,9 @@ class GpuRope : public device::GpuTest {
         cos(i.cos, stream), sin(i.sin, stream);
     const Args forward{x.view, cos.view, sin.view, in_place ? x.view : y.view},
         backward{dy.view, cos.view, sin.view, in_place ? dy.view : dx.view};
-    validate(i.problem, forward, Direction::forward);
-    validate(i.problem, backward, Direction::backward);
-    ASSERT_EQ(rung.supports(i.problem, Direction::forward), std::nullopt);
+    validate(i.problem, forward, Pass::forward);
+    validate(i.problem, backward, Pass::backward);
+    ASSERT_EQ(rung.supports(i.problem, Pass::forward), std::nullopt);
     rung.forward(i.problem, forward, {}, stream);
     rung.backward(i.problem, backward, {}, stream);
     (in_place ? x : y).bring_back(i.y);

@@ -83,7 +83,7 @@ TEST_F(GpuWeightedSum, AWorkspaceOfTheAskedSizeChangesNoBit) {
   Instance own(problem, 5), lent(problem, 5);
   run(own);
   const Rung& rung = find_rung("tiled_cuda");
-  const device::Buffer workspace(rung.workspace_bytes(problem, Direction::backward), "workspace", stream);
+  const device::Buffer workspace(rung.workspace_bytes(problem, Pass::backward), "workspace", stream);
   const There x(lent.x, stream), w(lent.w, stream), dy(lent.dy, stream), dx(lent.dx, stream), dw(lent.dw, stream);
   rung.backward(problem, {x.view, w.view, dy.view, dx.view, dw.view}, {workspace.data(), workspace.bytes()}, stream);
   dw.bring_back(lent.dw, stream);

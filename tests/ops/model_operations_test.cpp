@@ -44,28 +44,28 @@ double bytes_of(const Operation& operation) {
   return bytes;
 }
 
-const std::vector<Direction> kBoth = {Direction::forward, Direction::backward};
+const std::vector<Pass> kBoth = {Pass::forward, Pass::backward};
 
 TEST(ModelOperations, ComeOutAsExpectedOnTheHost) {
   for (const DType dtype : {DType::f32, DType::bf16}) {
-    for (const Direction direction : kBoth) {
+    for (const Pass pass : kBoth) {
       for (const bool add : {false, true}) {
         const rms_norm::Problem p{.rows = 9, .dim = 40, .x_dtype = dtype, .y_dtype = dtype, .add = add};
-        const Operation norm = rms_norm::operation(p, direction, rms_norm::find_rung("naive"));
+        const Operation norm = rms_norm::operation(p, pass, rms_norm::find_rung("naive"));
         EXPECT_LE(worst_of(norm), 1.0);
         EXPECT_EQ(norm.bytes, bytes_of(norm));
       }
-      const Operation gate = swiglu::operation({9, 40, dtype}, direction, swiglu::find_rung("naive"));
+      const Operation gate = swiglu::operation({9, 40, dtype}, pass, swiglu::find_rung("naive"));
       EXPECT_LE(worst_of(gate), 1.0);
       EXPECT_EQ(gate.bytes, bytes_of(gate));
       for (const char* rung : {"naive", "tiled"}) {
-        const Operation sum = weighted_sum::operation({9, 40, dtype}, direction, weighted_sum::find_rung(rung));
+        const Operation sum = weighted_sum::operation({9, 40, dtype}, pass, weighted_sum::find_rung(rung));
         EXPECT_LE(worst_of(sum), 1.0);
         EXPECT_EQ(sum.bytes, bytes_of(sum));
       }
       for (const rope::Layout layout : {rope::Layout::interleaved, rope::Layout::halves}) {
         const rope::Problem p{2, 3, 9, 16, layout, dtype, DType::f32};
-        const Operation turn = rope::operation(p, direction, rope::find_rung("naive"));
+        const Operation turn = rope::operation(p, pass, rope::find_rung("naive"));
         EXPECT_LE(worst_of(turn), 1.0);
         EXPECT_EQ(turn.bytes, bytes_of(turn));
       }
@@ -93,18 +93,18 @@ TEST(ModelOperations, HoldHalfPrecisionAgainstTheNaiveRungOfTheCpu) {
     EXPECT_EQ(on_gpu.device, Kind::cuda);
     EXPECT_FALSE(on_gpu.naive) << "the CPU's rung cannot read a GPU's memory";
   };
-  for (const Direction direction : kBoth) {
+  for (const Pass pass : kBoth) {
     expect_held(rms_norm::find_rung("naive"), [&](DType dtype, const rms_norm::Rung& rung) {
-      return rms_norm::operation({.rows = 4, .dim = 8, .x_dtype = dtype, .y_dtype = dtype}, direction, rung);
+      return rms_norm::operation({.rows = 4, .dim = 8, .x_dtype = dtype, .y_dtype = dtype}, pass, rung);
     });
     expect_held(swiglu::find_rung("naive"), [&](DType dtype, const swiglu::Rung& rung) {
-      return swiglu::operation({4, 8, dtype}, direction, rung);
+      return swiglu::operation({4, 8, dtype}, pass, rung);
     });
     expect_held(rope::find_rung("naive"), [&](DType dtype, const rope::Rung& rung) {
-      return rope::operation({1, 1, 4, 8, rope::Layout::halves, dtype, dtype}, direction, rung);
+      return rope::operation({1, 1, 4, 8, rope::Layout::halves, dtype, dtype}, pass, rung);
     });
     expect_held(weighted_sum::find_rung("naive"), [&](DType dtype, const weighted_sum::Rung& rung) {
-      return weighted_sum::operation({4, 8, dtype}, direction, rung);
+      return weighted_sum::operation({4, 8, dtype}, pass, rung);
     });
   }
 }

@@ -61,7 +61,7 @@ TEST(RmsNorm, EveryRungStaysWithinItsBoundsAtEveryEdge) {
         for (const std::int64_t dim : {1, 2, 15, 16, 17, 64, 511, 512, 513, 1100}) {
           for (const bool add : {false, true}) {
             const Problem problem = problem_of(dtype, rows, dim, add);
-            if (rung.supports(problem, Direction::forward)) continue;
+            if (rung.supports(problem, Pass::forward)) continue;
             Instance i(problem, static_cast<unsigned>(rows * 1000 + dim), add ? 3 : 0);
             i.with_dh = rows != 2;
             i.run(rung);
@@ -132,7 +132,7 @@ TEST(RmsNorm, AccumulatesOntoTheGradientOfItsWeightsWhenAsked) {
 TEST(RmsNorm, AGivenWorkspaceChangesNoBitAndIsEnough) {
   const Problem problem = problem_of(DType::f32, 1000, 90);
   const Rung& rung = find_rung("naive");
-  const std::size_t bytes = rung.workspace_bytes(problem, Direction::backward);
+  const std::size_t bytes = rung.workspace_bytes(problem, Pass::backward);
   ASSERT_GT(bytes, 0U);
   std::vector<float> memory(bytes / sizeof(float) + 1, 77.0F);
   Instance own(problem), given(problem);
@@ -177,10 +177,10 @@ TEST(RmsNorm, ImpossibleArgumentsAreNamed) {
 // Asked of the rung as it stands on the ladder, with or without a GPU.
 TEST(RmsNorm, OnAGpuRefusesMoreThanAGridCounts) {
   const Rung& fused = find_rung("fused_cuda");
-  for (const Direction direction : {Direction::forward, Direction::backward}) {
-    EXPECT_EQ(fused.supports({.rows = (std::int64_t{1} << 31) - 1, .dim = 1}, direction), std::nullopt);
-    EXPECT_TRUE(fused.supports({.rows = std::int64_t{1} << 31, .dim = 1}, direction));
-    EXPECT_TRUE(fused.supports({.rows = 1, .dim = std::int64_t{1} << 31}, direction));
+  for (const Pass pass : {Pass::forward, Pass::backward}) {
+    EXPECT_EQ(fused.supports({.rows = (std::int64_t{1} << 31) - 1, .dim = 1}, pass), std::nullopt);
+    EXPECT_TRUE(fused.supports({.rows = std::int64_t{1} << 31, .dim = 1}, pass));
+    EXPECT_TRUE(fused.supports({.rows = 1, .dim = std::int64_t{1} << 31}, pass));
   }
   EXPECT_FALSE(fused.takes_any_delta);
   EXPECT_TRUE(find_rung("naive").takes_any_delta);

@@ -40,16 +40,16 @@ struct Instance {
   Args backward_args() { return {dy.view(), cos.view(), sin.view(), dx.view()}; }
 
   void run(const Rung& rung) {
-    validate(problem, forward_args(), Direction::forward);
-    validate(problem, backward_args(), Direction::backward);
+    validate(problem, forward_args(), Pass::forward);
+    validate(problem, backward_args(), Pass::backward);
     rung.forward(problem, forward_args(), {}, {});
     rung.backward(problem, backward_args(), {}, {});
   }
 };
 
 inline double worst_ratio(Instance& i) {
-  const Expected y = oracle(i.problem, Direction::forward, i.x.view(), i.cos.view(), i.sin.view()),
-                 dx = oracle(i.problem, Direction::backward, i.dy.view(), i.cos.view(), i.sin.view());
+  const Expected y = oracle(i.problem, Pass::forward, i.x.view(), i.cos.view(), i.sin.view()),
+                 dx = oracle(i.problem, Pass::backward, i.dy.view(), i.cos.view(), i.sin.view());
   return std::max(ops::worst_ratio(i.y.values(), y.value, y.tolerance),
                   ops::worst_ratio(i.dx.values(), dx.value, dx.tolerance));
 }

@@ -64,7 +64,7 @@ TEST(Rope, EveryRungStaysWithinItsBoundsWhateverTheStrides) {
       for (const Layout layout : kLayouts) {
         for (const std::int64_t head_dim : {2, 4, 6, 16, 62, 64, 96, 128, 256, 1024}) {
           const Problem p = problem_of(dtype, layout, 2, 4, 9, head_dim);
-          if (rung.supports(p, Direction::forward)) continue;
+          if (rung.supports(p, Pass::forward)) continue;
           Instance i(p, fused_strides(p), static_cast<unsigned>(head_dim));
           i.run(rung);
           ASSERT_LE(worst_ratio(i), 1.0) << rung.name << " " << to_string(p);
@@ -149,14 +149,13 @@ TEST(Rope, ImpossibleArgumentsAreNamed) {
   Instance i(problem_of(DType::f32, Layout::halves, 1, 2, 5, 8));
   Args args = i.forward_args();
   args.cos.shape = Shape{4, 4};
-  EXPECT_EQ(usage_error([&] { validate(i.problem, args, Direction::forward); }),
-            "cos has shape (4, 4), must have (5, 4)");
+  EXPECT_EQ(usage_error([&] { validate(i.problem, args, Pass::forward); }), "cos has shape (4, 4), must have (5, 4)");
   args = i.forward_args();
   args.x.dtype = DType::bf16;
-  EXPECT_EQ(usage_error([&] { validate(i.problem, args, Direction::forward); }), "x is bf16, must be fp32");
+  EXPECT_EQ(usage_error([&] { validate(i.problem, args, Pass::forward); }), "x is bf16, must be fp32");
   EXPECT_NE(usage_error([&] { fill_tables(7, 8, 0, i.cos.view(), i.sin.view()); }).find("theta"), std::string::npos);
   EXPECT_NE(usage_error([&] { fill_tables(3, 8, 10, i.cos.view(), i.sin.view()); }).find("7 rows"), std::string::npos);
-  EXPECT_TRUE(find_rung("naive").supports(problem_of(DType::f32, Layout::halves, 1, 1, 1, 1026), Direction::forward));
+  EXPECT_TRUE(find_rung("naive").supports(problem_of(DType::f32, Layout::halves, 1, 1, 1, 1026), Pass::forward));
 }
 
 }  // namespace

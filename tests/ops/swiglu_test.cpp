@@ -60,7 +60,7 @@ TEST(Swiglu, GradientsAgreeWithFiniteDifferencesInDouble) {
 TEST(Swiglu, EveryRungStaysWithinItsBoundsAtEveryEdgeAndFarFromZero) {
   for (const Rung& rung : ops::host_rungs(ladder())) {
     for (const DType dtype : kHostDtypes) {
-      if (rung.supports({1, 1, dtype}, Direction::forward)) continue;
+      if (rung.supports({1, 1, dtype}, Pass::forward)) continue;
       for (const std::int64_t rows : {1, 3, 70}) {
         for (const std::int64_t dim : {1, 7, 16, 511, 512, 513, 1100}) {
           for (const double scale : {1.0, 40.0}) {
@@ -129,11 +129,10 @@ TEST(Swiglu, ImpossibleArgumentsAreNamed) {
 TEST(Swiglu, OnAGpuRefusesMoreVectorsThanItCounts) {
   const Rung& fused = find_rung("fused_cuda");
   constexpr std::int64_t kMany = std::int64_t{1} << 32;
-  EXPECT_EQ(fused.supports({kMany / 2, 8, DType::bf16}, Direction::forward), std::nullopt);
-  EXPECT_TRUE(fused.supports({kMany, 8, DType::bf16}, Direction::forward));
-  EXPECT_TRUE(fused.supports({kMany / 2, 3, DType::bf16}, Direction::backward))
-      << "elements, where 16 bytes divide no row";
-  EXPECT_TRUE(fused.supports({1, std::int64_t{1} << 40, DType::f32}, Direction::forward));
+  EXPECT_EQ(fused.supports({kMany / 2, 8, DType::bf16}, Pass::forward), std::nullopt);
+  EXPECT_TRUE(fused.supports({kMany, 8, DType::bf16}, Pass::forward));
+  EXPECT_TRUE(fused.supports({kMany / 2, 3, DType::bf16}, Pass::backward)) << "elements, where 16 bytes divide no row";
+  EXPECT_TRUE(fused.supports({1, std::int64_t{1} << 40, DType::f32}, Pass::forward));
 }
 
 }  // namespace

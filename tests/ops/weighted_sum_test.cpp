@@ -60,7 +60,7 @@ TEST(WeightedSum, EveryRungStaysWithinItsBoundAtEveryTileEdge) {
       for (const std::int64_t rows : {1, 2, 15, 16, 17, 33, 101}) {
         for (const std::int64_t dim : {1, 3, 7, 8, 9, 16, 17, 127, 128, 129, 257, 5000}) {
           const Problem problem{rows, dim, dtype};
-          if (rung.supports(problem, Direction::forward)) continue;
+          if (rung.supports(problem, Pass::forward)) continue;
           Instance instance(problem, static_cast<unsigned>(rows * 1000 + dim));
           instance.run(rung);
           ASSERT_LE(worst_ratio(instance), 1.0) << rung.name << " " << to_string(problem);
@@ -126,7 +126,7 @@ TEST(WeightedSum, AWorkspaceThatIsTooSmallIsNotUsed) {
   const Problem problem{.rows = 100, .dim = 33};
   for (const Rung& rung : ops::host_rungs(ladder())) {
     if (rung.name == "reference") continue;
-    const std::size_t bytes = rung.workspace_bytes(problem, Direction::backward);
+    const std::size_t bytes = rung.workspace_bytes(problem, Pass::backward);
     if (bytes == 0) continue;
     std::vector<float> memory(bytes / sizeof(float), 77.0F);
     Instance instance(problem), plain(problem);
@@ -161,31 +161,13 @@ TEST(WeightedSum, AGivenWorkspaceChangesNoBitAndIsEnough) {
   const Rung& rung = find_rung("tiled");
   Instance own(problem), given(problem);
   own.run(rung);
-  const std::size_t bytes = rung.workspace_bytes(problem, Direction::backward);
+  const std::size_t bytes = rung.workspace_bytes(problem, Pass::backward);
   ASSERT_EQ(bytes, 4U * 300U * sizeof(float));
   std::vector<float> memory(bytes / sizeof(float) + 1, 77.0F);
   given.run(rung, {memory.data(), bytes});
   EXPECT_EQ(own.dw.bytes, given.dw.bytes);
   EXPECT_EQ(own.y.bytes, given.y.bytes);
   EXPECT_EQ(memory.back(), 77.0F) << "written beyond the workspace it asked for";
-}
-
-TEST(WeightedSum, TensorsOfAnyRankAreRowsAndGradientsHaveTheirShape) {
-  Tensor x(DType::f32, {2, 3, 4, 5});
-  const TensorView rows = flatten_rows(x.view());
-  EXPECT_EQ(rows.shape, (Shape{24, 5}));
-  EXPECT_EQ(rows.stride(0), 5);
-  Tensor vector(DType::f32, {5});
-  EXPECT_EQ(flatten_rows(vector.view()).shape, (Shape{1, 5}));
-
-  // Every second row of the first two dimensions: evenly spaced, 10 apart.
-  Tensor padded(DType::f32, {2, 3, 5}, {30, 10, 1});
-  EXPECT_EQ(flatten_rows(padded.view()).stride(0), 10);
-  // A stride over one element says nothing; frameworks put any number there.
-  Tensor single(DType::f32, {4, 1, 5}, {5, 999, 1});
-  EXPECT_EQ(flatten_rows(single.view()).stride(0), 5);
-  Tensor uneven(DType::f32, {2, 3, 5}, {17, 5, 1});
-  EXPECT_THROW(flatten_rows(uneven.view()), Error);
 }
 
 TEST(WeightedSum, ImpossibleArgumentsAreNamed) {
@@ -250,13 +232,13 @@ TEST(WeightedSum, AnImplementationInAnotherProcessIsARung) {
   EXPECT_EQ(theirs.dw.bytes, ours.dw.bytes);
   EXPECT_EQ(rung.last_call_time(), Nanoseconds(42));
   EXPECT_EQ(rung.digest, "abc");
-  EXPECT_TRUE(rung.supports({1, 1, DType::f64}, Direction::forward));
+  EXPECT_TRUE(rung.supports({1, 1, DType::f64}, Pass::forward));
 }
 
 TEST(WeightedSum, TheDispatcherTakesTheFastestThatCan) {
-  EXPECT_EQ(dispatch({4, 4, DType::f32}, Direction::forward, device::Kind::cpu).name, "tiled");
-  EXPECT_EQ(dispatch({4, 4, DType::f64}, Direction::backward, device::Kind::cpu).name, "reference");
-  EXPECT_THROW(dispatch({4, 4, DType::f64}, Direction::forward, device::Kind::cuda), Error);  // with CUDA or without
+  EXPECT_EQ(dispatch({4, 4, DType::f32}, Pass::forward, device::Kind::cpu).name, "tiled");
+  EXPECT_EQ(dispatch({4, 4, DType::f64}, Pass::backward, device::Kind::cpu).name, "reference");
+  EXPECT_THROW(dispatch({4, 4, DType::f64}, Pass::forward, device::Kind::cuda), Error);  // with CUDA or without
 }
 
 }  // namespace

@@ -76,7 +76,7 @@ TEST(LayerAnswers, RefusesWhatCannotBeCounted) {
 
 TEST(LayerAnswers, ReadsTheParametersItDeclares) {
   Params params;
-  for (const ops::ParamInfo& one : layer_param_list()) params.set(one.name, one.values.front());
+  for (const Axis& one : layer_param_list()) params.set(one.name, one.values.front());
   EXPECT_EQ(layer_from(params).d_ff, 11008);
   EXPECT_EQ(layer_from(params).element_bytes, 2);
   EXPECT_DOUBLE_EQ(machine_from(params).flops_per_second, 4.6e14);

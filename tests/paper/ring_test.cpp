@@ -29,14 +29,12 @@ std::vector<double> sum_of(const Buffers& buffers) {
 TEST(RingWalk, AllReduceGivesEveryRankTheSumForAnyLength) {
   for (const std::int64_t ranks : {1, 2, 3, 4, 7}) {
     for (const std::size_t elements : {0U, 1U, 2U, 5U, 12U, 28U}) {
-      for (const bool whole : {false, true}) {
-        RingWalk ring(ranks);
-        Buffers buffers = numbered(ranks, elements);
-        const std::vector<double> expected = sum_of(buffers);
-        whole ? ring.all_reduce_whole(buffers) : ring.all_reduce(buffers);
-        for (const auto& one : buffers) EXPECT_EQ(one, expected) << ranks << " ranks, " << elements << " elements";
-        EXPECT_EQ(ring.steps(), (whole ? 1 : 2) * (ranks - 1));
-      }
+      RingWalk ring(ranks);
+      Buffers buffers = numbered(ranks, elements);
+      const std::vector<double> expected = sum_of(buffers);
+      ring.all_reduce(buffers);
+      for (const auto& one : buffers) EXPECT_EQ(one, expected) << ranks << " ranks, " << elements << " elements";
+      EXPECT_EQ(ring.steps(), 2 * (ranks - 1));
     }
   }
 }
@@ -87,22 +85,11 @@ TEST(RingCosts, AreTheBytesOfTheWalkWhereAllPartsAreEqual) {
     EXPECT_DOUBLE_EQ(ring_all_gather_sent(bytes, ranks), sent(&RingWalk::all_gather));
     EXPECT_DOUBLE_EQ(ring_reduce_scatter_sent(bytes, ranks), sent(&RingWalk::reduce_scatter));
     EXPECT_DOUBLE_EQ(ring_all_reduce_sent(bytes, ranks), sent(&RingWalk::all_reduce));
-    EXPECT_DOUBLE_EQ(whole_tensor_ring_sent(bytes, ranks), sent(&RingWalk::all_reduce_whole));
   }
-}
-
-// alternate_ring_all_reduce: (N − 1)·S/W, N/2 times the ring's 2(N − 1)/N · S/W, and the same with two devices.
-TEST(RingCosts, AWholeTensorRingIsHalfTheRanksTimesDearer) {
-  for (const std::int64_t ranks : {2, 3, 6, 64}) {
-    EXPECT_DOUBLE_EQ(whole_tensor_ring_sent(1e9, ranks),
-                     static_cast<double>(ranks) / 2 * ring_all_reduce_sent(1e9, ranks));
-  }
-  EXPECT_DOUBLE_EQ(whole_tensor_ring_sent(1e9, 6), 5e9);
 }
 
 TEST(RingCosts, OneRankSendsNothingAndManySendATensorAWay) {
-  for (const auto cost : {ring_all_gather_sent, ring_reduce_scatter_sent, ring_all_reduce_sent, whole_tensor_ring_sent,
-                          chain_broadcast_sent}) {
+  for (const auto cost : {ring_all_gather_sent, ring_reduce_scatter_sent, ring_all_reduce_sent, chain_broadcast_sent}) {
     EXPECT_EQ(cost(1e9, 1), 0);
     EXPECT_EQ(cost(0, 8), 0);
     EXPECT_THROW(cost(1, 0), Error);

@@ -49,7 +49,6 @@ TEST(CalculatorLaws, RingFormulasAreCountsOfTheWalk) {
     check_one(ring_all_gather_sent(elements, ranks), &RingWalk::all_gather);
     check_one(ring_reduce_scatter_sent(elements, ranks), &RingWalk::reduce_scatter);
     check_one(ring_all_reduce_sent(elements, ranks), &RingWalk::all_reduce);
-    check_one(whole_tensor_ring_sent(elements, ranks), &RingWalk::all_reduce_whole);
   });
 }
 

@@ -70,7 +70,7 @@ TEST(CertificateLaws, AnyDelayOnAnyStreamChangesNothing) {
     const auto seed = static_cast<std::uint64_t>(drawn_size("seed of the delays", 0, 100'000));
     const std::chrono::microseconds most(drawn_size("longest delay in µs", 1, 2000));
     expect_equal(test::certificate_difference(drawn(ranks), ranks, [&](int rank) {
-      return Interference{.before_work = test::random_delays(seed + static_cast<std::uint64_t>(rank), most)};
+      return test::Interference{.before_work = test::random_delays(seed + static_cast<std::uint64_t>(rank), most)};
     }));
   });
 }

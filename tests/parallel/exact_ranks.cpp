@@ -33,6 +33,9 @@ using parallel::Piece;
 using parallel::ShardedOptimizer;
 using parallel::stretch;
 using parallel::ZeroSync;
+using test::add_pieces;
+using test::Moment;
+using test::plane_of;
 
 bool uses(const ExactStep& step, int tensor, const RowBlock& rows) {
   return rows.count > 0 && rows.first < step.users[at(tensor)];
@@ -183,19 +186,15 @@ class Replicas final : public Reduced {
            Stream communication)
       : Reduced(model, wire, ranks, compute, communication), optimizer_(compute) {}
   void join(int until) override { join_groups(optimizer_, until); }
-  SnappedAdamW& optimizer() override { return optimizer_; }
-  std::vector<StatePiece> own_pieces() override {
-    return ranks_.rank() == 0 ? wanted_pieces() : std::vector<StatePiece>{};
-  }
-  std::vector<StatePiece> wanted_pieces() override {
+  std::vector<StatePiece> pieces() override {
     settle();
     std::vector<StatePiece> pieces;
     for (int i = 0; i < joined_; ++i) {
       const OptimizedParameter one = arena_.parameter(i);
       const auto [group, number] = places_[at(i)];
       pieces.push_back({StatePlane::weight, one.name, 0, one.weight});
-      for (const StatePlane plane : {StatePlane::first_moment, StatePlane::second_moment}) {
-        pieces.push_back({plane, one.name, 0, optimizer_.moment(plane, group, number)});
+      for (const Moment moment : {Moment::first, Moment::second}) {
+        pieces.push_back({plane_of(moment), one.name, 0, optimizer_.moment(moment, group, number)});
       }
     }
     return pieces;
@@ -217,14 +216,20 @@ class Owners final : public Reduced {
          Stream communication)
       : Reduced(model, wire, ranks, compute, communication), optimizer_(ranks, communication, compute) {}
   void join(int until) override { join_groups(optimizer_, until); }
-  SnappedAdamW& optimizer() override { return optimizer_.inner(); }
-  std::vector<StatePiece> own_pieces() override {
+  std::vector<StatePiece> pieces() override {
     settle();
-    return optimizer_.own_pieces();
-  }
-  std::vector<StatePiece> wanted_pieces() override {
-    settle();
-    return optimizer_.wanted_pieces();
+    std::vector<StatePiece> pieces;
+    std::vector<int> next(at(groups_), 0);
+    for (const ParameterOwners::Owned& one : optimizer_.owners().all()) {
+      pieces.push_back({StatePlane::weight, one.parameter.name, 0, one.parameter.weight});
+      if (one.owner != ranks_.rank()) continue;
+      const int number = next[at(one.group)]++;
+      for (const Moment moment : {Moment::first, Moment::second}) {
+        const TensorView values = optimizer_.inner().moment(moment, one.group, number);
+        pieces.push_back({plane_of(moment), one.parameter.name, 0, values});
+      }
+    }
+    return pieces;
   }
 
  protected:
@@ -252,29 +257,27 @@ class Flat final : public WholeWeights {
                .poison = true},
               communication) {}
   void join(int) override {
-    if (!optimizer_.steps().empty()) return;
+    if (joined_) return;
+    joined_ = true;
     std::vector<OptimizedParameter> slices;
     for (int bucket = 0; bucket < sync_.buckets(); ++bucket) {
       slices.push_back({fmt::format("bucket {}", bucket), sync_.weight_slice(bucket), sync_.gradient_slice(bucket)});
     }
     optimizer_.add_group(slices, options_of(0));
   }
-  SnappedAdamW& optimizer() override { return optimizer_; }
-  std::vector<StatePiece> own_pieces() override {
-    settle();
-    std::vector<StatePiece> pieces;
-    for (int bucket = 0; bucket < sync_.buckets(); ++bucket) {
-      add_pieces(pieces, arena_.pieces, StatePlane::weight, slice(bucket), sync_.weight_slice(bucket));
-    }
-    return with_moments(std::move(pieces));
-  }
-  std::vector<StatePiece> wanted_pieces() override {
+  std::vector<StatePiece> pieces() override {
     sync_.all_needed(compute_);
     settle();
     std::vector<StatePiece> pieces;
     const TensorView weights = view_of(arena_.weights);
     add_pieces(pieces, arena_.pieces, StatePlane::weight, {0, weights.elements()}, weights);
-    return with_moments(std::move(pieces));
+    for (int bucket = 0; bucket < sync_.buckets(); ++bucket) {
+      const parallel::Stretch own = sync_.shards().slice(bucket, ranks_.rank());
+      for (const Moment moment : {Moment::first, Moment::second}) {
+        add_pieces(pieces, arena_.pieces, plane_of(moment), own, optimizer_.moment(moment, 0, bucket));
+      }
+    }
+    return pieces;
   }
 
  protected:
@@ -308,17 +311,8 @@ class Flat final : public WholeWeights {
     }
     return made;
   }
-  parallel::Stretch slice(int bucket) const { return sync_.shards().slice(bucket, ranks_.rank()); }
-  std::vector<StatePiece> with_moments(std::vector<StatePiece> pieces) const {
-    for (int bucket = 0; bucket < sync_.buckets(); ++bucket) {
-      for (const StatePlane plane : {StatePlane::first_moment, StatePlane::second_moment}) {
-        add_pieces(pieces, arena_.pieces, plane, slice(bucket), optimizer_.moment(plane, 0, bucket));
-      }
-    }
-    return pieces;
-  }
 
-  bool in_turn_;
+  bool in_turn_, joined_ = false;
   SnappedAdamW optimizer_;
   ZeroSync sync_;
 };
@@ -370,13 +364,17 @@ class Sharded final : public ExactRanks {
     }
   }
   void join(int) override {
-    if (!optimizer_.steps().empty()) return;
+    if (joined_) return;
+    joined_ = true;
     const OptimizedParameter all{"shards", fsdp_.weights(), fsdp_.gradients()};
     optimizer_.add_group(std::span(&all, 1), options_of(0));
   }
-  SnappedAdamW& optimizer() override { return optimizer_; }
-  std::vector<StatePiece> own_pieces() override { return pieces(ranks_.rank() == 0); }
-  std::vector<StatePiece> wanted_pieces() override { return pieces(true); }
+  std::vector<StatePiece> pieces() override {
+    device::synchronize(compute_);
+    device::synchronize(communication_);
+    ranks_.throw_if_failed();
+    return test::pieces_of(fsdp_, ranks_.rank(), [this](Moment moment) { return optimizer_.moment(moment, 0, 0); });
+  }
 
   void take(const ExactStep& step) override {
     const RowBlock own = even_blocks(step.rows, ranks_.size())[at(ranks_.rank())];
@@ -409,18 +407,12 @@ class Sharded final : public ExactRanks {
   }
 
  private:
-  std::vector<StatePiece> pieces(bool replicated) {
-    device::synchronize(compute_);
-    device::synchronize(communication_);
-    ranks_.throw_if_failed();
-    return fsdp_.pieces([this](StatePlane plane) { return optimizer_.moment(plane, 0, 0); }, replicated);
-  }
-
   const ExactModel& model_;
   comm::Communicator& ranks_;
   Stream compute_, communication_;
   Fsdp fsdp_;
   SnappedAdamW optimizer_;
+  bool joined_ = false;
   std::vector<int> numbers_;  // by tensor: of the matrix, which is its bracket's, or of what is replicated
 };
 

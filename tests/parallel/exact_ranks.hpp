@@ -22,10 +22,8 @@ class ExactRanks {
   virtual ~ExactRanks() = default;
   virtual void join(int until) = 0;  // collective: tensors up to there
   virtual void take(const ExactStep& step) = 0;
-  virtual SnappedAdamW& optimizer() = 0;
-  // After all that is queued.
-  virtual std::vector<StatePiece> own_pieces() = 0;
-  virtual std::vector<StatePiece> wanted_pieces() = 0;
+  // After all that is queued: all weights that this rank has, and its moments.
+  virtual std::vector<StatePiece> pieces() = 0;
 };
 // Tensors join in groups with `none` and `optimizer` alone.
 std::unique_ptr<ExactRanks> exact_ranks(const ExactModel& model, const ExactWay& way, comm::Communicator& ranks,

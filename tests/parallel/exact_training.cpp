@@ -84,14 +84,14 @@ void SnappedAdamW::add_group(std::span<const OptimizedParameter> parameters, con
 }
 
 void SnappedAdamW::step_one(int number, Stream stream) const {
-  const adamw::Scalars scalars = adamw::scalars_of(options_, inner_.steps().front() + 1);
+  const adamw::Scalars scalars = adamw::scalars_of(options_, counted_ + 1);
   const auto flat = [](const auto& view) {
     auto made = view;
     made.shape = {view.elements()};
     return made;
   };
-  const TensorView p = flat(weights_[at(number)]), m = flat(moment(StatePlane::first_moment, 0, number)),
-                   v = flat(moment(StatePlane::second_moment, 0, number));
+  const TensorView p = flat(weights_[at(number)]), m = flat(moment(test::Moment::first, 0, number)),
+                   v = flat(moment(test::Moment::second, 0, number));
   in_order(stream, [p, m, v, scalars, g = flat(gradients_[at(number)])](Stream) {
     adamw::find_rung("naive").step({.elements = p.elements(), .dtype = DType::f32},
                                    {.p = p, .m = m, .v = v, .g = g, .scalars = &scalars}, {});

@@ -18,13 +18,14 @@
 
 #include "certify/certificate.hpp"
 #include "parallel/grouped_adamw.hpp"
+#include "tests/parallel/state_piece.hpp"
 
 namespace syslab::property {
 
 using parallel::RowBlock;
 using parallel::Sharding;
-using parallel::StatePiece;
-using parallel::StatePlane;
+using test::StatePiece;
+using test::StatePlane;
 
 struct ExactTensor {
   std::string name;
@@ -68,17 +69,16 @@ class SnappedAdamW {
   explicit SnappedAdamW(device::Stream stream);
   void add_group(std::span<const parallel::OptimizedParameter> parameters, const Options& options);
   void step(device::Stream stream);
-  // One tensor of the only group, whose step is counted behind the last.
+  // One tensor of the only group, in a step that is counted behind the last: of who takes no step() at all.
   void step_one(int number, device::Stream stream) const;
-  void count_step() { inner_.set_steps(std::vector{inner_.steps().front() + 1}); }
+  void count_step() { ++counted_; }
   std::size_t state_bytes() const { return inner_.state_bytes(); }
-  TensorView moment(StatePlane plane, int group, int number) const { return inner_.moment(plane, group, number); }
-  std::vector<std::int64_t> steps() const { return inner_.steps(); }
-  void set_steps(std::span<const std::int64_t> steps) { inner_.set_steps(steps); }
+  TensorView moment(test::Moment moment, int group, int number) const { return inner_.moment(moment, group, number); }
 
  private:
   parallel::GroupedAdamW inner_;
   Options options_;  // of the last group
+  std::int64_t counted_ = 0;
   std::vector<TensorView> weights_;
   std::vector<ConstTensorView> gradients_;
 };
@@ -87,7 +87,6 @@ class SnappedAdamW {
 class ExactAlone {
  public:
   explicit ExactAlone(const ExactModel& model) : model_(model) { join(); }
-  ExactAlone(const ExactModel& model, ExactState state) : model_(model), state_(std::move(state)) {}
   void join();  // the next tensor
   void take(const ExactStep& step);
   const ExactState& state() const { return state_; }

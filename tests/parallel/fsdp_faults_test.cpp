@@ -12,12 +12,19 @@ namespace {
 using device::Stream;
 using test::sharded_difference;
 using test::three_layers;
+using test::WaitOf;
 
-// Of a step of this case, whatever it trains.
-int waits_of(const FsdpCertificateCase& asked) {
-  int waits = 0;
+// Of a step of this case, whatever it trains, in the order in which they are made.
+std::vector<WaitOf> waits_of(const FsdpCertificateCase& asked) {
+  std::vector<WaitOf> waits;
   test::with_ranks(1, [&](comm::Communicator& ranks, Stream compute, Stream communication) {
-    Fsdp fsdp(ranks, parts_of(asked), asked.options, compute, communication);
+    test::InterferingObserver observer({.waits = [&](const WaitOf& wait) {
+      waits.push_back(wait);
+      return true;
+    }});
+    FsdpOptions options = asked.options;
+    options.observer = &observer;
+    Fsdp fsdp(ranks, parts_of(asked), options, compute, communication);
     const int layers = static_cast<int>(fsdp.parts().brackets.size());
     const auto read = [&](int bracket) {
       static_cast<void>(fsdp.gathered().read(bracket));
@@ -39,26 +46,34 @@ int waits_of(const FsdpCertificateCase& asked) {
     fsdp.finish();
     device::synchronize(compute);
     device::synchronize(communication);
-    waits = fsdp.waits_of_step();
   });
   return waits;
 }
 
+// All waits of a step are made but one, which is counted from 0: one of the same name comes in each part of a step.
+std::function<bool(const WaitOf&)> all_but(int left_out) {
+  return [left_out, at = 0](const WaitOf& wait) mutable {
+    at = wait.wait == Wait::step_begun ? 0 : at + 1;
+    return at != left_out;
+  };
+}
+
 // Tries with ever longer delays of computing or of communication until the fault shows. The delay makes the wait
 // matter: without it the other stream may be late by itself.
-bool shows(const FsdpCertificateCase& asked) {
+bool shows(const FsdpCertificateCase& asked, int left_out) {
   for (auto delay = std::chrono::microseconds(500); delay < std::chrono::milliseconds(300); delay *= 2) {
     for (const bool late_computing : {true, false}) {
       const auto late = [&](int) {
         auto compute = std::make_shared<std::optional<Stream>>();
         const auto sleep = [delay](Stream stream) { test::sleep_in(stream, delay); };
-        if (!late_computing) return test::Lateness{{}, sleep};
+        if (!late_computing) return test::Lateness{{}, sleep, all_but(left_out)};
         // Told of communication first, when the first pass begins.
         return test::Lateness{[=, communication = compute](Stream stream) {
                                 if (!*communication) *communication = stream;
                                 if (stream.handle != (*communication)->handle) sleep(stream);
                               },
-                              {}};
+                              {},
+                              all_but(left_out)};
       };
       if (sharded_difference(asked, 2, late)) return true;
     }
@@ -84,14 +99,14 @@ TEST(FsdpFaults, NoWaitOfAStepCanBeLeftOut) {
   // one; the last bias; the end. (With one slot a gradient would be behind a release that communication waits for.)
   for (const Sizes& sizes : {Sizes{2, 2, 1, 1, 1 + 3 + 1 + 3 + 1 + 1 + 1}, Sizes{2, 1, 1, 1, 1 + 3 + 1 + 3 + 2 + 1 + 1},
                              Sizes{2, 3, 2, 2, 1 + 2 * (2 + 0 + 3) + 1 + 1}}) {
-    FsdpCertificateCase asked = with(sizes.slots, sizes.gradient_slots, sizes.parts, sizes.layers_of_a_unit);
-    ASSERT_EQ(waits_of(asked), sizes.waits);
+    const FsdpCertificateCase asked = with(sizes.slots, sizes.gradient_slots, sizes.parts, sizes.layers_of_a_unit);
+    const std::vector<WaitOf> waits = waits_of(asked);
+    ASSERT_EQ(waits.size(), static_cast<std::size_t>(sizes.waits));
     for (int wait = 0; wait < sizes.waits; ++wait) {
-      asked.options.left_out_wait = wait;
-      EXPECT_TRUE(shows(asked)) << sizes.slots << " slots, without wait " << wait;
+      EXPECT_TRUE(shows(asked, wait)) << sizes.slots << " slots, without " << waits[static_cast<std::size_t>(wait)];
     }
-    asked.options.left_out_wait = sizes.waits;  // there are no more
-    EXPECT_EQ(sharded_difference(asked, 2), std::nullopt);
+    const auto no_more = [&](int) { return test::Lateness{{}, {}, all_but(sizes.waits)}; };
+    EXPECT_EQ(sharded_difference(asked, 2, no_more), std::nullopt);
   }
 }
 

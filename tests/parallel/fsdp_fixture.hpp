@@ -57,6 +57,7 @@ class Late final : public comm::Communicator {
 // Work that is done late, of one rank: before each piece of it on a stream, and before each call of the communicator.
 struct Lateness {
   std::function<void(device::Stream)> work, call;
+  std::function<bool(const WaitOf&)> waits = {};  // Interference's
 };
 
 // What any rank found to differ from one process.
@@ -67,8 +68,10 @@ inline std::optional<std::string> sharded_difference(const parallel::FsdpCertifi
   with_ranks(ranks, [&](comm::Communicator& group, device::Stream compute, device::Stream communication) {
     const Lateness late = lateness ? lateness(group.rank()) : Lateness{};
     Late wrapped(group, late.call);
-    const parallel::Trained together = train_sharded(asked, late.call ? wrapped : group, compute, communication,
-                                                     parallel::Interference{.before_work = late.work});
+    InterferingObserver observer({.waits = late.waits, .before_work = late.work});
+    parallel::FsdpCertificateCase watched = asked;
+    watched.options.observer = &observer;
+    const parallel::Trained together = train_sharded(watched, late.call ? wrapped : group, compute, communication);
     found[static_cast<std::size_t>(group.rank())] = difference(asked.asked, together, alone);
   });
   for (const std::optional<std::string>& one : found) {

@@ -304,7 +304,7 @@ TEST(MeasuredFsdp, IsCertifiedAndHasTheLossOfReplicas) {
     const MeasuredFsdp measured =
         measured_fsdp({.step = workload, .sharding = fsdp_step_options(Granularity::block)}, rung, 7);
     EXPECT_FALSE(measured.refusal);
-    for (const model::Distance& one : measured.check(ranks, {})) EXPECT_LE(one.error, one.tolerance) << one.name;
+    for (const StepCheck& one : measured.check(ranks, {})) EXPECT_LE(one.error, one.tolerance) << one.name;
     const auto losses_of = [](auto& run) {
       std::vector<double> losses;
       for (int i = 0; i < 3; ++i) {

@@ -253,6 +253,9 @@ TEST(GradientSync, TellsWhenEachBucketWasReadyBegunAndDone) {
     GradientSync sync(ranks, arena.pieces, arena.view(), {.strategy = Strategy::overlap, .timing = true},
                       communication);
     EXPECT_TRUE(refuses([&] { sync.timeline(); }, "a step"));
+    device::Event origin(device::place_of(compute), device::Timing::yes);
+    origin.record(compute);
+    test::sleep_in(compute, std::chrono::milliseconds(20));  // between a step's start and its begin()
     sync.begin(compute);
     for (int piece = 0; piece < 3; ++piece) {
       test::sleep_in(compute, std::chrono::milliseconds(5));
@@ -271,6 +274,7 @@ TEST(GradientSync, TellsWhenEachBucketWasReadyBegunAndDone) {
       EXPECT_EQ(told.buckets[i].bytes, 4 * arena.pieces[static_cast<int>(i)].elements);
     }
     EXPECT_GE(told.exposed().count(), 0);
+    EXPECT_GE((sync.timeline(origin).backward_end() - told.backward_end()).count(), 20e-3);
   });
 }
 

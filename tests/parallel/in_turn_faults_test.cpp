@@ -10,11 +10,13 @@ using device::Stream;
 using test::with_ranks;
 
 // Weights of two steps at different rates, communication that late in each, and one of ZeroSync's waits not made.
-std::vector<std::vector<double>> weights_after(Sharding sharding, int left_out_wait, std::chrono::milliseconds late) {
+std::vector<std::vector<double>> weights_after(Sharding sharding, std::optional<test::WaitOf> left_out,
+                                               std::chrono::milliseconds late) {
   std::vector<std::vector<double>> weights;
   with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
     DataParallelOptions options;
-    options.sync.left_out_wait = left_out_wait;
+    test::InterferingObserver observer({.waits = test::all_but(left_out)});
+    options.sync.observer = &observer;
     test::ShardedRig rig(ranks, sharding, options, test::kRows / 2, communication, 2, true);
     for (int i = 0; i < 2; ++i) {
       test::sleep_in(communication, late);
@@ -31,16 +33,11 @@ std::vector<std::vector<double>> weights_after(Sharding sharding, int left_out_w
 
 TEST(InTurnFaults, NoStepBringsItsNumbersBeforeTheLastOnesAreRead) {
   for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
-    int buckets = 0;
-    with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream communication) {
-      const test::ShardedRig rig(ranks, sharding, {}, 1, communication, 2, true);
-      if (ranks.rank() == 0) buckets = rig.zero->sync().buckets();
-    });
-    const auto right = weights_after(sharding, -1, std::chrono::milliseconds(0));
-    EXPECT_EQ(weights_after(sharding, -1, std::chrono::milliseconds(20)), right);
+    const auto right = weights_after(sharding, {}, std::chrono::milliseconds(0));
+    EXPECT_EQ(weights_after(sharding, {}, std::chrono::milliseconds(20)), right);
     bool shown = false;
     for (auto late = std::chrono::milliseconds(1); late < std::chrono::seconds(1) && !shown; late *= 2) {
-      shown = weights_after(sharding, 4 * buckets, late) != right;
+      shown = weights_after(sharding, test::WaitOf{Wait::gradients_reduced}, late) != right;
     }
     EXPECT_TRUE(shown) << to_string(sharding);
   }

@@ -18,6 +18,7 @@
 #include "core/random.hpp"
 #include "device/queue.hpp"
 #include "device/stream.hpp"
+#include "tests/parallel/interference.hpp"
 
 namespace syslab::test {
 
@@ -71,16 +72,16 @@ inline parallel::CertificateCase everything(parallel::Strategy strategy) {
 
 // What each rank found to differ from one process; nothing where none did.
 inline std::optional<std::string> certificate_difference(
-    const parallel::CertificateCase& asked, int ranks,
-    const std::function<parallel::Interference(int rank)>& interference = {},
+    const parallel::CertificateCase& asked, int ranks, const std::function<Interference(int rank)>& interference = {},
     const std::function<std::unique_ptr<comm::Communicator>(comm::Communicator& ranks)>& around = {}) {
   const parallel::Trained alone = train_alone(asked);
   std::vector<std::optional<std::string>> found(static_cast<std::size_t>(ranks));
   with_ranks(ranks, [&](comm::Communicator& group, device::Stream compute, device::Stream communication) {
     const std::unique_ptr<comm::Communicator> wrapped = around ? around(group) : nullptr;
-    const parallel::Trained together =
-        train_together(asked, wrapped ? *wrapped : group, compute, communication,
-                       interference ? interference(group.rank()) : parallel::Interference{});
+    InterferingObserver observer(interference ? interference(group.rank()) : Interference{});
+    parallel::CertificateCase watched = asked;
+    watched.sync.observer = &observer;
+    const parallel::Trained together = train_together(watched, wrapped ? *wrapped : group, compute, communication);
     found[static_cast<std::size_t>(group.rank())] = difference(asked, together, alone);
   });
   for (const std::optional<std::string>& one : found) {

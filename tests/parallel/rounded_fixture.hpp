@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "parallel/zero/sync.hpp"
@@ -19,7 +20,8 @@ struct RoundedCase {
   parallel::Sharding sharding = parallel::Sharding::zero1;
   DType wire = DType::bf16;
   std::vector<int> written;  // of the pieces 0 to 3
-  int slots = 2, parts = 1, left_out_wait = -1;
+  int slots = 2, parts = 1;
+  std::optional<WaitOf> left_out = {};
   std::vector<int> unused = {};
   std::chrono::milliseconds late_computing{0}, late_communication{0};
 };
@@ -36,13 +38,14 @@ class RoundedRun {
         communication_(communication),
         weights_(kElements),
         gradients_(kElements),
+        observer_({.waits = all_but(asked.left_out)}),
         sync_(ranks, pieces(), {weights_.data(), DType::f32, {kElements}}, arena(),
               {.sharding = asked.sharding,
                .schedule = parallel::BucketSchedule({2, 3, 4}),
                .rounded = parallel::RoundedGradients{asked.wire, asked.written},
                .slots = asked.slots,
                .poison = true,
-               .left_out_wait = asked.left_out_wait},
+               .observer = &observer_},
               communication) {}
 
   // Elements that are not what they must be, of this rank's slices and both steps.
@@ -125,6 +128,7 @@ class RoundedRun {
   comm::Communicator& ranks_;
   device::Stream compute_, communication_;
   std::vector<float> weights_, gradients_;
+  InterferingObserver observer_;
   parallel::ZeroSync sync_;
 };
 

@@ -8,6 +8,7 @@ namespace syslab::parallel {
 namespace {
 
 using test::RoundedCase;
+using test::WaitOf;
 using test::wrong_elements;
 
 constexpr int kBuckets = 3;
@@ -23,7 +24,8 @@ bool shows(RoundedCase asked, std::chrono::milliseconds RoundedCase::*delay) {
 TEST(RoundedFaults, NoScatterGoesWithoutItsGradients) {
   for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
     for (int bucket = 0; bucket < kBuckets; ++bucket) {
-      RoundedCase asked{.sharding = sharding, .written = {0, 2}, .slots = 3, .left_out_wait = bucket};
+      const RoundedCase asked{
+          .sharding = sharding, .written = {0, 2}, .slots = 3, .left_out = WaitOf{Wait::gradients_written, bucket}};
       EXPECT_TRUE(shows(asked, &RoundedCase::late_computing)) << to_string(sharding) << " bucket " << bucket;
     }
   }
@@ -32,7 +34,10 @@ TEST(RoundedFaults, NoScatterGoesWithoutItsGradients) {
 TEST(RoundedFaults, NoSlotIsWrittenBeforeItIsFree) {
   for (const Sharding sharding : {Sharding::zero1, Sharding::zero2}) {
     for (int bucket = 1; bucket < kBuckets; ++bucket) {
-      RoundedCase asked{.sharding = sharding, .written = {0, 1, 2, 3}, .slots = 1, .left_out_wait = kBuckets + bucket};
+      const RoundedCase asked{.sharding = sharding,
+                              .written = {0, 1, 2, 3},
+                              .slots = 1,
+                              .left_out = WaitOf{Wait::gradient_slot_sent, bucket}};
       EXPECT_TRUE(shows(asked, &RoundedCase::late_communication)) << to_string(sharding) << " bucket " << bucket;
     }
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "parallel/shard_norm.hpp"
@@ -18,7 +19,7 @@ struct NormAsked {
   double max_norm = 1;
   float scale = 1;
   std::vector<float> losses;
-  int left_out_wait = -1;
+  std::optional<WaitOf> left_out = {};
   std::chrono::microseconds late{0};  // of either stream
 };
 
@@ -35,8 +36,9 @@ inline NormFound shard_norm(comm::Communicator& ranks, const std::vector<float>&
                            Shape{static_cast<std::int64_t>(std::min<std::size_t>(3, own.size() - first))});
   }
   NormFound made;
+  InterferingObserver observer({.waits = all_but(asked.left_out)});
   parallel::ShardNorm norm(ranks, global_norm::find_rung("naive"), stretches, DType::f32, compute, communication,
-                           asked.left_out_wait);
+                           &observer);
   parallel::ShardNorm::Places places{.norm = {&made.norm, DType::f32, {1}},
                                      .factor = {&made.factor, DType::f32, {1}},
                                      .non_finite = &made.non_finite,
@@ -45,7 +47,7 @@ inline NormFound shard_norm(comm::Communicator& ranks, const std::vector<float>&
   if (!asked.losses.empty()) {
     places.losses = {asked.losses.data() + ranks.rank(), DType::f32, {1}};
   }
-  sleep_in(asked.left_out_wait == 0 ? compute : communication, asked.late);
+  sleep_in(asked.left_out == WaitOf{parallel::Wait::norm_computed} ? compute : communication, asked.late);
   norm.queue(places, compute);
   device::synchronize(communication);
   device::synchronize(compute);

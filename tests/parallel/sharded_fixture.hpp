@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "parallel/ddp/data_parallel_step.hpp"
-#include "parallel/fsdp/step.hpp"
 #include "tests/parallel/step_fixture.hpp"
 #include "train/workload.hpp"
 
@@ -53,54 +52,6 @@ struct ShardedRig {
   std::optional<parallel::ZeroParameters> zero;
   std::optional<model::Transformer> model;
   std::optional<parallel::DataParallelStep> step;
-};
-
-// The same, zero3 among them, as who saves and resumes sees it; rows are dealt evenly.
-class DividedRig {
-  template <typename Body>
-  auto visit(const Body& body) {
-    return replicas_ ? body(*replicas_->step) : body(*sharded_);
-  }
-
- public:
-  DividedRig(comm::Communicator& ranks, parallel::Sharding sharding, device::Stream communication, bool in_turn = false)
-      : ranks_(ranks) {
-    const std::int64_t rows = kRows / ranks.size();
-    if (sharding != parallel::Sharding::zero3) {
-      replicas_.emplace(ranks, sharding, parallel::DataParallelOptions{}, rows, communication, 2, in_turn);
-      return;
-    }
-    sharded_.emplace(small_config(), model::TransformerOptions{}, ranks,
-                     fsdp_step_options(parallel::Granularity::block), rows, kSeq, device::Stream{}, communication);
-    sharded_->draw_weights(1);
-  }
-
-  // Takes step `number` and returns its loss.
-  double take(int number) {
-    return visit([&](auto& step) {
-      const std::int64_t rows = kRows / ranks_.size();
-      load(step, 0, batch_of(small_config(), number), ranks_.rank() * rows, rows);
-      step.run(kRate);
-      return step.result().loss;
-    });
-  }
-  std::vector<parallel::StatePiece> own_pieces() {
-    return visit([](auto& step) { return step.own_pieces(); });
-  }
-  std::vector<parallel::StatePiece> wanted_pieces() {
-    return visit([](auto& step) { return step.wanted_pieces(); });
-  }
-  void resumed(const train::TrainingState& state) {
-    visit([&](auto& step) { step.resumed(state); });
-  }
-  void check() {
-    visit([](auto& step) { step.check(); });
-  }
-
- private:
-  comm::Communicator& ranks_;
-  std::optional<ShardedRig> replicas_;
-  std::optional<parallel::FsdpStep> sharded_;
 };
 
 }  // namespace syslab::test

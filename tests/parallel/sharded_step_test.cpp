@@ -11,6 +11,7 @@
 #include "tests/model/refusal.hpp"
 #include "tests/parallel/fsdp_step_fixture.hpp"
 #include "tests/parallel/sharded_fixture.hpp"
+#include "tests/parallel/state_piece.hpp"
 #include "train/loss_scaler.hpp"
 
 namespace syslab::parallel {
@@ -28,6 +29,8 @@ using test::load;
 using test::odd_config;
 using test::set_weights;
 using test::small_config;
+using test::StatePiece;
+using test::StatePlane;
 using test::weights_of;
 using Rig = test::ShardedRig;
 
@@ -265,10 +268,15 @@ TEST(FsdpStep, SkipsOnAllRanksWhatIsNoNumberOnOne) {
   });
 }
 
+std::vector<StatePiece> pieces_of(FsdpStep& step, int rank) {
+  device::synchronize(step.model().stream());
+  return test::pieces_of(step.fsdp(), rank, [&](test::Moment moment) { return step.moments().moment(moment, 0); });
+}
+
 // All that a rank holds: its parts of weights and moments, and what is replicated.
-std::map<std::string, std::vector<float>> held(FsdpStep& step) {
+std::map<std::string, std::vector<float>> held(FsdpStep& step, int rank) {
   std::map<std::string, std::vector<float>> all;
-  for (const StatePiece& piece : step.wanted_pieces()) {
+  for (const StatePiece& piece : pieces_of(step, rank)) {
     const auto* begin = piece.values.as<float>();
     all[std::string(to_string(piece.plane)) + " " + piece.parameter].assign(begin, begin + piece.values.elements());
   }
@@ -276,9 +284,9 @@ std::map<std::string, std::vector<float>> held(FsdpStep& step) {
 }
 
 // The weights of the last norm on this rank: replicated, so that one rank's can be spoilt for a moment.
-TensorView last_norm(FsdpStep& step) {
+TensorView last_norm(FsdpStep& step, int rank) {
   const model::ParameterLayout& layout = step.model().parameters().layout();
-  for (const StatePiece& piece : step.wanted_pieces()) {
+  for (const StatePiece& piece : pieces_of(step, rank)) {
     if (piece.plane == StatePlane::weight && piece.parameter == layout.info(layout.ln_final()).name) {
       return piece.values;
     }
@@ -309,7 +317,7 @@ TEST(FsdpStep, SkipsOnAllRanksWhereTheLossOfOneIsInfinite) {
         return step.result();
       };
       EXPECT_FALSE(run(0, 0).skipped);  // moments, and weights as they were
-      const auto before = held(step);
+      const auto before = held(step, ranks.rank());
 
       Transformer spoilt(odd_config(), {}, {});
       model::set_weights(spoilt, 1);
@@ -323,7 +331,7 @@ TEST(FsdpStep, SkipsOnAllRanksWhereTheLossOfOneIsInfinite) {
         step.write(head, 0, {values.data(), DType::f64, spoilt.parameters().layout().info(head).shape});
       };
       write_head(spoilt.parameters().read(model::Plane::weight, head));
-      const TensorView norm = last_norm(step);
+      const TensorView norm = last_norm(step, ranks.rank());
       const std::vector<float> kept(norm.as<float>(), norm.as<float>() + norm.elements());
       if (ranks.rank() != 1) std::fill_n(norm.as<float>(), norm.elements(), 0.0F);
 
@@ -334,9 +342,9 @@ TEST(FsdpStep, SkipsOnAllRanksWhereTheLossOfOneIsInfinite) {
       EXPECT_TRUE(std::isfinite(wrong.gradient_norm.value()));
       std::ranges::copy(kept, norm.as<float>());
       write_head(model::weights_of(spoilt.parameters().layout().info(head), 1));
-      EXPECT_TRUE(held(step) == before);
+      EXPECT_TRUE(held(step, ranks.rank()) == before);
       EXPECT_FALSE(run(2, kRate).skipped);
-      EXPECT_FALSE(held(step) == before);
+      EXPECT_FALSE(held(step, ranks.rank()) == before);
       step.check();
     });
   }
@@ -357,28 +365,28 @@ TEST(FsdpStep, SkippingHalvesTheScaleOfTheLossOnAllRanks) {
       return step.result();
     };
     run(0, 1);
-    const auto before = held(step);
+    const auto before = held(step, ranks.rank());
 
-    float& weight = *last_norm(step).as<float>();
+    float& weight = *last_norm(step, ranks.rank()).as<float>();
     const float kept = weight;
     if (ranks.rank() == 1) weight = INFINITY;
     EXPECT_FALSE(scaler.update(run(1, scaler.scale()).skipped));
     for (const double scale : exchange(ranks, scaler.scale())) EXPECT_EQ(scale, 0x1p15);
     weight = kept;
-    EXPECT_TRUE(held(step) == before);
+    EXPECT_TRUE(held(step, ranks.rank()) == before);
 
     const DataParallelResult scaled = run(2, scaler.scale());
     EXPECT_TRUE(scaler.update(scaled.skipped));
     FsdpStep unscaled(odd_config(), {}, ranks, options, 2, kSeq, {}, communication);
-    for (const StatePiece& piece : unscaled.wanted_pieces()) {
+    for (const StatePiece& piece : pieces_of(unscaled, ranks.rank())) {
       const std::vector<float>& values = before.at(std::string(to_string(piece.plane)) + " " + piece.parameter);
       std::ranges::copy(values, piece.values.as<float>());
     }
-    unscaled.resumed({.step = 2});
+    unscaled.training().optimizer().set_steps(2);
     load(unscaled, 0, test::batch_of(odd_config(), 2), 2 * ranks.rank(), 2);
     unscaled.run(kRate);
     EXPECT_EQ(unscaled.result().gradient_norm, scaled.gradient_norm);
-    EXPECT_TRUE(held(unscaled) == held(step));
+    EXPECT_TRUE(held(unscaled, ranks.rank()) == held(step, ranks.rank()));
   });
 }
 

@@ -25,7 +25,7 @@ const Registry& house() {
                  .implementation({.name = "naive"})
                  .implementation({.name = "tiled"})
                  .implementation({.name = "mma", .device = "cuda", .minimum_sm = 80})
-                 .implementation({.name = "wgmma", .device = "cuda", .minimum_sm = 90})
+                 .implementation({.name = "wgmma", .device = "cuda", .minimum_sm = 90, .maximum_sm = 90})
                  .laws({{"a.law", ""}})
                  .accepts_mine()
                  .memory([](const Params&, std::string_view) { return 4e9; })
@@ -114,6 +114,11 @@ TEST(Device, ThatIsMissingSkipsWithTheFactAndTheRemedy) {
   EXPECT_FALSE(older.cases[0].skip_reason);
   EXPECT_EQ(older.cases[1].skip_reason,
             "wgmma needs a GPU of compute capability 9.0, and NVIDIA Test has 8.6; choose another implementation");
+  const Plan newer = make_plan(house(), select(with_gpu(100)));
+  EXPECT_FALSE(newer.cases[0].skip_reason);
+  EXPECT_EQ(
+      newer.cases[1].skip_reason,
+      "wgmma runs on GPUs of compute capability 9.0 alone, and NVIDIA Test has 10.0; choose another implementation");
 }
 
 TEST(Device, OfSomebodysOwnIsTheCpuUnlessSaid) {

@@ -26,7 +26,7 @@ const Registry& house() {
                  .axis("causal", {false, true}, "mask")
                  .axis("scale", {0.5}, "scale")
                  .preset("smoke", {{"seq", {i64(16)}}, {"impl", {"tiled"}}})
-                 .implementation({.name = "reference", .teaches = "", .dtypes = {}, .is_reference = true})
+                 .implementation({.name = "reference", .teaches = "", .dtypes = {}, .role = Role::reference})
                  .implementation({.name = "naive", .teaches = "", .dtypes = {}})
                  .implementation({.name = "tiled", .teaches = "", .dtypes = {"fp32"}})
                  .laws({{"a.oracular", "", true}, {"a.no_oracle_needed", ""}})
@@ -57,7 +57,7 @@ using Texts = std::vector<std::string>;
 // A word of the hand-outs becomes the value that it stands for: no case holds the word.
 TEST(MakePlan, TakesAWordByItsHandout) {
   Registry registry;
-  registry::Axis axis{"model", {"xl25", "xl26"}, "size", true, {}, {{"xl", {{"2025", "xl25"}, {"2026", "xl26"}}}}};
+  Axis axis{"model", {"xl25", "xl26"}, "size", true, {}, {{"xl", {{"2025", "xl25"}, {"2026", "xl26"}}}}};
   registry.add(registry::experiment("train")
                    .title("t")
                    .problem("2025", "train", 1)

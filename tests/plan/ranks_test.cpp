@@ -150,7 +150,7 @@ TEST(WorldSize, CanBeASideOfAComparisonOrShared) {
 }
 
 TEST(WorldSize, IsRefusedWhereAnExperimentDeclaresWhatCannotBe) {
-  const auto declared = [](registry::Values values, registry::Preset preset) {
+  const auto declared = [](Values values, registry::Preset preset) {
     registry::experiment("e")
         .title("e")
         .world_sizes(std::move(values))

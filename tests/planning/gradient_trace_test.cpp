@@ -131,10 +131,23 @@ TEST(GradientTrace, OfPyTorchsProfilerOnAGpuTakesTheKernelsThatWereLaunchedBefor
 }
 
 TEST(GradientTrace, SaysWhatIsWrongWithAFile) {
+  for (const char* dimensions : {"1", "\"4\"", "{}"}) {
+    expect_error(trace_of(step(0, 0, 1000) + evaluate(100) + accumulate(120, 2, dimensions)), "have no shapes");
+  }
+  for (const char* dimensions : {"[4611686018427387904, 8]", "[-1]"}) {
+    expect_error(trace_of(step(0, 0, 1000) + evaluate(100) + accumulate(120, 2, dimensions)), "that no memory holds");
+  }
   expect_error("", "empty");
   expect_error("name,bytes\na,1\n", "line 1 of the trace: expected names of columns");
   expect_error("name,bytes,ready_us\na,1\n", "line 2 of the trace: 2 fields under 3 names");
   expect_error("name,bytes,ready_us\na,many,1\n", "bytes 'many' is no number");
+  expect_error("name,bytes,ready_us\na,4e56,1\n", "line 2 of the trace: bytes is to be a whole number, found 4e+56");
+  expect_error("name,bytes,ready_us\na,nan,1\n", "bytes is to be a whole number");
+  expect_error("step,name,bytes,ready_us\n0.5,a,4,1\n", "step is to be a whole number, found 0.5");
+  expect_error("{\"gradients\": [{\"name\": \"a\", \"bytes\": 1e300, \"ready_us\": 1}]}",
+               "bytes is to be a whole number");
+  expect_error("{\"gradients\": [{\"name\": 8, \"bytes\": 4, \"ready_us\": 1}]}",
+               "gradient 0 of the trace: 'name' is to be a text, found a value of type number");
   expect_error("name,bytes,ready_us\na,0,1\n", "gradient 'a' of 0 bytes");
   expect_error("name,bytes,ready_us\na,4,-1\n", "is final after");
   expect_error("name,bytes,ready_us\n", "no gradient");

@@ -136,7 +136,10 @@ TEST(AffineTransfer, IsFoundAgainInItsOwnPointsAndMeansRelativeErrors) {
   // By relative error the small size holds the overhead where it was: by absolute error the large one would move it.
   points.back().time *= 1.1;
   EXPECT_NEAR(fit_affine(points).overhead.count(), 20e-6, 0.2e-6);
-  EXPECT_EQ(fit_affine(std::vector<TransferPoint>{{1000, Seconds(1)}, {2000, Seconds(3)}}).overhead, Seconds(0));
+  // The line through both would begin below zero; without an overhead the best slope is Σy/Σy² for y = bytes/time.
+  const AffineTransfer cut = fit_affine(std::vector<TransferPoint>{{1000, Seconds(1)}, {2000, Seconds(3)}});
+  EXPECT_EQ(cut.overhead, Seconds(0));
+  EXPECT_NEAR(cut.bytes_per_second, 866.667, 1e-3);
   EXPECT_TRUE(refuses([] { fit_affine(std::vector<TransferPoint>{{5, Seconds(1)}}); }, "two different sizes"));
   EXPECT_TRUE(refuses([] { fit_affine(std::vector<TransferPoint>{{5, Seconds(2)}, {9, Seconds(1)}}); }, "grow"));
 }
@@ -172,7 +175,6 @@ TEST(UniformModel, GivesTheTableOfTheAccountingPage) {
   const auto best_ms = [](const UniformStep& step) { return exposed(step, best_bucket_bytes(step)).count() * 1e3; };
   EXPECT_NEAR(best_bucket_bytes(xl25(0.7)) / 1e6, 272, 1);
   EXPECT_NEAR(best_ms(xl25(0.7)), 8.6, 0.05);
-  EXPECT_NEAR(unavoidable(xl25(0.7)).count() * 1e3, 7.4, 0.05);
   EXPECT_NEAR(best_bucket_bytes(xl25(1)) / 1e6, 228, 1);
   EXPECT_NEAR(best_ms(xl25(1)), 1.40, 0.01);
   EXPECT_NEAR(best_bucket_bytes(xl25(1.2)) / 1e6, 32, 1);
@@ -182,7 +184,6 @@ TEST(UniformModel, GivesTheTableOfTheAccountingPage) {
   EXPECT_NEAR(exposed(xl25(0.7), 25 * 0x1p20).count() * 1e3, 13.5, 0.1);
   EXPECT_NEAR(exposed(xl25(1), 1e9).count() * 1e3, 3.2, 0.1);
   EXPECT_NEAR(exposed(xl25(1.5), xl25(1).bytes).count() * 1e3, 24.6, 0.1);
-  EXPECT_EQ(unavoidable(xl25(1.5)), Seconds(0));
   EXPECT_TRUE(refuses([&] { exposed(xl25(1), 1e10); }, "10000000000 bytes"));
 }
 

@@ -5,7 +5,8 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "tests/registry/other_tower.hpp"
+#include "registry/registry.hpp"
+#include "registry/values.hpp"
 
 namespace syslab::registry {
 namespace {
@@ -19,19 +20,24 @@ std::optional<std::string> no_fp64(const Params& params, std::string_view) {
   return "no fp64";
 }
 
-// As parallel::RankTrainingCases, as far as it is read.
-struct Cases {
-  std::vector<Param> params{{"model", {text("small"), text("tiny"), text("cpu10m")}, "sizes", true},
-                            {"batch", {number(4)}, "rows"},
-                            {"context", {number(512)}, "tokens"},
-                            {"precision", {text("bf16"), text("fp32")}, "dtypes", true}};
-  std::vector<Rung> ladder{{"host", "on the CPU"}, {"graph", "recorded", {}, false, "", Kind::cuda}};
-  void (*expect)(const Params&) = even;
-  std::optional<std::string> (*refusal)(const Params&, std::string_view) = no_fp64;
-};
+const std::vector<RungInfo>& ladder() {
+  static const std::vector<RungInfo> rungs{{.name = "host", .teaches = "on the CPU"},
+                                           {.name = "graph", .teaches = "recorded", .device = device::Kind::cuda}};
+  return rungs;
+}
+
+RankTrainingCases cases() {
+  return {.params = {{"model", {text("small"), text("tiny"), text("cpu10m")}, "sizes", true},
+                     {"batch", {number(4)}, "rows"},
+                     {"context", {number(512)}, "tokens"},
+                     {"precision", {text("bf16"), text("fp32")}, "dtypes", true}},
+          .ladder = ladder(),
+          .expect = even,
+          .refusal = no_fp64};
+}
 
 TEST(RankTraining, IsAnExperimentOfSeveralRanksOnceItHasATitleAndABody) {
-  Builder builder = rank_training_experiment("fsdp", Cases{}, {"tiny"}, "no place in a graph");
+  Builder builder = rank_training_experiment("fsdp", cases(), {"tiny"}, "no place in a graph");
   add_training_metrics(builder);
   const Experiment made = builder.title("t").runs([](worker::CaseContext&) {});
   EXPECT_TRUE(made.takes_ranks());

@@ -120,7 +120,7 @@ TEST(Builder, RefusesPresetsThatNameWhatDoesNotExist) {
 }
 
 TEST(Builder, RefusesASecondReferenceAndARepeatedImplementation) {
-  const Implementation reference{.name = "reference", .teaches = "", .dtypes = {}, .is_reference = true};
+  const Implementation reference{.name = "reference", .teaches = "", .dtypes = {}, .role = Role::reference};
   Implementation other = reference;
   EXPECT_NE(fault_of(whole("x").implementation(reference).implementation(other)).find("twice"), std::string::npos);
   other.name = "oracle";

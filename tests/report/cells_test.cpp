@@ -92,10 +92,9 @@ TEST(Formatted, ARatioOfTimesHasItsIntervalAndSaysWhereItMayBeOne) {
   };
   EXPECT_EQ(shown(cell(1.872), cell(1.841), cell(1.902)), "1.872 ± 0.031");
   EXPECT_EQ(shown(cell(1.872), cell(1.841), cell(1.89)), "1.872 (1.841 … 1.890)");
-  EXPECT_EQ(shown(cell(1.02), cell(0.8), cell(1.31)), "1.02 (0.80 … 1.31, nothing can be said at this noise)");
-  EXPECT_EQ(shown(cell(1.002), cell(0.999), cell(1.004)),
-            "1.0020 (0.9990 … 1.0040, nothing can be said at this noise)");
-  EXPECT_EQ(shown(cell(1.0), cell(1.0), cell(1.0)), "1.00 (1.00 … 1.00, nothing can be said at this noise)");
+  EXPECT_EQ(shown(cell(1.02), cell(0.8), cell(1.31)), "1.02 (0.80 … 1.31, no measurable difference)");
+  EXPECT_EQ(shown(cell(1.002), cell(0.999), cell(1.004)), "1.0020 (0.9990 … 1.0040, no measurable difference)");
+  EXPECT_EQ(shown(cell(1.0), cell(1.0), cell(1.0)), "1.00 (1.00 … 1.00, no measurable difference)");
   EXPECT_EQ(shown(cell(1.5), null(), null()), "1.50 (no interval)");
   EXPECT_EQ(shown(null(), null(), null()), "not measured");
 }
@@ -140,23 +139,23 @@ std::vector<std::string> shown_row(const Table& table, std::size_t row) {
   return texts;
 }
 
-using Shown = std::vector<std::string>;
+using CellsShown = std::vector<std::string>;
 
 TEST(SizesInBytes, OfLargeModelsKeepTheUnitOfTheHeader) {
   const Table table = sizes({{cell(63.6), cell(0.5), cell(20.0)}});
-  EXPECT_EQ(shown_row(table, 0), (Shown{"63.60|GiB", "0.5000|GiB", "20.00|MiB"}));
+  EXPECT_EQ(shown_row(table, 0), (CellsShown{"63.60|GiB", "0.5000|GiB", "20.00|MiB"}));
 }
 
 // 3 MiB in a column of GiB; parts are in the unit of the whole.
 TEST(SizesInBytes, OfAToyAreInAUnitThatFits) {
   const Table table = sizes({{cell(3.0 / 1024), cell(0.25 / 1024), cell(0.5)}, {cell(2.0 / 1024), null(), cell(0)}});
-  EXPECT_EQ(shown_row(table, 0), (Shown{"3.000|MiB", "0.2500|MiB", "512.0|KiB"}));
-  EXPECT_EQ(shown_row(table, 1), (Shown{"2.000|MiB", "not measured|MiB", "0|KiB"}));
+  EXPECT_EQ(shown_row(table, 0), (CellsShown{"3.000|MiB", "0.2500|MiB", "512.0|KiB"}));
+  EXPECT_EQ(shown_row(table, 1), (CellsShown{"2.000|MiB", "not measured|MiB", "0|KiB"}));
 }
 
 TEST(SizesInBytes, FarBelowTheOthersBearTheirOwnUnit) {
   const Table table = sizes({{cell(50.0), cell(168.0 / 1073741824), cell(168.0 / 1048576)}});
-  EXPECT_EQ(shown_row(table, 0), (Shown{"50.00|GiB", "168 B|GiB", "168|B"}));
+  EXPECT_EQ(shown_row(table, 0), (CellsShown{"50.00|GiB", "168 B|GiB", "168|B"}));
 }
 
 TEST(SizesInBytes, OfASentenceBearTheirUnit) {

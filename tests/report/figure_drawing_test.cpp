@@ -125,7 +125,7 @@ TEST_F(Drawing, LeavesOutWhatIsNoNumberAndSaysSo) {
                  "(512, -1, -2, 0, 'a', 'p', 'ok', 1), (1024, 'text', 0, 0, 'a', 'p', 'ok', 1), (2048, 1, 1, 1, 'a', "
                  "'p', 'ok', 1)"));
   EXPECT_EQ(figure.missing, "");
-  EXPECT_EQ(figure.notes, (std::vector<std::string>{"4 points are left out: no number that these axes can show."}));
+  EXPECT_EQ(figure.notes, (std::vector<std::string>{"4 points outside the axes left out."}));
 }
 
 TEST_F(Drawing, OfNumbersAtTheEndsOfTheirRangeEndsWell) {
@@ -155,8 +155,8 @@ TEST_F(Drawing, OfMoreThanAnyoneCanReadSaysWhatIsLeftOut) {
       "WITH RECURSIVE s(i) AS (VALUES (0) UNION ALL SELECT i + 1 FROM s WHERE i < 399) "
       "SELECT i AS x, i AS y, 'series ' || (i / 20) AS s, 'panel ' || (i % 20) AS p FROM s");
   ASSERT_EQ(figure.notes.size(), 2U);
-  EXPECT_EQ(figure.notes[0].find("Left out for want of room: 8 more series"), 0U) << figure.notes[0];
-  EXPECT_EQ(figure.notes[1].find("Left out for want of room: 12 more panels"), 0U) << figure.notes[1];
+  EXPECT_EQ(figure.notes[0].find("8 further series"), 0U) << figure.notes[0];
+  EXPECT_EQ(figure.notes[1].find("12 further panels"), 0U) << figure.notes[1];
 }
 
 TEST_F(Drawing, BreaksALongTitleOfAPanelBetweenItsParts) {
@@ -259,7 +259,7 @@ TEST(WithoutARow, AFigureSaysWhatWouldMeasureItUnlessItIsOptional) {
                                     parse_figure("c", std::string(kLines) + "-- empty: Nothing failed.\n" + none)};
   const std::vector<Figure> figures = draw_figures(sources, fixture.store(), {.gnuplot = "no-such-gnuplot"});
   ASSERT_EQ(figures.size(), 2U);
-  EXPECT_EQ(figures[0].missing, "Not measured; `syslab run toy` would tell.");
+  EXPECT_EQ(figures[0].missing, "Not measured: `syslab run toy`.");
   EXPECT_EQ(figures[1].missing, "Nothing failed.");
 }
 

@@ -59,6 +59,18 @@ SELECT 1)");
   EXPECT_EQ(source.sql, "SELECT 1");
 }
 
+TEST(ParseFigure, TakesFromTheFigureItIsLikeWhatItDoesNotSay) {
+  const FigureSource other =
+      parse_figure("x", std::string(*find_resource("experiments/flash_forward/figures/time.sql")));
+  const FigureSource source = parse_figure("t", "-- like: flash_forward/time\n-- title: Own\n-- experiment: e\n");
+  EXPECT_EQ(source.title, "Own");
+  EXPECT_EQ(source.experiment, "e");
+  EXPECT_EQ(source.kind, other.kind);
+  EXPECT_EQ(source.caption, other.caption);
+  EXPECT_EQ(source.notes, other.notes);
+  EXPECT_EQ(source.sql, other.sql);
+}
+
 TEST(ParseFigure, NamesTheLineThatIsWrong) {
   const std::string header = kHeader;
   EXPECT_EQ(fault(header + "SELECT 1"), "accepted");
@@ -68,6 +80,8 @@ TEST(ParseFigure, NamesTheLineThatIsWrong) {
   EXPECT_NE(fault(header + "-- interval: low\nSELECT 1").find("line 6: 'low' should read low, high"),
             std::string::npos);
   EXPECT_NE(fault("-- figure: lines\n-- x: a|1|cubic\nSELECT 1").find("line 2: unknown scale 'cubic'"),
+            std::string::npos);
+  EXPECT_NE(fault("-- like: flash_forward/none\n").find("there is no experiments/flash_forward/figures/none.sql"),
             std::string::npos);
   EXPECT_NE(fault("--    more\nSELECT 1").find("continuation line follows no header"), std::string::npos);
   EXPECT_NE(fault(header).find("no SELECT"), std::string::npos);
@@ -102,7 +116,7 @@ TEST(Figures, EveryEmbeddedOneIsWhole) {
   ASSERT_GE(sources.size(), 7U);
   for (const Figure& figure : draw_figures(sources, fixture.store())) {
     EXPECT_EQ(figure.svg, "") << figure.id;
-    EXPECT_EQ(figure.missing.find("Not measured; `syslab run "), 0U) << figure.id << ": " << figure.missing;
+    EXPECT_EQ(figure.missing.find("Not measured: `syslab run "), 0U) << figure.id << ": " << figure.missing;
   }
 }
 

@@ -108,7 +108,7 @@ TEST_F(FilledFigures, AnIntervalThatEndsBeforeItBeginsIsLeftOutAndTold) {
   const FigureData found = data(lanes("(5, 4, 'a', 'x'), (1, 2, 'a', 'x')"));
   EXPECT_EQ(found.panels[0].series[0].points.size(), 1U);
   ASSERT_EQ(found.notes.size(), 1U);
-  EXPECT_NE(found.notes[0].find("1 point is left out"), std::string::npos);
+  EXPECT_NE(found.notes[0].find("1 point outside the axes left out"), std::string::npos);
 }
 
 std::string refused(const std::string& text) {

@@ -28,14 +28,14 @@ Params params(std::int64_t seq, bool causal, const std::string& dtype = "fp32") 
           {"align", std::string("top_left")}};
 }
 
-PlanRow planned(int seq, const Params& axes, const std::string& implementation) {
+PlanRow planned(int seq, const Params& axes, const std::string& implementation, const std::string& role = "") {
   PlanRow row;
   row.seq = seq;
   row.experiment = "flash_forward";
   row.version = "1";
   row.params = axes;
   row.case_uid = case_uid("flash_forward", "1", axes);
-  row.implementation = {implementation, "digest-of-" + implementation, "C++", implementation == "mine", ""};
+  row.implementation = {implementation, "digest-of-" + implementation, "C++", implementation == "mine", "", role};
   row.task = "measure";
   row.seed = "7";
   return row;
@@ -85,10 +85,14 @@ void FixtureStore::add_run(const std::string& uid, const std::string& protocol, 
   run.build_json = R"({"version": "0.1.0", "git_sha": "0123456789abcdef", "git_dirty": false})";
 
   const std::vector<PlanRow> plan{
-      planned(0, params(128, false), "naive"),     planned(1, params(128, false), "flash_tiled"),
-      planned(2, params(128, true), "naive"),      planned(3, params(128, true), "flash_tiled"),
-      planned(4, params(65536, false), "naive"),   planned(5, params(65536, false), "mine"),
-      planned(6, params(128, false), "reference"),
+      planned(0, params(128, false), "naive", "naive"),
+      planned(1, params(128, false), "flash_tiled"),
+      planned(2, params(128, true), "naive", "naive"),
+      planned(3, params(128, true), "flash_tiled"),
+      planned(4, params(65536, false), "naive", "naive"),
+      planned(5, params(65536, false), "mine"),
+      planned(6, params(128, false), "reference", "gpu_reference"),  // skipped, and shown: none checks against it
+
   };
   const store::RowId id = store_->begin_run(run, plan);
   int number = 0;
@@ -124,17 +128,17 @@ void FixtureStore::add_run(const std::string& uid, const std::string& protocol, 
 }
 
 void FixtureStore::add_smoke_run() {
-  add_run("01900000-0001-7000-8000-000000000000", "quick",
+  add_run("01900000-0001-7000-8000-a0001000beef", "quick",
           {"build/syslab", "run", "flash_*", "--preset", "smoke", "--db", "my file.db"}, 1.0);
 }
 
 void FixtureStore::add_kernel_run() {
-  add_run("01900000-0002-7000-8000-000000000000", "kernel", {"syslab", "run", "flash_forward"}, 1.1);
+  add_run("01900000-0002-7000-8000-a0002000beef", "kernel", {"syslab", "run", "flash_forward"}, 1.1);
 }
 
 void FixtureStore::add_law_run() {
   store::RunRow run;
-  run.uid = "01900000-0003-7000-8000-000000000000";
+  run.uid = "01900000-0003-7000-8000-a0003000beef";
   run.verb = "check";
   run.argv = {"syslab", "check", "flash_forward"};
   run.protocol_json = R"({"name": "kernel"})";
@@ -197,7 +201,7 @@ void FixtureStore::add(Attempt asked) {
   run.comparability_key = "key-of-" + asked.machine + asked.gpu;
   run.build_json = R"({"version": "0.1.0", "git_sha": "0123456789abcdef", "git_dirty": false})";
   run.author = asked.author;
-  PlanRow row = planned(0, asked.params, asked.implementation);
+  PlanRow row = planned(0, asked.params, asked.implementation, asked.role);
   row.implementation.is_mine |= !asked.author.empty();
   row.world_size = asked.ranks;
   row.experiment = asked.experiment;
@@ -235,7 +239,7 @@ registry::Registry fixture_registry() {
   registry::Registry registry;
   registry.add(registry::experiment("flash_forward")
                    .title("FlashAttention-2 forward pass")
-                   .question("How much faster than the version that holds the scores?")
+                   .question("How much faster than unfused attention?")
                    .problem("2026", "flash_forward", 15)
                    .axis("seq", {std::int64_t{128}}, "queries and keys")
                    .implementation({"naive", "holds the scores", {"fp32"}})

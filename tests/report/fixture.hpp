@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "registry/registry.hpp"
+#include "report/report.hpp"
 #include "store/store.hpp"
 
 namespace syslab::report {
@@ -35,6 +36,7 @@ class FixtureStore {
     std::string version = "1";
     worker::Status status = worker::Status::ok;
     std::string detail;  // why not ok
+    std::string role;    // contract/role.hpp
   };
   void add(Attempt attempt);
   // flash_benchmarking: `implementation` takes 20 us a call on a GPU of that name (empty: on the CPU).
@@ -49,5 +51,12 @@ class FixtureStore {
 
 // A registry that holds one experiment, flash_forward, and one that reports leave out.
 registry::Registry fixture_registry();
+
+// The whole write-up with all that the store holds.
+inline ReportOptions everything() {
+  ReportOptions options;
+  options.extent = Extent::appendix;
+  return options;
+}
 
 }  // namespace syslab::report

@@ -92,7 +92,7 @@ int main(int count, char** arguments) {
   fixture.add_smoke_run();
   fixture.add_kernel_run();
   fixture.add_law_run();
-  ReportOptions options;
+  ReportOptions options = everything();
   options.format = Format::latex;
   options.files = true;
   const Report report = render(fixture_registry(), fixture.store(), options);

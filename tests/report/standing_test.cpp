@@ -14,7 +14,7 @@ using worker::Status;
 registry::Registry of_ranks() {
   registry::Registry registry;
   registry.add(registry::experiment("naive_ddp_benchmarking")
-                   .title("What naive data parallel costs")
+                   .title("Naive DDP")
                    .problem("2026", "naive_ddp_benchmarking", 3)
                    .axis("model", {std::string("tiny")}, "sizes of the model")
                    .runs([](worker::CaseContext&) {}));
@@ -39,7 +39,7 @@ class Standing : public ::testing::Test {
                   .detail = detail});
   }
   std::string of_the_table() {
-    ReportOptions options;
+    ReportOptions options = everything();
     options.experiments = {"naive_ddp_benchmarking"};
     const std::string text = render(of_ranks(), fixture_.store(), options).text;
     const std::string item = "Time of a step and its part of communication. → ";
@@ -57,12 +57,12 @@ TEST_F(Standing, OfAMeasuredTableIsBelow) {
   add(Status::ok, "", 2,
       {worker::CheckRecord{.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"},
        worker::MetricRecord{.name = "time", .unit = "s", .value = 1e-3, .low = 9e-4, .high = 1.1e-3, .n = 10}});
-  EXPECT_EQ(of_the_table(), "below: What naive data parallel costs");
+  EXPECT_EQ(of_the_table(), "below: Naive DDP");
 }
 
 TEST_F(Standing, OfATableThatRanOutOfMemoryIsBelow) {
   add(Status::oom, "needs 242 GiB");
-  EXPECT_EQ(of_the_table(), "below: What naive data parallel costs");
+  EXPECT_EQ(of_the_table(), "below: Naive DDP");
 }
 
 TEST_F(Standing, OfAnEmptyTableIsTheCommand) { EXPECT_EQ(of_the_table(), std::string("not measured: ") + kCommand); }

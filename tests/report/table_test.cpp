@@ -70,7 +70,7 @@ TEST(ParseTable, NamesWhatALikeDoesNotFindAndASelectBesideIt) {
   EXPECT_NE(fault("-- like: naive_ddp_benchmarking/none\n")
                 .find("there is no experiments/naive_ddp_benchmarking/tables/none.sql"),
             std::string::npos);
-  EXPECT_NE(fault("-- like: steps\n").find("experiment/table"), std::string::npos);
+  EXPECT_NE(fault("-- like: steps\n").find("experiment/name"), std::string::npos);
   EXPECT_NE(fault("-- like: naive_ddp_benchmarking/steps\nSELECT 1").find("line 1: a SELECT stands"),
             std::string::npos);
 }
@@ -163,9 +163,9 @@ TEST(Sentence, CountsOneThingInTheSingular) {
 
 TEST(Sentence, SaysNotMeasuredWithTheCommandThatWould) {
   Table table = sentence();
-  EXPECT_EQ(write_sentences(table), "- Not measured; `syslab run toy` would tell.\n");
+  EXPECT_EQ(write_sentences(table), "- Not measured: `syslab run toy`.\n");
   table.result.rows = {{null(), cell("naive")}};
-  EXPECT_EQ(write_sentences(table), "- Not measured; `syslab run toy` would tell.\n");
+  EXPECT_EQ(write_sentences(table), "- Not measured: `syslab run toy`.\n");
 }
 
 TEST(Sentence, RefusesAFieldThatTheQueryDoesNotGive) {

@@ -170,7 +170,7 @@ TEST(Markdown, ATableWithoutRowsSaysHowToMeasure) {
   Table table = speeds();
   table.result.rows.clear();
   table.source.command = "syslab run toy";
-  EXPECT_NE(write(table, Format::markdown).find("Not measured; `syslab run toy` would tell."), std::string::npos);
+  EXPECT_NE(write(table, Format::markdown).find("Not measured: `syslab run toy`."), std::string::npos);
   table.source.empty = "Nothing failed.";
   EXPECT_EQ(write(table, Format::markdown).find("Not measured"), std::string::npos);
   EXPECT_NE(write(table, Format::markdown).find("Nothing failed."), std::string::npos);

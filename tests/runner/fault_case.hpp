@@ -4,7 +4,7 @@
 #include <ostream>
 #include <string>
 
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::runner {
 

@@ -145,6 +145,29 @@ TEST(BudgetOfAPlan, StartsNothingOnceItIsUsedUp) {
   EXPECT_EQ(left_out, 2);
 }
 
+TEST(StopAtFailure, StartsNothingBehindACaseThatFailed) {
+  for (const std::string fault : {"check_failed", "segv", "throw"}) {
+    Lab lab;
+    lab.options.stop_at_failure = true;
+    std::vector<std::string> left_out;
+    lab.observer.left_out = [&](const plan::PlannedCase& it, const std::string& why) {
+      left_out.push_back(it.case_uid + ": " + why);
+    };
+    lab.run({"none", "unsupported", fault, "none", "segv"});
+    EXPECT_FALSE(lab.all_finished);
+    EXPECT_EQ(lab.results.size(), 3U) << fault;
+    EXPECT_EQ(left_out,
+              (std::vector<std::string>{"none: stopped at the first failure", "segv: stopped at the first failure"}));
+  }
+}
+
+TEST(Until, SharesWhatIsLeftAmongTheLawsThatAreLeft) {
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(law_time_of(begin + 60s, begin, 6), 10s);
+  EXPECT_EQ(law_time_of(begin + 60s, begin + 50s, 1), 10s);
+  EXPECT_EQ(law_time_of(begin + 60s, begin + 61s, 3), 0s) << "each law gets its tries";
+}
+
 TEST(PredictedOom, IsAResultWithoutAWorker) {
   Lab lab;
   plan::PlannedCase big = lab.fault("segv");

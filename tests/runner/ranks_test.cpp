@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/error.hpp"
+#include "runner/gang.hpp"
 #include "tests/expect_contains.hpp"
 #include "tests/runner/fault_case.hpp"
 #include "tests/runner/lab.hpp"
@@ -65,7 +66,7 @@ class RankFaults : public testing::TestWithParam<ExpectedEnd> {};
 TEST_P(RankFaults, EndAllRanksTogetherInTheCulpritsStatus) {
   RanksLab lab;
   // Where all goes well nobody gives up waiting, however busy the machine is; else before the grace is over.
-  const AttemptResult& result = lab.run_ranks(GetParam().fault, 2, GetParam().status == Status::ok ? 15'000 : 2'000);
+  const AttemptResult& result = lab.run_ranks(GetParam().fault, 2, GetParam().status == Status::ok ? 15'000 : 1'000);
   EXPECT_EQ(to_string(result.status), to_string(GetParam().status)) << result.detail;
   expect_contains(result.detail, GetParam().detail);
   // The limit of the waiting rank, the grace, and what a busy machine adds.
@@ -106,12 +107,37 @@ TEST(Ranks, AWorkersWorkerThatEndsIsItsOwnRanksFault) {
   EXPECT_EQ(Json::parse(lab.results.back().facts_json).at("ranks")[1].at("fault"), "own");
 }
 
+TEST(Ranks, OneThatIsStoppedIsNamedAndNotOneThatSaysNothingEither) {
+  RanksLab lab;
+  const AttemptResult& result = lab.run_ranks("stop_among_silent", 3, 1000);
+  EXPECT_EQ(to_string(result.status), "timeout");
+  expect_contains(result.detail, "rank 2 was stopped (SIGSTOP or its like), and was killed; last seen: step 2");
+  expect_contains(result.detail, "\nrank 1 was killed");
+}
+
+// A stopped rank will not use the time that those have who may still report.
+TEST(Ranks, NobodyWaitsForWhatOneThatIsStoppedMightSay) {
+  RanksLab lab;
+  std::chrono::steady_clock::time_point stopped;
+  lab.observer.progress = [&](const plan::PlannedCase&, const worker::ProgressRecord&) {
+    stopped = std::chrono::steady_clock::now();
+  };
+  expect_contains(lab.run_ranks("stop", 2, 1000).detail, "rank 1 was stopped");
+  EXPECT_LT(std::chrono::steady_clock::now() - stopped, 1s + kGrace);
+}
+
+TEST(Ranks, OneThatIsStoppedIsNamedAtTheLimitOfTheCaseToo) {
+  RanksLab lab;
+  lab.options.timeout = 6s;  // time for both to start on a busy machine
+  expect_contains(lab.run_ranks("stop").detail, "rank 1 was stopped (SIGSTOP or its like)");
+}
+
 TEST(Ranks, ThoseThatWaitAreKilledAtTheEndOfTheGraceTheyHave) {
   RanksLab lab;
   const AttemptResult& result = lab.run_ranks("crash", 3);  // they would wait for 15 s
   expect_contains(result.detail, "rank 2: killed by signal 11");
   expect_contains(result.detail, "\nrank 0 was killed; last seen: step 2 with the fault 'crash'");
-  EXPECT_GT(result.wall, 3s);
+  EXPECT_GT(result.wall, 2s);
   EXPECT_LT(result.wall, 10s);
 }
 

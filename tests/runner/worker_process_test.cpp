@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "worker/protocol.hpp"
+#include "worker/wire.hpp"
 
 namespace syslab::runner {
 namespace {

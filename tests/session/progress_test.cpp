@@ -38,6 +38,35 @@ void predict(plan::PlannedCase& planned, Nanoseconds time, bool measured) {
   planned.time_was_measured = measured;
 }
 
+TEST(Summary, FoldsLawsThatSayTheSameOfOneImplementation) {
+  const auto law = [](const char* name, const char* detail, const char* implementation = "me") {
+    return Concern{name, "check_failed", detail, "syslab replay", implementation, name, Exit::wrong};
+  };
+  const std::vector<std::vector<Concern>> groups =
+      folded({law("a", "killed by signal 11\ninput: B=1"), law("b", "out[0]: found 1"), law("c", "killed by signal 11"),
+              law("d", "killed by signal 11", "other"), law("e", ""), law("f", ""),
+              Concern{"case", "check_failed", "killed by signal 11", "", "me", "", Exit::wrong}});
+  std::vector<std::string> names;
+  for (const std::vector<Concern>& group : groups) {
+    names.emplace_back();
+    for (const Concern& one : group) names.back() += one.label;
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{"ac", "b", "d", "e", "f", "case"}));
+}
+
+TEST(ResultLine, TellsAnEqualMessageOnce) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  runner::AttemptResult result;
+  result.planned = &plan.cases[4];
+  result.status = worker::Status::check_failed;
+  result.detail = "killed by signal 11";
+  EXPECT_NE(result_line(result).find("killed by signal 11"), std::string::npos);
+  const std::string again = result_line(result, "b.law (full)");
+  EXPECT_EQ(again.find("killed"), std::string::npos);
+  EXPECT_NE(again.find(": the same as b.law (full)"), std::string::npos) << again;
+}
+
 TEST(Eta, PrefersWhatThisRunTookToAnEstimate) {
   const registry::Experiment experiment = an_experiment();
   plan::Plan plan = a_plan(experiment);
@@ -152,6 +181,21 @@ TEST(Summary, CountsWhatTheBudgetLeftOutAsMissing) {
   Summary summary("uid");
   summary.add_left_out(plan.cases[0], "the budget of 10 s is used up");
   EXPECT_EQ(summary.exit(), Exit::incomplete);
+}
+
+TEST(Summary, CommandsThatItShowsFindTheRunsDatabase) {
+  const registry::Experiment experiment = an_experiment();
+  const plan::Plan plan = a_plan(experiment);
+  Summary summary("uid", {.mine = {}, .protocol = "", .run_flags = "", .check_flags = "", .db_flag = " --db other.db"});
+  summary.add(plan.cases[0], worker::Status::ok, "", "");
+  EXPECT_EQ(summary.next_command(), "syslab report flash_forward --db other.db");
+  summary.add(plan.cases[1], worker::Status::timeout, "", "");
+  summary.add(plan.cases[2], worker::Status::check_failed, "", "check-uid");
+  ASSERT_EQ(summary.concerns().size(), 2U);
+  EXPECT_EQ(summary.concerns()[0].command, "syslab run flash_forward --laws none --impl tiled -a seq=1 --db other.db");
+  EXPECT_EQ(summary.concerns()[1].command, "syslab replay check-uid --db other.db");
+  summary.add_missing(1);
+  EXPECT_EQ(summary.next_command(), "syslab resume uid --db other.db");
 }
 
 TEST(Console, WrapsTextAtSpaces) {

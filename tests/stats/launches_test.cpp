@@ -22,6 +22,12 @@ TEST(Launches, AreSummarisedByTheMedianOfTheirMedians) {
   EXPECT_NEAR(summary.median_95.high, 3 * std::exp(half_width), 0.05);
 }
 
+TEST(Launches, OfAnEvenNumberOfSamplesHaveTheirMedianBetweenTheMiddleTwo) {
+  const std::vector<std::vector<double>> launches{{9, 1, 4, 2}, {7, 5}};
+  EXPECT_EQ(summarize_launches(launches).medians, (std::vector<double>{3, 6}));
+  EXPECT_EQ(summarize_launches(launches).median, 4.5);
+}
+
 TEST(Launches, ThatAreNotAllPositiveAreTakenAsTheyAre) {
   const std::vector<std::vector<double>> launches{{-1}, {0}, {1}};
   const LaunchesSummary summary = summarize_launches(launches);

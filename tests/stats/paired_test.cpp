@@ -95,6 +95,16 @@ TEST(PairedEstimate, OfOneLaunchKnowsNothingOfTheNext) {
   EXPECT_EQ(paired_enough(std::vector<PairedBlock>{{4, 0.1}}, {}), PairedStop::go_on);
 }
 
+TEST(PairedEstimate, ComparesItsLogRatioWithTheLogarithmOfAThreshold) {
+  const PairedEstimate estimate = paired_estimate(std::vector<PairedBlock>{{0, 0.049}, {1, 0.049}, {2, 0.049}});
+  EXPECT_EQ(p_beyond(estimate, 0.05), 0);  // log 1.05 = 0.04879
+  EXPECT_EQ(p_beyond(estimate, 0.051), 1);
+}
+
+TEST(UnpairedEstimate, WithoutAnySpreadHasTheDegreesOfFreedomOfItsSmallerSide) {
+  EXPECT_EQ(unpaired_estimate(std::vector<double>{1, 1, 1}, std::vector<double>{2, 2, 2, 2}).dof, 2);
+}
+
 TEST(PairedEstimate, RefusesWhatItCannotMean) {
   EXPECT_THROW(paired_estimate({}), Error);
   EXPECT_THROW(paired_estimate(std::vector<PairedBlock>{{0, std::nan("")}}), Error);
@@ -110,6 +120,8 @@ TEST(SignFlip, DrawsManyPatternsWhereThereAreTooManyToTry) {
   EXPECT_GT(p, 0.004);
   EXPECT_LT(p, 0.013);
   EXPECT_EQ(sign_flip_p(std::vector<double>(20, 0.0), 1), 1.0);
+  // What was observed counts as one draw, so that no p is zero.
+  EXPECT_EQ(sign_flip_p(std::vector<double>(60, 1.0), 1), 1.0 / 65'536);
 }
 
 // `count` launches of one block, ±`deviation` in turn: a standard deviation of deviation · √(count / (count − 1)).

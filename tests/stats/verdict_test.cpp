@@ -27,14 +27,6 @@ TEST(Verdict, WithoutAnIntervalIsUnclear) {
   EXPECT_EQ(verdict({kNothing, kNothing}, 0.01), Verdict::unclear);
 }
 
-TEST(Verdict, IsReadBackFromItsName) {
-  for (const Verdict value :
-       {Verdict::faster, Verdict::slower, Verdict::same, Verdict::unclear, Verdict::incomparable}) {
-    EXPECT_EQ(parse_verdict(to_string(value)), value);
-  }
-  EXPECT_THROW(parse_verdict("quicker"), Error);
-}
-
 // Benjamini & Hochberg 1995, section 4.1: fifteen p values of a thrombolysis trial. Controlling the false discovery
 // rate at 5 % rejects the four smallest, where Bonferroni's bound rejects three.
 TEST(BenjaminiHochberg, RejectsWhatItsPaperRejects) {

@@ -31,7 +31,7 @@ std::vector<std::string> rows_of(const Store& store, const std::string& view) {
 
 std::vector<std::string> views_of(const Store& store) {
   std::vector<std::string> names;
-  for (const auto& row : store.query("SELECT name FROM main.sqlite_master WHERE type = 'view'").rows) {
+  for (const auto& row : store.query("SELECT name FROM sqlite_temp_schema WHERE type = 'view'").rows) {
     names.push_back(row[0].text);
   }
   return names;

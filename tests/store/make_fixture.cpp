@@ -163,6 +163,7 @@ int main(int argc, char** argv) {
   OpenOptions options = default_options();
   options.now = next_time;
   options.writer = {.host = "h", .boot_id = "b", .pid_namespace = "p", .pid = 1, .start_ticks = 1};
+  options.key = [] { return syslab::Key{}; };
   Store store = Store::open(argv[1], Mode::create, options);
   sweep(store);
   laws(store);

@@ -31,6 +31,7 @@ void fill_the_rest(const fs::path& path) {
   db.checkpoint_on_close();
   db.execute(R"(
 INSERT INTO pin VALUES ('baseline', '2026-05-01T12:00:00.000Z', (SELECT uid FROM run), NULL);
+INSERT INTO run_mac SELECT uid, x'0123' FROM run;
 INSERT INTO submission (uid, at, author, digest, language) VALUES ('sub', '2026-05-01', 'ada', 'dd', 'CUDA');
 INSERT INTO submission_implementation SELECT s.id, i.id FROM submission s, implementation i;
 INSERT INTO run_submission SELECT r.id, s.id FROM run r, submission s;

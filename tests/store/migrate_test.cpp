@@ -162,6 +162,49 @@ TEST(StoreMigrate, ViewsFollowTheBinaryInFilesThatAreOnlyRead) {
   EXPECT_TRUE(bytes_of(folder / "a.db") == before);
 }
 
+// Before version 3 a name said what is a role now.
+TEST(StoreMigrate, AnOlderFilesNamesBecomeRoles) {
+  const Folder folder;
+  OpenOptions before = default_options();
+  before.schema.migrations.resize(3);
+  {
+    std::vector<PlanRow> plan{a_case(0, 1, "reference", "reference"), a_case(1, 1, "torch", "peer")};
+    for (const char* name : {"naive", "naive_cuda", "reference_cuda", "literal", "naive_cuda_literal", "fused_softmax",
+                             "flash_tiled", "predicted", "fsdp"}) {
+      plan.push_back(a_case(static_cast<int>(plan.size()), 1, name));
+    }
+    for (const char* name : {"predicted", "fsdp_host"}) {
+      plan.push_back(a_case(static_cast<int>(plan.size()), 1, name));
+      plan.back().experiment = "leaderboard_2026";
+      plan.back().case_uid = case_uid("leaderboard_2026", "1", plan.back().params);
+    }
+    plan.push_back(a_case(static_cast<int>(plan.size()), 1, "naive"));
+    plan.back().implementation.is_mine = true;
+    Store store = Store::open(folder / "a.db", Mode::create, before);
+    ASSERT_EQ(store.schema_version(), 3);
+    store.finish_attempt(store.begin_run(a_run(), plan), an_attempt(2));
+  }
+  const auto expect_roles = [](const Store& store) {
+    const ResultSet found = store.query("SELECT coalesce(role, '-') FROM plan_case ORDER BY seq");
+    const std::vector<std::string> expected{"reference", "peer",      "naive",        "naive", "gpu_reference",
+                                            "literal",   "literal",   "intermediate", "-",     "-",
+                                            "-",         "predicted", "sharded",      "-"};
+    ASSERT_EQ(found.rows.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) EXPECT_EQ(found.rows[i][0].text, expected[i]) << i;
+    EXPECT_EQ(count(store, "SELECT count(*) FROM attempt a JOIN plan_case p ON p.run_id = a.run_id"), 14);
+  };
+  expect_roles(Store::open(folder / "a.db", Mode::read_only));
+  Store merged = Store::open(folder / "merged.db", Mode::create);
+  merged.merge(folder / "a.db");
+  expect_roles(merged);
+  Store store = Store::open(folder / "a.db", Mode::create);
+  expect_roles(store);
+  EXPECT_EQ(merged.merge(folder / "a.db").runs, 0) << "the same run, whichever way it came";
+  EXPECT_NE(error_of(ErrorKind::usage, [&] { store.query("UPDATE plan_case SET role = NULL"); }), "");
+  EXPECT_EQ(count(store, "SELECT count(*) FROM sqlite_master WHERE tbl_name = 'plan_case' AND type = 'trigger'"), 2);
+  store.begin_run(a_run(), {a_case(0, 2, "tomorrow", "a role of tomorrow's")});
+}
+
 TEST(StoreMigrate, EveryFileSaysWhoseItIs) {
   const Folder folder;
   make_this_version(folder / "a.db");

@@ -127,6 +127,8 @@ TEST_F(StoreQuery, ARunIsFoundByUidBeginningEndingAndLatest) {
   store_.begin_run(other, {});
   EXPECT_EQ(store_.find_run(uid)->uid, uid);
   EXPECT_EQ(store_.find_run(uid.substr(uid.size() - 6))->uid, uid);
+  EXPECT_EQ(store_.find_run(uid.substr(24, 8))->uid, uid) << "the random part's beginning, as `log` shows it";
+  EXPECT_EQ(store_.find_run(uid.substr(19, 8)), std::nullopt) << "no piece from anywhere";
   EXPECT_EQ(store_.find_run(other.uid.substr(0, 13))->uid, other.uid);
   EXPECT_EQ(store_.find_run("FFFFFFFF")->uid, other.uid);
   EXPECT_EQ(store_.find_run("latest")->uid, other.uid);

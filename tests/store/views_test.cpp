@@ -104,6 +104,12 @@ TEST_F(StoreViews, SpeedupIsAgainstReferenceAndPeerAndOnlyForCheckedRows) {
   EXPECT_DOUBLE_EQ(rows.rows[2][2].real, 4.0);
 }
 
+TEST_F(StoreViews, OtherRolesAreNoBaselinesOfSpeedups) {
+  const RowId run = run_of({a_case(0, 64, "plain", "naive"), a_case(1, 64, "by_hand", "literal"), a_case(2, 64)});
+  for (int seq = 0; seq < 3; ++seq) store_.finish_attempt(run, an_attempt(seq, 1.0));
+  EXPECT_EQ(count(store_, "SELECT count(*) FROM v_speedup"), 0);
+}
+
 TEST_F(StoreViews, ASpeedupIsNeverTakenAcrossMachinesProtocolsOrCases) {
   RunRow here = a_run();
   const RowId run = store_.begin_run(here, {a_case(0, 64, "torch", "peer")});
@@ -235,7 +241,7 @@ TEST_F(StoreViews, ARunCountsWhatIsDoneAndWhatIsMissing) {
 }
 
 TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
-  const std::vector<PlanRow> plan{a_case(0, 64, "naive"),          a_case(1, 64, "torch", "peer"),
+  const std::vector<PlanRow> plan{a_case(0, 64, "plain", "naive"), a_case(1, 64, "torch", "peer"),
                                   a_case(2, 64, "cublas", "peer"), a_case(3, 64, "fast"),
                                   a_case(4, 64, "wrong"),          a_case(5, 65, "fast")};
   const RowId run = run_of(plan);
@@ -256,7 +262,7 @@ TEST_F(StoreViews, MeasuredSetsEachCaseBesideNaiveAndTheFastestPeer) {
       "FROM v_measured "
       "ORDER BY params ->> '$.size', row_order");
   ASSERT_EQ(rows.rows.size(), 6U);
-  EXPECT_EQ(rows.rows[0][0].text, "naive");
+  EXPECT_EQ(rows.rows[0][0].text, "plain") << "by its role, whatever its name";
   EXPECT_EQ(rows.rows[0][1].real, 1.0);
   EXPECT_EQ(rows.rows[2][0].text, "fast") << "naive, then the others by name";
   EXPECT_EQ(rows.rows[2][1].real, 8.0);

@@ -246,5 +246,29 @@ TEST(StoreWrite, AHeartbeatThatCannotBeWrittenIsLeftOut) {
   EXPECT_EQ(text(store, "SELECT status FROM v_attempt"), "ok");
 }
 
+// One that is wrong in its middle, after rows of it were written, and one that ended before.
+TEST(StoreWrite, OfAttemptsThatWaitEachIsWholeOrNotThereAtAll) {
+  const Folder folder;
+  Store store = Store::open(folder / "a.db", Mode::create);
+  const RowId run = store.begin_run(a_run(), a_plan(4));
+  std::vector<AttemptRow> waiting{an_attempt(0), an_attempt(1), an_attempt(2), an_attempt(3)};
+  waiting[0].uid = new_uuid7();
+  waiting[1].uid = new_uuid7();
+  waiting[1].records.emplace_back(a_check("no outcome that there is"));
+  waiting[3].uid = waiting[0].uid;
+  const std::vector<StoredAttempt> stored = store.finish_attempts(run, waiting);
+  ASSERT_EQ(stored.size(), 4U);
+  EXPECT_FALSE(stored[0].refused);
+  ASSERT_TRUE(stored[1].refused);
+  EXPECT_EQ(stored[1].refused->kind(), ErrorKind::store);
+  EXPECT_FALSE(stored[2].refused);
+  ASSERT_TRUE(stored[3].refused);
+  EXPECT_NE(std::string(stored[3].refused->what()).find("was started for another case"), std::string::npos);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM v_attempt WHERE status = 'ok'"), 2);
+  EXPECT_EQ(count(store, "SELECT count(*) FROM attempt"), 2) << "nothing of a refused one is left";
+  EXPECT_EQ(count(store, "SELECT count(*) FROM sample"), 6);
+  EXPECT_EQ(stored[0].uid, waiting[0].uid);
+}
+
 }  // namespace
 }  // namespace syslab::store

@@ -95,36 +95,36 @@ std::string broken_rule(const std::string& text) {
   return {};
 }
 
-Nanoseconds ns(std::int64_t count) { return Nanoseconds(count); }
+Nanoseconds at_ns(std::int64_t count) { return Nanoseconds(count); }
 
 Trace a_trace() {
   Trace trace;
   trace.source = "CUPTI";
   trace.spans = {
-      {.name = "warm-up", .begin = ns(1'000), .end = ns(2'000)},
-      {.name = "forward", .kind = RangeKind::phase, .begin = ns(5'000'000'000'100), .end = ns(5'000'000'009'100)},
+      {.name = "warm-up", .begin = at_ns(1'000), .end = at_ns(2'000)},
+      {.name = "forward", .kind = RangeKind::phase, .begin = at_ns(5'000'000'000'100), .end = at_ns(5'000'000'009'100)},
       {.name = "layers.0",
        .kind = RangeKind::layer,
        .parent = 1,
-       .begin = ns(5'000'000'000'200),
-       .end = ns(5'000'000'008'000)},
+       .begin = at_ns(5'000'000'000'200),
+       .end = at_ns(5'000'000'008'000)},
       {.name = "gemm",
        .kind = RangeKind::kernel,
        .kernel = "cuBLAS",
        .parent = 2,
-       .begin = ns(5'000'000'000'300),
-       .end = ns(5'000'000'001'000),
+       .begin = at_ns(5'000'000'000'300),
+       .end = at_ns(5'000'000'001'000),
        .on_device = true}};
   trace.activities = {{.name = "sgemm<float>",
                        .track = "stream 7",
-                       .begin = ns(5'000'000'004'000),
-                       .end = ns(5'000'000'005'500),
+                       .begin = at_ns(5'000'000'004'000),
+                       .end = at_ns(5'000'000'005'500),
                        .span = 3},
                       {.kind = ActivityKind::copy,
                        .name = "host to device",
                        .track = "stream 8",
-                       .begin = ns(5'000'000'004'100),
-                       .end = ns(5'000'000'004'200),
+                       .begin = at_ns(5'000'000'004'100),
+                       .end = at_ns(5'000'000'004'200),
                        .span = 2,
                        .bytes = 4096}};
   return trace;
@@ -140,7 +140,7 @@ Json event_named(const std::string& text, const std::string& name) {
 
 TEST(Timeline, KeepsTheRulesOfTheTraceEventFormat) {
   const std::string text =
-      timeline_json(a_trace(), {.title = "small"}, {{ns(5'000'000'000'100), {{"parameter", 1024}}}});
+      timeline_json(a_trace(), {.title = "small"}, {{at_ns(5'000'000'000'100), {{"parameter", 1024}}}});
   EXPECT_EQ(broken_rule(text), "") << text;
 }
 

@@ -59,7 +59,6 @@ TEST(CheckpointLaws, WhatWasSavedIsResumedAndNothingElse) {
     for (const Plane plane : {Plane::weight, Plane::first_moment, Plane::second_moment}) {
       RC_ASSERT(to_doubles(back.whole(plane)) == to_doubles(arena.whole(plane)));
     }
-    RC_ASSERT(inspect_checkpoint(folder / "c").settings == settings);
 
     // One setting more is another run's.
     Settings other = settings;

@@ -109,7 +109,7 @@ TEST_F(GpuTrainingStep, IsHeldToTheReferenceAtOnePosition) {
       WorkloadOptions workload{.config = model::tiny_config(), .model = {.precision = precision, .variant = variant}};
       workload.config.context = 1;
       for (std::uint64_t seed = 0; seed < 4; ++seed) {
-        const model::Distance found = steps_against_reference(workload, stream, seed);
+        const StepCheck found = steps_against_reference(workload, stream, seed);
         EXPECT_LE(found.error, found.tolerance) << found.message << ", seed " << seed;
       }
     }

@@ -6,7 +6,6 @@
 #include "model/initialise.hpp"
 #include "tests/temporary_folder.hpp"
 #include "train/batches.hpp"
-#include "train/byte_tokeniser.hpp"
 #include "train/checkpoint.hpp"
 #include "train/schedule.hpp"
 #include "train/step.hpp"
@@ -18,11 +17,11 @@ using model::Plane;
 using model::Precision;
 
 constexpr CosineSchedule kSchedule{.largest = 1e-2, .smallest = 1e-3, .warmup = 2, .cycle = 8};
-constexpr std::int64_t kRows = 2, kContext = 16;
+constexpr std::int64_t kRows = 2, kContext = 16, kBytes = 256;
 
 model::ModelConfig byte_model() {
   model::ModelConfig config = model::find_model("tiny");
-  config.vocab = kByteVocab;
+  config.vocab = kBytes;
   config.context = kContext;
   return config;
 }
@@ -42,7 +41,7 @@ class Training {
   Training(const TokenFile& text, const Way& way)
       : model_(byte_model(), {.precision = way.precision}, {}),
         step_(model_, {.optimizer = {.max_norm = 1.0, .skip_non_finite = way.scaled}}, kRows, kContext),
-        batches_(text, {.rows = kRows, .context = kContext, .vocab = kByteVocab, .seed = 5}) {
+        batches_(text, {.rows = kRows, .context = kContext, .vocab = kBytes, .seed = 5}) {
     if (way.scaled) scaler_.emplace(LossScalerOptions{.growth_interval = 3});
     model::initialise(model_.parameters(), 5);
   }

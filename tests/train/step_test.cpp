@@ -142,7 +142,7 @@ TEST(TrainingStep, AnInfiniteLossWithFiniteGradientsUpdatesNothingWhereSkippingI
 
 TEST(TrainingStep, IsHeldToTheReferenceByItsWeightsAfterThreeSteps) {
   WorkloadOptions options{.config = model::tiny_config()};
-  const model::Distance right = steps_against_reference(options, {}, 3);
+  const StepCheck right = steps_against_reference(options, {}, 3);
   EXPECT_LE(right.error, right.tolerance) << right.message;
   // What the check is for: a step that is not taken, or taken wrongly, is further off than any precision allows.
   Transformer still = tiny(Precision::fp64), moved = tiny(Precision::fp64);
@@ -164,7 +164,7 @@ TEST(TrainingStep, IsHeldToTheReferenceWhereGradientsVanishToo) {
   for (const auto& [vocab, context] : {std::pair{1, 12}, {101, 1}, {2, 2}, {1, 1}}) {
     for (const model::Variant variant : {model::Variant::fused, model::Variant::eager}) {
       for (std::uint64_t seed = 0; seed < 3; ++seed) {
-        const model::Distance found = off(vocab, context, {.variant = variant}, seed);
+        const StepCheck found = off(vocab, context, {.variant = variant}, seed);
         EXPECT_LE(found.error, found.tolerance) << found.message;
       }
     }
@@ -186,9 +186,9 @@ TEST(TrainingStep, IsHeldToTheReferenceWhereGradientsVanishToo) {
   };
   int stood_still = 0;
   for (std::uint64_t seed = 0; seed < 30; ++seed) {
-    const model::Distance found = off(2, 2, {}, seed);
+    const StepCheck found = off(2, 2, {}, seed);
     EXPECT_LE(found.error, found.tolerance) << found.message << ", seed " << seed;
-    const model::Distance still = off(2, 2, {.plant = forgetful}, seed);
+    const StepCheck still = off(2, 2, {.plant = forgetful}, seed);
     if (still.error > 100 * still.tolerance) ++stood_still;
   }
   EXPECT_GT(stood_still, 5);
@@ -203,7 +203,7 @@ TEST(TrainingStep, IsHeldToTheReferenceWhereGradientsVanishToo) {
     };
     kernels.cross_entropy = loss.get();
   };
-  const model::Distance carried = off(1, 12, {.plant = rounds}, 0);
+  const StepCheck carried = off(1, 12, {.plant = rounds}, 0);
   EXPECT_LE(carried.error, carried.tolerance) << carried.message;
   // Ten times as far is no step of AdamW.
   auto update = std::make_shared<adamw::Rung>();
@@ -219,7 +219,7 @@ TEST(TrainingStep, IsHeldToTheReferenceWhereGradientsVanishToo) {
     };
     kernels.adamw = update.get();
   };
-  const model::Distance leapt = off(1, 12, {.plant = leaps}, 0);
+  const StepCheck leapt = off(1, 12, {.plant = leaps}, 0);
   EXPECT_GT(leapt.error, 10 * leapt.tolerance);
 }
 
@@ -243,7 +243,7 @@ TEST(TrainingStep, IsHeldToTheReferenceWhereAGradientIsNoMoreThanItsRounding) {
     WorkloadOptions workload{.config = model::tiny_config()};
     workload.config.vocab = one.vocab;
     workload.config.context = one.context;
-    const model::Distance found = steps_against_reference(workload, {}, one.seed);
+    const StepCheck found = steps_against_reference(workload, {}, one.seed);
     EXPECT_LE(found.error, found.tolerance / 100) << found.message << ", seed " << one.seed;
   }
 }
@@ -268,7 +268,7 @@ TEST(TrainingStep, IsFoundWrongByTheReferenceForOneWeightAndForLittleOfAll) {
     };
     WorkloadOptions workload{.config = model::tiny_config(), .model = {.plant = plant}};
     workload.config.context = 12;
-    const model::Distance found = steps_against_reference(workload, {}, 3);
+    const StepCheck found = steps_against_reference(workload, {}, 3);
     return found.error / found.tolerance;
   };
   using Numbers = adamw::StepNumbers<float>;

@@ -7,7 +7,6 @@
 
 #include "tests/model/refusal.hpp"
 #include "tests/temporary_folder.hpp"
-#include "train/byte_tokeniser.hpp"
 
 namespace syslab::train {
 namespace {
@@ -73,12 +72,9 @@ TEST_F(Tokens, AreReadInEveryFormatThatANameOrAHeaderTells) {
 
 TEST_F(Tokens, OfATextAreItsBytes) {
   const std::string text = "Über\n\xff";
-  EXPECT_EQ(read("poem.txt", text), encode_bytes(text));
-  EXPECT_EQ(read("README", text), encode_bytes(text));
-  EXPECT_EQ(decode_bytes(encode_bytes(text)), text);
-  EXPECT_EQ(encode_bytes(text)[0], 0xc3);
-  const std::int64_t ids[] = {65, 256};
-  EXPECT_TRUE(refuses([&] { decode_bytes(ids); }, "token 256 at position 1 is no byte"));
+  const std::vector<std::int64_t> bytes{0xc3, 0x9c, 'b', 'e', 'r', '\n', 0xff};
+  EXPECT_EQ(read("poem.txt", text), bytes);
+  EXPECT_EQ(read("README", text), bytes);
 }
 
 TEST_F(Tokens, SmallestAndLargestIdsOfEachFormatArriveAsTheyAre) {
@@ -150,13 +146,6 @@ TEST_F(Tokens, AFingerprintTellsFilesApart) {
   EXPECT_NE(TokenFile(folder_ / "end").fingerprint(), print);
   EXPECT_NE(TokenFile(folder_ / "shorter").fingerprint(), print);
   EXPECT_NE(TokenFile(folder_ / "a", TokenFormat::uint16).fingerprint(), print);
-}
-
-TEST_F(Tokens, FormatsHaveNames) {
-  for (const TokenFormat format : {TokenFormat::bytes, TokenFormat::uint16, TokenFormat::int32, TokenFormat::int64}) {
-    EXPECT_EQ(parse_token_format(to_string(format)), format);
-  }
-  EXPECT_EQ(parse_token_format("uint8"), std::nullopt);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "core/error.hpp"
 #include "device/stream.hpp"
 #include "model/safetensors.hpp"
-#include "model/weights_file.hpp"
+#include "tests/model/weights_in_file.hpp"
 #include "train/step.hpp"
 
 namespace syslab {
@@ -57,7 +57,7 @@ int run(const std::vector<std::string>& words) {
   const device::OwnedStream stream(words[4] == "cuda" ? device::Place{device::Kind::cuda, 0} : device::Place{});
   model::Transformer model(
       config, {.precision = model::parse_precision(words[2]), .variant = model::parse_variant(words[3])}, stream);
-  model::load_weights(model.parameters(), words[0]);
+  test::load_weights(model.parameters(), words[0]);
   model.refresh_weights_copy();
 
   train::StepOptions options;
@@ -73,7 +73,7 @@ int run(const std::vector<std::string>& words) {
     const train::StepResult result = step.result();
     losses << fmt::format("{:.17g} {:.17g}\n", result.loss, result.gradient_norm.value_or(0));
   }
-  model::save_weights(model.parameters(), words[8] + "/final.safetensors");
+  test::save_weights(model.parameters(), words[8] + "/final.safetensors");
   return 0;
 }
 

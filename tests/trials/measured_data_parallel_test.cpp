@@ -104,7 +104,7 @@ TEST(MeasuredDataParallel, PlansFromWhatItMeasuresAndIsCheckedAtTheEnd) {
   EXPECT_EQ(measured.refusal, std::nullopt);
   EXPECT_EQ(measured.gradient_bytes, 4 * measured.parameters);
   with_ranks(2, [&](comm::Communicator& ranks, Stream, Stream) {
-    for (const model::Distance& distance : measured.check(ranks, {})) {
+    for (const StepCheck& distance : measured.check(ranks, {})) {
       EXPECT_LE(distance.error, distance.tolerance) << distance.message;
     }
     const auto run = measured.start(ranks, {});

@@ -13,7 +13,7 @@ namespace {
 
 Params params_of(std::int64_t batch, const char* mode = "train", const char* precision = "fp32") {
   Params params;
-  for (const ops::ParamInfo& one : rank_training_cases().params) params.set(one.name, one.values.front());
+  for (const Axis& one : rank_training_cases().params) params.set(one.name, one.values.front());
   params.set("model", std::string("tiny"));
   params.set("batch", batch);
   params.set("mode", std::string(mode));

@@ -103,17 +103,17 @@ struct Ordered final : BurstLine {
   }
 };
 
-OperatorCase doubling(int& calls) {
-  OperatorCase made;
-  made.inputs = {{.tensor = {"x", DType::f32, {64}}}};
-  made.outputs = {{.tensor = {"y", DType::f32, {64}}}};
-  made.call = [&calls](const Tensors& tensors) {
+Operation doubling(int& calls) {
+  Operation made;
+  made.inputs = {{"x", DType::f32, {64}}};
+  made.outputs = {{"y", DType::f32, {64}}};
+  made.call = [&calls](const Inputs& in, const Outputs& out, device::Stream) {
     ++calls;
-    for (int i = 0; i < 64; ++i) tensors.outputs[0].as<float>()[i] = 2 * tensors.inputs[0].as<float>()[i];
+    for (int i = 0; i < 64; ++i) out[0].as<float>()[i] = 2 * in[0].as<float>()[i];
   };
-  made.expect = [](const Tensors& tensors) {
-    Expectation y;
-    y.value = to_doubles(tensors.inputs[0]);
+  made.expect = [](const Inputs& in) {
+    Expected y;
+    y.value = to_doubles(in[0]);
     for (double& value : y.value) value *= 2;
     y.tolerance = {1e-6};
     return std::vector{y};
@@ -164,10 +164,10 @@ TEST(Bursts, AnOperatorIsCheckedThenTimedInAsManyBurstsAsOrdered) {
 
 TEST(Bursts, AnOperatorThatIsWrongNeverSaysReady) {
   int calls = 0;
-  OperatorCase wrong = doubling(calls);
-  wrong.call = [right = wrong.call](const Tensors& tensors) {
-    right(tensors);
-    tensors.outputs[0].as<float>()[3] += 1;
+  Operation wrong = doubling(calls);
+  wrong.call = [right = wrong.call](const Inputs& in, const Outputs& out, device::Stream stream) {
+    right(in, out, stream);
+    out[0].as<float>()[3] += 1;
   };
   Ordered line;
   CaseContext context(
@@ -179,10 +179,10 @@ TEST(Bursts, AnOperatorThatIsWrongNeverSaysReady) {
 TEST(Bursts, AnOperatorThatTurnsWrongInItsFirstBurstIsFound) {
   int calls = 0;
   bool turned = false;
-  OperatorCase turning = doubling(calls);
-  turning.call = [right = turning.call, &turned](const Tensors& tensors) {
-    right(tensors);
-    if (turned) tensors.outputs[0].as<float>()[3] += 1;
+  Operation turning = doubling(calls);
+  turning.call = [right = turning.call, &turned](const Inputs& in, const Outputs& out, device::Stream stream) {
+    right(in, out, stream);
+    if (turned) out[0].as<float>()[3] += 1;
   };
   Ordered line;
   line.orders = 1;
@@ -195,7 +195,7 @@ TEST(Bursts, AnOperatorThatTurnsWrongInItsFirstBurstIsFound) {
 
 TEST(Bursts, AForeignClockIsTheOneThatCounts) {
   int calls = 0;
-  OperatorCase foreign = doubling(calls);
+  Operation foreign = doubling(calls);
   foreign.self_time = [] { return Nanoseconds(std::chrono::microseconds(500)); };
   Ordered line;
   line.orders = 2;

@@ -304,7 +304,7 @@ os._exit(3)
 TEST(ForeignWorker, AnAnswerFromAWorkerThatEndsAtOnceIsTaken) {
   ForeignWorker worker(scripted("reply({'type': 'returned', 'elapsed_ns': 1}); os._exit(0)"));
   Attention attention;
-  EXPECT_EQ(attention.forward(worker, kFull), Nanoseconds(1));
+  EXPECT_GT(attention.forward(worker, kFull), Nanoseconds(1)) << "the time is ours";
 }
 
 TEST(ForeignWorker, AnUnwrittenOutputKeepsTheCallersPoison) {

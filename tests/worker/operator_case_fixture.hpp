@@ -16,20 +16,20 @@ inline constexpr std::int64_t kElements = kRows * kColumns;
 inline float* data(const TensorView& view) { return view.as<float>(); }
 
 // y = 2x, with a bound of one rounding (which an exact doubling never uses up).
-inline OperatorCase doubling() {
-  OperatorCase made;
-  made.inputs = {{.tensor = {"x", DType::f32, {kRows, kColumns}}}};
-  made.outputs = {{.tensor = {"y", DType::f32, {kRows, kColumns}}}};
-  made.call = [](const Tensors& tensors) {
-    const float* x = tensors.inputs[0].as<float>();
-    for (std::int64_t i = 0; i < kElements; ++i) data(tensors.outputs[0])[i] = 2 * x[i];
+inline Operation doubling() {
+  Operation made;
+  made.inputs = {{"x", DType::f32, {kRows, kColumns}}};
+  made.outputs = {{"y", DType::f32, {kRows, kColumns}}};
+  made.call = [](const Inputs& in, const Outputs& out, device::Stream) {
+    const float* x = in[0].as<float>();
+    for (std::int64_t i = 0; i < kElements; ++i) data(out[0])[i] = 2 * x[i];
   };
-  made.expect = [](const Tensors& tensors) {
-    Expectation y;
-    y.value = to_doubles(tensors.inputs[0]);
+  made.expect = [](const Inputs& in) {
+    Expected y;
+    y.value = to_doubles(in[0]);
     for (double& value : y.value) value *= 2;
     y.tolerance = {1e-6};
-    return std::vector<Expectation>{y};
+    return std::vector<Expected>{y};
   };
   made.flops = static_cast<double>(kElements);
   made.bytes = 8.0 * kElements;
@@ -77,11 +77,11 @@ inline CaseRequest request(const std::string& data = "normal", std::uint64_t see
   return made;
 }
 
-inline Outcome run(const OperatorCase& operator_case, const CaseRequest& asked = request()) {
+inline Outcome run(const Operation& operation, const CaseRequest& asked = request()) {
   Outcome outcome;
   CaseContext context(asked, [&outcome](const Record& record) { outcome.records.push_back(record); });
   try {
-    run_operator_case(context, operator_case);
+    run_operator_case(context, operation);
   } catch (const CheckFailed& failed) {
     outcome.failure = failed.what();
   }

@@ -13,16 +13,16 @@ namespace syslab::worker {
 namespace {
 
 TEST(OperatorCase, BelievesAnotherProcessAboutItsTime) {
-  OperatorCase foreign = doubling();
+  Operation foreign = doubling();
   foreign.self_time = [] { return Nanoseconds(std::chrono::milliseconds(2)); };
   EXPECT_DOUBLE_EQ(*run(foreign).metric("time").value, 2e-3);
 }
 
 TEST(OperatorCase, ASlowOracleCostsNoSamples) {
-  OperatorCase slow = doubling();
-  slow.expect = [exact = doubling().expect](const Tensors& tensors) {
+  Operation slow = doubling();
+  slow.expect = [exact = doubling().expect](const Inputs& in) {
     std::this_thread::sleep_for(std::chrono::milliseconds(250));  // more than the whole budget of `quick`
-    return exact(tensors);
+    return exact(in);
   };
   const Outcome outcome = run(slow);
   EXPECT_EQ(outcome.facts().at("verified"), 1);
@@ -31,10 +31,10 @@ TEST(OperatorCase, ASlowOracleCostsNoSamples) {
 
 // Else the samples of the second would be believed because one of the first was right.
 TEST(CheckedOperator, LooksAtASampleOfEverySeriesHoweverSlowTheOracle) {
-  OperatorCase slow = doubling();
-  slow.expect = [exact = doubling().expect](const Tensors& tensors) {
+  Operation slow = doubling();
+  slow.expect = [exact = doubling().expect](const Inputs& in) {
     std::this_thread::sleep_for(std::chrono::milliseconds(60));  // more than a fifth of the budget of `quick`
-    return exact(tensors);
+    return exact(in);
   };
   CaseContext context(request(), [](const Record&) {});
   const measure::Protocol protocol = measure::find_protocol("quick");
@@ -50,7 +50,7 @@ TEST(CheckedOperator, LooksAtASampleOfEverySeriesHoweverSlowTheOracle) {
 }
 
 TEST(OperatorCase, FewSamplesHaveNoInterval) {
-  OperatorCase slow = doubling();
+  Operation slow = doubling();
   slow.self_time = [] { return Nanoseconds(std::chrono::milliseconds(80)); };  // budget of `quick`: 120 ms
   const MetricRecord time = run(slow).metric("time");
   EXPECT_EQ(*time.n, 2);
@@ -74,7 +74,7 @@ TEST(OperatorCase, Cs336QuotesMeanAndDeviationOfTenSteps) {
 // Ten samples of the same two values, in turns or one after the other: the second kind knows its mean far less well.
 TEST(OperatorCase, TheMeansIntervalKnowsOfSamplesThatHangTogether) {
   const auto width = [](bool in_turns) {
-    OperatorCase timed = doubling();
+    Operation timed = doubling();
     int calls = -5;  // of warm-up
     timed.self_time = [&calls, in_turns] {
       const int sample = calls++;
@@ -90,7 +90,7 @@ TEST(OperatorCase, TheMeansIntervalKnowsOfSamplesThatHangTogether) {
 }
 
 TEST(OperatorCase, DoBenchStoresMeanAndMedian) {
-  OperatorCase steady = doubling();
+  Operation steady = doubling();
   int calls = 0;
   steady.self_time = [&calls] { return Nanoseconds(++calls % 4 == 0 ? 2'000'000 : 1'000'000); };
   CaseRequest asked = request();
@@ -103,8 +103,8 @@ TEST(OperatorCase, DoBenchStoresMeanAndMedian) {
 }
 
 TEST(OperatorCase, AGraphOnTheCpuIsUnsupportedBeforeAnythingIsCalled) {
-  OperatorCase watched = doubling();
-  watched.call = [](const Tensors&) { FAIL() << "called"; };
+  Operation watched = doubling();
+  watched.call = [](const Inputs&, const Outputs&, device::Stream) { FAIL() << "called"; };
   CaseRequest asked = request();
   asked.protocol = "graph";
   EXPECT_THROW(run(watched, asked), Unsupported);
@@ -114,14 +114,14 @@ TEST(OperatorCase, LabelsNoiseAndWhoeverElseWasThere) {
   const Json facts = run(doubling()).facts();
   ASSERT_TRUE(facts.at("noise").is_array());
   EXPECT_TRUE(facts.contains("load_average"));
-  OperatorCase slow = doubling();
+  Operation slow = doubling();
   slow.self_time = [] { return Nanoseconds(std::chrono::milliseconds(80)); };
   const Json labels = run(slow).facts().at("noise");
   EXPECT_NE(std::find(labels.begin(), labels.end(), "few_samples"), labels.end()) << labels.dump();
 }
 
 TEST(OperatorCase, IsTimedInBurstsWhenTheHostOrdersThem) {
-  OperatorCase steady = doubling();
+  Operation steady = doubling();
   steady.self_time = [] { return Nanoseconds(std::chrono::milliseconds(2)); };
   CaseRequest asked = request();
   asked.task = "paired";
@@ -141,8 +141,8 @@ TEST(OperatorCase, IsTimedInBurstsWhenTheHostOrdersThem) {
 }
 
 TEST(OperatorCase, AWrongImplementationIsNeverReadyForBursts) {
-  OperatorCase wrong = doubling();
-  wrong.call = [](const Tensors& tensors) { std::fill_n(data(tensors.outputs[0]), kElements, 0.0F); };
+  Operation wrong = doubling();
+  wrong.call = [](const Inputs&, const Outputs& out, device::Stream) { std::fill_n(data(out[0]), kElements, 0.0F); };
   CaseRequest asked = request();
   asked.task = "paired";
   ThreeOrders host;

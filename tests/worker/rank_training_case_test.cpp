@@ -15,38 +15,33 @@
 namespace syslab::worker {
 namespace {
 
-struct Found {
-  std::string name;
-  double error = 0, tolerance = 0;
-  std::string message;
-};
-
 struct Ranks {
   int met = 0;
 };
 
-// As parallel::MeasuredFsdp, as far as it is read.
 struct Measured {
   device::Kind device = device::Kind::cpu;
   std::optional<std::string> refusal;
-  std::function<std::vector<Found>(Ranks&, device::Stream)> check = [](Ranks&, device::Stream) {
-    return std::vector<Found>{{"logits", 0.5, 1, "by hand"}};
+  std::function<std::vector<StepCheck>(device::Stream)> check = [](device::Stream) {
+    return std::vector<StepCheck>{{kCertificate, 0, 0, "to the bit"}, {"logits", 0.5, 1, "by hand"}};
   };
 };
 
-struct Workload {
+struct Workload : StepWorkload {
   int drawn = 0, steps = 0;
   double loss_of_step = 1;
-  void refresh() { ++drawn; }
-  void run() { ++steps; }
-  double loss() const { return loss_of_step; }
+  void refresh() override { ++drawn; }
+  void run() override { ++steps; }
+  void forward() override {}
+  void backward() override {}
+  void update() override {}
+  double loss() override { return loss_of_step; }
 };
 
 // As parallel::PhasedSteps: what is kept is which step it was.
 struct Steps {
   std::shared_ptr<Workload> of = std::make_shared<Workload>();
   std::vector<int> kept;
-  const std::shared_ptr<Workload>& workload() const { return of; }
   void step() { of->run(); }
   void keep() {
     if (of->steps > 0) kept.push_back(of->steps);
@@ -81,23 +76,24 @@ LeftBehind run(const Measured& measured, const std::shared_ptr<Steps>& steps = s
   request.seed = 7;
   request.protocol = "quick";
   CaseContext context(request, [&left](const Record& record) { left.records.push_back(record); });
-  const auto join = [&](RankCase& made) {
+  const auto meet = [&](RankCase& made) {
     ++left.ranks.met;
     made.of_first = [](double own) { return own; };
     made.barrier = [] {};
-    return &left.ranks;
-  };
-  const auto start = [&](Ranks&, device::Stream) {
-    RankRun made;
-    made.series = {phased_steps(steps)};
-    made.tell = [steps](CaseContext& told, const std::vector<std::vector<double>>& seconds) {
-      steps->keep();
-      tell_training(told, 16, 1000, steps->of->loss(), seconds[0]);
+    made.check = measured.check;
+    made.start = [steps](device::Stream) {
+      RankRun run;
+      run.series = {kept_steps(
+          steps->of, [steps] { steps->step(); }, [steps] { steps->keep(); })};
+      run.tell = [steps](CaseContext& told, const std::vector<std::vector<double>>& seconds) {
+        steps->keep();
+        tell_training(told, 16, 1000, steps->of->loss(), seconds[0]);
+      };
+      return run;
     };
-    return made;
   };
   try {
-    run_rank_training(context, measured, join, start);
+    run_rank_training(context, measured.device, measured.refusal, meet);
   } catch (const CheckFailed& failed) {
     left.check_failed = failed.what();
   } catch (const Unsupported& refused) {
@@ -130,7 +126,7 @@ TEST(RankTraining, WhatCannotBeMeasuredHereMeetsNobody) {
 }
 
 TEST(RankTraining, ACertificateThatDoesNotHoldIsACheckThatFailed) {
-  const LeftBehind left = run({.check = [](Ranks&, device::Stream) -> std::vector<Found> {
+  const LeftBehind left = run({.check = [](device::Stream) -> std::vector<StepCheck> {
     throw Error(ErrorKind::check, "rank 1 has other bits");
   }});
   ASSERT_NE(left.check("reference:certificate"), nullptr);
@@ -140,10 +136,9 @@ TEST(RankTraining, ACertificateThatDoesNotHoldIsACheckThatFailed) {
 }
 
 TEST(RankTraining, WhatElseGoesWrongInACheckIsNoAnswerOfTheCheck) {
-  EXPECT_THROW(run({.check = [](Ranks&, device::Stream) -> std::vector<Found> {
-                 throw Error(ErrorKind::comm, "rank 1 has left");
-               }}),
-               Error);
+  EXPECT_THROW(
+      run({.check = [](device::Stream) -> std::vector<StepCheck> { throw Error(ErrorKind::comm, "rank 1 has left"); }}),
+      Error);
 }
 
 TEST(RankTraining, ALossThatIsNoNumberIsWrong) {

@@ -14,7 +14,9 @@ scaled_dot_product_attention with the backend named: flash, deterministic (flash
 cudnn, efficient, math. TFLOP/s count 4·B·H·pairs·D forward and 2.5 times that backward, whoever computes what.
 
 Grids: paper (16k tokens, hidden 2048, head_dim 64 and 128, S 512 to 16,384, full and causal) · handout (one head, causal,
-head_dim 16 to 128, S 128 to 8192) · long (the same, S 16,384 to 65,536) · leaderboard (16 heads, S 16,384, head_dim 64).
+head_dim 16 to 128, S 128 to 8192) · long (the same, S 16,384 to 65,536) · leaderboard (16 heads, S 16,384, head_dim 64) ·
+wide (16k tokens, hidden 1920 or 2048, head_dim 192 or 256, S 1024, 4096 and 16,384, full and causal) · between (the same of
+head_dim 96, hidden 2016). `--cases "D64 causal"` leaves those whose label has all of these words.
 """
 import argparse
 import csv
@@ -59,7 +61,16 @@ def grid(name):
         return [Case(1, 1, s, d, True) for d in (16, 32, 64, 128) for s in (16384, 32768, 65536)]
     if name == "leaderboard":
         return [Case(1, 16, 16384, 64, True)]
-    sys.exit(f"unknown grid '{name}'; there are paper, handout, long and leaderboard")
+    if name == "wide":
+        return [Case(16384 // s, 2048 // d, s, d, c) for d in (192, 256) for c in (True, False)
+                for s in (1024, 4096, 16384)]
+    if name == "between":
+        return [Case(16384 // s, 2048 // 96, s, 96, c) for c in (True, False) for s in (1024, 4096, 16384)]
+    sys.exit(f"unknown grid '{name}'; there are paper, handout, long, leaderboard, wide and between")
+
+
+def label_of(case):
+    return f"B{case.batch} H{case.heads} S{case.seq} D{case.head_dim}{' causal' if case.causal else ' full'}"
 
 
 def flops(case):
@@ -275,6 +286,7 @@ def main():
     parser.add_argument("--peers", default="flash", help="of PyTorch, by commas")
     parser.add_argument("--pass", dest="passes", default="forward", help="forward, backward or both by a comma")
     parser.add_argument("--grid", default="paper")
+    parser.add_argument("--cases", default="", help="words that the label of a case must have")
     parser.add_argument("--dtype", default="bf16", choices=DTYPES)
     parser.add_argument("--eager", action="store_true", help="launch call by call instead of in graphs")
     parser.add_argument("--no-check", action="store_true", help="time only what was checked before")
@@ -295,8 +307,11 @@ def main():
     print("| case | pass | " + " | ".join(f"{name} ms (TFLOP/s)" for name in names) + " |")
     print("| --- | --- |" + " --- |" * len(names))
     wrong, ratios, lines = 0, {}, []
-    for case in grid(arguments.grid):
-        label = f"B{case.batch} H{case.heads} S{case.seq} D{case.head_dim}{' causal' if case.causal else ''}"
+    cases = [case for case in grid(arguments.grid) if set(arguments.cases.split()) <= set(label_of(case).split())]
+    if not cases:
+        sys.exit(f"no case of grid '{arguments.grid}' has all of '{arguments.cases}'")
+    for case in cases:
+        label = label_of(case)
         right = []
         for rung in rungs:
             errors = {} if arguments.no_check else check(rung, case, arguments.dtype, passes)

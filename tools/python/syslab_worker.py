@@ -1,4 +1,4 @@
-"""Serves a Python implementation to syslab: the worker protocol (docs/worker-protocol.md), version 1.
+"""Serves a Python implementation to syslab: the worker's wire format (docs/worker-wire.md), version 1.
 
     python3 syslab_worker.py --mine me=flash.py:Flash
 
@@ -15,18 +15,20 @@ NumPy; a class attribute `tensors = "torch"` (or "numpy") decides otherwise. Und
 GPU; a class with an attribute `device = "cuda"` runs only there. In a case of several ranks each has a process of this class;
 only one with an attribute `ranks = True` is called there, because the others may rely on being alone.
 
-A call is timed by the monotonic clock; on a GPU by two events on the current stream, behind work that keeps the GPU waiting
+A call is timed by syslab itself: from the moment at which it releases the call's inputs until all outputs are in the
+memory that both see. The time that is taken here by the monotonic clock only spares it the waking up. On a GPU a call
+is timed here, by two events on the current stream, behind work that keeps the GPU waiting
 until the call is launched, so that Python's part in launching does not count. Until then its inputs hold NaN: work on a
 stream of its own that does not wait for the current one reads these, and is found out.
 
 Needs the standard library and whichever of NumPy and torch the user's file imports.
 """
 import argparse
+import contextlib
 import importlib
 import importlib.util
 import inspect
 import json
-import mmap
 import os
 import pathlib
 import resource
@@ -35,15 +37,11 @@ import sys
 import time
 import traceback
 
+from syslab_guards import GuardPages
+from syslab_tensors import DTYPE_BYTES, Memory, NumpyTensors, TorchTensors, Unsupported, extent
+
 PROTOCOL = 1
 MAX_FRAME_BYTES = 64 << 20
-ITEM_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
-TORCH_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
-NUMPY_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16"}
-
-
-class Unsupported(Exception):
-    """The implementation cannot do this case; no fault of it."""
 
 
 # --- frames -----------------------------------------------------------------------------------------------------------
@@ -78,147 +76,71 @@ class Pipe:
         self.output.flush()
 
 
-# --- tensors in shared memory -----------------------------------------------------------------------------------------
+# --- the doorbell -----------------------------------------------------------------------------------------------------
 
 
-class Memory:
-    """The segment that the host grows as it needs; mapped again whenever it has grown."""
+class Doorbell:
+    """Two words at the beginning of the memory: by one the host releases a call, by the other it hears of its end."""
 
-    def __init__(self, fd):
-        self.fd = fd
-        self.map = None
+    SPIN_S = 0.05  # then it looks now and then: the host copies much
 
-    def bytes(self, size):
-        if self.map is None or len(self.map) < size:
-            self.map = mmap.mmap(self.fd, size)  # the old mapping goes with the last tensor on it
-        return self.map
+    def __init__(self, pipe, words):
+        self.pipe, self.words, self.step, self.released = pipe, words, 0, False
 
+    def await_step(self, early):
+        self.step += 1
+        self.pipe.write({"type": "ready", "early": list(early)})
+        words, step = self.words, self.step
+        until = time.monotonic() + self.SPIN_S
+        while words[0] != step:
+            if time.monotonic() > until:
+                time.sleep(20e-6)
 
-def extent(tensor):
-    """Elements from the first to one past the last."""
-    if 0 in tensor["shape"]:
-        return 0
-    return 1 + sum((size - 1) * stride for size, stride in zip(tensor["shape"], tensor["strides"]))
+    def early(self, names):
+        """Waits for these inputs, which the call may have before its clock starts."""
+        if not self.released:
+            self.await_step(names)
 
+    def wait(self):
+        """Waits for (the other) inputs; the clock runs from here."""
+        if not self.released:
+            self.await_step(())
+            self.released = True
 
-class NumpyTensors:
-    def __init__(self, memory, _device):
-        import numpy
-
-        self.numpy, self.memory = numpy, memory
-
-    def view(self, tensor, memory_bytes):
-        if tensor["dtype"] not in NUMPY_NAMES:
-            raise Unsupported(f"NumPy has no {tensor['dtype']}: write the class on torch tensors to run in this dtype")
-        dtype = self.numpy.dtype(NUMPY_NAMES[tensor["dtype"]])
-        strides = [stride * dtype.itemsize for stride in tensor["strides"]]
-        return self.numpy.ndarray(tensor["shape"], dtype, self.memory.bytes(memory_bytes), tensor["offset"], strides)
-
-    def write(self, view, value):
-        view[...] = self.numpy.asarray(value).reshape(view.shape)
-
-    def timed(self, body, _reads):
-        return host_time(body)
+    def finish(self):
+        self.words[16] = 1
 
 
-def host_time(body):
-    """What body() returns, and the nanoseconds it took."""
-    begin = time.monotonic_ns()
-    value = body()
-    return value, time.monotonic_ns() - begin
+class NoDoorbell:
+    """Of a call whose inputs are there."""
 
+    def early(self, names):
+        pass
 
-class TorchTensors:
-    # Cycles for which the GPU waits while a call is launched: about a millisecond, longer where that was too short.
-    GATE_CYCLES = 2_000_000
-    LONGEST_GATE_CYCLES = 64 * GATE_CYCLES
-    # Work that goes on for longer than this, and than a fifth of the call, after the call's end runs on a stream of its own.
-    STRAGGLER_NS = 200_000
-    # So many calls in a row that did that, or left the current stream empty: no chance of the clock's, nor of another process
-    # that had the GPU meanwhile.
-    CALLS_TO_BLAME = 3
+    def wait(self):
+        pass
 
-    def __init__(self, memory, device):
-        import torch
-
-        self.torch, self.memory, self.device, self.gate_cycles = torch, memory, device, self.GATE_CYCLES
-        if device != "cpu" and not torch.cuda.is_available():
-            raise Unsupported(f"torch {torch.__version__} sees no GPU; run with --device cpu")
-        self.empty_ms, self.empty_calls, self.late_calls = 0, 0, 0
-        if device != "cpu":
-            self.empty_ms = 1.5 * self.empty_window()
-
-    def view(self, tensor, memory_bytes):
-        dtype = getattr(self.torch, TORCH_NAMES[tensor["dtype"]])
-        count = extent(tensor)
-        if count == 0:
-            return self.torch.empty(tensor["shape"], dtype=dtype, device=self.device)
-        flat = self.torch.frombuffer(self.memory.bytes(memory_bytes), dtype=dtype, count=count, offset=tensor["offset"])
-        return flat.as_strided(tensor["shape"], tensor["strides"])
-
-    def write(self, view, value):
-        view.copy_(value.detach().reshape(view.shape))
-
-    def empty_window(self):
-        """Milliseconds between two events with nothing between them; the median of a few, after one that loads modules."""
-        cuda, times = self.torch.cuda, []
-        for _ in range(9):
-            begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
-            cuda._sleep(100_000)
-            begin.record()
-            end.record()
-            end.synchronize()
-            times.append(begin.elapsed_time(end))
-        return sorted(times[1:])[4]
-
-    def timed(self, body, reads):
-        """Runs body() and takes its time. `reads`: the tensors that it reads, held back until the GPU comes to the call."""
-        if self.device == "cpu":
-            return host_time(body)
-        cuda = self.torch.cuda
-        begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
-        # .data: autograd must not take these writes for changes of what it has saved.
-        content = [tensor.data.clone() for tensor in reads]
-        for tensor in reads:
-            tensor.data.fill_(float("nan"))
-        cuda.synchronize()
-        cuda._sleep(self.gate_cycles)
-        for tensor, true in zip(reads, content):
-            tensor.data.copy_(true)
-        begin.record()
-        value = body()
-        # The GPU has begun before all was launched: the next call gets a longer gate. A call that waits for the GPU
-        # itself, or compiles, is timed with its own part as it is.
-        if begin.query():
-            self.gate_cycles = min(2 * self.gate_cycles, self.LONGEST_GATE_CYCLES)
-        end.record()
-        end.synchronize()
-        _, late = host_time(cuda.synchronize)
-        elapsed = int(1e6 * begin.elapsed_time(end))
-        self.late_calls = self.late_calls + 1 if late > max(self.STRAGGLER_NS, elapsed // 5) else 0
-        if self.late_calls == self.CALLS_TO_BLAME:
-            raise RuntimeError(f"work went on for {1e-3 * late:.0f} us after the call had ended on the current stream, so its "
-                               "time is not known: queue it there, or let that stream wait for it")
-        empty = begin.elapsed_time(end) <= self.empty_ms and any(tensor.numel() > 0 for tensor in reads)
-        self.empty_calls = self.empty_calls + 1 if empty else 0
-        if self.empty_calls == self.CALLS_TO_BLAME:
-            raise RuntimeError("the call queued nothing on torch's current stream, so its time is not known: queue it there, or let "
-                               "that stream wait for it")
-        return value, elapsed
-
-    def has_nan(self, values):
-        return any(value is not None and bool(self.torch.isnan(value).any()) for value in values)
+    def finish(self):
+        pass
 
 
 # --- operators: how a call's named tensors meet the user's functions --------------------------------------------------
 
 
-def flatten_heads(tensor):
+def flatten_heads(tensor, bell):
     """(batch, heads, ...) to (batch * heads, ...): the hand-out's kernels know one batch dimension."""
-    return tensor.reshape((tensor.shape[0] * tensor.shape[1], *tensor.shape[2:]))
+    shape = (tensor.shape[0] * tensor.shape[1], *tensor.shape[2:])
+    with contextlib.suppress(RuntimeError, AttributeError):  # it lies so that its content has to be copied
+        if hasattr(tensor, "data_ptr"):
+            return tensor.view(shape)
+        flat = tensor.view()
+        flat.shape = shape
+        return flat
+    bell.wait()
+    return tensor.reshape(shape)
 
 
-def attention_arguments(inputs, options):
+def attention_arguments(inputs, options, bell):
     q, k = inputs["q"], inputs["k"]
     if q.shape[1] != k.shape[1]:
         raise Unsupported(f"grouped heads ({q.shape[1]} for queries, {k.shape[1]} for keys) have no place in the call "
@@ -228,7 +150,7 @@ def attention_arguments(inputs, options):
     scale = options.get("scale", 0)
     if scale and abs(scale * q.shape[3] ** 0.5 - 1) > 1e-5:
         raise Unsupported(f"a scale of {scale} has no place in the call (q, k, v, is_causal), which means 1/sqrt(d)")
-    tensors = {name: flatten_heads(tensor) for name, tensor in inputs.items()}
+    tensors = {name: flatten_heads(tensor, bell) for name, tensor in inputs.items()}
     return tensors, bool(options.get("causal", 0))
 
 
@@ -272,8 +194,8 @@ class PlainClass:
     def __init__(self, cls):
         self.object = cls()
 
-    def attention_forward(self, inputs, options, timed):
-        t, causal = attention_arguments(inputs, options)
+    def attention_forward(self, inputs, options, timed, bell):
+        t, causal = attention_arguments(inputs, options, bell)
         arguments = (t["q"], t["k"], t["v"])
         values = results(("out", "lse"), timed(lambda: self.object.forward(*arguments, causal), arguments))
         expect_shape("o", values["out"], t["q"].shape)
@@ -287,19 +209,19 @@ class PlainClass:
             raise Unsupported(f"{type(self.object).__name__} has no backward")
         return method
 
-    def attention_backward(self, inputs, options, timed):
-        t, causal = attention_arguments(inputs, options)
+    def attention_backward(self, inputs, options, timed, bell):
+        t, causal = attention_arguments(inputs, options, bell)
         backward = self.backward()
         arguments = (t["q"], t["k"], t["v"], t["out"], t["lse"], t["dout"])
         values = results(("dq", "dk", "dv"), timed(lambda: backward(*arguments, causal), arguments))
         return {name: expect_shape(name, value, t[name[1:]].shape) for name, value in values.items()}
 
-    def weighted_sum_forward(self, inputs, _options, timed):
+    def weighted_sum_forward(self, inputs, _options, timed, bell):
         arguments = (inputs["x"], inputs["w"])
         y = timed(lambda: self.object.forward(*arguments), arguments)
         return {"y": expect_shape("y", y, inputs["x"].shape[:-1])}
 
-    def weighted_sum_backward(self, inputs, _options, timed):
+    def weighted_sum_backward(self, inputs, _options, timed, bell):
         backward = self.backward()
         arguments = (inputs["x"], inputs["w"], inputs["dy"])
         values = results(("dx", "dw"), timed(lambda: backward(*arguments), arguments))
@@ -324,8 +246,8 @@ class AutogradFunction:
     def leaves(*tensors):
         return tuple(tensor.detach().requires_grad_(True) for tensor in tensors)
 
-    def attention_forward(self, inputs, options, timed):
-        t, causal = attention_arguments(inputs, options)
+    def attention_forward(self, inputs, options, timed, bell):
+        t, causal = attention_arguments(inputs, options, bell)
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         o = timed(lambda: self.apply(q, k, v, causal), (q, k, v))
         expect_shape("o", o, q.shape)
@@ -335,20 +257,22 @@ class AutogradFunction:
                              f"the log-sum-exp; ctx.save_for_backward kept {len(saved)} of them")
         return {"out": o, "lse": saved[0]}
 
-    def attention_backward(self, inputs, options, timed):
+    def attention_backward(self, inputs, options, timed, bell):
         self.need_backward()
-        t, causal = attention_arguments(inputs, options)
+        t, causal = attention_arguments(inputs, options, bell)
+        bell.early(("q", "k", "v"))
         q, k, v = self.leaves(t["q"], t["k"], t["v"])
         o = self.apply(q, k, v, causal)
         gradients = timed(lambda: self.torch.autograd.grad(o, (q, k, v), t["dout"]), (t["dout"],))
         return results(("dq", "dk", "dv"), gradients)
 
-    def weighted_sum_forward(self, inputs, _options, timed):
+    def weighted_sum_forward(self, inputs, _options, timed, bell):
         x, w = self.leaves(inputs["x"], inputs["w"])
         return {"y": expect_shape("y", timed(lambda: self.apply(x, w), (x, w)), x.shape[:-1])}
 
-    def weighted_sum_backward(self, inputs, _options, timed):
+    def weighted_sum_backward(self, inputs, _options, timed, bell):
         self.need_backward()
+        bell.early(("x", "w"))
         x, w = self.leaves(inputs["x"], inputs["w"])
         y = self.apply(x, w)
         gradients = timed(lambda: self.torch.autograd.grad(y, (x, w), inputs["dy"]), (inputs["dy"],))
@@ -374,23 +298,45 @@ def roots(path):
     return package, [str(folder) for folder in [package] + projects[:1] if folder != path.parent]
 
 
-def load_class(path, class_name):
-    """The class, and the module it lives in."""
+def project_folders(path):
+    """Of adapters as they are handed in: the project's root, and the folders of its packages that have one of their own."""
+    if path.name != "adapters.py":
+        return []
+    root = path.parent.parent if path.parent.name == "tests" else path.parent
+    members = sorted(mark.parent for mark in root.glob("*/pyproject.toml"))
+    return [str(folder) for folder in (root, root / "src", *members) if folder.is_dir() and folder != path.parent]
+
+
+def load_module(path):
+    """The file as a module, with its project on the path."""
     path = pathlib.Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no Python file {path}")
     package, further = roots(path)
+    further += [folder for folder in project_folders(path) if folder not in further]
     sys.path[0:1] = [str(path.parent), *further]  # imports beside the file work, as in `python3 flash.py`
     # Inside a package by its dotted name, so that relative imports work.
     name = ".".join(path.relative_to(package).with_suffix("").parts)
     if "." in name:
-        module = importlib.import_module(name)
-    else:
-        spec = importlib.util.spec_from_file_location(name, path)
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    cls = getattr(module, class_name, None)
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_class(path, class_name):
+    """The class, and the module it lives in; of "get_flash()" what that function returns, and where that lives."""
+    path = pathlib.Path(path)
+    module = load_module(path)
+    cls = getattr(module, class_name.removesuffix("()"), None)
+    if class_name.endswith("()") and callable(cls):
+        cls = cls()
+        if not inspect.isclass(cls):
+            raise TypeError(f"{path.name}: {class_name} returned {type(cls).__name__}, expected a class with forward, or a "
+                            "torch.autograd.Function")
+        return cls, sys.modules.get(cls.__module__, module)
     if callable(cls) and not inspect.isclass(cls):
         raise TypeError(f"{path.name}: '{class_name}' is a function, expected a class with forward, or a "
                         "torch.autograd.Function")
@@ -398,6 +344,10 @@ def load_class(path, class_name):
         classes = [n for n, o in vars(module).items() if inspect.isclass(o) and o.__module__ == module.__name__]
         raise AttributeError(f"{path.name} has no class '{class_name}' (it has: {', '.join(classes) or 'none'})")
     return cls, module
+
+
+class WrongAnswer(Exception):
+    """What an earlier call returned was wrong, and this one has to say so."""
 
 
 class Implementation:
@@ -419,29 +369,52 @@ class Implementation:
             raise Unsupported(f"{class_name} computes on NumPy arrays, which are the CPU's; run it with --device cpu")
         self.tensors = (TorchTensors if kind == "torch" else NumpyTensors)(Memory(memory_fd), self.device)
         self.operators = AutogradFunction(cls) if is_function else PlainClass(cls)
+        self.guards = GuardPages(path)
+        self.returned = []  # (function, name, what it returned, its bytes then) of the last guarded call
 
-    def call(self, message):
+    def call(self, message, pipe):
         if message["function"] not in FUNCTIONS:
             raise Unsupported(f"this worker knows {', '.join(FUNCTIONS)}, not '{message['function']}'")
         function = getattr(self.operators, message["function"])
         size = message["memory_bytes"]
         outputs = {tensor["name"]: self.tensors.view(tensor, size) for tensor in message["outputs"]}
         inputs = {tensor["name"]: self.tensors.view(tensor, size) for tensor in message["inputs"]}
+        self.guard(message, size)
+        self.demand_finished()
         if self.device != "cpu":
             inputs = {name: tensor.to(self.device) for name, tensor in inputs.items()}
         elapsed = 0
+        bell = Doorbell(pipe, self.tensors.memory.words(size)) if message.get("release") else NoDoorbell()
 
         def timed(body, reads):
             nonlocal elapsed
+            bell.wait()
             value, elapsed = self.tensors.timed(body, reads)
             return value
 
-        values = function(inputs, message["options"], timed)
+        values = function(inputs, message["options"], timed, bell)
         if self.device != "cpu":
             self.look_for_early_reads(function, inputs, message["options"], values)
+        if message.get("guarded") and self.device == "cpu":
+            self.returned = [(message["function"], name, values[name], self.tensors.content(values[name])) for name in outputs]
         for name, view in outputs.items():
             self.tensors.write(view, values[name])
+        bell.finish()
         return {"type": "returned", "elapsed_ns": elapsed}
+
+    def demand_finished(self):
+        """What the last call returned has not changed since: nothing that it started still works on it."""
+        returned, self.returned = self.returned, []
+        for function, name, value, content in returned:
+            if self.tensors.content(value) != content:
+                raise WrongAnswer(f"{function}: '{name}' changed after it had been returned: whatever the call starts must have "
+                                   "ended by then")
+
+    def guard(self, message, size):
+        """A page behind each tensor, where the host has left room for one and tensors lie in the memory that both see."""
+        tensors = message["inputs"] + message["outputs"] if message.get("guarded") and self.device == "cpu" else []
+        self.guards.put(self.tensors.memory.bytes(size),
+                        [(tensor["name"], tensor["offset"], extent(tensor) * DTYPE_BYTES[tensor["dtype"]]) for tensor in tensors])
 
     def look_for_early_reads(self, function, inputs, options, values):
         """NaN that goes away when the inputs are there before the call begins comes from reading them too early."""
@@ -455,7 +428,7 @@ class Implementation:
             tensors.torch.cuda.synchronize()
             return value
 
-        if not tensors.has_nan(function(inputs, options, untimed).values()):
+        if not tensors.has_nan(function(inputs, options, untimed, NoDoorbell()).values()):
             raise RuntimeError("the call read its inputs before torch's current stream had written them: it works on a stream of "
                                "its own that does not wait for that one; queue the work there, or let its stream wait first")
 
@@ -469,6 +442,8 @@ def is_out_of_memory(error):
 
 def failed(error, path):
     """The message for an exception, with where in the user's file it was raised."""
+    if isinstance(error, WrongAnswer):
+        return {"type": "failed", "kind": "check", "message": str(error)}
     kind = "unsupported" if isinstance(error, Unsupported) else "oom" if is_out_of_memory(error) else "exception"
     frames = traceback.extract_tb(error.__traceback__)
     own = [index for index, frame in enumerate(frames) if os.path.realpath(frame.filename) == path]
@@ -477,7 +452,7 @@ def failed(error, path):
         frame = frames[own[-1]]
         where = f" ({os.path.basename(frame.filename)}:{frame.lineno}, in {frame.name})"
         frames = frames[own[0]:]
-    # "<string>" is the copy of this file inside syslab's binary, "<frozen ...>" the import system: neither is at fault.
+    # "<string>" is the copy of these files inside syslab's binary, "<frozen ...>" the import system: neither is at fault.
     frames = [frame for frame in frames if not frame.filename.startswith("<")]
     lines = "".join(traceback.format_list(frames[-6:])).splitlines()
     name = "" if isinstance(error, Unsupported) else f"{type(error).__name__}: "
@@ -511,14 +486,14 @@ def main():
                 pipe.write(failed(error, path))
                 return 1
             pipe.write({"type": "hello", "protocol": PROTOCOL, "name": arguments.mine, "language": "Python",
-                        "serves": ["call"], "domain": implementation.domain})
+                        "serves": ["call", "release"], "domain": implementation.domain})
             if message["protocol"] != PROTOCOL:
-                print(f"the host speaks version {message['protocol']} of the worker protocol, this worker version "
+                print(f"the host speaks version {message['protocol']} of the worker's wire format, this worker version "
                       f"{PROTOCOL}", file=sys.stderr)
                 return 4
         elif message["type"] == "call" and implementation is not None:
             try:
-                pipe.write(implementation.call(message))
+                pipe.write(implementation.call(message, pipe))
             except BaseException as error:
                 pipe.write(failed(error, path))
         else:

@@ -1,31 +1,20 @@
-// leaderboard_2025: both passes of attention at one size; the question is in README.md beside this file.
-#include "capi/implementation.hpp"
-#include "ops/attention/operation.hpp"
+// leaderboard_2025: both passes of attention at one size; the question is in README.md in this folder.
+#include "experiments/attention/attention_case.hpp"
 #include "ops/attention/params.hpp"
-#include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"
-#include "registry/registry.hpp"
 #include "registry/values.hpp"
-#include "worker/law_case.hpp"
-#include "worker/operation_case.hpp"
 
 namespace syslab::experiment_leaderboard_2025 {
 namespace {
 
-using attention::phase_from;
+using registry::Need;
 using registry::number;
 using registry::text;
 
-void run_case(worker::CaseContext& context) {
-  const attention::AutogradRung rung = capi::autograd_implementation(context);
-  if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
-  worker::run_pass(context, attention::problem_from(context.params()), phase_from(context.params()), rung);
-}
-
 registry::Experiment describe() {
-  const registry::Values all = registry::names_of(attention::autograd_ladder(), {"naive"});
-  return registry::experiment("leaderboard_2025")
-      .title("The kernel leaderboard of 2025")
+  const Values all = registry::names_of(attention::autograd_ladder(), {"naive"});
+  return autograd_experiment("leaderboard_2025")
+      .title("Leaderboard 2025: FlashAttention-2")
       .question(
           "How long do a forward pass and a backward pass take together at the leaderboard's size: 16 heads, 16,384 "
           "tokens, head_dim 64, bf16, causal? And how far is that from what the GPU's tensor cores could do?")
@@ -33,6 +22,9 @@ registry::Experiment describe() {
           "the two passes on gradients that are given, in C++ and CUDA; the leaderboard times Triton through PyTorch, "
           "where a sum makes the gradient and about 100 MB of gradients are added up besides")
       .problem("2025", "leaderboard", 0)
+      .evidence({.grid = {{"impl", {text("naive_cuda"), text("flash_mma"), text("flash_wgmma")}}}})
+      .evidence({.need = Need::nice, .preset = "paper"})
+      .evidence({.preset = "laptop", .in_small = true})
       .tags({"attention", "kernel"})
       .protocol("leaderboard")
       .axes(registry::axes_of(
@@ -44,8 +36,6 @@ registry::Experiment describe() {
               {{"heads", {number(2)}}, {"seq", {number(128)}}, {"device", {text("cpu"), text("cuda")}}, {"impl", all}})
       .preset("laptop", {{"seq", {number(512)}}, {"device", {text("cpu")}}, {"impl", all}})
       .preset("paper", {{"pass", {text("forward"), text("backward"), text("both")}}, {"impl", all}})
-      .implementations(registry::implementations_of(attention::autograd_ladder()))
-      .laws(registry::laws_of(attention::law_list()))
       .metric("time", "s", "median time of one call, with its 95 % interval")
       .metric("time_mean", "s", "its mean, which the leaderboard counts")
       .metric("tflops", "TFLOP/s", "14·B·H·pairs·D over the time of both passes: 1.924 TFLOP at the leaderboard's size")
@@ -53,14 +43,7 @@ registry::Experiment describe() {
       .metric("error_dq", "1", "the same for dQ; error_dk, error_dv and error_lse alike")
       .metric("peak_scratch_bytes", "B", "memory taken during a call beyond inputs and outputs")
       .metric("peak_bytes", "B", "that, and inputs and outputs")
-      .accepts_mine()
-      .oom_is_an_answer()
-      .flops([](const Params& params) { return attention::flops(attention::problem_from(params), phase_from(params)); })
-      .bytes([](const Params& params) { return attention::bytes(attention::problem_from(params), phase_from(params)); })
-      .memory([](const Params& params, std::string_view implementation) {
-        return attention::predicted_bytes(attention::problem_from(params), phase_from(params), implementation);
-      })
-      .runs(run_case);
+      .runs(run_autograd_case);
 }
 
 const registry::Experiment kLeaderboard2025 = describe();

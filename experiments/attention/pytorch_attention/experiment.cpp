@@ -1,23 +1,21 @@
 // pytorch_attention: attention that holds its scores, and what it keeps for the backward pass; the question is in
-// README.md beside this file.
+// README.md in this folder.
 #include "capi/implementation.hpp"
-#include "ops/attention/operation.hpp"
+#include "experiments/attention/attention_case.hpp"
 #include "ops/attention/params.hpp"
 #include "property_tests/attention/laws.hpp"
 #include "registry/ladder.hpp"
-#include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "worker/law_case.hpp"
-#include "worker/operation_case.hpp"
 
 namespace syslab::experiment_pytorch_attention {
 namespace {
 
-using attention::phase_from;
+using registry::Need;
 using registry::number;
 using registry::text;
 
-// What is in use when the forward pass has ended: q, k, v, out, lse and what the implementation keeps.
+// Memory in use when the forward pass has ended: q, k, v, out, lse and what the implementation keeps.
 void tell_memory(worker::CaseContext& context, const attention::Problem& problem, const attention::AutogradRung& rung) {
   if (rung.last_call_time) {
     const char* why = "what the implementation keeps is in another process";
@@ -33,14 +31,18 @@ void run_case(worker::CaseContext& context) {
   const attention::AutogradRung rung = capi::autograd_implementation(context);
   if (context.is_law()) return worker::run_law(context, attention::laws(attention::as_rung(rung)));
   const attention::Problem problem = attention::problem_from(context.params());
-  worker::run_pass(context, problem, phase_from(context.params()), rung);
+  run_attention(context, problem, pass_from(context.params()), rung);
   tell_memory(context, problem, rung);
 }
 
 registry::Experiment describe() {
-  const registry::Values kept_and_flash = registry::names_of(attention::autograd_ladder(), {"naive"});
-  return registry::experiment("pytorch_attention")
-      .title("Attention that holds its scores")
+  const Values kept_and_flash = registry::names_of(attention::autograd_ladder(), {"naive"});
+  // On each device one that keeps its matrices, one with softmax fused, and FlashAttention-2.
+  const Values plain_and_fused{text("literal"),     text("fused_softmax"),
+                               text("flash_tiled"), text("naive_cuda_literal"),
+                               text("naive_cuda"),  text("flash_fp32")};
+  return autograd_experiment("pytorch_attention")
+      .title("PyTorch attention benchmark")
       .question(
           "How long do forward and backward of attention with explicit scores take over sequence length and head "
           "dimension, how much memory is held between them, and where does memory end?")
@@ -50,6 +52,22 @@ registry::Experiment describe() {
       .alias("naive_attention")
       .problem("2025", "pytorch_attention", 2)
       .problem("2026", "pytorch_attention", 2)
+      .evidence({.grid = {{"seq", {number(256), number(4096), number(16384)}},
+                          {"head_dim", {number(16), number(128)}},
+                          {"impl", {text("literal"), text("naive_cuda_literal")}}}})
+      .evidence({.problem = "torch_compile",
+                 .parts = {"a"},
+                 .grid = {{"seq", {number(256), number(4096), number(16384)}},
+                          {"head_dim", {number(16), number(128)}},
+                          {"impl", plain_and_fused}}})
+      .evidence({.need = Need::asked, .grid = {{"impl", plain_and_fused}}})
+      .evidence({.need = Need::asked, .problem = "torch_compile", .parts = {"a"}, .grid = {{"impl", plain_and_fused}}})
+      // Memory is to run out somewhere, and large GPUs hold the whole grid.
+      .evidence({.need = Need::asked,
+                 .grid = {{"seq", {number(32768)}},
+                          {"head_dim", {number(16)}},
+                          {"impl", {text("literal"), text("naive_cuda_literal")}}}})
+      .evidence({.need = Need::nice, .preset = "paper"})
       .tags({"attention", "memory"})
       .protocol("cs336_100")
       .axes(registry::axes_of(attention::param_list(),
@@ -70,8 +88,6 @@ registry::Experiment describe() {
                          {"impl", kept_and_flash}})
       .preset("paper", {{"impl", kept_and_flash}})
       .preset("beyond", {{"seq", {number(24576), number(32768)}}, {"impl", kept_and_flash}})
-      .implementations(registry::implementations_of(attention::autograd_ladder()))
-      .laws(registry::laws_of(attention::law_list()))
       .metric("time", "s", "median time of one pass, with its 95 % interval")
       .metric("time_mean", "s", "mean of the measured passes, as the hand-out asks")
       .metric("tflops", "TFLOP/s",
@@ -82,13 +98,6 @@ registry::Experiment describe() {
       .metric("peak_scratch_bytes", "B", "of that, what is taken during the pass")
       .metric("error_out", "1", "worst |O − reference| where largest beside its bound, tolerance_out")
       .metric("error_dq", "1", "the same for dQ; error_dk, error_dv and error_lse alike")
-      .accepts_mine()
-      .oom_is_an_answer()
-      .flops([](const Params& params) { return attention::flops(attention::problem_from(params), phase_from(params)); })
-      .bytes([](const Params& params) { return attention::bytes(attention::problem_from(params), phase_from(params)); })
-      .memory([](const Params& params, std::string_view implementation) {
-        return attention::predicted_bytes(attention::problem_from(params), phase_from(params), implementation);
-      })
       .runs(run_case);
 }
 

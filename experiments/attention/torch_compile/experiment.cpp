@@ -1,14 +1,15 @@
 // torch_compile: the transformer with an operation a kernel, with its operations fused by hand, and recorded as a
-// graph; the question is in README.md beside this file. Attention alone is pytorch_attention's grid.
+// graph; the question is in README.md in this folder. Attention alone is pytorch_attention's grid.
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "train/measured_step.hpp"
-#include "worker/measured_step_case.hpp"
+#include "worker/step_case.hpp"
 
 namespace syslab::experiment_torch_compile {
 namespace {
 
+using registry::Need;
 using registry::number;
 using registry::text;
 
@@ -19,9 +20,9 @@ void run_case(worker::CaseContext& context) {
 }
 
 registry::Experiment describe() {
-  const registry::Values rungs = registry::names_of(train::ladder(), {"host_eager"});
+  const Values rungs = registry::names_of(train::ladder(), {"host_eager"});
   return registry::experiment("torch_compile")
-      .title("Fused against unfused")
+      .title("Compiling: fused against unfused kernels")
       .question(
           "What does fusing the operations between matrix products buy for the whole model, forward and as a training "
           "step, and what does recording the step as a graph buy on top?")
@@ -30,6 +31,13 @@ registry::Experiment describe() {
           "the same recorded once; PyTorch's own eager and compiled times stand beside them once they are imported")
       .problem("2025", "torch_compile", 2)
       .problem("2026", "torch_compile", 2)
+      .evidence(
+          {.parts = {"b"},
+           .grid = {{"model", {text("small"), text("large"), text("xl26")}}, {"impl", {text("eager"), text("fused")}}}})
+      .evidence(
+          {.need = Need::asked, .parts = {"b"}, .grid = {{"impl", {text("eager"), text("fused"), text("graph")}}}})
+      .evidence({.need = Need::nice, .parts = {"b"}, .preset = "paper"})
+      .evidence({.parts = {"b"}, .preset = "laptop", .in_small = true})
       .tags({"model"})
       .protocol("cs336")
       .axes(registry::axes_of(

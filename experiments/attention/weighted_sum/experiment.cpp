@@ -1,4 +1,4 @@
-// weighted_sum: y = Σ_d w_d · x[…, d] and its gradients; the question is in README.md beside this file, and
+// weighted_sum: y = Σ_d w_d · x[…, d] and its gradients; the question is in README.md in this folder, and
 // docs/add-an-experiment.md explains this one.
 #include "ops/weighted_sum/foreign.hpp"
 #include "ops/weighted_sum/operation.hpp"
@@ -6,12 +6,11 @@
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "worker/law_case.hpp"
-#include "worker/operation_case.hpp"
+#include "worker/operator_case.hpp"
 
 namespace syslab::experiment_weighted_sum {
 namespace {
 
-using weighted_sum::Direction;
 using weighted_sum::Problem;
 using weighted_sum::Rung;
 
@@ -19,10 +18,6 @@ using weighted_sum::Rung;
 
 Problem problem_from(const Params& params) {
   return {params.integer("rows"), params.integer("dim"), parse_dtype(params.text("dtype")).value()};
-}
-
-Direction direction_from(const Params& params) {
-  return params.text("pass") == "forward" ? Direction::forward : Direction::backward;
 }
 
 Rung rung_of(worker::CaseContext& context) {
@@ -38,28 +33,28 @@ void run_case(worker::CaseContext& context) {
   const Rung rung = rung_of(context);
   if (context.is_law()) return worker::run_law(context, weighted_sum::laws(rung));
   const Problem problem = problem_from(context.params());
-  const Direction direction = direction_from(context.params());
-  if (const auto reason = rung.supports(problem, direction)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(context, worker::operator_case_of(weighted_sum::operation(problem, direction, rung)));
+  const Pass pass = pass_from(context.params());
+  if (const auto reason = rung.supports(problem, pass)) throw worker::Unsupported(*reason);
+  worker::run_operator_case(context, weighted_sum::operation(problem, pass, rung));
 }
 
 // --- what the tool shows and plans ---
 
 double flops(const Params& params) {
   const Problem problem = problem_from(params);
-  return direction_from(params) == Direction::forward ? weighted_sum::forward_flops(problem)
-                                                      : weighted_sum::backward_flops(problem);
+  return pass_from(params) == Pass::forward ? weighted_sum::forward_flops(problem)
+                                            : weighted_sum::backward_flops(problem);
 }
 
 double bytes(const Params& params) {
   const Problem problem = problem_from(params);
-  return direction_from(params) == Direction::forward ? weighted_sum::forward_bytes(problem)
-                                                      : weighted_sum::backward_bytes(problem);
+  return pass_from(params) == Pass::forward ? weighted_sum::forward_bytes(problem)
+                                            : weighted_sum::backward_bytes(problem);
 }
 
 const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = std::string("fp16"),
             kFp64 = std::string("fp64");
-const registry::Values kAll = registry::names_of(weighted_sum::ladder());
+const Values kAll = registry::names_of(weighted_sum::ladder());
 const Value kCpu = std::string("cpu"), kCuda = std::string("cuda");
 
 const registry::Experiment kWeightedSum =
@@ -70,6 +65,9 @@ const registry::Experiment kWeightedSum =
             "and what does it cost to sum dw over all rows without atomics?")
         .problem("2025", "weighted_sum", 0)
         .problem("2026", "weighted_sum", 0)
+        .evidence({.laws = true})
+        .evidence({.preset = "paper", .coarse = true})
+        .evidence({.need = registry::Need::asked, .preset = "paper"})
         .tags({"kernel", "example"})
         .axis("rows", {std::int64_t{4096}}, "product of all dimensions of x but the last")
         .axis("dim", {std::int64_t{256}, std::int64_t{1024}}, "length of the sum, D")
@@ -95,7 +93,7 @@ const registry::Experiment kWeightedSum =
         .metric("error_dx", "1", "the same for dx")
         .metric("error_dw", "1", "the same for dw")
         .metric("peak_scratch_bytes", "B", "memory taken during a call: partial dw of every row tile")
-        .laws(registry::laws_of(weighted_sum::law_list()))
+        .laws(weighted_sum::law_list())
         .accepts_mine()
         .flops(flops)
         .bytes(bytes)

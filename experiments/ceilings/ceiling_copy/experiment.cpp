@@ -1,10 +1,9 @@
-// ceiling_copy: how many bytes a second this machine moves; the question is in README.md beside this file.
+// ceiling_copy: how many bytes a second this machine moves; the question is in README.md in this folder.
 #include "ops/copy/copy.hpp"
 #include "property_tests/copy/laws.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "worker/law_case.hpp"
-#include "worker/operation_case.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab::experiment_ceiling_copy {
@@ -13,7 +12,7 @@ namespace {
 using copy::Problem;
 using copy::Rung;
 
-// Elements of fp64: a copy knows bytes only, and this many fewer elements are drawn and compared.
+// Elements of fp64: a copy only sees bytes, and fewer elements are drawn and compared.
 Problem problem_from(const Params& params) {
   const std::int64_t bytes = params.integer("bytes");
   if (bytes < 8 || bytes % 8 != 0) {
@@ -27,12 +26,12 @@ void run_case(worker::CaseContext& context) {
   if (context.is_law()) return worker::run_law(context, copy::laws(rung));
   const Problem problem = problem_from(context.params());
   if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(context, worker::operator_case_of(copy::operation(problem, rung)));
+  worker::run_operator_case(context, copy::operation(problem, rung));
 }
 
 // 2^low, 2^(low + 2), …, 2^high.
-registry::Values every_second_power(int low, int high) {
-  registry::Values values;
+Values every_second_power(int low, int high) {
+  Values values;
   for (int exponent = low; exponent <= high; exponent += 2) values.emplace_back(std::int64_t{1} << exponent);
   return values;
 }
@@ -41,7 +40,7 @@ double traffic(const Params& params) { return copy::traffic_bytes(problem_from(p
 
 const registry::Experiment kCeilingCopy =
     registry::experiment("ceiling_copy")
-        .title("The ceiling of memory: copying")
+        .title("Memory bandwidth ceiling")
         .question(
             "How many bytes a second does this machine copy, from a size that fits the first cache to one that fits "
             "none? "
@@ -58,7 +57,7 @@ const registry::Experiment kCeilingCopy =
         .metric("time", "s", "median time of one call, with its 95 % interval")
         .metric("gbps", "GB/s", "bytes read and bytes written over the time; reading a line to write it is not counted")
         .metric("error_to", "1", "largest |to − from|: 0, or the copy is wrong")
-        .laws(registry::laws_of(copy::law_list()))
+        .laws(copy::law_list())
         .bytes(traffic)
         // The oracle and each look at the output hold a copy, too.
         .memory([](const Params& params, std::string_view) { return 2 * traffic(params); })

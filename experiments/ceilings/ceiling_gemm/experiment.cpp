@@ -1,4 +1,4 @@
-// ceiling_gemm: how many multiply-adds a second this machine does; the question is in README.md beside this file.
+// ceiling_gemm: how many multiply-adds a second this machine does; the question is in README.md in this folder.
 #include "ops/gemm/gemm.hpp"
 #include "ops/gemm/oracle.hpp"
 #include "ops/kept_workspace.hpp"
@@ -7,8 +7,6 @@
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "worker/law_case.hpp"
-#include "worker/naive_error.hpp"
-#include "worker/operation_case.hpp"
 #include "worker/operator_case.hpp"
 
 namespace syslab::experiment_ceiling_gemm {
@@ -17,7 +15,7 @@ namespace {
 using gemm::Problem;
 using gemm::Rung;
 
-// The naive kernel takes seconds beyond this: it is neither timed nor held against others there.
+// Beyond this the naive kernel takes seconds: it is neither timed nor compared with there.
 constexpr std::int64_t kLargestNaive = 1024;
 
 Problem problem_from(const Params& params) {
@@ -27,22 +25,19 @@ Problem problem_from(const Params& params) {
   return problem;
 }
 
-worker::OperatorCase case_of(const Problem& p, const Rung& rung, std::uint64_t seed) {
-  worker::OperatorCase made;
+Operation operation(const Problem& p, const Rung& rung, std::uint64_t seed) {
+  Operation made;
   made.device = rung.device;
-  made.inputs = {{{"a", p.dtype, {p.m, p.k}}}, {{"b", p.dtype, {p.k, p.n}}}};
-  made.outputs = {{{"c", p.dtype, {p.m, p.n}}}};
+  made.inputs = {{"a", p.dtype, {p.m, p.k}}, {"b", p.dtype, {p.k, p.n}}};
+  made.outputs = {{"c", p.dtype, {p.m, p.n}}};
   const ops::KeptWorkspace workspace(rung.workspace_bytes(p));
-  made.call = [p, rung, workspace](const worker::Tensors& t) {
-    rung.run(p, {t.inputs[0], t.inputs[1], t.outputs[0]}, workspace.lend(t.stream), t.stream);
+  made.call = [p, rung, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
+    rung.run(p, {in[0], in[1], out[0]}, workspace.lend(stream), stream);
   };
-  made.expect = [p, seed, operand_unit = rung.operand_unit](const worker::Tensors& t) {
-    gemm::Oracle oracle = gemm::oracle(p, t.inputs[0], t.inputs[1], {.seed = seed, .operand_unit = operand_unit});
-    return std::vector<worker::Expectation>{{std::move(oracle.value), std::move(oracle.tolerance), oracle.fraction}};
+  made.expect = [p, seed, operand_unit = rung.operand_unit](const Inputs& in) {
+    return std::vector{gemm::oracle(p, in[0], in[1], {.seed = seed, .operand_unit = operand_unit})};
   };
-  if (const auto oracle = gemm::oracle_there(p, rung)) {
-    made.expect_there = [oracle](const worker::Tensors& t) { return worker::expectations(oracle(t.inputs, t.stream)); };
-  }
+  made.expect_there = gemm::oracle_there(p, rung);
   made.flops = gemm::flops(p);
   made.bytes = gemm::bytes(p);
   return made;
@@ -54,9 +49,9 @@ void run_case(worker::CaseContext& context) {
   const Problem problem = problem_from(context.params());
   if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
   const std::uint64_t seed = context.request().seed;
-  worker::OperatorCase made = case_of(problem, rung, seed);
+  Operation made = operation(problem, rung, seed);
   if (ops::held_against_naive(rung, problem.dtype) && problem.n <= kLargestNaive) {
-    made.naive_error = worker::error_of(case_of(problem, gemm::find_rung("naive"), seed).call);
+    made.naive = operation(problem, gemm::find_rung("naive"), seed).call;
   }
   worker::run_operator_case(context, made);
 }
@@ -71,12 +66,12 @@ double predicted_bytes(const Params& params, std::string_view) {
 const Value kFp32 = std::string("fp32"), kBf16 = std::string("bf16"), kFp16 = std::string("fp16"),
             kFp64 = std::string("fp64");
 const Value kCpu = std::string("cpu"), kCuda = std::string("cuda");
-const registry::Values kAll = registry::names_of(gemm::ladder()),
-                       kFastest = registry::names_of(gemm::ladder(), {"naive", "tiled"});
+const Values kAll = registry::names_of(gemm::ladder()),
+             kFastest = registry::names_of(gemm::ladder(), {"naive", "tiled"});
 
 const registry::Experiment kCeilingGemm =
     registry::experiment("ceiling_gemm")
-        .title("The ceiling of arithmetic: matrix products")
+        .title("Matrix multiplication ceiling")
         .question(
             "How many multiply-adds a second does this machine do in a square matrix product, in which precision, and "
             "from "
@@ -97,7 +92,7 @@ const registry::Experiment kCeilingGemm =
         .metric("gbps", "GB/s", "each matrix once, over the time")
         .metric("error_c", "1", "worst |C − reference| where largest beside its bound, tolerance_c")
         .metric("peak_scratch_bytes", "B", "memory taken during a call: what is packed")
-        .laws(registry::laws_of(gemm::law_list()))
+        .laws(gemm::law_list())
         .skip_if("beyond size 4096 a product takes seconds of a CPU, and tells nothing new",
                  [](const Params& params, std::string_view implementation) {
                    return params.integer("size") > 4096 && gemm::find_rung(implementation).device == device::Kind::cpu;

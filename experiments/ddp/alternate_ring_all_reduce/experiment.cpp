@@ -1,5 +1,5 @@
-// alternate_ring_all_reduce: an all-reduce that forwards whole tensors around a ring, beside the usual ring; the
-// question is in README.md beside this file.
+// alternate_ring_all_reduce: an all-reduce that forwards whole tensors around a ring, compared with the usual ring; the
+// question is in README.md in this folder.
 #include <fmt/format.h>
 
 #include <memory>
@@ -15,6 +15,7 @@ namespace {
 
 using parallel::Ring;
 using parallel::RingAllReduce;
+using registry::Need;
 using registry::number;
 
 MakeAllReduce around(Ring ring) {
@@ -39,7 +40,7 @@ void expect(const Params& params) {
   }
 }
 
-// The buffer, and what arrives and is passed on.
+// The buffer, and the tensor that arrives and is passed on.
 double memory(const Params& params, std::string_view implementation) {
   const auto bytes = static_cast<double>(params.integer("bytes"));
   return implementation == "whole" ? 3 * bytes : implementation == "parts" ? 1.5 * bytes : bytes;
@@ -47,11 +48,14 @@ double memory(const Params& params, std::string_view implementation) {
 
 const registry::Experiment kAlternateRing =
     registry::experiment("alternate_ring_all_reduce")
-        .title("A ring that forwards whole tensors")
+        .title("Alternate ring all-reduce")
         .question(
             "How long does an all-reduce take in which each device forwards whole tensors around the ring, as a "
             "formula of devices, size and rate, and does it take that long beside the usual ring?")
         .problem("2026", "alternate_ring_all_reduce", 1)
+        .evidence({.grid = {{"world_size", {number(2), number(4)}}, {"impl", {text("parts"), text("whole")}}}})
+        .evidence({.need = Need::asked, .preset = "paper", .coarse = true})
+        .evidence({.need = Need::nice, .preset = "paper"})
         .tags({"communication"})
         .protocol("cs336")
         .axis("bytes", {number(1 << 20), number(16 << 20)}, "of the tensor, fp32")

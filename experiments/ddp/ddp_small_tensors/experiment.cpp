@@ -1,5 +1,5 @@
-// ddp_small_tensors: buckets of many small tensors, by the formula and measured; the question is in README.md beside
-// this file.
+// ddp_small_tensors: buckets of many small tensors, by the formula and measured; the question is in README.md in this
+// folder.
 #include <algorithm>
 #include <memory>
 #include <span>
@@ -19,6 +19,7 @@ namespace syslab::experiment_ddp_small_tensors {
 namespace {
 
 using parallel::PacedGradients;
+using registry::Need;
 using registry::number;
 using registry::numbers;
 
@@ -29,7 +30,7 @@ parallel::PacedOptions options_from(const Params& params) {
           .pace = params.number("pace")};
 }
 
-// What the law of transfers between ranks is measured on, and what it is asked about.
+// The sizes at which the law of transfers between ranks is measured, and those for which it is used.
 void expect_transfers(const Params& params, std::int64_t ranks) {
   parallel::require_gradients(options_from(params));
   if (ranks > 1) return;
@@ -38,14 +39,14 @@ void expect_transfers(const Params& params, std::int64_t ranks) {
               "world_size=2 or more");
 }
 
-// A rank's step, and what its events told of every sample.
+// A rank's step, and the times of its events in every sample.
 struct Run {
   device::OwnedStream communication = parallel::communication_stream({});
   parallel::AffineTransfer law;
   std::unique_ptr<PacedGradients> step;
   std::vector<parallel::BucketTimeline> steps;
 
-  worker::StepCheck found() const {
+  StepCheck found() const {
     return {.name = "sums", .error = step->error(), .message = step->what() + ": every element, against the formula"};
   }
   void keep() {
@@ -56,7 +57,7 @@ struct Run {
 std::shared_ptr<Run> prepared(comm::Communicator& ranks, const Params& params) {
   auto run = std::make_shared<Run>();
   const parallel::PacedOptions options = options_from(params);
-  // The law of calls back to back, of the slowest rank: what queued buckets are.
+  // The law of back-to-back calls of the slowest rank, as queued buckets are.
   const auto curve = parallel::measure_curve(
       ranks, DType::f32, parallel::curve_sizes(options.tensors * options.tensor_bytes), run->communication);
   run->law = parallel::fit_affine(curve.points());
@@ -121,11 +122,13 @@ void run_case(worker::CaseContext& context) {
 
 const registry::Experiment kExperiment =
     registry::experiment("ddp_small_tensors")
-        .title("Buckets of many small tensors")
+        .title("DDP buckets of many small tensors")
         .question(
             "With gradients in many small tensors, as many to be computed a second as can be sent: what do buckets of "
             "a size expose, by the formula and measured, and which size is best?")
         .problem("2025", "ddp_bucketed_benchmarking", 0)
+        .evidence({.need = Need::asked, .parts = {"a"}, .preset = "laptop"})
+        .evidence({.need = Need::nice, .parts = {"a"}, .preset = "paper"})
         .tags({"communication"})
         .protocol("cs336")
         .axis("tensors", {number(1000)}, "gradients, all of one size")

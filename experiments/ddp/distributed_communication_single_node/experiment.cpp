@@ -1,5 +1,5 @@
 // distributed_communication_single_node: a collective operation among the processes of one host; the question is in
-// README.md beside this file.
+// README.md in this folder.
 #include "comm/gloo/gloo.hpp"
 #include "comm/nccl/communicator.hpp"
 #include "core/build_info.hpp"
@@ -10,6 +10,7 @@
 namespace syslab::experiment_distributed_communication_single_node {
 namespace {
 
+using registry::Need;
 using registry::number;
 using registry::text;
 
@@ -28,17 +29,17 @@ void run_case(worker::CaseContext& context) {
 
 constexpr std::int64_t kMega = 1'000'000, kMebi = 1 << 20;
 
-registry::Values decimal() { return {number(kMega), number(10 * kMega), number(100 * kMega), number(1000 * kMega)}; }
+Values decimal() { return {number(kMega), number(10 * kMega), number(100 * kMega), number(1000 * kMega)}; }
 
-// The hand-out's sizes, and what others who answered it took for them: MiB, 1000 MiB and 1 GiB.
-registry::Values decimal_and_binary() {
-  registry::Values values = decimal();
+// The hand-out's sizes, and other readings of them by people who answered it: MiB, 1000 MiB and 1 GiB.
+Values decimal_and_binary() {
+  Values values = decimal();
   for (const std::int64_t mebibytes : {1, 10, 100, 1000, 1024}) values.push_back(number(mebibytes * kMebi));
   return values;
 }
 
-registry::Values every_fourth_power(int low, int high) {
-  registry::Values values;
+Values every_fourth_power(int low, int high) {
+  Values values;
   for (int exponent = low; exponent <= high; exponent += 2) values.emplace_back(std::int64_t{1} << exponent);
   return values;
 }
@@ -53,13 +54,24 @@ double memory(const Params& params, std::string_view) { return 1.5 * static_cast
 
 registry::Experiment describe() {
   return registry::experiment("distributed_communication_single_node")
-      .title("All-reduce on one machine")
+      .title("Distributed communication on a single node")
       .question(
           "How long does an all-reduce take over size, number of processes and back end, one call at a time and back "
           "to back; what are the latency α and the bandwidth β that the times follow; and how do reduce-scatter, "
           "all-gather and broadcast compare?")
       .problem("2025", "distributed_communication_single_node", 5)
       .problem("2026", "distributed_communication_single_node", 5)
+      .evidence({.grid = {{"world_size", {number(2)}}, {"impl", {text("nccl")}}}})
+      .evidence({.handout = "2025",
+                 .grid = {{"world_size", {number(2)}}, {"device", {text("cpu")}}, {"impl", {text("gloo")}}}})
+      .evidence({.need = Need::asked, .grid = {{"impl", {text("nccl")}}}})
+      .evidence({.need = Need::asked, .handout = "2025", .grid = {{"device", {text("cpu")}}, {"impl", {text("gloo")}}}})
+      .evidence({.handout = "2025",
+                 .problem = "ddp_bucketed_benchmarking",
+                 .parts = {"b"},
+                 .grid = {{"world_size", {number(2)}}, {"impl", {text("nccl")}}}})
+      .evidence({.need = Need::nice, .preset = "paper"})
+      .evidence({.preset = "laptop", .in_small = true})
       .tags({"communication"})
       .protocol("cs336")
       .axis("bytes", decimal(), "of the larger buffer, fp32")
@@ -84,7 +96,7 @@ registry::Experiment describe() {
       .implementation(
           {.name = "gloo",
            .teaches = "what PyTorch joins processes of the CPU by: TCP, also within one host",
-           .is_peer = true,
+           .role = Role::peer,
            .unavailable = comm::gloo_is_built() ? "" : "needs Gloo (libgloo-dev), which this build has not"})
       .implementation({.name = "nccl",
                        .teaches = "a GPU a rank, joined by NVLink or PCIe",
@@ -92,7 +104,7 @@ registry::Experiment describe() {
                        .device = "cuda"})
       .implementation({.name = std::string(kRaw),
                        .teaches = "ncclAllReduce itself: what the library takes without all that watches over it",
-                       .is_peer = true,
+                       .role = Role::peer,
                        .unavailable = build_info().cuda ? "" : "needs CUDA, which this build has not",
                        .device = "cuda"})
       .implementation({.name = "copy_engines",

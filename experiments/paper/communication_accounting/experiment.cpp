@@ -1,5 +1,5 @@
 // communication_accounting: 126 wide blocks on paper, their memory and the batch from which they are bound by compute;
-// the question is in README.md beside this file. Nothing is timed: the answer is arithmetic, counted twice.
+// the question is in README.md in this folder. Nothing is timed: the answer is arithmetic, counted twice.
 #include <fmt/format.h>
 
 #include <limits>
@@ -26,7 +26,7 @@ using parallel::Machine;
 using parallel::Mesh;
 using registry::number;
 
-// (a) and (b). A gigabyte is 10^9 bytes in one reading and 2^30 in the other; both are told.
+// (a) and (b). A gigabyte is read as 10^9 bytes or as 2^30; the answer has both.
 constexpr std::pair<const char*, std::int64_t> kReadings[] = {{"decimal", 1'000'000'000}, {"binary", 1'073'741'824}};
 
 std::int64_t between(const Params& params, const char* axis, std::int64_t least, std::int64_t most) {
@@ -97,7 +97,7 @@ void tell_memory(worker::CaseContext& context, const BlockModel& model) {
     const auto fits = [&](std::int64_t n) {
       return parallel::sharded_bytes(state.total(), activations, n) <= static_cast<double>(shard) * (1 + 1e-12);
     };
-    // More shards never hold more: if not even so many as there are bytes fit, none do.
+    // More shards never need more memory each: if even one shard for each byte does not fit, no number does.
     const bool right = shards ? fits(*shards) && (*shards == 1 || !fits(*shards - 1)) : !fits(2 * all);
     worker::check_number(context, fmt::format("reference:shards_{}", reading), right ? 0 : 1, 0, 0,
                          shards ? fmt::format("{} shards fit and one less does not (0: so it is)", *shards)
@@ -226,11 +226,12 @@ void expect(const Params& params) {
 
 registry::Experiment describe() {
   return registry::experiment("communication_accounting")
-      .title("Accounting for communication")
+      .title("Communication accounting")
       .question(
           "126 blocks of two linear layers, D = 16384 and F = 53248: how much memory do they take, over how many "
           "devices, and from which batch on is computing what a mesh of 16 × 4 devices waits for?")
       .problem("2025", "communication_accounting", 10)
+      .evidence({.preset = "paper"})
       .tags({"parallel", "arithmetic"})
       .axis("tokens", {number(0), number(512), number(1024), number(2048), number(4096), number(8192), number(131072)},
             "that leave activations behind, on the devices together in (a) and on each in (b)")

@@ -1,5 +1,5 @@
-// layer_crossover: from where computing takes longer than communicating, measured; the question is in README.md beside
-// this file.
+// layer_crossover: the size from which computing takes longer than communicating, measured; the question is in
+// README.md in this folder.
 #include <memory>
 
 #include "comm/accounting.hpp"
@@ -15,6 +15,7 @@ namespace syslab::experiment_layer_crossover {
 namespace {
 
 using parallel::SplitLayer;
+using registry::Need;
 using registry::numbers;
 using registry::text;
 
@@ -35,7 +36,7 @@ std::shared_ptr<SplitLayer> layer_of(comm::Communicator& ranks, const worker::Ca
                                       parallel::parse_layer_split(request.params.text("layout")), request.seed, stream);
 }
 
-worker::StepCheck found(const SplitLayer& layer) {
+StepCheck found(const SplitLayer& layer) {
   return {.name = "y",
           .error = layer.error(),
           .tolerance = 1,
@@ -92,11 +93,13 @@ void run_case(worker::CaseContext& context) {
 const registry::Experiment kExperiment =
     registry::experiment("layer_crossover")
         .version("2")  // f is silu; it was max(u, 0)
-        .title("Where communication becomes the limit, measured")
+        .title("From compute-bound to communication-bound, measured")
         .question(
             "One gated layer on several ranks, fully sharded or split over its hidden dimension: from how many tokens, "
             "or hidden numbers, on does computing take longer than communicating, and does the formula say so?")
         .problem("2026", "fsdp_tp_calcs", 0)
+        .evidence({.need = Need::nice, .preset = "paper"})
+        .evidence({.need = Need::nice, .preset = "laptop"})
         .tags({"communication"})
         .protocol("cs336")
         .axis("tokens", numbers({8, 32, 128, 512, 2048}), "B, of all ranks together")

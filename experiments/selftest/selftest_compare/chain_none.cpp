@@ -1,4 +1,4 @@
-// Stands in for chain.cu where the build has no CUDA toolkit.
+// Replaces chain.cu in builds without the CUDA toolkit.
 #include "chain.hpp"
 #include "device/cuda_error.hpp"
 

@@ -1,5 +1,5 @@
-// A call that takes a known number of cycles, so that a comparison can be held against the truth: the same work on both
-// sides must not be called different, and a slowdown that was put in on purpose must be found.
+// A call that takes a known number of cycles, so that a comparison can be checked against the truth: the same work on
+// both sides must not be called different, and a deliberate slowdown must be found.
 #include <signal.h>
 #include <unistd.h>
 
@@ -16,10 +16,6 @@
 namespace syslab::experiment_selftest_compare {
 namespace {
 
-using worker::Expectation;
-using worker::OperatorCase;
-using worker::Tensors;
-
 // x → a·x + c mod 2^64 (Knuth's MMIX constants). Each step needs the one before, so n steps take n times the latency of
 // a multiplication and an addition, whatever else the processor could do meanwhile.
 struct Step {
@@ -30,7 +26,7 @@ struct Step {
   Step then(const Step& next) const { return {next.factor * factor, next.factor * summand + next.summand}; }
 };
 
-// The same n steps in log n multiplications: how the oracle knows the answer exactly.
+// The same n steps in log n multiplications: the oracle's exact answer.
 Step power(std::int64_t n) {
   Step result{1, 0}, square;
   for (; n > 0; n >>= 1, square = square.then(square)) {
@@ -76,7 +72,7 @@ std::int64_t steps_of(const Params& params) {
   return std::llround(static_cast<double>(params.integer("steps")) * slower);
 }
 
-// Goes wrong after enough calls to be past the check and the shortest warm-up, or in the very first.
+// Goes wrong after enough calls to be past the check and the shortest warm-up, or in the very first call.
 struct Fault {
   std::string kind;
   std::int64_t calls = 0;
@@ -91,25 +87,25 @@ struct Fault {
   }
 };
 
-OperatorCase case_of(const Params& params) {
+Operation case_of(const Params& params) {
   const std::int64_t steps = steps_of(params);
   const bool walking = walks(params);
-  OperatorCase made;
-  made.inputs = {{.tensor = {"start", DType::f64, {1}}}};
-  if (walking) made.inputs.push_back({.tensor = {"table", DType::f64, {kTableWords}}});
-  made.outputs = {{.tensor = {"end", DType::f64, {1}}}};
+  Operation made;
+  made.inputs = {{"start", DType::f64, {1}}};
+  if (walking) made.inputs.push_back({"table", DType::f64, {kTableWords}});
+  made.outputs = {{"end", DType::f64, {1}}};
   auto fault = std::make_shared<Fault>(Fault{params.text("fault")});
-  made.call = [steps, walking, fault](const Tensors& tensors) {
-    const std::uint64_t start = bits_of(*tensors.inputs[0].as<double>());
-    double& end = *tensors.outputs[0].as<double>();
-    end = visible(walking ? walk(start, steps, tensors.inputs[1].as<double>()) : chain(start, steps));
+  made.call = [steps, walking, fault](const Inputs& in, const Outputs& out, device::Stream) {
+    const std::uint64_t start = bits_of(*in[0].as<double>());
+    double& end = *out[0].as<double>();
+    end = visible(walking ? walk(start, steps, in[1].as<double>()) : chain(start, steps));
     fault->strike(end);
   };
-  // A walk has no short cut: its oracle takes the same steps.
-  made.expect = [steps, walking](const Tensors& tensors) {
-    const std::uint64_t start = bits_of(*tensors.inputs[0].as<double>());
-    Expectation end;
-    end.value = {visible(walking ? walk(start, steps, tensors.inputs[1].as<double>()) : power(steps)(start))};
+  // A walk has no short cut, so its oracle takes the same steps.
+  made.expect = [steps, walking](const Inputs& in) {
+    const std::uint64_t start = bits_of(*in[0].as<double>());
+    Expected end;
+    end.value = {visible(walking ? walk(start, steps, in[1].as<double>()) : power(steps)(start))};
     end.tolerance = {0};
     return std::vector{end};
   };
@@ -118,22 +114,22 @@ OperatorCase case_of(const Params& params) {
 
 // The chain alone, on a GPU. Faults of the launch strike late, too; where one strikes nothing is written, or the GPU's
 // context is lost.
-OperatorCase gpu_case_of(const Params& params) {
+Operation gpu_case_of(const Params& params) {
   if (walks(params)) throw worker::Unsupported("the walk through a table is the host's; work=chain runs on a GPU");
-  OperatorCase made = case_of(params);
+  Operation made = case_of(params);
   made.device = device::Kind::cuda;
   const std::int64_t steps = steps_of(params);
   const std::string kind = params.text("fault");
   const auto fault = std::make_shared<Fault>(Fault{kind});
-  made.call = [steps, kind, fault](const Tensors& tensors) {
+  made.call = [steps, kind, fault](const Inputs& in, const Outputs& out, device::Stream stream) {
     double unused = 0;
     fault->strike(unused);
     const bool late = fault->calls > 40;
     selftest::GpuFault now = selftest::GpuFault::none;
     if (late && kind == "launch") now = selftest::GpuFault::launch;
     if (late && kind == "illegal") now = selftest::GpuFault::illegal;
-    selftest::queue_chain(static_cast<const double*>(tensors.inputs[0].data), steps + (kind == "wrong" ? 1 : 0),
-                          static_cast<double*>(tensors.outputs[0].data), now, tensors.stream);
+    selftest::queue_chain(static_cast<const double*>(in[0].data), steps + (kind == "wrong" ? 1 : 0),
+                          static_cast<double*>(out[0].data), now, stream);
   };
   return made;
 }

@@ -48,7 +48,7 @@ void write_raw(std::string_view bytes) {
   std::abort();
 }
 
-// Touches what it takes, so that an allocation that only promises memory does not pass for one.
+// Touches the memory that it allocates, so that an allocation that only reserves memory does not count.
 void use_up_memory() {
   std::vector<std::vector<char>> taken;
   for (std::size_t mebibytes = 0; mebibytes < 65536; mebibytes += 64) taken.emplace_back(64U << 20, '\1');
@@ -134,7 +134,7 @@ const registry::Experiment kSelftestFaults =
         .tags({"selftest"})
         .closed_axis("fault", {std::string("none")}, "what goes wrong",
                      [] {
-                       registry::Values names;
+                       Values names;
                        for (const auto& [name, body] : faults()) {
                          if (name != "none") names.emplace_back(name);
                        }

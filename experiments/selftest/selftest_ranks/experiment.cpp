@@ -48,14 +48,14 @@ class Meeting {
     if (rendezvous.starts_with("file:")) {
       folder_ = rendezvous.substr(5);
     } else {
-      store_ = comm::open_store({.rendezvous = rendezvous,
-                                 .rank = context.rank(),
-                                 .size = context.world_size(),
-                                 .limit = std::max(limit_, kStarting)});
+      store_ = comm::open_rendezvous({.address = rendezvous,
+                                      .rank = context.rank(),
+                                      .size = context.world_size(),
+                                      .limit = std::max(limit_, kStarting)});
     }
   }
 
-  // Everybody's number, by rank.
+  // The numbers of all ranks, by rank.
   std::vector<double> exchange(std::int64_t step, double own) {
     if (context_.world_size() == 1) return {own};
     tell(step, fmt::format("{}", own));
@@ -71,14 +71,14 @@ class Meeting {
 
   void tell(std::int64_t step, const std::string& text) {
     if (store_ != nullptr) return store_->set(name(step, context_.rank()), text);
-    // Whoever sees the file sees all of it.
+    // A rank that sees the file sees all of it.
     const std::filesystem::path unfinished = folder_ / fmt::format("unfinished-{}", context_.rank());
     std::ofstream(unfinished) << text << '\n';
     std::filesystem::rename(unfinished, folder_ / name(step, context_.rank()));
   }
 
   double received(std::int64_t step, int rank) const {
-    // Processes begin one after the other, on a busy machine seconds apart: that is nobody's fault.
+    // Processes start one after the other, on a busy machine seconds apart; that is not a fault.
     const std::chrono::milliseconds limit = step == 0 ? std::max(limit_, kStarting) : limit_;
     const std::optional<std::string> text =
         store_ != nullptr ? store_->find(name(step, rank), limit) : text_of_file(folder_ / name(step, rank), limit);
@@ -102,7 +102,7 @@ class Meeting {
   CaseContext& context_;
   std::chrono::milliseconds limit_;
   std::filesystem::path folder_;
-  std::unique_ptr<comm::Store> store_;
+  std::unique_ptr<comm::Rendezvous> store_;
 };
 
 using FaultBody = std::function<void(CaseContext&)>;
@@ -118,6 +118,8 @@ const std::map<std::string, FaultBody, std::less<>>& faults() {
        }},
       {"exit", [](CaseContext&) { std::fputs("leaving the others\n", stderr), ::_exit(71); }},
       {"hang", [](CaseContext&) { std::this_thread::sleep_for(1h); }},
+      {"stop", [](CaseContext&) { ::raise(SIGSTOP); }},
+      {"stop_among_silent", [](CaseContext&) { ::raise(SIGSTOP); }},
       {"throw", [](CaseContext&) { throw Error(ErrorKind::device, "the fault 'throw' was asked for", "cudaMalloc"); }},
       {"foreign", [](CaseContext&) { throw Error(ErrorKind::comm, "the worker 'fake' ended while running forward"); }},
       {"oom", [](CaseContext&) { throw std::bad_alloc(); }},
@@ -185,7 +187,8 @@ class Steps {
     const bool now = step_ == kFaultyStep;
     if (now) {
       context_.progress(0.5, fmt::format("step {} with the fault '{}'", step_, fault_));
-      if (fault_ == "all_hang") faults().at("hang")(context_);
+      const bool in_between = context_.rank() > 0 && !is_faulty_;
+      if (fault_ == "all_hang" || (fault_ == "stop_among_silent" && in_between)) faults().at("hang")(context_);
       if (is_faulty_) faults().at(fault_)(context_);
       if (is_faulty_ && fault_ == "nan") own = std::numeric_limits<double>::quiet_NaN();
     }
@@ -248,7 +251,7 @@ const registry::Experiment kSelftestRanks =
         .tags({"selftest"})
         .closed_axis("fault", {std::string("none")}, "what goes wrong in the last rank",
                      [] {
-                       registry::Values names;
+                       Values names;
                        for (const auto& [name, body] : faults()) {
                          if (name != "none") names.emplace_back(name);
                        }

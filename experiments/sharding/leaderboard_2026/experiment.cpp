@@ -1,5 +1,5 @@
-// leaderboard_2026: a training step of the 8B model, whole on several GPUs; and as far as one goes: what it holds, what
-// fits, and slices of it that are measured. The question is in README.md beside this file.
+// leaderboard_2026: a training step of the 8B model, whole on several GPUs; and on one GPU as far as possible: what it
+// holds, what fits, and slices of it that are measured. The question is in README.md in this folder.
 #include <fmt/format.h>
 
 #include <array>
@@ -13,11 +13,12 @@
 #include "registry/values.hpp"
 #include "train/measured_step.hpp"
 #include "trials/rank_training.hpp"
-#include "worker/measured_step_case.hpp"
+#include "worker/step_case.hpp"
 
 namespace syslab::experiment_leaderboard_2026 {
 namespace {
 
+using registry::Need;
 using registry::number;
 using registry::text;
 
@@ -34,6 +35,7 @@ std::array<train::Rung, 2> sharded_ladder() {
     train::Rung made = train::find_rung(rung);
     made.name = name;
     made.teaches = teaches;
+    made.role = Role::sharded;
     return made;
   };
   return {sharded("fsdp", "`fused`, all of its state divided among the ranks and gathered by blocks", "fused"),
@@ -138,7 +140,7 @@ std::optional<std::string> refusal(const Params& params, std::string_view implem
   return predicted_rung(implementation) ? std::nullopt : train::refusal_by_axes(params, implementation);
 }
 
-// Such a segment is the whole model, which is kept whole: the case of segment=0, under another name.
+// Such a segment would be the whole model, which is kept whole: the case of segment=0 under another name.
 bool is_beyond_model(const Params& params, std::string_view implementation) {
   const auto sharded = sharded_rung(implementation);
   return sharded &&
@@ -149,7 +151,7 @@ double bytes_of(const Params& params, std::string_view implementation) {
   if (const auto sharded = sharded_rung(implementation)) {
     return fsdp_case_memory(params, {.rung = *sharded, .recompute = recompute_of(params)});
   }
-  // Arithmetic takes no memory, but sizes that cannot be are told before it begins.
+  // Arithmetic takes no memory, but impossible sizes are reported before it begins.
   const auto predicted = predicted_rung(implementation);
   const train::Rung& rung = train::find_rung(predicted.value_or(implementation));
   const double bytes = train::predicted_bytes(train::workload_from(params, rung));
@@ -157,14 +159,19 @@ double bytes_of(const Params& params, std::string_view implementation) {
 }
 
 registry::Experiment describe() {
-  const registry::Values precisions{text("fp32"), text("bf16_amp"), text("bf16_fused")};
+  const Values precisions{text("fp32"), text("bf16_amp"), text("bf16_fused")};
   registry::Builder made = registry::experiment("leaderboard_2026");
-  made.title("The 8B training step of 2026")
+  made.title("Leaderboard 2026: training step of an 8B model")
       .question(
           "How long does a training step of the 8B model (vocabulary 151,936, context 32,768, batch 2) take on two "
           "GPUs and what does it hold; and on one GPU, on what would it fit, and how long do slices of it take?")
       .analogue("the leaderboard's GPUs are two B200; times of others are not to be ranked beside theirs")
       .problem("2026", "leaderboard", 10)
+      .evidence({.preset = "two_gpus", .grid = {{"segment", {kSegment}}}})
+      .evidence({.need = Need::asked, .preset = "two_gpus"})
+      .evidence({.need = Need::nice, .preset = "slices"})
+      .evidence({.need = Need::nice, .preset = "paper"})
+      .evidence({.preset = "laptop", .in_small = true})
       .tags({"model"})
       .protocol("cs336")
       .axes(registry::axes_of(parallel::rank_training_cases().params, {{"model", {text("8B")}},
@@ -197,8 +204,11 @@ registry::Experiment describe() {
                          {"impl", {text("fused"), text("graph")}}})
       .preset("two_gpus", {{"segment", {kSegment, 1.0}}, {"world_size", {number(2)}}, {"impl", {text("fsdp")}}})
       .implementation({.name = "predicted",
-                       .teaches = "arithmetic: what a step of `fused` holds, and its operations; nothing is run"})
-      .implementation({.name = "predicted_eager", .teaches = "the same where attention keeps its matrices of scores"})
+                       .teaches = "arithmetic: what a step of `fused` holds, and its operations; nothing is run",
+                       .role = Role::predicted})
+      .implementation({.name = "predicted_eager",
+                       .teaches = "the same where attention keeps its matrices of scores",
+                       .role = Role::predicted})
       .implementations(registry::implementations_of(train::ladder()))
       .implementations(registry::implementations_of(sharded_ladder()))
       .expects(expect)

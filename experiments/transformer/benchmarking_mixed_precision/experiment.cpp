@@ -1,24 +1,26 @@
 // benchmarking_mixed_precision: forward and backward of the transformer in every precision, and the dtype of each of
-// its tensors; the question is in README.md beside this file. Norms in half precision: norm_precision.
+// its tensors; the question is in README.md in this folder. Norms in half precision: norm_precision.
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.hpp"
+#include "model/against_reference.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "train/dtypes_seen.hpp"
 #include "train/measured_step.hpp"
-#include "worker/measured_step_case.hpp"
+#include "worker/step_case.hpp"
 
 namespace syslab::experiment_benchmarking_mixed_precision {
 namespace {
 
+using registry::Need;
 using registry::number;
 using registry::text;
 
 // Reads the dtypes from a training step of the same implementation and precision on a reduced model: they do not
-// depend on its sizes, the timed model is without moments where it does not train, and beside one that fills the memory
-// there is room for it.
+// depend on its sizes, the timed model is without moments where it does not train, and there is room for it next to a
+// model that fills the memory.
 void tell_dtypes(worker::CaseContext& context, train::WorkloadOptions options, device::Stream stream) {
   options.config = model::reduced(options.config);
   options.mode = train::Mode::train;
@@ -39,12 +41,12 @@ void tell_dtypes(worker::CaseContext& context, train::WorkloadOptions options, d
 
 void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
-  const train::MeasuredStep step = train::measured_step(context.params(), rung, context.request().seed);
+  const MeasuredStep step = train::measured_step(context.params(), rung, context.request().seed);
   worker::StepCase step_case = worker::step_case_of(step);
   const train::WorkloadOptions options = train::workload_from(context.params(), rung);
   step_case.start = [step, options](device::Stream stream) {
     const auto workload = step.start(stream);
-    worker::RunningStep running = worker::running_step_of(workload, step.in_phases, step.trains, step.parameters);
+    worker::RunningStep running = worker::running_step_of(workload, step);
     running.tell = [options, stream, usual = running.tell](worker::CaseContext& told) {
       usual(told);
       tell_dtypes(told, options, stream);
@@ -55,14 +57,21 @@ void run_case(worker::CaseContext& context) {
 }
 
 registry::Experiment describe() {
-  const registry::Values precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"), text("bf16_fused")};
+  const Values precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"), text("bf16_fused")};
   return registry::experiment("benchmarking_mixed_precision")
-      .title("Mixed precision: which dtype where, and what it buys")
+      .title("Benchmarking mixed precision")
       .question(
           "Which dtype has every tensor of the transformer in each precision, and how much faster are forward and "
           "backward pass of each model in half precision?")
       .problem("2025", "benchmarking_mixed_precision", 2)
       .problem("2026", "benchmarking_mixed_precision", 2)
+      .evidence({.parts = {"a"},
+                 .grid = {{"model", {text("small")}}, {"precision", {text("fp16_amp")}}, {"impl", {text("eager")}}}})
+      .evidence({.parts = {"c"},
+                 .grid = {{"model", {text("small"), text("large"), text("xl26")}}, {"impl", {text("eager")}}}})
+      .evidence({.need = Need::asked, .parts = {"c"}, .grid = {{"impl", {text("eager")}}}})
+      .evidence({.need = Need::nice, .preset = "paper"})
+      .evidence({.parts = {"c"}, .preset = "laptop", .in_small = true})
       .tags({"model", "precision"})
       .protocol("cs336")
       .axes(registry::axes_of(train::param_list(), {{"context", {number(512)}},

@@ -1,14 +1,15 @@
-// benchmarking_script: a training step of the hand-out's models, whole and by phases; the question is in README.md
-// beside this file.
+// benchmarking_script: a training step of the hand-out's models, whole and by phases; the question is in README.md in
+// this folder.
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "train/measured_step.hpp"
-#include "worker/measured_step_case.hpp"
+#include "worker/step_case.hpp"
 
 namespace syslab::experiment_benchmarking_script {
 namespace {
 
+using registry::Need;
 using registry::number;
 using registry::text;
 
@@ -31,12 +32,39 @@ void run_case(worker::CaseContext& context) {
 
 registry::Experiment describe() {
   return registry::experiment("benchmarking_script")
-      .title("Forward, backward and optimizer of the transformer")
+      .title("Benchmarking script")
       .question(
           "How long do forward pass, backward pass and optimizer step of each model take, how much do repeated steps "
           "differ, and what changes without warm-up?")
       .problem("2025", "benchmarking_script", 4)
       .problem("2026", "benchmarking_script", 4)
+      .evidence({.parts = {"a", "b"},
+                 .grid = {{"model", {text("small"), text("large"), text("xl26")}}, {"impl", {text("eager")}}}})
+      .evidence({.parts = {"c"},
+                 .grid = {{"model", {text("small")}},
+                          {"warmup", {number(0), number(1), number(2), number(kSteady)}},
+                          {"impl", {text("eager")}}}})
+      // Whether the profile agrees with the program that times.
+      .evidence(
+          {.problem = "nsys_profile", .parts = {"a"}, .grid = {{"model", {text("small")}}, {"impl", {text("eager")}}}})
+      .evidence({.need = Need::asked,
+                 .handout = "2025",
+                 .parts = {"a", "b"},
+                 .grid = {{"impl", {text("eager"), text("fused")}}}})
+      .evidence({.need = Need::asked,
+                 .handout = "2026",
+                 .parts = {"a", "b"},
+                 .grid = {{"model", {text("small"), text("medium"), text("large"), text("xl26")}},
+                          {"impl", {text("eager"), text("fused")}}}})
+      // Its state alone is 191 GiB; a forward pass is what most GPUs can do of it.
+      .evidence({.need = Need::asked,
+                 .handout = "2026",
+                 .parts = {"b"},
+                 .grid = {{"model", {text("10B")}}, {"mode", {text("forward")}}, {"impl", {text("eager")}}}})
+      .evidence({.need = Need::asked, .parts = {"c"}, .preset = "warmup"})
+      .evidence({.need = Need::nice, .preset = "paper"})
+      .evidence({.parts = {"a", "b"}, .preset = "laptop", .in_small = true})
+      .evidence({.parts = {"c"}, .preset = "warmup_laptop", .in_small = true})
       .tags({"model"})
       .protocol("cs336")
       .axes(registry::axes_of(train::param_list(), {{"context", {number(512)}}, {"precision", {text("fp32")}}}))

@@ -1,5 +1,5 @@
 // checkpoint_schemes: what arrangements of checkpoints over N equal blocks cost, counted on a toy stack; the question
-// is in README.md beside this file. Nothing is timed.
+// is in README.md in this folder. Nothing is timed.
 #include <fmt/format.h>
 
 #include <vector>
@@ -27,7 +27,8 @@ void emit_check(worker::CaseContext& context, const char* name, double off, cons
   if (off != 0) throw worker::CheckFailed(message);
 }
 
-// Of a stack that can be drawn: what is held, a block's pass after the other. A deep one has millions of them.
+// What is held during each block's pass, one after the other, for stacks small enough to draw. A deep stack has
+// millions of passes.
 constexpr std::int64_t kMostDrawn = 64;
 
 void tell_course(worker::CaseContext& context, const std::vector<model::Held>& course) {
@@ -71,14 +72,15 @@ void run_case(worker::CaseContext& context) {
 }
 
 registry::Experiment describe() {
-  registry::Values schemes;
+  Values schemes;
   for (const model::Scheme scheme : model::kSchemes) schemes.emplace_back(std::string(to_string(scheme)));
   return registry::experiment("checkpoint_schemes")
-      .title("Arrangements of checkpoints over equal blocks")
+      .title("Checkpointing schemes")
       .question(
           "How many forward passes of a block, kept streams and residuals does each arrangement of checkpoints over N "
           "equal blocks need, one after the other or nested?")
       .tags({"model"})
+      .evidence({.problem = "gradient_checkpointing", .parts = {"a"}, .preset = "paper"})
       .closed_axis("scheme", schemes, "where streams are kept: see src/model/toy_stack.hpp")
       .axis("blocks", {number(8), number(16), number(32), number(64), number(128)}, "of the stack, 1 to 4096")
       .expects([](const Params& params) { model::require_toy_blocks(params.integer("blocks")); })

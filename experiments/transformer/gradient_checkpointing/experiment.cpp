@@ -1,5 +1,5 @@
-// gradient_checkpointing: a training step of the transformer whose activations are made again in the backward pass, in
-// segments of k blocks; the question is in README.md beside this file. Nested arrangements: checkpoint_schemes.
+// gradient_checkpointing: a training step of the transformer that recomputes activations in the backward pass, in
+// segments of k blocks; the question is in README.md in this folder. Nested arrangements: checkpoint_schemes.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -10,11 +10,12 @@
 #include "train/measured_step.hpp"
 #include "train/peak_memory.hpp"
 #include "train/recomputed_against_kept.hpp"
-#include "worker/measured_step_case.hpp"
+#include "worker/step_case.hpp"
 
 namespace syslab::experiment_gradient_checkpointing {
 namespace {
 
+using registry::Need;
 using registry::number;
 using registry::text;
 
@@ -24,7 +25,7 @@ train::WorkloadOptions options_from(const Params& params, const train::Rung& run
   return options;
 }
 
-// Without a backward pass there is nothing that activations could be made again for.
+// Without a backward pass there is no reason to recompute activations.
 void expect_backward(const Params& params) {
   if (params.text("mode") != "forward") return;
   throw Error(ErrorKind::usage,
@@ -32,13 +33,13 @@ void expect_backward(const Params& params) {
               "mode=train (the default) or mode=forward_backward");
 }
 
-// Such a segment is the whole model, which is kept whole: the case of segment=0, under another name.
+// Such a segment would be the whole model, which is kept whole: the case of segment=0 under another name.
 bool is_more_than_the_model(const Params& params, std::string_view) {
   const std::int64_t layers = options_from(params, train::ladder().back()).config.layers;
   return params.number("segment") > static_cast<double>(layers);
 }
 
-// How often blocks ran forward, beside the formula.
+// How often blocks ran forward, compared with the formula.
 void tell_forwards(worker::CaseContext& context, const train::WorkloadOptions& options, double counted) {
   const bool goes_back = options.mode != train::Mode::forward;
   const std::int64_t layers = options.config.layers;
@@ -57,7 +58,7 @@ void tell_forwards(worker::CaseContext& context, const train::WorkloadOptions& o
   context.metric("block_forwards_formula", "1", formula);
 }
 
-// What the best size of a segment follows from: a stream, and all that a block keeps.
+// The numbers that determine the best size of a segment: a stream, and all that a block keeps.
 void tell_sizes(worker::CaseContext& context, const train::WorkloadOptions& options) {
   double stream = 0, block = 0;
   for (const train::SavedTensor& one : train::saved_by_block(options)) {
@@ -84,16 +85,16 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   const train::WorkloadOptions options = options_from(context.params(), rung);
   const std::uint64_t seed = context.request().seed;
-  train::MeasuredStep step = train::measured_step(options, rung, seed);
+  MeasuredStep step = train::measured_step(options, rung, seed);
   step.check = [options, seed, usual = step.check](device::Stream stream) {
-    std::vector<model::Distance> all = usual(stream);
+    std::vector<StepCheck> all = usual(stream);
     all.push_back(train::recomputed_against_kept(options, stream, seed));
     return all;
   };
   worker::StepCase step_case = worker::step_case_of(step);
-  step_case.start = [step, options](device::Stream stream) {
-    const auto workload = step.start(stream);
-    worker::RunningStep running = worker::running_step_of(workload, step.in_phases, step.trains, step.parameters);
+  step_case.start = [step, options, seed](device::Stream stream) {
+    const auto workload = std::make_shared<train::Workload>(options, stream, seed);
+    worker::RunningStep running = worker::running_step_of(workload, step);
     running.tell = [step, options, workload, usual = running.tell](worker::CaseContext& told) {
       usual(told);
       tell_forwards(told, options, workload->block_forwards());
@@ -107,13 +108,18 @@ void run_case(worker::CaseContext& context) {
 }
 
 registry::Experiment describe() {
-  const registry::Values segments{0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0};
+  const Values segments{0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0};
   return registry::experiment("gradient_checkpointing")
-      .title("Activations made again instead of kept")
+      .title("Gradient checkpointing")
       .question(
           "What does a training step hold, and how long does it take, when of each segment of k blocks only the input "
           "is kept and the backward pass runs the segment forward again; and which k is best?")
       .problem("2026", "gradient_checkpointing", 4)
+      // Half a block, a block, two: the best segment and its neighbours.
+      .evidence({.parts = {"b"}, .grid = {{"segment", {0.5, 1.0, 2.0}}, {"impl", {text("eager")}}}})
+      .evidence({.need = Need::asked, .parts = {"b"}, .grid = {{"impl", {text("eager"), text("fused")}}}})
+      .evidence({.need = Need::nice, .parts = {"b"}, .preset = "paper"})
+      .evidence({.parts = {"b"}, .preset = "laptop", .in_small = true})
       .tags({"model", "memory"})
       .protocol("cs336")
       .axes(registry::axes_of(train::param_list(),

@@ -1,5 +1,5 @@
-// memory_profiling: what memory holds at any time of a pass, by what it is for, beside what arithmetic predicts; the
-// question is in README.md beside this file.
+// memory_profiling: memory use over a pass by category, compared with the predicted use; the question is in README.md
+// in this folder.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -9,22 +9,24 @@
 #include "core/json_text.hpp"
 #include "device/memory_log.hpp"
 #include "device/stream.hpp"
+#include "ops/attention/dispatch.hpp"
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
 #include "trace/memory.hpp"
 #include "train/measured_step.hpp"
 #include "train/peak_memory.hpp"
-#include "worker/measured_step_case.hpp"
+#include "worker/step_case.hpp"
 
 namespace syslab::experiment_memory_profiling {
 namespace {
 
+using registry::Need;
 using registry::number;
 using registry::text;
 using train::MemoryPass;
 
-// A pass that can be run over and over, and what was alive when it was set up.
+// A pass that can be repeated, and the memory in use when it was set up.
 struct Profiled {
   MemoryPass pass = MemoryPass::step;
   std::shared_ptr<train::Workload> workload;
@@ -77,7 +79,8 @@ void profile(worker::CaseContext& context, Profiled& step, const std::string& ti
   }
   const trace::ForwardPass forward{phases.front().begin, phases.front().end};
   std::vector<trace::Allocation> all = trace::pair_events(log.events(), begin, step.before);
-  // What the pass before left, and this one gave back before it took any, is not this one's.
+  // Memory that the pass before left, and that this pass released before it allocated any, does not count as this
+  // pass's.
   std::erase_if(all, [&](const trace::Allocation& one) {
     return one.category == device::MemoryCategory::activation && one.begin <= begin;
   });
@@ -162,18 +165,19 @@ void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   const MemoryPass pass = train::parse_memory_pass(context.params().text("pass"));
   const train::WorkloadOptions options = options_of(context.params(), rung, pass);
-  const train::MeasuredStep step = train::measured_step(options, rung, context.request().seed);
+  const std::uint64_t seed = context.request().seed;
+  const MeasuredStep step = train::measured_step(options, rung, seed);
   worker::StepCase step_case = worker::step_case_of(step);
   const std::string title = context.params().text("model") + ", context " + std::to_string(options.seq) + ", " +
                             context.params().text("precision") + ", " + context.request().implementation + ", " +
                             context.params().text("pass");
-  step_case.start = [step, options, pass, title](device::Stream stream) {
+  step_case.start = [step, options, seed, pass, title](device::Stream stream) {
     device::MemoryLog& log = device::MemoryLog::of(device::place_of(stream));
     log.clear();
     const Nanoseconds began = log.now();
     auto profiled = std::make_shared<Profiled>();
     profiled->pass = pass;
-    profiled->workload = step.start(stream);
+    profiled->workload = std::make_shared<train::Workload>(options, stream, seed);
     for (trace::Allocation& one : trace::pair_events(log.events(), began)) {
       if (!one.end) profiled->before.push_back(std::move(one));
     }
@@ -189,9 +193,11 @@ void run_case(worker::CaseContext& context) {
       const double loss = profiled->inferred_loss();
       if (!std::isfinite(loss)) throw worker::CheckFailed("the loss is " + std::to_string(loss));
     };
-    running.tell = [profiled, options, pass, title, parameters = step.parameters](worker::CaseContext& told) {
+    train::WorkloadOptions predicted = options;
+    predicted.sm = attention::where_of(stream).sm;
+    running.tell = [profiled, predicted, pass, title, parameters = step.parameters](worker::CaseContext& told) {
       told.metric("parameters", "1", parameters);
-      tell_predictions(told, options, pass);
+      tell_predictions(told, predicted, pass);
       if (pass == MemoryPass::step) tell_block_gradients(told, profiled->workload->model());
       profile(told, *profiled, title);
     };
@@ -201,11 +207,11 @@ void run_case(worker::CaseContext& context) {
 }
 
 registry::Experiment describe() {
-  std::vector<ops::ParamInfo> params = train::param_list();
-  std::erase_if(params, [](const ops::ParamInfo& one) { return one.name == "mode"; });
-  const registry::Values passes{text("forward"), text("forward_kept"), text("step")};
+  std::vector<Axis> params = train::param_list();
+  std::erase_if(params, [](const Axis& one) { return one.name == "mode"; });
+  const Values passes{text("forward"), text("forward_kept"), text("step")};
   return registry::experiment("memory_profiling")
-      .title("Memory over a step")
+      .title("Memory profiling")
       .question(
           "How do live bytes grow and fall during inference and during a training step, what is the peak and does "
           "arithmetic predict it, what are the largest allocations, and what does a block keep for its backward pass?")
@@ -214,6 +220,20 @@ registry::Experiment describe() {
           "viewer")
       .problem("2025", "memory_profiling", 4)
       .problem("2026", "memory_profiling", 4)
+      .evidence({.handout = "2025",
+                 .grid = {{"context", {number(128), number(512)}},
+                          {"pass", {text("forward"), text("step")}},
+                          {"impl", {text("eager")}}}})
+      .evidence({.handout = "2026",
+                 .grid = {{"context", {number(128), number(2048)}},
+                          {"pass", {text("forward"), text("step")}},
+                          {"impl", {text("eager")}}}})
+      .evidence({.need = Need::asked, .handout = "2025", .grid = {{"impl", {text("eager")}}}})
+      .evidence({.need = Need::asked,
+                 .handout = "2026",
+                 .grid = {{"context", {number(128), number(512), number(2048)}}, {"impl", {text("eager")}}}})
+      .evidence({.need = Need::nice, .preset = "paper"})
+      .evidence({.preset = "laptop", .in_small = true})
       .tags({"model", "memory"})
       .protocol("cs336")
       .axes(registry::axes_of(params, {{"model", {text("xl26")}},

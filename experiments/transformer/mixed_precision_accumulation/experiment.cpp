@@ -1,5 +1,5 @@
-// mixed_precision_accumulation: 0.01 added a thousand times in several precisions; the question is in README.md beside
-// this file. Nothing is timed: the answer is bits.
+// mixed_precision_accumulation: 0.01 added a thousand times in several precisions; the question is in README.md in this
+// folder. Nothing is timed: the answer is bits.
 #include <nlohmann/json.hpp>
 
 #include "core/json_text.hpp"
@@ -60,22 +60,23 @@ void run_case(worker::CaseContext& context) {
   context.emit(worker::FactRecord{json_text(facts)});
 }
 
-registry::Values case_names() {
-  registry::Values names;
+Values case_names() {
+  Values names;
   for (const accumulation::Case& one : accumulation::cases()) names.emplace_back(one.name);
   return names;
 }
 
 registry::Experiment describe() {
-  // That the host and a GPU give the same bits is the point.
-  const registry::Values everywhere{std::string("cpu"), std::string("cuda")};
+  // The point is that the host and a GPU give the same bits.
+  const Values everywhere{std::string("cpu"), std::string("cuda")};
   registry::Builder builder = registry::experiment("mixed_precision_accumulation");
-  builder.title("Adding 0.01 a thousand times")
+  builder.title("Mixed-precision accumulation")
       .question(
           "Which sums come out near 10, and where does the rest go: into the addend's rounding, once, or into the "
           "sum's, a thousand times?")
       .problem("2025", "mixed_precision_accumulation", 1)
       .problem("2026", "mixed_precision_accumulation", 1)
+      .evidence({.preset = "paper"})
       .tags({"precision"})
       .closed_axis("case", case_names(), "accumulator and addend; bf16 is ours, the others are the hand-out's four")
       .axis("additions", {std::int64_t{1000}}, "how often 0.01 is added")
@@ -90,7 +91,7 @@ registry::Experiment describe() {
   for (const Rung& rung : accumulation::ladder()) {
     builder.implementation({.name = rung.name,
                             .teaches = rung.teaches,
-                            .is_reference = rung.name == "reference",
+                            .role = rung.role,
                             .unavailable = rung.unavailable,
                             .device = rung.device == device::Kind::cuda ? "cuda" : "cpu",
                             .minimum_sm = rung.minimum_sm});

@@ -1,5 +1,5 @@
 // norm_precision: the statistics of layer norm and RMSNorm in half precision, on data of growing magnitude; the
-// question is in README.md beside this file. Nothing is timed.
+// question is in README.md in this folder. Nothing is timed.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -15,6 +15,7 @@ namespace {
 using norm_statistics::Norm;
 using norm_statistics::Problem;
 using norm_statistics::Sum;
+using registry::Need;
 using registry::number;
 using registry::text;
 
@@ -49,11 +50,12 @@ std::vector<double> row_of(const worker::CaseContext& context, const RandomStrea
 
 struct Found {
   std::int64_t finite_rows = 0, unexplained = 0;
-  double error_statistic = 0, bound = 0;  // of the row where the error is largest beside its bound
+  double error_statistic = 0, bound = 0;  // of the row with the largest error relative to its bound
   double error_rstd = 0, error_out = 0;
 };
 
-// The first sum that is made: of x for layer norm, of x² for RMSNorm. Its error has a bound that holds for any data.
+// The first sum that is computed: of x for layer norm, of x² for RMSNorm. Its error has a bound that holds for any
+// data.
 void look(const Problem& problem, const std::vector<double>& x, Found& found) {
   Problem exact_problem = problem;
   exact_problem.format = DType::f64;
@@ -70,7 +72,7 @@ void look(const Problem& problem, const std::vector<double>& x, Found& found) {
   const bool finite =
       std::isfinite(made.statistics.square) && std::ranges::all_of(made.y, [](double v) { return std::isfinite(v); });
   if (!finite || made.statistics.rstd == 0) {
-    // A sum can overflow only where the exact one comes near the largest number.
+    // A sum can overflow only if the exact sum comes near the largest number.
     if (std::max(absolute, squares) * growth < norm_statistics::largest(problem.format)) ++found.unexplained;
     return;
   }
@@ -78,7 +80,7 @@ void look(const Problem& problem, const std::vector<double>& x, Found& found) {
   const bool layer = problem.norm == Norm::layer_norm;
   const double error =
       layer ? std::abs(made.statistics.mean - mean) : std::abs(made.statistics.square - exact.statistics.square);
-  // Below the normal numbers a product and a quotient are off by half a step of the format, whatever they are.
+  // Below the normal numbers the error of a product or a quotient is half a step of the format, whatever its size.
   const double half_step = smallest_normal(problem.format) * u;
   const double bound = (growth - 1) * (layer ? absolute : squares) / n + growth * 2 * half_step;
   if (found.bound == 0 || error / bound > found.error_statistic / found.bound) {
@@ -127,11 +129,13 @@ void run_case(worker::CaseContext& context) {
 
 registry::Experiment describe() {
   return registry::experiment("norm_precision")
-      .title("The statistics of a norm in half precision")
+      .title("Normalization statistics in half precision")
       .question(
           "What do mean, variance and 1/√(variance + eps) of layer norm and RMSNorm become in fp16 and bf16 as data "
           "grow, and what changes when they alone are kept in fp32?")
       .tags({"precision"})
+      .evidence({.problem = "benchmarking_mixed_precision", .parts = {"b"}, .preset = "paper", .coarse = true})
+      .evidence({.need = Need::asked, .problem = "benchmarking_mixed_precision", .parts = {"b"}, .preset = "paper"})
       .closed_axis("norm", {text("layer_norm"), text("rms_norm")}, "whether a mean is taken off first")
       .closed_axis("dtype", {text("fp16"), text("bf16")}, "of the data", {text("fp32")})
       .closed_axis("statistics", {text("data"), text("fp32")},

@@ -1,5 +1,5 @@
 // nsys_profile: which kernels a training step is made of, by phase, and where its time goes; the question is in
-// README.md beside this file.
+// README.md in this folder.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -12,15 +12,17 @@
 #include "trace/timeline.hpp"
 #include "train/measured_step.hpp"
 #include "worker/emit_times.hpp"
-#include "worker/measured_step_case.hpp"
+#include "worker/step_case.hpp"
 
 namespace syslab::experiment_nsys_profile {
 namespace {
 
+using registry::Need;
 using registry::number;
 using registry::text;
 
-// That are recorded, and one more without, for what recording costs: the fewest whose median has an interval.
+// The number of recorded steps: the fewest for which the median has an interval. One more runs without recording, for
+// the cost of recording.
 constexpr int kSteps = 6;
 constexpr std::size_t kMostSpans = 50000;  // of the one step that is stored span by span
 
@@ -39,13 +41,13 @@ double timed_step(train::Workload& workload, device::Place place) {
 struct Profile {
   trace::Trace trace;
   std::vector<std::size_t> steps;       // the span with which each recorded step begins
-  std::vector<double> plain, recorded;  // seconds a step, without and with somebody listening
+  std::vector<double> plain, recorded;  // seconds a step, without and with recording
 
   std::size_t first() const { return steps.front(); }
   std::size_t last_step() const { return steps.back(); }
 };
 
-// Without, with, without: what drifts meanwhile falls on both.
+// Without, with, without recording, so that drift affects both.
 Profile record(train::Workload& workload, device::Place place) {
   Profile made;
   const auto plain = [&](int steps) {
@@ -54,7 +56,8 @@ Profile record(train::Workload& workload, device::Place place) {
   plain(kSteps / 2 + 1);
   {
     trace::Recording recording(place);
-    // A graph's kernels belong where they were captured: that is seen once more. Any other step is warm-up here.
+    // The kernels of a graph belong to the ranges in which they were captured: that is recorded once more here. For any
+    // other step this is a warm-up.
     workload.training().record_again();
     for (int i = 0; i < 2; ++i) static_cast<void>(timed_step(workload, place));
     for (int i = 0; i < kSteps; ++i) {
@@ -67,7 +70,7 @@ Profile record(train::Workload& workload, device::Place place) {
   return made;
 }
 
-// What activities of a kind took in each recorded step, in seconds.
+// The time of activities of a kind in each recorded step, in seconds.
 template <typename Kind>
 std::vector<double> busy_steps(const std::vector<trace::Attributed>& activities, const Profile& profile, Kind is_one) {
   std::vector<double> sums(profile.steps.size(), 0.0);
@@ -82,7 +85,7 @@ std::vector<double> busy_steps(const std::vector<trace::Attributed>& activities,
 
 void tell_phase(worker::CaseContext& context, const std::string& phase,
                 const std::vector<trace::Attributed>& activities, const Profile& profile) {
-  if (activities.empty()) return;  // a replay whose kernels nobody could see: zeros would be a finding
+  if (activities.empty()) return;  // a replay without visible kernels: zeros would be a finding
   const auto is_one = [&phase](const trace::Attributed& one) { return phase.empty() || one.belongs.phase == phase; };
   const std::int64_t launches = std::ranges::count_if(activities, [&](const trace::Attributed& one) {
     return is_one(one) && one.activity->kind == trace::ActivityKind::kernel;
@@ -107,7 +110,7 @@ void tell_kernels(worker::CaseContext& context, const std::vector<trace::Attribu
   }
 }
 
-// The last step: ranges of the host and what the device did, on a clock that begins with it.
+// The last step: ranges of the host and activities of the device, on a clock that begins with the step.
 void tell_spans(worker::CaseContext& context, const Profile& profile) {
   const std::vector<trace::Span>& spans = profile.trace.spans;
   if (profile.last_step() >= spans.size()) return;
@@ -137,8 +140,8 @@ void tell_spans(worker::CaseContext& context, const Profile& profile) {
   if (told > kMostSpans) context.emit(worker::FactRecord{json_text(Json{{"spans_left_out", told - kMostSpans}})});
 }
 
-// The median over the recorded steps of one time over another of the same step: what slows a machine down falls on
-// both.
+// The median over the recorded steps of the ratio of two times of the same step, so that what slows a machine down
+// affects both.
 void tell_ratio(worker::CaseContext& context, const std::string& name, const std::vector<double>& part,
                 const std::vector<double>& whole) {
   std::vector<double> ratios;
@@ -166,7 +169,7 @@ void tell_ratios(worker::CaseContext& context, const std::vector<trace::Attribut
              }));
 }
 
-// Step with somebody listening over step without, less one. The bounds take both intervals at their worst.
+// The time of a step with recording over that without, less one. The bounds combine the worst ends of both intervals.
 void tell_recording(worker::CaseContext& context, const Profile& profile) {
   const worker::MetricRecord plain = worker::median_metric("step_plain", "s", profile.plain);
   const worker::MetricRecord recorded = worker::median_metric("step_recorded", "s", profile.recorded);
@@ -222,11 +225,12 @@ void profile_step(worker::CaseContext& context, train::Workload& workload, const
 void run_case(worker::CaseContext& context) {
   const train::Rung& rung = train::find_rung(context.request().implementation);
   const train::WorkloadOptions options = train::workload_from(context.params(), rung);
-  const train::MeasuredStep step = train::measured_step(options, rung, context.request().seed);
+  const std::uint64_t seed = context.request().seed;
+  const MeasuredStep step = train::measured_step(options, rung, seed);
   worker::StepCase step_case = worker::step_case_of(step);
-  step_case.start = [step, options](device::Stream stream) {
-    const auto workload = step.start(stream);
-    worker::RunningStep running = worker::running_step_of(workload, step.in_phases, step.trains, step.parameters);
+  step_case.start = [step, options, seed](device::Stream stream) {
+    const auto workload = std::make_shared<train::Workload>(options, stream, seed);
+    worker::RunningStep running = worker::running_step_of(workload, step);
     running.tell = [workload, options, usual = running.tell](worker::CaseContext& told) {
       usual(told);
       profile_step(told, *workload, options);
@@ -239,7 +243,7 @@ void run_case(worker::CaseContext& context) {
 registry::Experiment describe() {
   return registry::experiment("nsys_profile")
       .version("2")  // 1 told means of the recorded steps where medians are told now
-      .title("Which kernels the time goes to")
+      .title("Profiling")
       .question(
           "Which kernels take the time of a forward pass, a backward pass and an optimizer step, how often is each "
           "launched, what is the share of matrix products, and how does softmax compare with them inside attention?")
@@ -250,6 +254,18 @@ registry::Experiment describe() {
           "kernel")
       .problem("2025", "nsys_profile", 5)
       .problem("2026", "nsys_profile", 5)
+      .evidence({.grid = {{"model", {text("small"), text("xl26")}}, {"impl", {text("eager")}}}})
+      .evidence(
+          {.need = Need::asked,
+           .handout = "2025",
+           .grid = {{"context", {number(128), number(256), number(512), number(1024)}}, {"impl", {text("eager")}}}})
+      .evidence({.need = Need::asked,
+                 .handout = "2026",
+                 .grid = {{"model", {text("small"), text("large")}},
+                          {"context", {number(256), number(512), number(1024)}},
+                          {"impl", {text("eager")}}}})
+      .evidence({.need = Need::nice, .preset = "paper"})
+      .evidence({.preset = "laptop", .in_small = true})
       .tags({"model", "profile"})
       .protocol("cs336")
       .axes(registry::axes_of(train::param_list(), {{"context", {number(512)}}, {"precision", {text("fp32")}}}))

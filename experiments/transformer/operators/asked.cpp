@@ -18,17 +18,12 @@
 namespace syslab::operators {
 namespace {
 
-using ops::Direction;
 using Refusal = std::optional<std::string>;
 
-Direction direction_of(const Asked& asked) {
-  return asked.pass == "backward" ? Direction::backward : Direction::forward;
-}
+Pass direction_of(const Asked& asked) { return asked.pass == "backward" ? Pass::backward : Pass::forward; }
 
-cross_entropy::Pass pass_of(const Asked& asked) {
-  return asked.pass == "both"       ? cross_entropy::Pass::both
-         : asked.pass == "backward" ? cross_entropy::Pass::backward
-                                    : cross_entropy::Pass::forward;
+Pass pass_of(const Asked& asked) {
+  return asked.pass == "both" ? Pass::both : asked.pass == "backward" ? Pass::backward : Pass::forward;
 }
 
 rms_norm::Problem norm_of(const Asked& asked) {
@@ -64,12 +59,12 @@ global_norm::Problem gradient_of(const Asked& asked) { return {asked.rows * aske
 template <typename Ladder>
 std::vector<registry::Implementation> without_oracle(const Ladder& ladder) {
   std::vector<registry::Implementation> shown = registry::implementations_of(ladder);
-  std::erase_if(shown, [](const registry::Implementation& one) { return one.is_reference; });
+  std::erase_if(shown, [](const registry::Implementation& one) { return one.role == Role::reference; });
   return shown;
 }
 
 std::vector<Operator> made() {
-  // Experiments register before main: what this is made of must not be globals of this file.
+  // Experiments register before main, so what this uses must not be globals of this file.
   const std::vector<std::string> one{"forward"}, two{"forward", "backward"}, three{"forward", "backward", "both"};
   return {{"rms_norm", two, without_oracle(rms_norm::ladder()),
            [](const Asked& asked, const std::string& rung) {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "contract/operation.hpp"
 #include "core/value.hpp"
-#include "ops/operation.hpp"
 #include "registry/experiment.hpp"
 
 namespace syslab::operators {
@@ -26,7 +26,7 @@ struct Operator {
   std::vector<registry::Implementation> implementations;  // but for the oracle
   // Why a rung cannot take it, or nothing; and the call.
   std::function<std::optional<std::string>(const Asked&, const std::string& rung)> refusal;
-  std::function<ops::Operation(const Asked&, const std::string& rung)> operation;
+  std::function<Operation(const Asked&, const std::string& rung)> operation;
 };
 
 const std::vector<Operator>& all();

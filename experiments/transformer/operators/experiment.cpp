@@ -1,5 +1,5 @@
-// operators: what lies between the model's matrix products, one by one, beside a copy of as many bytes; the question is
-// in README.md beside this file.
+// operators: what lies between the model's matrix products, one by one, compared with a copy of as many bytes; the
+// question is in README.md in this folder.
 #include <algorithm>
 
 #include "experiments/transformer/operators/asked.hpp"
@@ -7,7 +7,7 @@
 #include "registry/ladder.hpp"
 #include "registry/registry.hpp"
 #include "registry/values.hpp"
-#include "worker/operation_case.hpp"
+#include "worker/operator_case.hpp"
 
 namespace syslab::experiment_operators {
 namespace {
@@ -21,12 +21,12 @@ constexpr std::string_view kCopy = "copy_";  // before the name of a rung that c
 
 bool copies(std::string_view implementation) { return implementation.starts_with(kCopy); }
 
-// As much read as written, together what the operator moves.
-copy::Problem copy_of(const ops::Operation& operation) {
+// As many bytes read as written, together as many as the operator moves.
+copy::Problem copy_of(const Operation& operation) {
   return {std::max<std::int64_t>(1, static_cast<std::int64_t>(operation.bytes) / 16), DType::f64};
 }
 
-ops::Operation any_operation(const Params& params) {
+Operation any_operation(const Params& params) {
   const Operator& one = operators::find(params.text("operator"));
   return one.operation(operators::asked_from(params), one.implementations.front().name);
 }
@@ -37,13 +37,13 @@ void run_case(worker::CaseContext& context) {
     const copy::Rung& rung = copy::find_rung(name.substr(kCopy.size()));
     const copy::Problem problem = copy_of(any_operation(context.params()));
     if (const auto reason = rung.supports(problem)) throw worker::Unsupported(*reason);
-    return worker::run_operator_case(context, worker::operator_case_of(copy::operation(problem, rung)));
+    return worker::run_operator_case(context, copy::operation(problem, rung));
   }
   const Operator& one = operators::find(context.params().text("operator"));
   Asked asked = operators::asked_from(context.params());
   asked.seed = context.request().seed;
   if (const auto reason = one.refusal(asked, name)) throw worker::Unsupported(*reason);
-  worker::run_operator_case(context, worker::operator_case_of(one.operation(asked, name)));
+  worker::run_operator_case(context, one.operation(asked, name));
 }
 
 bool has_no_such_pass(const Params& params, std::string_view) {
@@ -54,6 +54,14 @@ bool has_no_such_rung(const Params& params, std::string_view implementation) {
   if (copies(implementation)) return false;
   return std::ranges::none_of(operators::find(params.text("operator")).implementations,
                               [&](const registry::Implementation& it) { return it.name == implementation; });
+}
+
+// As run_case has it: a plan must not promise what the worker refuses.
+std::optional<std::string> refusal(const Params& params, std::string_view implementation) {
+  if (copies(implementation) || has_no_such_pass(params, implementation) || has_no_such_rung(params, implementation)) {
+    return std::nullopt;
+  }
+  return operators::find(params.text("operator")).refusal(operators::asked_from(params), std::string(implementation));
 }
 
 // Every rung of any of the ladders, by name, and the rungs that copy as peers.
@@ -70,21 +78,21 @@ std::vector<registry::Implementation> implementations() {
     it.name = std::string(kCopy) + it.name;
     it.teaches = "as many bytes, copied: " + it.teaches;
     it.dtypes.clear();
-    it.is_peer = true;
+    it.role = Role::peer;
     shown.push_back(std::move(it));
   }
   return shown;
 }
 
 registry::Experiment describe() {
-  registry::Values names;
+  Values names;
   for (const Operator& one : operators::all()) names.emplace_back(one.name);
-  const registry::Values passes{text("forward"), text("backward"), text("both")};
-  const registry::Values fastest{
+  const Values passes{text("forward"), text("backward"), text("both")};
+  const Values fastest{
       text("naive"),        text("eager_cuda"),        text("fused_cuda"),      text("copy_threads_streaming"),
       text("copy_threads"), text("copy_cuda_vectors"), text("copy_cuda_memcpy")};
   return registry::experiment("operators")
-      .title("What lies between the products, one by one")
+      .title("Operators other than matrix products")
       .question(
           "How long does each operator of the model that multiplies no matrices take, and what share of the speed of a "
           "copy of as many bytes does it reach?")
@@ -111,6 +119,7 @@ registry::Experiment describe() {
       .implementations(implementations())
       .skip_if("this operator has no such pass", has_no_such_pass)
       .skip_if("this operator's ladder has no rung of that name", has_no_such_rung)
+      .refuses(refusal)
       .metric("time", "s", "median time of one call, with its 95 % interval")
       .metric("gbps", "GB/s", "each input read and each output written once, over the time")
       .bytes([](const Params& params) { return has_no_such_pass(params, "") ? 0.0 : any_operation(params).bytes; })

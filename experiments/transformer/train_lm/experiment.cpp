@@ -1,4 +1,4 @@
-// train_lm: a small model learns a text, in every precision; the question is in README.md beside this file.
+// train_lm: a small model learns a text, in every precision; the question is in README.md in this folder.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -69,9 +69,9 @@ train::RunOptions options_from(const Params& params, const train::Rung& rung) {
   return options;
 }
 
-// The pages that this program carries, as a file that is gone once it is mapped.
+// The text pages embedded in this program, as a file that is deleted once it is mapped.
 train::TokenFile own_pages() {
-  // A name that nobody can have taken before.
+  // A name that cannot exist already.
   std::string name = (std::filesystem::temp_directory_path() / "syslab-pages-XXXXXX").string();
   const int descriptor = ::mkstemp(name.data());
   const std::filesystem::path path = name;
@@ -103,9 +103,9 @@ train::TokenFile text_of(const Params& params) {
   return name == kOwnPages ? own_pages() : train::TokenFile(name);
 }
 
-std::vector<worker::StepCheck> against_reference(const train::RunOptions& options, device::Stream stream) {
-  std::vector<worker::StepCheck> checks;
-  for (const model::Distance& one : model::against_reference(options.config, options.model, stream, options.seed)) {
+std::vector<StepCheck> against_reference(const train::RunOptions& options, device::Stream stream) {
+  std::vector<StepCheck> checks;
+  for (const StepCheck& one : model::against_reference(options.config, options.model, stream, options.seed)) {
     checks.push_back({one.name, one.error, one.tolerance, one.message});
   }
   return checks;
@@ -238,10 +238,9 @@ void expect(const Params& params) {
 }
 
 registry::Experiment describe() {
-  const registry::Values half_precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"),
-                                         text("bf16_fused")};
+  const Values half_precisions{text("fp32"), text("tf32"), text("bf16_amp"), text("fp16_amp"), text("bf16_fused")};
   return registry::experiment("train_lm")
-      .title("A small model learns a text")
+      .title("Training a small language model")
       .question(
           "Does a model trained by our forward, backward and optimizer learn a text, does each precision learn it as "
           "well as fp32, and does a run that was killed go on as if nothing had been?")

@@ -22,12 +22,12 @@ namespace {
 
 using device::Stream;
 
-constexpr std::size_t kMarkRoom = 4096;       // of all marks, before the slots
+constexpr std::size_t kMarkRoom = 4096;       // bytes for all marks, before the slots
 constexpr std::size_t kMarkKinds = 4;         // CopyEngines::Mark
 constexpr std::int64_t kGrain = 64;           // elements: shards and chunks begin at multiples
 constexpr std::size_t kSlotGrain = 512;       // bytes: kGrain of the widest, so that sums read all slots in packs
-constexpr std::int64_t kChunksOfAShard = 4;   // at least, of a large one: what is under way at once
-constexpr std::size_t kLeastChunk = 2 << 20;  // below it, marks cost more than what goes on beside them
+constexpr std::int64_t kChunksOfAShard = 4;   // at least, for a large shard: this many are in flight
+constexpr std::size_t kLeastChunk = 2 << 20;  // below it, marks cost more than concurrent work gains
 constexpr std::size_t kGiveBehind = 2;        // chunks that are sent before one is given
 static_assert(kernels::kMostSources * kMarkKinds * sizeof(std::uint32_t) <= kMarkRoom);
 constexpr std::uint32_t kPassed = 0x7fff'ffff;  // a mark that nothing waits for
@@ -67,7 +67,7 @@ CopyEngineOptions parse_copy_engine_options(std::string_view text) {
   return options;
 }
 
-// Where the shards of a call lie in its buffer, and how they are cut. The same on all ranks.
+// The offsets of a call's shards in its buffer, and their division into chunks. The same on all ranks.
 struct CopyEngines::Shape {
   Shape(const Call& given, int ranks, std::size_t slot_bytes)
       : call(given),
@@ -88,13 +88,13 @@ struct CopyEngines::Shape {
     chunks = (shard + chunk - 1) / chunk;
   }
 
-  // Elements of chunk `at` of rank r's shard: none where a buffer of few elements has no more shards.
+  // First element and number of elements of chunk `at` of a rank's shard. A small buffer has empty shards at its end.
   std::int64_t first(int of, std::int64_t at) const { return std::min(of * shard + at * chunk, whole); }
   std::int64_t count(int of, std::int64_t at) const {
     return std::min({first(of, at) + chunk, (of + 1) * shard, whole}) - first(of, at);
   }
   std::size_t bytes(int of, std::int64_t at) const { return static_cast<std::size_t>(count(of, at) * size); }
-  // In the whole buffer; of a call that has only a part, in that.
+  // Addresses in the whole buffer, or in this rank's part if the call has only that.
   const std::byte* in(int of, std::int64_t at) const {
     return static_cast<const std::byte*>(call.in) + (scatters ? first(of, at) : at * chunk) * size;
   }
@@ -103,7 +103,7 @@ struct CopyEngines::Shape {
   }
 
   const Call& call;
-  bool scatters, gathers;                                      // what is read, or written, is the whole
+  bool scatters, gathers;                                      // `in`, or `out`, is the whole buffer
   std::int64_t whole, size, shard = 0, chunk = 0, chunks = 0;  // elements; but `size`, bytes of one
 };
 
@@ -145,13 +145,13 @@ CopyEngines::CopyEngines(int rank, int size, device::Place place, const CopyEngi
       refused = fmt::format("rank {} does not reach rank {}: {}", rank_, peer(i), error.what());
     }
   }
-  // Together: who copies and who does not must be the same on all.
+  // All ranks decide together: either all use the copy engines or none does.
   const std::vector<std::string> said = exchange(refused);
   const auto first = std::ranges::find_if(said, [](const std::string& text) { return !text.empty(); });
   if (first == said.end()) return;
   try {
-    exchange({});                    // before anybody leaves, which the others would hear of instead
-  } catch (const std::exception&) {  // who has left came so far, and so all have heard why
+    exchange({});                    // no rank leaves before all have read this
+  } catch (const std::exception&) {  // a rank that left has been here, so all know the reason
   }
   throw Unsupported(*first);
 }
@@ -189,7 +189,7 @@ void CopyEngines::queue(std::span<const Call> calls) {
   for (const Stream one : {send_.view(), sum_.view(), take_.view()}) wait(CopyWait::begun, begun_, one);
   std::array<Chunk, kGiveBehind> ungiven;  // the last ones, oldest first
   std::size_t count = 0;
-  // A slot that is sent in again has been summed by then, and given: fewer slots, fewer chunks behind.
+  // A slot may be used again only after its chunk has been summed and given: with fewer slots, fewer chunks may wait.
   const std::size_t behind = std::min(kGiveBehind, static_cast<std::size_t>(slots_) - 1);
   const auto give_oldest = [&] {
     give(ungiven[0]);
@@ -213,7 +213,7 @@ void CopyEngines::queue(std::span<const Call> calls) {
       if (count == behind) give_oldest();
       ungiven[count++] = chunk;
     }
-    while (count > 0) give_oldest();  // what follows is another shape's
+    while (count > 0) give_oldest();  // the next call has another shape
   }
   sent_.record(send_);
   summed_.record(sum_);
@@ -281,14 +281,14 @@ void CopyEngines::take(const Chunk& chunk) {
     }
     tell(Mark::taken, from, chunk.number, take_);
   }
-  // Of an all-gather: the rank's own piece, where it is not there already.
+  // For an all-gather: copies the rank's own piece, unless it is in place already.
   const std::byte* const own = shape.in(rank_, chunk.at);
   std::byte* const there = shape.out(rank_, chunk.at);
   if (shape.scatters || own == there || shape.bytes(rank_, chunk.at) == 0) return;
   device::copy(there, own, shape.bytes(rank_, chunk.at), take_);
 }
 
-// For what rank `peer` has told this one.
+// Waits for a mark that rank `peer` sets.
 void CopyEngines::wait(Mark mark, int peer, std::uint64_t number, Stream stream) {
   constexpr std::array kKinds{CopyWait::sent, CopyWait::summed, CopyWait::given, CopyWait::taken};  // by mark
   if (left_out_ == kKinds[static_cast<std::size_t>(mark)]) return;

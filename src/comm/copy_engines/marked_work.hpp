@@ -1,5 +1,5 @@
-// Operations that a device does in its streams, each between two marks: how far they have come is asked of the marks,
-// and told to the flight recorder.
+// Operations that run in a device's streams, each between two marks; their progress is read from the marks and recorded
+// in the flight recorder.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace syslab::comm {
 
 class MarkedWork {
  public:
-  // `failed`: whether the communicator has; what is aborted comes to its end as well, and is not done.
+  // `failed`: whether the communicator has failed; aborted operations also reach their end mark but do not count as
+  // done.
   MarkedWork(device::Place place, FlightRecorder& recorder, std::function<bool()> failed);
 
-  // The mark before what is queued as one, in the stream of `calls`; it waits for the one before it, should that be in
-  // another stream.
+  // The mark before calls queued together, in their stream; it waits for the previous one if that is in another stream.
   void begin(std::span<const Call> calls);
   void end();  // and the mark behind it
 
-  // Does nothing while another thread is at it, which may be held up by a device that does not answer.
+  // Does nothing while another thread is polling, which may be blocked by an unresponsive device.
   void poll();
   std::size_t pending() const;
-  std::uint64_t done() const;  // Call::work of the last that is
+  std::uint64_t done() const;  // Call::work of the last completed operation
 
  private:
   struct Marked {

@@ -21,7 +21,7 @@
 namespace syslab::comm {
 namespace {
 
-// Operations of the queue and of the host may be under way at once: their messages are told apart by these.
+// Queued operations and those of the host may run at the same time: these tags keep their messages apart.
 constexpr std::uint32_t kQueuedTag = 1, kHostTag = 2;
 // Messages between two ranks. Gloo's collectives number their slots by a prefix in the highest byte, which is small.
 constexpr std::uint64_t kHeadSlot = 0xf0ULL << 56, kBodySlot = kHeadSlot + 1;
@@ -46,16 +46,16 @@ class GlooCommunicator final : public HostCommunicator {
     return texts;
   }
 
-  // Whoever waits for this rank sees its connections end.
+  // Ranks that wait for this one see its connections close.
   void spread(std::string_view) noexcept override {
     try {
       context_->closeConnections();
-    } catch (...) {  // they come to their limit
+    } catch (...) {  // the others reach their time limit
     }
   }
 
  private:
-  // What Gloo throws is a connection that ended, or came to its limit: another rank's doing, though it knows not whose.
+  // Gloo throws when a connection closes or times out: another rank's failure, but Gloo does not say which rank's.
   template <typename Body>
   static void by_gloo(const Body& body) {
     try {
@@ -83,7 +83,7 @@ class GlooCommunicator final : public HostCommunicator {
 
   std::vector<std::string> gather_texts(const Call& call, std::string_view text) {
     const auto ranks = static_cast<std::size_t>(size());
-    // First what is of one size: what every rank calls, and how long its text is.
+    // First the part of fixed size: each rank's call and the length of its text.
     struct Head {
       Signature signature;
       std::uint64_t length = 0;
@@ -113,7 +113,7 @@ class GlooCommunicator final : public HostCommunicator {
     const DType dtype = signature.dtype;
     const Reduction reduction = signature.reduction;
     gloo::AllreduceOptions options(context_);
-    // Bytes of the right number are all that Gloo asks of the type.
+    // Gloo only needs a type of the right size.
     const auto elements = static_cast<std::size_t>(count);
     switch (size_of(dtype)) {
       case 8:
@@ -134,7 +134,7 @@ class GlooCommunicator final : public HostCommunicator {
     gloo::allreduce(options);
   }
 
-  // Gloo's functions have no reduce-scatter: all is reduced, and the part kept.
+  // Gloo has no reduce-scatter: reduce everything and keep this rank's part.
   void reduce_scatter(const Call& call) {
     const std::size_t bytes = call.signature.bytes(), all = bytes * static_cast<std::size_t>(size());
     scratch_.resize(all / sizeof(double) + 1);  // aligned for every dtype
@@ -164,7 +164,7 @@ class GlooCommunicator final : public HostCommunicator {
     gloo::broadcast(options);
   }
 
-  // A message's signature goes before it: a buffer of another size would end the receiving process.
+  // The signature is sent first, so that sizes can be compared: Gloo aborts a process that receives another size.
   void exchange_messages(std::span<const Call> calls) {
     struct Message {
       Signature signature;  // ours where it is sent, then theirs where it is received

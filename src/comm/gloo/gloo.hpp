@@ -1,9 +1,9 @@
-// Gloo as a peer: what the processes of one host would be joined by otherwise, over TCP. The backend "gloo".
+// Gloo as a peer: the usual way to connect processes of one host, over TCP. The backend "gloo".
 //
-// A peer for comparisons, and nothing to build on: where ranks pass buffers of different sizes, Gloo ends the process
-// from a thread of its own, which nobody can catch. Signatures are therefore exchanged before every operation, unless
-// the caller's ranks cannot differ. Errors carry Gloo's words, which name an address rather than a rank. Sums of bf16
-// and f16 are rounded at every hop, and the order of a sum is Gloo's own.
+// Only for comparisons: if ranks pass buffers of different sizes, Gloo terminates the process from its own thread,
+// which cannot be caught. Signatures are therefore exchanged before every operation, unless the caller's ranks cannot
+// differ. Errors carry Gloo's message, which names an address rather than a rank. Sums of bf16 and f16 are rounded at
+// every hop, and the order of a sum is Gloo's own.
 #pragma once
 
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace syslab::comm {
 
 enum class GlooChecks {
-  signatures,  // before every collective, by an exchange of the host
+  signatures,  // before every collective, by a host exchange
   none,        // for measuring Gloo itself, among ranks that run the same loop
 };
 

@@ -19,7 +19,7 @@ namespace syslab::comm {
 
 namespace {
 
-// The steps of an operation that all ranks take together, counted through all operations of one line.
+// The steps of an operation that all ranks take together, numbered across all operations of one line.
 enum Step : std::uint64_t { came, reduced, moved, kSteps };
 
 // What a rank shows the others. There are two lines: what is queued on streams, and what the host does itself.
@@ -31,7 +31,7 @@ struct Shown {
   std::uint64_t steps = 0;  // taken
 };
 
-// What one rank has sent to one other and is not taken yet.
+// Messages from one rank to another that have not been received yet.
 struct Messages {
   std::deque<Call> waiting;
   std::uint64_t taken = 0;
@@ -59,7 +59,7 @@ struct World {
   std::condition_variable changed;
   std::vector<Rank> ranks;
   std::vector<Messages> messages;
-  int copying = 0;  // ranks that read or write memory of others right now
+  int copying = 0;  // ranks that are reading or writing other ranks' memory
 };
 
 class LocalCommunicator final : public HostCommunicator {
@@ -114,7 +114,7 @@ class LocalCommunicator final : public HostCommunicator {
   static std::size_t line_of(const Signature& signature) { return is_of_host(signature.operation) ? 1 : 0; }
   const Shown& shown(int rank) const { return world_->at(rank).lines[0]; }
 
-  // Others may be reading this rank's memory: it must not go before they are done, however this ends.
+  // Others may be reading this rank's memory: wait until they are done, since the caller may free it.
   [[noreturn]] void give_up(Lock& lock) {
     world_->changed.wait(lock, [this] { return world_->copying == 0; });
     lock.unlock();
@@ -198,7 +198,7 @@ class LocalCommunicator final : public HostCommunicator {
     if (!difference.empty()) fail_here(lock, difference, {EndingKind::disagreement, -1});
   }
 
-  // Memory of other ranks is touched in here alone: never after a failure, and who gives up waits until it is over.
+  // The only place that accesses other ranks' memory: never after a failure, and give_up() waits until it is over.
   template <typename Copy>
   void touch_others(Copy copy) {
     {
@@ -234,7 +234,8 @@ class LocalCommunicator final : public HostCommunicator {
     counted().add_moved(signature, static_cast<std::uint64_t>(elements) * size_of(signature.dtype));
   }
 
-  // Every rank sums the part that it owns into its own buffer, which no other reads there, then fetches the others'.
+  // Every rank sums its own part into its own buffer, where no other rank reads that part; then it copies the other
+  // parts.
   void all_reduce(const Call& call) {
     const Signature& signature = call.signature;
     const std::size_t width = size_of(signature.dtype);

@@ -9,7 +9,7 @@
 namespace syslab::comm::nccl {
 namespace {
 
-// An argument of ours and of theirs are the same to the machine: of one size, and both numbers, both pointers or both
+// Whether our argument type and NCCL's are passed the same way: equal sizes, and both numbers, both pointers or both
 // plain structures.
 template <typename Ours, typename Theirs>
 constexpr bool kSame =

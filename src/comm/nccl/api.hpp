@@ -1,6 +1,5 @@
-// The part of NCCL's binary interface that we use, declared by ourselves, so that no header of NCCL is needed to build.
-// nccl/abi.cpp holds it against nccl.h where there is one. Source: nccl.h of NCCL 2.28, and the documentation of its
-// API.
+// The part of NCCL's binary interface that we use, declared here, so that building needs no NCCL header. nccl/abi.cpp
+// checks it against nccl.h if available. Source: nccl.h of NCCL 2.28, and the documentation of its API.
 #pragma once
 
 #include <climits>
@@ -30,7 +29,7 @@ struct UniqueId {
 
 inline constexpr int kUndefined = INT_MIN;
 
-// Of version 2.28. Older libraries read as much of it as they know: `size` and `version` say what is there.
+// As of version 2.28. Older libraries read only the part that they know, according to `size` and `version`.
 struct Config {
   std::size_t size = sizeof(Config);
   unsigned magic = 0xcafebeef;

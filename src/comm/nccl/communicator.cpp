@@ -28,8 +28,9 @@ namespace {
 using namespace std::chrono_literals;
 using std::chrono::milliseconds;
 
-constexpr auto kQueueNap = 50us;             // between questions while something takes time
-constexpr milliseconds kQuestionLimit{100};  // of one question to the store, between looks at whether all have failed
+constexpr auto kQueueNap = 50us;  // between questions while something takes time
+constexpr milliseconds kQuestionLimit{
+    100};  // of one question to the rendezvous, between looks at whether all have failed
 
 nccl::Type type_of(DType dtype) {
   switch (dtype) {
@@ -59,15 +60,16 @@ nccl::Op op_of(Reduction reduction) {
 
 class NcclCommunicator final : public Communicator {
  public:
-  NcclCommunicator(std::shared_ptr<Store> store, const CommunicatorOptions& options, NcclOptions nccl)
-      : Communicator(store == nullptr ? 0 : store->rank(), store == nullptr ? 1 : store->size(), options),
-        store_(std::move(store)),
+  NcclCommunicator(std::shared_ptr<Rendezvous> rendezvous, const CommunicatorOptions& options, NcclOptions nccl)
+      : Communicator(rendezvous == nullptr ? 0 : rendezvous->rank(), rendezvous == nullptr ? 1 : rendezvous->size(),
+                     options),
+        rendezvous_(std::move(rendezvous)),
         place_(nccl.place),
         marked_(place_, recorded(), [this] { return failed(); }) {
     if (!nccl.exit) nccl.exit = [] { ::_exit(static_cast<int>(Fault::peer)); };
     if (size() == 1) return;
     const auto opened = std::make_shared<NcclLibrary>(nccl.library);
-    agree(*store_, "nccl",
+    agree(*rendezvous_, "nccl",
           {{"NCCL version", opened->version()},
            {"multicast", opened->nvls()},
            {"copy engines", text_of(nccl.copy_engines)}},
@@ -79,7 +81,7 @@ class NcclCommunicator final : public Communicator {
     }
     handle_ = std::make_unique<NcclHandle>(opened, std::move(nccl), options.limit, [this] { throw_if_failed(); });
     try {
-      handle_->make(*store_);
+      handle_->make(*rendezvous_);
       if (const auto& copies = handle_->options().copy_engines) open_copy_engines(*copies);
     } catch (...) {
       handle_->give_up();
@@ -91,8 +93,8 @@ class NcclCommunicator final : public Communicator {
     finish();
     part();
     end_released();
-    // Other ranks' streams may still write what they were released with: memory of a GPU goes with the process, which a
-    // failure ends.
+    // After a failure, other ranks' released streams may still write to this memory, so it is leaked: it is freed when
+    // the process ends.
     if (engines_ != nullptr && failed() && kind() == device::Kind::cuda) static_cast<void>(engines_.release());
   }
 
@@ -130,7 +132,7 @@ class NcclCommunicator final : public Communicator {
       }
       marked_.end();
     } catch (const std::exception& error) {
-      // The lock is free again: failing ends in ncclCommAbort, which takes it.
+      // Only now, with the lock released: fail() calls ncclCommAbort, which takes it.
       for (const Call& call : calls) recorded().end(call.record, false);
       fail(fmt::format("rank {}: {}: {}", rank(), name_of(calls[0].signature), error.what()), blame_of(error, rank()));
       throw_if_failed();
@@ -151,7 +153,7 @@ class NcclCommunicator final : public Communicator {
     while (true) {
       marked_.poll();
       const bool over = marked_.done() >= work;
-      if (over) look();  // what an error ended has its end, too
+      if (over) look();  // an operation that an error ended counts as done too
       throw_if_failed();
       if (over) return;
       if (Clock::now() >= ask_at) {
@@ -171,15 +173,15 @@ class NcclCommunicator final : public Communicator {
     const Deadline deadline = Clock::now() + options().limit;
     const std::uint64_t number = call.signature.number;
     const auto key = [](std::uint64_t at, int rank) { return fmt::format("nccl/{}/{}", at, rank); };
-    store_->set(key(number, rank()), text);
-    // Who set the text before this one had read all those before that.
-    if (number > 2) store_->remove(key(number - 2, rank()));
+    rendezvous_->set(key(number, rank()), text);
+    // A rank that has set text n − 1 has read all texts n − 2: they can be removed.
+    if (number > 2) rendezvous_->remove(key(number - 2, rank()));
     std::vector<std::string> texts;
     for (int other = 0; other < size(); ++other) {
       std::optional<std::string> found;
       while (!found) {
         throw_if_failed();
-        found = store_->find(key(number, other), kQuestionLimit);
+        found = rendezvous_->find(key(number, other), kQuestionLimit);
         if (!found && Clock::now() >= deadline) {
           fail(fmt::format("rank {} has not entered {}, in which rank {} waits for {:.1f} s", other,
                            name_of(call.signature), rank(), std::chrono::duration<double>(options().limit).count()),
@@ -191,18 +193,19 @@ class NcclCommunicator final : public Communicator {
     return texts;
   }
 
-  // The other ranks are told by the control plane, which looks at failure(); here the kernels that wait for them end.
+  // The control plane looks at failure() and tells the other ranks. This ends the kernels that wait for them.
   void spread(std::string_view) noexcept override {
     if (handle_ != nullptr) handle_->give_up();
     if (engines_ == nullptr) return;
     try {
-      // To the end of this: who calls an operation just now may queue its waits when streams have been idle already.
+      // Repeated until the destructor: an operation being called now may queue its waits after the streams were found
+      // idle.
       releasing_ = std::thread([this] {
         for (; !ended_; std::this_thread::sleep_for(1ms)) {
           if (!engines_->idle()) engines_->release();
         }
       });
-    } catch (const std::exception&) {  // no thread to be had: the end of this waits within its budget
+    } catch (const std::exception&) {  // no thread available: the destructor waits, within its budget
     }
   }
 
@@ -218,7 +221,7 @@ class NcclCommunicator final : public Communicator {
                                              [this](std::string_view text) { return exchange(text); });
   }
 
-  // After a failure streams may still wait for ranks that are gone; their owner would wait with them.
+  // After a failure streams may still wait for ranks that are gone, and their owner would block when it synchronizes.
   void end_released() noexcept {
     if (engines_ != nullptr && failed()) {
       const Deadline deadline = Clock::now() + handle_->options().budget;
@@ -233,7 +236,7 @@ class NcclCommunicator final : public Communicator {
     if (kind() != device::Kind::cuda) return;
     const device::DeviceProperties gpu = device::properties(place_);
     const std::string mine = this_process().system + " " + gpu.uuid;
-    const std::vector<std::string> all = store_->gather("nccl/gpu", mine, options().limit);
+    const std::vector<std::string> all = rendezvous_->gather("nccl/gpu", mine, options().limit);
     for (std::size_t other = 0; other < all.size(); ++other) {
       if (static_cast<int>(other) == rank() || all[other] != mine) continue;
       throw Error(
@@ -245,7 +248,7 @@ class NcclCommunicator final : public Communicator {
     }
   }
 
-  // Those that they take; returns the others.
+  // Queues the calls that the copy engines take; returns the others.
   std::span<const Call> give_to_copy_engines(std::span<const Call> calls) {
     divided_.assign(calls.begin(), calls.end());
     const auto others = std::stable_partition(divided_.begin(), divided_.end(),
@@ -262,7 +265,8 @@ class NcclCommunicator final : public Communicator {
       try {
         for (const Call& call : calls) give_one(api, comm, call);
       } catch (...) {
-        api.ncclGroupEnd();  // a group is its thread's: left open, it would take in other communicators' operations
+        // A group belongs to the thread: left open, it would include other communicators' operations.
+        api.ncclGroupEnd();
         throw;
       }
       library().expect(api.ncclGroupEnd(), "ncclGroupEnd", comm);
@@ -298,7 +302,7 @@ class NcclCommunicator final : public Communicator {
     throw Error(ErrorKind::internal, fmt::format("{} is no operation of a stream", name_of(what)));
   }
 
-  // In peace: what was queued is done first.
+  // Without a failure: waits until all queued work is done.
   void finish() noexcept {
     try {
       const Deadline deadline = Clock::now() + options().limit;
@@ -310,7 +314,7 @@ class NcclCommunicator final : public Communicator {
         while (!engines_->idle() && !failed() && Clock::now() < deadline) std::this_thread::sleep_for(kQueueNap);
         if (engines_->idle()) {
           engines_->close();
-          barrier();  // nobody's memory goes before all have let go of it
+          barrier();  // no rank frees its memory before all have closed their views of it
         } else {      // views of other ranks' memory stay while something may still write there
           fail(fmt::format("rank {} ends, and after {:.1f} s its copies to other ranks still wait", rank(),
                            std::chrono::duration<double>(options().limit).count()),
@@ -325,7 +329,7 @@ class NcclCommunicator final : public Communicator {
 
   const NcclLibrary& library() const { return handle_->library(); }
 
-  std::shared_ptr<Store> store_;
+  std::shared_ptr<Rendezvous> rendezvous_;
   device::Place place_;
   MarkedWork marked_;
   std::unique_ptr<NcclHandle> handle_;  // none for one rank alone
@@ -337,9 +341,9 @@ class NcclCommunicator final : public Communicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_nccl(std::shared_ptr<Store> store, const CommunicatorOptions& options,
+std::unique_ptr<Communicator> make_nccl(std::shared_ptr<Rendezvous> rendezvous, const CommunicatorOptions& options,
                                         const NcclOptions& nccl) {
-  return std::make_unique<NcclCommunicator>(std::move(store), options, nccl);
+  return std::make_unique<NcclCommunicator>(std::move(rendezvous), options, nccl);
 }
 
 std::function<void(const TensorView& buffer, device::Stream stream)> raw_all_reduce(Communicator& ranks) {

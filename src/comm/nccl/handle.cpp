@@ -18,8 +18,8 @@ using namespace std::chrono_literals;
 constexpr auto kAnswerNap = 50us;                       // between questions while something takes time
 constexpr std::chrono::milliseconds kLookAtStore{100};  // between looks at whether another rank has failed
 
-// The blocking call that makes a communicator, on a thread of its own: it waits for all ranks and cannot be called
-// off. Who gives up leaves it behind; what it then still makes, it aborts.
+// The blocking call that creates a communicator, on its own thread: it waits for all ranks and cannot be cancelled. A
+// caller that gives up abandons it; if the call then still creates a communicator, the thread aborts that.
 struct Start {
   std::shared_ptr<NcclLibrary> library;
   nccl::Comm comm = nullptr;
@@ -31,7 +31,7 @@ struct Start {
     try {
       const device::CurrentDevice current(place);
       given = library->api().ncclCommInitRankConfig(&made, size, id, rank, &config);
-    } catch (const std::exception&) {  // no such device: an error of NCCL's like others
+    } catch (const std::exception&) {  // no such device: reported like an error of NCCL
     }
     const std::lock_guard lock(mutex_);
     if (left_ && made != nullptr) library->api().ncclCommAbort(made);
@@ -67,18 +67,18 @@ NcclHandle::~NcclHandle() {
   if (aborting_.joinable()) aborting_.join();
 }
 
-void NcclHandle::make(Store& store) {
-  rank_ = store.rank();
-  size_ = store.size();
+void NcclHandle::make(Rendezvous& rendezvous) {
+  rank_ = rendezvous.rank();
+  size_ = rendezvous.size();
   const Deadline deadline = Clock::now() + limit_;
   const nccl::Api& api = library_->api();
   const device::CurrentDevice current(options_.place);
   nccl::UniqueId id{};
   if (rank_ == 0) {
     library_->expect(api.ncclGetUniqueId(&id), "ncclGetUniqueId");
-    store.set("nccl/id", std::string_view(id.internal, sizeof id.internal));
+    rendezvous.set("nccl/id", std::string_view(id.internal, sizeof id.internal));
   }
-  const std::string text = store.get("nccl/id", limit_);
+  const std::string text = rendezvous.get("nccl/id", limit_);
   std::copy_n(text.data(), std::min(text.size(), sizeof id.internal), id.internal);
   nccl::Config config;
   config.blocking = 1;
@@ -97,7 +97,7 @@ void NcclHandle::make(Store& store) {
       if (Clock::now() >= deadline) throw in_progress("ncclCommInitRankConfig");
       if (Clock::now() >= ask_at) {
         ask_at = Clock::now() + kLookAtStore;
-        static_cast<void>(store.find("nccl/id", 0ms));  // throws where another rank has failed
+        static_cast<void>(rendezvous.find("nccl/id", 0ms));  // throws if another rank has failed
       }
     } catch (...) {
       start->leave();
@@ -111,7 +111,7 @@ void NcclHandle::make(Store& store) {
     library_->expect(start->result, "ncclCommInitRankConfig", comm_);
   }
   settle("ncclCommInitRankConfig", deadline);
-  store.wait_all("nccl/ready", limit_);
+  rendezvous.wait_all("nccl/ready", limit_);
 }
 
 Error NcclHandle::in_progress(const char* call) const {
@@ -158,12 +158,12 @@ void NcclHandle::end(Deadline deadline) {
 void NcclHandle::give_up() noexcept {
   try {
     std::call_once(given_up_, [this] { aborting_ = std::thread([this] { abort_within_budget(); }); });
-  } catch (...) {  // no thread to be had: nothing but the end of the process frees who waits inside NCCL
+  } catch (...) {  // no thread available: only the end of the process frees threads that wait inside NCCL
     options_.exit();
   }
 }
 
-// It may hang (a wedged GPU, a peer that is gone at the wrong moment), and so may whoever holds the lock inside NCCL.
+// The abort may hang (a wedged GPU, a peer lost at the wrong moment), and so may a thread that holds the lock in NCCL.
 void NcclHandle::abort_within_budget() noexcept {
   try {
     std::promise<void> returned;

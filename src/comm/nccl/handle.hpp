@@ -1,7 +1,7 @@
-// A rank's communicator of NCCL's, and what it takes to make, ask, end and abort one without hanging on it.
+// A rank's NCCL communicator: creates, queries, ends and aborts it without hanging.
 //
-// Whoever calls NCCL with it holds a lock while inside, so that an abort finds nobody there. Between questions the lock
-// is free, and `throw_if_failed` tells whether to go on asking.
+// Callers hold a lock while inside NCCL, so that an abort never runs concurrently. Between polls the lock is free, and
+// `throw_if_failed` decides whether to continue polling.
 #pragma once
 
 #include <chrono>
@@ -20,39 +20,39 @@ namespace syslab::comm {
 
 class NcclHandle {
  public:
-  // `limit`: of waiting for other ranks. `options.exit` must be there.
+  // `limit`: for waiting for other ranks. `options.exit` must be set.
   NcclHandle(std::shared_ptr<NcclLibrary> library, NcclOptions options, std::chrono::milliseconds limit,
              std::function<void()> throw_if_failed);
-  ~NcclHandle();  // waits for an abort that is under way
+  ~NcclHandle();  // waits for an abort in progress
   NcclHandle(const NcclHandle&) = delete;
   NcclHandle& operator=(const NcclHandle&) = delete;
 
   const NcclLibrary& library() const { return *library_; }
   const NcclOptions& options() const { return options_; }
 
-  // Returns when all ranks of the store have theirs. Error(comm) at the limit, or in NCCL's words; then give_up().
-  void make(Store& store);
+  // Returns when all ranks of the rendezvous have their communicators. Error(comm) at the limit, or with NCCL's
+  // message; then call give_up().
+  void make(Rendezvous& rendezvous);
 
-  // body(const nccl::Api&, nccl::Comm), alone inside NCCL.
+  // body(const nccl::Api&, nccl::Comm), exclusively inside NCCL.
   template <typename Body>
   void call(const Body& body) {
     const std::lock_guard lock(mutex_);
     if (comm_ == nullptr) throw_if_failed_();
     body(library_->api(), comm_);
   }
-  // For who measures what all else costs: without the lock.
+  // Without the lock, for measuring the overhead of everything else.
   nccl::Comm unlocked() const { return comm_; }
 
-  // Where NCCL_COMM_BLOCKING=0 makes communicators non-blocking all the same, they answer "in progress": asks until
-  // that is over. `call`: what was called, for messages.
+  // If NCCL_COMM_BLOCKING=0 makes communicators non-blocking after all, calls return "in progress": polls until that
+  // ends. `call`: the function called, for messages.
   void settle(const char* call, Deadline deadline);
-  // Asks nothing while another thread is inside NCCL: it may be stuck there, and whoever watches over it must not be.
+  // Does nothing while another thread is inside NCCL: that thread may hang, and the monitor must not.
   void expect_no_async_error();
 
-  // In peace: all ranks finalise, then each destroys its own. Nothing is left to do where it was aborted.
+  // Orderly end: all ranks finalise, then each destroys its own. Does nothing after an abort.
   void end(Deadline deadline);
-  // ncclCommAbort, once, however often it is called. Nobody waits for it here: whoever found the failure has others to
-  // tell of it.
+  // Calls ncclCommAbort, only once. Does not wait for it: the caller still has to notify other ranks of the failure.
   void give_up() noexcept;
 
  private:
@@ -63,7 +63,7 @@ class NcclHandle {
   NcclOptions options_;
   std::chrono::milliseconds limit_;
   std::function<void()> throw_if_failed_;
-  std::mutex mutex_;  // of every call that takes comm_
+  std::mutex mutex_;  // held by every call that uses comm_
   nccl::Comm comm_ = nullptr;
   int rank_ = 0, size_ = 1;
   std::once_flag given_up_;

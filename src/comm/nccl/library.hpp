@@ -1,4 +1,4 @@
-// NCCL, opened when a communicator first needs it.
+// NCCL, loaded when a communicator first needs it.
 #pragma once
 
 #include <memory>
@@ -10,22 +10,22 @@ namespace syslab::comm {
 
 class NcclLibrary {
  public:
-  // `path`; where empty, the variable SYSLAB_NCCL_LIB, then the option nccl_library of the build, then libnccl.so.2
-  // where the loader looks and in CUDA's folders. Error(comm) with the remedy when there is none, or one without the
-  // functions that we need. Stays open until the process ends.
+  // `path`; if empty, the variable SYSLAB_NCCL_LIB, then the build option nccl_library, then libnccl.so.2 in the
+  // loader's path and CUDA's folders. Error(comm) with the remedy if it is missing or lacks required functions. Stays
+  // open until the process ends.
   //
-  // Before it is opened for the first time NCCL_NVLS_ENABLE=0 is set in this process unless the user has set it:
-  // multicast memory brings nothing below eight GPUs, makes sums depend on the run, and is not to be had on every
-  // machine that has the GPUs for it.
+  // Before it is loaded for the first time, NCCL_NVLS_ENABLE=0 is set in this process unless the user has set it:
+  // multicast memory gains nothing below eight GPUs, makes sums depend on the run, and is unavailable on some machines
+  // with suitable GPUs.
   explicit NcclLibrary(const std::string& path = {});
 
   const nccl::Api& api() const { return api_; }
   const std::string& file() const { return file_; }
   std::string version() const;           // "2.28.9"
-  std::string nvls() const;              // "NCCL_NVLS_ENABLE=0": what all ranks must have alike
+  std::string nvls() const;              // "NCCL_NVLS_ENABLE=0": must be equal on all ranks
   std::string nvls_and_by_whom() const;  // "NCCL_NVLS_ENABLE=0, set by syslab"
 
-  // Error(comm) with the call's name and NCCL's words, unless `result` is success or "in progress".
+  // Error(comm) with the call's name and NCCL's message, unless `result` is success or "in progress".
   void expect(nccl::Result result, const char* call, nccl::Comm comm = nullptr) const;
 
  private:

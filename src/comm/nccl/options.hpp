@@ -1,4 +1,4 @@
-// What may be asked of the backend "nccl" (comm/nccl/communicator.hpp).
+// Options of the backend "nccl" (comm/nccl/communicator.hpp).
 #pragma once
 
 #include <chrono>
@@ -13,13 +13,13 @@
 namespace syslab::comm {
 
 struct NcclOptions {
-  std::string library;  // empty: as NcclLibrary looks for it
+  std::string library;  // empty: found by NcclLibrary
   device::Place place{device::Kind::cuda, 0};
-  int min_ctas = nccl::kUndefined, max_ctas = nccl::kUndefined;  // blocks of a kernel, which is SMs it takes: 1–64
+  int min_ctas = nccl::kUndefined, max_ctas = nccl::kUndefined;  // blocks per kernel, that is SMs used: 1–64
   int cga_cluster_size = nccl::kUndefined;                       // 0–8
-  std::optional<CopyEngineOptions> copy_engines;                 // for what they take; NCCL does the rest
+  std::optional<CopyEngineOptions> copy_engines;                 // for operations that they handle; NCCL does the rest
   std::chrono::milliseconds budget{2'000};                       // of ncclCommAbort
-  std::function<void()> exit;  // what ends the process behind that; empty: _exit() with the code of Fault::peer
+  std::function<void()> exit;  // ends the process after that; empty: _exit() with the code of Fault::peer
 };
 
 }  // namespace syslab::comm

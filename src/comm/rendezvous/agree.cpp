@@ -60,22 +60,22 @@ std::string first_difference(const std::vector<Fields>& by_rank) {
   }
 }
 
-// Nobody leaves before all have read: who leaves ends the others' wait, and they would hear that instead.
+// No rank leaves before all have read the texts: otherwise the others would report that it left.
 void agree(Communicator& ranks, const Fields& fields) {
   const std::string difference = difference_of(ranks.exchange(to_text(fields)));
   if (difference.empty()) return;
   try {
     ranks.barrier();
-  } catch (const Error&) {  // somebody has read and left; so have we, and that was all
+  } catch (const Error&) {  // another rank has read and left; this one has read too, and nothing else is to be done
   }
   throw RankError(Fault::mismatch, difference);
 }
 
-void agree(Store& store, std::string_view name, const Fields& fields, std::chrono::milliseconds limit) {
-  const std::string difference = difference_of(store.gather(name, to_text(fields), limit));
+void agree(Rendezvous& rendezvous, std::string_view name, const Fields& fields, std::chrono::milliseconds limit) {
+  const std::string difference = difference_of(rendezvous.gather(name, to_text(fields), limit));
   if (difference.empty()) return;
   try {
-    store.wait_all(std::string(name) + "/read", limit);
+    rendezvous.wait_all(std::string(name) + "/read", limit);
   } catch (const Error&) {
   }
   throw RankError(Fault::mismatch, difference);

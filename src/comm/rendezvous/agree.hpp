@@ -19,7 +19,7 @@ using Fields = std::vector<std::pair<std::string, std::string>>;  // names and v
 
 // Error(comm) on every rank, the same text, with the first field that differs and both values.
 void agree(Communicator& ranks, const Fields& fields);
-void agree(Store& store, std::string_view name, const Fields& fields, std::chrono::milliseconds limit);
+void agree(Rendezvous& rendezvous, std::string_view name, const Fields& fields, std::chrono::milliseconds limit);
 
 // The first difference of any rank from rank 0; empty: there is none.
 std::string first_difference(const std::vector<Fields>& by_rank);

@@ -27,50 +27,50 @@ double seconds(Clock::duration time) { return std::chrono::duration<double>(time
 
 }  // namespace
 
-Control::Control(Store& store, ControlOptions options)
+Control::Control(Rendezvous& rendezvous, ControlOptions options)
     : options_([&] {
         if (options.soft == 0ms) options.soft = options.limit / 2;
         if (!options.exit) options.exit = [](Fault code) { ::_exit(static_cast<int>(code)); };
         return std::move(options);
       }()),
-      rank_(store.rank()),
-      size_(store.size()),
+      rank_(rendezvous.rank()),
+      size_(rendezvous.size()),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
   if (!wake_) throw_errno(ErrorKind::comm, "make an event descriptor", errno, "eventfd");
-  connect(store);
+  connect(rendezvous);
   heard_ = waiting_since_ = Clock::now();
   thread_ = std::thread([this] { run(); });
 }
 
-void Control::connect(Store& store) {
+void Control::connect(Rendezvous& rendezvous) {
   const std::string at = options_.name + "/at";
   const milliseconds limit = options_.limit;
-  const auto key_of = [&](const std::string& token) { return derived(store.key(), "control " + token); };
+  const auto key_of = [&](const std::string& token) { return derived(rendezvous.key(), "control " + token); };
   const std::string system = this_process().system;
   // Socket files are for one host: a directory may be shared by several.
-  const std::vector<std::string> systems = store.gather(options_.name + "/host", system, limit);
-  const bool unix_socket = !store.directory().empty() &&
+  const std::vector<std::string> systems = rendezvous.gather(options_.name + "/host", system, limit);
+  const bool unix_socket = !rendezvous.directory().empty() &&
                            std::all_of(systems.begin(), systems.end(), [&](const auto& one) { return one == system; });
   const std::string file = "socket-" + options_.name;
   if (rank_ == 0) {
-    const std::string host = store.host().empty() ? this_process().host : store.host();
-    FileDescriptor listener = unix_socket ? listen_unix(store.directory(), file) : listen_tcp(host, 0);
+    const std::string host = rendezvous.host().empty() ? this_process().host : rendezvous.host();
+    FileDescriptor listener = unix_socket ? listen_unix(rendezvous.directory(), file) : listen_tcp(host, 0);
     if (!listener) throw_errno(ErrorKind::comm, "listen for the other ranks", errno, "bind");
     const std::uint64_t port = unix_socket ? 0 : static_cast<std::uint64_t>(port_of(listener));
-    if (unix_socket) socket_file_ = store.directory() / file;
+    if (unix_socket) socket_file_ = rendezvous.directory() / file;
     const std::string token = new_uuid7();
     coordinator_ = std::make_unique<ControlCoordinator>(std::move(listener), key_of(token), size_, limit);
-    store.set(at, (Packet() << host << port << token).bytes());
+    rendezvous.set(at, (Packet() << host << port << token).bytes());
   }
-  const std::string told = store.get(at, limit);
+  const std::string told = rendezvous.get(at, limit);
   PacketReader address(told);
   const std::string host = address.text();
   const int port = static_cast<int>(address.number());
   const std::string token = address.text();
   const Deadline deadline = Clock::now() + limit;
   const auto connect_once = [&](Deadline until) {
-    if (unix_socket) return connect_unix(store.directory(), file);
-    // The address is rank 0's name as others know it; to itself it may mean nothing.
+    if (unix_socket) return connect_unix(rendezvous.directory(), file);
+    // The address is rank 0's name as other hosts know it; rank 0's own host may not resolve it.
     Connected connected = connect_tcp(rank_ == 0 ? "127.0.0.1" : host, port, until);
     if (!connected.socket && rank_ == 0) connected = connect_tcp(host, port, until);
     return connected;
@@ -80,8 +80,8 @@ void Control::connect(Store& store) {
   if (!client_) {
     const std::string reason =
         fmt::format("rank {} cannot connect to rank 0 at {}: {}", rank_,
-                    unix_socket ? (store.directory() / file).string() : fmt::format("{}:{}", host, port), why);
-    store.fail(reason);
+                    unix_socket ? (rendezvous.directory() / file).string() : fmt::format("{}:{}", host, port), why);
+    rendezvous.fail(reason);
     throw Error(ErrorKind::comm, reason);
   }
   client_.send(Packet() << control_message::hello << static_cast<std::uint64_t>(rank_) << this_process().text(),
@@ -89,7 +89,7 @@ void Control::connect(Store& store) {
   if (client_.receive(deadline).state != Received::bytes) {
     throw Error(ErrorKind::comm, fmt::format("rank {} is not let in by rank 0", rank_));
   }
-  store.wait_all(options_.name + "/connected", limit);
+  rendezvous.wait_all(options_.name + "/connected", limit);
 }
 
 void Control::set_phase(std::string_view phase, std::uint64_t step) {
@@ -102,7 +102,7 @@ void Control::fail(std::string_view text) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (own_failure_.reason.empty()) own_failure_ = {{EndingKind::failure, rank_}, std::string(text), {}, 0};
-  } catch (...) {  // no memory for the text: the connection closes without a farewell, which says as much
+  } catch (...) {  // no memory for the text: the connection closes without a farewell, which tells the others the same
   }
   wake();
 }
@@ -164,7 +164,7 @@ void Control::run() {
     beat(leaving && !said_farewell_);
     if (leaving && !std::exchange(said_farewell_, true)) send(control_message::bye, sample());
     if (stopping) return;
-    // Nobody to hear: do not spin on a closed connection.
+    // Nobody to receive from: do not spin on a closed connection.
     if (alone_) std::this_thread::sleep_for(5ms);
   }
 }
@@ -214,7 +214,7 @@ void Control::send(std::uint64_t what, const Progress& progress, const Ending& e
   Packet packet;
   packet << what << progress;
   if (what == control_message::fail) packet << ending;
-  client_.send(packet, Clock::now() + kSendLimit);  // where it fails, the next receive() tells
+  client_.send(packet, Clock::now() + kSendLimit);  // if it fails, the next receive() reports it
 }
 
 void Control::look_for_failure() {
@@ -231,17 +231,20 @@ void Control::look_for_failure() {
 }
 
 void Control::beat(bool now) {
-  if (said_farewell_ || (!now && Clock::now() < next_beat_)) return;
-  // Stopped itself, or starved, it has heard nobody meanwhile and blames nobody for it.
-  if (Clock::now() - next_beat_ > kThisRankAway && next_beat_ != Deadline{}) heard_ = Clock::now();
-  next_beat_ = Clock::now() + options_.beat;
+  // Taken once: if this rank is stopped between here and the end, the next beat is late and sees it.
+  const Deadline began = Clock::now();
+  if (said_farewell_ || (!now && began < next_beat_)) return;
+  // If this rank was itself stopped or starved, it could hear nobody and end no operation: no other rank is to blame
+  // for the silence, nor for the wait.
+  if (began - next_beat_ > kThisRankAway && next_beat_ != Deadline{}) heard_ = waiting_since_ = began;
+  next_beat_ = began + options_.beat;
   const Progress progress = sample();
   send(control_message::beat, progress);
   {
     const std::lock_guard lock(mutex_);
     if (ending_ || leaving_) return;
   }
-  if (const auto silent = Clock::now() - heard_; silent > options_.limit && !alone_) {
+  if (const auto silent = began - heard_; silent > options_.limit && !alone_) {
     return finish(
         {{EndingKind::silence, 0},
          fmt::format("rank 0, which coordinates the ranks, has not been heard for {:.1f} s: it is stopped, or its host "
@@ -250,17 +253,17 @@ void Control::beat(bool now) {
          progress.waiting,
          progress.waiting_number});
   }
-  watch(progress);
+  watch(progress, began);
 }
 
-void Control::watch(const Progress& progress) {
+void Control::watch(const Progress& progress, Deadline now) {
   if (progress.waiting != watched_.waiting) {
-    waiting_since_ = Clock::now();
+    waiting_since_ = now;
     warned_ = false;
   }
   watched_ = progress;
   if (progress.waiting.empty()) return;
-  const auto waited = Clock::now() - waiting_since_;
+  const auto waited = now - waiting_since_;
   if (waited > options_.soft && !std::exchange(warned_, true)) send(control_message::ask, progress);
   if (waited > options_.limit && !std::exchange(asked_to_end_, true)) send(control_message::time_out, progress);
   if (waited > options_.limit + kAnswerLimit) {

@@ -1,16 +1,15 @@
-// The control plane of one rank: a thread and one connection to rank 0, beside all communication. It tells how far this
-// rank is, hears when all must end, and is the watchdog of this rank's operations.
+// The control plane of one rank: a thread and one connection to rank 0, separate from all communication. It tells how
+// far this rank is, hears when all must end, and is the watchdog of this rank's operations.
 //
-//   Control control(*store, {.limit = 60s, .progress = …, .end = …});
+//   Control control(*rendezvous, {.limit = 60s, .progress = …, .end = …});
 //   control.set_phase("backward", 118);
 //   …
 //   control.leave();
 //
 // Limits. An operation that does not end: at `soft` a line on standard error says who is behind; at `limit` all ranks
-// end. A rank that is not heard for `limit`, or whose connection closes without a farewell, ends all as well, rank 0
-// included: then each rank finds out by itself. Ending is: `end` is called (it must make every wait of this process
-// return); if it has not returned within `budget`, the process ends with the code of a Fault, running nothing of its
-// own any more.
+// end. A rank that is silent for `limit`, or closes its connection without a farewell, also ends all, rank 0 included:
+// then each rank finds out by itself. Ending is: `end` is called (it must make every wait of this process return); if
+// it has not returned within `budget`, the process ends with the code of a Fault, running nothing of its own any more.
 #pragma once
 
 #include <chrono>
@@ -32,7 +31,7 @@
 namespace syslab::comm {
 
 struct ControlOptions {
-  std::string name = "control";  // one a store
+  std::string name = "control";  // one a rendezvous
   std::chrono::milliseconds limit{60'000};
   std::chrono::milliseconds soft{0};  // 0: half the limit
   std::chrono::milliseconds beat{250};
@@ -48,8 +47,8 @@ struct ControlOptions {
 
 class Control {
  public:
-  // Returns when all ranks are connected. The store is not used after that.
-  Control(Store& store, ControlOptions options);
+  // Returns when all ranks are connected. The rendezvous is not used after that.
+  Control(Rendezvous& rendezvous, ControlOptions options);
   Control(const Control&) = delete;
   Control& operator=(const Control&) = delete;
   ~Control() { leave(); }
@@ -63,11 +62,11 @@ class Control {
   void leave() noexcept;
 
  private:
-  void connect(Store& store);
+  void connect(Rendezvous& rendezvous);
   void run();
   void hear(const MessageClient::Message& message);
   void beat(bool now);
-  void watch(const Progress& progress);
+  void watch(const Progress& progress, Deadline now);
   void send(std::uint64_t what, const Progress& progress, const Ending& ending = {});
   Progress sample() const;
   void look_for_failure();

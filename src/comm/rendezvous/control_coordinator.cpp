@@ -11,11 +11,11 @@
 namespace syslab::comm {
 namespace {
 
-// A rank beats four times a second: after this it is worth mentioning that it does not.
+// A rank sends four heartbeats a second: a longer silence is mentioned.
 constexpr double kSilence = 1.5;  // seconds
 constexpr std::chrono::milliseconds kCoordinatorAway{1'000};
 
-// The number of the operation of that kind that a rank came to last.
+// The number of the last operation of that kind that a rank has entered.
 std::uint64_t entered(const Progress& progress, bool of_host) {
   return of_host ? progress.host_queued : progress.queued;
 }
@@ -76,7 +76,7 @@ std::string ControlCoordinator::whereabouts(const Rank& rank) const {
   } else {
     text += fmt::format("{}behind operation #{}", text.empty() ? "" : ", ", rank.progress.queued);
   }
-  // Beats are a quarter of a second apart: what is known may be older than what happened.
+  // Heartbeats are a quarter of a second apart: the last report may be older than the event.
   const double silent = silent_seconds(rank);
   if (silent > kSilence && !rank.left) {
     text += fmt::format(", and has not beaten for {:.1f} s", silent);
@@ -113,7 +113,7 @@ void ControlCoordinator::on_message(Peer peer, std::string_view payload) {
       return end(diagnose(number, rank.progress));
     case control_message::fail: {
       Ending told = read_ending(packet);
-      // Texts of a communicator name their rank already.
+      // A communicator's texts already name their rank.
       if (!told.reason.starts_with("rank ")) told.reason = fmt::format("rank {} failed: {}", number, told.reason);
       told.operation = rank.progress.waiting;
       told.number = rank.progress.waiting_number;
@@ -148,7 +148,7 @@ void ControlCoordinator::on_gone(Peer peer) {
 
 void ControlCoordinator::on_tick() {
   if (ended_) return;
-  // Who was stopped itself, or starved, has heard nobody meanwhile and blames nobody for it.
+  // If the coordinator was itself stopped or starved, it could hear nobody: no rank is to blame for the silence.
   const Deadline now = Clock::now();
   const bool was_away = now - last_tick_ > kCoordinatorAway;
   last_tick_ = now;
@@ -156,7 +156,7 @@ void ControlCoordinator::on_tick() {
     for (auto& [number, rank] : ranks_) rank.heard = now;
   }
   for (const auto& [number, rank] : ranks_) {
-    if (rank.left || rank.gone || Clock::now() - rank.heard < limit_) continue;
+    if (rank.left || rank.gone || now - rank.heard < limit_) continue;
     return end({{EndingKind::silence, number},
                 fmt::format("rank {} ({}) has stopped beating for {:.1f} s, {}: it is stopped, or its host is gone",
                             number, rank.process, silent_seconds(rank), whereabouts(rank)),
@@ -165,7 +165,7 @@ void ControlCoordinator::on_tick() {
   }
 }
 
-// Somebody waits in an operation that a rank which has left never came to.
+// Ends the job if a rank waits in an operation that another rank left without entering.
 void ControlCoordinator::look_for_leavers(const Progress& waiting) {
   if (waiting.waiting.empty() || waiting.waiting_peer >= 0) return;
   for (const auto& [number, rank] : ranks_) {
@@ -212,13 +212,21 @@ Ending ControlCoordinator::diagnose(int reporter, const Progress& waiting) const
     }
     return ending;
   }
-  ending.culprit = behind.front();
+  // Who is behind may itself wait for another that is: the one that does not beat keeps the others, or the last of all.
+  const int keeps_others = *std::min_element(behind.begin(), behind.end(), [&](int left, int right) {
+    const Rank &one = ranks_.at(left), &other = ranks_.at(right);
+    const bool one_beats = one.left || silent_seconds(one) <= kSilence;
+    const bool other_beats = other.left || silent_seconds(other) <= kSilence;
+    if (one_beats != other_beats) return !one_beats;
+    return entered(one.progress, waiting.waiting_of_host) < entered(other.progress, waiting.waiting_of_host);
+  });
+  ending.culprit = keeps_others;
   const char* verb = behind.size() == 1 ? "has" : "have";
   ending.reason = waiting.waiting_peer >= 0
                       ? fmt::format("rank {} waits in {} for rank {}", reporter, waiting.waiting, behind.front())
                       : fmt::format("rank{} {} {} not entered {}, in which rank {} waits",
                                     behind.size() == 1 ? "" : "s", rank_list(behind), verb, waiting.waiting, reporter);
-  ending.reason += fmt::format("; rank {} is {}", behind.front(), whereabouts(ranks_.at(behind.front())));
+  ending.reason += fmt::format("; rank {} is {}", keeps_others, whereabouts(ranks_.at(keeps_others)));
   return ending;
 }
 

@@ -1,4 +1,4 @@
-// A directory as a store. Files appear whole or not at all: written under a name of the writer's own, then linked
+// A directory as a rendezvous. Files appear whole or not at all: written under a name of the writer's own, then linked
 // (where they must not be there yet) or renamed.
 //
 // The directory is this user's, and nobody else may write to it: what lies in it is believed. Files are made for this
@@ -6,8 +6,7 @@
 //
 //   rank-R      who rank R is; made by linking, so that two ranks R meet here
 //   accepted    rank 0's list of those it saw, with the identity of this run (nobody else's keys are read) and the key
-//   of
-//               its sockets
+//               of its sockets
 //   key-RUN-…   a value
 //   failed      why the job ended
 //   earlier     somebody has found what an earlier run left: all leave it where it is
@@ -91,19 +90,18 @@ Member read_member(const std::string& text) {
   return member;
 }
 
-class FileStore final : public Store {
+class FileRendezvous final : public Rendezvous {
  public:
-  explicit FileStore(const StoreOptions& given)
-      : Store(given), self_{new_uuid7(), size(), options().build, this_process()} {
-    const std::string place = given.rendezvous.substr(std::string_view("file:").size());
+  explicit FileRendezvous(const RendezvousOptions& given)
+      : Rendezvous(given), self_{new_uuid7(), size(), options().build, this_process()} {
+    const std::string place = given.address.substr(std::string_view("file:").size());
     const std::size_t hash = place.find('#');
     directory_ = fs::path(place.substr(0, hash));
     if (directory_.empty()) {
-      throw Error(ErrorKind::usage,
-                  fmt::format("rendezvous '{}' names no directory: file:DIRECTORY", given.rendezvous));
+      throw Error(ErrorKind::usage, fmt::format("rendezvous '{}' names no directory: file:DIRECTORY", given.address));
     }
     if (hash != std::string::npos) directory_ /= "job-" + escaped(place.substr(hash + 1));
-    // Whoever leaves last takes a directory along that we made.
+    // If we made the directory, the last rank to leave removes it.
     if (make_private_directory(directory_)) write("made", "");
     expect_private(directory_);
     try {
@@ -115,7 +113,7 @@ class FileStore final : public Store {
     }
   }
 
-  ~FileStore() override { leave(); }
+  ~FileRendezvous() override { leave(); }
 
   void set(std::string_view key, std::string_view value) override { write(key_name(key), value); }
 
@@ -136,7 +134,7 @@ class FileStore final : public Store {
   void fail(std::string_view reason) noexcept override {
     try {
       if (!fs::exists(directory_ / "failed")) write("failed", reason);
-    } catch (...) {  // whoever fails has its own error to tell; the others have their limits
+    } catch (...) {  // the failing rank reports its own error; the others reach their limits
     }
   }
 
@@ -176,7 +174,7 @@ class FileStore final : public Store {
     return error == 0;
   }
 
-  // What `look` gives, as soon as it gives something. Error(comm) when the job has ended.
+  // Calls `look` until it returns a value. Error(comm) when the job has ended.
   template <typename Look>
   auto wait_for(milliseconds limit, const Look& look) -> decltype(look()) {
     const Clock::time_point begin = Clock::now();
@@ -212,7 +210,8 @@ class FileStore final : public Store {
                        directory_.string(), what);
   }
 
-  // Of what proves itself to be another run's. Those who hear of it are told to leave it first.
+  // For files that turn out to be another run's. The others must learn to keep them before they learn that the job
+  // ends.
   [[noreturn]] void refuse_leftovers(std::string_view what) {
     leftovers_ = true;
     write("earlier", "");
@@ -221,11 +220,13 @@ class FileStore final : public Store {
 
   void join() {
     if (const auto reason = read_file(directory_ / "failed")) {
-      // An earlier run's; or this one's, whose ranks are still there and take it along.
+      // Left by an earlier run, or by this one: then its remaining ranks remove it.
       throw RankError(Fault::rendezvous, earlier_run("it ended with: " + *reason));
     }
-    if (!write_new(rank_file(rank()), to_text(self_))) {
-      const Member other = read_member(read_file(directory_ / rank_file(rank())).value_or(""));
+    while (!write_new(rank_file(rank()), to_text(self_))) {
+      const auto found = read_file(directory_ / rank_file(rank()));
+      if (!found) continue;  // it has left in between
+      const Member other = read_member(*found);
       if (other.process.system != self_.process.system || has_ended(other.process)) {
         refuse_leftovers(fmt::format("its rank {} was {}", rank(), other.process.text()));
       }
@@ -240,7 +241,7 @@ class FileStore final : public Store {
     }
   }
 
-  // Everybody's file, read once it is there; what contradicts ours ends the job.
+  // Reads each rank's file once it exists; a contradiction to ours ends the job.
   void read_members() {
     const bool first_look = !std::exchange(looked_, true);
     for (const fs::directory_entry& entry : fs::directory_iterator(directory_)) {
@@ -248,9 +249,11 @@ class FileStore final : public Store {
       if (!name.starts_with("rank-")) continue;
       const int other = std::stoi(name.substr(5));
       if (members_.count(other) != 0) continue;
-      const Member member = read_member(read_file(entry.path()).value_or(""));
+      const auto found = read_file(entry.path());
+      if (!found) continue;  // the rank has left since it was listed; `failed` says why
+      const Member member = read_member(*found);
       if (has_ended(member.process)) {
-        // Whoever ended the job and left said why before; nobody's word is what an earlier run leaves.
+        // A rank that ends the job writes `failed` before it leaves; without that, the file is from an earlier run.
         if (const auto reason = read_file(directory_ / "failed")) throw RankError(Fault::peer, *reason);
         if (first_look) refuse_leftovers(fmt::format("its rank {} was {}", other, member.process.text()));
         end_all(fmt::format("rank {} ({}) has ended: it was killed or crashed during the rendezvous", other,
@@ -326,8 +329,8 @@ class FileStore final : public Store {
     if (ours != self_.run) refuse_leftovers("it accepted another rank " + std::to_string(rank()));
   }
 
-  // The last to leave takes everything along, the dead counting as gone; but nothing where an earlier run's is among
-  // it, whoever found that: it may be somebody's evidence, and who comes late is to hear of it and not to wait.
+  // The last rank to leave removes everything; ranks that have died count as gone. If any rank has found files of an
+  // earlier run, nothing is removed: somebody may need them, and a late rank must see them instead of waiting.
   void leave() noexcept {
     try {
       if (!joined_) return;
@@ -361,6 +364,8 @@ class FileStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> open_file_store(const StoreOptions& options) { return std::make_unique<FileStore>(options); }
+std::unique_ptr<Rendezvous> open_file_rendezvous(const RendezvousOptions& options) {
+  return std::make_unique<FileRendezvous>(options);
+}
 
 }  // namespace syslab::comm

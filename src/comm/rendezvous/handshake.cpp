@@ -8,7 +8,7 @@ namespace syslab::comm {
 namespace {
 
 constexpr std::string_view kMagic("syslab\x02\n", 8);
-constexpr std::size_t kName = 6;  // of the magic: what stays the same when the version changes
+constexpr std::size_t kName = 6;  // bytes of the magic that are the same in all versions
 constexpr std::size_t kPart = sizeof(Key);
 
 std::string_view name_of(Handshake::Side side) {
@@ -24,7 +24,7 @@ std::string take_front(std::string& bytes, std::size_t count) {
 }  // namespace
 
 Handshake::Handshake(Side side, const Key& key) : side_(side), key_(key) {
-  // The accepting end says nothing to those who do not speak this.
+  // The accepting end sends nothing to a peer that does not speak this protocol.
   if (side_ == Side::connecting) output_ = std::string(kMagic).append(bytes_of(own_nonce_));
 }
 
@@ -61,7 +61,7 @@ Handshake::State Handshake::take(std::string& received) {
     if (const State state = take_magic(received); state != State::proven) return state;
   }
   if (!other_nonce_) {
-    const std::size_t wanted = side_ == Side::connecting ? 2 * kPart : kPart;  // the proof comes along
+    const std::size_t wanted = side_ == Side::connecting ? 2 * kPart : kPart;  // the nonce and the proof
     if (received.size() < wanted) return State::incomplete;
     const std::string nonce = take_front(received, kPart);
     std::copy(nonce.begin(), nonce.end(), other_nonce_.emplace().begin());

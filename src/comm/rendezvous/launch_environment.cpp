@@ -93,7 +93,7 @@ LaunchEnvironment to_environment(const Said& said) {
 }
 
 // A port that ranks of one job derive alike, below those that the system gives to clients (32768 and up on Linux).
-// Another job may derive the same: the store tries the ports behind it and tells jobs apart by their tokens.
+// Another job may derive the same: the rendezvous tries the ports behind it and tells jobs apart by their tokens.
 int port_of(std::string_view token) {
   return 18'000 + static_cast<int>(std::stoul(sha256_hex(token).substr(0, 6), nullptr, 16) % 14'000);
 }
@@ -114,7 +114,7 @@ void use_master(const Variables& variables, LaunchEnvironment& made, std::string
   made.rendezvous = tcp(made, port->value + (agent_listens ? 1 : 0), token);
 }
 
-// All ranks here: the loopback and a port of the job's name will do, and leave nothing behind.
+// All ranks are on this host: the loopback address and a port derived from the job's name suffice, without any file.
 void use_loopback(LaunchEnvironment& made, std::string_view token) {
   if (token.empty() || made.local_size != made.size) return;
   made.host = kLoopback;
@@ -148,8 +148,8 @@ Said said_by_pmi(const Variables& variables) {
           number(variables, {"MPI_LOCALRANKID", "SLURM_LOCALID"}), number(variables, "MPI_LOCALNRANKS")};
 }
 
-// Set by hand, RANK and WORLD_SIZE beside a launcher's own are two answers to one question. torchrun's are not: it may
-// itself have been started by mpirun, once a host.
+// RANK and WORLD_SIZE set by hand in addition to a launcher's own are contradictory. torchrun's are not: it may itself
+// have been started by mpirun, once a host.
 void expect_agreement(const Said& by_hand, const Said& launcher) {
   const auto compare = [&](const std::optional<Setting>& one, const std::optional<Setting>& other) {
     if (!one || !other || one->value == other->value) return;
@@ -165,7 +165,7 @@ void expect_agreement(const Said& by_hand, const Said& launcher) {
 std::optional<LaunchEnvironment> from_torchrun(const Variables& variables) {
   const std::string_view run = text_of(variables, "TORCHELASTIC_RUN_ID");
   const bool agent = !run.empty();
-  // One of them alone is somebody else's word: both are common names.
+  // Only one of them is set: it belongs to something else, since both names are common.
   if (!agent && (text_of(variables, "RANK").empty() || text_of(variables, "WORLD_SIZE").empty())) return std::nullopt;
   const Said said{agent ? "torchrun" : "RANK and WORLD_SIZE", number(variables, "RANK"),
                   number(variables, "WORLD_SIZE"), number(variables, "LOCAL_RANK"),
@@ -177,7 +177,7 @@ std::optional<LaunchEnvironment> from_torchrun(const Variables& variables) {
     expect_agreement(said, said_by_pmi(variables));
   }
   LaunchEnvironment made = to_environment(said);
-  // A restart is another run: who is left of the first must not meet the second.
+  // A restart is another run: ranks left from the first must not join the second.
   const std::string token =
       agent ? fmt::format("{}.{}", run, text_of(variables, "TORCHELASTIC_RESTART_COUNT")) : "syslab";
   use_master(variables, made, token);
@@ -208,7 +208,7 @@ std::optional<LaunchEnvironment> from_pmi(const Variables& variables) {
   if (job.empty()) job = text_of(variables, "SLURM_JOB_ID");
   const std::string token = job.empty() ? "" : "pmi-" + sha256_hex(job).substr(0, 16);
   use_master(variables, made, token.empty() ? "pmi" : token);
-  // Slurm sets PMI's variables, too; then ranks may be on many hosts whatever PMI leaves unsaid.
+  // Slurm sets PMI's variables too; ranks may then be on many hosts even if PMI's variables do not say so.
   if (made.rendezvous.empty() && said.local_size) use_loopback(made, token);
   return made;
 }

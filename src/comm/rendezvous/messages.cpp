@@ -19,9 +19,9 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kFirstWordLimit = 5s;
-constexpr std::size_t kLength = 4;  // bytes of it before each frame
+constexpr std::size_t kLength = 4;  // bytes of the length before each frame
 constexpr auto kRetry = 50ms;
-constexpr auto kTick = 200ms;      // seldom: what measures on this machine shall not notice
+constexpr auto kTick = 200ms;      // rare, so that measurements on this machine are not disturbed
 constexpr auto kFarewell = 300ms;  // for what is queued when a server stops
 
 std::string little_endian(std::uint64_t number, std::size_t bytes) {
@@ -199,7 +199,7 @@ void MessageServer::admit() {
                                                             .writer = FrameWriter(one.session.send),
                                                             .reader = FrameReader(one.session.receive)});
     made.reader.bytes() = std::move(one.received);
-    if (!made.reader.bytes().empty()) read_from(made);  // its first words came with its proof
+    if (!made.reader.bytes().empty()) read_from(made);  // its first messages came with its proof
   }
 }
 
@@ -218,7 +218,7 @@ void MessageServer::read_from(Connection& connection) {
       if (state == FrameReader::State::forged) throw Error(ErrorKind::comm, "no message");
       connection.spoke = true;
       handler_.on_message(connection.peer, payload);
-    } catch (const Error&) {  // what does not read as a message ends its sender's connection, not the server
+    } catch (const Error&) {  // a malformed message closes its sender's connection, not the server
       return lose(connection);
     }
   }
@@ -240,11 +240,11 @@ void MessageServer::serve() {
     }
     if (stopping && (!queued || Clock::now() >= stop_at)) return;
     ::poll(waiting.data(), waiting.size(), milliseconds_until(stopping ? stop_at : tick_at));
-    // Those that are there are heard before new ones are let in: who closed and came again is not here twice.
+    // Existing connections are read before new ones are admitted: a client that reconnects is then not here twice.
     std::size_t index = 2;
     for (Connection& one : connections_) {
       const short events = waiting[index++].revents;
-      // Who does not take what we write is gone: that is read, behind its last words.
+      // A peer that does not accept our bytes is gone: reading its last messages then finds the end of the connection.
       if ((events & POLLOUT) != 0 && !write_to(one)) one.out.clear();
       if (!stopping && (events & (POLLIN | POLLHUP | POLLERR)) != 0) read_from(one);
       if (!one.spoke && Clock::now() > one.speak_until) one.gone = true;
@@ -255,7 +255,7 @@ void MessageServer::serve() {
       stop_at = Clock::now() + kFarewell;
     }
     const bool tick = Clock::now() >= tick_at;
-    if (!stopping && (tick || waiting[1].revents != 0)) admit();  // at a tick for those whose time is up
+    if (!stopping && (tick || waiting[1].revents != 0)) admit();  // at a tick: to drop those that have timed out
     if (!stopping && tick) {
       tick_at = Clock::now() + kTick;
       handler_.on_tick();

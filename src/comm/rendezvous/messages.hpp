@@ -1,7 +1,7 @@
-// Messages on a socket whose ends have proven themselves (comm/rendezvous/handshake.hpp). Each is a frame: its length,
-// that many bytes, and a MAC of both and of the frame's number in its direction, under that direction's key. A frame
-// that was altered, left out, sent again or moved ends the connection. The store, the control plane and the lab's lines
-// to its agents speak it, each with its own fields. Nothing is hidden: who listens reads along.
+// Messages on an authenticated socket (comm/rendezvous/handshake.hpp). Each is a frame: its length, that many bytes,
+// and a MAC of both and of the frame's number in its direction, under that direction's key. A frame that was altered,
+// left out, sent again or moved ends the connection. The rendezvous, the control plane and the lab's lines to its
+// agents speak it, each with its own fields. Nothing is hidden: who listens reads along.
 #pragma once
 
 #include <cstdint>

@@ -15,8 +15,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kPause = 20ms;
-constexpr auto kLeast = 50ms;  // that everybody is given, however many come
-// More than the whole proof takes: who says more before it is admitted waits with it.
+constexpr auto kLeast = 50ms;  // that each connection is given, however many there are
+// More than the whole proof takes. A peer that sends more before it is admitted is dropped.
 constexpr std::size_t kLongestProof = 4096;
 
 bool watch(const FileDescriptor& epoll, const FileDescriptor& descriptor) {
@@ -36,17 +36,17 @@ Reception::Reception(FileDescriptor listener, const Key& key)
     throw_errno(ErrorKind::comm, "watch sockets", errno, "epoll_create1");
 }
 
-// Without it the descriptor would be readable again and again.
+// Otherwise the listener would stay readable, and polling it would spin.
 void Reception::stop_accepting() {
   accept_at_ = Clock::now() + kPause;
   itimerspec pause{};
   pause.it_value.tv_nsec = std::chrono::nanoseconds(kPause).count();
-  ::timerfd_settime(timer_.get(), 0, &pause, nullptr);  // wakes whoever polls us
+  ::timerfd_settime(timer_.get(), 0, &pause, nullptr);  // wakes the thread that polls us
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, listener_.get(), nullptr);
 }
 
-// Many who can prove themselves may come at once: whoever has just come is given the time to, and the next waits
-// outside.
+// Many peers with valid proofs may connect at once: each gets the time for its proof, and further ones wait in the
+// listener's backlog.
 bool Reception::has_room() {
   if (strangers_.size() < kStrangers) return true;
   if (strangers_.front().until - Clock::now() > kProofLimit - kLeast) return false;
@@ -58,7 +58,7 @@ void Reception::accept_all() {
   if (accept_at_ != Deadline{}) {
     if (Clock::now() < accept_at_) return;
     const itimerspec never{};
-    ::timerfd_settime(timer_.get(), 0, &never, nullptr);  // it is readable no more
+    ::timerfd_settime(timer_.get(), 0, &never, nullptr);  // the timer is no longer readable
     if (!watch(epoll_, listener_)) return stop_accepting();
     accept_at_ = {};
   }
@@ -76,13 +76,13 @@ void Reception::accept_all() {
 }
 
 Reception::Verdict Reception::hear(Stranger& stranger) {
-  // Only what is there: a sender that never stops must not keep us.
+  // Reads only what has arrived: an endless sender must not block this.
   const Received received = receive_some(stranger.socket.get(), stranger.received, Clock::now());
   const Handshake::State state = stranger.handshake.take(stranger.received);
   // An answer of a hundred bytes fits the buffer of a new connection.
   if (!send_all(stranger.socket.get(), stranger.handshake.take_output(), Clock::now())) return Verdict::leaves;
   if (state == Handshake::State::proven) return Verdict::admitted;
-  // Who does not know the key finds that we know another one, and leaves.
+  // A peer with another key sees that ours differs, and closes the connection.
   if (state == Handshake::State::impostor || (received == Received::end && stranger.handshake.greeted())) ++unproven_;
   if (is_refusal(state) || received == Received::end || stranger.received.size() > kLongestProof ||
       Clock::now() > stranger.until) {

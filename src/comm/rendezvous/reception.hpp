@@ -1,6 +1,6 @@
-// The front door of whoever listens: takes connections, and gives out those whose other end has proven that it knows
-// the key. All are heard at once, none for longer than kProofLimit; of more than kStrangers that have proven nothing
-// the oldest goes. So neither the idle nor the slow nor the many keep anybody waiting who can prove himself at once.
+// The front door of whoever listens: accepts connections, and returns those with an authenticated peer. All are heard
+// at once, none for longer than kProofLimit; of more than kStrangers that have proven nothing the oldest goes. So
+// neither the idle nor the slow nor the many keep anybody waiting who can prove himself at once.
 //
 //   poll() on reception.descriptor(), and now and then without; then
 //   for (Admitted& one : reception.admit()) …

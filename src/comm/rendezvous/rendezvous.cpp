@@ -38,7 +38,7 @@ std::string rank_list(const std::vector<int>& ranks) {
   return text;
 }
 
-Store::Store(const StoreOptions& options) : options_(options), rank_(options.rank), size_(options.size) {
+Rendezvous::Rendezvous(const RendezvousOptions& options) : options_(options), rank_(options.rank), size_(options.size) {
   if (options_.build.empty()) {
     const BuildInfo& build = build_info();
     options_.build = fmt::format("{} {}{}", build.version, build.git_sha,
@@ -46,7 +46,7 @@ Store::Store(const StoreOptions& options) : options_(options), rank_(options.ran
   }
 }
 
-void Store::say(const std::string& text) const {
+void Rendezvous::say(const std::string& text) const {
   const std::string line = fmt::format("rank {} of {}: {}", rank_, size_, text);
   if (options_.say) {
     options_.say(line);
@@ -55,13 +55,13 @@ void Store::say(const std::string& text) const {
   }
 }
 
-std::string Store::get(std::string_view key, milliseconds limit) {
+std::string Rendezvous::get(std::string_view key, milliseconds limit) {
   if (auto found = find(key, limit)) return *found;
   throw RankError(Fault::late,
                   fmt::format("rank {} waited {:.1f} s for '{}', which no rank has set", rank_, seconds(limit), key));
 }
 
-std::vector<std::string> Store::gather(std::string_view name, std::string_view text, milliseconds limit) {
+std::vector<std::string> Rendezvous::gather(std::string_view name, std::string_view text, milliseconds limit) {
   const Clock::time_point begin = Clock::now();
   bool noticed = false;
   set(key_of(name, rank_), text);
@@ -87,12 +87,12 @@ std::vector<std::string> Store::gather(std::string_view name, std::string_view t
       if (since(begin) >= limit) {
         const std::string reason =
             fmt::format("{} did not come to '{}' within {:.1f} s: not started, still busy, or sent elsewhere ({}){}",
-                        who, name, seconds(limit), options_.rendezvous, hint());
+                        who, name, seconds(limit), options_.address, hint());
         fail(reason);
         throw RankError(Fault::late, reason);
       }
       noticed = true;
-      // The first of those that are here speaks for all.
+      // The lowest rank that is here prints the message for all.
       int first_here = 0;
       while (std::find(missing.begin(), missing.end(), first_here) != missing.end()) ++first_here;
       if (first_here == rank_) {
@@ -104,24 +104,24 @@ std::vector<std::string> Store::gather(std::string_view name, std::string_view t
   return all;
 }
 
-std::unique_ptr<Store> open_store(const StoreOptions& options) {
+std::unique_ptr<Rendezvous> open_rendezvous(const RendezvousOptions& options) {
   if (options.size < 1 || options.rank < 0 || options.rank >= options.size) {
     throw Error(ErrorKind::usage, fmt::format("rank {} of {} ranks: ranks count from 0 and stay below their number",
                                               options.rank, options.size));
   }
-  std::unique_ptr<Store> store;
-  if (options.rendezvous.starts_with("tcp://")) {
-    store = open_tcp_store(options);
-  } else if (options.rendezvous.starts_with("file:")) {
-    store = open_file_store(options);
+  std::unique_ptr<Rendezvous> rendezvous;
+  if (options.address.starts_with("tcp://")) {
+    rendezvous = open_tcp_rendezvous(options);
+  } else if (options.address.starts_with("file:")) {
+    rendezvous = open_file_rendezvous(options);
   } else {
     throw Error(ErrorKind::usage,
                 fmt::format("rendezvous '{}' is none: say tcp://HOST:PORT/TOKEN, where HOST is rank 0's, or "
                             "file:DIRECTORY, which all ranks see and no earlier run has used",
-                            options.rendezvous));
+                            options.address));
   }
-  store->wait_all("rendezvous", options.limit);
-  return store;
+  rendezvous->wait_all("rendezvous", options.limit);
+  return rendezvous;
 }
 
 }  // namespace syslab::comm

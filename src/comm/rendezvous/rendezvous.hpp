@@ -1,8 +1,8 @@
 // Where the ranks of one job find each other and leave each other notes: a few texts under names.
 //
-//   const auto store = open_store({.rendezvous = "tcp://node7:29501/job", .rank = 1, .size = 4});
-//   store->set("address", "…");
-//   const std::string other = store->get("address of 0", 5s);
+//   const auto rendezvous = open_rendezvous({.address = "tcp://node7:29501/job", .rank = 1, .size = 4});
+//   rendezvous->set("address", "…");
+//   const std::string other = rendezvous->get("address of 0", 5s);
 //
 // Two kinds, told apart by the address:
 //   tcp://HOST:PORT/TOKEN   rank 0 serves on HOST, on the first free port from PORT on, of kPorts. Others try these
@@ -34,8 +34,8 @@ namespace syslab::comm {
 
 inline constexpr int kPorts = 16;
 
-struct StoreOptions {
-  std::string rendezvous;
+struct RendezvousOptions {
+  std::string address;
   int rank = 0, size = 1;
   std::chrono::milliseconds limit{60'000};      // until all are there
   std::chrono::milliseconds notice{5'000};      // of waiting until the missing are named
@@ -44,11 +44,11 @@ struct StoreOptions {
   std::optional<Key> secret;                    // over TCP; none: launch_secret() of this process
 };
 
-class Store {
+class Rendezvous {
  public:
-  virtual ~Store() = default;
-  Store(const Store&) = delete;
-  Store& operator=(const Store&) = delete;
+  virtual ~Rendezvous() = default;
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
 
   int rank() const { return rank_; }
   int size() const { return size_; }
@@ -74,21 +74,21 @@ class Store {
   virtual Key key() const = 0;
 
  protected:
-  explicit Store(const StoreOptions& options);
-  const StoreOptions& options() const { return options_; }
+  explicit Rendezvous(const RendezvousOptions& options);
+  const RendezvousOptions& options() const { return options_; }
   void say(const std::string& text) const;
   virtual std::string hint() const { return {}; }  // why ranks may be missing: "; …"
 
  private:
-  StoreOptions options_;
+  RendezvousOptions options_;
   int rank_, size_;
 };
 
 // Returns when all ranks have joined. Error(usage) for an address that is none, Error(comm) for all else.
-std::unique_ptr<Store> open_store(const StoreOptions& options);
+std::unique_ptr<Rendezvous> open_rendezvous(const RendezvousOptions& options);
 
-std::unique_ptr<Store> open_tcp_store(const StoreOptions& options);
-std::unique_ptr<Store> open_file_store(const StoreOptions& options);
+std::unique_ptr<Rendezvous> open_tcp_rendezvous(const RendezvousOptions& options);
+std::unique_ptr<Rendezvous> open_file_rendezvous(const RendezvousOptions& options);
 
 // "0, 2–5 and 7"
 std::string rank_list(const std::vector<int>& ranks);

@@ -24,7 +24,7 @@ namespace {
 
 using AddressList = std::unique_ptr<addrinfo, void (*)(addrinfo*)>;
 
-// Null and `why` when the name means nothing.
+// Null, and the reason in `why`, if the name cannot be resolved.
 AddressList addresses_of(const std::string& host, int port, int flags, std::string& why) {
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -42,7 +42,7 @@ bool is_loopback_name(const std::string& host) {
   return host == "localhost" || host == "::1" || host.starts_with("127.");
 }
 
-// An address may be another's who passes connections on to us.
+// Tries to bind: an address that reaches us may belong to another host that forwards connections.
 bool is_of_this_host(const addrinfo& address) {
   const FileDescriptor probe(::socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_storage any_port{};
@@ -66,7 +66,7 @@ bool is_connected_to_itself(int socket) {
          std::memcmp(&here, &there, here_size) == 0;
 }
 
-// Why a connection under way failed; 0: it is there.
+// The error of a connection attempt; 0: it is connected.
 int finish_connecting(int socket, Deadline deadline) {
   pollfd waiting{socket, POLLOUT, 0};
   int ready = 0;
@@ -110,7 +110,7 @@ FileDescriptor listen_tcp(const std::string& host, int port) {
   if (::bind(listener.get(), list->ai_addr, list->ai_addrlen) != 0 || ::listen(listener.get(), SOMAXCONN) != 0) {
     const int error = errno;
     listener.reset();
-    // A port below 1024 is refused and no neighbour's business; the caller tries the next all the same.
+    // EACCES: ports below 1024 are privileged. The caller tries the next port in that case too.
     if (error != EADDRINUSE && error != EACCES)
       throw_errno(ErrorKind::comm, fmt::format("listen on port {}", port), error, "bind");
     errno = error;

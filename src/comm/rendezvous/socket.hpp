@@ -1,4 +1,4 @@
-// Stream sockets with deadlines, as the store and the control plane use them: TCP, or Unix sockets in a directory.
+// Stream sockets with deadlines, as the rendezvous and the control plane use them: TCP, or Unix sockets in a directory.
 #pragma once
 
 #include <sys/socket.h>

@@ -1,4 +1,4 @@
-// The TCP store as a rank sees it. Rank 0 has the server beside it and speaks to it like all others.
+// The TCP rendezvous as a rank sees it. Rank 0 hosts the server and talks to it like all others.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,13 +51,13 @@ std::string ports(const StoreAddress& address) {
   return fmt::format("ports {}–{} of {}", address.port, last_port(address), address.host);
 }
 
-class TcpStore final : public Store {
+class TcpRendezvous final : public Rendezvous {
  public:
-  explicit TcpStore(const StoreOptions& given)
-      : Store(given),
-        address_(read_address(given.rendezvous)),
+  explicit TcpRendezvous(const RendezvousOptions& given)
+      : Rendezvous(given),
+        address_(read_address(given.address)),
         secret_(given.secret ? *given.secret : launch_secret(process_variables())) {
-    StoreHello hello;
+    RendezvousHello hello;
     hello.token = address_.token;
     hello.size = size();
     hello.rank = rank();
@@ -70,38 +70,38 @@ class TcpStore final : public Store {
     }
   }
 
-  ~TcpStore() override {
+  ~TcpRendezvous() override {
     // Left by an exception, this rank will not come to what the others wait for.
     if (std::uncaught_exceptions() > exceptions_) fail(fmt::format("rank {} was ended by an error", rank()));
-    client_.send(Packet() << store_message::bye, Clock::now() + 200ms);
+    client_.send(Packet() << rendezvous_message::bye, Clock::now() + 200ms);
     if (server_ != nullptr) server_->wait_until_left(Clock::now() + options().limit);
   }
 
   void set(std::string_view key, std::string_view value) override {
     const std::lock_guard lock(mutex_);
-    if (!client_.send(Packet() << store_message::set << key << value, Clock::now() + options().limit)) lost();
+    if (!client_.send(Packet() << rendezvous_message::set << key << value, Clock::now() + options().limit)) lost();
   }
 
   std::optional<std::string> find(std::string_view key, milliseconds limit) override {
     const std::lock_guard lock(mutex_);
     if (limit > 0ms) {
-      auto found = answer(store_message::find, key, Clock::now() + limit);
+      auto found = answer(rendezvous_message::find, key, Clock::now() + limit);
       if (found) return found;
     }
     // Whatever the limit, the server is given the time to say that it has nothing.
     const Deadline patience = Clock::now() + std::max<milliseconds>(options().limit, 2s);
-    return answer(store_message::peek, key, patience);
+    return answer(rendezvous_message::peek, key, patience);
   }
 
   void remove(std::string_view key) override {
     const std::lock_guard lock(mutex_);
-    if (!client_.send(Packet() << store_message::remove << key, Clock::now() + options().limit)) lost();
+    if (!client_.send(Packet() << rendezvous_message::remove << key, Clock::now() + options().limit)) lost();
   }
 
   void fail(std::string_view reason) noexcept override {
     try {
       const std::lock_guard lock(mutex_);
-      client_.send(Packet() << store_message::fail << reason, Clock::now() + 200ms);
+      client_.send(Packet() << rendezvous_message::fail << reason, Clock::now() + 200ms);
     } catch (...) {  // whoever fails has its own error to tell; the others have their limits
     }
   }
@@ -112,7 +112,7 @@ class TcpStore final : public Store {
 
  private:
   [[noreturn]] void lost() const {
-    throw RankError(Fault::peer, fmt::format("rank {}: rank 0, which keeps the store, has ended", rank()));
+    throw RankError(Fault::peer, fmt::format("rank {}: rank 0, which keeps the rendezvous, has ended", rank()));
   }
 
   // Nothing at the deadline, or when the server says that there is nothing.
@@ -125,16 +125,16 @@ class TcpStore final : public Store {
       if (message.state == Received::nothing) return std::nullopt;
       PacketReader reader(message.payload);
       const std::uint64_t kind = reader.number();
-      // An answer to what an earlier call stopped waiting for.
+      // An answer to an earlier call that has stopped waiting.
       if (reader.number() != request) continue;
       std::string text = reader.text();
-      if (kind == store_message::failed) throw RankError(Fault::peer, text);
-      if (kind == store_message::value) return text;
+      if (kind == rendezvous_message::failed) throw RankError(Fault::peer, text);
+      if (kind == rendezvous_message::value) return text;
       return std::nullopt;
     }
   }
 
-  void serve(const StoreHello& hello) {
+  void serve(const RendezvousHello& hello) {
     FileDescriptor listener;
     int port = address_.port;
     for (; port <= last_port(address_); ++port) {
@@ -145,18 +145,19 @@ class TcpStore final : public Store {
       throw Error(ErrorKind::comm,
                   fmt::format("rank 0 can listen on none of the {}: all are in use; name another port in "
                               "the rendezvous '{}'",
-                              ports(address_), options().rendezvous));
+                              ports(address_), options().address));
     }
-    server_ = std::make_unique<TcpStoreServer>(std::move(listener), store_key(), hello);
-    // The address is rank 0's name as others know it; to itself it may mean nothing.
-    TcpSearch search({address_.host, "127.0.0.1"}, port, port, store_key(), hello);
+    server_ = std::make_unique<TcpRendezvousServer>(std::move(listener), rendezvous_key(), hello);
+    // The address is rank 0's name as other hosts know it; rank 0's own host may not resolve it.
+    TcpSearch search({address_.host, "127.0.0.1"}, port, port, rendezvous_key(), hello);
     if (client_ = search.find(Clock::now() + std::max<milliseconds>(options().limit, 2s)); client_) return;
-    throw Error(ErrorKind::comm, fmt::format("rank 0 cannot reach its own store at {} port {}", address_.host, port));
+    throw Error(ErrorKind::comm,
+                fmt::format("rank 0 cannot reach its own rendezvous at {} port {}", address_.host, port));
   }
 
-  void look_for_server(const StoreHello& hello) {
+  void look_for_server(const RendezvousHello& hello) {
     const Deadline deadline = Clock::now() + options().limit;
-    TcpSearch search({address_.host}, address_.port, last_port(address_), store_key(), hello);
+    TcpSearch search({address_.host}, address_.port, last_port(address_), rendezvous_key(), hello);
     if (client_ = search.find(std::min(deadline, Clock::now() + options().notice)); client_) return;
     if (Clock::now() < deadline) {
       say(fmt::format("'rendezvous' still finds no rank 0 of this job on {}{}", ports(address_), search.met()));
@@ -177,12 +178,12 @@ class TcpStore final : public Store {
   }
 
   const StoreAddress address_;
-  // Not of the job alone: who comes with another job's token is told so.
-  Key store_key() const { return derived(secret_, "store"); }
+  // Not derived from the job's token: a rank with another job's token can then be told so.
+  Key rendezvous_key() const { return derived(secret_, "rendezvous"); }
 
   const Key secret_;
   const int exceptions_ = std::uncaught_exceptions();
-  std::unique_ptr<TcpStoreServer> server_;
+  std::unique_ptr<TcpRendezvousServer> server_;
   std::mutex mutex_;
   MessageClient client_;
   std::uint64_t requests_ = 0;
@@ -190,6 +191,8 @@ class TcpStore final : public Store {
 
 }  // namespace
 
-std::unique_ptr<Store> open_tcp_store(const StoreOptions& options) { return std::make_unique<TcpStore>(options); }
+std::unique_ptr<Rendezvous> open_tcp_rendezvous(const RendezvousOptions& options) {
+  return std::make_unique<TcpRendezvous>(options);
+}
 
 }  // namespace syslab::comm

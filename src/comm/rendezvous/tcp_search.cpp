@@ -16,13 +16,13 @@ using namespace std::chrono_literals;
 
 constexpr auto kStep = 20ms;
 constexpr Clock::duration kRest = 50ms;     // between two tries at one port
-constexpr Clock::duration kPatience = 10s;  // with who proves nothing: the others are tried meanwhile
-constexpr Clock::duration kAnswer = 2s;     // to who has proven itself
+constexpr Clock::duration kPatience = 10s;  // with a server that proves nothing; others are tried at the same time
+constexpr Clock::duration kAnswer = 2s;     // to a question, from a server that has proven itself
 
 }  // namespace
 
 TcpSearch::TcpSearch(const std::vector<std::string>& hosts, int first_port, int last_port, const Key& key,
-                     StoreHello hello)
+                     RendezvousHello hello)
     : key_(key), hello_(std::move(hello)) {
   std::string why;
   std::vector<TcpAddress> addresses;
@@ -59,14 +59,14 @@ bool TcpSearch::hear_answer(Knock& knock) {
   }
   PacketReader reader(message.payload);
   const std::uint64_t kind = reader.number();
-  if (kind == store_message::refused) {
+  if (kind == rendezvous_message::refused) {
     throw RankError(Fault::mismatch, fmt::format("refused by rank 0: {}", reader.text()));
   }
-  if (kind == store_message::accepted &&
-      knock.client.send(Packet() << store_message::confirm, Clock::now() + kAnswer)) {
+  if (kind == rendezvous_message::accepted &&
+      knock.client.send(Packet() << rendezvous_message::confirm, Clock::now() + kAnswer)) {
     return true;
   }
-  rest(knock, kind == store_message::stranger ? reader.text() : std::string(kHangsUp));
+  rest(knock, kind == rendezvous_message::stranger ? reader.text() : std::string(kHangsUp));
   return false;
 }
 
@@ -88,7 +88,7 @@ bool TcpSearch::go_on(Knock& knock) {
     pollfd ready{knock.socket.get(), POLLOUT, 0};
     if (::poll(&ready, 1, 0) <= 0) return false;
     if (end_connecting(knock.socket.get()) != 0) {
-      rest(knock, "");  // nobody is there
+      rest(knock, "");  // nobody listens
       return false;
     }
     knock.handshake = Handshake(Handshake::Side::connecting, key_);
@@ -113,7 +113,7 @@ void TcpSearch::prove(Knock& knock) {
   if (state == Handshake::State::proven || received == Received::end) rest(knock, kHangsUp);
 }
 
-// One server may have several addresses, and a rank that came twice would take its own place: one is asked at a time.
+// One at a time: a server may have several addresses, and would refuse a rank that joins it twice.
 void TcpSearch::ask(Knock& knock) {
   if (std::ranges::any_of(knocks_, [](const Knock& it) { return it.stage == Stage::asked; })) return;
   knock.client = MessageClient(std::move(knock.socket), knock.handshake.session());

@@ -13,7 +13,8 @@ namespace syslab::comm {
 
 class TcpSearch {
  public:
-  TcpSearch(const std::vector<std::string>& hosts, int first_port, int last_port, const Key& key, StoreHello hello);
+  TcpSearch(const std::vector<std::string>& hosts, int first_port, int last_port, const Key& key,
+            RendezvousHello hello);
 
   // A client that was let in, or none at the deadline. RankError when this job refuses this rank.
   MessageClient find(Deadline deadline);
@@ -45,7 +46,7 @@ class TcpSearch {
   static pollfd waiting_for(const Knock& knock);
 
   const Key key_;
-  const StoreHello hello_;
+  const RendezvousHello hello_;
   std::vector<Knock> knocks_;
 };
 

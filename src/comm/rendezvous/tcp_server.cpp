@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::chrono::milliseconds kLatecomers{500};
 
-StoreHello read_hello(PacketReader& packet) {
-  StoreHello hello;
+RendezvousHello read_hello(PacketReader& packet) {
+  RendezvousHello hello;
   hello.version = packet.number();
   hello.token = packet.text();
-  if (hello.version != store_message::kVersion) return hello;  // what follows is that version's
+  if (hello.version != rendezvous_message::kVersion) return hello;  // the rest is in that version's format
   hello.size = static_cast<int>(packet.number());
   hello.rank = static_cast<int>(packet.number());
   hello.process.host = packet.text();
@@ -28,44 +28,44 @@ StoreHello read_hello(PacketReader& packet) {
 
 }  // namespace
 
-Packet to_packet(const StoreHello& hello) {
+Packet to_packet(const RendezvousHello& hello) {
   Packet packet;
-  packet << store_message::hello << hello.version << hello.token << static_cast<std::uint64_t>(hello.size)
+  packet << rendezvous_message::hello << hello.version << hello.token << static_cast<std::uint64_t>(hello.size)
          << static_cast<std::uint64_t>(hello.rank) << hello.process.host << hello.process.system
          << static_cast<std::uint64_t>(hello.process.pid) << hello.process.start << hello.build;
   return packet;
 }
 
-TcpStoreServer::TcpStoreServer(FileDescriptor listener, const Key& key, StoreHello own)
+TcpRendezvousServer::TcpRendezvousServer(FileDescriptor listener, const Key& key, RendezvousHello own)
     : own_(std::move(own)), server_(std::move(listener), key, *this) {}
 
-bool TcpStoreServer::complete() const {
+bool TcpRendezvousServer::complete() const {
   return members_.size() == static_cast<std::size_t>(own_.size) &&
          std::all_of(members_.begin(), members_.end(), [](const auto& one) { return one.second.confirmed; });
 }
 
-std::map<int, TcpStoreServer::Member>::iterator TcpStoreServer::member(Peer peer) {
+std::map<int, TcpRendezvousServer::Member>::iterator TcpRendezvousServer::member(Peer peer) {
   return std::find_if(members_.begin(), members_.end(), [&](const auto& one) { return one.second.peer == peer; });
 }
 
-void TcpStoreServer::meet(Peer peer, PacketReader& packet) {
-  const StoreHello hello = read_hello(packet);
+void TcpRendezvousServer::meet(Peer peer, PacketReader& packet) {
+  const RendezvousHello hello = read_hello(packet);
   const auto turn_away = [&](std::uint64_t how, const std::string& reason) {
     server_.send(peer, Packet() << how << reason);
     server_.close(peer);
   };
-  if (hello.token != own_.token) return turn_away(store_message::stranger, "another job's token");
+  if (hello.token != own_.token) return turn_away(rendezvous_message::stranger, "another job's token");
   const auto there = members_.find(hello.rank);
   if (complete()) {
     return turn_away(
-        store_message::stranger,
+        rendezvous_message::stranger,
         fmt::format("a job of this token whose {} ranks are all there (rank 0 is {})", own_.size, own_.process.text()));
   }
   std::string reason = failure_;
-  if (!reason.empty()) return turn_away(store_message::refused, reason);
-  if (hello.version != store_message::kVersion) {
+  if (!reason.empty()) return turn_away(rendezvous_message::refused, reason);
+  if (hello.version != rendezvous_message::kVersion) {
     reason = fmt::format(
-        "rank 0 ({}) speaks version {} of the store and somebody else version {}: start all ranks from "
+        "rank 0 ({}) speaks version {} of the rendezvous and somebody else version {}: start all ranks from "
         "one build",
         own_.process.text(), own_.version, hello.version);
   } else if (hello.size != own_.size) {
@@ -82,33 +82,33 @@ void TcpStoreServer::meet(Peer peer, PacketReader& packet) {
         fmt::format("rank {} joined twice: {} and {}", hello.rank, there->second.process.text(), hello.process.text());
   }
   if (!reason.empty()) {
-    turn_away(store_message::refused, reason);
+    turn_away(rendezvous_message::refused, reason);
     return fail(reason);
   }
   members_[hello.rank] = {peer, hello.process};
-  server_.send(peer, Packet() << store_message::accepted);
+  server_.send(peer, Packet() << rendezvous_message::accepted);
 }
 
-void TcpStoreServer::on_message(Peer peer, std::string_view payload) {
+void TcpRendezvousServer::on_message(Peer peer, std::string_view payload) {
   PacketReader packet(payload);
   const std::uint64_t what = packet.number();
-  if (what == store_message::hello) return meet(peer, packet);
+  if (what == rendezvous_message::hello) return meet(peer, packet);
   const auto who = member(peer);
   if (who == members_.end()) throw Error(ErrorKind::comm, "a request of somebody who is no rank");
   switch (what) {
-    case store_message::confirm:
+    case rendezvous_message::confirm:
       who->second.confirmed = true;
       return;
-    case store_message::bye:
+    case rendezvous_message::bye:
       who->second.left = true;
       return tell_whether_over();
-    case store_message::fail:
+    case rendezvous_message::fail:
       return fail(packet.text());
-    case store_message::set: {
+    case rendezvous_message::set: {
       const std::string key = packet.text();
-      return store(key, packet.text());
+      return keep(key, packet.text());
     }
-    case store_message::remove:
+    case rendezvous_message::remove:
       values_.erase(packet.text());
       return;
     default:
@@ -116,26 +116,26 @@ void TcpStoreServer::on_message(Peer peer, std::string_view payload) {
   }
   const std::uint64_t request = packet.number();
   const std::string key = packet.text();
-  if (!failure_.empty()) return server_.send(peer, Packet() << store_message::failed << request << failure_);
+  if (!failure_.empty()) return server_.send(peer, Packet() << rendezvous_message::failed << request << failure_);
   const auto found = values_.find(key);
   if (found != values_.end()) {
-    server_.send(peer, Packet() << store_message::value << request << found->second);
-  } else if (what == store_message::peek) {
-    server_.send(peer, Packet() << store_message::absent << request << "");
+    server_.send(peer, Packet() << rendezvous_message::value << request << found->second);
+  } else if (what == rendezvous_message::peek) {
+    server_.send(peer, Packet() << rendezvous_message::absent << request << "");
   } else {
     waiters_[key].push_back({peer, request});
   }
 }
 
-void TcpStoreServer::store(const std::string& key, std::string value) {
+void TcpRendezvousServer::keep(const std::string& key, std::string value) {
   const std::string& kept = values_[key] = std::move(value);
   for (const Waiter& waiter : waiters_[key]) {
-    server_.send(waiter.peer, Packet() << store_message::value << waiter.request << kept);
+    server_.send(waiter.peer, Packet() << rendezvous_message::value << waiter.request << kept);
   }
   waiters_.erase(key);
 }
 
-void TcpStoreServer::on_gone(Peer peer) {
+void TcpRendezvousServer::on_gone(Peer peer) {
   const auto who = member(peer);
   if (who == members_.end() || who->second.left) return;
   who->second.gone = true;
@@ -147,19 +147,19 @@ void TcpStoreServer::on_gone(Peer peer) {
                    who->second.process.text()));
 }
 
-void TcpStoreServer::fail(const std::string& reason) {
+void TcpRendezvousServer::fail(const std::string& reason) {
   if (!failure_.empty()) return tell_whether_over();
   failure_ = reason;
   for (const auto& [key, waiters] : waiters_) {
     for (const Waiter& waiter : waiters) {
-      server_.send(waiter.peer, Packet() << store_message::failed << waiter.request << failure_);
+      server_.send(waiter.peer, Packet() << rendezvous_message::failed << waiter.request << failure_);
     }
   }
   waiters_.clear();
   tell_whether_over();
 }
 
-void TcpStoreServer::tell_whether_over() {
+void TcpRendezvousServer::tell_whether_over() {
   const bool all_left = complete() && std::all_of(members_.begin(), members_.end(),
                                                   [](const auto& one) { return one.second.left || one.second.gone; });
   {
@@ -170,10 +170,10 @@ void TcpStoreServer::tell_whether_over() {
   changed_.notify_all();
 }
 
-void TcpStoreServer::wait_until_left(Deadline deadline) {
+void TcpRendezvousServer::wait_until_left(Deadline deadline) {
   std::unique_lock lock(mutex_);
   changed_.wait_until(lock, deadline, [&] { return over_ || failed_; });
-  // Who is on its way here or about to ask shall hear why the job failed, not find nobody.
+  // Ranks that are still connecting or about to ask must learn why the job failed.
   if (failed_) changed_.wait_for(lock, kLatecomers, [&] { return over_; });
 }
 

@@ -1,4 +1,4 @@
-// Rank 0's side of the TCP store.
+// Rank 0's side of the TCP rendezvous.
 #pragma once
 
 #include <condition_variable>
@@ -16,25 +16,25 @@
 namespace syslab::comm {
 
 // First words of a message. Requests carry a number that the answer repeats.
-namespace store_message {
+namespace rendezvous_message {
 inline constexpr std::uint64_t kVersion = 1;
 enum : std::uint64_t { hello, confirm, set, remove, find, peek, fail, bye };  // to the server
 enum : std::uint64_t { accepted, stranger, refused, value, absent, failed };  // from it
-}  // namespace store_message
+}  // namespace rendezvous_message
 
 // What a rank says of itself when it comes.
-struct StoreHello {
-  std::uint64_t version = store_message::kVersion;
+struct RendezvousHello {
+  std::uint64_t version = rendezvous_message::kVersion;
   std::string token;
   int size = 0, rank = 0;
   ProcessName process;
   std::string build;
 };
-Packet to_packet(const StoreHello& hello);
+Packet to_packet(const RendezvousHello& hello);
 
-class TcpStoreServer : MessageServer::Handler {
+class TcpRendezvousServer : MessageServer::Handler {
  public:
-  TcpStoreServer(FileDescriptor listener, const Key& key, StoreHello own);
+  TcpRendezvousServer(FileDescriptor listener, const Key& key, RendezvousHello own);
 
   // Until all ranks have left, the job has failed or the deadline has passed: whoever is not done yet still needs us.
   void wait_until_left(Deadline deadline);
@@ -45,7 +45,7 @@ class TcpStoreServer : MessageServer::Handler {
   struct Member {
     Peer peer = 0;
     ProcessName process;
-    bool confirmed = false;  // it heard that it was accepted: no passer-by whose time ran out
+    bool confirmed = false;  // it heard that it was accepted: no stranger that timed out
     bool left = false;       // said so
     bool gone = false;       // without a word
   };
@@ -60,12 +60,12 @@ class TcpStoreServer : MessageServer::Handler {
   void tell_whether_over();
 
   void meet(Peer peer, PacketReader& hello);
-  void store(const std::string& key, std::string value);
+  void keep(const std::string& key, std::string value);
   void fail(const std::string& reason);
   bool complete() const;
   std::map<int, Member>::iterator member(Peer peer);
 
-  const StoreHello own_;
+  const RendezvousHello own_;
   std::map<int, Member> members_;
   std::map<std::string, std::string> values_;
   std::map<std::string, std::vector<Waiter>> waiters_;

@@ -12,7 +12,7 @@ namespace {
 
 std::size_t chunks_of(std::size_t bytes, std::size_t window) { return (bytes + window - 1) / window; }
 
-// A chunk's parts, one a rank: whole cache lines, the last ones shorter or empty.
+// A chunk divided into one part per rank: whole cache lines; the last parts may be shorter or empty.
 struct Parts {
   std::size_t bytes, each;
 
@@ -78,7 +78,7 @@ void ShmChannel::reduce_by_owners(std::byte* buffer, std::size_t bytes) {
       const std::byte* const from = buffer + step * window;
       std::byte* const own = lane_.claim(first + step);
       const Parts cut = parts(step);
-      // What lies before and behind the part that is this rank's own.
+      // All but this rank's own part: what is before it and after it.
       std::memcpy(own, from, cut.begin(rank_));
       std::memcpy(own + cut.begin(rank_ + 1), from + cut.begin(rank_ + 1), cut.bytes - cut.begin(rank_ + 1));
       lane_.publish(first + step);
@@ -107,7 +107,7 @@ void ShmChannel::reduce_by_owners(std::byte* buffer, std::size_t bytes) {
 
 void ShmChannel::reduce_scatter(const Call& call) {
   const std::size_t bytes = call.signature.bytes();
-  const std::size_t window = lane_.slot_bytes() / static_cast<std::size_t>(size_) / 64 * 64;  // of each part
+  const std::size_t window = lane_.slot_bytes() / static_cast<std::size_t>(size_) / 64 * 64;  // bytes of each part
   const std::size_t chunks = chunks_of(bytes, window), mine = static_cast<std::size_t>(rank_);
   const auto* const from = static_cast<const std::byte*>(call.in);
   auto* const to = static_cast<std::byte*>(call.out);
@@ -168,7 +168,7 @@ void ShmChannel::broadcast(const Call& call) {
       lane_.claim(chunk);
       lane_.publish(chunk);
     }
-    // Only here would two roots find out.
+    // Without this, two ranks that both believe to be the root would not notice.
     for (int other = 0; offset == 0 && other < size_; ++other) {
       if (other != rank_) lane_.await_put(other, chunk);
     }

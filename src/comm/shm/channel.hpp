@@ -1,13 +1,13 @@
 // Operations over one lane of a ShmSegment: staged through fixed slots, pipelined, and done when the call returns. One
 // thread of a rank uses a channel at a time.
 //
-// All-reduce: a chunk is cut into as many parts as there are ranks; every rank puts the parts of the others into its
-// slot, rank j reduces part j over all ranks in their order (comm/reduce.hpp), puts the result into its slot, and all
-// take it from there. Chunk t is put while chunk t−1 is reduced and t−2 taken. Two ranks rather put all and reduce all:
-// that moves as many bytes, and they meet once a chunk instead of twice. Either way an element of the result depends on
-// the ranks' elements alone, not on how a buffer is cut.
+// All-reduce: a chunk is split into as many parts as there are ranks; every rank puts the others' parts into its slot,
+// rank j reduces part j over all ranks in rank order (comm/reduce.hpp), puts the result into its slot, and all take it
+// from there. Chunk t is put while chunk t−1 is reduced and t−2 taken. Two ranks instead put and reduce whole chunks:
+// that moves as many bytes, with one synchronisation per chunk instead of two. Either way a result element depends only
+// on the ranks' elements, not on how a buffer is split.
 //
-// Every wait ends, as comm/shm/lane.hpp says.
+// Every wait is bounded, see comm/shm/lane.hpp.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +30,8 @@ class ShmChannel {
   ShmChannel(const ShmChannel&) = delete;
   ShmChannel& operator=(const ShmChannel&) = delete;
 
-  // One collective, or sends and receives that go together, so that neighbours may both send first; between two ranks
-  // they go in the order named. There are elements and at least two ranks. Streams are not looked at.
+  // One collective, or a group of sends and receives, so that neighbours may both send first; between two ranks they
+  // keep their order. There are elements and at least two ranks. Streams are ignored.
   void perform(std::span<const Call> calls);
   // The texts of all ranks, by rank. A barrier is an exchange of nothing.
   std::vector<std::string> exchange(const Call& call, std::string_view text);

@@ -62,16 +62,18 @@ class ShmCommunicator final : public HostCommunicator {
 
 }  // namespace
 
-std::unique_ptr<Communicator> connect_shm(Store& store, const CommunicatorOptions& options, ShmOptions memory) {
+std::unique_ptr<Communicator> connect_shm(Rendezvous& rendezvous, const CommunicatorOptions& options,
+                                          ShmOptions memory) {
   memory.limit = options.limit;
   std::unique_ptr<ShmSegment> segment;
-  if (store.rank() == 0) {
-    segment = ShmSegment::create(store.size(), memory);
-    store.set("shm/address", segment->address());
+  if (rendezvous.rank() == 0) {
+    segment = ShmSegment::create(rendezvous.size(), memory);
+    rendezvous.set("shm/address", segment->address());
   } else {
-    segment = ShmSegment::join(store.get("shm/address", options.limit), store.rank(), store.size(), memory);
+    segment =
+        ShmSegment::join(rendezvous.get("shm/address", options.limit), rendezvous.rank(), rendezvous.size(), memory);
   }
-  store.wait_all("shm/joined", options.limit);
+  rendezvous.wait_all("shm/joined", options.limit);
   segment->wait_for_all();
   return std::make_unique<ShmCommunicator>(std::move(segment), options);
 }

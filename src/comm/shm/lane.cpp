@@ -18,12 +18,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// A waiting rank first spins, some microseconds: the others are nearly there. Then it yields, in case the one it waits
-// for is queued behind it on its core, as happens on a busy machine; then it sleeps. Where ranks outnumber cores, it
+// A waiting rank first spins for some microseconds, since the others usually arrive soon. Then it yields, because on a
+// busy machine the rank it waits for may be queued for the same core; then it sleeps. With more ranks than cores it
 // yields at once.
 constexpr int kSpins = 200;
 constexpr int kYields = 50;
-// Longest sleep before the other ranks' processes are looked at.
+// Longest sleep between two checks of the other ranks' processes.
 constexpr auto kLongestNap = 20ms;
 
 void relax() {
@@ -85,7 +85,7 @@ void ShmLane::publish(std::uint64_t chunk) {
 void ShmLane::publish_reduced(std::uint64_t chunk) { advance(line(rank_).reduced, chunk + 1); }
 
 void ShmLane::release(std::uint64_t chunk) {
-  next_chunk_ = std::max(next_chunk_, chunk + 1);  // it may have put nothing
+  next_chunk_ = std::max(next_chunk_, chunk + 1);  // this rank may not have put anything in it
   advance(line(rank_).taken, chunk + 1);
 }
 
@@ -157,14 +157,14 @@ void ShmLane::await_long(const std::function<bool()>& ready, const std::function
   }
 }
 
-// A rank that does not come: is it gone? At the limit: who is it?
+// Checks the ranks that are late: has one ended or left? At the time limit: fails and names them.
 void ShmLane::look_after(const std::function<bool()>& ready, const std::function<bool(int rank)>& is_late,
                          bool at_limit) {
   std::string late;
   int first_late = -1;
   for (int other = 0; other < size_; ++other) {
     if (other == rank_) continue;
-    // In this order: what it did before it left or ended is seen.
+    // In this order, so that what the rank did before it left or ended is seen.
     const bool joined = segment_.state(other) == RankState::joined;
     const bool ended = joined && segment_.has_ended(other);
     const bool behind = is_late(other);
@@ -198,7 +198,8 @@ std::string ShmLane::last_of(int rank) const {
   return fmt::format(" (the last of rank {} is {})", rank, name_of(segment_.tag(index_, rank, chunks - 1)));
 }
 
-// Told as all ranks would tell it: whoever differs from rank 0 first. Those that do not come soon are taken to agree.
+// The same message on every rank: it names the first rank that differs from rank 0. Ranks that do not arrive soon are
+// assumed to agree.
 void ShmLane::disagree(int rank, std::uint64_t chunk) {
   std::vector<Signature> all(static_cast<std::size_t>(size_));
   const auto is_there = [&](int other) { return other == rank_ || line(other).put.value.load() > chunk; };
@@ -222,7 +223,7 @@ void ShmLane::disagree(int rank, std::uint64_t chunk) {
 void ShmLane::fail(const std::string& text, const Blame& blame) {
   segment_.fail(text, blame);
   segment_.throw_if_failed();
-  throw Error(ErrorKind::internal, text);  // it has failed now
+  throw Error(ErrorKind::internal, text);  // not reached: the line above throws
 }
 
 }  // namespace syslab::comm

@@ -1,10 +1,10 @@
-// A rank's place in one lane of a ShmSegment: chunks that it puts into its slots and takes from those of others, waits
-// for other ranks, and what is said when they do not come. One thread of a rank uses a lane at a time.
+// A rank's place in one lane of a ShmSegment: chunks that it puts into its slots and takes from others' slots, waits
+// for other ranks, and the error messages if they do not arrive. One thread of a rank uses a lane at a time.
 //
 //   claim ─ (write) ─ publish ─▶ the others: await_put ─ (take or reduce) ─ release ─▶ claim of the same slot
 //
-// Every wait ends: when what it waits for is there, when a rank has failed, left or died, or at the limit. Then it is
-// an Error(comm) with the same text on all ranks, which names who is behind and in which operation.
+// Every wait ends: when its condition holds, when a rank has failed, left or died, or at the limit. The latter give an
+// Error(comm) with the same text on all ranks, naming the rank that is behind and its operation.
 #pragma once
 
 #include <cstddef>
@@ -26,17 +26,17 @@ class ShmLane {
   int index() const { return index_; }
   int rank() const { return rank_; }
   std::size_t slot_bytes() const { return segment_.slot_bytes(index_); }
-  std::uint64_t next_chunk() const { return next_chunk_; }  // all ranks count alike
-  // Bytes that this rank has taken from the slots of others, since it was made.
+  std::uint64_t next_chunk() const { return next_chunk_; }  // equal on all ranks
+  // Bytes that this rank has taken from others' slots since construction.
   std::uint64_t moved_bytes() const { return moved_; }
 
   void set_now(const Signature& signature) { now_ = signature; }  // what is under way, for messages
   void enter(const Call& collective);
 
   std::byte* slot(int rank, std::uint64_t chunk) const;
-  std::byte* claim(std::uint64_t chunk);  // this rank's slot, once nobody needs what was in it
+  std::byte* claim(std::uint64_t chunk);  // this rank's slot, once its old contents are no longer needed
   void publish(std::uint64_t chunk);
-  void publish_reduced(std::uint64_t chunk);  // the part that this rank owns, which lies in its slot
+  void publish_reduced(std::uint64_t chunk);  // the part that this rank owns, in its slot
   void release(std::uint64_t chunk);
   void await_put(int rank, std::uint64_t chunk);
   void await_reduced(int rank, std::uint64_t chunk);
@@ -59,7 +59,7 @@ class ShmLane {
 
   ShmSegment& segment_;
   int index_, rank_, size_;
-  bool crowded_ = false;  // more ranks than cores: waiting must not keep a core from who is waited for
+  bool crowded_ = false;  // more ranks than cores: waiting must not take the core from the awaited rank
   std::uint64_t next_chunk_ = 0;
   std::uint64_t free_until_ = 0;  // chunks below have a free slot
   std::uint64_t moved_ = 0;

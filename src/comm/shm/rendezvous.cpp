@@ -27,7 +27,7 @@ std::string read_line(const fs::path& file) {
   return line;
 }
 
-// A file that holds one line, there at once and whole; removed with its owner.
+// A file with one line. It appears complete or not at all, and its owner's destructor removes it.
 class AddressFile {
  public:
   AddressFile(fs::path path, const std::string& line) : path_(std::move(path)) {
@@ -63,7 +63,7 @@ std::string await_address(const fs::path& path, int rank, const ShmOptions& opti
   for (auto pause = 200us;; pause = std::min(2 * pause, std::chrono::microseconds(5000))) {
     line = read_line(path);
     if (!line.empty() && ShmSegment::is_alive(line)) return line;
-    // What is no address, or is of another host, will not get better: joining says why.
+    // A line that is no address, or one of another host, will not change: joining reports the reason.
     if (!line.empty() && !ShmSegment::is_of_this_host(line)) return line;
     if (Clock::now() >= deadline) break;
     std::this_thread::sleep_for(pause);

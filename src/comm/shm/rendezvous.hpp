@@ -8,9 +8,9 @@
 
 namespace syslab::comm {
 
-// Rank 0 makes the memory and leaves its address in `directory`, which all ranks see and nobody else writes to; the
-// others wait for it. Returns when all have joined; the file is gone by then. A file of a process that is no more is
-// not obeyed. Error(comm) at the limit, naming whom it waited for.
+// Rank 0 creates the memory and writes its address to `directory`, which all ranks see and nobody else writes to; the
+// others wait for it. Returns when all have joined; the file is then gone. A file left by a dead process is ignored.
+// Error(comm) at the limit, naming the missing ranks.
 std::unique_ptr<ShmSegment> meet_in_directory(const std::filesystem::path& directory, int rank, int size,
                                               const ShmOptions& options);
 

@@ -49,7 +49,7 @@ ShmSizes sizes_of(int ranks, const ShmOptions& options) {
 
 }  // namespace
 
-// Where the lines and slots of a lane lie in the segment, and how far apart.
+// Offsets of a lane's lines and slots in the segment, and the distances between them.
 struct ShmPlacement {
   std::size_t lines, slots, slot_stride, pairs, pair_stride, pair_slot_stride;
 };
@@ -169,7 +169,7 @@ class ShmSegment::Mapping {
   Mapping& operator=(const Mapping&) = delete;
   ~Mapping() { ::munmap(data_, bytes_); }
 
-  // By the creator, before anybody else knows of the memory.
+  // Called by the creator, before another process knows of the memory.
   void initialise(const ShmSizes& sizes) {
     new (data_) ShmHeader;
     header().sizes = sizes;
@@ -190,7 +190,7 @@ class ShmSegment::Mapping {
     }
   }
 
-  // By the others, once the sizes are known to be theirs.
+  // Called by the other ranks, after checking that the sizes are the ones they expect.
   void adopt(const ShmSizes& sizes) { places_ = ShmPlaces(sizes); }
 
   ShmHeader& header() const { return *reinterpret_cast<ShmHeader*>(data_); }
@@ -235,7 +235,7 @@ std::unique_ptr<ShmSegment> ShmSegment::create(int size, const ShmOptions& optio
   const std::size_t bytes = ShmPlaces(sizes).bytes;
   FileDescriptor file(::memfd_create("syslab-ranks", MFD_CLOEXEC));
   if (!file) throw_errno(ErrorKind::comm, "make memory for ranks to share", errno, "memfd_create");
-  // Reserved whole: a page that cannot be had later would end the process with a signal.
+  // All pages are reserved now: one that could not be had later would kill the process with SIGBUS.
   if (::fallocate(file.get(), 0, 0, static_cast<off_t>(bytes)) != 0) {
     throw_errno(ErrorKind::oom,
                 fmt::format("reserve {} of shared memory for {} ranks (ask for smaller slots, or free memory)",
@@ -356,7 +356,8 @@ ShmSegment::~ShmSegment() {
 void ShmSegment::watch(int rank) {
   FileDescriptor& process = processes_[static_cast<std::size_t>(rank)];
   if (process || pid(rank) == ::getpid()) return;
-  // A kernel before 5.3 has no such call, and some containers forbid it: then /proc tells, and else the limit.
+  // Kernels before 5.3 lack this call, and some containers forbid it. Then /proc tells whether the process has ended,
+  // or the time limit does.
   process.reset(static_cast<int>(::syscall(SYS_pidfd_open, pid(rank), 0)));
   const auto facts = process_facts(pid(rank));
   if (!facts || facts->start != header().ranks[static_cast<std::size_t>(rank)].start.load()) {
@@ -437,7 +438,7 @@ std::string ShmSegment::failure() const {
   const ShmFailure& failure = header().failure;
   for (int tries = 0; failure.state.load(std::memory_order_acquire) != ShmFailure::told; ++tries) {
     if (!failed()) return {};
-    // Whoever writes may have been killed in the middle of it.
+    // The writing process may have been killed before it was done.
     if (tries == 100) return "another rank ended the communication and did not come to say why";
     std::this_thread::sleep_for(1ms);
   }

@@ -1,12 +1,12 @@
-// One rank's hold on the memory that the ranks of a host share: who is there, who has failed, and where things lie.
+// One rank's handle of the memory shared by the ranks of a host: who has joined, who has failed, and where the data is.
 //
 //   auto mine = ShmSegment::create(2, options);          // rank 0
-//   publish(mine->address());                            // a line of text, by whatever way there is
+//   publish(mine->address());                            // a line of text, by any channel
 //   auto mine = ShmSegment::join(address, 1, 2, options) // rank 1
 //   mine->wait_for_all();                                // both
 //
-// The memory is an anonymous file: no name in any file system, so that nothing is left however the ranks end. Others of
-// the same user reach it through /proc/PID/fd of rank 0, which holds it open until all have joined.
+// The memory is an anonymous file without a name in any file system, so that nothing is left however the ranks end.
+// Other processes of the same user reach it through /proc/PID/fd of rank 0, which holds it open until all have joined.
 #pragma once
 
 #include <sys/types.h>
@@ -26,27 +26,27 @@
 namespace syslab::comm {
 
 struct ShmOptions {
-  std::chrono::milliseconds limit{60'000};  // of any wait for another rank, that for all to join included
-  std::size_t slot_bytes = 256U << 10;      // staging of a rank and a chunk, independent of what is communicated
+  std::chrono::milliseconds limit{60'000};  // for any wait for another rank, including joining
+  std::size_t slot_bytes = 256U << 10;      // staging per rank and chunk, independent of buffer sizes
   int depth = 4;                            // chunks under way, at least 3
-  std::string name = "ranks";               // tells several groups in one directory apart: letters, digits, '-', '_'
+  std::string name = "ranks";               // distinguishes several groups in one directory: letters, digits, '-', '_'
 };
 
 class ShmSegment {
  public:
-  // Error(config) for sizes that no host should give, Error(oom) where the memory cannot be had.
+  // Error(config) for excessive sizes, Error(oom) if the memory cannot be allocated.
   static std::unique_ptr<ShmSegment> create(int size, const ShmOptions& options);
-  // Error(comm) if the address is of another host or layout, if its process is gone or closed to us, if rank 0 counts
-  // other ranks or slots than are asked for here, or if somebody has that rank already.
+  // Error(comm) if the address belongs to another host or layout, if its process is gone or inaccessible, if rank 0 has
+  // other numbers of ranks or slots than requested here, or if the rank is already taken.
   static std::unique_ptr<ShmSegment> join(std::string_view address, int rank, int size, const ShmOptions& options);
-  // All ranks of a group whose ranks are threads of this process; one for each thread. Nobody need wait for all.
+  // One segment per rank for a group of threads of this process. No need to wait for all.
   static std::vector<std::unique_ptr<ShmSegment>> for_threads(int size, const ShmOptions& options);
 
-  // Is the process that an address names there, on this host? An address that lies about from a former run is not.
+  // Whether the process named by an address is alive on this host; false for an address left from an earlier run.
   static bool is_alive(std::string_view address);
-  static bool is_of_this_host(std::string_view address);  // false for what is no address
+  static bool is_of_this_host(std::string_view address);  // false if it is not an address
 
-  // The rank leaves. Whoever waits for it from now on is told so.
+  // The rank leaves. Waits for it fail from now on.
   ~ShmSegment();
   ShmSegment(const ShmSegment&) = delete;
   ShmSegment& operator=(const ShmSegment&) = delete;
@@ -63,25 +63,25 @@ class ShmSegment {
   void fail(std::string_view reason, const Blame& blame) noexcept;
   bool failed() const noexcept { return header().failure.state.load(std::memory_order_acquire) != ShmFailure::none; }
   std::string failure() const;  // the reason, empty before
-  Blame blame() const;          // of the reason, once failure() has given it
+  Blame blame() const;          // of the reason, once failure() has returned it
   void throw_if_failed() const;
 
-  // What the system says of another rank's process. Ranks that are threads of this one are never said to have ended.
+  // Whether the system reports another rank's process as ended. Never true for threads of this process.
   bool has_ended(int rank) const;
   bool is_stopped(int rank) const;
   RankState state(int rank) const;
   pid_t pid(int rank) const { return header().ranks[static_cast<std::size_t>(rank)].pid.load(); }
 
-  // Where things lie.
+  // Where the data is.
   std::uint64_t depth() const { return header().sizes.depth; }
   std::size_t slot_bytes(int lane) const { return header().sizes.slot_bytes[static_cast<std::size_t>(lane)]; }
   std::size_t transfer_bytes(int lane) const { return header().sizes.transfer_bytes[static_cast<std::size_t>(lane)]; }
   RankLine& line(int lane, int rank) const;
-  ShmTag& tag(int lane, int rank, std::uint64_t chunk) const;  // the slot's bytes follow, kShmLine behind it
+  ShmTag& tag(int lane, int rank, std::uint64_t chunk) const;  // the slot's bytes follow at kShmLine
   PairLine& pair(int lane, int from, int to) const;
   ShmTag& pair_tag(int lane, int from, int to, std::uint64_t chunk) const;
 
-  // Wakes a rank in a lane, whether it sleeps or not.
+  // Wakes a rank in a lane; harmless if it is awake.
   void ring(int lane, int rank) const noexcept;
 
  private:
@@ -98,7 +98,7 @@ class ShmSegment {
   std::chrono::milliseconds limit_;
   std::string address_;
   FileDescriptor file_;                    // of the creator, until all have joined
-  std::vector<FileDescriptor> processes_;  // by rank: a descriptor of the process (pidfd_open), where there is one
+  std::vector<FileDescriptor> processes_;  // by rank: a descriptor of the process (pidfd_open), if available
 };
 
 // Sleeps while `word` is `value`, at most `longest`; may return early. Works between processes.

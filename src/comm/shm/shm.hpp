@@ -1,9 +1,9 @@
-// Ranks that are processes of one host, joined by shared memory. The backend "shm".
+// Ranks as processes of one host, connected by shared memory. The backend "shm".
 //
-//   auto ranks = comm::connect_shm(store, {.limit = 10s});
+//   auto ranks = comm::connect_shm(rendezvous, {.limit = 10s});
 //
-// Sums are taken in the order of ranks, so that the bits of a result depend neither on how a buffer is cut nor on the
-// run. Signatures are always compared. What ranks share is memory without a name: nothing is left, however they end.
+// Sums are taken in rank order, so that a result's bits depend neither on how a buffer is split nor on the run.
+// Signatures are always compared. The shared memory has no name: nothing is left however the ranks end.
 #pragma once
 
 #include <filesystem>
@@ -16,17 +16,18 @@
 
 namespace syslab::comm {
 
-// Returns when all ranks of the store have come. Error(comm) at the limit, naming whom the rank waited for, where the
-// ranks disagree, and when the store hears of one that fails; Error(oom) where the memory cannot be had. `memory.limit`
-// is taken from `options`.
-std::unique_ptr<Communicator> connect_shm(Store& store, const CommunicatorOptions& options, ShmOptions memory = {});
+// Returns when all ranks of the rendezvous have joined. Error(comm) at the limit, naming the missing ranks, if the
+// ranks disagree, and if the rendezvous reports a failed rank; Error(oom) if the memory cannot be allocated.
+// `memory.limit` is taken from `options`.
+std::unique_ptr<Communicator> connect_shm(Rendezvous& rendezvous, const CommunicatorOptions& options,
+                                          ShmOptions memory = {});
 
-// The same by a file in a directory instead of a store. `directory` is private to this launch, and seen by all its
-// ranks; several groups may meet in one under several names (ShmOptions::name).
+// The same by a file in a directory instead of a rendezvous. `directory` is private to this launch and visible to all
+// its ranks; several groups may share it under different names (ShmOptions::name).
 std::unique_ptr<Communicator> connect_shm(const std::filesystem::path& directory, int rank, int size,
                                           const CommunicatorOptions& options, ShmOptions memory = {});
 
-// The same over memory of one process, for threads: one communicator a rank.
+// The same over memory of one process, for threads: one communicator per rank.
 std::vector<std::unique_ptr<Communicator>> make_shm_for_threads(int size, const CommunicatorOptions& options,
                                                                 ShmOptions memory = {});
 

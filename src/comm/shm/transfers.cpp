@@ -19,7 +19,7 @@ void ShmTransfers::perform(std::span<const Call> calls) {
   segment_.throw_if_failed();
   transferred_.assign(calls.size(), 0);
   const auto finished = [&](std::size_t index) { return is_finished(calls[index], transferred_[index]); };
-  // Those of one direction and peer go one after the other.
+  // Transfers with the same peer and direction are done one after the other.
   const auto is_next = [&](std::size_t index) {
     const Signature& signature = calls[index].signature;
     for (std::size_t before = 0; before < index; ++before) {
@@ -62,7 +62,7 @@ PairLine& ShmTransfers::pair(const Call& call) const {
   return segment_.pair(lane_.index(), sends ? lane_.rank() : peer, sends ? peer : lane_.rank());
 }
 
-// What was sent counts when it was received: a rank that left without has failed its neighbour.
+// A send is finished when it has been received: a rank that left earlier would leave its neighbour waiting.
 bool ShmTransfers::is_finished(const Call& call, std::size_t done) const {
   if (done < call.signature.bytes()) return false;
   const PairLine& line = pair(call);

@@ -1,4 +1,4 @@
-// Sends and receives over one lane of a ShmSegment, through slots that each ordered pair of ranks has to itself.
+// Sends and receives over one lane of a ShmSegment, through separate slots for each ordered pair of ranks.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ class ShmTransfers {
   // Both must outlive it.
   ShmTransfers(ShmSegment& segment, ShmLane& lane);
 
-  // Those that go together; between two ranks they go in the order named. Done when the call returns.
+  // A group of calls; between two ranks they keep their order. Complete on return.
   void perform(std::span<const Call> calls);
 
  private:
   PairLine& pair(const Call& call) const;
   bool is_finished(const Call& call, std::size_t done) const;
   bool can_go_on(const Call& call, std::size_t done) const;
-  bool go_on(const Call& call, std::size_t& done);  // false where it could not
+  bool go_on(const Call& call, std::size_t& done);  // false if it could not progress
 
   ShmSegment& segment_;
   ShmLane& lane_;

@@ -4,8 +4,7 @@
 
 #include <vector>
 
-#include "core/error.hpp"
-#include "core/text.hpp"
+#include "core/named.hpp"
 #include "ops/accumulation/rungs.hpp"
 
 namespace syslab::accumulation {
@@ -22,20 +21,6 @@ std::span<const Case> cases() {
   };
   return all;
 }
-
-namespace {
-
-template <typename Named>
-const Named& find_named(std::span<const Named> all, std::string_view what, std::string_view name) {
-  std::vector<std::string> names;
-  for (const Named& one : all) {
-    if (one.name == name) return one;
-    names.push_back(one.name);
-  }
-  throw Error(ErrorKind::usage, unknown_name(what, name, names));
-}
-
-}  // namespace
 
 const Case& find_case(std::string_view name) { return find_named(cases(), "case of accumulation", name); }
 

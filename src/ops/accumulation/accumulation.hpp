@@ -1,4 +1,4 @@
-// Adding a small constant many times in different precisions: what the accumulator's precision costs, to the bit.
+// Adds a small constant many times in different precisions: the exact cost of the accumulator's precision.
 //
 // Source: CS336 assignment 2, mixed_precision_accumulation.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace syslab::accumulation {
 
-// One way of adding. The first four are the hand-out's, in its order.
+// One way of adding. The first four are those of the hand-out, in its order.
 struct Case {
   std::string name;
   DType accumulator;       // the running sum is rounded to this after every addition
@@ -39,13 +39,13 @@ struct Result {
   std::uint32_t bits = 0;        // of the sum in the accumulator's type
   double value = 0;              // of those bits, exact
   double addend = 0;             // the constant after rounding to its type, exact
-  std::int64_t last_change = 0;  // the last addition that changed the sum; below `count` the sum stalled
+  std::int64_t last_change = 0;  // the last addition that changed the sum; if below `count`, the sum stalled
 };
 
-// The sum's bits as they are usually written: "0x4120008c" for fp32, "0x48fa" for 16-bit types.
+// The sum's bits in hexadecimal: "0x4120008c" for fp32, "0x48fa" for 16-bit types.
 std::string bits_text(const Result& result, DType accumulator);
 
-struct Rung : ops::RungInfo {
+struct Rung : RungInfo {
   std::function<Result(const Problem&)> sum;
 };
 

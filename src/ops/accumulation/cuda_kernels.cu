@@ -15,7 +15,7 @@
 namespace syslab::accumulation {
 namespace {
 
-// What a thread leaves for the host.
+// Results for the host.
 struct Left {
   std::uint32_t bits = 0, addend_bits = 0;
   std::int64_t last_change = 0;

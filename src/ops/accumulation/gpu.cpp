@@ -1,4 +1,4 @@
-// `gpu`: the rung in front of cuda_kernels.cu.
+// `gpu`: the rung that calls cuda_kernels.cu.
 #include "ops/accumulation/rungs.hpp"
 #include "ops/cuda_rung.hpp"
 

@@ -111,6 +111,7 @@ Result exact_sum(const Problem& problem) {
 Rung reference_rung() {
   Rung rung;
   rung.name = "reference";
+  rung.role = Role::reference;
   rung.teaches = "the same sums in integers: rounding written out";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.sum = exact_sum;

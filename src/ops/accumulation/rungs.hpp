@@ -1,4 +1,4 @@
-// The rungs of accumulation: for this folder alone.
+// The rungs of accumulation; private to this folder.
 #pragma once
 
 #include "ops/accumulation/accumulation.hpp"
@@ -9,7 +9,7 @@ Rung reference_rung();
 Rung host_rung();
 Rung gpu_rung();
 
-// Where cuda_kernels.cu is built: on the first GPU of this process, waits for the result.
+// Only if cuda_kernels.cu is built: runs on the first GPU of this process and waits for the result.
 Result sum_on_gpu(const Problem& problem);
 
 }  // namespace syslab::accumulation

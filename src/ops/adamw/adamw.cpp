@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "core/named.hpp"
 #include "core/split_float.hpp"
 #include "ops/adamw/rungs.hpp"
 #include "ops/expect_tensor.hpp"
-#include "ops/find_rung.hpp"
 
 namespace syslab::adamw {
 
@@ -28,7 +27,7 @@ void expect_number(std::string_view name, double value, double least, double end
               fmt::format("AdamW's {} is {}, must be at least {} and below {}", name, value, least, end));
 }
 
-// 1 − βᵗ without the bits that cancel where βᵗ is nearly 1.
+// 1 − βᵗ without cancellation if βᵗ is nearly 1.
 double one_minus_power(double beta, std::int64_t t) {
   return beta == 0 ? 1.0 : -std::expm1(static_cast<double>(t) * std::log(beta));
 }
@@ -125,6 +124,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "adamw", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of adamw", name); }
 
 }  // namespace syslab::adamw

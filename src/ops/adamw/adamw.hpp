@@ -6,11 +6,11 @@
 //   p ← p − step · m / (√v · root_factor + eps)
 //   p ← p − lr·wd · p                                        here with DecayOrder::after
 //
-// The hand-out's eps (uncorrected) is added to √v as it is: step = lr·√(1−β₂ᵗ)/(1−β₁ᵗ), root_factor = 1. A framework's
-// (corrected) is added after the correction of √v: step = lr/(1−β₁ᵗ), root_factor = 1/√(1−β₂ᵗ).
+// The hand-out's eps (uncorrected) is added to the uncorrected √v: step = lr·√(1−β₂ᵗ)/(1−β₁ᵗ), root_factor = 1. A
+// framework's (corrected) is added to the corrected √v: step = lr/(1−β₁ᵗ), root_factor = 1/√(1−β₂ᵗ).
 //
-// What changes from step to step lies in device memory (Scalars, the clip factor), so that a captured step can be
-// replayed with another step's numbers.
+// Values that change from step to step are in device memory (Scalars, the clip factor), so that a captured step can be
+// replayed with another step's values.
 //
 // Source: Loshchilov & Hutter, "Decoupled weight decay regularization", 2019; CS336 assignment 1 (both years' order).
 #pragma once
@@ -35,33 +35,33 @@ struct Options {
   EpsMode eps_mode = EpsMode::uncorrected;
 };
 
-// The numbers of one step as kernels of one precision read them.
+// The scalars of one step, in the precision of the kernel.
 template <typename T>
 struct StepNumbers {
   T beta1, rest1;               // β₁ and 1 − β₁
   T beta2, rest2;               // β₂ and 1 − β₂
   T step, root_factor, eps;     // see above
-  T decay_before, decay_after;  // lr·wd where it applies, else 0
+  T decay_before, decay_after;  // lr·wd if it applies here, else 0
   T grad_scale;                 // 1 / loss scale
 };
 
-// Plain bytes, copied to device memory before each step. Every number is computed in double and rounded once.
+// Plain bytes, copied to device memory before each step. Every value is computed in double and rounded once.
 struct Scalars {
   StepNumbers<double> in_f64;
   StepNumbers<float> in_f32;
-  std::int32_t skip;  // not 0: the step leaves everything untouched
+  std::int32_t skip;  // nonzero: the step changes nothing
   std::int32_t unused;
 };
 
-// Of step t = 1, 2, …. Error(usage) for t < 1, betas outside [0, 1), eps or lr that is no number ≥ 0.
+// For step t = 1, 2, …. Error(usage) for t < 1, betas outside [0, 1), eps or lr negative or not a number.
 Scalars scalars_of(const Options& options, std::int64_t t, double grad_scale = 1, bool skip = false);
 
 struct Problem {
   std::int64_t elements = 1;
   DType dtype = DType::f32;         // of p, m, v and g: fp32, fp64 for the reference
   std::optional<DType> copy_dtype;  // bf16 or fp16: the new weights are also written in this precision
-  // p in two planes of 16 bits (core/split_float.hpp): Args::p are the upper halves, which products read as bf16, and
-  // Args::low the lower. Of fp32, with no copy. The numbers are those of the whole form, to the bit.
+  // p is stored as two planes of 16 bits (core/split_float.hpp): Args::p has the upper halves, which products read as
+  // bf16, and Args::low the lower. fp32 only, without a copy. Results equal the unsplit form bit for bit.
   bool split = false;
 
   DType p_dtype() const { return split ? DType::bf16 : dtype; }
@@ -70,33 +70,33 @@ struct Problem {
 
 std::string to_string(const Problem& problem);
 
-double bytes(const Problem& problem);  // 28 an element, split or whole, and 2 with a copy
+double bytes(const Problem& problem);  // 28 per element, split or not, plus 2 with a copy
 double flops(const Problem& problem);
 
-// All contiguous, of `elements` elements, overlapping nothing. A step works in place, as training does; given old_p,
-// old_m and old_v (all three), it reads those and writes p, m and v, the same bytes. A skipped step writes nothing then
-// either.
+// All contiguous, with `elements` elements, without overlap. A step works in place, as training does; if old_p, old_m
+// and old_v are given (all three), it reads those and writes p, m and v, with the same number of bytes. A skipped step
+// then writes nothing either.
 struct Args {
   TensorView p, m, v;
   ConstTensorView g;
   TensorView copy;                           // no memory without copy_dtype
   const Scalars* scalars = nullptr;          // device memory, aligned to 16 bytes
-  const float* clip = nullptr;               // device memory; the gradient is multiplied with it; null: 1
-  const std::int64_t* non_finite = nullptr;  // device memory; not 0 skips the step (global_norm counts); null: 0
+  const float* clip = nullptr;               // device memory; factor of the gradient; null: 1
+  const std::int64_t* non_finite = nullptr;  // device memory; nonzero skips the step (counted by global_norm); null: 0
   ConstTensorView old_p, old_m, old_v;       // no memory: p, m, v hold the old state
   TensorView low;                            // no memory unless `split`
-  ConstTensorView old_low;                   // goes with old_p where p is split
+  ConstTensorView old_low;                   // goes with old_p if p is split
 };
 
-// Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
+// Throws Error(usage) with the field or tensor, its value and the required value.
 void validate(const Problem& problem);
 void validate(const Problem& problem, const Args& args);
 
-struct Rung : ops::RungInfo {
-  // Why this rung cannot take the problem; nothing when it can.
+struct Rung : RungInfo {
+  // Why this rung cannot take the problem; nothing if it can.
   std::function<std::optional<std::string>(const Problem&)> supports;
-  // Preconditions: validate() passed, supports() said nothing. Work is queued on the stream, nothing waits and nothing
-  // is allocated. On the CPU the work is done on return.
+  // Preconditions: validate() passed, supports() returned nothing. Work is queued on the stream without waiting or
+  // allocating. On the CPU the work is done on return.
   std::function<void(const Problem&, const Args&, device::Stream)> step;
 };
 

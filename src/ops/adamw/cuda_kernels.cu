@@ -1,10 +1,10 @@
 // AdamW on a GPU: one kernel over the whole arena, a vector of four parameters a thread.
 //
-// A thread reads 16 bytes each of p, m, v and g, past the caches' usual ways (nobody reads them again soon), and writes
-// three of them back and the half-precision copy: 64 B in flight a thread, 1,024 threads or more a multiprocessor, 8 MB
-// in all, where 4 TB/s for a microsecond of latency wants 4 MB. The step's numbers come from device memory: three
-// vectors that the multiprocessor's first cache holds after its first block. Arithmetic, a root and a division with
-// correct rounding among it, is about 40 instructions an element, a fifth of what the memory's time has room for.
+// A thread reads 16 bytes each of p, m, v and g with streaming loads (they are not read again soon), and writes three
+// of them back and the half-precision copy: 64 B in flight a thread, 1,024 threads or more a multiprocessor, 8 MB in
+// all, where 4 TB/s at a microsecond of latency need 4 MB. The step's numbers come from device memory: three vectors,
+// in L1 after a multiprocessor's first block. The arithmetic, with a correctly rounded root and division, is about 40
+// instructions an element, a fifth of what fits in the time of the memory accesses.
 //
 // Weights in halves (core/split_float.hpp) move as vectors of 8 bytes: 8 B an element, as whole ones do, with the copy
 // among them. The upper halves are what the forward pass reads.
@@ -12,8 +12,8 @@
 // Napkin: 28 B an element, 30 with the copy; 129e6 parameters are 3.9 GB, 1.3 ms at an H100's 3.0 TB/s and 0.9 ms at an
 // H200's 4.3.
 //
-// What waits for what. A thread has its parameters for itself: no barrier. wait_for_kernels_before: gradient and the
-// step's numbers have landed, and kernels before no longer read the weights that are overwritten.
+// What waits for what. Threads share nothing, so there is no barrier. wait_for_kernels_before: the gradient and the
+// step's numbers have landed, and earlier kernels have left the weights, which are overwritten.
 #include <cstdint>
 #include <type_traits>
 
@@ -74,8 +74,8 @@ __device__ __forceinline__ void store_once(T* to, const Pack<T, kCount>& pack) {
   }
 }
 
-// Where the weights of a step lie: load() sends the reads off, whole() waits for them, store() takes the new ones. The
-// forward pass reads copies and upper halves soon: they may stay in the cache.
+// The weights of a step: load() issues the reads, whole() waits for them, store() writes the new weights. The forward
+// pass reads copies and upper halves soon, so they may stay in the cache.
 template <typename Copy>
 struct WholeWeights {
   const float* old_p;  // may be the next one
@@ -148,7 +148,7 @@ __device__ __forceinline__ void step_at(const Arena<Weights>& arena, const StepS
   const auto weights = arena.weights.template load<kCount>(at);
   Pack<float, kCount> m = load_once<float, kCount>(arena.old_m + at), v = load_once<float, kCount>(arena.old_v + at);
   const Pack<float, kCount> g = load_once<float, kCount>(arena.g + at);
-  // After the loads were sent off, so that they do not wait for this one.
+  // After the loads were issued, so that they do not wait for this one.
   const LoadedNumbers loaded = load_numbers(state.scalars);
   const float clip = state.clip == nullptr ? 1.0F : *state.clip;
   if (loaded.skip != 0 || (state.non_finite != nullptr && *state.non_finite != 0)) return;
@@ -161,7 +161,7 @@ __device__ __forceinline__ void step_at(const Arena<Weights>& arena, const StepS
   store_once(arena.v + at, v);
 }
 
-// A thread a vector of kCount; the elements behind the last whole one have a thread each, behind the others.
+// A thread takes a vector of kCount; the last threads take one element each, after the last whole vector.
 template <int kCount, typename Weights>
 __global__ void __launch_bounds__(kThreads) step_kernel(Arena<Weights> arena, StepState state, std::int64_t elements) {
   ptx::wait_for_kernels_before();

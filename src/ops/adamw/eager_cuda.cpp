@@ -33,9 +33,7 @@ using Lent = framework::Lent<Temporaries>;
 template <typename View>
 View piece_of(const View& view, std::int64_t first, std::int64_t count) {
   if (view.data == nullptr) return view;
-  auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(view.data)) +
-               first * static_cast<std::int64_t>(size_of(view.dtype));
-  return View(data, view.dtype, Shape{count});
+  return View(framework::behind(view, first), view.dtype, Shape{count});
 }
 
 // p ← p − decay · p.

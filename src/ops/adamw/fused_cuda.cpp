@@ -1,4 +1,4 @@
-// `fused_cuda`: the rung in front of cuda_kernels.cu.
+// `fused_cuda`: the rung that calls cuda_kernels.cu.
 #include "device/launch.hpp"
 #include "ops/adamw/cuda_kernels.hpp"
 #include "ops/adamw/rungs.hpp"

@@ -18,7 +18,7 @@ void step_piece(const StepNumbers<float>& numbers, float g_scale, std::int64_t c
   for (std::int64_t i = 0; i < count; ++i) step_element(numbers, g_scale, p[i], m[i], v[i], g[i]);
 }
 
-// Halves of the weights, of which a piece is whole for its step.
+// Halves of the weights. A piece is joined for its step.
 struct Halves {
   const std::uint16_t *old_high, *old_low;
   std::uint16_t *high, *low;
@@ -40,7 +40,7 @@ struct Halves {
   }
 };
 
-void step(const Problem& problem, const Args& args, device::Stream) {
+void naive_step(const Problem& problem, const Args& args, device::Stream) {
   if (args.scalars->skip != 0 || (args.non_finite != nullptr && *args.non_finite != 0)) return;
   const StepNumbers<float> numbers = args.scalars->in_f32;
   const float g_scale = numbers.grad_scale * (args.clip == nullptr ? 1.0F : *args.clip);
@@ -48,7 +48,7 @@ void step(const Problem& problem, const Args& args, device::Stream) {
   const float* g = args.g.as<float>();
   const OldState old = old_state(args);
   const bool in_place = args.old_p.data == nullptr;
-  // An element costs about four of a plain loop: memory of four tensors, a division and a root.
+  // An element costs about as much as four of a plain loop: memory of four tensors, a division and a root.
   ops::for_pieces(problem.elements, kPiece, 4, [&](std::int64_t first, std::int64_t end) {
     if (!in_place) {
       std::copy(old.m.as<float>() + first, old.m.as<float>() + end, m + first);
@@ -77,10 +77,11 @@ void step(const Problem& problem, const Args& args, device::Stream) {
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "one loop over all parameters that reads and writes everything once";
   rung.dtypes = {DType::f32};
   rung.supports = ops::supports_dtypes(rung, &Problem::dtype);
-  rung.step = step;
+  rung.step = naive_step;
   return rung;
 }
 

@@ -8,12 +8,12 @@
 
 namespace syslab::adamw {
 
-ops::Operation operation(const Problem& p, const Options& options, std::int64_t t, const Rung& rung) {
+Operation operation(const Problem& p, const Options& options, std::int64_t t, const Rung& rung) {
   const auto scalars = std::make_shared<const Scalars>(scalars_of(options, t));
   const auto state = [&p](const char* name) { return TensorSpec{name, p.dtype, {p.elements}}; };
-  ops::Operation made;
+  Operation made;
   made.device = rung.device;
-  // Scalars are bytes of no dtype: as many fp64 elements as they have room for.
+  // Scalars are raw bytes: as many fp64 elements as they have space for.
   made.inputs = {state("p"),
                  state("m"),
                  state("v"),
@@ -21,14 +21,14 @@ ops::Operation operation(const Problem& p, const Options& options, std::int64_t 
                  {"scalars", DType::f64, {static_cast<std::int64_t>(sizeof(Scalars) / sizeof(double))}}};
   made.outputs = {state("new_p"), state("new_m"), state("new_v")};
   if (p.copy_dtype) made.outputs.push_back({"copy", *p.copy_dtype, {p.elements}});
-  // Means of squares: not negative, which random numbers are, and not 0, where a wrong root would not show.
+  // Means of squares: not negative, as random numbers would be, and not 0, which would hide a wrong root.
   made.prepared = {"scalars", "v"};
   made.prepare = [scalars](std::vector<TensorView>& in, device::Stream stream) {
     device::copy(in[4].data, scalars.get(), sizeof(Scalars), stream);
     device::fill_random(in[2], RandomStream::derive(0, "adamw", "v", "squares"), Distribution::uniform, 1.0F, 0,
                         stream);
   };
-  made.call = [p, rung](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  made.call = [p, rung](const Inputs& in, const Outputs& out, device::Stream stream) {
     Args args{
         out[0], out[1], out[2], in[3], p.copy_dtype ? out[3] : TensorView{}, static_cast<const Scalars*>(in[4].data)};
     if (rung.op_by_op) {  // steps in place
@@ -42,9 +42,9 @@ ops::Operation operation(const Problem& p, const Options& options, std::int64_t 
     }
     rung.step(p, args, stream);
   };
-  made.expect = [p, scalars](const ops::Inputs& in) {
+  made.expect = [p, scalars](const Inputs& in) {
     Oracle exact = oracle(p, in[0], in[1], in[2], in[3], *scalars);
-    std::vector<ops::Expected> expected;
+    std::vector<Expected> expected;
     expected.push_back(std::move(exact.p));
     expected.push_back(std::move(exact.m));
     expected.push_back(std::move(exact.v));

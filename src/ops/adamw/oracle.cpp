@@ -21,7 +21,7 @@ Bounds bounds_of(DType dtype, const StepNumbers<double>& n, double p, double m, 
   const double of_root = std::min(root > 0 ? of_v / root : INFINITY, std::sqrt(of_v)) * n.root_factor;
   const double relative = std::min((of_root + 5 * u * denominator) / denominator, 0.5);
   const double update = std::abs(n.step * m_after / denominator);
-  // 1/(1 − r) ≤ 1 + 2r for r ≤ 1/2, which first-order bounds would lack where r is large.
+  // 1/(1 − r) ≤ 1 + 2r for r ≤ 1/2. First-order bounds would not cover a large r.
   const double of_update = update * (2 * relative + 8 * u) + n.step * of_m * (1 + 2 * relative) / denominator;
   return {6 * u * std::max(std::abs(p), std::abs(p_after)) + 3 * u * update + of_update + 3 * least, of_m, of_v};
 }
@@ -36,7 +36,7 @@ Oracle oracle(const Problem& problem, const ConstTensorView& p, const ConstTenso
   found.v.value = to_doubles(v);
   const std::vector<double> gradients = to_doubles(g);
   const std::size_t elements = gradients.size();
-  for (ops::Expected* one : {&found.p, &found.m, &found.v}) one->tolerance.assign(elements, 0.0);
+  for (Expected* one : {&found.p, &found.m, &found.v}) one->tolerance.assign(elements, 0.0);
   if (scalars.skip == 0) {
     const StepNumbers<double>& n = scalars.in_f64;
     for (std::size_t i = 0; i < elements; ++i) {

@@ -1,5 +1,5 @@
-// One exact step, as far as double precision is exact, beside the error that a correct kernel in fp32 (u = 2⁻²⁴) may
-// make. First-order bounds with every constant counted, since each number of the step is rounded once to fp32:
+// One exact step (in double precision) and the error that a correct kernel in fp32 (u = 2⁻²⁴) may make. First-order
+// bounds with every constant counted, since each scalar of the step is rounded once to fp32:
 //
 //   g      3u|g|               scale, scale · clip, product
 //   m      3u|β₁m| + 6u|(1−β₁)g|
@@ -10,16 +10,16 @@
 // and half the smallest subnormal number for each product.
 #pragma once
 
+#include "contract/expected.hpp"
 #include "ops/adamw/adamw.hpp"
-#include "ops/operation.hpp"
 
 namespace syslab::adamw {
 
 struct Oracle {
-  ops::Expected p, m, v, copy;  // copy empty without copy_dtype
+  Expected p, m, v, copy;  // copy empty without copy_dtype
 };
 
-// Of tensors in the host's memory, before the step. `clip` as in Args.
+// Tensors are in host memory, before the step. `clip` as in Args.
 Oracle oracle(const Problem& problem, const ConstTensorView& p, const ConstTensorView& m, const ConstTensorView& v,
               const ConstTensorView& g, const Scalars& scalars, double clip = 1);
 

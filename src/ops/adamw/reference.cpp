@@ -1,12 +1,12 @@
-// `reference`: the formulas in double precision, an element after the other. A copy in half precision is rounded from
-// double through fp32: what a half-precision kernel would be given.
+// `reference`: the formulas in double precision, element by element. A copy in half precision is rounded from double
+// through fp32, since a half-precision kernel is given fp32.
 #include "ops/adamw/rungs.hpp"
 #include "ops/storage.hpp"
 
 namespace syslab::adamw {
 namespace {
 
-void step(const Problem& problem, const Args& args, device::Stream) {
+void reference_step(const Problem& problem, const Args& args, device::Stream) {
   if (args.scalars->skip != 0 || (args.non_finite != nullptr && *args.non_finite != 0)) return;
   const StepNumbers<double>& numbers = args.scalars->in_f64;
   const double g_scale = numbers.grad_scale * (args.clip == nullptr ? 1.0 : static_cast<double>(*args.clip));
@@ -28,12 +28,9 @@ void step(const Problem& problem, const Args& args, device::Stream) {
 }  // namespace
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "the formulas in double precision: what the others must equal";
-  rung.dtypes = {DType::f64};
+  auto rung = ops::reference<Rung>();
   rung.supports = supports_whole_weights(rung);
-  rung.step = step;
+  rung.step = reference_step;
   return rung;
 }
 

@@ -1,4 +1,4 @@
-// The rungs of AdamW, and the one formula that they all are: for this folder alone.
+// The rungs of AdamW and their common formula; private to this folder.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ Rung naive_rung();
 Rung eager_cuda_rung();
 Rung fused_cuda_rung();
 
-// The state that a step begins with.
+// The state before a step.
 struct OldState {
   ConstTensorView p, m, v, low;
 };
@@ -22,8 +22,8 @@ inline OldState old_state(const Args& args) {
   return {args.old_p, args.old_m, args.old_v, args.old_low};
 }
 
-// Of a rung that knows whole weights alone.
-inline std::function<std::optional<std::string>(const Problem&)> supports_whole_weights(const ops::RungInfo& info) {
+// For a rung that supports only unsplit weights.
+inline std::function<std::optional<std::string>(const Problem&)> supports_whole_weights(const RungInfo& info) {
   return
       [of_dtype = ops::supports_dtypes(info, &Problem::dtype)](const Problem& problem) -> std::optional<std::string> {
         if (problem.split) return "it takes weights that are whole, not in halves";
@@ -31,8 +31,8 @@ inline std::function<std::optional<std::string>(const Problem&)> supports_whole_
       };
 }
 
-// a·b + c, on a GPU rounded once: left to itself, the compiler joins other products with other sums in each kernel, and
-// the bits of a step would depend on where its weights lie.
+// a·b + c, rounded once on a GPU: otherwise the compiler would contract different products and sums in each kernel, and
+// a step's bits would depend on where its weights are stored.
 template <typename T>
 constexpr T multiply_add(T a, T b, T c) {
 #ifdef __CUDA_ARCH__

@@ -37,7 +37,7 @@ std::int64_t Problem::visible_keys(std::int64_t row) const {
 
 std::int64_t Problem::visible_pairs() const {
   if (mask == Mask::none) return seq_q * seq_k;
-  // Row r sees clamp(r + 1 + shift, 0, seq_k) keys: nothing, then 1, 2, 3, …, then all.
+  // Row r sees clamp(r + 1 + shift, 0, seq_k) keys: first none, then 1, 2, 3, …, then all.
   const std::int64_t shift = mask == Mask::bottom_right ? seq_k - seq_q : 0;
   const std::int64_t first = std::clamp<std::int64_t>(-shift, 0, seq_q);                // first row that sees a key
   const std::int64_t full = std::clamp<std::int64_t>(seq_k - 1 - shift, first, seq_q);  // first row that sees all

@@ -1,4 +1,4 @@
-// Scaled dot-product attention: the problem, its tensors, and what a rung of its ladder is.
+// Scaled dot-product attention: the problem, its tensors, and the rungs of its ladder.
 //
 //   S = scale · Q·Kᵀ,  P = softmax over keys of the unmasked S,  O = P·V,  L_i = log Σ_j exp(S_ij)
 //
@@ -6,10 +6,10 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
 
+#include "contract/pass.hpp"
 #include "core/tensor.hpp"
 #include "ops/rung.hpp"
 
@@ -32,12 +32,12 @@ struct Problem {
   float scale = 0.0F;         // 0: 1/√head_dim
   Mask mask = Mask::none;
   DType dtype = DType::f32;  // of Q, K, V, O and their gradients
-  bool tf32 = false;         // factors of products may be rounded to TF32: what a rung says of itself, for the oracle
+  bool tf32 = false;         // factors of products may be rounded to TF32; set from the rung, for the oracle
 
   float effective_scale() const;
-  // Number of leading keys that query `row` sees, in [0, seq_k].
+  // How many keys, from the first on, query `row` sees, in [0, seq_k].
   std::int64_t visible_keys(std::int64_t row) const;
-  // Unmasked (query, key) pairs of one head: the S² that costs anything.
+  // Unmasked (query, key) pairs of one head: the part of S² that is computed.
   std::int64_t visible_pairs() const;
   bool operator==(const Problem&) const = default;
 };
@@ -52,7 +52,7 @@ double backward_flops(const Problem& problem);
 double forward_bytes(const Problem& problem);
 double backward_bytes(const Problem& problem);
 
-// All tensors are four-dimensional with any strides, the last one unit, and must not overlap with outputs.
+// All tensors are four-dimensional with any strides but unit last stride, and must not overlap outputs.
 //   q, out, dout, dq   (batch, heads_q,  seq_q, head_dim)  problem.dtype
 //   k, v, dk, dv       (batch, heads_kv, seq_k, head_dim)  problem.dtype
 //   lse                (batch, heads_q,  seq_q)            fp32, natural logarithm, any strides
@@ -67,26 +67,18 @@ struct BackwardArgs {
   TensorView dq, dk, dv;
 };
 
-enum class Direction { forward, backward };
-
-// Throws Error(usage) if the problem is impossible (names the field, what it holds and what it may hold), or if a
-// tensor does not have the shape, dtype or unit last stride above.
+// Throws Error(usage) if the problem is invalid (with the field, its value and the allowed values), or if a tensor does
+// not have the shape, dtype or unit last stride above.
 void validate(const Problem& problem);
 void validate(const Problem& problem, const ForwardArgs& args);
 void validate(const Problem& problem, const BackwardArgs& args);
 
-struct Rung : ops::RungInfo {
-  // Why this rung cannot take the problem in this direction; nothing when it can.
-  std::function<std::optional<std::string>(const Problem&, Direction)> supports;
-  std::function<std::size_t(const Problem&, Direction)> workspace_bytes;
-  // Preconditions: validate() passed, supports() said nothing. Work is queued on `stream`; on the CPU it is done.
-  std::function<void(const Problem&, const ForwardArgs&, ops::Workspace, device::Stream)> forward;
-  std::function<void(const Problem&, const BackwardArgs&, ops::Workspace, device::Stream)> backward;
-  // For rungs in another process: what the last call took by their own clock. Empty for ours.
+struct Rung : ops::OperatorRung<Problem, ForwardArgs, BackwardArgs> {
+  // For rungs in another process: time of the last call by their own clock. Empty for ours.
   std::function<Nanoseconds()> last_call_time;
 };
 
-// From slowest and clearest to fastest, for people to read; ops/attention/dispatch.hpp says which is taken. Names are
+// From slowest and clearest to fastest, for people to read; ops/attention/dispatch.hpp decides which is used. Names are
 // unique.
 std::span<const Rung> ladder();
 // Error(usage) with the nearest names if there is none.

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/named.hpp"
 #include "ops/attention/naive/materialised.hpp"
 #include "ops/call_memory.hpp"
 
@@ -19,13 +19,13 @@ ops::Workspace take(ops::CallMemory& memory, std::size_t bytes) { return {memory
 
 TensorSpec like(const ConstTensorView& view) { return {"", view.dtype, view.shape}; }
 
-// What the two passes take that as_rung() makes of one rung: O and L of a forward pass, made to be thrown away, what it
-// saves, and the larger workspace.
+// The memory that the two passes of as_rung() take: O and L of a forward pass, which are discarded, what it saves, and
+// the larger workspace.
 std::size_t bytes_of_both(const AutogradRung& rung, const Problem& p) {
   const std::int64_t rows = p.batch * p.heads_q * p.seq_q;
   return part_bytes(static_cast<std::size_t>(rows * p.head_dim) * size_of(p.dtype)) +
          part_bytes(static_cast<std::size_t>(rows) * sizeof(float)) + part_bytes(rung.saved_bytes(p)) +
-         std::max(rung.workspace_bytes(p, Direction::forward), rung.workspace_bytes(p, Direction::backward));
+         std::max(rung.workspace_bytes(p, Pass::forward), rung.workspace_bytes(p, Pass::backward));
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ std::span<const AutogradRung> autograd_ladder() {
       return std::ranges::any_of(all, [&](const AutogradRung& one) { return one.name == rung.name; });
     };
     for (const Rung& rung : ladder()) {
-      if (!rung.name.starts_with("reference") && !stands(rung)) all.push_back(as_autograd(rung));
+      if (!is_oracle(rung.role) && !stands(rung)) all.push_back(as_autograd(rung));
     }
     return all;
   }();
@@ -46,23 +46,18 @@ std::span<const AutogradRung> autograd_ladder() {
 }
 
 const AutogradRung& find_autograd_rung(std::string_view name) {
-  std::vector<std::string> names;
-  for (const AutogradRung& rung : autograd_ladder()) {
-    if (rung.name == name) return rung;
-    names.push_back(rung.name);
-  }
-  throw Error(ErrorKind::usage, unknown_name("implementation", name, names));
+  return find_named(autograd_ladder(), "implementation", name);
 }
 
 AutogradRung as_autograd(const Rung& rung) {
   AutogradRung made;
-  static_cast<ops::RungInfo&>(made) = rung;
+  static_cast<RungInfo&>(made) = rung;
   made.supports = rung.supports;
   made.saved_bytes = [](const Problem&) { return std::size_t{0}; };
   made.workspace_bytes = rung.workspace_bytes;
   made.forward = [rung](const Problem& problem, const ForwardArgs& args, ops::Workspace, ops::Workspace workspace,
                         device::Stream stream) { rung.forward(problem, args, workspace, stream); };
-  made.backward = [rung](const Problem& problem, const BackwardArgs& args, ops::Workspace, ops::Workspace workspace,
+  made.backward = [rung](const Problem& problem, const BackwardArgs& args, const Saved&, ops::Workspace workspace,
                          device::Stream stream) { rung.backward(problem, args, workspace, stream); };
   made.last_call_time = rung.last_call_time;
   return made;
@@ -74,20 +69,23 @@ AutogradRung as_autograd(const Rung& forward, const Rung& backward) {
   made.name = fmt::format("{}, {} backward", forward.name, backward.name);
   made.teaches = fmt::format("forward: {}; backward: {}", forward.teaches, backward.teaches);
   made.minimum_sm = std::max(forward.minimum_sm, backward.minimum_sm);
+  made.maximum_sm = forward.maximum_sm == 0    ? backward.maximum_sm
+                    : backward.maximum_sm == 0 ? forward.maximum_sm
+                                               : std::min(forward.maximum_sm, backward.maximum_sm);
   made.deterministic = forward.deterministic && backward.deterministic;
   made.tf32 = forward.tf32 || backward.tf32;
-  made.supports = [forward, backward](const Problem& problem, Direction direction) {
-    return (direction == Direction::forward ? forward : backward).supports(problem, direction);
+  made.supports = [forward, backward](const Problem& problem, Pass pass) {
+    return (pass == Pass::forward ? forward : backward).supports(problem, pass);
   };
-  made.workspace_bytes = [forward, backward](const Problem& problem, Direction direction) {
-    return (direction == Direction::forward ? forward : backward).workspace_bytes(problem, direction);
+  made.workspace_bytes = [forward, backward](const Problem& problem, Pass pass) {
+    return (pass == Pass::forward ? forward : backward).workspace_bytes(problem, pass);
   };
-  made.backward = [backward](const Problem& problem, const BackwardArgs& args, ops::Workspace, ops::Workspace workspace,
+  made.backward = [backward](const Problem& problem, const BackwardArgs& args, const Saved&, ops::Workspace workspace,
                              device::Stream stream) { backward.backward(problem, args, workspace, stream); };
   return made;
 }
 
-void require_saved(std::string_view rung, const ops::Workspace& saved, std::size_t needed) {
+void require_saved(std::string_view rung, const Saved& saved, std::size_t needed) {
   constexpr std::size_t kAlignment = ops::CallMemory::kAlignment;
   const auto address = reinterpret_cast<std::uintptr_t>(saved.data);
   if (saved.bytes >= needed && address % kAlignment == 0) return;
@@ -100,18 +98,18 @@ void require_saved(std::string_view rung, const ops::Workspace& saved, std::size
 
 Rung as_rung(const AutogradRung& from) {
   Rung rung;
-  static_cast<ops::RungInfo&>(rung) = from;
-  rung.supports = [from](const Problem& problem, Direction direction) {
-    auto reason = from.supports(problem, Direction::forward);
-    return reason || direction == Direction::forward ? reason : from.supports(problem, direction);
+  static_cast<RungInfo&>(rung) = from;
+  rung.supports = [from](const Problem& problem, Pass pass) {
+    auto reason = from.supports(problem, Pass::forward);
+    return reason || pass == Pass::forward ? reason : from.supports(problem, pass);
   };
-  rung.workspace_bytes = [from](const Problem& p, Direction direction) {
-    if (direction == Direction::backward) return bytes_of_both(from, p);
-    return part_bytes(from.saved_bytes(p)) + from.workspace_bytes(p, direction);
+  rung.workspace_bytes = [from](const Problem& p, Pass pass) {
+    if (pass == Pass::backward) return bytes_of_both(from, p);
+    return part_bytes(from.saved_bytes(p)) + from.workspace_bytes(p, pass);
   };
   if (!rung.unavailable.empty()) return rung;
   rung.forward = [from](const Problem& p, const ForwardArgs& args, ops::Workspace lent, device::Stream stream) {
-    const std::size_t saved_bytes = from.saved_bytes(p), bytes = from.workspace_bytes(p, Direction::forward);
+    const std::size_t saved_bytes = from.saved_bytes(p), bytes = from.workspace_bytes(p, Pass::forward);
     ops::CallMemory memory(lent, part_bytes(saved_bytes) + bytes, "workspace", stream);
     const ops::Workspace saved = take(memory, saved_bytes);
     from.forward(p, args, saved, take(memory, bytes), stream);
@@ -121,8 +119,8 @@ Rung as_rung(const AutogradRung& from) {
     const TensorSpec out = like(args.out), lse = like(args.lse);
     const ops::Workspace out_memory = take(memory, out.bytes()), lse_memory = take(memory, lse.bytes()),
                          saved = take(memory, from.saved_bytes(p)),
-                         rest = take(memory, std::max(from.workspace_bytes(p, Direction::forward),
-                                                      from.workspace_bytes(p, Direction::backward)));
+                         rest = take(memory, std::max(from.workspace_bytes(p, Pass::forward),
+                                                      from.workspace_bytes(p, Pass::backward)));
     from.forward(p,
                  {args.q, args.k, args.v, TensorView(out_memory.data, out.dtype, out.shape),
                   TensorView(lse_memory.data, lse.dtype, lse.shape)},

@@ -14,7 +14,7 @@
 namespace syslab::attention {
 namespace {
 
-// Keys as a class or a manifest spells them, and as axes of the command line.
+// Keys as a class or a manifest spells them, and as they are called as axes on the command line.
 struct Key {
   const char* name;
   const char* axis;
@@ -34,7 +34,7 @@ bool has(const std::vector<T>& list, T value) {
   return std::find(list.begin(), list.end(), value) != list.end();
 }
 
-// One key's values, read with its owner's name in every complaint.
+// Reads the values of one key. Every error message names the owner of the domain.
 class Reader {
  public:
   Reader(std::string_view whose, std::string key, const Json& value)

@@ -1,5 +1,5 @@
-// What somebody's implementation of attention promises to take, as its author declares it. A law searches all of it;
-// what lies outside is not promised.
+// The problems that an external attention implementation accepts, as declared by its author. Laws search exactly this
+// domain.
 //
 //   Domain domain = parse_domain(Json{{"dtypes", {"fp32"}}, {"causal", false}, {"multiple_of", 16}}, "flash.py:Flash");
 //   if (const auto outside = domain.outside(problem)) …  // "fp16 is not among its dtypes (fp32)"
@@ -21,30 +21,30 @@ struct Problem;
 struct Domain {
   std::vector<DType> dtypes;            // empty: not declared
   std::vector<std::int64_t> head_dims;  // empty: not declared
-  std::vector<bool> causal;             // values of is_causal; empty: not declared
+  std::vector<bool> causal;             // accepted values of is_causal; empty: not declared
   std::int64_t multiple_of = 0;         // of both sequence lengths; 0: not declared
-  std::int64_t max_seq = 0;             // 0: none
+  std::int64_t max_seq = 0;             // 0: no limit
   bool square = false;                  // seq_q == seq_k
   bool deterministic = false;           // equal inputs give bitwise equal outputs
 
-  bool declared = false;  // its author said something
-  // What is not declared is searched as is usual: fp32, full and causal, lengths from 16 on, head dimensions 16 to 128.
-  // Where it is false and nothing is declared, all is asked that our own kernels are asked.
+  bool declared = false;  // the author declared something
+  // If true, undeclared properties take the usual values: fp32, full and causal, lengths from 16 on, head dimensions 16
+  // to 128. If false and nothing is declared, it is tested like our own kernels.
   bool usual = false;
-  // Whether the hand-out's tests call such an implementation with a causal mask: not its PyTorch class.
+  // Whether the hand-out's tests call such an implementation with a causal mask: they do not for its PyTorch class.
   bool causal_in_handout = true;
 
   bool bounded() const { return declared || usual; }
-  std::int64_t shortest() const;                                     // of its sequence lengths
-  std::optional<std::string> outside(const Problem& problem) const;  // why it is not promised; nothing when it is
+  std::int64_t shortest() const;                                     // shortest sequence length
+  std::optional<std::string> outside(const Problem& problem) const;  // why it is outside; nothing if inside
 };
 
-// Keys: dtypes, head_dims, causal, multiple_of, max_seq, square, deterministic; a value or an array where several are
-// possible; `causal` alone true is both, since who knows the mask knows attention without it. Error(usage), beginning
-// with `whose`, says which key or value is not known and what would be.
+// Keys: dtypes, head_dims, causal, multiple_of, max_seq, square, deterministic; a value, or an array if several are
+// allowed; `causal: true` alone means both, since a causal implementation also supports full attention. Error(usage),
+// beginning with `whose`, names the unknown key or value and the known ones.
 Domain parse_domain(const Json& declared, std::string_view whose);
 
-// The words that the command line has for them: dtype=fp32,bf16 head_dim=64 causal=false.
+// In command-line form: dtype=fp32,bf16 head_dim=64 causal=false.
 Json domain_json(const std::string& name, const std::vector<std::string>& values);
 bool is_domain_axis(std::string_view name);
 

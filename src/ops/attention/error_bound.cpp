@@ -8,8 +8,8 @@ ErrorModel ErrorModel::of(DType dtype, bool tf32) {
   model.unit = dtype == DType::f64 ? unit_roundoff(DType::f64) : unit_roundoff(DType::f32);
   model.storage_unit = unit_roundoff(dtype);
   model.cast_unit = half ? unit_roundoff(dtype) : 0.0;
-  // fp16's subnormals are 2⁻²⁴ apart and kept by every kernel; fp32's and bf16's may be flushed to zero. In fp64 it is
-  // the squares of errors that underflow first, in the oracle itself.
+  // Every kernel keeps fp16's subnormals, which are 2⁻²⁴ apart; those of fp32 and bf16 may be flushed to zero. In fp64
+  // the squares of errors underflow first, in the oracle itself.
   const double square_underflows = std::sqrt(smallest_normal(DType::f64));
   model.tiny = dtype == DType::f64 ? square_underflows : smallest_normal(DType::f32);
   model.storage_tiny = dtype == DType::f16 ? 0x1p-25 : model.tiny;

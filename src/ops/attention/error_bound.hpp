@@ -4,8 +4,8 @@
 // made of contiguous ranges of the reduction, with or without fused multiply-adds; outputs are rounded once to storage
 // (unit u_s). In half precision P̃ and dS may be rounded to storage before they enter a product, as the hand-out does.
 // Roundings are taken as independent and of mean zero (Higham & Mary 2019), so n of them, each at most c, stay below
-// λ·√n·c; λ = 4 is more than nine standard deviations of an error spread evenly over its interval. Where the worst case
-// γ_n is smaller, it serves. exp and log may err by kFunctionUlps units.
+// λ·√n·c; λ = 4 is more than nine standard deviations of an error spread evenly over its interval. If the worst case
+// γ_n is smaller, it is used. exp and log may err by kFunctionUlps units.
 //
 // Forward, row i, sums over visible keys j, n keys:
 //   score       δ_i = g(D + 6)·|scale|·‖q_i‖·max_j‖k_j‖     Cauchy-Schwarz for Σ|q||k|; 6: scale, shift, base of exp
@@ -14,15 +14,14 @@
 //               Never more than the spread of V, since any softmax is a convex combination.
 //   row sum     g(2n)·|O_id|, and functions: kFunctionUlps·u·|O|
 //   product     g(2n + n/16)·2·max_l |Σ_{j ≤ l} P_ij V_jd|: every partial sum over a contiguous range is a difference
-//   of
-//               two prefixes; n/16 rescalings
+//               of two prefixes; n/16 rescalings
 //   cast of P̃   λ·u_s·√Σ(P V)², and fp16's subnormals: λ·2⁻²⁵·√ΣV²
 //   TF32        both factors of every product rounded, u_t = 2⁻¹¹: √2·u_t‖q‖‖k‖ is added to σ_i, 2·u_t‖q‖‖k‖ to δ_i,
 //               √2·u_t‖dO‖‖v‖ to σ_ζ, and the cast's unit is √2·u_t, of P̃ and V, of dS and K or Q, of P̃ and dO
 //   storage     u_s·|O| + half a subnormal
 //   L           min(δ, (κ/δ)·λσ·√ΣP²) + g(2n)u… of the sum + function errors + 4u·(|L| + |m|)
 //
-// Backward, with X = dP − D_i, taking O and L rounded within their forward bounds β_O, β_L as inputs:
+// Backward, with X = dP − D_i, with inputs O and L rounded within their forward bounds β_O, β_L:
 //   P           relative τ_i² = σ_i² + (β_L/λ)² over independent rows; β_L is common to a row
 //   dP          σ_ζ = u·√D·‖dO_i‖·max_j‖v_j‖
 //   D_i         ξ_i = λ·(u·√D·‖dO_i‖·‖O_i‖ + √Σ_d(β_O,id·dO_id)²), common to a row
@@ -47,15 +46,14 @@
 namespace syslab::attention {
 
 inline constexpr double kLambda = 4.0;
-inline constexpr double kFunctionUlps =
-    4.0;  // exp, log: also what ours in vector_exp.hpp promise, and CUDA's fast ones
+inline constexpr double kFunctionUlps = 4.0;  // exp, log: holds for ours in vector_exp.hpp and CUDA's fast ones
 
 // Units of one problem's arithmetic and storage.
 struct ErrorModel {
   double unit = 0;          // of accumulation
   double storage_unit = 0;  // of outputs
-  double cast_unit = 0;     // of P̃ and dS when a kernel casts them; 0 where storage is not half precision
-  double factor_unit = 0;   // of every factor of a product, where a kernel rounds them to TF32
+  double cast_unit = 0;     // of P̃ and dS if a kernel casts them; 0 unless storage is half precision
+  double factor_unit = 0;   // of every factor of a product, if a kernel rounds them to TF32
   double storage_tiny = 0;  // largest absolute error of a result that underflows in storage
   double cast_tiny = 0;     // the same for P̃ and dS
   double tiny = 0;          // the same for accumulation, flushed to zero
@@ -65,11 +63,11 @@ struct ErrorModel {
   SYSLAB_HOST_DEVICE double g(double roundings) const;
 };
 
-// κ(δ) = e^δ(e^δ − 1): how much a softmax can move when its scores move by δ. Linear growth is kept beyond δ = 40,
-// where caller's caps rule.
+// κ(δ) = e^δ(e^δ − 1): how much a softmax can move when its scores move by δ. Grows linearly beyond δ = 40, where the
+// callers' caps apply.
 SYSLAB_HOST_DEVICE double kappa(double delta);
 
-// What is known of one query row.
+// Bounds for one query row.
 struct RowError {
   double visible = 0;      // keys
   double score_sigma = 0;  // σ_i: scale of one score's error
@@ -100,12 +98,12 @@ struct GradientSums {
   double prefix = 0;         // of the product
   double other_squares = 0;  // Σ (other factor)²: for casts that underflow
   double length = 0;         // of the reduction
-  double coherent = 0;       // errors that do not average: added as they are
+  double coherent = 0;       // errors that do not average out: added in full
 };
 
 SYSLAB_HOST_DEVICE double gradient_bound(const ErrorModel& model, double scale, const GradientSums& sums);
 
-// --- the formulas: in this header, since the oracle on a GPU evaluates them there -----------------------------------
+// --- the formulas, in this header because the GPU oracle evaluates them too -----------------------------------
 
 SYSLAB_HOST_DEVICE inline double ErrorModel::g(double roundings) const {
   const auto whole = static_cast<std::int64_t>(std::ceil(roundings));
@@ -129,7 +127,7 @@ SYSLAB_HOST_DEVICE inline RowError row_error(const ErrorModel& model, std::int64
   const double magnitude = std::abs(scale) * q_norm * k_norm;
   // Products that underflow lose up to `tiny` each.
   const double flushed = roundings * model.tiny * std::max(1.0, std::abs(scale));
-  // Of √Σ(q·k)² ≤ ‖q‖‖k‖ both factors were rounded.
+  // √Σ(q·k)² ≤ ‖q‖‖k‖, with both factors rounded.
   row.score_sigma = (std::sqrt(roundings) * model.unit + std::sqrt(2.0) * model.factor_unit) * magnitude + flushed;
   row.score_bound = (model.g(roundings) + 2 * model.factor_unit) * magnitude + flushed;
   const double growth = row.score_bound > 0 ? kappa(row.score_bound) / row.score_bound : 1.0;

@@ -24,8 +24,7 @@ Rung foreign_rung(std::string name, std::string language, std::string digest, st
   rung.deterministic = false;  // it promises nothing
   rung.language = std::move(language);
   rung.digest = std::move(digest);
-  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
-  rung.workspace_bytes = [](const Problem&, Direction) { return std::size_t{0}; };
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Pass) { return refuse_dtype(dtypes, problem); };
   const auto last = std::make_shared<Nanoseconds>();
   rung.last_call_time = [last] { return *last; };
   rung.forward = [channel, last](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {

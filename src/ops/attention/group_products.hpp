@@ -1,6 +1,6 @@
-// The products of attention on a GPU, a key/value head and all query heads that read it at a time: these heads follow
-// each other in memory, so that grouped queries are one matrix of (heads_q / heads_kv) · seq_q rows and want no loop.
-// Tensors and matrices of scores are contiguous.
+// The products of attention on a GPU, one key/value head with all query heads that read it at a time: these heads are
+// adjacent in memory, so grouped queries form one matrix of (heads_q / heads_kv) · seq_q rows and need no loop. Tensors
+// and matrices of scores are contiguous.
 #pragma once
 
 #include "device/cublas.hpp"
@@ -25,7 +25,9 @@ struct ConstMatrix {
   const void* data = nullptr;
   DType dtype = DType::f32;
   ConstMatrix(const void* data_, DType dtype_) : data(data_), dtype(dtype_) {}
-  ConstMatrix(const Matrix& matrix) : data(matrix.data), dtype(matrix.dtype) {}  // NOLINT: reading is always fine
+  ConstMatrix(const Matrix& matrix)
+      : data(matrix.data), dtype(matrix.dtype) {}  // NOLINT: read-only use is always
+                                                   // allowed
 };
 
 // scores = factor · queries · keysᵀ

@@ -5,12 +5,12 @@
 
 namespace syslab::attention {
 
-ops::Operation at_handout_tolerance(ops::Operation operation) {
+Operation at_handout_tolerance(Operation operation) {
   constexpr double kOfficial = 1e-2;  // rtol and atol of the hand-out's tests
   operation.naive = nullptr;
-  operation.expect = [derived = std::move(operation.expect)](const ops::Inputs& inputs) {
-    std::vector<ops::Expected> expected = derived(inputs);
-    for (ops::Expected& one : expected) {
+  operation.expect = [derived = std::move(operation.expect)](const Inputs& inputs) {
+    std::vector<Expected> expected = derived(inputs);
+    for (Expected& one : expected) {
       if (one.tolerance.size() == 1) one.tolerance.resize(one.value.size(), one.tolerance.front());
       for (std::size_t i = 0; i < one.value.size(); ++i) {
         if (!std::isfinite(one.value[i])) continue;

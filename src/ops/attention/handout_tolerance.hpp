@@ -1,13 +1,12 @@
-// The bound that somebody's own implementation is judged by: the hand-out's tests' where it is wider than the derived
-// one.
+// The tolerance for external implementations: that of the hand-out's tests where it is wider than the derived bound.
 #pragma once
 
-#include "ops/operation.hpp"
+#include "contract/operation.hpp"
 
 namespace syslab::attention {
 
-// The same operation, whose expectations allow 1e-2 + 1e-2·|expected|, and which is held against no naive kernel. What
-// is compared in a GPU's memory keeps its derived bounds.
-ops::Operation at_handout_tolerance(ops::Operation operation);
+// The same operation with tolerance 1e-2 + 1e-2·|expected| and without comparison with a naive kernel. Comparisons in
+// GPU memory keep their derived bounds.
+Operation at_handout_tolerance(Operation operation);
 
 }  // namespace syslab::attention

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/text.hpp"
+#include "core/named.hpp"
 #include "device/parallel.hpp"
 #include "ops/attention/attention.hpp"
 #include "ops/attention/autograd.hpp"
@@ -21,20 +21,17 @@ std::optional<std::string> refuse_dtype(const std::vector<DType>& dtypes, const 
   return fmt::format("takes {}, not {}", fmt::join(names, ", "), to_string(problem.dtype));
 }
 
-int threads_worth(const Problem& problem, Direction direction) {
+int threads_worth(const Problem& problem, Pass pass) {
   constexpr double kFlopsOfAThread = 0x1p25;  // half a millisecond at 64 GFLOP/s
-  const double flops = direction == Direction::forward ? forward_flops(problem) : backward_flops(problem);
+  const double flops = pass == Pass::forward ? forward_flops(problem) : backward_flops(problem);
   const double threads = std::clamp(flops / kFlopsOfAThread, 1.0, static_cast<double>(device::thread_count()));
   return static_cast<int>(threads);
 }
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "the formulas in double precision, row by row: what every other rung is measured against";
-  rung.dtypes = {DType::f64};
-  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
-  rung.workspace_bytes = [](const Problem&, Direction) { return std::size_t{0}; };
+  auto rung =
+      ops::reference<Rung>("the formulas in double precision, row by row: what every other rung is measured against");
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Pass) { return refuse_dtype(dtypes, problem); };
   rung.forward = [](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
     reference_forward(problem, args);
   };
@@ -53,19 +50,13 @@ std::span<const Rung> ladder() {
                                 naive_cuda_rung(),
                                 flash_tf32_rung(),
                                 flash_fp32_rung(),
-                                flash_wgmma_rung(),
                                 flash_mma_rung(),
-                                flash_mma_deterministic_rung()};
+                                flash_mma_deterministic_rung(),
+                                flash_wgmma_rung(),
+                                flash_wgmma_deterministic_rung()};
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Rung& rung : ladder()) {
-    if (rung.name == name) return rung;
-    names.push_back(rung.name);
-  }
-  throw Error(ErrorKind::usage, unknown_name("implementation", name, names));
-}
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation", name); }
 
 }  // namespace syslab::attention

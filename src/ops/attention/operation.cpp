@@ -13,9 +13,9 @@
 namespace syslab::attention {
 namespace {
 
-// Multiply-adds that one check may cost: a part of the rows of large problems, all rows of small ones.
+// Multiply-adds that one check may cost: it covers a part of the rows of large problems, and all rows of small ones.
 constexpr double kOracleBudget = 1e8;
-// Scores and weights of the naive kernel that is run beside one in half precision.
+// Scores and weights of the naive kernel that is compared with a half-precision one.
 constexpr double kMostNaiveBytes = 0x1p30;
 
 // L of the oracle rung is as exact as the rest of it.
@@ -29,41 +29,42 @@ TensorSpec of_keys(const Problem& p, const char* name) {
 }
 TensorSpec of_lse(const Problem& p) { return {"lse", lse_dtype(p), {p.batch, p.heads_q, p.seq_q}}; }
 
-ops::Expected taken(Expected expected, double fraction) {
-  return {std::move(expected.value), std::move(expected.tolerance), fraction};
-}
-
-using Expectations = std::vector<ops::Expected>;
-
-Expectations expect_forward(const Problem& p, const Part& part, const ops::Inputs& in) {
-  ForwardOracle oracle = forward_oracle(p, in[0], in[1], in[2], part);
-  Expectations expected;
-  expected.push_back(taken(std::move(oracle.out), oracle.fraction));
-  expected.push_back(taken(std::move(oracle.lse), oracle.fraction));
+Expected part_of(Expected expected, double fraction) {
+  expected.fraction = fraction;
   return expected;
 }
 
-Expectations expect_backward(const Problem& p, const Part& part, const ops::Inputs& in, const ConstTensorView& dout) {
+using Expectations = std::vector<Expected>;
+
+Expectations expect_forward(const Problem& p, const Part& part, const Inputs& in) {
+  ForwardOracle oracle = forward_oracle(p, in[0], in[1], in[2], part);
+  Expectations expected;
+  expected.push_back(part_of(std::move(oracle.out), oracle.fraction));
+  expected.push_back(part_of(std::move(oracle.lse), oracle.fraction));
+  return expected;
+}
+
+Expectations expect_backward(const Problem& p, const Part& part, const Inputs& in, const ConstTensorView& dout) {
   BackwardOracle oracle = backward_oracle(p, in[0], in[1], in[2], dout, part);
   Expectations expected;
   for (Expected* one : {&oracle.dq, &oracle.dk, &oracle.dv}) {
-    expected.push_back(taken(std::move(*one), oracle.fraction));
+    expected.push_back(part_of(std::move(*one), oracle.fraction));
   }
   return expected;
 }
 
-// The oracle where the tensors are, for rungs on a GPU. The inputs: q, k, v, and dO at `dout` for those that go
-// backward.
-void set_expect_there(ops::Operation& made, const Problem& p, const AutogradRung& rung, Phase phase, const Part& part,
+// The oracle on the device of the tensors, for rungs on a GPU. The inputs: q, k, v, and for a backward pass dO at
+// `dout`.
+void set_expect_there(Operation& made, const Problem& p, const AutogradRung& rung, Pass pass, const Part& part,
                       std::size_t dout) {
   if constexpr (ops::kBuiltWithCuda) {
     if (rung.device != device::Kind::cuda) return;
     const Part whole{.budget = kDeviceBudget, .seed = part.seed};
-    made.expect_there = [p, phase, whole, dout](const ops::Inputs& in, device::Stream stream) {
+    made.expect_there = [p, pass, whole, dout](const Inputs& in, device::Stream stream) {
       Expectations expected;
-      if (phase != Phase::backward) expected = forward_expected_cuda(p, in[0], in[1], in[2], stream, whole);
-      if (phase == Phase::forward) return expected;
-      for (ops::Expected& one : backward_expected_cuda(p, in[0], in[1], in[2], in[dout], stream, whole)) {
+      if (pass != Pass::backward) expected = forward_expected_cuda(p, in[0], in[1], in[2], stream, whole);
+      if (pass == Pass::forward) return expected;
+      for (Expected& one : backward_expected_cuda(p, in[0], in[1], in[2], in[dout], stream, whole)) {
         expected.push_back(std::move(one));
       }
       return expected;
@@ -71,44 +72,43 @@ void set_expect_there(ops::Operation& made, const Problem& p, const AutogradRung
   }
 }
 
-ops::Operation forward_operation(const Problem& p, const AutogradRung& rung, const Part& part) {
-  ops::Operation made;
+Operation forward_operation(const Problem& p, const AutogradRung& rung, const Part& part) {
+  Operation made;
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v")};
   made.outputs = {of_queries(p, "out"), of_lse(p)};
-  const ops::KeptWorkspace saved(rung.saved_bytes(p)), workspace(rung.workspace_bytes(p, Direction::forward));
-  made.call = [p, rung, saved, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  const ops::KeptWorkspace saved(rung.saved_bytes(p)), workspace(rung.workspace_bytes(p, Pass::forward));
+  made.call = [p, rung, saved, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
     rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(stream), workspace.lend(stream), stream);
   };
-  made.expect = [p, part](const ops::Inputs& in) { return expect_forward(p, part, in); };
-  set_expect_there(made, p, rung, Phase::forward, part, 0);
+  made.expect = [p, part](const Inputs& in) { return expect_forward(p, part, in); };
+  set_expect_there(made, p, rung, Pass::forward, part, 0);
   return made;
 }
 
-// A backward pass reads what it was left. Nobody writes through this: inputs are watched for changes.
-ops::Workspace workspace_of(const ConstTensorView& view) {
-  return {const_cast<void*>(view.data), static_cast<std::size_t>(view.elements()) * size_of(view.dtype)};
+std::size_t bytes_of(const ConstTensorView& view) {
+  return static_cast<std::size_t>(view.elements()) * size_of(view.dtype);
 }
 
-// The forward pass that leaves `saved`, in memory that the backward pass has taken already, where that suffices.
+// The forward pass that writes `saved`, in memory that the backward pass already has if it is large enough.
 void make_saved(const Problem& p, const AutogradRung& rung, const std::vector<TensorView>& in,
                 const ops::KeptWorkspace& workspace, device::Stream stream) {
-  const std::size_t needed = rung.workspace_bytes(p, Direction::forward);
+  const std::size_t needed = rung.workspace_bytes(p, Pass::forward);
   device::Buffer own;
   ops::Workspace lent = workspace.held();
   if (lent.bytes < needed) {
     own = device::Buffer(needed, "workspace", stream);
     lent = {own.data(), own.bytes()};
   }
-  rung.forward(p, {in[0], in[1], in[2], in[3], in[4]}, workspace_of(in[6]), lent, stream);
+  rung.forward(p, {in[0], in[1], in[2], in[3], in[4]}, {in[6].data, bytes_of(in[6])}, lent, stream);
 }
 
-ops::Operation backward_operation(const Problem& p, const AutogradRung& rung, const Part& part) {
-  ops::Operation made;
+Operation backward_operation(const Problem& p, const AutogradRung& rung, const Part& part) {
+  Operation made;
   made.inputs = {of_queries(p, "q"),   of_keys(p, "k"), of_keys(p, "v"),
                  of_queries(p, "out"), of_lse(p),       of_queries(p, "dout")};
   made.outputs = {of_queries(p, "dq"), of_keys(p, "dk"), of_keys(p, "dv")};
   made.prepared = {"out", "lse"};
-  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::backward));
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Pass::backward));
   const bool keeps = rung.saved_bytes(p) > 0;
   if (keeps) {
     made.inputs.push_back({"saved", DType::f32, {static_cast<std::int64_t>(rung.saved_bytes(p) / sizeof(float))}});
@@ -117,30 +117,29 @@ ops::Operation backward_operation(const Problem& p, const AutogradRung& rung, co
       make_saved(p, rung, in, workspace, stream);
     };
   } else {
-    const Rung& ours = *dispatch(p, Direction::forward, {rung.device}).rung;
+    const Rung& ours = *dispatch(p, Pass::forward, {rung.device}).rung;
     made.prepare = [p, &ours](std::vector<TensorView>& in, device::Stream stream) {
       ours.forward(p, {in[0], in[1], in[2], in[3], in[4]}, {}, stream);
     };
   }
-  made.call = [p, rung, workspace, keeps](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  made.call = [p, rung, workspace, keeps](const Inputs& in, const Outputs& out, device::Stream stream) {
     rung.backward(p, {in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1], out[2]},
-                  keeps ? workspace_of(in[6]) : ops::Workspace{}, workspace.lend(stream), stream);
+                  keeps ? Saved(in[6].data, bytes_of(in[6])) : Saved(), workspace.lend(stream), stream);
   };
-  made.expect = [p, part](const ops::Inputs& in) { return expect_backward(p, part, in, in[5]); };
-  set_expect_there(made, p, rung, Phase::backward, part, 5);
+  made.expect = [p, part](const Inputs& in) { return expect_backward(p, part, in, in[5]); };
+  set_expect_there(made, p, rung, Pass::backward, part, 5);
   return made;
 }
 
-ops::Operation both(const Problem& p, const AutogradRung& rung, const Part& part) {
-  ops::Operation made;
+Operation both(const Problem& p, const AutogradRung& rung, const Part& part) {
+  Operation made;
   made.inputs = {of_queries(p, "q"), of_keys(p, "k"), of_keys(p, "v"), of_queries(p, "dout")};
   made.outputs = {of_queries(p, "out"), of_lse(p), of_queries(p, "dq"), of_keys(p, "dk"), of_keys(p, "dv")};
   // One workspace for both passes, as one step of training would have.
   const ops::KeptWorkspace saved(rung.saved_bytes(p)),
-      workspace(std::max(rung.workspace_bytes(p, Direction::forward), rung.workspace_bytes(p, Direction::backward)));
+      workspace(std::max(rung.workspace_bytes(p, Pass::forward), rung.workspace_bytes(p, Pass::backward)));
   const auto elapsed = std::make_shared<Nanoseconds>();  // by the implementation's own clock, if it has one
-  made.call = [p, rung, saved, workspace, elapsed](const ops::Inputs& in, const ops::Outputs& out,
-                                                   device::Stream stream) {
+  made.call = [p, rung, saved, workspace, elapsed](const Inputs& in, const Outputs& out, device::Stream stream) {
     const auto own_time = [&] { return rung.last_call_time ? rung.last_call_time() : Nanoseconds{}; };
     rung.forward(p, {in[0], in[1], in[2], out[0], out[1]}, saved.lend(stream), workspace.lend(stream), stream);
     *elapsed = own_time();
@@ -149,102 +148,83 @@ ops::Operation both(const Problem& p, const AutogradRung& rung, const Part& part
     *elapsed += own_time();
   };
   if (rung.last_call_time) made.self_time = [elapsed] { return *elapsed; };
-  made.expect = [p, part](const ops::Inputs& in) {
+  made.expect = [p, part](const Inputs& in) {
     Expectations expected = expect_forward(p, part, in);
-    for (ops::Expected& one : expect_backward(p, part, in, in[3])) expected.push_back(std::move(one));
+    for (Expected& one : expect_backward(p, part, in, in[3])) expected.push_back(std::move(one));
     return expected;
   };
-  set_expect_there(made, p, rung, Phase::both, part, 3);
+  set_expect_there(made, p, rung, Pass::both, part, 3);
   return made;
 }
 
-ops::Operation passes(const Problem& p, Phase phase, const AutogradRung& rung, const Part& part) {
-  switch (phase) {
-    case Phase::forward:
+Operation passes(const Problem& p, Pass pass, const AutogradRung& rung, const Part& part) {
+  switch (pass) {
+    case Pass::forward:
       return forward_operation(p, rung, part);
-    case Phase::backward:
+    case Pass::backward:
       return backward_operation(p, rung, part);
-    case Phase::both:
+    case Pass::both:
       break;
   }
   return both(p, rung, part);
 }
 
-std::vector<Direction> directions(Phase phase) {
-  if (phase == Phase::both) return {Direction::forward, Direction::backward};
-  return {phase == Phase::forward ? Direction::forward : Direction::backward};
-}
-
 template <typename AnyRung>
-std::optional<std::string> first_refusal(const AnyRung& rung, const Problem& problem, Phase phase) {
-  for (const Direction direction : directions(phase)) {
-    if (auto reason = rung.supports(problem, direction)) return reason;
+std::optional<std::string> first_refusal(const AnyRung& rung, const Problem& problem, Pass pass) {
+  for (const Pass one : one_by_one(pass)) {
+    if (auto reason = rung.supports(problem, one)) return reason;
   }
   return std::nullopt;
 }
 
-// The naive rung of that device, whose backward pass reads the O and the L that it is given, as those do that are held
-// against it; null where there is none.
+// The naive rung of that device, with a backward pass that reads the given O and L, like the rungs compared with it;
+// null where there is none.
 const Rung* naive_on(device::Kind kind) {
   const Rung& rung = find_rung(kind == device::Kind::cpu ? "naive" : "naive_cuda");
   return rung.unavailable.empty() ? &rung : nullptr;
 }
 
-// What a call takes beside its tensors.
-double room_of(const AutogradRung& rung, const Problem& problem, Phase phase) {
+// Memory that a call needs in addition to its tensors.
+double room_of(const AutogradRung& rung, const Problem& problem, Pass pass) {
   std::size_t workspace = 0;
-  for (const Direction direction : directions(phase)) {
-    workspace = std::max(workspace, rung.workspace_bytes(problem, direction));
+  for (const Pass one : one_by_one(pass)) {
+    workspace = std::max(workspace, rung.workspace_bytes(problem, one));
   }
   return static_cast<double>(rung.saved_bytes(problem)) + static_cast<double>(workspace);
 }
 
 }  // namespace
 
-std::string_view to_string(Phase phase) {
-  return phase == Phase::forward ? "forward" : phase == Phase::backward ? "backward" : "both";
-}
-
-Phase parse_phase(std::string_view text) {
-  for (const Phase phase : {Phase::forward, Phase::backward, Phase::both}) {
-    if (to_string(phase) == text) return phase;
-  }
-  const std::vector<std::string> names{"forward", "backward", "both"};
-  throw Error(ErrorKind::usage, unknown_name("phase", text, names));
-}
-
-Phase phase_from(const Params& params) { return parse_phase(params.text("pass")); }
-
-ops::Operation operation(const Problem& asked, Phase phase, const AutogradRung& rung, std::uint64_t seed) {
+Operation operation(const Problem& asked, Pass pass, const AutogradRung& rung, std::uint64_t seed) {
   const Part part{.budget = kOracleBudget, .seed = seed};
   Problem problem = asked;
   problem.tf32 = rung.tf32;
-  ops::Operation made = passes(problem, phase, rung, part);
+  Operation made = passes(problem, pass, rung, part);
   if (!made.self_time) made.self_time = rung.last_call_time;
-  made.flops = flops(problem, phase);
-  made.bytes = bytes(problem, phase);
+  made.flops = flops(problem, pass);
+  made.bytes = bytes(problem, pass);
   made.device = rung.device;
   const Rung* naive = naive_on(rung.device);
   if (naive != nullptr && size_of(problem.dtype) == 2 && rung.name != naive->name &&
-      !first_refusal(*naive, problem, phase)) {
+      !first_refusal(*naive, problem, pass)) {
     const AutogradRung yardstick = as_autograd(*naive);
-    if (room_of(yardstick, problem, phase) <= kMostNaiveBytes) {
-      made.naive = passes(problem, phase, yardstick, part).call;
+    if (room_of(yardstick, problem, pass) <= kMostNaiveBytes) {
+      made.naive = passes(problem, pass, yardstick, part).call;
     }
   }
   return made;
 }
 
-ops::Operation operation(const Problem& problem, Phase phase, const Rung& rung, std::uint64_t seed) {
-  return operation(problem, phase, as_autograd(rung), seed);
+Operation operation(const Problem& problem, Pass pass, const Rung& rung, std::uint64_t seed) {
+  return operation(problem, pass, as_autograd(rung), seed);
 }
 
-std::optional<std::string> refusal(const AutogradRung& rung, const Problem& problem, Phase phase) {
-  return first_refusal(rung, problem, phase);
+std::optional<std::string> refusal(const AutogradRung& rung, const Problem& problem, Pass pass) {
+  return first_refusal(rung, problem, pass);
 }
 
-std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Phase phase) {
-  return first_refusal(rung, problem, phase);
+std::optional<std::string> refusal(const Rung& rung, const Problem& problem, Pass pass) {
+  return first_refusal(rung, problem, pass);
 }
 
 LiveBytes bytes_before_backward(const Problem& problem, const AutogradRung& rung) {
@@ -252,27 +232,27 @@ LiveBytes bytes_before_backward(const Problem& problem, const AutogradRung& rung
   return {.tensors = forward_bytes(problem) - lse, .kept = lse + static_cast<double>(rung.saved_bytes(problem))};
 }
 
-double flops(const Problem& problem, Phase phase) {
+double flops(const Problem& problem, Pass pass) {
   double sum = 0;
-  for (const Direction direction : directions(phase)) {
-    sum += direction == Direction::forward ? forward_flops(problem) : backward_flops(problem);
+  for (const Pass one : one_by_one(pass)) {
+    sum += one == Pass::forward ? forward_flops(problem) : backward_flops(problem);
   }
   return sum;
 }
 
-double bytes(const Problem& problem, Phase phase) {
+double bytes(const Problem& problem, Pass pass) {
   double sum = 0;
-  for (const Direction direction : directions(phase)) {
-    sum += direction == Direction::forward ? forward_bytes(problem) : backward_bytes(problem);
+  for (const Pass one : one_by_one(pass)) {
+    sum += one == Pass::forward ? forward_bytes(problem) : backward_bytes(problem);
   }
   return sum;
 }
 
-double predicted_bytes(const Problem& problem, Phase phase, std::string_view rung) {
-  const double tensors = phase == Phase::forward ? forward_bytes(problem) : backward_bytes(problem);
+double predicted_bytes(const Problem& problem, Pass pass, std::string_view rung) {
+  const double tensors = pass == Pass::forward ? forward_bytes(problem) : backward_bytes(problem);
   for (const AutogradRung& one : autograd_ladder()) {
-    if (one.name != rung || !one.unavailable.empty() || first_refusal(one, problem, phase)) continue;
-    return tensors + room_of(one, problem, phase);
+    if (one.name != rung || !one.unavailable.empty() || first_refusal(one, problem, pass)) continue;
+    return tensors + room_of(one, problem, pass);
   }
   return tensors;
 }

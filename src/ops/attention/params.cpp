@@ -9,7 +9,7 @@ std::int64_t or_as(std::int64_t value, std::int64_t other) { return value == 0 ?
 
 }  // namespace
 
-std::vector<ops::ParamInfo> param_list() {
+std::vector<Axis> param_list() {
   const auto text = [](const char* value) -> Value { return std::string(value); };
   const auto number = [](std::int64_t value) -> Value { return value; };
   return {

@@ -1,5 +1,5 @@
-// Which plan a call follows. Memory is planned without asking a GPU, which a parent process must not: for an H100, an
-// H200 and what resembles them. Another GPU has plans of its own, which may need more than was lent.
+// Which plan a call follows. Workspaces are planned without querying a GPU, which a parent process must not do: for an
+// H100, an H200 and similar GPUs. Other GPUs have their own plans, which may need more than the given workspace.
 #pragma once
 
 #include <array>
@@ -11,15 +11,16 @@ namespace syslab::attention {
 
 inline constexpr int kTypicalMultiprocessors = 132;
 
-// The GPU's own plan, unless it needs more than was lent and the one that memory was planned for does not: a call that
-// was lent what it asked for takes no memory, on any GPU, and so can be captured in a graph. `bytes_of(plan)` is what a
-// plan needs.
+// The GPU's own plan, unless it needs more than the given workspace and the default plan does not: a call with the
+// recommended workspace allocates no memory on any GPU, and so can be captured in a graph. `bytes_of(plan)` is a plan's
+// need.
 template <typename Plan, typename BytesOf>
 const Plan& plan_for_lent(const Plan& own, const Plan& typical, std::size_t lent_bytes, const BytesOf& bytes_of) {
   return bytes_of(own) > lent_bytes && bytes_of(typical) <= lent_bytes ? typical : own;
 }
 
-// The plans of a thread's last calls. Planning simulates the grid, and the next call mostly has the same problem.
+// Caches the plans of a thread's last calls: planning simulates the grid, and consecutive calls mostly have the same
+// problem.
 template <typename Key, typename Plan>
 class KeptPlans {
  public:

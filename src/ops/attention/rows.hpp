@@ -5,7 +5,7 @@
 
 namespace syslab::attention {
 
-// First element of row (batch, head, position): the last dimension is unit, so the row is contiguous.
+// First element of row (batch, head, position): the last stride is 1, so the row is contiguous.
 template <typename T, typename View>
 auto* row_of(const View& view, std::int64_t batch, std::int64_t head, std::int64_t position) {
   return view.template as<T>() + batch * view.stride(0) + head * view.stride(1) + position * view.stride(2);

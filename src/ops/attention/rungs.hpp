@@ -1,4 +1,4 @@
-// The rungs of our own, for ladder.cpp to list.
+// Our own rungs, listed by ladder.cpp.
 #pragma once
 
 #include "ops/attention/attention.hpp"
@@ -12,15 +12,16 @@ Rung reference_cuda_rung();
 Rung naive_cuda_rung();
 Rung flash_tf32_rung();
 Rung flash_fp32_rung();
-Rung flash_wgmma_rung();  // before flash_mma: dispatch() takes the last that can, and this one has no backward pass yet
 Rung flash_mma_rung();
 Rung flash_mma_deterministic_rung();
+Rung flash_wgmma_rung();
+Rung flash_wgmma_deterministic_rung();
 
-// Why a rung for these dtypes cannot take the problem; nothing when it can.
+// Why a rung for these dtypes cannot take the problem; nothing if it can.
 std::optional<std::string> refuse_dtype(const std::vector<DType>& dtypes, const Problem& problem);
 
-// How many threads of the host a call is worth, at most device::thread_count(): one for every half millisecond that one
-// core would take. Less than that is done before a thread is awake, or, on a busy machine, before it is run at all.
-int threads_worth(const Problem& problem, Direction direction);
+// Number of host threads for a call, at most device::thread_count(): one per half millisecond of work on one core.
+// Smaller pieces finish before a thread wakes up or, on a busy machine, is scheduled at all.
+int threads_worth(const Problem& problem, Pass pass);
 
 }  // namespace syslab::attention

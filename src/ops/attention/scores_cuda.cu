@@ -1,10 +1,10 @@
-// Kernels between two products. Each reads and writes whole matrices of scores through memory, which is what they are
-// here to show: an element of fp32 read and written is 8 B, 3 TB/s move 0.37e12 of them a second. A row is a block, and
-// its threads take four elements at a time.
+// Kernels between two products. Each reads and writes whole matrices of scores in memory, to show what that costs: an
+// element of fp32 read and written is 8 B, and 3 TB/s move 0.37e12 of them a second. A block takes a row, and its
+// threads take four elements at a time.
 //
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code), in over_block():
-//   (1) block  left: all threads have read the warps' values of the last call, which are overwritten. (Before the first
-//              call it has no job.) Landed: nothing.
+//   (1) block  left: all threads have read the warps' values of the last call, which are overwritten next. (Before the
+//              first call it has no job.) Landed: nothing.
 //   (2) block  landed: the values of all warps are there for all threads. Left: nothing; that is (1) of the next call.
 // Matrices need no barrier: a thread reads again only elements that no other thread writes. Ordinary launches order the
 // kernels.
@@ -43,7 +43,7 @@ __device__ float to_real(__nv_bfloat16 value) { return __bfloat162float(value); 
 __device__ float to_real(float value) { return value; }
 __device__ double to_real(double value) { return value; }
 
-// Calls function(T{}) with the type in which a matrix of weights is kept.
+// Calls function(T{}) with the type of the elements of a matrix of weights.
 template <typename Function>
 void with_weights(DType dtype, Function&& function) {
   switch (dtype) {
@@ -87,8 +87,8 @@ __device__ std::int64_t visible_keys(const Rows& rows, std::int64_t row) {
   return max(std::int64_t{0}, min((rows.first + row) % rows.seq_q + 1 + shift, rows.seq_k));
 }
 
-template <typename Real>
-__device__ Real& lse_at(const Lse& lse, const Rows& rows, std::int64_t row) {
+template <typename Real, typename Pointer>
+__device__ Real& lse_at(const BasicLse<Pointer>& lse, const Rows& rows, std::int64_t row) {
   const std::int64_t flat = rows.first + row, head = flat / rows.seq_q;
   return static_cast<Real*>(lse.data)[head / rows.heads_q * lse.batch_stride + head % rows.heads_q * lse.head_stride +
                                       flat % rows.seq_q * lse.row_stride];
@@ -129,7 +129,7 @@ __device__ void write(const T (&from)[Count], T* to) {
   }
 }
 
-// Twice over the row: the second time it comes from a cache, up to some ten thousand keys.
+// Reads the row twice: the second time from a cache, up to about ten thousand keys.
 template <typename Real, typename Weight>
 __global__ void __launch_bounds__(kThreads) softmax_kernel(Rows rows, const Real* scores, Weight* weights, Lse lse) {
   const std::int64_t row = blockIdx.x, length = rows.seq_k, visible = visible_keys(rows, row);
@@ -193,14 +193,14 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <typename Real, typename T>
-__global__ void __launch_bounds__(kThreads) from_lse_kernel(Rows rows, GradientFromLse of, Lse lse) {
+__global__ void __launch_bounds__(kThreads) from_lse_kernel(Rows rows, GradientFromLse of, ConstLse lse) {
   const std::int64_t row = blockIdx.x, length = rows.seq_k, visible = visible_keys(rows, row), begin = row * length;
   const T *out = static_cast<const T*>(of.out) + row * of.head_dim,
           *dout = static_cast<const T*>(of.dout) + row * of.head_dim;
   Real dot = 0;
   for (std::int64_t d = threadIdx.x; d < of.head_dim; d += kThreads) dot += to_real(out[d]) * to_real(dout[d]);
   dot = sum_over_block(dot);
-  const Real of_row = lse_at<Real>(lse, rows, row);
+  const Real of_row = lse_at<const Real>(lse, rows, row);
   const Real *scores = static_cast<const Real*>(of.scores) + begin, *dp = static_cast<const Real*>(of.dp) + begin;
   T *weights = static_cast<T*>(of.weights) + begin, *ds = static_cast<T*>(of.ds) + begin;
   over_row(length, length % 4 == 0, [&]<int Count>(std::int64_t j, std::integral_constant<int, Count>) {
@@ -361,7 +361,7 @@ void softmax_gradient(const Rows& rows, DType weights_dtype, const void* weights
   device::check_launch("gradient of softmax");
 }
 
-void softmax_gradient_from_lse(const Rows& rows, DType dtype, const GradientFromLse& of, const Lse& lse,
+void softmax_gradient_from_lse(const Rows& rows, DType dtype, const GradientFromLse& of, const ConstLse& lse,
                                device::Stream stream) {
   const auto launch = [&]<typename Real, typename T>(Real, T) {
     from_lse_kernel<Real, T><<<blocks_of(rows), kThreads, 0, device::cuda_stream(stream)>>>(rows, of, lse);

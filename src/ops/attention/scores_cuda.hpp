@@ -1,5 +1,5 @@
-// What is done on a GPU to matrices of scores between two products, an operation a kernel: for the rungs that hold
-// such matrices. All matrices are contiguous in device memory, a row of seq_k elements for each query.
+// Kernels on score matrices between two products, one operation each, for the rungs that hold such matrices on a GPU.
+// All matrices are contiguous in device memory, with one row of seq_k elements per query.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace syslab::attention::scores {
 
-// Rows first … first + rows of the rows of all queries, counted through batches, heads and positions.
+// Rows first … first + rows of all query rows, counted through batches, heads and positions.
 struct Rows {
   std::int64_t first = 0, rows = 0;
   std::int64_t heads_q = 1, seq_q = 1, seq_k = 1;
@@ -19,45 +19,44 @@ struct Rows {
   static Rows all(const Problem& p) { return {0, p.batch * p.heads_q * p.seq_q, p.heads_q, p.seq_q, p.seq_k, p.mask}; }
 };
 
-// Where L of a row stands: fp32 with float scores, fp64 with double ones.
-struct Lse {
-  void* data = nullptr;
+// Location of a row's L: fp32 with float scores, fp64 with double ones. `Pointer` is void* or const void*.
+template <typename Pointer>
+struct BasicLse {
+  Pointer data = nullptr;
   std::int64_t batch_stride = 0, head_stride = 0, row_stride = 0;
 
-  explicit Lse(const TensorView& view)
+  explicit BasicLse(const BasicTensorView<Pointer>& view)
       : data(view.data), batch_stride(view.stride(0)), head_stride(view.stride(1)), row_stride(view.stride(2)) {}
-  explicit Lse(const ConstTensorView& view)  // read only
-      : data(const_cast<void*>(view.data)),
-        batch_stride(view.stride(0)),
-        head_stride(view.stride(1)),
-        row_stride(view.stride(2)) {}
 };
+using Lse = BasicLse<void*>;
+using ConstLse = BasicLse<const void*>;
 
 // --- fused ----------------------------------------------------------------------------------------------------------
 
-// Softmax over the keys that each row sees, zeros elsewhere, and L. `weights` may be `scores` where the types are the
+// Softmax over the keys that each row sees, zeros elsewhere, and L. `weights` may be `scores` if the types are the
 // same. Scores are float, or double with double weights.
 void softmax(const Rows& rows, DType scores_dtype, const void* scores, DType weights_dtype, void* weights,
              const Lse& lse, device::Stream stream);
-// ds = P ∘ (dP − Σ P·dP). `ds` may be `dp` where the types are the same.
+// ds = P ∘ (dP − Σ P·dP). `ds` may be `dp` if the types are the same.
 void softmax_gradient(const Rows& rows, DType weights_dtype, const void* weights, const float* dp, void* ds,
                       device::Stream stream);
-// From L and Σ O·dO instead of a forward pass's weights: P = exp(S − L) and dS = P ∘ (dP − Σ O·dO), dS of the P that is
-// not rounded yet. S and dP are float, or double with the rest double; P and dS are of the dtype of O and dO, which are
-// contiguous, and may stand where S and dP did if the types are the same.
+// From L and Σ O·dO instead of saved weights: P = exp(S − L) and dS = P ∘ (dP − Σ O·dO), dS from the unrounded P. S and
+// dP are float, or all are double; P and dS have the dtype of O and dO, which are contiguous, and may overwrite S and
+// dP if the types are the same.
 struct GradientFromLse {
   const void *scores = nullptr, *dp = nullptr;
   void *weights = nullptr, *ds = nullptr;
   const void *out = nullptr, *dout = nullptr;
   std::int64_t head_dim = 1;
 };
-void softmax_gradient_from_lse(const Rows& rows, DType dtype, const GradientFromLse& of, const Lse& lse,
+void softmax_gradient_from_lse(const Rows& rows, DType dtype, const GradientFromLse& of, const ConstLse& lse,
                                device::Stream stream);
 
-// --- an operation a kernel ------------------------------------------------------------------------------------------
+// --- one operation per kernel
+// ------------------------------------------------------------------------------------------
 
 void scale(const Rows& rows, const float* from, float factor, DType to_dtype, void* to, device::Stream stream);
-void mask(const Rows& rows, float* matrix, device::Stream stream);  // −∞ where a row does not see the key
+void mask(const Rows& rows, float* matrix, device::Stream stream);  // −∞ for masked keys
 void row_max(const Rows& rows, const float* matrix, float* largest, device::Stream stream);
 void subtract(const Rows& rows, const float* from, const float* of_row, float* to, device::Stream stream);
 void exponential(const Rows& rows, const float* from, float* to, device::Stream stream);

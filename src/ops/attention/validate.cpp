@@ -18,7 +18,7 @@ void require_range(std::string_view field, std::int64_t value, std::int64_t low,
   if (value < low || value > high) refuse(fmt::format("{} is {}; it may be {} to {}", field, value, low, high));
 }
 
-// A tensor with its name and what it is for, in the form that all checks below share.
+// A tensor with its name and its role, in the form that all checks below use.
 struct Named {
   std::string_view name;
   ConstTensorView view;
@@ -89,7 +89,7 @@ std::vector<Interval> runs(const ConstTensorView& view) {
   return result;
 }
 
-// Cheap where ranges are apart; exact where they interleave, as the parts of one packed QKV tensor do.
+// Cheap if the ranges are disjoint; exact if they interleave, as the parts of one packed QKV tensor do.
 bool overlap(const ConstTensorView& a, const ConstTensorView& b) {
   if (!intersects(whole_range(a), whole_range(b))) return false;
   const std::vector<Interval> left = runs(a), right = runs(b);

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/named.hpp"
 #include "ops/copy/rungs.hpp"
 
 namespace syslab::copy {
@@ -42,15 +42,15 @@ void validate(const Problem& problem, const Args& args) {
   expect_contiguous("to", args.to, problem);
 }
 
-ops::Operation operation(const Problem& problem, const Rung& rung) {
-  ops::Operation made;
+Operation operation(const Problem& problem, const Rung& rung) {
+  Operation made;
   made.device = rung.device;
   made.inputs = {{"from", problem.dtype, {problem.elements}}};
   made.outputs = {{"to", problem.dtype, {problem.elements}}};
-  made.call = [problem, rung](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  made.call = [problem, rung](const Inputs& in, const Outputs& out, device::Stream stream) {
     rung.run(problem, {in[0], out[0]}, stream);
   };
-  made.expect = [](const ops::Inputs& in) { return std::vector<ops::Expected>{{to_doubles(in[0]), {0.0}}}; };
+  made.expect = [](const Inputs& in) { return std::vector<Expected>{{to_doubles(in[0]), {0.0}}}; };
   made.expect_there = expect_there(problem, rung);
   made.bytes = traffic_bytes(problem);
   return made;
@@ -63,13 +63,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Rung& rung : ladder()) {
-    if (rung.name == name) return rung;
-    names.push_back(rung.name);
-  }
-  throw Error(ErrorKind::usage, unknown_name("implementation of copy", name, names));
-}
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of copy", name); }
 
 }  // namespace syslab::copy

@@ -1,9 +1,9 @@
-// Copying: n elements from one place to another. The smallest operator there is, kept for what it tells: how many bytes
-// a second this machine moves, near and far, which is the ceiling of every kernel that does little else.
+// Copying: n elements from one place to another. The smallest operator; it measures the memory bandwidth of this
+// machine, in and beyond the caches, which is the ceiling of every memory-bound kernel.
 //
 // Rates count bytes read and bytes written, the convention of STREAM (McCalpin 1995): 2·n·size. A store that misses the
-// caches reads its line first (write-allocate); that third of the traffic is not counted, which is why a kernel that
-// goes round the caches can show up to 1.5 times the rate of one that does not.
+// caches reads its line first (write-allocate); that third of the traffic is not counted, so a kernel with non-temporal
+// stores can show up to 1.5 times the rate of others.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 
+#include "contract/operation.hpp"
 #include "core/tensor.hpp"
-#include "ops/operation.hpp"
 #include "ops/rung.hpp"
 
 namespace syslab::copy {
@@ -35,24 +35,24 @@ struct Args {
   TensorView to;
 };
 
-// Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
+// Throws Error(usage) with the field or tensor, its value and the required value.
 void validate(const Problem& problem);
 void validate(const Problem& problem, const Args& args);
 
-struct Rung : ops::RungInfo {
-  // Why this rung cannot take the problem; nothing when it can.
+struct Rung : RungInfo {
+  // Why this rung cannot take the problem; nothing if it can.
   std::function<std::optional<std::string>(const Problem&)> supports;
-  // Preconditions: validate() passed, supports() said nothing. On the CPU the work is done on return.
+  // Preconditions: validate() passed, supports() returned nothing. On the CPU the work is done on return.
   std::function<void(const Problem&, const Args&, device::Stream)> run;
 };
 
-// What must come out where a rung on a GPU has its tensors; empty elsewhere (ops::Operation). In fp64, where `from` is
-// its own expectation, to the bit; a case in another dtype has none.
-using ExpectThere = std::function<std::vector<ops::Expected>(const ops::Inputs&, device::Stream)>;
+// The expected result on a GPU for GPU rungs; empty for others (Operation). Only in fp64, where `from` itself is the
+// exact expectation.
+using ExpectThere = std::function<std::vector<Expected>(const Inputs&, device::Stream)>;
 ExpectThere expect_there(const Problem& problem, const Rung& rung);
 
-// Input from, output to: right to the bit or wrong.
-ops::Operation operation(const Problem& problem, const Rung& rung);
+// Input from, output to; must be bitwise equal.
+Operation operation(const Problem& problem, const Rung& rung);
 
 // From clearest to fastest (beyond the caches). Names are unique.
 std::span<const Rung> ladder();

@@ -36,17 +36,17 @@ Rung on_cuda(const char* name, const char* teaches) {
 
 ExpectThere expect_there(const Problem& problem, const Rung& rung) {
   if (rung.device != device::Kind::cuda || problem.dtype != DType::f64) return {};
-  return [](const ops::Inputs& in, device::Stream stream) -> std::vector<ops::Expected> {
+  return [](const Inputs& in, device::Stream stream) -> std::vector<Expected> {
     auto nothing = std::make_shared<device::Buffer>(sizeof(double), "copy oracle", stream);
     device::fill_bytes(nothing->data(), 0, sizeof(double), stream);
     const auto* tolerance = nothing->as<double>();
-    return {{{}, {}, 1.0, in[0].as<double>(), tolerance, 1, std::move(nothing)}};
+    return {{{}, {}, 1.0, {in[0].as<double>(), tolerance, 1, std::move(nothing)}}};
   };
 }
 
 Rung cuda_memcpy_rung() {
   Rung rung = on_cuda("cuda_memcpy", "cudaMemcpyAsync from the GPU's memory to itself: what everybody calls");
-  rung.is_peer = true;
+  rung.role = Role::peer;
   if constexpr (ops::kBuiltWithCuda) {
     rung.run = by_the_runtime;
     return rung;

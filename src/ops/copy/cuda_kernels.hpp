@@ -7,7 +7,7 @@
 
 namespace syslab::copy {
 
-// Elements of `width` bytes (2, 4 or 8) to which both pointers are aligned. Work is queued on `stream`.
+// Elements of `width` bytes (2, 4 or 8); both pointers are aligned to it. Work is queued on `stream`.
 void copy_vectors(const void* from, void* to, std::size_t bytes, std::size_t width, device::Stream stream);
 
 }  // namespace syslab::copy

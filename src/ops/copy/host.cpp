@@ -17,14 +17,14 @@ namespace {
 // A thread's piece: large enough (some 50 µs) that handing it out costs nothing, small enough that threads end
 // together.
 constexpr std::int64_t kPieceBytes = std::int64_t{1} << 20;
-// Half a millisecond of one core: less is done before another thread is awake.
+// Half a millisecond of one core: less work is done before another thread has woken.
 constexpr std::int64_t kBytesOfAThread = std::int64_t{4} << 20;
 constexpr auto kAnything = [](const Problem&) -> std::optional<std::string> { return std::nullopt; };
 
 #if defined(__SSE2__)
 constexpr bool kHasStreaming = true;
 
-// Stores of 16 bytes that go to memory past the caches: the line that they fill is never read.
+// Stores of 16 bytes that bypass the caches: the line that they fill is never read.
 void stream_bytes(const std::byte* from, std::byte* to, std::size_t bytes) {
   constexpr std::size_t kVector = sizeof(__m128i), kLine = 64;
   const std::size_t to_line = (kLine - reinterpret_cast<std::uintptr_t>(to) % kLine) % kLine;
@@ -39,7 +39,7 @@ void stream_bytes(const std::byte* from, std::byte* to, std::size_t bytes) {
     }
   }
   std::memcpy(to + at, from + at, bytes - at);
-  _mm_sfence();  // stores past the caches are ordered by this alone
+  _mm_sfence();  // only this orders stores that bypass the caches
 }
 #else
 constexpr bool kHasStreaming = false;
@@ -91,7 +91,7 @@ Rung rung_on_host(const char* name, const char* teaches) {
 
 Rung memcpy_rung() {
   Rung rung = rung_on_host("memcpy", "the C library's, on one thread: what everybody calls");
-  rung.is_peer = true;
+  rung.role = Role::peer;
   rung.run = whole(memcpy_bytes);
   return rung;
 }

@@ -1,4 +1,4 @@
-// `loop`: what the compiler makes of a loop over words. It is built with -fno-tree-loop-distribute-patterns, or the
+// `loop`: a loop over words as the compiler translates it. It is built with -fno-tree-loop-distribute-patterns, or the
 // compiler would recognise a copy and call memcpy.
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The rungs of the copy, for copy.cpp to list.
+// The rungs of the copy, listed by copy.cpp.
 #pragma once
 
 #include "ops/copy/copy.hpp"

@@ -4,17 +4,13 @@
 
 #include <vector>
 
+#include "core/named.hpp"
 #include "ops/cross_entropy/rungs.hpp"
-#include "ops/find_rung.hpp"
 
 namespace syslab::cross_entropy {
 
 std::string to_string(const Problem& problem) {
   return fmt::format("rows={} classes={} dtype={}", problem.rows, problem.classes, syslab::to_string(problem.dtype));
-}
-
-std::string_view to_string(Pass pass) {
-  return pass == Pass::forward ? "forward" : pass == Pass::backward ? "backward" : "both";
 }
 
 double bytes(const Problem& problem, Pass pass) {
@@ -50,7 +46,7 @@ void expect_scale(const Problem& problem, const ConstTensorView& scale) {
   if (scale.data != nullptr) ops::expect_tensor("scale", scale, problem.statistics(), {1});
 }
 
-// What is written over the logits must lie as they do.
+// A result that overwrites the logits must have their layout.
 void expect_gradient(const Problem& problem, const ConstTensorView& logits, const TensorView& dlogits) {
   ops::expect_tensor("dlogits", dlogits, problem.dtype, {problem.rows, problem.classes});
   if (dlogits.data == logits.data && problem.rows > 1 && dlogits.stride(0) != logits.stride(0)) {
@@ -103,6 +99,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "cross_entropy", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of cross_entropy", name); }
 
 }  // namespace syslab::cross_entropy

@@ -1,13 +1,13 @@
-// Cross-entropy of rows of logits against one right class a row, averaged.
+// Mean cross-entropy of rows of logits, with one correct class per row.
 //
 //   lse_i = log Σ_c exp z_ic        loss_i = lse_i − z_i,target(i)        loss = mean_i loss_i
 //   dz_ic = (exp(z_ic − lse_i) − [c = target(i)]) · scale / rows
 //
-// `scale` is what the gradient of the mean is multiplied with: the loss scale of fp16, one over the steps that are
-// accumulated. It lies in device memory, so that a captured step can be replayed with another one.
+// `scale` multiplies the gradient of the mean: the fp16 loss scale, divided by the number of accumulated steps. It is
+// in device memory, so that a captured step can be replayed with another value.
 //
-// What no target can mean must not train silently: a target outside [0, classes) makes the row's loss, the mean and the
-// row's gradient NaN, and nothing outside the row is read. So do a NaN and +∞ among the logits; −∞ is a class of
+// Invalid targets must not train silently: a target outside [0, classes) makes the row's loss, the mean and the row's
+// gradient NaN, and nothing outside the row is read. A NaN or +∞ among the logits does the same; −∞ is a class of
 // probability 0.
 //
 // Source: CS336 assignment 1, cross_entropy (subtract the largest logit, cancel log and exp).
@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 
+#include "contract/pass.hpp"
 #include "core/tensor.hpp"
 #include "ops/expect_tensor.hpp"
 #include "ops/rung.hpp"
@@ -36,16 +37,13 @@ struct Problem {
 
 std::string to_string(const Problem& problem);
 
-// `both`: loss and gradient in one pass that reads the logits once.
-enum class Pass { forward, backward, both };
-std::string_view to_string(Pass pass);
-
+// Pass::both: loss and gradient in one pass that reads the logits once.
 double bytes(const Problem& problem, Pass pass);  // each input read once, each output written once
 double flops(const Problem& problem, Pass pass);  // an exponential counts as one
 
-// Matrices are (rows, classes), rows any stride apart, elements of a row adjacent. Targets lie in the memory of the
-// stream's device. Vectors are contiguous. Outputs overlap nothing but what is said; what may be another tensor's
-// memory has then its strides too.
+// Matrices are (rows, classes), any row stride, elements of a row adjacent. Targets are in the memory of the stream's
+// device. Vectors are contiguous. Outputs overlap nothing unless stated; an output that shares another tensor's memory
+// also has its strides.
 struct ForwardArgs {
   ConstTensorView logits;
   const std::int64_t* targets = nullptr;  // (rows)
@@ -70,18 +68,18 @@ struct ForwardBackwardArgs {
   TensorView dlogits;        // may be the logits' memory
 };
 
-// Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
+// Throws Error(usage) with the field or tensor, its value and the required value.
 void validate(const Problem& problem);
 void validate(const Problem& problem, const ForwardArgs& args);
 void validate(const Problem& problem, const BackwardArgs& args);
 void validate(const Problem& problem, const ForwardBackwardArgs& args);
 
-struct Rung : ops::RungInfo {
-  // Why this rung cannot take the problem; nothing when it can.
+struct Rung : RungInfo {
+  // Why this rung cannot take the problem; nothing if it can.
   std::function<std::optional<std::string>(const Problem&)> supports;
   std::function<std::size_t(const Problem&, Pass)> workspace_bytes;
-  // Preconditions: validate() passed, supports() said nothing, the workspace is as large as asked for. Work is queued
-  // on the stream, nothing waits and nothing is allocated. On the CPU the work is done on return.
+  // Preconditions: validate() passed, supports() returned nothing, the workspace has the required size. Work is queued
+  // on the stream without waiting or allocating. On the CPU the work is done on return.
   std::function<void(const Problem&, const ForwardArgs&, ops::Workspace, device::Stream)> forward;
   std::function<void(const Problem&, const BackwardArgs&, ops::Workspace, device::Stream)> backward;
   std::function<void(const Problem&, const ForwardBackwardArgs&, ops::Workspace, device::Stream)> forward_backward;

@@ -1,9 +1,10 @@
 // The cross-entropy on a GPU: a block a row, and every logit comes from memory once.
 //
-// A thread takes its part of the row four vectors of 16 bytes at a time (single elements where rows do not lie on 16
-// bytes), the four loads in flight together, and keeps the largest logit and the sum of exponentials below it; where a
-// new largest comes, the sum so far is rescaled (the online softmax of Milakov & Gimelshein, 2018). The threads' pairs
-// are merged by shuffles in a warp and through shared memory between warps, in one order: one barrier a row.
+// A thread takes its part of the row four vectors of 16 bytes at a time (single elements where rows are not aligned to
+// 16 bytes), the four loads in flight together, and keeps the largest logit and the sum of exponentials relative to it;
+// when a larger logit comes, the sum so far is rescaled (the online softmax of Milakov & Gimelshein, 2018). The
+// threads' pairs are merged by shuffles in a warp and through shared memory between warps, in one order: one barrier a
+// row.
 //
 //   forward           reads the row.
 //   backward          reads the row and lse, writes the gradient: nothing to merge.
@@ -23,13 +24,14 @@
 //
 //   (1) merged(), block
 //       landed   The warps' parts are there for all threads.
-//       left     The first thread has read the target's logit, over which another thread may write its gradient. All
-//                other logits are read and overwritten by the same thread. The warps' parts are overwritten by nobody:
-//                a kernel merges once. A second call would need a barrier before it stores its parts.
+//       left     The first thread has read the target's logit, which another thread may overwrite with its gradient.
+//                All other logits are read and overwritten by the same thread. Nothing overwrites the warps' parts: a
+//                kernel merges once. A second call would need a barrier before it stores its parts.
 //   (2) mean_kernel, block
-//       landed   The warps' sums are there for the first thread. Nothing is overwritten any more.
-//   kernels      Each begins with wait_for_kernels_before: logits, and for the mean the rows' losses, have landed, and
-//                kernels before have read what is overwritten.
+//       landed   The warps' sums are there for the first thread.
+//       left     Nothing is overwritten any more.
+//   kernels      Each begins with wait_for_kernels_before: logits, and for the mean the rows' losses, have landed;
+//                earlier kernels have left what is overwritten.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -55,7 +57,7 @@ constexpr int kMostThreadsOfLong = 1024;  // of one that holds eight
 constexpr int kMeanThreads = 1024;
 constexpr float kLog2E = 1.44269504088896340736F;
 
-// e^x: the difference before it is what needs precision, so the product with log₂e is not folded into it.
+// e^x. The product with log₂e is not folded into the difference before it, which needs the precision.
 __device__ __forceinline__ float exponential(float x) { return ptx::exp2_approx(x * kLog2E); }
 
 // A row as `head` single elements, whole vectors from 16 bytes on, and single elements again: fewer than two vectors'
@@ -72,12 +74,12 @@ __device__ __forceinline__ Row row_from(const T* row, int classes) {
   return {classes, head, (classes - head) / kWidth};
 }
 
-// The largest of some logits and Σ exp(z − largest); of none: (−∞, 0).
+// The largest of some logits and Σ exp(z − largest); (−∞, 0) for no logits.
 struct Part {
   float largest = -INFINITY, sum = 0;
 };
 
-// What is subtracted from logits of at most `largest`: never −∞, since −∞ − (−∞) is NaN.
+// Subtracted from logits of at most `largest`. Never −∞, since −∞ − (−∞) is NaN.
 __device__ __forceinline__ float base_of(float largest) { return largest == -INFINITY ? 0.0F : largest; }
 
 __device__ __forceinline__ void rescale(Part& part, float largest) {
@@ -88,7 +90,7 @@ __device__ __forceinline__ void rescale(Part& part, float largest) {
 template <typename T, int kWidth>
 __device__ __forceinline__ float largest_of(const Pack<T, kWidth>& pack, float largest) {
   if constexpr (ops::kInWords<T, kWidth>) {
-    // Two at a time. A NaN is nobody's largest, here and in fmaxf; it reaches the sum.
+    // Two at a time. A NaN never becomes the largest, here and in fmaxf, but it reaches the sum.
     using Pair = std::conditional_t<std::is_same_v<T, __half>, __half2, __nv_bfloat162>;
     const auto* pairs = reinterpret_cast<const Pair*>(&pack);
     Pair most = pairs[0];
@@ -134,7 +136,7 @@ __device__ __forceinline__ void add_packs(Part& part, const Pack<T, kWidth> (&pa
   }
 }
 
-// The single element of this thread, before or behind the vectors; −1: it has none.
+// The index of this thread's single element, before or after the vectors; −1 if it has none.
 __device__ __forceinline__ int single_of(const Row& shape, int width) {
   const int thread = static_cast<int>(threadIdx.x), at = thread < shape.head ? thread : shape.packs * width + thread;
   return at < shape.classes ? at : -1;
@@ -187,20 +189,20 @@ struct Columns {
   float *row_loss, *lse;
 };
 
-// The block's target; −1 where it is none.
+// The block's target; −1 if it is not a class.
 __device__ __forceinline__ int target_of(const std::int64_t* targets, int classes) {
   const std::int64_t target = targets[blockIdx.x];
   return target >= 0 && target < classes ? static_cast<int>(target) : -1;
 }
 
-// The target's logit; NaN where the target is none. To be read before barrier (1): behind it the gradient may be
-// written over the logits.
+// The target's logit; NaN if the target is not a class. Must be read before barrier (1): after it the gradient may
+// overwrite the logits.
 template <typename T>
 __device__ __forceinline__ float logit_at(const T* row, int target) {
   return target >= 0 ? static_cast<float>(row[target]) : NAN;
 }
 
-// By one thread. log S − (z_target − largest): what is near in size is subtracted first.
+// By one thread. log S − (z_target − largest): values of similar size are subtracted first.
 __device__ __forceinline__ void store_loss(const Columns& columns, const Part& part, float at_target) {
   const float log_sum = logf(part.sum), base = base_of(part.largest);
   columns.lse[blockIdx.x] = base + log_sum;
@@ -261,8 +263,8 @@ __device__ __forceinline__ void store_single(const T* row, T* gradient, const Ro
   if (at >= 0) store_pack(gradient + at, gradient_of<1>(load_pack<1>(row + at), at, slope, target));
 }
 
-// The gradient of a row read again: each element is read and then written by the same thread, so both may be one
-// memory.
+// The gradient of a row that is read again. Each element is read and then written by the same thread, so the gradient
+// may overwrite the logits.
 template <int kWidth, typename T>
 __device__ __forceinline__ void store_row(const T* row, T* gradient, const Row& shape, const Slope& slope, int target) {
   Pack<T, kWidth> packs[kUnroll];
@@ -273,7 +275,7 @@ __device__ __forceinline__ void store_row(const T* row, T* gradient, const Row& 
   store_single<kWidth>(row, gradient, shape, slope, target);
 }
 
-// scale / rows; NaN where the target is none, which makes the whole row NaN.
+// scale / rows; NaN if the target is not a class, which makes the whole row NaN.
 __device__ __forceinline__ float share_of(const float* scale, float rows, int target) {
   if (target < 0) return NAN;
   return (scale == nullptr ? 1.0F : *scale) / rows;
@@ -293,7 +295,7 @@ __global__ void __launch_bounds__(kMostThreads, 2)
   store_row<kWidth>(row, gradients + blockIdx.x * gradient_stride, shape, slope, target);
 }
 
-// kHeld vectors a thread hold the row; 0: it is read again.
+// kHeld vectors a thread hold the row; 0 means that it is read again.
 template <typename T, int kWidth, int kHeld>
 __global__ void __launch_bounds__(kHeld > kUnroll ? kMostThreadsOfLong : kMostThreads, kHeld > kUnroll ? 1 : 2)
     forward_backward_kernel(const T* logits, std::int64_t stride, const std::int64_t* targets, const float* scale,
@@ -326,7 +328,7 @@ __global__ void __launch_bounds__(kHeld > kUnroll ? kMostThreadsOfLong : kMostTh
   }
 }
 
-// By one block, in double: the order depends on the number of rows alone.
+// By one block, in double; the order depends only on the number of rows.
 __global__ void __launch_bounds__(kMeanThreads) mean_kernel(const float* row_loss, std::int64_t rows, float* loss) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
@@ -353,7 +355,7 @@ int threads_of(std::int64_t packs, int held, int most) {
   return static_cast<int>(std::clamp<std::int64_t>((threads + 31) / 32 * 32, 32, most));
 }
 
-// Every row of one lies as far from 16 bytes as that of the other: vectors of one are vectors of the other.
+// Rows of both have the same offset from a multiple of 16 bytes, so both have the same vectors.
 bool lie_alike(const ConstTensorView& a, const ConstTensorView& b) {
   const auto place = [](const ConstTensorView& view) { return reinterpret_cast<std::uintptr_t>(view.data); };
   const auto apart = static_cast<std::uint64_t>(a.stride(0) - b.stride(0)) * size_of(a.dtype);

@@ -1,5 +1,5 @@
 // Entry points of the CUDA kernels of the cross-entropy, for the rung `fused_cuda`. Tensors as in cross_entropy.hpp, on
-// the stream's device; work is queued on the stream. A launch that fails throws Error(device).
+// the stream's device; work is queued on the stream. A failed launch throws Error(device).
 #pragma once
 
 #include "ops/cross_entropy/cross_entropy.hpp"

@@ -1,6 +1,6 @@
-// The loss as a framework runs it, an operation a kernel; `eager_cuda` is this on a GPU, and on the CPU it is proved.
-// Kernels, as PyTorch's autograd launches them for
-// s = z − max z;  mean(−gather(s − log(sum(exp(s))), target)):
+// The loss as a framework computes it, one kernel per operation; `eager_cuda` runs it on a GPU, and the same code is
+// tested on the CPU. Kernels, as PyTorch's autograd launches them for s = z − max z; mean(−gather(s − log(sum(exp(s))),
+// target)):
 //
 //   forward    max, s, exp, sum, log, s − log, gather, −, mean                                        9
 //   backward   mean: scale / rows     −     gather: zeros, scatter                                    4
@@ -25,10 +25,10 @@ void eager_backward(const Problem& problem, const BackwardArgs& args, ops::Works
 void eager_forward_backward(const Problem& problem, const ForwardBackwardArgs& args, ops::Workspace workspace,
                             device::Stream stream);
 
-// What is launched for a framework, without what is extra.
+// Number of kernels that a framework launches, without the extra ones.
 std::int64_t eager_kernels(const Problem& problem, Pass pass);
 
-// Widens the oracle's bounds by what roundings between operations may add (eager_bound.cpp). Host memory.
+// Widens the oracle's bounds for the roundings between operations (eager_bound.cpp). Host memory.
 void eager_allow(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
                  double scale, Oracle& expected);
 

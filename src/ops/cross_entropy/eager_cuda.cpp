@@ -1,7 +1,7 @@
 // `eager_cuda`: the list of operations in eager.hpp, on a GPU.
 #include "ops/cross_entropy/eager.hpp"
 #include "ops/cross_entropy/rungs.hpp"
-#include "ops/cuda_rung.hpp"
+#include "ops/framework/eager_rung.hpp"
 #include "ops/framework/scratch.hpp"
 
 namespace syslab::cross_entropy {
@@ -18,7 +18,7 @@ using framework::WithNumber;
 
 bool half(DType dtype) { return size_of(dtype) == 2; }
 
-// Of both passes. `exp`, `sum` and `where` go from the one to the other.
+// Memory of both passes. `exp`, `sum` and `where` go from one to the other.
 struct Temporaries {
   TensorView exp, sum;      // fp32
   std::int64_t* where;      // of the largest logit
@@ -43,7 +43,7 @@ struct Temporaries {
 };
 using Lent = framework::Lent<Temporaries>;
 
-// To Σ exp: what a framework keeps. Leaves s in `narrow`.
+// Computes up to Σ exp, which a framework keeps. Leaves s in `narrow`.
 void shifted_sum(const Problem& p, const ConstTensorView& logits, const Lent& t, device::Stream stream) {
   framework::largest_of_rows(logits, t->largest, t->where, stream);
   combine(Binary::subtract, logits, across_columns(t->largest, p.rows, p.classes), t->narrow, stream);
@@ -65,7 +65,7 @@ void eager_cuda_forward(const Problem& p, const ForwardArgs& args, const Lent& t
   combine(Binary::add, t->largest, log_sum, args.lse, stream);
 }
 
-// From what shifted_sum() leaves.
+// Continues from the results of shifted_sum().
 void eager_cuda_backward(const Problem& p, const std::int64_t* targets, const ConstTensorView& scale,
                          const TensorView& dlogits, const Lent& t, device::Stream stream) {
   const auto rows = static_cast<float>(p.rows);
@@ -126,24 +126,12 @@ std::int64_t eager_kernels(const Problem& p, Pass pass) {
 }
 
 Rung eager_cuda_rung() {
-  Rung rung;
-  rung.name = "eager_cuda";
-  rung.teaches =
-      "a kernel an operation, as a framework launches them: log-softmax, gather and mean, and each turned round";
-  rung.dtypes = {DType::f32, DType::f16, DType::bf16};
-  rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
-  rung.op_by_op = true;
-  rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = eager_workspace_bytes;
-  if constexpr (ops::kBuiltWithCuda) {
-    rung.forward = eager_forward;
-    rung.backward = eager_backward;
-    rung.forward_backward = eager_forward_backward;
-    return rung;
-  } else {
-    return ops::without_cuda(rung);
-  }
+  return framework::eager_rung<Rung>("log-softmax, gather and mean, and each turned round", eager_workspace_bytes,
+                                     [](auto& rung) {
+                                       rung.forward = eager_forward;
+                                       rung.backward = eager_backward;
+                                       rung.forward_backward = eager_forward_backward;
+                                     });
 }
 
 }  // namespace syslab::cross_entropy

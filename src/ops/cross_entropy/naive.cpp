@@ -1,6 +1,6 @@
-// `naive`: fp32 on the threads of the host, a row after the other. Every loop over classes keeps kLanes independent
-// partial results, so that the compiler may use vectors without changing any result; the exponential is a polynomial,
-// for the library's would be called once an element.
+// `naive`: fp32 on the threads of the host, row by row. Every loop over classes keeps kLanes independent partial
+// results, so that the compiler may use vectors without changing any result. The exponential is a polynomial, because
+// the library's would be called once an element.
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -38,7 +38,7 @@ float largest_of(const T* row, std::int64_t classes) {
   return largest;
 }
 
-// A NaN in the row is no largest element, but it reaches the sum.
+// A NaN in the row never becomes the largest element, but it reaches the sum.
 template <typename T>
 Summary summary_of(const T* row, std::int64_t classes) {
   const float largest = largest_of(row, classes);
@@ -90,7 +90,7 @@ void backward_in(const Problem& problem, const BackwardArgs& args) {
           const std::int64_t target = args.targets[i];
           const bool in_range = target >= 0 && target < problem.classes;
           const float lse = in_range ? args.lse.as<float>()[i] : std::numeric_limits<float>::quiet_NaN();
-          // Before the loop: the gradient may lie where the logits do.
+          // Before the loop, because the gradient may overwrite the logits.
           const float at_target = in_range ? ops::exp_of_negative(to_float(row[target]) - lse) - 1.0F : 0.0F;
           for (std::int64_t c = 0; c < problem.classes; ++c) {
             gradient[c] = from_float<T>(ops::exp_of_negative(to_float(row[c]) - lse) * share);
@@ -105,6 +105,7 @@ void backward_in(const Problem& problem, const BackwardArgs& args) {
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "a row at a time in fp32: largest, sum of exponentials, logarithm, and again for the gradient";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);

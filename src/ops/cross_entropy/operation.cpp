@@ -23,17 +23,17 @@ struct Maker {
   ops::KeptWorkspace workspace;
   Rows computed;  // of the gradient, by the oracle
 
-  void forward(const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) const {
+  void forward(const Inputs& in, const Outputs& out, device::Stream stream) const {
     rung.forward(problem, {in[0], WholeNumbers::of(in[1]), out[0], out[1], out[2]}, workspace.lend(stream), stream);
   }
-  void backward(const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) const {
+  void backward(const Inputs& in, const Outputs& out, device::Stream stream) const {
     rung.backward(problem, {in[0], WholeNumbers::of(in[1]), in[2], {}, out[0]}, workspace.lend(stream), stream);
   }
-  void both(const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) const {
+  void both(const Inputs& in, const Outputs& out, device::Stream stream) const {
     rung.forward_backward(problem, {in[0], WholeNumbers::of(in[1]), {}, out[0], out[1], out[2], out[3]},
                           workspace.lend(stream), stream);
   }
-  // Targets, and lse where it is an input.
+  // Targets, and lse if it is an input.
   void prepare(std::vector<TensorView>& in, device::Stream stream) const {
     targets.write(in[1], stream);
     if (in.size() < 3) return;
@@ -44,12 +44,12 @@ struct Maker {
     rung.forward(problem, {in[0], WholeNumbers::of(in[1]), row_loss, in[2], loss}, workspace.lend(stream), stream);
   }
 
-  std::vector<ops::Expected> expect(const ops::Inputs& in, Pass pass) const {
-    std::vector<ops::Expected> expected;
+  std::vector<Expected> expect(const Inputs& in, Pass pass) const {
+    std::vector<Expected> expected;
     if (rung.op_by_op) {
       Oracle exact = oracle(problem, in[0], targets.values());
       eager_allow(problem, in[0], targets.values(), 1, exact);
-      std::vector<ops::Expected> all;
+      std::vector<Expected> all;
       if (pass != Pass::backward) all = {std::move(exact.row_loss), std::move(exact.lse), std::move(exact.loss)};
       if (pass != Pass::forward) all.push_back(std::move(exact.dlogits));
       return all;
@@ -69,19 +69,18 @@ struct Maker {
 
 }  // namespace
 
-ops::Operation operation(const Problem& p, Pass pass, const Rung& rung, std::uint64_t seed,
-                         std::int64_t oracle_budget) {
+Operation operation(const Problem& p, Pass pass, const Rung& rung, std::uint64_t seed, std::int64_t oracle_budget) {
   std::size_t workspace = rung.workspace_bytes(p, pass);
   if (pass == Pass::backward) workspace = std::max(workspace, rung.workspace_bytes(p, Pass::forward));
   const std::int64_t every = std::max<std::int64_t>((p.rows * p.classes + oracle_budget - 1) / oracle_budget, 1);
   const Maker maker{
       p, rung, WholeNumbers("targets", p.rows, p.classes, seed), ops::KeptWorkspace(workspace), {every, seed}};
-  ops::Operation made;
+  Operation made;
   made.device = rung.device;
   made.inputs = {{"logits", p.dtype, {p.rows, p.classes}}, maker.targets.spec()};
   made.prepared = {"targets"};
   made.prepare = [maker](std::vector<TensorView>& in, device::Stream stream) { maker.prepare(in, stream); };
-  made.expect = [maker, pass](const ops::Inputs& in) { return maker.expect(in, pass); };
+  made.expect = [maker, pass](const Inputs& in) { return maker.expect(in, pass); };
   const TensorSpec gradient{"dlogits", p.dtype, {p.rows, p.classes}};
   switch (pass) {
     case Pass::forward:

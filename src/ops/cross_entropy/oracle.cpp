@@ -13,7 +13,7 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-ops::Expected nothing_expected(std::size_t elements) {
+Expected nothing_expected(std::size_t elements) {
   return {std::vector<double>(elements, kNaN), std::vector<double>(elements, kNaN)};
 }
 
@@ -22,12 +22,12 @@ std::vector<double> row_of(const ConstTensorView& matrix, std::int64_t row) {
   return to_doubles({static_cast<const std::byte*>(matrix.data) + bytes, matrix.dtype, Shape{matrix.size(1)}});
 }
 
-// Twice the roundoff in fp64: there the oracle's own differences, exponentials and results round as the kernel's do.
+// Twice the roundoff in fp64, where the oracle's own differences, exponentials and results round as the kernel's do.
 double carrier_unit(const Problem& problem) {
   return (problem.dtype == DType::f64 ? 2 : 1) * unit_roundoff(problem.statistics());
 }
 
-// What rounds to nothing: an exponential below the smallest normal number.
+// The largest error of rounding to zero: an exponential below the smallest normal number.
 double vanishing(const Problem& problem) { return 2 * smallest_normal(problem.statistics()); }
 
 struct RowSum {
@@ -101,7 +101,7 @@ Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<c
   const double u = carrier_unit(problem), share = scale / static_cast<double>(problem.rows);
   const auto rows = static_cast<std::size_t>(problem.rows);
   Oracle found;
-  for (ops::Expected* column : {&found.row_loss, &found.lse}) *column = nothing_expected(rows);
+  for (Expected* column : {&found.row_loss, &found.lse}) *column = nothing_expected(rows);
   found.dlogits = nothing_expected(rows * static_cast<std::size_t>(problem.classes));
   double total = 0, bounds = 0, sizes = 0;
   auto next = chosen.begin();
@@ -138,11 +138,10 @@ Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<c
   return found;
 }
 
-ops::Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits,
-                              std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale,
-                              const Rows& computed) {
+Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
+                         const ConstTensorView& lse, double scale, const Rows& computed) {
   const std::vector<double> given = to_doubles(lse);
-  ops::Expected found = nothing_expected(given.size() * static_cast<std::size_t>(problem.classes));
+  Expected found = nothing_expected(given.size() * static_cast<std::size_t>(problem.classes));
   const std::vector<std::int64_t> chosen = computed.of(problem.rows);
   found.fraction = static_cast<double>(chosen.size()) / static_cast<double>(problem.rows);
   for (const std::int64_t row : chosen) {

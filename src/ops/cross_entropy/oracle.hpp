@@ -1,11 +1,11 @@
-// The exact loss and gradient, as far as double precision is exact (extended precision for fp64), beside the error that
-// a correct kernel may make.
+// The exact loss and gradient (in double precision; extended precision for fp64) and the error that a correct kernel
+// may make.
 //
 // With u the unit roundoff of the carrier (fp32; twice that of fp64 for fp64, since the oracle rounds as well), ε = 4u
 // for an exponential, t = z − largest and S = Σ eᵗ ≥ 1:
 //
-//   S       each term errs by 3u|t| (difference, product with log₂e, that constant) + ε, the sum by γ(classes); a sum
-//           whose largest element is found on the way is rescaled, by one more exponential each time
+//   S       each term errs by 3u|t| (difference, product with log₂e, that constant) + ε, the sum by γ(classes); if the
+//           largest element is found on the way, the sum is rescaled, by one more exponential each time
 //   lse     the relative error of S, a logarithm of 2u|log S|, one rounding of lse
 //   loss    the same with one rounding of z_target − largest and one of the difference
 //   mean    the mean of the rows' bounds, a sum carried in fp32, one rounding
@@ -17,12 +17,12 @@
 #include <span>
 #include <vector>
 
+#include "contract/expected.hpp"
 #include "ops/cross_entropy/cross_entropy.hpp"
-#include "ops/operation.hpp"
 
 namespace syslab::cross_entropy {
 
-// The rows whose gradient is computed: of each `every` neighbours one, drawn from the seed; 1: all.
+// The rows with computed gradients: one of every `every` neighbours, drawn from the seed; 1: all.
 struct Rows {
   std::int64_t every = 1;
   std::uint64_t seed = 0;
@@ -31,17 +31,16 @@ struct Rows {
 };
 
 struct Oracle {
-  ops::Expected row_loss, lse, loss, dlogits;
+  Expected row_loss, lse, loss, dlogits;
 };
 
-// Tensors and targets in the host's memory. Rows whose loss is NaN (cross_entropy.hpp) are not asked about: their
-// expected values are NaN, and so is the mean's. Losses and their mean are those of all rows; where not all gradients
-// are computed, the others' values are NaN and the fraction says how many are there to be compared.
+// Tensors and targets are in host memory. Rows with a NaN loss (cross_entropy.hpp) are not checked: their expected
+// values and that of the mean are NaN. Losses and their mean cover all rows; gradients not computed have value NaN, and
+// the fraction gives the share to compare.
 Oracle oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
               double scale = 1, const Rows& with_gradient = {});
 // The gradient of a given lse, which may be rounded.
-ops::Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits,
-                              std::span<const std::int64_t> targets, const ConstTensorView& lse, double scale = 1,
-                              const Rows& computed = {});
+Expected gradient_oracle(const Problem& problem, const ConstTensorView& logits, std::span<const std::int64_t> targets,
+                         const ConstTensorView& lse, double scale = 1, const Rows& computed = {});
 
 }  // namespace syslab::cross_entropy

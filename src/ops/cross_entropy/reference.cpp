@@ -44,10 +44,7 @@ void reference_backward(const Problem& problem, const BackwardArgs& args, ops::W
 }  // namespace
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "the formulas in double precision: what the others must equal";
-  rung.dtypes = {DType::f64};
+  auto rung = ops::reference<Rung>();
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&, Pass) -> std::size_t { return 0; };
   rung.forward = reference_forward;

@@ -1,4 +1,4 @@
-// The rungs of the cross-entropy, for this folder alone.
+// The rungs of the cross-entropy; private to this folder.
 #pragma once
 
 #include "ops/cross_entropy/cross_entropy.hpp"
@@ -11,10 +11,10 @@ Rung naive_rung();
 Rung eager_cuda_rung();
 Rung fused_cuda_rung();
 
-// What a rung here answers: the dtypes that it lists.
-inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
+// supports() of the rungs here: the dtypes that they list.
+inline auto supports_dtypes(const RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
-// Of a rung whose passes are independent: the forward pass and then the backward pass on what it made.
+// For a rung with independent passes: runs the forward pass, then the backward pass on its results.
 inline void one_after_the_other(const Rung& rung, const Problem& problem, const ForwardBackwardArgs& args,
                                 ops::Workspace workspace, device::Stream stream) {
   rung.forward(problem, {args.logits, args.targets, args.row_loss, args.lse, args.loss}, workspace, stream);

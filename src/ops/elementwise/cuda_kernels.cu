@@ -7,8 +7,8 @@
 // Napkin: the bytes read and written at the speed of a copy. 2048 × 768 from bf16 to fp32 are 9.4 MB, which an H100's
 // L2 cache holds: 3–4 µs.
 //
-// What waits for what. A thread has its elements for itself: no barrier. wait_for_kernels_before: the inputs have
-// landed, and kernels before no longer read what is overwritten.
+// What waits for what. Threads share nothing, so there is no barrier. wait_for_kernels_before: the inputs have landed,
+// and earlier kernels have left what is overwritten.
 #include <algorithm>
 #include <cstdint>
 
@@ -154,7 +154,7 @@ Matrix<const T> matrix(const ConstTensorView& view) {
   return {static_cast<const T*>(view.data), view.stride(0)};
 }
 
-// One long row where every matrix's rows follow one another.
+// One long row if the rows of every matrix are contiguous.
 template <typename... Views>
 Problem joined(const Problem& problem, const Views&... views) {
   if (((views.stride(0) == problem.dim) && ...)) return {1, problem.rows * problem.dim};

@@ -4,10 +4,10 @@
 
 #include <vector>
 
+#include "core/named.hpp"
 #include "core/split_float.hpp"
 #include "ops/elementwise/rungs.hpp"
 #include "ops/expect_tensor.hpp"
-#include "ops/find_rung.hpp"
 
 namespace syslab::elementwise {
 
@@ -74,6 +74,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "elementwise", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of elementwise", name); }
 
 }  // namespace syslab::elementwise

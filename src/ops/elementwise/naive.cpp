@@ -105,9 +105,10 @@ void join_all(const Problem& problem, const JoinArgs& args, device::Stream) {
   });
 }
 
-Rung rung_of(const char* name, const char* teaches, std::vector<DType> dtypes) {
+Rung rung_of(const char* name, Role role, const char* teaches, std::vector<DType> dtypes) {
   Rung rung;
   rung.name = name;
+  rung.role = role;
   rung.teaches = teaches;
   rung.dtypes = std::move(dtypes);
   rung.cast = cast;
@@ -118,11 +119,13 @@ Rung rung_of(const char* name, const char* teaches, std::vector<DType> dtypes) {
 
 }  // namespace
 
-Rung reference_rung() { return rung_of("reference", "double precision: what the others must equal", {DType::f64}); }
+Rung reference_rung() {
+  return rung_of("reference", Role::reference, "double precision: what the others must equal", {DType::f64});
+}
 
 Rung naive_rung() {
-  Rung rung =
-      rung_of("naive", "one loop a row, rounded once on store", {DType::f32, DType::f64, DType::f16, DType::bf16});
+  Rung rung = rung_of("naive", Role::naive, "one loop a row, rounded once on store",
+                      {DType::f32, DType::f64, DType::f16, DType::bf16});
   rung.split = split_all;
   rung.join = join_all;
   return rung;

@@ -5,9 +5,9 @@
 namespace syslab::elementwise {
 namespace {
 
-// One rounding to fp32 on the way, where the result is not fp64, and one on store.
-ops::Expected rounded_once(std::vector<double> exact, DType dtype) {
-  ops::Expected expected{std::move(exact), {}};
+// One rounding to fp32 in between, if the result is not fp64, and one when it is stored.
+Expected rounded_once(std::vector<double> exact, DType dtype) {
+  Expected expected{std::move(exact), {}};
   const double unit = unit_roundoff(dtype) + (dtype == DType::f64 ? 0 : unit_roundoff(DType::f32));
   const double least = smallest_normal(dtype) * unit_roundoff(dtype);
   expected.tolerance.reserve(expected.value.size());
@@ -22,29 +22,16 @@ double size(DType dtype) { return static_cast<double>(size_of(dtype)); }
 
 }  // namespace
 
-ops::Operation cast_operation(const Problem& p, DType from, DType to, const Rung& rung) {
-  ops::Operation made;
-  made.device = rung.device;
-  made.inputs = {{"x", from, {p.rows, p.dim}}};
-  made.outputs = {{"y", to, {p.rows, p.dim}}};
-  made.call = [p, rung](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
-    rung.cast(p, {in[0], out[0]}, stream);
-  };
-  made.expect = [to](const ops::Inputs& in) { return std::vector{rounded_once(to_doubles(in[0]), to)}; };
-  made.bytes = elements_of(p) * (size(from) + size(to));
-  return made;
-}
-
-ops::Operation add_operation(const Problem& p, DType a, DType b, const Rung& rung) {
+Operation add_operation(const Problem& p, DType a, DType b, const Rung& rung) {
   const DType to = promoted(a, b);
-  ops::Operation made;
+  Operation made;
   made.device = rung.device;
   made.inputs = {{"a", a, {p.rows, p.dim}}, {"b", b, {p.rows, p.dim}}};
   made.outputs = {{"y", to, {p.rows, p.dim}}};
-  made.call = [p, rung](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  made.call = [p, rung](const Inputs& in, const Outputs& out, device::Stream stream) {
     rung.add(p, {in[0], in[1], out[0]}, stream);
   };
-  made.expect = [to](const ops::Inputs& in) {
+  made.expect = [to](const Inputs& in) {
     std::vector<double> sum = to_doubles(in[0]);
     const std::vector<double> other = to_doubles(in[1]);
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += other[i];

@@ -1,4 +1,4 @@
-// The rungs of the element-wise operators, for this folder alone.
+// The rungs of the element-wise operators; private to this folder.
 #pragma once
 
 #include "ops/elementwise/elementwise.hpp"

@@ -1,23 +1,23 @@
 // The embedding on a GPU. Forward, a warp copies a row. Backward, three kernels without float atomics:
 //
 //   list_kernel     lists the tokens by id, in the order in which they come. A block owns a tile of ids: it reads all
-//                   tokens once to count its own (and those of smaller ids, which is where its list begins), and once
-//                   more to put them down, 1,024 at a time: they are gathered in order by ballots, and one warp ranks
+//                   tokens once to count its own (and those of smaller ids, which gives where its list begins), and
+//                   once more to store them, 1,024 at a time: they are gathered in order by ballots, and one warp ranks
 //                   32 of them at a time by comparing them with each other.
 //   sum_kernel      a warp sums up to 512 columns of a row of the table. Of an id with more than kRun tokens it sums no
 //                   row: the list is cut into pieces of kRun tokens, and a warp a piece leaves a partial sum. A piece
-//                   can cut at most two such ids, one that ends in it and one that begins.
+//                   has parts of at most two such ids, one that ends in it and one that begins.
 //   combine_kernel  a block adds up the partial sums of each id that was cut, eight warps a share of them each, in
 //                   order.
 //
-// So no sum is longer than kRun loads behind one another, then a share of the pieces: a token that makes up all of
-// 32,768 costs 2,048 partial sums. The order of every sum follows from the ids.
+// So no sum takes more than kRun loads in sequence, then a share of the pieces: if all 32,768 tokens are the same, that
+// is 2,048 partial sums. The order of every sum depends only on the ids.
 //
 // Napkin, 2048 tokens, 10,000 ids, D 1024, H100: the table's gradient is 41 MB of stores, 14 µs; 4 MB of dx (bf16) and
 // 16 kB of ids 132 times over from the L2 cache are 2 µs; three launches, overlapped, 3 µs.
 //
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). Barriers are of the block unless
-// they say warp.
+// marked as of a warp, and have only the jobs named.
 //
 //   list_kernel
 //   (1) landed   The counts `next` are zero for all threads, which then add to any of them.
@@ -25,13 +25,13 @@
 //                begins_from_counts() reads next.
 //   (3) left     block_sum(): all threads have read `parts`, which begins_from_counts() overwrites.
 //   (4) landed   begins_from_counts(): the totals of the warps are there for all.
-//   (5) left     All threads have read `parts`, which the next turn, and the first round behind it, overwrites.
-//       landed   Behind the last turn: `next` holds where each id's tokens begin, for the warp that puts tokens down.
+//   (5) left     All threads have read `parts`, which the next turn, or the first round of 1,024, overwrites.
+//       landed   After the last turn: `next` holds where each id's tokens begin, for the warp that stores them.
 //   (6) a round of 1,024 tokens
-//       landed   The warps' numbers of tokens are there for all. The barrier also tells all whether there is any token:
-//                if not, all go on together, and nobody reads `parts`.
-//       left     The first warp has put down the tokens of the round before: `locals` and `tokens` are overwritten now.
-//   (7) landed   `locals` and `tokens` are whole for the first warp, which puts them down.
+//       landed   The warps' numbers of tokens are there for all. The barrier also tells all threads whether there
+//                is any token: if not, all skip the round, and nobody reads `parts`.
+//       left     The first warp has stored the tokens of the round before: `locals` and `tokens` are overwritten next.
+//   (7) landed   `locals` and `tokens` are whole for the first warp, which stores the tokens.
 //       left     All threads have read `parts`, which they overwrite in the next round while the first warp still
 //                works.
 //   (8) put_down(), warp
@@ -41,8 +41,8 @@
 //   (10) landed  The long runs of all pieces, of which each warp has looked up one.
 //   (11) landed  The shares of all warps are there for the first, which adds them in order.
 //   (12) left    The first warp has read the shares, which the next run overwrites.
-//   kernels      Each begins with wait_for_kernels_before. Lists and partial sums of the kernels before have landed,
-//                and those of the last call have been read before they are overwritten.
+//   kernels      Each begins with wait_for_kernels_before: lists and partial sums of earlier kernels have landed, and
+//                earlier kernels have left those of the last call, which are overwritten.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(kListThreads)
         tokens[at] = from + n * kListThreads + thread;
       }
       __syncthreads();  // (7)
-      // The other warps go on to the next (6) meanwhile and touch nothing that this one reads.
+      // Meanwhile the other warps go on to the next (6) and overwrite nothing that this warp reads.
       if (warp == 0) put_down(locals, tokens, count, next, lists.order);
     }
   }
@@ -342,7 +342,7 @@ template <typename X>
 __device__ __forceinline__ LongRun long_run_of(const Sources<X>& sources, std::int64_t piece, int tokens) {
   const int begin = static_cast<int>(piece) * kRun, end = min(begin + kRun, tokens);
   if (begin >= end) return {};
-  // A long run that begins in the piece goes on behind it, so the last token is its.
+  // A long run that begins in the piece continues after it, so the piece's last token belongs to it.
   const int id = id_at(sources, end - 1);
   const LongRun run{id, sources.lists.begin[id], sources.lists.begin[id + 1]};
   return run.begin >= begin && run.end - run.begin > kRun ? run : LongRun{};

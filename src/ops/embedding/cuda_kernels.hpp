@@ -1,5 +1,5 @@
 // Entry points of the CUDA kernels of the embedding, for the rung `fused_cuda`. Tensors as in embedding.hpp, on the
-// stream's device; work is queued on the stream. A launch that fails throws Error(device).
+// stream's device; work is queued on the stream. A failed launch throws Error(device).
 #pragma once
 
 #include "ops/embedding/embedding.hpp"

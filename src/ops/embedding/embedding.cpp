@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <vector>
 
+#include "core/named.hpp"
 #include "ops/embedding/rungs.hpp"
-#include "ops/find_rung.hpp"
 
 namespace syslab::embedding {
 
@@ -28,8 +29,14 @@ void expect_ids(const std::int64_t* ids) {
 
 }  // namespace
 
+// Of ids drawn alike: as often as one comes again, its row may come from a cache.
+double distinct_rows(const Problem& problem) {
+  const auto vocab = static_cast<double>(problem.vocab);
+  return -vocab * std::expm1(static_cast<double>(problem.rows) * std::log1p(-1 / vocab));
+}
+
 double forward_bytes(const Problem& problem) {
-  return ids_bytes(problem) + matrix_bytes(problem.rows, problem.dim, problem.table_dtype) +
+  return ids_bytes(problem) + distinct_rows(problem) * matrix_bytes(1, problem.dim, problem.table_dtype) +
          matrix_bytes(problem.rows, problem.dim, problem.x_dtype);
 }
 
@@ -71,6 +78,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "embedding", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of embedding", name); }
 
 }  // namespace syslab::embedding

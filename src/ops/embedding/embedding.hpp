@@ -2,11 +2,10 @@
 //
 //   x_i = table[id_i]                dtable[v] = Σ over i with id_i = v, in the order of i, of dx_i
 //
-// A token that comes a thousand times makes a sum of a thousand rows. Sums are carried in fp32 (fp64 for fp64) in an
-// order that depends on the ids alone, never on who came first: equal inputs give equal bits.
+// A token that occurs a thousand times gives a sum of a thousand rows. Sums are accumulated in fp32 (fp64 for fp64) in
+// an order that depends only on the ids, never on thread timing: equal inputs give equal bits.
 //
-// An id outside [0, vocab) names no row: x_i becomes NaN, dx_i counts nowhere, and nothing outside the table is
-// touched.
+// For an id outside [0, vocab), x_i becomes NaN, dx_i is ignored, and nothing outside the table is accessed.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +14,18 @@
 #include <span>
 #include <string>
 
+#include "contract/pass.hpp"
 #include "core/tensor.hpp"
-#include "ops/direction.hpp"
 #include "ops/expect_tensor.hpp"
 #include "ops/rung.hpp"
 
 namespace syslab::embedding {
 
-using ops::Direction;
-
 struct Problem {
   std::int64_t rows = 1;  // tokens
   std::int64_t vocab = 1, dim = 1;
   DType table_dtype = DType::f32;
-  DType x_dtype = DType::f32;  // of x and dx: the table's, or half precision out of an fp32 table
+  DType x_dtype = DType::f32;  // of x and dx: the table's dtype, or half precision with an fp32 table
 
   DType gradient() const { return ops::statistics_dtype(table_dtype); }  // of dtable: fp32, fp64 for fp64
   bool operator==(const Problem&) const = default;
@@ -36,13 +33,14 @@ struct Problem {
 
 std::string to_string(const Problem& problem);
 
-// Each input read once, each output written once. Forward reads a row of the table for each token; backward writes the
-// whole table, and reads it before if it accumulates.
+// Each input read once, each output written once. Forward reads as many table rows as tokens drawn alike
+// name; backward writes the whole
+// table, and reads it first if it accumulates.
 double forward_bytes(const Problem& problem);
 double backward_bytes(const Problem& problem, bool accumulate = false);
 
-// Matrices have rows any stride apart, elements of a row adjacent. Ids lie in the memory of the stream's device.
-// Outputs overlap nothing.
+// Matrices have any row stride, elements of a row adjacent. Ids are in the memory of the stream's device. Outputs
+// overlap nothing.
 struct ForwardArgs {
   const std::int64_t* ids = nullptr;  // (rows)
   ConstTensorView table;              // (vocab, dim)
@@ -52,21 +50,21 @@ struct ForwardArgs {
 struct BackwardArgs {
   const std::int64_t* ids = nullptr;
   ConstTensorView dx;       // (rows, dim)
-  TensorView dtable;        // (vocab, dim); every row is written, with zeros where no token is
-  bool accumulate = false;  // dtable += instead; rows without a token stay
+  TensorView dtable;        // (vocab, dim); every row is written, with zeros for unused ids
+  bool accumulate = false;  // dtable += instead; rows of unused ids stay
 };
 
-// Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
+// Throws Error(usage) with the field or tensor, its value and the required value.
 void validate(const Problem& problem);
 void validate(const Problem& problem, const ForwardArgs& args);
 void validate(const Problem& problem, const BackwardArgs& args);
 
-struct Rung : ops::RungInfo {
-  // Why this rung cannot take the problem; nothing when it can.
+struct Rung : RungInfo {
+  // Why this rung cannot take the problem; nothing if it can.
   std::function<std::optional<std::string>(const Problem&)> supports;
-  std::function<std::size_t(const Problem&, Direction)> workspace_bytes;
-  // Preconditions: validate() passed, supports() said nothing, the workspace is as large as asked for. Work is queued
-  // on the stream, nothing waits and nothing is allocated. On the CPU the work is done on return.
+  std::function<std::size_t(const Problem&, Pass)> workspace_bytes;
+  // Preconditions: validate() passed, supports() returned nothing, the workspace has the required size. Work is queued
+  // on the stream without waiting or allocating. On the CPU the work is done on return.
   std::function<void(const Problem&, const ForwardArgs&, ops::Workspace, device::Stream)> forward;
   std::function<void(const Problem&, const BackwardArgs&, ops::Workspace, device::Stream)> backward;
 };

@@ -1,4 +1,4 @@
-// `fused_cuda`: the rung in front of cuda_kernels.cu.
+// `fused_cuda`: the rung that calls cuda_kernels.cu.
 #include <fmt/format.h>
 
 #include "device/launch.hpp"
@@ -31,8 +31,8 @@ Rung fused_cuda_rung() {
   rung.minimum_sm = ops::kMinimumSm;
   rung.supports = refusal;
   if constexpr (ops::kBuiltWithCuda) {
-    rung.workspace_bytes = [](const Problem& problem, Direction direction) -> std::size_t {
-      return direction == Direction::forward ? 0 : cuda_backward_bytes(problem);
+    rung.workspace_bytes = [](const Problem& problem, Pass pass) -> std::size_t {
+      return pass == Pass::forward ? 0 : cuda_backward_bytes(problem);
     };
     rung.forward = [](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
       const device::CurrentDevice current(ops::require_gpu("embedding by fused_cuda", stream).place);

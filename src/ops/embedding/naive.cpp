@@ -1,6 +1,6 @@
 // `naive`: fp32 on the threads of the host. Forward copies rows. Backward counts the tokens of each id and lists them
-// by id, in the order in which they come (a counting sort, which keeps it), so that each row of the table is one
-// thread's and its sum has one order.
+// by id in their order (a stable counting sort), so that one thread owns each row of the table and its sum has one
+// order.
 #include <algorithm>
 #include <limits>
 
@@ -11,7 +11,7 @@
 namespace syslab::embedding {
 namespace {
 
-bool in_range(std::int64_t id, const Problem& problem) { return id >= 0 && id < problem.vocab; }
+bool in_vocab(std::int64_t id, const Problem& problem) { return id >= 0 && id < problem.vocab; }
 
 template <typename Table, typename X>
 void forward_in(const Problem& problem, const ForwardArgs& args) {
@@ -21,7 +21,7 @@ void forward_in(const Problem& problem, const ForwardArgs& args) {
                   [&](std::int64_t first, std::int64_t end) {
                     for (std::int64_t i = first; i < end; ++i) {
                       X* to = x + i * args.x.stride(0);
-                      if (in_range(args.ids[i], problem)) {
+                      if (in_vocab(args.ids[i], problem)) {
                         const Table* from = table + args.ids[i] * args.table.stride(0);
                         for (std::int64_t d = 0; d < problem.dim; ++d) to[d] = from_float<X>(to_float(from[d]));
                       } else {
@@ -31,7 +31,7 @@ void forward_in(const Problem& problem, const ForwardArgs& args) {
                   });
 }
 
-// Where the tokens of each id begin in `order`, and where the last of them end.
+// Where the tokens of each id begin in `order`, and where the last list ends.
 struct ById {
   std::int64_t *begin, *order;
 };
@@ -43,14 +43,14 @@ std::size_t by_id_bytes(const Problem& problem) {
 ById listed_by_id(const Problem& problem, const std::int64_t* ids, ops::Workspace workspace) {
   auto* memory = static_cast<std::int64_t*>(workspace.data);
   const ById lists{memory, memory + problem.vocab + 2};
-  // One place further on than they belong while they count, so that filling moves them to where they do.
+  // Counts are stored one place further on, so that filling the lists moves them to their final place.
   std::fill_n(lists.begin, problem.vocab + 2, std::int64_t{0});
   for (std::int64_t i = 0; i < problem.rows; ++i) {
-    if (in_range(ids[i], problem)) ++lists.begin[ids[i] + 2];
+    if (in_vocab(ids[i], problem)) ++lists.begin[ids[i] + 2];
   }
   for (std::int64_t v = 1; v <= problem.vocab + 1; ++v) lists.begin[v] += lists.begin[v - 1];
   for (std::int64_t i = 0; i < problem.rows; ++i) {
-    if (in_range(ids[i], problem)) lists.order[lists.begin[ids[i] + 1]++] = i;
+    if (in_vocab(ids[i], problem)) lists.order[lists.begin[ids[i] + 1]++] = i;
   }
   return lists;
 }
@@ -73,8 +73,8 @@ void backward_in(const Problem& problem, const BackwardArgs& args, ops::Workspac
                   });
 }
 
-std::size_t workspace_bytes(const Problem& problem, Direction direction) {
-  return direction == Direction::forward ? 0 : by_id_bytes(problem);
+std::size_t workspace_bytes(const Problem& problem, Pass pass) {
+  return pass == Pass::forward ? 0 : by_id_bytes(problem);
 }
 
 }  // namespace
@@ -82,6 +82,7 @@ std::size_t workspace_bytes(const Problem& problem, Direction direction) {
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "tokens listed by id with a counting sort, then one running sum a row of the table";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = ops::supports_dtypes(rung, &Problem::table_dtype);

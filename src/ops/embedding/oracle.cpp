@@ -8,14 +8,14 @@
 
 namespace syslab::embedding {
 
-ops::Expected forward_oracle(const Problem& problem, std::span<const std::int64_t> ids, const ConstTensorView& table) {
+Expected forward_oracle(const Problem& problem, std::span<const std::int64_t> ids, const ConstTensorView& table) {
   const std::vector<double> values = to_doubles(table);
   const bool narrowed = problem.table_dtype != problem.x_dtype;
   const double unit = narrowed ? unit_roundoff(problem.x_dtype) : 0;
   const double least = narrowed ? unit * smallest_normal(problem.x_dtype) : 0;
   const auto elements = static_cast<std::size_t>(problem.rows * problem.dim);
-  ops::Expected found{std::vector<double>(elements, std::numeric_limits<double>::quiet_NaN()),
-                      std::vector<double>(elements)};
+  Expected found{std::vector<double>(elements, std::numeric_limits<double>::quiet_NaN()),
+                 std::vector<double>(elements)};
   for (std::int64_t i = 0; i < problem.rows; ++i) {
     const std::int64_t id = ids[static_cast<std::size_t>(i)];
     if (id < 0 || id >= problem.vocab) continue;
@@ -29,12 +29,12 @@ ops::Expected forward_oracle(const Problem& problem, std::span<const std::int64_
   return found;
 }
 
-ops::Expected backward_oracle(const Problem& problem, std::span<const std::int64_t> ids, const ConstTensorView& dx,
-                              const ConstTensorView& before) {
+Expected backward_oracle(const Problem& problem, std::span<const std::int64_t> ids, const ConstTensorView& dx,
+                         const ConstTensorView& before) {
   const std::vector<double> gradients = to_doubles(dx);
   const auto elements = static_cast<std::size_t>(problem.vocab * problem.dim);
-  ops::Expected found{before.data == nullptr ? std::vector<double>(elements) : to_doubles(before),
-                      std::vector<double>(elements)};
+  Expected found{before.data == nullptr ? std::vector<double>(elements) : to_doubles(before),
+                 std::vector<double>(elements)};
   std::vector<double> sizes = found.value;
   for (double& size : sizes) size = std::abs(size);
   std::vector<std::int64_t> terms(static_cast<std::size_t>(problem.vocab), before.data == nullptr ? 0 : 1);
@@ -52,7 +52,7 @@ ops::Expected backward_oracle(const Problem& problem, std::span<const std::int64
   const double unit = unit_roundoff(problem.gradient());
   for (std::size_t i = 0; i < elements; ++i) {
     const std::int64_t roundings = std::max<std::int64_t>(terms[i / static_cast<std::size_t>(problem.dim)] - 1, 0);
-    // The oracle's own sum errs too, where the carrier is as precise.
+    // The oracle's own sum has an error too, if the carrier is as precise.
     const double own = problem.gradient() == DType::f64 ? 2 : 1;
     found.tolerance[i] = own * std::min(gamma(roundings, unit), gamma_probable(roundings, unit)) * sizes[i];
   }

@@ -1,4 +1,4 @@
-// `reference`: rows copied, gradients added up token after token, in double precision.
+// `reference`: copies rows and adds up gradients token by token, in double precision.
 #include <algorithm>
 #include <limits>
 
@@ -34,12 +34,9 @@ void reference_backward(const Problem& problem, const BackwardArgs& args, ops::W
 }  // namespace
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "copied rows and running sums in double precision: what the others must equal";
-  rung.dtypes = {DType::f64};
+  auto rung = ops::reference<Rung>("copied rows and running sums in double precision: what the others must equal");
   rung.supports = ops::supports_dtypes(rung, &Problem::table_dtype);
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
+  rung.workspace_bytes = [](const Problem&, Pass) -> std::size_t { return 0; };
   rung.forward = reference_forward;
   rung.backward = reference_backward;
   return rung;

@@ -1,4 +1,4 @@
-// The rungs of the embedding, for this folder alone.
+// The rungs of the embedding; private to this folder.
 #pragma once
 
 #include "ops/embedding/embedding.hpp"

@@ -1,9 +1,9 @@
-// The framework's operations on a GPU. Dtypes are looked at inside the kernels: the branch is the same for all threads,
-// and its cost is hidden by the memory that an operation waits for.
+// The framework's operations on a GPU. Kernels branch on dtypes at run time: the branch is the same for all threads,
+// and memory latency hides its cost.
 //
 //   element by element   a thread an element, or four neighbours where all operands take 8 or 16 bytes at once.
-//                        Dimensions that follow one another in memory are merged first; what is left takes one division
-//                        fewer than it has dimensions, so none where everything is contiguous.
+//                        Contiguous dimensions are merged first; n dimensions then take n − 1 divisions, so none if
+//                        everything is contiguous.
 //   rows                 a block a row; lanes of a warp in a butterfly, then the warps in order
 //   columns              a block 8 columns (a sector of memory); 64 slices of rows, then the slices in order
 //
@@ -13,7 +13,7 @@
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
 //   (1) row_kernel, block      landed: the results of all warps are there for the first thread.
 //   (2) column_kernel, block   landed: the sums of all slices are there for the first.
-//   Neither overwrites shared memory behind it. Ordinary launches order the kernels.
+//   Left: nothing. Neither kernel overwrites shared memory after it. Ordinary launches order the kernels.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <math_constants.h>
@@ -78,7 +78,7 @@ __device__ std::uint32_t bits_of(DType dtype, float value) {
 }
 
 template <int kWidth>
-__device__ void write_several(const Operand& operand, std::int64_t at, const float (&values)[kWidth]) {
+__device__ void write_several(const Result& operand, std::int64_t at, const float (&values)[kWidth]) {
   if constexpr (kWidth == 1) {
     write(operand.data, operand.dtype, at, values[0]);
   } else if (operand.dtype == DType::f32) {
@@ -147,12 +147,13 @@ __global__ void __launch_bounds__(kThreads)
   write(second.y.data, second.y.dtype, other.y, read(second.a.data, second.a.dtype, other.a));
 }
 
-struct Matrix {
-  const void* data;
+template <typename Pointer>
+struct BasicMatrix {
+  Pointer data;
   DType dtype;
   std::int64_t rows, columns, row_stride, column_stride;
 
-  explicit Matrix(const ConstTensorView& x)
+  explicit BasicMatrix(const BasicTensorView<Pointer>& x)
       : data(x.data),
         dtype(x.dtype),
         rows(x.size(0)),
@@ -162,7 +163,12 @@ struct Matrix {
   __device__ float at(std::int64_t row, std::int64_t column) const {
     return read(data, dtype, row * row_stride + column * column_stride);
   }
+  __device__ void set(std::int64_t row, std::int64_t column, float value) const {
+    write(data, dtype, row * row_stride + column * column_stride, value);
+  }
 };
+using Matrix = BasicMatrix<const void*>;
+
 struct Vector {
   void* data;
   DType dtype;
@@ -177,7 +183,7 @@ struct Found {
   std::int64_t where;
 };
 
-// The earlier one of equals, a NaN before all numbers.
+// The first of equal values; a NaN comes before all numbers.
 __device__ Found larger(const Found& a, const Found& b) {
   const bool a_nan = a.value != a.value, b_nan = b.value != b.value;
   if (a_nan != b_nan) return a_nan ? a : b;
@@ -236,14 +242,13 @@ __global__ void __launch_bounds__(kThreads) gather_kernel(const Matrix x, const 
   y.set(row, column >= 0 && column < x.columns ? x.at(row, column) : CUDART_NAN_F);
 }
 
-__global__ void __launch_bounds__(kThreads)
-    scatter_kernel(const void* values, DType dtype, std::int64_t stride, const std::int64_t* index, const Matrix y) {
+__global__ void __launch_bounds__(kThreads) scatter_kernel(const void* values, DType dtype, std::int64_t stride,
+                                                           const std::int64_t* index, const BasicMatrix<void*> y) {
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (row >= y.rows) return;
   const std::int64_t column = index[row];
   const bool inside = column >= 0 && column < y.columns;
-  write(const_cast<void*>(y.data), y.dtype, row * y.row_stride + (inside ? column : 0) * y.column_stride,
-        inside ? read(values, dtype, row * stride) : CUDART_NAN_F);
+  y.set(row, inside ? column : 0, inside ? read(values, dtype, row * stride) : CUDART_NAN_F);
 }
 
 unsigned blocks_for(std::int64_t items, std::int64_t of_block) {
@@ -307,7 +312,7 @@ void launch_gather(const ConstTensorView& x, const std::int64_t* index, const Te
 
 void launch_scatter(const ConstTensorView& x, const std::int64_t* index, const TensorView& y, device::Stream stream) {
   scatter_kernel<<<blocks_for(y.size(0), kThreads), kThreads, 0, device::cuda_stream(stream)>>>(
-      x.data, x.dtype, x.stride(0), index, Matrix(y));
+      x.data, x.dtype, x.stride(0), index, BasicMatrix<void*>(y));
   device::check_launch("framework_scatter");
 }
 

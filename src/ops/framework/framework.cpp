@@ -25,7 +25,7 @@ void count_one() {
   if (count.extra_depth > 0) ++count.launches.extra;
 }
 
-// Runs on_gpu() or on_host(). In a build without CUDA the first has nothing to call.
+// Runs on_gpu() or on_host(). In a build without CUDA, on_gpu() has nothing to call.
 template <typename OnGpu, typename OnHost>
 void on_device(device::Stream stream, const OnGpu& on_gpu, const OnHost& on_host) {
   count_one();
@@ -45,20 +45,21 @@ void expect_equal(const Shape& found, const Shape& wanted) {
                                                syslab::to_string(wanted)));
 }
 
-template <typename View>
-Operand operand_of(const View& view) {
-  return {const_cast<void*>(static_cast<const void*>(view.data)), view.dtype, view.strides};
+template <typename Pointer>
+BasicOperand<Pointer> operand_of(const BasicTensorView<Pointer>& view) {
+  return {view.data, view.dtype, view.strides};
 }
 
-// Does stepping once through `outer` go as far as stepping through all of `inner`?
-bool adjoin(const Operand& operand, int outer, int inner, std::int64_t inner_size) {
+// Whether one step of `outer` goes as far as all steps of `inner`.
+template <typename Pointer>
+bool adjoin(const BasicOperand<Pointer>& operand, int outer, int inner, std::int64_t inner_size) {
   const auto o = static_cast<std::size_t>(outer), i = static_cast<std::size_t>(inner);
   return operand.data == nullptr || operand.strides[o] == operand.strides[i] * inner_size;
 }
 
-// Drops dimensions of one element and joins those that lie one after the other in every operand.
+// Drops dimensions of one element and merges those that are contiguous in every operand.
 void simplify(ElementWise& work, const Shape& shape) {
-  std::array<Operand*, 3> operands = {&work.a, &work.b, &work.y};
+  const std::array<Strides*, 3> operands = {&work.a.strides, &work.b.strides, &work.y.strides};
   std::array<std::int64_t, kMaxRank> sizes{};
   std::array<std::array<std::int64_t, kMaxRank>, 3> strides{};
   int rank = 0;
@@ -66,22 +67,22 @@ void simplify(ElementWise& work, const Shape& shape) {
     if (shape[dim] == 1) continue;
     sizes[static_cast<std::size_t>(rank)] = shape[dim];
     for (std::size_t n = 0; n < 3; ++n) {
-      strides[n][static_cast<std::size_t>(rank)] = operands[n]->strides[static_cast<std::size_t>(dim)];
+      strides[n][static_cast<std::size_t>(rank)] = (*operands[n])[static_cast<std::size_t>(dim)];
     }
     ++rank;
   }
   if (rank == 0) sizes[static_cast<std::size_t>(rank++)] = 1;
-  for (std::size_t n = 0; n < 3; ++n) operands[n]->strides = strides[n];
+  for (std::size_t n = 0; n < 3; ++n) *operands[n] = strides[n];
   for (int outer = rank - 2; outer >= 0; --outer) {
     const auto o = static_cast<std::size_t>(outer);
     const bool join = adjoin(work.a, outer, outer + 1, sizes[o + 1]) &&
                       adjoin(work.b, outer, outer + 1, sizes[o + 1]) && adjoin(work.y, outer, outer + 1, sizes[o + 1]);
     if (!join) continue;
     sizes[o] *= sizes[o + 1];
-    for (Operand* operand : operands) operand->strides[o] = operand->strides[o + 1];
+    for (Strides* of : operands) (*of)[o] = (*of)[o + 1];
     for (auto at = o + 1; at + 1 < static_cast<std::size_t>(rank); ++at) {
       sizes[at] = sizes[at + 1];
-      for (Operand* operand : operands) operand->strides[at] = operand->strides[at + 1];
+      for (Strides* of : operands) (*of)[at] = (*of)[at + 1];
     }
     --rank;
   }
@@ -89,7 +90,8 @@ void simplify(ElementWise& work, const Shape& shape) {
   work.sizes = sizes;
 }
 
-bool takes_four(const Operand& operand, int rank, bool may_repeat) {
+template <typename Pointer>
+bool takes_four(const BasicOperand<Pointer>& operand, int rank, bool may_repeat) {
   if (operand.data == nullptr) return true;
   const std::int64_t inner = operand.strides[static_cast<std::size_t>(rank - 1)];
   if (inner != 1 && !(inner == 0 && may_repeat)) return false;

@@ -40,7 +40,8 @@ void write(void* data, DType dtype, std::int64_t at, float value) {
   throw Error(ErrorKind::internal, "the framework's operations compute in fp32, not in fp64");
 }
 
-std::int64_t offset(const Operand& operand, const std::array<std::int64_t, kMaxRank>& index) {
+template <typename Pointer>
+std::int64_t offset(const BasicOperand<Pointer>& operand, const std::array<std::int64_t, kMaxRank>& index) {
   std::int64_t at = 0;
   for (std::size_t dim = 0; dim < kMaxRank; ++dim) at += index[dim] * operand.strides[dim];
   return at;

@@ -1,4 +1,4 @@
-// The operations as plain loops on the CPU: for this folder alone.
+// The operations as plain loops on the CPU; private to this folder.
 #pragma once
 
 #include "ops/framework/operations.hpp"

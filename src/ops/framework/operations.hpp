@@ -1,4 +1,4 @@
-// What the operations are, for one element, and how they are handed to kernels: for this folder alone.
+// The operations for one element, and the parameters passed to kernels; private to this folder.
 #pragma once
 
 #include <array>
@@ -99,20 +99,24 @@ void with_operation(Operation operation, const Body& body) {
   try_from(try_from, std::integral_constant<int, 0>{});
 }
 
-// A tensor inside a kernel: strides of the dimensions that are left, innermost last.
-struct Operand {
-  void* data = nullptr;
+// A tensor inside a kernel: strides of the collapsed dimensions, innermost last. `Pointer` is void* or const void*.
+template <typename Pointer>
+struct BasicOperand {
+  Pointer data = nullptr;
   DType dtype = DType::f32;
-  std::array<std::int64_t, kMaxRank> strides{};
+  Strides strides{};
 };
+using Operand = BasicOperand<const void*>;
+using Result = BasicOperand<void*>;
 
-// One operation over all elements. Dimensions that lie one after the other in all operands are one; there is at least
-// one. `width` neighbours are read and written as one where strides and addresses allow it.
+// One operation over all elements. Dimensions contiguous in all operands are collapsed; at least one remains. `width`
+// neighbours are read and written as one vector if strides and addresses allow it.
 struct ElementWise {
   Operation operation = Operation::copy;
   int rank = 1;
   std::array<std::int64_t, kMaxRank> sizes{};
-  Operand a, b, y;
+  Operand a, b;
+  Result y;
   float number = 0;
   Unless unless;
   int width = 1;  // or 4

@@ -1,4 +1,4 @@
-// Temporaries of a list of operations, laid out in one workspace.
+// Temporaries of a composition of operations, laid out in one workspace.
 //
 //   struct Temporaries {
 //     TensorView a, b;
@@ -20,7 +20,7 @@ namespace syslab::framework {
 
 class Scratch {
  public:
-  explicit Scratch(void* data = nullptr) : data_(static_cast<std::byte*>(data)) {}  // null: measures only
+  explicit Scratch(void* data = nullptr) : data_(static_cast<std::byte*>(data)) {}  // null: only measures
 
   TensorView tensor(DType dtype, const Shape& shape) {
     return {take(static_cast<std::size_t>(shape.elements()) * size_of(dtype)), dtype, shape};
@@ -49,7 +49,7 @@ std::size_t scratch_bytes(const Problem& problem) {
   return measure.bytes();
 }
 
-// Beyond what a workspace holds, memory is taken for the length of the call.
+// If the workspace is too small, memory is allocated for the call.
 template <typename Temporaries>
 class Lent {
  public:

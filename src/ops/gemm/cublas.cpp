@@ -26,7 +26,7 @@ Rung library_rung(const char* name, const char* teaches, std::vector<DType> dtyp
   rung.name = name;
   rung.teaches = teaches;
   rung.dtypes = std::move(dtypes);
-  rung.is_peer = true;
+  rung.role = Role::peer;
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.supports = supports_dtypes(rung);

@@ -1,4 +1,4 @@
-// Kernels of the product's oracle on a GPU, behind plain functions (cuda_kernels.cu).
+// Kernels of the GPU oracle of matrix products, behind plain functions (cuda_kernels.cu).
 #pragma once
 
 #include "core/tensor.hpp"
@@ -7,10 +7,10 @@
 
 namespace syslab::gemm {
 
-// A matrix of any dtype, rows any distance apart, as doubles one after another.
+// A matrix of any dtype and row stride as contiguous doubles.
 void widen(const ConstTensorView& from, double* to, device::Stream stream);
 void make_absolute(double* values, std::int64_t count, device::Stream stream);
-// bounds[i]: from the sum of the products' absolute values to what an element may be wrong by.
+// bounds[i]: turns the sum of the products' absolute values into an element's error bound.
 void bounds_from_magnitudes(const Problem& problem, double operand_unit, const double* values, double* bounds,
                             device::Stream stream);
 

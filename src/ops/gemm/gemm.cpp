@@ -4,7 +4,8 @@
 
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/named.hpp"
+#include "ops/expect_tensor.hpp"
 #include "ops/gemm/rungs.hpp"
 
 namespace syslab::gemm {
@@ -28,27 +29,11 @@ void validate(const Problem& problem) {
   }
 }
 
-namespace {
-
-void expect_matrix(std::string_view name, const ConstTensorView& view, DType dtype, const Shape& shape) {
-  if (view.shape != shape || view.dtype != dtype) {
-    throw Error(ErrorKind::usage, fmt::format("{} is {} of {}, must be {} of {}", name, to_string(view.shape),
-                                              to_string(view.dtype), to_string(shape), to_string(dtype)));
-  }
-  if (shape[1] > 1 && view.stride(1) != 1) {
-    throw Error(ErrorKind::usage,
-                fmt::format("{} has last stride {}, must have 1: pass a contiguous copy", name, view.stride(1)));
-  }
-  if (view.data == nullptr) throw Error(ErrorKind::usage, fmt::format("{} has no memory", name));
-}
-
-}  // namespace
-
 void validate(const Problem& problem, const Args& args) {
   validate(problem);
-  expect_matrix("a", args.a, problem.dtype, {problem.m, problem.k});
-  expect_matrix("b", args.b, problem.dtype, {problem.k, problem.n});
-  expect_matrix("c", args.c, problem.dtype, {problem.m, problem.n});
+  ops::expect_tensor("a", args.a, problem.dtype, {problem.m, problem.k});
+  ops::expect_tensor("b", args.b, problem.dtype, {problem.k, problem.n});
+  ops::expect_tensor("c", args.c, problem.dtype, {problem.m, problem.n});
 }
 
 std::span<const Rung> ladder() {
@@ -57,13 +42,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Rung& rung : ladder()) {
-    if (rung.name == name) return rung;
-    names.push_back(rung.name);
-  }
-  throw Error(ErrorKind::usage, unknown_name("implementation of gemm", name, names));
-}
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of gemm", name); }
 
 }  // namespace syslab::gemm

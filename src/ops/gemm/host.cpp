@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kNoWorkspace = [](const Problem&) -> std::size_t { return 0; };
 
-// One dot product an element: a row of A against a column of B, whose elements lie a row apart.
+// One dot product an element: a row of A times a column of B, which has a stride of one row.
 template <typename T>
 void naive(const Problem& problem, const Args& args) {
   const T *a = args.a.as<T>(), *b = args.b.as<T>();
@@ -27,10 +27,7 @@ void naive(const Problem& problem, const Args& args) {
 }  // namespace
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "the formula in double precision, rows of B added up: what the others must equal";
-  rung.dtypes = {DType::f64};
+  auto rung = ops::reference<Rung>("the formula in double precision, rows of B added up: what the others must equal");
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = kNoWorkspace;
   rung.run = [](const Problem& p, const Args& args, ops::Workspace, device::Stream) {
@@ -43,6 +40,7 @@ Rung reference_rung() {
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "one dot product an element, on one thread: every step of it waits for a new line of B";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);
@@ -58,7 +56,7 @@ Rung openblas_rung() {
   rung.name = "openblas";
   rung.teaches = "the library's sgemm and dgemm on every thread: what users call, and the ceiling";
   rung.dtypes = {DType::f32, DType::f64};
-  rung.is_peer = true;
+  rung.role = Role::peer;
   rung.supports = [by_dtype = supports_dtypes(rung)](const Problem& problem) -> std::optional<std::string> {
     if (auto refused = by_dtype(problem)) return refused;
     if (!device::openblas_found()) return "no OpenBLAS on this machine (Debian: libopenblas0)";

@@ -10,11 +10,11 @@
 namespace syslab::gemm {
 namespace {
 
-// Column j of B as a row, so that a dot product reads both sides in order.
+// Column j of B as a row, so that a dot product reads both operands contiguously.
 std::vector<double> turned(const Problem& p, const ConstTensorView& b) {
   const std::vector<double> values = to_doubles(b);
   std::vector<double> columns(values.size());
-  constexpr std::int64_t kBlock = 64;  // of both dimensions: a block of either side fits the first cache
+  constexpr std::int64_t kBlock = 64;  // of both dimensions: a block of either operand fits in L1
   for (std::int64_t k0 = 0; k0 < p.k; k0 += kBlock) {
     for (std::int64_t j0 = 0; j0 < p.n; j0 += kBlock) {
       for (std::int64_t k = k0; k < std::min(k0 + kBlock, p.k); ++k) {
@@ -44,11 +44,11 @@ Dot dot(const double* a, const double* b, std::int64_t count) {
 
 }  // namespace
 
-Oracle oracle(const Problem& p, const ConstTensorView& a, const ConstTensorView& b, const OracleOptions& options) {
+Expected oracle(const Problem& p, const ConstTensorView& a, const ConstTensorView& b, const OracleOptions& options) {
   const std::vector<double> rows = to_doubles(a), columns = turned(p, b);
   const auto elements = static_cast<std::size_t>(p.m * p.n);
   const double nothing = std::numeric_limits<double>::quiet_NaN();
-  Oracle found{std::vector<double>(elements, nothing), std::vector<double>(elements, nothing)};
+  Expected found{std::vector<double>(elements, nothing), std::vector<double>(elements, nothing)};
   const double affordable = options.budget / (static_cast<double>(p.m) * static_cast<double>(p.k));
   const bool whole = affordable >= static_cast<double>(p.n);
   const std::int64_t of_a_row = whole ? p.n : std::max<std::int64_t>(static_cast<std::int64_t>(affordable), 1);

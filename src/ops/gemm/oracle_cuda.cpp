@@ -10,8 +10,8 @@
 namespace syslab::gemm {
 namespace {
 
-std::vector<ops::Expected> product_there(const Problem& p, double operand_unit, const ConstTensorView& a,
-                                         const ConstTensorView& b, device::Stream stream) {
+std::vector<Expected> product_there(const Problem& p, double operand_unit, const ConstTensorView& a,
+                                    const ConstTensorView& b, device::Stream stream) {
   const device::CurrentDevice current(stream);
   const auto doubles = [&](std::int64_t count) {
     return device::Buffer(static_cast<std::size_t>(count) * sizeof(double), "gemm oracle", stream);
@@ -31,16 +31,16 @@ std::vector<ops::Expected> product_there(const Problem& p, double operand_unit, 
   make_absolute(right.as<double>(), p.k * p.n, stream);
   multiply(bound);
   bounds_from_magnitudes(p, operand_unit, value, bound, stream);
-  return {{{}, {}, 1.0, value, bound, p.m * p.n, std::move(result)}};
+  return {{{}, {}, 1.0, {value, bound, p.m * p.n, std::move(result)}}};
 }
 
 }  // namespace
 
 OracleThere oracle_there(const Problem& problem, const Rung& rung) {
   if constexpr (ops::kBuiltWithCuda) {
-    // In fp64 it would be the same product by the same library: no oracle.
+    // In fp64 it would be the same product by the same library, so not an oracle.
     if (rung.device == device::Kind::cuda && problem.dtype != DType::f64) {
-      return [problem, unit = rung.operand_unit](const ops::Inputs& in, device::Stream stream) {
+      return [problem, unit = rung.operand_unit](const Inputs& in, device::Stream stream) {
         return product_there(problem, unit, in[0], in[1], stream);
       };
     }

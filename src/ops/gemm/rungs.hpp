@@ -1,4 +1,4 @@
-// The rungs of the matrix product, and what they share: for this folder alone.
+// The rungs of the matrix product and their shared code; private to this folder.
 #pragma once
 
 #include "ops/gemm/gemm.hpp"
@@ -14,8 +14,8 @@ Rung openblas_rung();
 Rung cublas_tf32_rung();
 Rung cublas_rung();
 
-// What a rung here answers: the dtypes that it lists.
-inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
+// supports() of the rungs here: the dtypes that they list.
+inline auto supports_dtypes(const RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
 using ops::with_storage;
 

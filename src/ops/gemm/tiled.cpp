@@ -1,14 +1,13 @@
 // `tiled`: the shape of every fast matrix product, in plain C++ for the smallest instruction set.
 //
-//   B ──pack once──▶ strips of 8 columns, [strip][k][8] fp32            all threads; the workspace, as large as B in
-//   fp32
+//   B ──pack once──▶ strips of 8 columns, [strip][k][8] fp32            all threads; the workspace, B in fp32
 //     A ──pack──▶ panels of 4 rows, [panel][k][4] fp32                  a task: 32 rows of C
 //       for each strip (k·32 bytes: L1 or L2), for each panel: 4 × 8 sums over k in registers (8 of SSE2's 16);
 //       32 multiply-adds for 12 floats read
 //
-// The inner loop never leaves what was packed, so it knows no stride, no dtype and no edge; edges are zeros when packed
-// and left out when stored. k is not cut: one strip and one task's panels (k·160 bytes) stay in L2 up to k = 4096 or
-// so.
+// The inner loop reads only packed data, so it does not depend on strides, dtypes or edges; edges are zeros when packed
+// and skipped when stored. k is not divided: one strip and one task's panels (k·160 bytes) stay in L2 up to about k =
+// 4096.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -70,7 +69,7 @@ void store(const Sums& sums, const Problem& p, const TensorView& c, std::int64_t
   }
 }
 
-// Panels of one task for each thread behind the strips of B.
+// Panels of one task for each thread, after the strips of B.
 std::int64_t strip_floats(const Problem& p) { return round_up(p.n, kStrip) * p.k; }
 std::int64_t panel_floats(const Problem& p) { return kTaskRows * p.k; }
 
@@ -82,7 +81,7 @@ template <typename T>
 void run_in(const Problem& p, const Args& args, float* memory) {
   float *strips = memory, *panels = memory + strip_floats(p);
   const std::int64_t strip_count = round_up(p.n, kStrip) / kStrip, tasks = round_up(p.m, kTaskRows) / kTaskRows;
-  // Half a millisecond of one core a thread; less is done before another thread is awake.
+  // Half a millisecond of work for each thread: with less, the work is done before another thread has woken.
   const int threads = static_cast<int>(std::clamp(flops(p) / 0x1p22, 1.0, 1024.0));
   device::parallel_for(
       strip_count, [&](std::int64_t s, int) { pack_strip<T>(p, args.b, s, strips + s * kStrip * p.k); }, threads);

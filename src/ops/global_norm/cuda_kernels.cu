@@ -1,6 +1,6 @@
 // The global norm on a GPU: at most 1,024 blocks read the gradient once, four vectors a thread in flight, and sum
 // squares in double; a kernel of one block, launched while they still run, adds the blocks' sums in order. How the
-// gradient is cut depends on its length alone, so the bits are the same on every GPU.
+// gradient is divided depends only on its length, so the bits are the same on every GPU.
 //
 // A conversion and a multiply-add in double an element: an H100 does 64 of each a clock and multiprocessor, 129e6
 // elements in 9 µs each, against the 170 µs that their 516 MB take at 3.0 TB/s.
@@ -47,7 +47,7 @@ __device__ __forceinline__ Part merged_in_warp(Part part) {
   return part;
 }
 
-// Whole in the first thread.
+// The first thread gets the result.
 __device__ __forceinline__ Part merged(Part part) {
   __shared__ Part parts[kThreads / 32];
   part = merged_in_warp(part);

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "ops/find_rung.hpp"
+#include "core/named.hpp"
 #include "ops/global_norm/rungs.hpp"
 
 namespace syslab::global_norm {
@@ -16,8 +16,6 @@ std::string to_string(const Problem& problem) {
 double norm_bytes(const Problem& problem) {
   return static_cast<double>(problem.elements) * static_cast<double>(size_of(problem.dtype));
 }
-
-double scale_bytes(const Problem& problem) { return 2 * norm_bytes(problem); }
 
 void validate(const Problem& problem) {
   if (problem.elements < 1) {
@@ -48,6 +46,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "global_norm", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of global_norm", name); }
 
 }  // namespace syslab::global_norm

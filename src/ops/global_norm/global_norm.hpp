@@ -1,11 +1,11 @@
-// The norm of all gradients, and what they are multiplied with so that it stays below a limit.
+// The norm of all gradients, and the factor that keeps it below a limit (gradient clipping).
 //
 //   norm = grad_scale · √(Σ g²)            factor = min(1, max_norm / (norm + 1e-6))
 //
-// Squares are taken and summed in double in an order that depends on the length and the alignment alone: equal inputs
-// at equally aligned addresses give equal bits, and integers an exact sum. Results stay in device memory. A gradient
-// with an infinity has norm ∞ and factor 0 (1 where nothing is clipped), one with a NaN has both NaN; `non_finite`
-// counts such elements, for loss scaling and for who looks for the first of them.
+// Squares are computed and summed in double in an order that depends only on length and alignment: equal inputs at
+// equally aligned addresses give equal bits, and integers an exact sum. Results stay in device memory. With an infinity
+// the norm is ∞ and the factor 0 (1 without clipping), with a NaN both are NaN; `non_finite` counts such elements, for
+// loss scaling and for locating the first of them.
 //
 // Source: CS336 assignment 1, gradient clipping.
 #pragma once
@@ -33,14 +33,13 @@ struct Problem {
 
 std::string to_string(const Problem& problem);
 
-double norm_bytes(const Problem& problem);   // g read once
-double scale_bytes(const Problem& problem);  // g read and written
+double norm_bytes(const Problem& problem);  // g read once
 
 // g is contiguous; outputs overlap nothing.
 struct NormArgs {
   ConstTensorView g;                                          // (elements)
   TensorView norm, factor;                                    // (1)
-  std::int64_t* non_finite = nullptr;                         // device memory; null: nobody asks
+  std::int64_t* non_finite = nullptr;                         // device memory; null: not counted
   ConstTensorView grad_scale;                                 // (1), 1 / loss scale; no memory: 1
   double max_norm = std::numeric_limits<double>::infinity();  // > 0; ∞ clips nothing
   bool add_to_count = false;                                  // non_finite += instead of =
@@ -52,17 +51,17 @@ struct ScaleArgs {
   ConstTensorView factor;  // (1)
 };
 
-// Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
+// Throws Error(usage) with the field or tensor, its value and the required value.
 void validate(const Problem& problem);
 void validate(const Problem& problem, const NormArgs& args);
 void validate(const Problem& problem, const ScaleArgs& args);
 
-struct Rung : ops::RungInfo {
-  // Why this rung cannot take the problem; nothing when it can.
+struct Rung : RungInfo {
+  // Why this rung cannot take the problem; nothing if it can.
   std::function<std::optional<std::string>(const Problem&)> supports;
   std::function<std::size_t(const Problem&)> workspace_bytes;  // of norm
-  // Preconditions: validate() passed, supports() said nothing, the workspace is as large as asked for. Work is queued
-  // on the stream, nothing waits and nothing is allocated. On the CPU the work is done on return.
+  // Preconditions: validate() passed, supports() returned nothing, the workspace has the required size. Work is queued
+  // on the stream without waiting or allocating. On the CPU the work is done on return.
   std::function<void(const Problem&, const NormArgs&, ops::Workspace, device::Stream)> norm;
   std::function<void(const Problem&, const ScaleArgs&, device::Stream)> scale;
 };

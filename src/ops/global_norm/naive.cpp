@@ -81,6 +81,7 @@ void scale_in(const Problem& problem, const ScaleArgs& args) {
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "sums of pieces in double, added up in order whoever made them";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);

@@ -5,16 +5,16 @@
 
 namespace syslab::global_norm {
 
-ops::Operation operation(const Problem& p, double max_norm, const Rung& rung) {
+Operation operation(const Problem& p, double max_norm, const Rung& rung) {
   const ops::KeptWorkspace workspace(rung.workspace_bytes(p));
-  ops::Operation made;
+  Operation made;
   made.device = rung.device;
   made.inputs = {{"g", p.dtype, {p.elements}}};
   made.outputs = {{"norm", p.statistics(), {1}}, {"factor", p.statistics(), {1}}};
-  made.call = [p, max_norm, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  made.call = [p, max_norm, rung, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
     rung.norm(p, {.g = in[0], .norm = out[0], .factor = out[1], .max_norm = max_norm}, workspace.lend(stream), stream);
   };
-  made.expect = [p, max_norm](const ops::Inputs& in) {
+  made.expect = [p, max_norm](const Inputs& in) {
     const Oracle exact = oracle(p, in[0], max_norm);
     return std::vector{exact.norm, exact.factor};
   };

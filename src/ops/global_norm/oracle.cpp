@@ -18,13 +18,13 @@ Oracle oracle(const Problem& problem, const ConstTensorView& g, double max_norm,
   const double u = unit_roundoff(problem.statistics()),
                carried = gamma(problem.elements + 4, unit_roundoff(DType::f64));
   found.norm = {{norm}, {norm * (u + carried)}};
-  // Made of the norm before or after its rounding.
+  // Computed from the norm before or after its rounding.
   found.factor = {{factor}, {factor * (3 * u + 2 * carried)}};
   return found;
 }
 
-ops::Expected scale_oracle(const Problem& problem, const ConstTensorView& g, double factor) {
-  ops::Expected found{to_doubles(g), {}};
+Expected scale_oracle(const Problem& problem, const ConstTensorView& g, double factor) {
+  Expected found{to_doubles(g), {}};
   const double u = unit_roundoff(problem.statistics()), stored = unit_roundoff(problem.dtype);
   const double least = smallest_normal(problem.dtype) * stored;
   for (double& value : found.value) {

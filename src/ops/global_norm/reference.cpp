@@ -28,10 +28,7 @@ void scale(const Problem& problem, const ScaleArgs& args, device::Stream) {
 }  // namespace
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "one running sum of squares in double precision: what the others must equal";
-  rung.dtypes = {DType::f64};
+  auto rung = ops::reference<Rung>("one running sum of squares in double precision: what the others must equal");
   rung.supports = supports_dtypes(rung);
   rung.workspace_bytes = [](const Problem&) -> std::size_t { return 0; };
   rung.norm = norm;

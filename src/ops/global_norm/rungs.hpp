@@ -1,4 +1,4 @@
-// The rungs of the global norm, and what they share: for this folder alone.
+// The rungs of the global norm and their shared code; private to this folder.
 #pragma once
 
 #include <cmath>
@@ -12,10 +12,10 @@ Rung reference_rung();
 Rung naive_rung();
 Rung fused_cuda_rung();
 
-// What a rung here answers: the dtypes that it lists.
-inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
+// supports() of the rungs here: the dtypes that they list.
+inline auto supports_dtypes(const RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
-// What a gradient of this norm is multiplied with. Written so that a NaN stays one; compiled for GPUs too.
+// The factor for a gradient of this norm. Written so that NaN propagates; compiled for GPUs too.
 constexpr double clip_factor(double norm, double max_norm) {
   if (max_norm == HUGE_VAL) return norm == norm ? 1.0 : norm;
   const double factor = max_norm / (norm + 1e-6);

@@ -48,7 +48,7 @@ double sum_of(std::span<const double> terms, Sum how, const Format& rounded) {
 Result normalise(const Problem& problem, std::span<const double> x) {
   if (x.empty()) throw Error(ErrorKind::usage, "a norm of no elements; at least one is wanted");
   const Format rounded(problem.format);
-  // An integer count beyond a format's digits is rounded, too: 2049 is no number of fp16.
+  // An integer count with more digits than the format is rounded, too: fp16 cannot hold 2049.
   const double n = rounded(static_cast<double>(x.size()));
   Result made;
   made.y.reserve(x.size());

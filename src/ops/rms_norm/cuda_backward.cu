@@ -1,20 +1,20 @@
 // The normalisation on a GPU, backward: dx a row at a time, dw without atomics, in one of two ways.
 //
 // Few rows (dy and h are 8 MB or less): one kernel, with blocks of two roles.
-//   rows      a row group (cuda_rows.cuh) loads dy, h and dh whole, makes the row's sum and writes dx
+//   rows      a row group (cuda_rows.cuh) loads whole rows of dy, h and dh, computes the row's sum and writes dx
 //   columns   a block reads dy and h of 32 bytes' worth of columns down all rows, mostly from L2, since the other role
-//             reads the same; it writes their dw: a sum in one order, no parts in memory, no second kernel
+//             reads them too; it writes their dw: a sum in fixed order, no parts in memory, no second kernel
 //   A second kernel would wait for the first to end and the next for it: about 3 µs, as long as the work itself.
-//   But blocks of columns stay until the last row is read, and take the room of blocks of rows: at 2,560 bf16 columns
+//   But blocks of columns stay until the last row is read, and take space from blocks of rows: at 2,560 bf16 columns
 //   they are 160 of the 264 blocks that run at once (112 registers a thread), and 2,048 rows of these take 19.3 µs on
 //   an H200 where a copy takes 12.0. That cost grows with the bytes, the 3 µs of a second kernel do not; near 8 MB they
 //   are equal.
 //
 // Many rows: two kernels.
-//   block     512 threads and a chunk of rows, about one block a multiprocessor: each leaves a row of dw's parts behind
-//   a lane    keeps its columns' part of dw in registers down all its rows; the next row is on its way to shared
-//             memory, by asynchronous copies into the lane's own slots, while this one's sum is made
-//   w         is read anew for every row, from L1: registers are dearer
+//   block     512 threads and a chunk of rows, about one block a multiprocessor: each stores a row of parts of dw
+//   a lane    keeps its columns' part of dw in registers down all its rows; the next row is copied to
+//             the lane's own slots of shared memory by cp.async, while this row's sum is computed
+//   w         is read again for every row, from L1, to save registers
 //   dw        the groups' parts are added in shared memory, in order; the second kernel adds up the blocks' rows, in
 //             order, all loads of a thread under way together. Its blocks are resident before the first kernel ends
 //
@@ -23,8 +23,8 @@
 // Napkin, rows 2,048, dim 768, bf16: dy, h, dh and dx are 12.6 MB, 4.2 µs at 3.0 TB/s; the columns' role reads 6.3 MB
 // again, from L2.
 //
-// Rows beyond the registers (8,192 columns of fp32), and those that no 16 bytes divide, are walked twice by a block, an
-// element a lane, dw's parts in the block's row of global memory, which stays in L1 and L2.
+// Rows too long for the registers (8,192 columns of fp32), and those not aligned to 16 bytes, are read twice by a
+// block, an element a lane; its parts of dw are in its row of global memory, which stays in L1 and L2.
 //
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
 //
@@ -36,16 +36,16 @@
 //       left     The half of `parts` that the next call overwrites. Calls take the two halves in turn: that half was
 //                read two calls ago, and each lane came to this barrier after that. With one half a second barrier a
 //                row would be needed.
-//   (2) backward_kernel, behind the last row, block
+//   (2) backward_kernel, after the last row, block
 //       landed   Nothing.
 //       left     All threads have read their slots, and no copies are under way (each was waited for by the thread that
 //                queued it). The parts of dw are stored over the slots of other threads.
-//   (3) behind it, block
-//       landed   The parts of all groups are there, of which a thread adds up four columns. Nothing is overwritten.
+//   (3) after the parts were stored, block
+//       landed   The parts of all groups are there: a thread adds up four columns. Nothing is overwritten any more.
 //   (4) column_sums(), block
-//       landed   The sums of all warps are there for the threads that add up a column. Nothing is overwritten.
+//       landed   The sums of all warps are there for the threads that add up a column. Nothing is overwritten any more.
 //   (5) sum_kernel, block
-//       landed   The sums of all slices are there. Nothing is overwritten.
+//       landed   The sums of all slices are there. Nothing is overwritten any more.
 //   kernels      wait_for_kernels_before: the inputs, and for sum_kernel the blocks' rows, have landed; sum_kernel of
 //                an earlier call has read those rows before they are overwritten. dx may be dh's memory: each element
 //                is read and then written by the same thread, and the columns' role does not read dh.
@@ -104,7 +104,7 @@ __device__ __forceinline__ float group_sum(float value, int lanes, int half) {
   return sum;
 }
 
-// A thread's own bytes of one row, on their way from memory: nobody else reads them, so no barrier guards them.
+// A thread's own bytes of one row, copied by cp.async. No other thread reads them, so they need no barrier.
 template <typename X, typename Y, int kVectors>
 struct Slots {
   static constexpr int kWidth = kWidest<X>;
@@ -171,7 +171,7 @@ __global__ void __maxnreg__(kRegisters) backward_kernel(const Params<X, Y> p) {
         products += w.at[e] * static_cast<float>(dy[n].at[e]) * static_cast<float>(h[n].at[e]);
       }
     }
-    // The next row sets out before this one's sum is waited for.
+    // Start the copy of the next row before waiting for this row's sum.
     fetch(i + groups);
     if (i + groups < rows) next_rstd = p.rstd[first + i + groups];
     const float c = group_sum(products, p.lanes, half) * rstd * share;
@@ -210,7 +210,7 @@ __global__ void __maxnreg__(kRegisters) backward_kernel(const Params<X, Y> p) {
   }
 }
 
-// A block a row at a time, twice. Each thread adds to its own columns of the block's parts.
+// A block takes a row at a time and reads it twice. Each thread adds to its own columns of the block's parts.
 template <typename X, typename Y>
 __global__ void __launch_bounds__(kThreads) backward_loop_kernel(const Params<X, Y> p) {
   ptx::wait_for_kernels_before();
@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(kThreadsOfBoth, 2)
   const std::int64_t row =
       static_cast<std::int64_t>(static_cast<int>(blockIdx.x) - column_blocks) * (kThreadsOfBoth / p.lanes) +
       thread / p.lanes;
-  if (row >= p.rows) return;  // with its whole group
+  if (row >= p.rows) return;  // as do all lanes of its group
   const auto column = [&](int n) { return (lane + n * p.lanes) * kWidth; };
 
   Pack<Y, kWidth> dy[kVectors];

@@ -1,17 +1,17 @@
 // The normalisation on a GPU, forward: a row is read once, kept in registers while its squares are summed, and written.
 //
 //   lanes of a row   32 to 512 (cuda_rows.cuh). Many rows: few lanes with up to ten vectors each; a warp holds 2,560
-//                    columns of bf16 and needs no barrier. Few rows: all would be under way at once and read, wait and
-//                    write in step. More lanes a row make waves of them, so that one wave reads while another writes
+//                    columns of bf16 and needs no barrier. Few rows: all would run at once, and read, wait and write
+//                    in step. More lanes a row divide them into waves, so that one wave reads while another writes
 //   block            128 threads or one row group
 //   added up         squares in fp32 a lane, a butterfly over the warp, the warps' sums in shared memory in order
-//   w                with rows of fp32 it is loaded together with the row, so that its way from L2 is hidden; with
-//                    bf16, where a vector of the row takes twice as many registers of w, only when the sum is made
+//   w                with rows of fp32 it is loaded together with the row, which hides its latency from L2; with bf16,
+//                    where a vector of the row needs twice as many registers for w, only after the sum
 //
 // Napkin, rows 2,048, dim 768, bf16, with the residual addition: x, delta, h and y are 12.6 MB, 4.2 µs at 3.0 TB/s.
 //
-// Rows beyond the registers (20,480 columns of fp32), and those that no 16 bytes divide, are walked twice by a block,
-// an element a lane.
+// Rows too long for the registers (20,480 columns of fp32), and those not aligned to 16 bytes, are read twice by a
+// block, an element a lane.
 //
 // What waits for what (landed, left: device/ptx.cuh)
 //
@@ -46,7 +46,7 @@ struct Params {
   float eps;
 };
 
-// The sum over a row group; all its lanes get it. Every thread of the block must come.
+// The sum over a row group; all its lanes get it. Every thread of the block must call it.
 __device__ __forceinline__ float group_sum(float value, int lanes) {
   __shared__ float parts[kMostThreads / 32];
   value = ops::warp_sum(value);
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kMostThreads) forward_kernel(const Params<X, Y
   }
 }
 
-// A block a row, twice. Each thread reads again what itself wrote.
+// A block takes a row and reads it twice. Each thread reads again only what it wrote itself.
 template <typename X, typename Y>
 __global__ void __launch_bounds__(kThreadsOfLoop) forward_loop_kernel(const Params<X, Y> p) {
   ptx::wait_for_kernels_before();

@@ -1,6 +1,6 @@
-// What both passes of the normalisation share on a GPU: rows in the registers of a group of lanes.
+// Shared by both passes of the normalisation on a GPU: rows in the registers of a group of lanes.
 //
-// A *row group* of 32 to 512 lanes shares a row, as many as hold it in a few vectors of 16 bytes a lane. Vectors lie
+// A *row group* of 32 to 512 lanes shares a row, as many as hold it in a few vectors of 16 bytes a lane. Vectors are
 // a group's width apart, so that neighbouring lanes read neighbouring bytes.
 #pragma once
 

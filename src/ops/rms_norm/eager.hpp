@@ -1,5 +1,5 @@
-// The normalisation as a framework runs it, an operation a kernel; `eager_cuda` is this on a GPU, and on the CPU it is
-// proved. Kernels, as PyTorch's autograd launches them for w · (x · rsqrt(mean(x²) + eps)):
+// The normalisation as a framework computes it, one kernel per operation; `eager_cuda` runs it on a GPU, and the same
+// code is tested on the CPU. Kernels, as PyTorch's autograd launches them for w · (x · rsqrt(mean(x²) + eps)):
 //
 //   forward    h = x + delta (where asked)
 //              h², mean, + eps, rsqrt, · h, w ·                                                           6
@@ -9,8 +9,8 @@
 //              h²: h¹ (a copy), 2 ·, ·            dh₁ + dh₂                                               4
 //              + the gradient that arrives, dw + what was there (where asked)
 //
-// and a cast for each of x and y that is half precision: autocast keeps the operator in fp32. Extra, backward: n, which
-// a framework has kept (and h in fp32).
+// plus a cast for each of x and y in half precision: autocast keeps the operator in fp32. Extra, backward: n, which a
+// framework has saved (and h in fp32).
 #pragma once
 
 #include "ops/framework/framework.hpp"
@@ -18,14 +18,14 @@
 
 namespace syslab::rms_norm {
 
-std::size_t eager_workspace_bytes(const Problem& problem, Direction direction);
+std::size_t eager_workspace_bytes(const Problem& problem, Pass pass);
 void eager_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace workspace, device::Stream stream);
 void eager_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream);
 
-// What is launched for a framework, without what is extra.
-std::int64_t eager_kernels(const Problem& problem, Direction direction, bool with_dh = false, bool accumulate = false);
+// Number of kernels that a framework launches, without the extra ones.
+std::int64_t eager_kernels(const Problem& problem, Pass pass, bool with_dh = false, bool accumulate = false);
 
-// Widens the oracle's bounds by what roundings between operations may add: with dh in half precision, the norm's part
+// Widens the oracle's bounds for the roundings between operations: with dh in half precision, the norm's part
 // is rounded before dh is added.
 void eager_allow(const Problem& problem, const ConstTensorView& dh, BackwardOracle& expected);
 

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "ops/cuda_rung.hpp"
+#include "ops/framework/eager_rung.hpp"
 #include "ops/framework/scratch.hpp"
 #include "ops/rms_norm/eager.hpp"
 #include "ops/rms_norm/rungs.hpp"
@@ -50,9 +50,9 @@ struct BackwardTemporaries {
 
 }  // namespace
 
-std::size_t eager_workspace_bytes(const Problem& p, Direction direction) {
-  return direction == Direction::forward ? framework::scratch_bytes<ForwardTemporaries>(p)
-                                         : framework::scratch_bytes<BackwardTemporaries>(p);
+std::size_t eager_workspace_bytes(const Problem& p, Pass pass) {
+  return pass == Pass::forward ? framework::scratch_bytes<ForwardTemporaries>(p)
+                               : framework::scratch_bytes<BackwardTemporaries>(p);
 }
 
 void eager_forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream stream) {
@@ -116,9 +116,9 @@ void eager_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
   if (arrives) combine(Binary::add, args.dh, dx, args.dx, stream);
 }
 
-std::int64_t eager_kernels(const Problem& p, Direction direction, bool with_dh, bool accumulate) {
+std::int64_t eager_kernels(const Problem& p, Pass pass, bool with_dh, bool accumulate) {
   const int casts = half(p.x_dtype) + half(p.y_dtype);
-  if (direction == Direction::forward) return 6 + casts + (p.add ? 1 : 0);
+  if (pass == Pass::forward) return 6 + casts + (p.add ? 1 : 0);
   return 14 + casts + (with_dh ? 1 : 0) + (accumulate ? 1 : 0);
 }
 
@@ -133,22 +133,10 @@ void eager_allow(const Problem& p, const ConstTensorView& dh, BackwardOracle& ex
 }
 
 Rung eager_cuda_rung() {
-  Rung rung;
-  rung.name = "eager_cuda";
-  rung.teaches = "a kernel an operation, as a framework launches them: every result goes through memory";
-  rung.dtypes = {DType::f32, DType::f16, DType::bf16};
-  rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
-  rung.op_by_op = true;
-  rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = eager_workspace_bytes;
-  if constexpr (ops::kBuiltWithCuda) {
+  return framework::eager_rung<Rung>("every result goes through memory", eager_workspace_bytes, [](auto& rung) {
     rung.forward = eager_forward;
     rung.backward = eager_backward;
-    return rung;
-  } else {
-    return ops::without_cuda(rung);
-  }
+  });
 }
 
 }  // namespace syslab::rms_norm

@@ -1,4 +1,4 @@
-// `fused_cuda`: the rung in front of cuda_forward.cu and cuda_backward.cu.
+// `fused_cuda`: the rung that calls cuda_forward.cu and cuda_backward.cu.
 #include <fmt/format.h>
 
 #include "device/launch.hpp"
@@ -14,8 +14,8 @@ namespace {
 // Blocks of a grid are counted in 31 bits, columns of a row in as many.
 constexpr std::int64_t kMostRows = (std::int64_t{1} << 31) - 1, kMostColumns = std::int64_t{1} << 30;
 
-std::size_t workspace_bytes(const Problem& problem, Direction direction) {
-  return direction == Direction::forward ? 0 : cuda_partial_bytes(problem);
+std::size_t fused_cuda_workspace_bytes(const Problem& problem, Pass pass) {
+  return pass == Pass::forward ? 0 : cuda_partial_bytes(problem);
 }
 
 void fused_cuda_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
@@ -41,8 +41,8 @@ Rung fused_cuda_rung() {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.takes_any_delta = false;
-  rung.supports = [of_x = supports_dtypes(rung)](const Problem& p, Direction direction) -> std::optional<std::string> {
-    if (auto reason = of_x(p, direction)) return reason;
+  rung.supports = [of_x = supports_dtypes(rung)](const Problem& p, Pass pass) -> std::optional<std::string> {
+    if (auto reason = of_x(p, pass)) return reason;
     if (p.rows > kMostRows || p.dim > kMostColumns) {
       return fmt::format("fused_cuda takes up to {} rows of up to {} columns", kMostRows, kMostColumns);
     }
@@ -51,7 +51,7 @@ Rung fused_cuda_rung() {
                        to_string(p.y_dtype));
   };
   if constexpr (ops::kBuiltWithCuda) {
-    rung.workspace_bytes = workspace_bytes;
+    rung.workspace_bytes = fused_cuda_workspace_bytes;
     rung.forward = fused_cuda_forward;
     rung.backward = fused_cuda_backward;
     return rung;

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "ops/find_rung.hpp"
+#include "core/named.hpp"
 #include "ops/rms_norm/rungs.hpp"
 
 namespace syslab::rms_norm {
@@ -10,6 +10,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "rms_norm", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of rms_norm", name); }
 
 }  // namespace syslab::rms_norm

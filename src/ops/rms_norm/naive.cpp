@@ -1,5 +1,5 @@
-// `naive`: row after row in fp32, on threads. A row is walked twice, to sum and to write; dw is summed over the rows of
-// a chunk, then over the chunks in order.
+// `naive`: row by row in fp32, on threads. A row is read twice, to sum and to write; dw is summed over the rows of a
+// chunk, then over the chunks in order.
 #include <cmath>
 
 #include "device/buffer.hpp"
@@ -14,7 +14,7 @@ using ops::read_floats;
 using ops::Stretch;
 using ops::write_floats;
 
-// One sum a lane of a vector unit: a single running sum would wait for itself at every addition.
+// One sum for each lane of a vector unit: a single running sum would wait for its own last addition every time.
 constexpr std::int64_t kLanes = 16;
 
 class LaneSum {
@@ -105,14 +105,14 @@ void naive_forward(const Problem& p, const ForwardArgs& args, ops::Workspace, de
   });
 }
 
-std::size_t workspace_bytes(const Problem& p, Direction direction) {
-  if (direction == Direction::forward) return 0;
+std::size_t naive_workspace_bytes(const Problem& p, Pass pass) {
+  if (pass == Pass::forward) return 0;
   return static_cast<std::size_t>(ops::chunks_of(p.rows, p.dim).count * p.dim) * sizeof(float);
 }
 
 void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
   device::Buffer own;
-  if (const std::size_t needed = workspace_bytes(p, Direction::backward); workspace.bytes < needed) {
+  if (const std::size_t needed = naive_workspace_bytes(p, Pass::backward); workspace.bytes < needed) {
     own = device::Buffer(needed, "dw_partials");
     workspace = {own.data(), own.bytes()};
   }
@@ -136,10 +136,11 @@ void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "a row at a time in fp32, read twice: once to sum, once to write";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = workspace_bytes;
+  rung.workspace_bytes = naive_workspace_bytes;
   rung.forward = naive_forward;
   rung.backward = naive_backward;
   return rung;

@@ -10,29 +10,27 @@
 namespace syslab::rms_norm {
 namespace {
 
-ops::Expected taken(Expected expected) { return {std::move(expected.value), std::move(expected.tolerance)}; }
-
-ops::Operation forward_operation(const Problem& p, const Rung& rung) {
+Operation forward_operation(const Problem& p, const Rung& rung) {
   const Shape matrix{p.rows, p.dim};
-  ops::Operation made;
+  Operation made;
   made.inputs = {{"x", p.x_dtype, matrix}};
   if (p.add) made.inputs.push_back({"delta", p.y_dtype, matrix});
   made.inputs.push_back({"w", p.w_dtype, {p.dim}});
   if (p.add) made.outputs.push_back({"h", p.x_dtype, matrix});
   made.outputs.push_back({"y", p.y_dtype, matrix});
   made.outputs.push_back({"rstd", p.statistics(), {p.rows}});
-  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::forward));
-  made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Pass::forward));
+  made.call = [p, rung, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
     const ForwardArgs args = p.add ? ForwardArgs{in[0], in[1], in[2], out[0], out[1], out[2]}
                                    : ForwardArgs{in[0], {}, in[1], {}, out[0], out[1]};
     rung.forward(p, args, workspace.lend(stream), stream);
   };
-  made.expect = [p](const ops::Inputs& in) {
+  made.expect = [p](const Inputs& in) {
     ForwardOracle oracle = p.add ? forward_oracle(p, in[0], in[1], in[2]) : forward_oracle(p, in[0], {}, in[1]);
-    std::vector<ops::Expected> expected;
-    if (p.add) expected.push_back(taken(std::move(oracle.h)));
-    expected.push_back(taken(std::move(oracle.y)));
-    expected.push_back(taken(std::move(oracle.rstd)));
+    std::vector<Expected> expected;
+    if (p.add) expected.push_back(std::move(oracle.h));
+    expected.push_back(std::move(oracle.y));
+    expected.push_back(std::move(oracle.rstd));
     return expected;
   };
   made.flops = forward_flops(p);
@@ -40,9 +38,9 @@ ops::Operation forward_operation(const Problem& p, const Rung& rung) {
   return made;
 }
 
-ops::Operation backward_operation(const Problem& p, const Rung& rung) {
+Operation backward_operation(const Problem& p, const Rung& rung) {
   const Shape matrix{p.rows, p.dim};
-  ops::Operation made;
+  Operation made;
   made.inputs = {{"dy", p.y_dtype, matrix},
                  {"h", p.x_dtype, matrix},
                  {"w", p.w_dtype, {p.dim}},
@@ -56,18 +54,18 @@ ops::Operation backward_operation(const Problem& p, const Rung& rung) {
     const device::Buffer y(static_cast<std::size_t>(p.rows * p.dim) * size_of(p.y_dtype), "y", stream);
     rung.forward(plain, {in[1], {}, in[2], {}, TensorView(y.data(), p.y_dtype, {p.rows, p.dim}), in[3]}, {}, stream);
   };
-  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::backward));
-  made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Pass::backward));
+  made.call = [p, rung, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
     const BackwardArgs args{in[0], in[1], in[2], in[3], p.add ? in[4] : ConstTensorView{}, out[0], out[1]};
     rung.backward(p, args, workspace.lend(stream), stream);
   };
-  made.expect = [p, op_by_op = rung.op_by_op](const ops::Inputs& in) {
+  made.expect = [p, op_by_op = rung.op_by_op](const Inputs& in) {
     const ConstTensorView dh = p.add ? in[4] : ConstTensorView{};
     BackwardOracle oracle = backward_oracle(p, in[0], in[1], in[2], in[3], dh);
     if (op_by_op) eager_allow(p, dh, oracle);
-    std::vector<ops::Expected> expected;
-    expected.push_back(taken(std::move(oracle.dx)));
-    expected.push_back(taken(std::move(oracle.dw)));
+    std::vector<Expected> expected;
+    expected.push_back(std::move(oracle.dx));
+    expected.push_back(std::move(oracle.dw));
     return expected;
   };
   made.flops = backward_flops(p, p.add);
@@ -75,16 +73,16 @@ ops::Operation backward_operation(const Problem& p, const Rung& rung) {
   return made;
 }
 
-ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
-  return direction == Direction::forward ? forward_operation(p, rung) : backward_operation(p, rung);
+Operation operation_of(const Problem& p, Pass pass, const Rung& rung) {
+  return pass == Pass::forward ? forward_operation(p, rung) : backward_operation(p, rung);
 }
 
 }  // namespace
 
-ops::Operation operation(const Problem& p, Direction direction, const Rung& rung) {
-  ops::Operation made = pass(p, direction, rung);
+Operation operation(const Problem& p, Pass pass, const Rung& rung) {
+  Operation made = operation_of(p, pass, rung);
   made.device = rung.device;
-  if (ops::held_against_naive(rung, p.y_dtype)) made.naive = pass(p, direction, find_rung("naive")).call;
+  if (ops::held_against_naive(rung, p.y_dtype)) made.naive = operation_of(p, pass, find_rung("naive")).call;
   return made;
 }
 

@@ -1,5 +1,5 @@
 // Values are the reference rung's. Bounds, with u the unit roundoff of what a kernel computes in (fp32, or fp64) and
-// v_x, v_y those of the stored dtypes (0 where they are u's own, whose rounding is among the counted ones):
+// v_x, v_y those of the stored dtypes (0 for u's own dtype, as its rounding is already counted):
 //
 //   h     one addition and one store: (u + v_x)·|h|.
 //   rstd  every h_d, exact or off by η = u + v_x of itself, enters a sum of `dim` positive terms: the mean is off by at
@@ -7,8 +7,7 @@
 //         to two units) add 4u: ε_r = η + γ(dim + 2)/2 + 4u.
 //   y     three factors and two products: (η + ε_r + 2u)·|y|, and the store's v_y·|y|.
 //   dx    n = dim: c is a sum of n terms of three products and one division, γ(n + 5)·C with C = mean|g·h·rstd|; the
-//   rest
-//         touches each part at most five more times: (γ(n + 5) + 5u)·rstd·(|g| + |h·rstd|·C), the addition of dh
+//         rest touches each part at most five more times: (γ(n + 5) + 5u)·rstd·(|g| + |h·rstd|·C), the addition of dh
 //         u·(|dh| + …), and the store.
 //   dw    a sum over the rows of terms of two products each, γ(rows + 4)·Σ|dy·h·rstd|, with what dw held before among
 //   them.
@@ -37,7 +36,7 @@ struct Units {
 
   explicit Units(const Problem& p)
       : u(unit_roundoff(p.statistics())), tiny(smallest_normal(p.statistics()) * unit_roundoff(p.statistics())) {}
-  // The last rounding of a stored `value` that is off by `error` already.
+  // The rounding of a `value` when it is stored, if it already has an `error`.
   double stored(DType dtype, double value, double error) const {
     const double unit = unit_roundoff(dtype);
     return (unit > u ? unit * (std::abs(value) + error) : 0.0) + smallest_normal(dtype) * unit;
@@ -88,7 +87,7 @@ ForwardOracle forward_oracle(const Problem& p, const ConstTensorView& x, const C
   const double of_y = (1 + rounding_of_h) * (1 + of_rstd) * (1 + 2 * units.u) * (1 + units.u) - 1;
   for (std::size_t i = 0; i < found.y.value.size(); ++i) {
     const double value = found.y.value[i], error = of_y * std::abs(value) + 2 * units.tiny;
-    // Where h is subnormal, its rounding is absolute and grows by rstd and w.
+    // If h is subnormal, its rounding error is absolute, and is multiplied by rstd and w.
     const double grown = p.add ? smallest_normal(p.x_dtype) * unit_roundoff(p.x_dtype) *
                                      found.rstd.value[i / static_cast<std::size_t>(p.dim)] *
                                      std::abs(ws[i % static_cast<std::size_t>(p.dim)])

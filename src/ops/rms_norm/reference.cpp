@@ -49,12 +49,8 @@ void reference_backward(const Problem& p, const BackwardArgs& args, ops::Workspa
 }  // namespace
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "the formulas in double precision: what the others must equal";
-  rung.dtypes = {DType::f64};
+  auto rung = ops::reference<Rung>();
   rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   rung.forward = reference_forward;
   rung.backward = reference_backward;
   return rung;

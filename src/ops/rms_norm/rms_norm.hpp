@@ -1,4 +1,4 @@
-// Root-mean-square normalisation of rows, with the residual addition before it folded in.
+// Root-mean-square normalisation of rows, fused with the residual addition before it.
 //
 //   h = x, or x + delta                 the residual stream, rounded to x's dtype and kept
 //   rstd = 1/√(mean_d h² + eps)         of the rounded h, one a row
@@ -11,19 +11,15 @@
 // Source: Zhang & Sennrich, "Root Mean Square Layer Normalization", 2019; CS336 assignment 1 (eps, order of products).
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <span>
 #include <string>
 
+#include "contract/pass.hpp"
 #include "core/tensor.hpp"
-#include "ops/direction.hpp"
 #include "ops/expect_tensor.hpp"
 #include "ops/rung.hpp"
 
 namespace syslab::rms_norm {
-
-using ops::Direction;
 
 struct Problem {
   std::int64_t rows = 1, dim = 1;
@@ -42,12 +38,12 @@ std::string to_string(const Problem& problem);
 // Each input read once, each output written once. delta has y's dtype, dh x's.
 double forward_bytes(const Problem& problem);
 double backward_bytes(const Problem& problem, bool with_dh);
-// Multiplications, additions and one square root a row.
+// Multiplications, additions and one square root per row.
 double forward_flops(const Problem& problem);
 double backward_flops(const Problem& problem, bool with_dh);
 
-// Matrices are (rows, dim), rows any stride apart, elements of a row adjacent. Outputs overlap nothing but what is
-// said; what may be another tensor's memory has then its strides too.
+// Matrices are (rows, dim), any row stride, elements of a row adjacent. Outputs overlap nothing unless stated; an
+// output that shares another tensor's memory also has its strides.
 struct ForwardArgs {
   ConstTensorView x, delta;  // delta: y's dtype, or what Rung::takes_any_delta grants; no memory unless `add`
   ConstTensorView w;         // (dim)
@@ -58,26 +54,19 @@ struct ForwardArgs {
 
 struct BackwardArgs {
   ConstTensorView dy, h, w, rstd;
-  ConstTensorView dh;       // x's dtype; no memory: nothing arrives
+  ConstTensorView dh;       // x's dtype; no memory: no gradient
   TensorView dx;            // may be dh's memory
   TensorView dw;            // (dim)
   bool accumulate = false;  // dw += instead of dw =
 };
 
-// Throws Error(usage) naming the field or tensor, what it holds and what it must hold.
+// Throws Error(usage) with the field or tensor, its value and the required value.
 void validate(const Problem& problem);
 void validate(const Problem& problem, const ForwardArgs& args);
 void validate(const Problem& problem, const BackwardArgs& args);
 
-struct Rung : ops::RungInfo {
-  bool takes_any_delta = true;  // delta in fp32, fp16 and bf16 whatever y is; else in y's dtype alone
-  // Why this rung cannot take the problem in this direction; nothing when it can.
-  std::function<std::optional<std::string>(const Problem&, Direction)> supports;
-  std::function<std::size_t(const Problem&, Direction)> workspace_bytes;
-  // Preconditions: validate() passed, supports() said nothing. Work is queued on the stream, nothing waits; given a
-  // workspace of the size it asks for, a rung allocates nothing. On the CPU the work is done on return.
-  std::function<void(const Problem&, const ForwardArgs&, ops::Workspace, device::Stream)> forward;
-  std::function<void(const Problem&, const BackwardArgs&, ops::Workspace, device::Stream)> backward;
+struct Rung : ops::OperatorRung<Problem, ForwardArgs, BackwardArgs> {
+  bool takes_any_delta = true;  // delta in fp32, fp16 or bf16 for any y; otherwise only in y's dtype
 };
 
 // From clearest to fastest. Names are unique. The reference takes fp64.

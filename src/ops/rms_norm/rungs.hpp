@@ -1,4 +1,4 @@
-// The rungs of the normalisation: for this folder alone.
+// The rungs of the normalisation; private to this folder.
 #pragma once
 
 #include "ops/rms_norm/rms_norm.hpp"
@@ -11,7 +11,7 @@ Rung naive_rung();
 Rung eager_cuda_rung();
 Rung fused_cuda_rung();
 
-// What a rung here answers: the dtypes that it lists.
-inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::x_dtype); }
+// supports() of the rungs here: the dtypes that they list.
+inline auto supports_dtypes(const RungInfo& info) { return ops::supports_dtypes(info, &Problem::x_dtype); }
 
 }  // namespace syslab::rms_norm

@@ -1,7 +1,7 @@
 // The rotation on a GPU, at the speed of memory: each element is read once and written once, in place if asked.
 //
 // A thread owns the same 4 pairs (2 of fp32) of up to four heads at one position: it reads cos and sin of these pairs
-// once, which would otherwise be twice the bytes of the heads themselves, and asks for all its heads before it turns
+// once, which would otherwise be twice the bytes of the heads themselves, and loads all its heads before it rotates
 // the first.
 //
 //   interleaved side    a vector of 16 bytes
@@ -13,10 +13,10 @@
 // What waits for what (landed, left: device/ptx.cuh)
 //   (1) block, only from one layout to the other
 //       landed   Nothing: threads share no memory of the block.
-//       left     All threads have read their elements. In place, a thread writes where another reads. This is also why
-//                a block holds heads whole: no barrier reaches another block.
+//       left     All threads have read their elements: in place, a thread writes where another reads. This is also why
+//                a head never spans blocks: no barrier reaches another block.
 //   Within one layout a thread writes only what it has read itself, and needs no barrier.
-//   kernels      wait_for_kernels_before: the heads have landed, and y is no longer read.
+//   kernels      wait_for_kernels_before: the heads have landed, and earlier kernels have left y.
 //
 //   block   lanes of a head (head_dim/8) × slots of heads (each takes every slots-th head) × positions ≈ 256 threads
 //
@@ -53,7 +53,7 @@ struct Shape4 {
   unsigned head_dim, lanes, slots, positions_of_block;
 };
 
-// `kPairs` pairs from pair `k` on, as they are stored: converted only when they are turned, for half the registers.
+// `kPairs` pairs from pair `k` on, as they are stored. They are converted only when rotated, to halve the registers.
 template <typename T, Layout kLayout, int kPairs>
 struct Stored;
 

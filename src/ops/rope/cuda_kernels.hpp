@@ -1,5 +1,5 @@
 // Entry points of the CUDA kernels of the rotation, for the rung `fused_cuda`. Tensors as in rope.hpp, on the stream's
-// device; work is queued on the stream. A launch that fails throws Error(device).
+// device; work is queued on the stream. A failed launch throws Error(device).
 #pragma once
 
 #include "ops/rope/rope.hpp"

@@ -5,9 +5,9 @@
 
 namespace syslab::rope {
 
-void eager_allow(const Problem& p, Direction direction, const ConstTensorView& x, const ConstTensorView& cos,
+void eager_allow(const Problem& p, Pass pass, const ConstTensorView& x, const ConstTensorView& cos,
                  const ConstTensorView& sin, Expected& expected) {
-  if (direction == Direction::forward || size_of(p.x_dtype) != 2) return;
+  if (pass == Pass::forward || size_of(p.x_dtype) != 2) return;
   const std::vector<double> dy = to_doubles(x), c = to_doubles(cos), s = to_doubles(sin);
   const double unit = unit_roundoff(p.x_dtype), tiny = smallest_normal(p.x_dtype) * unit;
   const std::int64_t pairs = p.head_dim / 2;

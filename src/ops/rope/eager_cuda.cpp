@@ -1,5 +1,5 @@
 // `eager_cuda`: the list of operations in eager.hpp, on a GPU.
-#include "ops/cuda_rung.hpp"
+#include "ops/framework/eager_rung.hpp"
 #include "ops/framework/scratch.hpp"
 #include "ops/rope/eager.hpp"
 #include "ops/rope/rungs.hpp"
@@ -23,9 +23,7 @@ template <typename View>
 View part(const View& x, Layout layout, std::int64_t which) {
   const std::int64_t last = layout == Layout::interleaved ? 2 : 1;
   const std::int64_t offset = which * (layout == Layout::interleaved ? 1 : x.size(3) / 2);
-  auto* data = const_cast<std::byte*>(static_cast<const std::byte*>(x.data)) +
-               offset * static_cast<std::int64_t>(size_of(x.dtype));
-  return View(data, x.dtype, Shape{x.size(0), x.size(1), x.size(2), x.size(3) / 2},
+  return View(framework::behind(x, offset), x.dtype, Shape{x.size(0), x.size(1), x.size(2), x.size(3) / 2},
               {x.stride(0), x.stride(1), x.stride(2), last});
 }
 
@@ -58,7 +56,7 @@ struct Temporaries {
 
 }  // namespace
 
-std::size_t eager_workspace_bytes(const Problem& p, Direction) { return framework::scratch_bytes<Temporaries>(p); }
+std::size_t eager_workspace_bytes(const Problem& p, Pass) { return framework::scratch_bytes<Temporaries>(p); }
 
 void eager_forward(const Problem& p, const Args& args, ops::Workspace workspace, device::Stream stream) {
   const framework::Lent<Temporaries> t(p, workspace, stream);
@@ -106,29 +104,17 @@ void eager_backward(const Problem& p, const Args& args, ops::Workspace workspace
   stack(a, b, args.y, stream);
 }
 
-std::int64_t eager_kernels(const Problem& p, Direction direction) {
+std::int64_t eager_kernels(const Problem& p, Pass pass) {
   const int cast_of_y = half(p.y_dtype) ? 1 : 0;
-  if (direction == Direction::forward) return (p.layout == Layout::halves ? 7 : 8) + cast_of_y;
+  if (pass == Pass::forward) return (p.layout == Layout::halves ? 7 : 8) + cast_of_y;
   return 9 + cast_of_y + (half(p.x_dtype) ? 4 : 0);
 }
 
 Rung eager_cuda_rung() {
-  Rung rung;
-  rung.name = "eager_cuda";
-  rung.teaches = "a kernel an operation, as a framework launches them: every product goes through memory";
-  rung.dtypes = {DType::f32, DType::f16, DType::bf16};
-  rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
-  rung.op_by_op = true;
-  rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = eager_workspace_bytes;
-  if constexpr (ops::kBuiltWithCuda) {
+  return framework::eager_rung<Rung>("every product goes through memory", eager_workspace_bytes, [](auto& rung) {
     rung.forward = eager_forward;
     rung.backward = eager_backward;
-    return rung;
-  } else {
-    return ops::without_cuda(rung);
-  }
+  });
 }
 
 }  // namespace syslab::rope

@@ -1,4 +1,4 @@
-// `fused_cuda`: the rung in front of cuda_kernels.cu.
+// `fused_cuda`: the rung that calls cuda_kernels.cu.
 #include "device/launch.hpp"
 #include "ops/cuda_rung.hpp"
 #include "ops/require_gpu.hpp"
@@ -29,7 +29,6 @@ Rung fused_cuda_rung() {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.supports = supports_dtypes(rung, kMostHeadDim);
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   if constexpr (ops::kBuiltWithCuda) {
     rung.forward = fused_cuda_forward;
     rung.backward = fused_cuda_backward;

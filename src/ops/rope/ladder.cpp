@@ -2,15 +2,15 @@
 
 #include <vector>
 
-#include "ops/find_rung.hpp"
+#include "core/named.hpp"
 #include "ops/rope/rungs.hpp"
 #include "ops/supports_dtypes.hpp"
 
 namespace syslab::rope {
 
-std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(const ops::RungInfo& info,
-                                                                                     std::int64_t most_head_dim) {
-  return [info, most_head_dim](const Problem& problem, Direction) -> std::optional<std::string> {
+std::function<std::optional<std::string>(const Problem&, Pass)> supports_dtypes(const RungInfo& info,
+                                                                                std::int64_t most_head_dim) {
+  return [info, most_head_dim](const Problem& problem, Pass) -> std::optional<std::string> {
     if (problem.head_dim > most_head_dim) {
       return fmt::format("{} takes heads up to {}, not {}", info.name, most_head_dim, problem.head_dim);
     }
@@ -23,6 +23,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "rope", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of rope", name); }
 
 }  // namespace syslab::rope

@@ -59,7 +59,7 @@ void turn_pairs(const float* cos, const float* sin, float sense, std::int64_t co
   }
 }
 
-// One head at one position, read whole before it is written: it may lie in its own place in another layout.
+// One head at one position, read whole before it is written: it may be written in place in another layout.
 template <typename X, typename Y>
 void turn_head(const X* x, Layout from, const float* cos, const float* sin, float sense, Layout to,
                std::int64_t head_dim, Y* y) {
@@ -114,10 +114,10 @@ void naive_backward(const Problem& p, const Args& args, ops::Workspace, device::
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "a head at a time in fp32: pairs gathered, turned in a plain loop, put where the layout wants them";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung, kMostHeadDim);
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   rung.forward = naive_forward;
   rung.backward = naive_backward;
   return rung;

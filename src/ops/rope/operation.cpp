@@ -12,10 +12,10 @@ namespace {
 
 constexpr double kTheta = 10'000;
 
-ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
-  const bool forward = direction == Direction::forward;
+Operation operation_of(const Problem& p, Pass pass, const Rung& rung) {
+  const bool forward = pass == Pass::forward;
   const Shape shape{p.batch, p.heads, p.seq, p.head_dim}, table{p.seq, p.head_dim / 2};
-  ops::Operation made;
+  Operation made;
   made.inputs = {{"x", forward ? p.x_dtype : p.y_dtype, shape}, {"cos", p.tables(), table}, {"sin", p.tables(), table}};
   made.outputs = {{"y", forward ? p.y_dtype : p.x_dtype, shape}};
   made.prepared = {"cos", "sin"};
@@ -26,14 +26,14 @@ ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
     device::copy_now(in[1].data, cos.data(), cos.size(), stream);
     device::copy_now(in[2].data, sin.data(), sin.size(), stream);
   };
-  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, direction));
-  made.call = [p, rung, forward, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, pass));
+  made.call = [p, rung, forward, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
     (forward ? rung.forward : rung.backward)(p, {in[0], in[1], in[2], out[0]}, workspace.lend(stream), stream);
   };
-  made.expect = [p, direction, op_by_op = rung.op_by_op](const ops::Inputs& in) {
-    Expected expected = oracle(p, direction, in[0], in[1], in[2]);
-    if (op_by_op) eager_allow(p, direction, in[0], in[1], in[2], expected);
-    return std::vector{ops::Expected{std::move(expected.value), std::move(expected.tolerance)}};
+  made.expect = [p, pass, op_by_op = rung.op_by_op](const Inputs& in) {
+    Expected expected = oracle(p, pass, in[0], in[1], in[2]);
+    if (op_by_op) eager_allow(p, pass, in[0], in[1], in[2], expected);
+    return std::vector{std::move(expected)};
   };
   made.flops = flops(p);
   made.bytes = bytes(p);
@@ -42,10 +42,10 @@ ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
 
 }  // namespace
 
-ops::Operation operation(const Problem& p, Direction direction, const Rung& rung) {
-  ops::Operation made = pass(p, direction, rung);
+Operation operation(const Problem& p, Pass pass, const Rung& rung) {
+  Operation made = operation_of(p, pass, rung);
   made.device = rung.device;
-  if (ops::held_against_naive(rung, p.x_dtype)) made.naive = pass(p, direction, find_rung("naive")).call;
+  if (ops::held_against_naive(rung, p.x_dtype)) made.naive = operation_of(p, pass, find_rung("naive")).call;
   return made;
 }
 

@@ -1,13 +1,13 @@
-// The passes of the rotation as operations (ops/operation.hpp).
+// The passes of the rotation as operations (contract/operation.hpp).
 #pragma once
 
-#include "ops/operation.hpp"
+#include "contract/operation.hpp"
 #include "ops/rope/rope.hpp"
 
 namespace syslab::rope {
 
-// Inputs x (of the backward pass the gradient that arrives), cos, sin, which `prepare` fills for theta 10,000; output
-// y. All contiguous and apart. In half precision `naive` is set for other rungs on the CPU.
-ops::Operation operation(const Problem& problem, Direction direction, const Rung& rung);
+// Inputs x (for the backward pass the incoming gradient), cos, sin, which `prepare` fills for theta 10,000; output y.
+// All contiguous, without overlap. In half precision `naive` is set for the other CPU rungs.
+Operation operation(const Problem& problem, Pass pass, const Rung& rung);
 
 }  // namespace syslab::rope

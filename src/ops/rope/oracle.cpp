@@ -8,9 +8,9 @@
 
 namespace syslab::rope {
 
-Expected oracle(const Problem& p, Direction direction, const ConstTensorView& x, const ConstTensorView& cos,
+Expected oracle(const Problem& p, Pass pass, const ConstTensorView& x, const ConstTensorView& cos,
                 const ConstTensorView& sin) {
-  const bool forward = direction == Direction::forward;
+  const bool forward = pass == Pass::forward;
   Problem exact = p;
   exact.x_dtype = exact.y_dtype = DType::f64;
   const std::vector<double> xs = to_doubles(x), cs = to_doubles(cos), ss = to_doubles(sin);

@@ -1,20 +1,14 @@
-// The exact result, as far as double precision is exact, beside the error a correct kernel may make. Tensors of any
-// dtype and strides; the tables are taken as they are given.
+// The exact result (in double precision) and the error that a correct kernel may make. Tensors of any
+// dtype and strides; the tables are used as given.
 #pragma once
 
-#include <vector>
-
+#include "contract/expected.hpp"
 #include "ops/rope/rope.hpp"
 
 namespace syslab::rope {
 
-// Row-major over (batch, heads, seq, head_dim).
-struct Expected {
-  std::vector<double> value, tolerance;
-};
-
-// `x` as in Args: of the backward pass the gradient that arrives. An element is a sum of two products.
-Expected oracle(const Problem& problem, Direction direction, const ConstTensorView& x, const ConstTensorView& cos,
+// `x` as in Args: for the backward pass the incoming gradient. An element is a sum of two products.
+Expected oracle(const Problem& problem, Pass pass, const ConstTensorView& x, const ConstTensorView& cos,
                 const ConstTensorView& sin);
 
 }  // namespace syslab::rope

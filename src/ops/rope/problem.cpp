@@ -93,9 +93,9 @@ void validate(const Problem& problem) {
   }
 }
 
-void validate(const Problem& problem, const Args& args, Direction direction) {
+void validate(const Problem& problem, const Args& args, Pass pass) {
   validate(problem);
-  const bool forward = direction == Direction::forward;
+  const bool forward = pass == Pass::forward;
   const Shape shape{problem.batch, problem.heads, problem.seq, problem.head_dim};
   ops::expect_tensor("x", args.x, forward ? problem.x_dtype : problem.y_dtype, shape);
   ops::expect_tensor("y", args.y, forward ? problem.y_dtype : problem.x_dtype, shape);

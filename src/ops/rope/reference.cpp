@@ -12,7 +12,7 @@ auto* head_of(const View& tensor, std::int64_t b, std::int64_t h, std::int64_t t
   return tensor.template as<double>() + b * tensor.stride(0) + h * tensor.stride(1) + t * tensor.stride(2);
 }
 
-// Turns by the table's angle, or back by it; `from` and `to` are the layouts read and written.
+// Rotates by the table's angle, or back by it; `from` and `to` are the layouts read and written.
 void turn(const Problem& p, const Args& args, Layout from, Layout to, double sense) {
   const std::int64_t pairs = p.head_dim / 2;
   const PairPlace in = place_of(from, p.head_dim), out = place_of(to, p.head_dim);
@@ -45,12 +45,8 @@ void reference_backward(const Problem& p, const Args& args, ops::Workspace, devi
 }  // namespace
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "the formulas in double precision: what the others must equal";
-  rung.dtypes = {DType::f64};
+  auto rung = ops::reference<Rung>();
   rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   rung.forward = reference_forward;
   rung.backward = reference_backward;
   return rung;

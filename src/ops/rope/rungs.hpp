@@ -1,4 +1,4 @@
-// The rungs of the rotation: for this folder alone.
+// The rungs of the rotation; private to this folder.
 #pragma once
 
 #include <limits>
@@ -12,14 +12,14 @@ Rung naive_rung();
 Rung eager_cuda_rung();
 Rung fused_cuda_rung();
 
-// Of rungs that hold a whole head at a time.
+// For rungs that hold a whole head at a time.
 inline constexpr std::int64_t kMostHeadDim = 1024;
 
-// What every rung here answers: the dtypes of x that it lists, heads up to a size, in both directions.
-std::function<std::optional<std::string>(const Problem&, Direction)> supports_dtypes(
-    const ops::RungInfo& info, std::int64_t most_head_dim = std::numeric_limits<std::int64_t>::max());
+// supports() of every rung here: the dtypes of x that it lists, heads up to a size, in both passes.
+std::function<std::optional<std::string>(const Problem&, Pass)> supports_dtypes(
+    const RungInfo& info, std::int64_t most_head_dim = std::numeric_limits<std::int64_t>::max());
 
-// Where the pair k of a head lies in a layout: two elements `apart`, beginning at `first`.
+// Location of pair k of a head in a layout: two elements, `apart` elements apart, beginning at `first`.
 struct PairPlace {
   std::int64_t step, apart;
   std::int64_t first(std::int64_t k) const { return k * step; }

@@ -3,9 +3,8 @@
 //   out     σ and silu are rounded too: 2u|out|.
 //   dup     the same two: 2u|dup|.
 //   dgate   t₁ = ds·σ, t₂ = (ds·gate)·(1 − σ)·σ with ds = dout·up. Of t₁: ds, σ and the product, 3u|t₁|. Of t₂: ds,
-//   ds·gate,
-//           σ and the product, 4u|t₂|; and 1 − σ inherits uσ from σ, which is large beside 1 − σ where σ is nearly 1:
-//           uσ·|ds·gate|σ.
+//           ds·gate, σ and the product, 4u|t₂|; and 1 − σ inherits uσ from σ, which is large compared with 1 − σ if σ
+//           is nearly 1: uσ·|ds·gate|σ.
 //
 // Second orders are covered by (1 + 8u); each rounding below the normal numbers adds half a unit of their grid.
 #include <cmath>

@@ -1,5 +1,5 @@
 // `eager_cuda`: the list of operations in eager.hpp, on a GPU.
-#include "ops/cuda_rung.hpp"
+#include "ops/framework/eager_rung.hpp"
 #include "ops/framework/scratch.hpp"
 #include "ops/swiglu/eager.hpp"
 #include "ops/swiglu/rungs.hpp"
@@ -33,9 +33,9 @@ struct BackwardTemporaries {
 
 }  // namespace
 
-std::size_t eager_workspace_bytes(const Problem& p, Direction direction) {
-  return direction == Direction::forward ? framework::scratch_bytes<ForwardTemporaries>(p)
-                                         : framework::scratch_bytes<BackwardTemporaries>(p);
+std::size_t eager_workspace_bytes(const Problem& p, Pass pass) {
+  return pass == Pass::forward ? framework::scratch_bytes<ForwardTemporaries>(p)
+                               : framework::scratch_bytes<BackwardTemporaries>(p);
 }
 
 void eager_forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream stream) {
@@ -55,10 +55,10 @@ void eager_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
     if (again) combine(Binary::multiply, t->silu, args.up, t->b, stream);
   }
   combine(Binary::multiply, args.dout, args.up, t->a, stream);
-  combine(Binary::multiply, args.dout, t->silu, args.dup, stream);  // over `up`, perhaps
+  combine(Binary::multiply, args.dout, t->silu, args.dup, stream);  // may overwrite `up`
   if (again) {
     const Extra asked_by_us;
-    apply(Unary::copy, t->b, args.out, stream);  // over `dout`, perhaps
+    apply(Unary::copy, t->b, args.out, stream);  // may overwrite `dout`
   }
   combine(Binary::multiply, t->a, t->sigmoid, t->b, stream);
   combine(Binary::multiply, t->a, args.gate, t->a, stream);
@@ -66,25 +66,14 @@ void eager_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
   combine(Binary::add, t->b, t->a, args.dgate, stream);
 }
 
-std::int64_t eager_kernels(Direction direction) { return direction == Direction::forward ? 3 : 6; }
+std::int64_t eager_kernels(Pass pass) { return pass == Pass::forward ? 3 : 6; }
 
 Rung eager_cuda_rung() {
-  Rung rung;
-  rung.name = "eager_cuda";
-  rung.teaches = "a kernel an operation, as a framework launches them: every result is rounded and goes through memory";
-  rung.dtypes = {DType::f32, DType::f16, DType::bf16};
-  rung.device = device::Kind::cuda;
-  rung.minimum_sm = 80;
-  rung.op_by_op = true;
-  rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = eager_workspace_bytes;
-  if constexpr (ops::kBuiltWithCuda) {
-    rung.forward = eager_forward;
-    rung.backward = eager_backward;
-    return rung;
-  } else {
-    return ops::without_cuda(rung);
-  }
+  return framework::eager_rung<Rung>("every result is rounded and goes through memory", eager_workspace_bytes,
+                                     [](auto& rung) {
+                                       rung.forward = eager_forward;
+                                       rung.backward = eager_backward;
+                                     });
 }
 
 }  // namespace syslab::swiglu

@@ -1,4 +1,4 @@
-// `fused_cuda`: the rung in front of cuda_kernels.cu.
+// `fused_cuda`: the rung that calls cuda_kernels.cu.
 #include <fmt/format.h>
 
 #include "device/launch.hpp"
@@ -10,7 +10,7 @@
 namespace syslab::swiglu {
 namespace {
 
-// Vectors are counted in 32 bits, those of a last block that is not full among them.
+// Vectors are counted in 32 bits, including those of a last block that is not full.
 constexpr std::int64_t kMostVectors = 0xffffffffLL - 512, kVectorBytes = 16;
 
 void fused_cuda_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {
@@ -32,9 +32,8 @@ Rung fused_cuda_rung() {
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
-  rung.supports = [by_dtype = supports_dtypes(rung)](const Problem& p,
-                                                     Direction direction) -> std::optional<std::string> {
-    if (auto reason = by_dtype(p, direction)) return reason;
+  rung.supports = [by_dtype = supports_dtypes(rung)](const Problem& p, Pass pass) -> std::optional<std::string> {
+    if (auto reason = by_dtype(p, pass)) return reason;
     const std::int64_t widest = kVectorBytes / static_cast<std::int64_t>(size_of(p.dtype));
     const std::int64_t of_row = p.dim % widest == 0 ? p.dim / widest : p.dim;
     if (of_row > kMostVectors || p.rows > kMostVectors / of_row) {
@@ -44,7 +43,6 @@ Rung fused_cuda_rung() {
     }
     return std::nullopt;
   };
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   if constexpr (ops::kBuiltWithCuda) {
     rung.forward = fused_cuda_forward;
     rung.backward = fused_cuda_backward;

@@ -1,6 +1,6 @@
 #include <vector>
 
-#include "ops/find_rung.hpp"
+#include "core/named.hpp"
 #include "ops/swiglu/rungs.hpp"
 
 namespace syslab::swiglu {
@@ -10,6 +10,6 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) { return ops::find_rung(ladder(), "swiglu", name); }
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of swiglu", name); }
 
 }  // namespace syslab::swiglu

@@ -1,4 +1,4 @@
-// `naive`: a stretch of a row at a time in fp32, rows on threads. The exponential is ours, so that loops vectorise.
+// `naive`: a part of a row at a time in fp32, rows on threads. The exponential is our own, so that loops vectorise.
 #include <cmath>
 
 #include "ops/exp_of_negative.hpp"
@@ -79,10 +79,10 @@ void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace, 
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "an element at a time in fp32, one exponential each, of a number that is never positive";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   rung.forward = naive_forward;
   rung.backward = naive_backward;
   return rung;

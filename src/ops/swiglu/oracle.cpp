@@ -1,11 +1,10 @@
 // Values are the reference rung's. Bounds, with u the unit roundoff of what a kernel computes in (fp32, or fp64) and t
 // an element of gate:
 //
-//   e = e^−|t|   an exponential whose argument is multiplied by 1/ln 2 and rounded is off by |t|·u·(1 + 1/ln 2) of
+//   e = e^−|t|   an exponential is off, if its argument is multiplied by 1/ln 2 and rounded, by |t|·u·(1 + 1/ln 2) of
 //                itself, a table or polynomial by a few units: ε = (4 + 3|t|)·u.
 //   σ, 1 − σ     one of them is 1/(1 + e), off by e·ε/(1 + e) and, with the addition and a quotient by reciprocal, 4u;
-//   the
-//                other, e/(1 + e), by ε and 5u besides: both within σ_ε = ε + 9u of themselves.
+//                the other, e/(1 + e), by ε and 5u besides: both within σ_ε = ε + 9u of themselves.
 //   out, dup     σ·t and two more products: (σ_ε + 3u) of themselves.
 //   dgate        σ·(1 + t·(1 − σ)) is a sum that cancels below t = −1.28: bounded by its terms' sizes,
 //                |dout·up|·σ·(1 + |t|·(1 − σ))·(2σ_ε + 7u).
@@ -37,7 +36,7 @@ struct Units {
   double u = unit_roundoff(carrier), normal = smallest_normal(carrier);
 
   double of_sigma(double t) const { return (4 + 3 * std::abs(t)) * u + 9 * u; }
-  // An error made in the carrier and the last rounding.
+  // An error in the carrier, and the last rounding.
   double stored(double value, double error) const {
     const double unit = unit_roundoff(dtype);
     return error + (unit > u ? unit * (std::abs(value) + error) : 0.0) + 4 * smallest_normal(dtype) * unit;

@@ -1,17 +1,11 @@
-// The exact result, as far as double precision is exact, beside the error a correct kernel may make. Tensors of any
+// The exact result (in double precision) and the error that a correct kernel may make. Tensors of any
 // dtype and any row stride.
 #pragma once
 
-#include <vector>
-
+#include "contract/expected.hpp"
 #include "ops/swiglu/swiglu.hpp"
 
 namespace syslab::swiglu {
-
-// One output, row-major over its shape.
-struct Expected {
-  std::vector<double> value, tolerance;
-};
 
 struct BackwardOracle {
   Expected dgate, dup;

@@ -7,10 +7,10 @@ namespace syslab::swiglu {
 namespace {
 
 // σ(t) and 1 − σ(t), each from an exponential that cannot overflow and without a difference that cancels.
-struct Sigmoid {
+struct ExactSigmoid {
   double at, beside;
 
-  explicit Sigmoid(double t) {
+  explicit ExactSigmoid(double t) {
     const double e = std::exp(-std::abs(t)), larger = 1 / (1 + e), smaller = e / (1 + e);
     at = t >= 0 ? larger : smaller;
     beside = t >= 0 ? smaller : larger;
@@ -22,7 +22,7 @@ void reference_forward(const Problem& p, const ForwardArgs& args, ops::Workspace
     const double* gate = args.gate.as<double>() + i * args.gate.stride(0);
     const double* up = args.up.as<double>() + i * args.up.stride(0);
     double* out = args.out.as<double>() + i * args.out.stride(0);
-    for (std::int64_t d = 0; d < p.dim; ++d) out[d] = gate[d] * Sigmoid(gate[d]).at * up[d];
+    for (std::int64_t d = 0; d < p.dim; ++d) out[d] = gate[d] * ExactSigmoid(gate[d]).at * up[d];
   }
 }
 
@@ -36,7 +36,7 @@ void reference_backward(const Problem& p, const BackwardArgs& args, ops::Workspa
     double* out = args.out.data == nullptr ? nullptr : args.out.as<double>() + i * args.out.stride(0);
     for (std::int64_t d = 0; d < p.dim; ++d) {
       const double t = gate[d], u = up[d], g = dout[d];
-      const Sigmoid sigma(t);
+      const ExactSigmoid sigma(t);
       dgate[d] = g * u * (sigma.at * (1 + t * sigma.beside));
       dup[d] = g * (t * sigma.at);
       if (out != nullptr) out[d] = t * sigma.at * u;
@@ -47,12 +47,8 @@ void reference_backward(const Problem& p, const BackwardArgs& args, ops::Workspa
 }  // namespace
 
 Rung reference_rung() {
-  Rung rung;
-  rung.name = "reference";
-  rung.teaches = "the formulas in double precision: what the others must equal";
-  rung.dtypes = {DType::f64};
+  auto rung = ops::reference<Rung>();
   rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   rung.forward = reference_forward;
   rung.backward = reference_backward;
   return rung;

@@ -1,4 +1,4 @@
-// The rungs of the gate: for this folder alone.
+// The rungs of the gate; private to this folder.
 #pragma once
 
 #include "ops/supports_dtypes.hpp"
@@ -11,7 +11,7 @@ Rung naive_rung();
 Rung eager_cuda_rung();
 Rung fused_cuda_rung();
 
-// What a rung here answers: the dtypes that it lists.
-inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
+// supports() of the rungs here: the dtypes that they list.
+inline auto supports_dtypes(const RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
 }  // namespace syslab::swiglu

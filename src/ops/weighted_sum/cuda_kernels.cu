@@ -1,4 +1,4 @@
-// The weighted sum on a GPU: one pass over x in either direction, at the speed of memory, without atomics.
+// The weighted sum on a GPU: forward and backward read x once, at the speed of memory, without atomics.
 //
 // A *row group* of 1 to 32 adjacent lanes shares a row, as many as it takes to cover D with one vector a lane (16 bytes
 // where the rows are aligned to that, one element where they are not), so that narrow rows do not leave lanes idle.
@@ -15,9 +15,9 @@
 // Source: CS336 assignment 2, the weighted-sum example (row tiles with a buffer of partial gradients of w).
 //
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
-//   (1) backward_kernel, block   landed: the parts of all groups are there, of which a thread adds up one column.
+//   (1) backward_kernel, block   landed: the parts of all groups are there: a thread adds up one column.
 //   (2) sum_kernel, block        landed: the sums of all slices are there for the first.
-//   Neither overwrites anything behind it. Ordinary launches order the two kernels.
+//   Left: nothing. Neither kernel overwrites shared memory after it. Ordinary launches order the two kernels.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -26,32 +26,19 @@
 #include <cstdint>
 
 #include "device/cuda.cuh"
+#include "ops/vectors.cuh"
 #include "ops/weighted_sum/cuda_kernels.hpp"
 #include "ops/weighted_sum/rungs.hpp"
 
 namespace syslab::weighted_sum {
 namespace {
 
+using ops::Element;
+using ops::kVectorBytes;
+
 constexpr int kThreads = 256;
-constexpr int kVectorBytes = 16;
 constexpr std::int64_t kBlocksWanted = 512;  // of a backward pass: about four a multiprocessor of an H100
 constexpr int kColumnsOfSum = 32, kSlicesOfSum = 16;
-
-// What a tensor's elements are inside a kernel.
-template <typename T>
-struct ElementOf {
-  using type = T;
-};
-template <>
-struct ElementOf<f16> {
-  using type = __half;
-};
-template <>
-struct ElementOf<bf16> {
-  using type = __nv_bfloat16;
-};
-template <typename T>
-using Element = typename ElementOf<T>::type;
 
 template <typename T, int kWidth>
 struct alignas(sizeof(T) * kWidth) Vector {
@@ -89,7 +76,7 @@ Cut cut_of(const Problem& problem, int width) {
   cut.lanes = static_cast<int>(std::bit_ceil(static_cast<std::uint64_t>(std::min<std::int64_t>(vectors, 32))));
   cut.groups = kThreads / cut.lanes;
   cut.tiles = (vectors + cut.lanes - 1) / cut.lanes;
-  // A chunk is worth its row of parts only if it has many rows: at least four a group.
+  // A chunk costs a row of parts, so it has many rows: at least four a group.
   const std::int64_t most = std::max<std::int64_t>(problem.rows / (4 * cut.groups), 1);
   cut.chunks = std::clamp<std::int64_t>((kBlocksWanted + cut.tiles - 1) / cut.tiles, 1, most);
   cut.rows_of_chunk = (problem.rows + cut.chunks - 1) / cut.chunks;
@@ -230,7 +217,7 @@ void cuda_forward(const Problem& problem, const ForwardArgs& args, device::Strea
   });
 }
 
-// Of the two ways to cut it, the one with more chunks.
+// Enough for either vector width, whichever gives more chunks.
 std::size_t cuda_partial_bytes(const Problem& problem) {
   const int widest = kVectorBytes / static_cast<int>(size_of(problem.dtype));
   const std::int64_t chunks = std::max(cut_of(problem, 1).chunks, cut_of(problem, widest).chunks);

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/text.hpp"
+#include "core/named.hpp"
 #include "ops/weighted_sum/rungs.hpp"
 
 namespace syslab::weighted_sum {
@@ -12,16 +12,9 @@ std::span<const Rung> ladder() {
   return rungs;
 }
 
-const Rung& find_rung(std::string_view name) {
-  std::vector<std::string> names;
-  for (const Rung& rung : ladder()) {
-    if (rung.name == name) return rung;
-    names.push_back(rung.name);
-  }
-  throw Error(ErrorKind::usage, unknown_name("implementation of weighted_sum", name, names));
-}
+const Rung& find_rung(std::string_view name) { return find_named(ladder(), "implementation of weighted_sum", name); }
 
-const Rung& dispatch(const Problem& problem, Direction direction, device::Kind device) {
+const Rung& dispatch(const Problem& problem, Pass pass, device::Kind device) {
   validate(problem);
   std::string reasons;
   const std::span<const Rung> rungs = ladder();
@@ -32,7 +25,7 @@ const Rung& dispatch(const Problem& problem, Direction direction, device::Kind d
     } else if (!rung->unavailable.empty()) {
       reason = fmt::format("{} {}", rung->name, rung->unavailable);
     } else {
-      reason = rung->supports(problem, direction);
+      reason = rung->supports(problem, pass);
     }
     if (!reason) return *rung;
     reasons += "\n  " + *reason;

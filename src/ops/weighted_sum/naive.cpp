@@ -1,5 +1,5 @@
-// `naive`: one sum an output, carried in fp32 from the first term to the last. dw walks x down its columns, one element
-// a cache line: what the tiles of the next rung mend.
+// `naive`: one running sum in fp32 for each output. dw reads x down its columns, one element of each cache line, which
+// the tiles of the next rung avoid.
 #include "ops/weighted_sum/rungs.hpp"
 
 namespace syslab::weighted_sum {
@@ -42,10 +42,10 @@ void backward_in(const Problem& problem, const BackwardArgs& args) {
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "one running fp32 sum an output; dw strides down the columns of x";
   rung.dtypes = {DType::f32, DType::f16, DType::bf16};
   rung.supports = supports_dtypes(rung);
-  rung.workspace_bytes = [](const Problem&, Direction) -> std::size_t { return 0; };
   rung.forward = [](const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream) {
     with_storage(problem.dtype, [&]<typename T>() { forward_in<T>(problem, args); });
   };

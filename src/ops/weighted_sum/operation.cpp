@@ -9,32 +9,32 @@
 namespace syslab::weighted_sum {
 namespace {
 
-ops::Expected taken(Expected expected) { return {std::move(expected.value), std::move(expected.tolerance)}; }
+Expected taken(Expected expected) { return {std::move(expected.value), std::move(expected.tolerance)}; }
 
-ops::Operation forward(const Problem& p, const Rung& rung) {
-  ops::Operation made;
+Operation forward(const Problem& p, const Rung& rung) {
+  Operation made;
   made.inputs = {{"x", p.dtype, {p.rows, p.dim}}, {"w", p.dtype, {p.dim}}};
   made.outputs = {{"y", p.dtype, {p.rows}}};
-  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::forward));
-  made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Pass::forward));
+  made.call = [p, rung, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
     rung.forward(p, {in[0], in[1], out[0]}, workspace.lend(stream), stream);
   };
-  made.expect = [p](const ops::Inputs& in) { return std::vector{taken(forward_oracle(p, in[0], in[1]))}; };
+  made.expect = [p](const Inputs& in) { return std::vector{taken(forward_oracle(p, in[0], in[1]))}; };
   made.flops = forward_flops(p);
   made.bytes = forward_bytes(p);
   return made;
 }
 
-ops::Operation backward(const Problem& p, const Rung& rung) {
+Operation backward(const Problem& p, const Rung& rung) {
   const Shape matrix{p.rows, p.dim};
-  ops::Operation made;
+  Operation made;
   made.inputs = {{"x", p.dtype, matrix}, {"w", p.dtype, {p.dim}}, {"dy", p.dtype, {p.rows}}};
   made.outputs = {{"dx", p.dtype, matrix}, {"dw", p.dtype, {p.dim}}};
-  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Direction::backward));
-  made.call = [p, rung, workspace](const ops::Inputs& in, const ops::Outputs& out, device::Stream stream) {
+  const ops::KeptWorkspace workspace(rung.workspace_bytes(p, Pass::backward));
+  made.call = [p, rung, workspace](const Inputs& in, const Outputs& out, device::Stream stream) {
     rung.backward(p, {in[0], in[1], in[2], out[0], out[1]}, workspace.lend(stream), stream);
   };
-  made.expect = [p](const ops::Inputs& in) {
+  made.expect = [p](const Inputs& in) {
     BackwardOracle oracle = backward_oracle(p, in[0], in[1], in[2]);
     return std::vector{taken(std::move(oracle.dx)), taken(std::move(oracle.dw))};
   };
@@ -43,17 +43,17 @@ ops::Operation backward(const Problem& p, const Rung& rung) {
   return made;
 }
 
-ops::Operation pass(const Problem& p, Direction direction, const Rung& rung) {
-  return direction == Direction::forward ? forward(p, rung) : backward(p, rung);
+Operation operation_of(const Problem& p, Pass pass, const Rung& rung) {
+  return pass == Pass::forward ? forward(p, rung) : backward(p, rung);
 }
 
 }  // namespace
 
-ops::Operation operation(const Problem& p, Direction direction, const Rung& rung) {
-  ops::Operation made = pass(p, direction, rung);
+Operation operation(const Problem& p, Pass pass, const Rung& rung) {
+  Operation made = operation_of(p, pass, rung);
   made.device = rung.device;
   made.self_time = rung.last_call_time;
-  if (ops::held_against_naive(rung, p.dtype)) made.naive = pass(p, direction, find_rung("naive")).call;
+  if (ops::held_against_naive(rung, p.dtype)) made.naive = operation_of(p, pass, find_rung("naive")).call;
   return made;
 }
 

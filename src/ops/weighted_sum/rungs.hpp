@@ -1,4 +1,4 @@
-// The rungs of the weighted sum, and what they share: for this folder alone.
+// The rungs of the weighted sum and their shared code; private to this folder.
 #pragma once
 
 #include "ops/storage.hpp"
@@ -12,8 +12,8 @@ Rung naive_rung();
 Rung tiled_rung();
 Rung tiled_cuda_rung();
 
-// What a rung here answers: the dtypes that it lists.
-inline auto supports_dtypes(const ops::RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
+// supports() of the rungs here: the dtypes that they list.
+inline auto supports_dtypes(const RungInfo& info) { return ops::supports_dtypes(info, &Problem::dtype); }
 
 using ops::with_storage;
 

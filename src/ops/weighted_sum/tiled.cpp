@@ -24,7 +24,7 @@ constexpr std::int64_t kLanes = 8;
 // are too short to be worth beginning, and no more than 16 KiB a tile.
 constexpr std::int64_t kMinTileColumns = 64, kMaxTileColumns = 256;
 constexpr std::int64_t kColumnsPerTask = 512;  // of the column sum of partial dw
-// Half a millisecond of one core, whatever the direction: a loop on threads ends when the last of them was woken.
+// Half a millisecond of one core, in either pass: a loop on threads ends only when the last thread has woken.
 constexpr std::int64_t kElementsOfAThread = std::int64_t{1} << 20;
 
 std::int64_t tile_columns(std::int64_t dim) {
@@ -35,7 +35,7 @@ std::int64_t tile_columns(std::int64_t dim) {
 
 std::int64_t row_tiles(const Problem& problem) { return (problem.rows + kTileRows - 1) / kTileRows; }
 
-// Runs body(index) for every index, on threads where the problem is worth it.
+// Runs body(index) for every index, on threads if the problem is worth it.
 template <typename Body>
 void for_each_task(const Problem& problem, std::int64_t count, const Body& body) {
   const std::int64_t threads = problem.rows * problem.dim / kElementsOfAThread;
@@ -146,8 +146,8 @@ void backward_in(const Problem& problem, const BackwardArgs& args, float* partia
                 [&](std::int64_t task) { sum_columns<T>(problem, partial, task * kColumnsPerTask, args.dw.as<T>()); });
 }
 
-std::size_t tiled_workspace_bytes(const Problem& problem, Direction direction) {
-  if (direction == Direction::forward) return 0;
+std::size_t tiled_workspace_bytes(const Problem& problem, Pass pass) {
+  if (pass == Pass::forward) return 0;
   return static_cast<std::size_t>(row_tiles(problem) * problem.dim) * sizeof(float);
 }
 
@@ -159,7 +159,7 @@ void tiled_forward(const Problem& problem, const ForwardArgs& args, ops::Workspa
 
 void tiled_backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
   device::Buffer own;
-  const std::size_t needed = tiled_workspace_bytes(problem, Direction::backward);
+  const std::size_t needed = tiled_workspace_bytes(problem, Pass::backward);
   if (workspace.bytes < needed) {
     own = device::Buffer(needed, "dw_partials");
     workspace = {own.data(), own.bytes()};

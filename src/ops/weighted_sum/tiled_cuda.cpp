@@ -1,4 +1,4 @@
-// `tiled_cuda`: the rung in front of cuda_kernels.cu.
+// `tiled_cuda`: the rung that calls cuda_kernels.cu.
 #include "device/launch.hpp"
 #include "ops/call_memory.hpp"
 #include "ops/cuda_rung.hpp"
@@ -11,8 +11,8 @@ namespace {
 
 constexpr const char* kName = "tiled_cuda";
 
-std::size_t tiled_cuda_workspace_bytes(const Problem& problem, Direction direction) {
-  return direction == Direction::forward ? 0 : cuda_partial_bytes(problem);
+std::size_t tiled_cuda_workspace_bytes(const Problem& problem, Pass pass) {
+  return pass == Pass::forward ? 0 : cuda_partial_bytes(problem);
 }
 
 void tiled_cuda_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace, device::Stream stream) {

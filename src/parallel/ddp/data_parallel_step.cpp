@@ -44,10 +44,10 @@ DataParallelStep::DataParallelStep(model::Transformer& model, comm::Communicator
 }
 
 DataParallelStep::~DataParallelStep() {
-  if (zero_ != nullptr) zero_->leave();  // updates in turn read the optimizer's numbers
+  if (zero_ != nullptr) zero_->leave();  // queued updates read the optimizer's numbers
 }
 
-// Each parameter to its owner, who alone has moments for it.
+// Gives each parameter an owner, the only rank with its moments.
 void DataParallelStep::divide(device::Stream communication) {
   const model::ParameterArena& arena = model_.parameters();
   std::vector<OptimizedParameter> all;
@@ -98,7 +98,7 @@ train::StepOptions DataParallelStep::step_options(const DataParallelOptions& opt
   return made;
 }
 
-// What all ranks decide by whether to skip a step: the same on all of them.
+// The losses of all ranks, the same on each: so all take the same decision to skip a step.
 ConstTensorView DataParallelStep::of_all_ranks(const ConstTensorView& losses) {
   if (!losses_) losses_ = std::make_unique<SharedLosses>(ranks_, losses, model_.stream(), communication_);
   return losses_->sum(losses, model_.stream());
@@ -112,7 +112,7 @@ void DataParallelStep::update_owned(train::Optimizer& optimizer, const ConstTens
     owned_->queue(optimizer.scalars(), clip, optimizer.skips_on(), model_.stream());
   }
   owners_->broadcast(model_.stream());
-  if (model_.kernels().joined) model_.refresh_weights_copy();  // else the next step begins with it
+  if (model_.kernels().joined) model_.refresh_weights_copy();  // otherwise the next step begins with this
 }
 
 std::vector<TensorView> DataParallelStep::weights() const {
@@ -124,7 +124,7 @@ std::vector<TensorView> DataParallelStep::weights() const {
 
 HeldBytes DataParallelStep::held() const {
   const model::ParameterArena& arena = zero_ != nullptr ? zero_->arena() : model_.parameters();
-  const bool splits = arena.splits();  // halves have their copy in them
+  const bool splits = arena.splits();  // split weights contain their copy
   HeldBytes held{.weights = splits ? arena.bytes(Plane::copy) + arena.bytes(Plane::low) : arena.bytes(Plane::weight),
                  .copy = splits ? 0 : arena.bytes(Plane::copy),
                  .gradients = arena.bytes(Plane::gradient),
@@ -168,52 +168,6 @@ void DataParallelStep::run(double learning_rate, double loss_scale) {
 }
 
 DataParallelResult DataParallelStep::result() { return result_of(ranks_, step_, shares_); }
-
-ParameterOwners::MomentOf DataParallelStep::owned_moments() const {
-  return [this](StatePlane plane, int, int number) { return owned_->moment(plane, number); };
-}
-
-// All of a state that every rank has.
-std::vector<StatePiece> DataParallelStep::replicated_pieces() const {
-  const model::ParameterArena& arena = model_.parameters();
-  std::vector<StatePiece> pieces;
-  for (const auto& [plane, held] :
-       {std::pair(StatePlane::weight, Plane::weight), std::pair(StatePlane::first_moment, Plane::first_moment),
-        std::pair(StatePlane::second_moment, Plane::second_moment)}) {
-    for (const int index : arena.layout().arena_order()) {
-      pieces.push_back({plane, arena.layout().info(index).name, 0, arena.view(held, index)});
-    }
-  }
-  return pieces;
-}
-
-std::vector<StatePiece> DataParallelStep::own_pieces() {
-  device::synchronize(model_.stream());
-  if (zero_ != nullptr) return zero_->own_pieces();
-  expect_whole_weights();
-  if (owners_) return owners_->own_pieces(owned_moments());
-  return ranks_.rank() == 0 ? replicated_pieces() : std::vector<StatePiece>{};
-}
-
-std::vector<StatePiece> DataParallelStep::wanted_pieces() {
-  if (zero_ != nullptr) zero_->gather_weights(model_.stream());
-  device::synchronize(model_.stream());
-  device::synchronize(communication_);
-  if (zero_ != nullptr) return zero_->wanted_pieces();
-  expect_whole_weights();
-  return owners_ ? owners_->wanted_pieces(owned_moments()) : replicated_pieces();
-}
-
-void DataParallelStep::expect_whole_weights() const {
-  if (!model_.parameters().splits()) return;
-  throw Error(ErrorKind::usage,
-              "no piece of weights that are kept in halves can be shown: save_checkpoint() saves them");
-}
-
-void DataParallelStep::resumed(const train::TrainingState& state) {
-  zero_ != nullptr ? zero_->refresh_copy() : model_.refresh_weights_copy();
-  step_.optimizer().set_steps(state.step);
-}
 
 void DataParallelStep::check() {
   if (zero_ != nullptr) zero_->gather_weights(model_.stream());

@@ -5,10 +5,10 @@
 //   step.run(learning_rate);
 //   step.result().loss;                         // over the rows of all ranks; waits
 //
-// The gradient of the loss is scaled by this rank's share of the rows before it goes backward, and sums travel: the
-// mean over the whole batch, however unevenly it is divided, with no kernel of its own.
+// The loss gradient is scaled by this rank's share of the rows before the backward pass, and sums are communicated:
+// this gives the mean over the whole batch, however unevenly it is divided, without an extra kernel.
 //
-// The optimizer's state may be divided among the ranks: whole parameters with an owner each (Sharding::optimizer, the
+// The optimizer's state may be sharded among the ranks: whole parameters with an owner each (Sharding::optimizer, the
 // model made without moments), or flat ranges (zero1, zero2: parallel/zero/parameters.hpp, which the model has as its
 // source).
 #pragma once
@@ -32,12 +32,12 @@ namespace syslab::parallel {
 struct DataParallelOptions {
   train::OptimizerOptions optimizer;
   SyncOptions sync;
-  int parts = 1;                       // batches a step, whose gradients are summed before they travel
+  int parts = 1;                       // batches per step; their gradients are summed before communication
   Sharding sharding = Sharding::none;  // or optimizer
   ZeroParameters* zero = nullptr;      // zero1 and zero2, which then has `sync` and `parts`; outlives the step
 };
 
-// What a rank holds of a model's state, in bytes; of gradients, with what they pass through on their way.
+// Bytes of a model's state on a rank; gradients include their communication buffers.
 struct HeldBytes {
   std::size_t weights = 0, copy = 0, gradients = 0, moments = 0;
 
@@ -46,10 +46,10 @@ struct HeldBytes {
 
 class DataParallelStep {
  public:
-  // Steps on `batch` sequences of `seq` tokens on this rank; other ranks may have more or fewer. Collective: holds the
-  // models against each other, gives all ranks rank 0's weights and waits. `model`, its stream, `ranks` and
-  // `communication`, on which communication is queued, outlive it. Error(usage) for Variant::graph with more than one
-  // rank, and where ranks differ in anything but their rows.
+  // Steps on `batch` sequences of `seq` tokens on this rank; other ranks may have more or fewer. Collective: compares
+  // the models, copies rank 0's weights to all ranks and waits. `model`, its stream, `ranks` and the stream
+  // `communication` must outlive it. Error(usage) for Variant::graph with more than one rank, and if ranks differ in
+  // anything but their rows.
   DataParallelStep(model::Transformer& model, comm::Communicator& ranks, const DataParallelOptions& options,
                    std::int64_t batch, std::int64_t seq, device::Stream communication);
   DataParallelStep(const DataParallelStep&) = delete;
@@ -63,7 +63,8 @@ class DataParallelStep {
   train::TrainingStep& training() { return step_; }
   double share() const { return share_; }  // of the rows of all ranks
 
-  // As of train::TrainingStep. What is thrown from begin() on ends the communication of the other ranks, in its words.
+  // As in train::TrainingStep. An exception from begin() on ends the communication of the other ranks, with its
+  // message.
   void load(int part, std::span<const std::int64_t> ids, std::span<const std::int64_t> targets);
   void run(double learning_rate, double loss_scale = 1.0);
   void begin(double learning_rate, double loss_scale = 1.0);
@@ -74,16 +75,9 @@ class DataParallelStep {
   // Of the last step, the same on all ranks. Collective; waits for it.
   DataParallelResult result();
 
-  // For parallel/sharded_checkpoint.hpp, however the state is divided: what this rank saves, and what it is given
-  // again. Queued work is done when they return; the latter is collective, since weights that came as copies alone are
-  // gathered. After loading: resumed(). Error(usage) where weights are kept in halves.
-  std::vector<StatePiece> own_pieces();
-  std::vector<StatePiece> wanted_pieces();
-  void resumed(const train::TrainingState& state);
-
-  // What the end of a run holds: all ranks have the same weights, bit for bit, reduced as many bytes as the schedule
-  // says, and took from one another what the formula makes of them; of zero1 and zero2, which gather all weights for
-  // it, that copies are what these are rounded to. Collective; waits. Error(check).
+  // Checks at the end of a run: all ranks have bitwise equal weights, reduced as many bytes as the schedule says, and
+  // exchanged as many as the formula says; for zero1 and zero2, which gather all weights for it, that copies equal the
+  // rounded weights. Collective; waits. Error(check).
   void check();
 
  private:
@@ -92,9 +86,6 @@ class DataParallelStep {
   void update_owned(train::Optimizer& optimizer, const ConstTensorView& losses);
   ConstTensorView of_all_ranks(const ConstTensorView& losses);
   std::vector<TensorView> weights() const;  // the planes that hold them
-  ParameterOwners::MomentOf owned_moments() const;
-  std::vector<StatePiece> replicated_pieces() const;
-  void expect_whole_weights() const;
 
   model::Transformer& model_;
   comm::Communicator& ranks_;
@@ -104,7 +95,7 @@ class DataParallelStep {
   std::unique_ptr<GradientSync> sync_;
   std::unique_ptr<ParameterOwners> owners_;
   std::unique_ptr<OwnedUpdate> owned_;
-  std::unique_ptr<SharedLosses> losses_;  // where replicas skip, from the first step on
+  std::unique_ptr<SharedLosses> losses_;  // if replicas can skip steps, from the first step on
   std::vector<double> shares_;            // by rank
   double share_;
   train::TrainingStep step_;

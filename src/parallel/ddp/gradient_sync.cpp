@@ -65,7 +65,7 @@ GradientSync::GradientSync(comm::Communicator& ranks, GradientPieces pieces, con
   for (int bucket = 0; bucket < schedule_.size(); ++bucket) labels_.push_back(fmt::format("bucket {}", bucket));
 }
 
-// A line for the strategy, then one a piece: what all ranks must have alike.
+// One line for the strategy and one per piece: all ranks must have the same text.
 std::string GradientSync::description() const {
   std::string text = fmt::format("strategy {}, buckets that end at {}, sent in {}\n", to_string(options_.strategy),
                                  schedule_.text(), to_string(options_.wire.value_or(pieces_.dtype())));
@@ -76,13 +76,8 @@ std::string GradientSync::description() const {
   return text;
 }
 
-void GradientSync::wait(const Event& event, Stream later) {
-  if (waits_++ != options_.left_out_wait) event.before(later);
-}
-
 void GradientSync::begin(Stream compute) {
   turns_.begin();
-  waits_ = 0;
   compute_ = compute;
   if (options_.timing && ranks_.size() > 1) begun_.record(compute);
 }
@@ -110,7 +105,7 @@ void GradientSync::reduce(int bucket, Stream compute) {
   if (overlaps_ || bucket == 0) {
     Event& ready = ready_[overlaps_ ? at : 0];
     ready.record(compute);
-    wait(ready, communication_);
+    wait_for(options_.observer, Wait::gradients_written, ready, communication_, bucket);
   }
   if (options_.timing) started_[at].record(communication_);
   if (wire_) wire_->pack(begin, end);
@@ -132,8 +127,8 @@ void GradientSync::finish(Stream compute) {
     for (int bucket = 0; bucket < schedule_.size(); ++bucket) reduce(bucket, compute);
   }
   reduced_.record(communication_);
-  wait(reduced_, compute);
-  // On the plain stream the wait was the host's, and what failed in the queue is known: no optimizer may run on it.
+  wait_for(options_.observer, Wait::gradients_reduced, reduced_, compute);
+  // On the plain stream the host itself has waited, so a failure is known by now: no optimizer may run after it.
   ranks_.throw_if_failed();
 }
 
@@ -155,19 +150,19 @@ void GradientSync::check_bytes() const {
                   kGradientKind));
 }
 
-BucketTimeline GradientSync::timeline() const {
+BucketTimeline GradientSync::timeline(const Event& origin) const {
   if (!options_.timing || ranks_.size() == 1 || steps_ == 0) {
     throw Error(ErrorKind::usage, "no timeline of a reduction: it needs SyncOptions::timing, two ranks and a step");
   }
-  const auto since_begin = [this](const Event& event) { return Seconds(elapsed(begun_, event)); };
+  const auto since_origin = [&origin](const Event& event) { return Seconds(elapsed(origin, event)); };
   BucketTimeline made;
   for (int bucket = 0; bucket < schedule_.size(); ++bucket) {
     const auto at = static_cast<std::size_t>(bucket);
     BucketTimes times;
     times.bytes = sent(bucket).elements() * static_cast<std::int64_t>(size_of(sent(bucket).dtype));
-    times.ready = since_begin(ready_[overlaps_ ? at : 0]);
-    times.start = since_begin(started_[at]);
-    times.end = since_begin(ended_[at]);
+    times.ready = since_origin(ready_[overlaps_ ? at : 0]);
+    times.start = since_origin(started_[at]);
+    times.end = since_origin(ended_[at]);
     made.buckets.push_back(times);
   }
   return made;

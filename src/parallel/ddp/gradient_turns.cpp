@@ -95,7 +95,7 @@ void GradientTurns::leave(device::Stream communication, device::Stream compute) 
     device::Event behind(device::place_of(communication));
     behind.record(communication);
     behind.before(compute);
-  } catch (...) {  // a device that is lost uses nothing
+  } catch (...) {  // a lost device uses nothing
   }
 }
 

@@ -1,6 +1,6 @@
-// Whose turn it is in a backward pass: gradients become final in the order in which they lie in the arena, on every
-// rank and in every step. One out of turn, twice or never is an Error on the same step that names it, and ends the
-// communication of the other ranks, which would wait for it in vain.
+// The order of gradients in a backward pass: they become final in arena order, on every rank and in every step. A
+// gradient that is out of turn, repeated or missing is an Error in the same step that names it, and ends the
+// communication of the other ranks, which would wait for it forever.
 //
 //   turns.begin();
 //   turns.take(piece);                                     // or turns.unused(piece)
@@ -25,16 +25,16 @@ class GradientTurns {
 
   void begin();
   void take(int piece);  // is final
-  // The step does not use it: it counts as final in its turn. Called before that has come.
+  // The step does not use it: it counts as final in its turn. Call before its turn.
   void unused(int piece);
   bool is_unused(int piece) const { return unused_[static_cast<std::size_t>(piece)] != 0; }
-  // Of those whose last piece is final, the next in the schedule's order; each once a step.
+  // The next bucket in schedule order with its last piece final; each once per step.
   std::optional<int> next_bucket();
   void finish();  // after all of them
 
-  // For the destructor of whoever holds this. A step that was begun and not finished, because of an exception, ends the
-  // communication of all ranks. Behind this nothing on either stream uses memory of the host, and what uses a GPU's on
-  // `communication` comes before what is queued on `compute` from now on. A rank alone has work there, too: copies.
+  // For the owner's destructor. If an exception left a step unfinished, this ends the communication of all ranks.
+  // Afterwards nothing on either stream uses host memory, and work on `communication` that uses GPU memory precedes
+  // work queued on `compute` from now on. A single rank has work there too: copies.
   void leave(device::Stream communication, device::Stream compute) noexcept;
 
   // Ends all ranks' communication for `why`, and throws it.

@@ -30,7 +30,7 @@ WireBuffer::WireBuffer(const GradientPieces& pieces, const TensorView& arena, DT
 TensorView WireBuffer::view(int begin, int end) const {
   const TensorView all(buffer_.data(), wire_, {1, at_.back()});
   const std::int64_t first = at_[static_cast<std::size_t>(begin)];
-  // Behind the last piece of a bucket there may be padding, which is the next one's.
+  // Padding after the last piece of a bucket belongs to the next bucket.
   const std::int64_t past = at_[static_cast<std::size_t>(end) - 1] + pieces_[end - 1].elements;
   return stretch(all, first, past - first);
 }

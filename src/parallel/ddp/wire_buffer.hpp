@@ -1,5 +1,5 @@
-// Gradients as they travel when that is not as they lie: rounded to a smaller dtype, or copied together tensor by
-// tensor. One buffer for all buckets, made before the first step.
+// Gradients in the form in which they are communicated, if it differs from storage: rounded to a smaller dtype, or
+// copied together tensor by tensor. One buffer for all buckets, allocated before the first step.
 #pragma once
 
 #include "core/tensor.hpp"
@@ -13,8 +13,8 @@ namespace syslab::parallel {
 class WireBuffer {
  public:
   enum class Layout {
-    as_in_arena,  // a bucket is packed by one kernel, its padding with it
-    dense         // a tensor at a time, without padding between them: as a framework concatenates
+    as_in_arena,  // one kernel packs a bucket, including its padding
+    dense         // one tensor at a time, without padding, as a framework concatenates
   };
 
   // `arena`: the gradients, contiguous. The buffer is used on `stream` alone. `arena`, `pieces` and `stream` outlive

@@ -27,13 +27,13 @@ BracketPlaces::BracketPlaces(const FsdpParts& parts, const ShardLayout& layout, 
 }
 
 FsdpContext::FsdpContext(comm::Communicator& ranks_, const FsdpParts& parts_, const ShardLayout& layout_,
-                         device::Stream compute_, device::Stream communication_, int left_out_wait)
+                         device::Stream compute_, device::Stream communication_, StepObserver* observer_)
     : ranks(ranks_),
       parts(parts_),
       layout(layout_),
       compute(compute_),
       communication(communication_),
-      waits(left_out_wait),
+      observer(observer_),
       moves(communication_) {
   for (const FsdpBracket& bracket : parts.brackets) brackets.emplace_back(parts, layout, bracket);
 }

@@ -1,5 +1,5 @@
-// What gathering weights and scattering gradients have in common: the ranks, what is sharded and how, the two streams
-// and who counts their waits.
+// Shared by gathering weights and scattering gradients: the ranks, the sharding, the two streams and who watches
+// their waits.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +7,13 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "device/event.hpp"
 #include "parallel/fsdp/parts.hpp"
 #include "parallel/moves.hpp"
+#include "parallel/step_observer.hpp"
 
 namespace syslab::parallel {
 
-// Waits of streams for events, counted: for tests of tests, one of a step is not made.
-class EventWaits {
- public:
-  explicit EventWaits(int left_out) : left_out_(left_out) {}
-  void wait(const device::Event& event, device::Stream later) {
-    if (made_++ != left_out_) event.before(later);
-  }
-  void begin_step() { made_ = 0; }
-  int made() const { return made_; }
-
- private:
-  int left_out_, made_ = 0;
-};
-
-// Where the matrices of a bracket lie once they are whole, in elements from the bracket's beginning.
+// Positions of a bracket's matrices once gathered, in elements from the bracket's beginning.
 struct BracketPlaces {
   BracketPlaces(const FsdpParts& parts, const ShardLayout& layout, const FsdpBracket& bracket);
 
@@ -39,7 +25,7 @@ struct BracketPlaces {
 struct FsdpContext {
   // All that is given outlives this. Error(usage) for impossible parts.
   FsdpContext(comm::Communicator& ranks, const FsdpParts& parts, const ShardLayout& layout, device::Stream compute,
-              device::Stream communication, int left_out_wait);
+              device::Stream communication, StepObserver* observer);
 
   // Of a plane that lies as `layout` says: (elements).
   TensorView replicated(const TensorView& shards, int tensor) const;
@@ -50,7 +36,7 @@ struct FsdpContext {
   const FsdpParts& parts;
   const ShardLayout& layout;
   device::Stream compute, communication;
-  EventWaits waits;
+  StepObserver* observer;
   Moves moves;                          // on `communication`
   std::vector<BracketPlaces> brackets;  // by bracket
 };

@@ -37,7 +37,7 @@ Fsdp::Fsdp(comm::Communicator& ranks, FsdpParts parts, const FsdpOptions& option
       weights_(memory(layout_.elements(), parts_.dtype, "weight shards", MemoryCategory::parameter, compute)),
       gradients_(memory(layout_.elements(), parts_.dtype, "gradient shards", MemoryCategory::gradient, compute)),
       awaits_(communication, compute),
-      context_(ranks, parts_, layout_, compute, communication, options.left_out_wait),
+      context_(ranks, parts_, layout_, compute, communication, options.observer),
       gathered_(context_, whole(weights_), options.gather),
       scattered_(context_, whole(gradients_), options.scatter),
       counted_before_(counted()) {
@@ -45,7 +45,7 @@ Fsdp::Fsdp(comm::Communicator& ranks, FsdpParts parts, const FsdpOptions& option
   require_agreement(ranks, "what is sharded, and how", description());
 }
 
-// A line for the options, then one for each matrix, bracket and unit: what all ranks must have alike.
+// One line for the options and one for each matrix, bracket and unit: all ranks must have the same text.
 std::string Fsdp::description() const {
   std::string text =
       fmt::format("{} slots, {} for gradients, {} after the forward pass, in {}, sent in {}\n", options_.gather.slots,
@@ -61,7 +61,8 @@ std::string Fsdp::description() const {
   return text + fmt::format("read {}\n", fmt::join(parts_.training_reads, " "));
 }
 
-// Of elements [first, …) of a tensor, [begin, end) of which lie at `offset` of the shards, those that are there.
+// This rank has elements [begin, end) of a tensor, at `offset` in its shards. Writes those that `values`, which begin
+// at element `first`, contain.
 void Fsdp::write_at(std::int64_t offset, std::int64_t begin, std::int64_t end, std::int64_t first,
                     const ConstTensorView& values) {
   const std::int64_t from = std::max(begin, first), to = std::min(end, first + values.elements());
@@ -101,28 +102,7 @@ std::vector<double> Fsdp::gather_now(int matrix) {
 
 std::vector<double> Fsdp::read_replicated(int tensor) const { return model::values_of(replicated(tensor), compute_); }
 
-std::vector<StatePiece> Fsdp::pieces(const std::function<TensorView(StatePlane)>& moment, bool replicated) const {
-  std::vector<StatePiece> pieces;
-  const auto add = [&](const std::string& name, std::int64_t first, std::int64_t offset, std::int64_t count) {
-    for (const StatePlane plane : {StatePlane::weight, StatePlane::first_moment, StatePlane::second_moment}) {
-      const TensorView all = plane == StatePlane::weight ? weights() : moment(plane);
-      pieces.push_back({plane, name, first, stretch(all, offset, count)});
-    }
-  };
-  for (int i = 0; i < static_cast<int>(parts_.matrices.size()); ++i) {
-    const ShardedMatrix& matrix = parts_.matrices[static_cast<std::size_t>(i)];
-    const std::int64_t own = layout_.own_rows(i, ranks_.rank()) * matrix.width;
-    if (own > 0) add(matrix.name, ranks_.rank() * layout_.chunk(i), layout_.offset(i), own);
-  }
-  for (int i = 0; replicated && i < static_cast<int>(parts_.replicated.size()); ++i) {
-    const ReplicatedTensor& tensor = parts_.replicated[static_cast<std::size_t>(i)];
-    add(tensor.name, 0, layout_.replicated_offset(i), tensor.elements);
-  }
-  return pieces;
-}
-
 void Fsdp::begin(PassKind kind, bool add) {
-  if (!in_step_) context_.waits.begin_step();
   gathered_.begin(kind, in_step_);
   in_step_ = kind == PassKind::training;
   if (kind == PassKind::training) scattered_.begin(add);

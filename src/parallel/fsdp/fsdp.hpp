@@ -1,5 +1,5 @@
-// Full sharding: of every matrix of a model each rank keeps a part, its gradient and (who updates it) its moments;
-// whole it is only while it is read.
+// Full sharding: each rank keeps a part of every matrix, with its gradient and (if it updates the part) its moments; a
+// matrix is complete only while it is read.
 //
 //   Fsdp fsdp(ranks, parts, {.gather = {.slots = 2}}, compute, communication);
 //   fsdp.begin(PassKind::training, false);
@@ -7,7 +7,7 @@
 //   fsdp.end();
 //   fsdp.finish();                  // what is queued on `compute` from now on finds the sums in gradients()
 //
-// Memory is made in the constructor, none in a step: shards, and slots for what is whole (bytes()).
+// All memory is allocated in the constructor, none in a step: shards, and slots for complete matrices (bytes()).
 #pragma once
 
 #include <cstdint>
@@ -18,21 +18,19 @@
 #include "device/stream.hpp"
 #include "parallel/fsdp/gathered_weights.hpp"
 #include "parallel/fsdp/scattered_gradients.hpp"
-#include "parallel/state_piece.hpp"
 
 namespace syslab::parallel {
 
 struct FsdpOptions {
   GatherOptions gather;
   ScatterOptions scatter;
-  // For tests of tests: the wait of a step, counted from 0 as they are made, that is not made.
-  int left_out_wait = -1;
+  StepObserver* observer = nullptr;  // outlives the Fsdp
 };
 
 class Fsdp {
  public:
-  // Shards are zero. Collective: holds parts and options against each other. `ranks` and the streams outlive this,
-  // whose end waits for those that are queues of the CPU. Error(usage), Error(oom).
+  // Shards are initially zero. Collective: compares the ranks' parts and options. `ranks` and the streams must outlive
+  // this; the destructor waits for CPU queues. Error(usage), Error(oom).
   Fsdp(comm::Communicator& ranks, FsdpParts parts, const FsdpOptions& options, device::Stream compute,
        device::Stream communication);
   Fsdp(const Fsdp&) = delete;
@@ -52,7 +50,7 @@ class Fsdp {
   std::size_t shard_bytes() const { return weights_.bytes() + gradients_.bytes(); }
   std::int64_t slot_bytes() const { return gathered_.bytes() + scattered_.bytes(); }
 
-  // Keeps what is this rank's of elements [first, first + values.elements()) of a whole matrix, or of a replicated
+  // Keeps this rank's part of elements [first, first + values.elements()) of a complete matrix, or of a replicated
   // tensor: row-major, on the host, of any floating dtype. Waits.
   void write(int matrix, std::int64_t first, const ConstTensorView& values);
   void write_replicated(int tensor, std::int64_t first, const ConstTensorView& values);
@@ -66,12 +64,7 @@ class Fsdp {
   // After the last pass of a step.
   void finish();
 
-  // For parallel/sharded_checkpoint.hpp: this rank's rows, and what is replicated where that is asked for. `moment`: of
-  // all shards, laid out as weights().
-  std::vector<StatePiece> pieces(const std::function<TensorView(StatePlane)>& moment, bool replicated) const;
-
-  int waits_of_step() const { return context_.waits.made(); }  // of the last step, or of this one so far
-  // Error(check) with both numbers unless this rank's communication since the beginning was what the plan says.
+  // Error(check) with both numbers unless this rank's communication so far matches the gather plan.
   void check_bytes() const;
 
  private:

@@ -13,8 +13,8 @@ namespace {
 constexpr int kNeverAgain = std::numeric_limits<int>::max();
 
 struct Slot {
-  int unit = -1;       // nothing yet
-  int last_stay = -1;  // that was here
+  int unit = -1;       // −1: still empty
+  int last_stay = -1;  // the last stay that used this slot
 };
 
 std::vector<Stay> stays_of(std::span<const int> unit_of_read) {
@@ -49,13 +49,13 @@ GatherPlan::GatherPlan(std::span<const int> unit_of_read, int slots) : stays_(st
         return one.unit < 0 ? kNeverAgain : next_stay_of(stays_, one.unit, number);
       };
       for (auto one = pool.begin(); one != pool.end(); ++one) {
-        if (slots > 1 && number > 0 && one->last_stay == number - 1) continue;  // just read
+        if (slots > 1 && number > 0 && one->last_stay == number - 1) continue;  // may still be in use
         if (slot == pool.end() || next_use(*one) > next_use(*slot) ||
             (next_use(*one) == next_use(*slot) && one->last_stay < slot->last_stay)) {
           slot = one;
         }
       }
-      after = std::max(after, slot->last_stay);  // gathers are queued in the order of their stays
+      after = std::max(after, slot->last_stay);  // gathers are queued in the order of stays
       stay.after = after;
       slot->unit = stay.unit;
       order_.push_back(number);

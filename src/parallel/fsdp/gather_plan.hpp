@@ -1,5 +1,5 @@
-// When weights that are divided among the ranks are gathered, into which slot, and when that slot is free: a plan that
-// is made once from the order in which a pass reads, the same on all ranks.
+// When sharded weights are gathered, into which slot, and when that slot is free: a plan computed once from a pass's
+// read order, the same on all ranks.
 //
 //   reads     0   1   2   3  |  3   2   1   0        units; | the backward pass begins
 //   stays     0   1   2   3━━━━━3   2   1   0        reads of one unit in a row are one stay
@@ -10,8 +10,8 @@
 // With two slots a unit's gather may begin when the unit two before it is done: the hand-out's rule. With as many slots
 // as units everything stays from its first gather on, which is not to reshard after the forward pass.
 //
-// A slot is taken from the unit that is read again last, if ever, but for the one that was read just now, so that a
-// gather has a whole stay to hide behind. Source of that rule: Belady 1966.
+// A slot is taken from the unit with the latest next read, if any, except the unit just read, so that a gather overlaps
+// a whole stay. Source of that rule: Belady 1966.
 #pragma once
 
 #include <span>
@@ -24,7 +24,7 @@ struct Stay {
   int first_read = 0, end_read = 0;  // of the reads
   bool gathers = true;               // else it is there from an earlier stay
   int after = -1;                    // a gather may be queued when this stay is over; −1: when the pass begins
-  bool frees = false;                // when it is over, nobody reads what is in the slot any more
+  bool frees = false;                // after it the slot's contents are no longer read
 };
 
 class GatherPlan {
@@ -35,7 +35,7 @@ class GatherPlan {
   std::span<const Stay> stays() const { return stays_; }
   int size() const { return static_cast<int>(stays_.size()); }
   const Stay& operator[](int stay) const { return stays_[static_cast<std::size_t>(stay)]; }
-  // Stays whose gathers are queued when `stay` is over (−1: when the pass begins), in the order of all gathers.
+  // Stays with gathers that are queued when `stay` ends (−1: when the pass begins), in gather order.
   std::span<const int> gathers_after(int stay) const;
   int gathers() const { return static_cast<int>(order_.size()); }
 

@@ -19,7 +19,7 @@ using device::Stream;
 
 constexpr std::int64_t kAligned = device::kAlignment;
 
-// Of a bracket in its unit's slot, in bytes.
+// Bytes that a bracket takes in its unit's slot.
 std::int64_t room_of(const FsdpBracket& bracket, const BracketPlaces& places) {
   return round_up(places.room * static_cast<std::int64_t>(size_of(bracket.gathered)), kAligned);
 }
@@ -39,7 +39,7 @@ std::vector<GatherPlan> plans_of(const FsdpParts& parts, const GatherOptions& op
   return plans;
 }
 
-// Bytes by slot: each is as large as the largest unit that a plan puts there.
+// Bytes of each slot: those of the largest unit that a plan puts there.
 std::vector<std::int64_t> slot_room(const std::vector<GatherPlan>& plans, const std::vector<std::int64_t>& unit_room) {
   std::vector<std::int64_t> room;
   for (const GatherPlan& plan : plans) {
@@ -123,7 +123,7 @@ void GatheredWeights::begin(PassKind kind, bool again) {
   kind_ = kind;
   stay_ = read_ = 0;
   begun_.record(context_.compute);
-  if (!again) context_.waits.wait(begun_, context_.communication);
+  if (!again) wait_for(context_.observer, Wait::step_begun, begun_, context_.communication);
   gather_after(-1);
 }
 
@@ -139,7 +139,7 @@ TensorView GatheredWeights::view(int bracket, int slot) const {
 void GatheredWeights::gather(int number) {
   const Stay& stay = plan()[number];
   if (options_.timing) started_[at(number)].record(context_.communication);
-  // By matrix of the unit: where it lies whole, and this rank's part of that.
+  // Visits each matrix of the unit with its place in the slot, and this rank's part of that.
   const auto each = [&](const auto& visit) {
     for (const int bracket : context_.parts.units[at(stay.unit)]) {
       const FsdpBracket& of = context_.parts.brackets[at(bracket)];
@@ -158,7 +158,7 @@ void GatheredWeights::gather(int number) {
     context_.ranks.all_gather(part, all, {"parameter", labels_[at(stay.unit)]}, context_.communication);
   };
   if (unit_is_padded_[at(stay.unit)]) {
-    // What one matrix is padded with lies where the next begins, which is put there behind it.
+    // One matrix's padding overlaps the beginning of the next matrix, which is therefore placed after the gather.
     each([&](int matrix, const TensorView& all, const TensorView& part) {
       place(matrix, part);
       gather_one(all, part);
@@ -191,9 +191,11 @@ ConstTensorView GatheredWeights::read(int bracket) {
   const Stay& stay = plan()[stay_];
   if (read_ == stay.first_read) {
     if (options_.timing) needed_[at(stay_)].record(context_.compute);
-    if (stay.gathers) context_.waits.wait(gathered_[at(stay.slot)], context_.compute);
+    if (stay.gathers) {
+      wait_for(context_.observer, Wait::weights_gathered, gathered_[at(stay.slot)], context_.compute, stay.unit);
+    }
     if (options_.timing) first_use_[at(stay_)].record(context_.compute);
-    // On the plain stream the wait was the host's, and what failed in the queue is known.
+    // On the plain stream the host itself has waited, so a failure is known by now.
     context_.ranks.throw_if_failed();
   }
   lent_ = true;
@@ -210,10 +212,10 @@ void GatheredWeights::done(int) {
   const int over = stay_++;
   const std::span<const int> next = plan().gathers_after(over);
   if (next.empty()) return;
-  // Work on `compute` is in order: what is queued behind this stay's end is behind those before it too.
+  // `compute` runs in order: this mark also covers the ends of all earlier stays.
   Event& released = released_[at(stay.slot)];
   released.record(context_.compute);
-  context_.waits.wait(released, context_.communication);
+  wait_for(context_.observer, Wait::weights_read, released, context_.communication, stay.unit);
   gather_after(over);
 }
 
@@ -226,9 +228,9 @@ void GatheredWeights::end() {
   open_ = false;
 }
 
-std::vector<GatherTimes> GatheredWeights::times() const {
+std::vector<GatherTimes> GatheredWeights::times(const Event& origin) const {
   if (!options_.timing) throw Error(ErrorKind::usage, "no times of gathers: they need GatherOptions::timing");
-  const auto since_begin = [this](const Event& event) { return Seconds(elapsed(begun_, event)); };
+  const auto since_origin = [&origin](const Event& event) { return Seconds(elapsed(origin, event)); };
   std::vector<GatherTimes> made;
   for (int number = 0; number < stay_; ++number) {
     const Stay& stay = plan()[number];
@@ -236,10 +238,10 @@ std::vector<GatherTimes> GatheredWeights::times() const {
     made.push_back({.unit = stay.unit,
                     .forward = stay.first_read < static_cast<int>(context_.parts.forward_reads.size()),
                     .bytes = unit_bytes(stay.unit),
-                    .start = since_begin(started_[at(number)]),
-                    .end = since_begin(ended_[at(number)]),
-                    .needed = since_begin(needed_[at(number)]),
-                    .first_use = since_begin(first_use_[at(number)])});
+                    .start = since_origin(started_[at(number)]),
+                    .end = since_origin(ended_[at(number)]),
+                    .needed = since_origin(needed_[at(number)]),
+                    .first_use = since_origin(first_use_[at(number)])});
   }
   return made;
 }

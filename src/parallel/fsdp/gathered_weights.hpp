@@ -1,5 +1,5 @@
-// Weights of which each rank keeps a part, whole for as long as they are read: gathered into slots of a fixed pool, on
-// a stream of their own, ahead of who reads them.
+// Sharded weights, complete while they are read: gathered into slots of a fixed pool, on a separate stream, ahead of
+// their use.
 //
 // NOTE: the order of a pass. An event for each arrow; the host waits for none:
 //
@@ -32,16 +32,16 @@ struct GatherOptions {
   int slots = 2;
   bool reshard_after_forward = true;  // not: all stay from the forward pass to the end of the backward pass
   bool timing = false;                // keeps the times of every gather
-  bool poison = false;                // fills a slot with NaN when nobody reads it any more, so that who does is found
+  bool poison = false;                // fills a slot with NaN after its last read, to detect later reads
 };
 
 // Of one unit in one pass, from the pass's begin.
 struct GatherTimes {
   int unit = 0;
-  bool forward = true;            // in the forward pass; else to go back through the layer, or to run it forward again
+  bool forward = true;            // for the forward pass; otherwise for the backward pass or recomputation
   std::int64_t bytes = 0;         // of the whole unit as it is gathered
   Seconds start{}, end{};         // of the gather
-  Seconds needed{}, first_use{};  // when computing came to it, and when it could go on
+  Seconds needed{}, first_use{};  // when computation reached it, and when it could continue
 
   Seconds exposed() const { return first_use - needed; }
 };
@@ -52,8 +52,9 @@ class GatheredWeights {
   // `compute`. Error(oom).
   GatheredWeights(FsdpContext& context, const TensorView& shards, const GatherOptions& options);
 
-  // Shards are as what is queued on `compute` so far leaves them, until the pass has ended. `again`: behind a training
-  // pass of the same step, whose last gradient communication has waited for: weights are the same, and all reads done.
+  // Shards are as what is queued on `compute` so far leaves them, until the pass has ended. `again`: after a training
+  // pass of the same step, once its last gradient communication has been waited for: weights are unchanged, and all
+  // reads are done.
   void begin(PassKind kind, bool again);
   // For work queued on `compute` from now on until done(). In the order of the parts' reads; Error(usage), which ends
   // the communication of the other ranks.
@@ -61,7 +62,7 @@ class GatheredWeights {
   void done(int bracket);
   void end();  // Error(usage) unless everything was read
 
-  // What the slots take, before there are any.
+  // Size of the slots, before allocation.
   static std::int64_t pool_bytes(const FsdpParts& parts, const ShardLayout& layout, const GatherOptions& options);
 
   const GatherPlan& plan(PassKind kind) const { return plans_[static_cast<std::size_t>(kind)]; }
@@ -69,7 +70,8 @@ class GatheredWeights {
   std::int64_t unit_bytes(int unit) const;                          // that are gathered, whole
   std::uint64_t expected_bytes() const { return expected_bytes_; }  // payload of all gathers so far
   // Of the last pass, by stay; those without a gather are left out. With options.timing and both streams done.
-  std::vector<GatherTimes> times() const;
+  std::vector<GatherTimes> times() const { return times(begun_); }
+  std::vector<GatherTimes> times(const device::Event& origin) const;  // from a mark of whoever timed the whole step
 
  private:
   struct Place {  // of a bracket in its unit's slot

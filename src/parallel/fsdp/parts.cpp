@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/integers.hpp"
-#include "core/text.hpp"
+#include "core/named.hpp"
 
 namespace syslab::parallel {
 namespace {
@@ -27,11 +27,7 @@ DType gathered_dtype(const ParameterInfo& info, const model::DTypes& dtypes) {
 std::string_view to_string(Granularity granularity) { return granularity == Granularity::layer ? "layer" : "block"; }
 
 Granularity parse_granularity(std::string_view text) {
-  for (const Granularity one : {Granularity::layer, Granularity::block}) {
-    if (to_string(one) == text) return one;
-  }
-  const std::vector<std::string> names{"layer", "block"};
-  throw Error(ErrorKind::usage, unknown_name("granularity", text, names));
+  return find_named(std::array{Granularity::layer, Granularity::block}, "granularity", text);
 }
 
 TransformerParts parts_of(const ParameterLayout& layout, const model::DTypes& dtypes, model::Recompute recompute,

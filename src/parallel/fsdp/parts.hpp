@@ -1,5 +1,5 @@
-// What full sharding is told of a model: its matrices, which of them are read together and gathered together, in which
-// order; and what each rank keeps of it.
+// Full sharding's description of a model: its matrices, which of them are read and gathered together, in which order;
+// and what each rank keeps.
 #pragma once
 
 #include <cstdint>
@@ -14,19 +14,19 @@
 
 namespace syslab::parallel {
 
-// Cut along its rows: rank r has rows [r·c, (r+1)·c), c = ⌈rows / ranks⌉, of which those beyond the last are zero.
+// Sharded along its rows: rank r has rows [r·c, (r+1)·c), c = ⌈rows / ranks⌉, of which those beyond the last are zero.
 struct ShardedMatrix {
   std::string name;
   std::int64_t rows = 1, width = 1;
 };
 
-// Whole on every rank.
+// Complete on every rank.
 struct ReplicatedTensor {
   std::string name;
   std::int64_t elements = 1;
 };
 
-// Matrices that lie side by side without gaps once they are gathered: one to who reads them.
+// Matrices that are adjacent without gaps once gathered, and read as one.
 struct FsdpBracket {
   std::vector<int> matrices;
   DType gathered = DType::f32;   // in which they travel and are read
@@ -58,7 +58,7 @@ struct TransformerParts {
 TransformerParts parts_of(const model::ParameterLayout& layout, const model::DTypes& dtypes, model::Recompute recompute,
                           Granularity granularity);
 
-// What one rank holds: shards of all matrices in their order, then what is replicated, each aligned.
+// Layout of one rank's memory: shards of all matrices in order, then replicated tensors, each aligned.
 class ShardLayout {
  public:
   ShardLayout(const FsdpParts& parts, int ranks);  // Error(usage) for a matrix or tensor without elements

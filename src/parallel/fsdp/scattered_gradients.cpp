@@ -17,19 +17,19 @@ namespace {
 
 using device::Buffer;
 
-// In which gradients travel.
+// The dtype in which gradients are sent.
 DType wire_of(const FsdpParts& parts, const ShardLayout& layout, const ScatterOptions& options) {
   return layout.ranks() > 1 ? options.wire.value_or(parts.dtype) : parts.dtype;
 }
 
-// In which a bracket's is written: as it travels, where products make it in that dtype.
+// The dtype in which a bracket's gradient is written: the one it is sent in, if products compute in that.
 DType written_dtype(const FsdpParts& parts, int bracket, DType wire) {
   return parts.brackets[at(bracket)].product == wire ? wire : parts.dtype;
 }
 
 struct Room {
   std::vector<std::int64_t> slots;               // bytes of each
-  std::int64_t largest_rounded = 0;              // elements of one matrix that is rounded on its way
+  std::int64_t largest_rounded = 0;              // elements of one matrix that is rounded before it is sent
   std::int64_t largest_chunk = 0, together = 0;  // elements of a rank's part of one matrix, and of a bracket's
 };
 Room room_of(const FsdpParts& parts, const ShardLayout& layout, const ScatterOptions& options) {
@@ -57,7 +57,8 @@ Room room_of(const FsdpParts& parts, const ShardLayout& layout, const ScatterOpt
   return made;
 }
 
-// Elements that come before they go where they stay: of a bracket in one group where they are rounded.
+// Room for received sums that are moved to the shards afterwards: for a whole bracket where gradients are sent rounded,
+// since its matrices then travel as one group.
 std::int64_t received_elements(const Room& room, DType wire, DType kept) {
   return wire == kept ? room.largest_chunk : room.together;
 }
@@ -107,7 +108,7 @@ std::int64_t ScatteredGradients::bytes() const {
 void ScatteredGradients::begin(bool add) {
   next_ = 0;
   add_ = add;
-  // What was scattered before is done when this pass's first weights have been gathered, behind it on one stream.
+  // Earlier scatters are done once this pass's first weights are gathered: both are on one stream, in order.
   std::ranges::fill(busy_, char{0});
 }
 
@@ -121,7 +122,9 @@ TensorView ScatteredGradients::place(int bracket) {
     context_.refuse(fmt::format("the gradient of bracket {} is made where that of bracket {} is next", bracket, next_));
   }
   const int slot = slot_of(bracket);
-  if (busy_[at(slot)] != 0) context_.waits.wait(free_[at(slot)], context_.compute);
+  if (busy_[at(slot)] != 0) {
+    wait_for(context_.observer, Wait::gradient_slot_sent, free_[at(slot)], context_.compute, bracket);
+  }
   busy_[at(slot)] = 0;
   return whole(bracket);
 }
@@ -134,10 +137,10 @@ void ScatteredGradients::final(int bracket) {
   ++next_;
   const int slot = slot_of(bracket);
   ready_[at(slot)].record(context_.compute);
-  context_.waits.wait(ready_[at(slot)], context_.communication);
-  unsent_ = false;  // what is replicated and was final before is behind that event too
+  wait_for(context_.observer, Wait::gradients_written, ready_[at(slot)], context_.communication, bracket);
+  unsent_ = false;  // that event also covers replicated gradients that were final before it
   const std::vector<int>& matrices = context_.parts.brackets[at(bracket)].matrices;
-  // In one group, where each has a place to come to and none is rounded in the buffer that they share.
+  // As one group, if each matrix has its own place to be received in and none has to be rounded in the shared buffer.
   const bool straight = is_straight(wire_dtype_);
   const bool together = straight || (whole(bracket).dtype == wire_dtype_ && wire_dtype_ != shards_.dtype);
   std::vector<TensorView> came;
@@ -173,13 +176,13 @@ void ScatteredGradients::scatter(int bracket, int matrix, std::int64_t first, co
   scattered_bytes_ += static_cast<std::uint64_t>(count) * size_of(sent.dtype);
 }
 
-// What came goes where it stays.
+// Moves received sums to the shards, or adds them.
 void ScatteredGradients::keep(const TensorView& received, int matrix) {
   const TensorView stays = stretch(shards_, context_.layout.offset(matrix), received.elements());
   add_ ? context_.moves.add(received, stays) : context_.moves.move(received, stays);
 }
 
-// What stands behind the last row is another matrix's gradient, or anything.
+// After this rank's last row there may be another matrix's gradient, or arbitrary values.
 void ScatteredGradients::clear_padding(int matrix) {
   const std::int64_t chunk = context_.layout.chunk(matrix);
   const std::int64_t width = context_.parts.matrices[at(matrix)].width;
@@ -198,7 +201,7 @@ void ScatteredGradients::finish() {
   if (elements > 0) {
     if (unsent_) {
       last_.record(context_.compute);
-      context_.waits.wait(last_, context_.communication);
+      wait_for(context_.observer, Wait::replicated_gradients_written, last_, context_.communication);
     }
     context_.ranks.all_reduce(stretch(shards_, context_.layout.sharded_elements(), elements), comm::Reduction::sum,
                               {"gradient", "replicated"}, context_.communication);
@@ -206,7 +209,7 @@ void ScatteredGradients::finish() {
   }
   unsent_ = false;
   reduced_.record(context_.communication);
-  context_.waits.wait(reduced_, context_.compute);
+  wait_for(context_.observer, Wait::gradients_reduced, reduced_, context_.compute);
   std::ranges::fill(busy_, char{0});  // that wait was for all of them
   context_.ranks.throw_if_failed();
 }

@@ -1,5 +1,5 @@
-// Gradients of sharded weights: a backward pass writes them whole, into slots of a fixed pool, and each rank gets the
-// sum over all ranks of its own part; what is replicated is summed everywhere.
+// Gradients of sharded weights: a backward pass writes complete gradients into slots of a fixed pool, and each rank
+// gets the sum over all ranks of its own part; replicated ones are summed on every rank.
 //
 // NOTE: the order of a step. An event for each arrow; the host waits for none:
 //
@@ -38,8 +38,8 @@ class ScatteredGradients {
   // slots on `compute`. Error(usage); Error(oom).
   ScatteredGradients(FsdpContext& context, const TensorView& shards, const ScatterOptions& options);
 
-  // A pass begins, whose weights are gathered on the same stream; `add`: its gradients are added to those of the ones
-  // before in this step.
+  // Begins a pass with weights gathered on the same stream; `add`: its gradients are added to those of earlier passes
+  // in this step.
   void begin(bool add);
   // Where the gradient of a bracket is written, whole, by work queued on `compute` from now on until it is final; in
   // the dtype in which it travels, where products make it in that one. Brackets in their order, each once;

@@ -1,4 +1,4 @@
-// A buffer that is cut once, into slots that are used again and again.
+// A buffer divided once into slots that are reused.
 #pragma once
 
 #include <cstddef>

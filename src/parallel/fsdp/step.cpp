@@ -26,7 +26,7 @@ TransformerParts parts_for(const model::ModelConfig& config, const model::Transf
                   options.recompute, granularity);
 }
 
-// What this rank counts of the norm: its shards, and rank 0 what all have.
+// What this rank adds to the norm: its shards; rank 0 also what is replicated.
 std::vector<ConstTensorView> counted(const Fsdp& fsdp, int rank) {
   const std::int64_t sharded = fsdp.layout().sharded_elements();
   return {stretch(fsdp.gradients(), 0, rank == 0 ? fsdp.layout().elements() : sharded)};
@@ -57,7 +57,7 @@ model::GradientPlace LentShards::gradient(int parameter, bool) const {
 
 void LentShards::gradient_final(int parameter) const {
   if (parts_.replicated_of[at(parameter)] >= 0) return fsdp_.scattered().replicated_final();
-  const int bracket = parts_.bracket_of[at(parameter)];  // −1: of a bracket that was told of by its first tensor
+  const int bracket = parts_.bracket_of[at(parameter)];  // −1: its bracket's first tensor stands for it
   if (bracket >= 0) fsdp_.scattered().final(bracket);
 }
 
@@ -98,7 +98,7 @@ FsdpStep::~FsdpStep() {
   for (const Stream stream : {communication_, compute_}) {
     try {
       device::synchronize(stream);
-    } catch (...) {  // what failed was for whoever asked before
+    } catch (...) {  // earlier calls have reported the failure
     }
   }
 }
@@ -143,12 +143,6 @@ void FsdpStep::write(int parameter, std::int64_t first, const ConstTensorView& v
   const int tensor = parts_.replicated_of[at(parameter)];
   if (tensor >= 0) return fsdp_.write_replicated(tensor, first, values);
   fsdp_.write(parts_.matrix_of[at(parameter)], first, values);
-}
-
-std::vector<StatePiece> FsdpStep::pieces(bool replicated) {
-  device::synchronize(compute_);
-  device::synchronize(communication_);
-  return fsdp_.pieces([this](StatePlane plane) { return moments_.moment(plane, 0); }, replicated);
 }
 
 void FsdpStep::initialise(std::uint64_t seed) {

@@ -1,4 +1,4 @@
-// The transformer's training step with its weights, gradients and moments divided among the ranks.
+// The transformer's training step with weights, gradients and moments sharded among the ranks.
 //
 //   FsdpStep step(config, {.precision = Precision::bf16_fused}, ranks, fsdp_step_options(Granularity::block), rows,
 //                 seq, compute, communication);
@@ -7,9 +7,9 @@
 //   step.run(learning_rate);
 //   step.result().loss;                         // over the rows of all ranks; waits
 //
-// The model asks for its weights while it runs (model/parameter_source.hpp) and gets them from slots; the arena that it
-// would have does not exist. As DataParallelStep the gradient of the loss is scaled by this rank's share of the rows,
-// and sums travel.
+// The model requests its weights while it runs (model/parameter_source.hpp) and gets them from slots; there is no
+// arena. As in DataParallelStep, the loss gradient is scaled by this rank's share of the rows, and sums are
+// communicated.
 #pragma once
 
 #include <cstdint>
@@ -22,9 +22,8 @@
 #include "parallel/fsdp/fsdp.hpp"
 #include "parallel/owned_update.hpp"
 #include "parallel/shard_norm.hpp"
-#include "parallel/state_piece.hpp"
 #include "parallel/step_ranks.hpp"
-#include "train/checkpoint.hpp"
+#include "train/step.hpp"
 
 namespace syslab::parallel {
 
@@ -55,8 +54,8 @@ class LentShards final : public model::ParameterSource {
   bool add_ = false;  // of what is replicated
 };
 
-// What a rank holds of a model's state, in bytes: what training needs at all times, with padding, and what a step
-// takes besides, which is made beforehand.
+// Bytes of a model's state on a rank: memory needed at all times, with padding, and a step's additional memory,
+// allocated beforehand.
 struct FsdpBytes {
   std::size_t weights = 0, gradients = 0, moments = 0;
   std::int64_t padding = 0;  // of the three: what lies between tensors so that they are aligned
@@ -67,9 +66,9 @@ struct FsdpBytes {
 
 class FsdpStep {
  public:
-  // Steps on `batch` sequences of `seq` tokens on this rank. Collective: holds models and options against each other.
-  // `ranks` and both streams outlive it. Weights are zero until they are initialised or written. Error(usage) as of
-  // model::Transformer, Fsdp and train::TrainingStep, for Variant::graph, and for fp64 with clipping.
+  // Steps on `batch` sequences of `seq` tokens on this rank. Collective: compares models and options. `ranks` and both
+  // streams outlive it. Weights are zero until they are initialised or written. Error(usage) as of model::Transformer,
+  // Fsdp and train::TrainingStep, for Variant::graph, and for fp64 with clipping.
   FsdpStep(const model::ModelConfig& config, const model::TransformerOptions& model, comm::Communicator& ranks,
            const FsdpStepOptions& options, std::int64_t batch, std::int64_t seq, device::Stream compute,
            device::Stream communication);
@@ -80,6 +79,7 @@ class FsdpStep {
   model::Transformer& model() { return model_; }
   Fsdp& fsdp() { return fsdp_; }
   const Fsdp& fsdp() const { return fsdp_; }
+  const OwnedUpdate& moments() const { return moments_; }  // of all shards
   train::TrainingStep& training() { return step_; }
   double share() const { return share_; }
   FsdpBytes bytes() const;
@@ -93,7 +93,8 @@ class FsdpStep {
   // And whole again, on every rank. Collective; waits; not within a step.
   std::vector<double> gather_now(int parameter);
 
-  // As of train::TrainingStep. What is thrown from begin() on ends the communication of the other ranks, in its words.
+  // As in train::TrainingStep. An exception from begin() on ends the communication of the other ranks, with its
+  // message.
   void load(int part, std::span<const std::int64_t> ids, std::span<const std::int64_t> targets);
   void run(double learning_rate, double loss_scale = 1.0);
   void begin(double learning_rate, double loss_scale = 1.0);
@@ -107,19 +108,12 @@ class FsdpStep {
   // Of the last step, the same on all ranks. Collective; waits for it.
   DataParallelResult result();
 
-  // For parallel/sharded_checkpoint.hpp: this rank's rows, and of what is replicated rank 0's; and what a rank is given
-  // again. Queued work is done when they return. After loading: resumed().
-  std::vector<StatePiece> own_pieces() { return pieces(ranks_.rank() == 0); }
-  std::vector<StatePiece> wanted_pieces() { return pieces(true); }
-  void resumed(const train::TrainingState& state) { step_.optimizer().set_steps(state.step); }
-
-  // What the end of a run holds: what is replicated is the same on all ranks, bit for bit, and each communicated as
-  // many bytes as the plan says. Collective; waits. Error(check).
+  // Checks at the end of a run: replicated tensors are bitwise equal on all ranks, and each rank communicated as many
+  // bytes as the plan says. Collective; waits. Error(check).
   void check();
 
  private:
   void take_update(train::Optimizer& optimizer, const ConstTensorView& losses);
-  std::vector<StatePiece> pieces(bool replicated);
   train::StepOptions step_options(const FsdpStepOptions& options);
   static model::TransformerOptions sourced(model::TransformerOptions options, const model::ParameterSource& source);
 

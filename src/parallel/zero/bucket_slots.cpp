@@ -34,7 +34,7 @@ bool is_written(const std::optional<RoundedGradients>& rounded, int piece) {
   return rounded && std::ranges::binary_search(rounded->written, piece);
 }
 
-// By piece: where what is written in full begins in its slot; the last number is the largest slot.
+// For each piece that is written unrounded: its offset in the slot, in elements. Last: the size of the largest slot.
 std::vector<std::int64_t> places_in_full(const GradientPieces& pieces, const FlatShards& shards,
                                          const BucketSlotOptions& options) {
   std::vector<std::int64_t> at(static_cast<std::size_t>(pieces.size()), 0);

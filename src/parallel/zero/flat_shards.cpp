@@ -10,15 +10,6 @@
 
 namespace syslab::parallel {
 
-void add_pieces(std::vector<StatePiece>& pieces, std::span<const Piece> tensors, StatePlane plane, const Stretch& at,
-                const TensorView& values) {
-  for (const Piece& tensor : tensors) {
-    const std::int64_t first = std::max(tensor.first, at.first), past = std::min(tensor.end(), at.end());
-    if (first >= past) continue;
-    pieces.push_back({plane, tensor.name, first - tensor.first, stretch(values, first - at.first, past - first)});
-  }
-}
-
 FlatShards::FlatShards(const GradientPieces& pieces, BucketSchedule schedule, std::int64_t arena_elements, int ranks)
     : schedule_(std::move(schedule)), ranks_(ranks) {
   if (schedule_.pieces() != pieces.size()) {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "core/tensor.hpp"
-#include "parallel/state_piece.hpp"
 #include "planning/bucket_schedule.hpp"
 
 namespace syslab::parallel {
@@ -22,11 +21,6 @@ struct Stretch {
 
   std::int64_t end() const { return first + count; }
 };
-
-// For parallel/sharded_checkpoint.hpp: adds those of `tensors`, and parts of them, that lie in a stretch of the arena
-// whose values are given.
-void add_pieces(std::vector<StatePiece>& pieces, std::span<const Piece> tensors, StatePlane plane, const Stretch& at,
-                const TensorView& values);
 
 class FlatShards {
  public:

@@ -37,7 +37,7 @@ void expect_fit(const OptimizedParameter& one) {
 bool same_memory(const TensorView& a, const TensorView& b) { return a.data == b.data && bytes_of(a) == bytes_of(b); }
 bool overlap(const TensorView& a, const TensorView& b) { return begin_of(a) < end_of(b) && begin_of(b) < end_of(a); }
 
-// Each once, in the order in which they come.
+// Keeps the order and drops repeated parameters.
 std::vector<OptimizedParameter> without_repeats(std::span<const OptimizedParameter> group) {
   std::vector<OptimizedParameter> made;
   for (const OptimizedParameter& one : group) {
@@ -48,16 +48,8 @@ std::vector<OptimizedParameter> without_repeats(std::span<const OptimizedParamet
   return made;
 }
 
-// Of `other`, which was given before. Names are what a saved state is known by: two parameters of one would be saved as
-// one.
-void expect_apart(const OptimizedParameter& one, int group, const OptimizedParameter& other, int other_group) {
-  if (one.name == other.name && !same_memory(one.weight, other.weight)) {
-    throw Error(
-        ErrorKind::usage,
-        fmt::format("the name '{}' in group {} is another parameter's in group {}, of other memory: a parameter "
-                    "is saved and resumed by its name; give each one of its own",
-                    one.name, group, other_group));
-  }
+// Checks against `other`, which was added earlier.
+void expect_apart(const OptimizedParameter& one, const OptimizedParameter& other, int other_group) {
   if (other.frozen() || !overlap(one.weight, other.weight)) return;
   throw Error(ErrorKind::usage,
               fmt::format("the parameter '{}' is in group {} already, as '{}': a parameter has one group, and only one "
@@ -80,10 +72,10 @@ std::vector<int> assign_owners(std::span<const std::int64_t> elements, std::vect
   return owners;
 }
 
-ParameterOwners::ParameterOwners(comm::Communicator& ranks, device::Stream communication, int left_out_wait)
+ParameterOwners::ParameterOwners(comm::Communicator& ranks, device::Stream communication, StepObserver* observer)
     : ranks_(ranks),
       communication_(communication),
-      left_out_wait_(left_out_wait),
+      observer_(observer),
       loads_(static_cast<std::size_t>(ranks.size()), 0),
       updated_(device::place_of(communication)),
       arrived_(device::place_of(communication)) {}
@@ -91,8 +83,8 @@ ParameterOwners::ParameterOwners(comm::Communicator& ranks, device::Stream commu
 void ParameterOwners::expect_new(std::span<const OptimizedParameter> group) const {
   for (std::size_t i = 0; i < group.size(); ++i) {
     expect_fit(group[i]);
-    for (const OptimizedParameter& before : group.first(i)) expect_apart(group[i], groups_, before, groups_);
-    for (const Owned& other : all_) expect_apart(group[i], groups_, other.parameter, other.group);
+    for (const OptimizedParameter& before : group.first(i)) expect_apart(group[i], before, groups_);
+    for (const Owned& other : all_) expect_apart(group[i], other.parameter, other.group);
   }
 }
 
@@ -129,8 +121,8 @@ std::vector<OptimizedParameter> ParameterOwners::add(std::span<const OptimizedPa
   return own;
 }
 
-// What can travel together: the order of addresses may be another on every rank, that of the parameters is not, so that
-// only those that follow each other in both are joined, which ranks then agree on.
+// Parameters that can be sent together. Their order is the same on all ranks, that of their addresses need not be: only
+// parameters that follow each other in both are joined, and the ranks compare the result.
 void ParameterOwners::plan_runs() {
   runs_.clear();
   std::string joined;
@@ -152,27 +144,28 @@ void ParameterOwners::plan_runs() {
 void ParameterOwners::broadcast(device::Stream compute) {
   if (ranks_.size() == 1) return;
   updated_.record(compute);
-  if (left_out_wait_ != 0) updated_.before(communication_);
+  wait_for(observer_, Wait::weights_updated, updated_, communication_);
   try {
     for (const Run& run : runs_) ranks_.broadcast(run.weights, run.owner, {kParameterKind, run.label}, communication_);
   } catch (const std::exception& error) {
-    ranks_.abort(error.what());  // the others wait for what does not come any more
+    ranks_.abort(error.what());  // the others wait for broadcasts that will not come
     leave_behind(compute);
     throw;
   }
   arrived_.record(communication_);
-  if (left_out_wait_ != 1) arrived_.before(compute);
-  // On the plain stream the wait was the host's, and what failed in the queue is known.
+  wait_for(observer_, Wait::weights_gathered, arrived_, compute);
+  // On the plain stream the host itself has waited, so a failure is known by now.
   ranks_.throw_if_failed();
 }
 
-// What was sent so far still writes weights, which whoever catches the error may free: after waiting for `compute`, or
-// in its order, as memory of a GPU goes. A wait of the host alone would say nothing to a GPU's streams.
+// The broadcasts queued so far still write weights, and whoever catches the error may free those, after synchronizing
+// `compute` or in its stream order, as GPU memory is freed. So `compute` has to wait: a wait of the host would not
+// order the GPU's streams.
 void ParameterOwners::leave_behind(device::Stream compute) noexcept {
   try {
     arrived_.record(communication_);
     arrived_.before(compute);
-  } catch (...) {  // a device that is lost writes nothing
+  } catch (...) {  // a lost device writes nothing
     device::await_queue(communication_);
   }
 }
@@ -182,52 +175,6 @@ void ParameterOwners::zero_gradients(device::Stream compute) const {
     const TensorView& gradient = one.parameter.gradient;
     if (one.owner >= 0) device::fill_bytes(gradient.data, 0, bytes_of(gradient), compute);
   }
-}
-
-// Whether a frozen parameter is another one, too: frozen in a group before, or trained in any.
-bool ParameterOwners::is_repeated(const Owned& frozen) const {
-  return std::ranges::any_of(all_, [&](const Owned& other) {
-    const TensorView &there = other.parameter.weight, &here = frozen.parameter.weight;
-    return same_memory(there, here) && (other.owner >= 0 || &other < &frozen);
-  });
-}
-
-void ParameterOwners::add_moments(std::vector<StatePiece>& pieces, const MomentOf& moment) const {
-  std::vector<int> next(static_cast<std::size_t>(groups_), 0);
-  for (const Owned& one : all_) {
-    if (one.owner != ranks_.rank()) continue;
-    const int number = next[static_cast<std::size_t>(one.group)]++;
-    for (const StatePlane plane : {StatePlane::first_moment, StatePlane::second_moment}) {
-      pieces.push_back({plane, one.parameter.name, 0, moment(plane, one.group, number)});
-    }
-  }
-}
-
-std::vector<StatePiece> ParameterOwners::own_pieces(const MomentOf& moment) const {
-  std::vector<StatePiece> pieces;
-  for (const Owned& one : all_) {
-    const bool own = one.owner < 0 ? ranks_.rank() == 0 && !is_repeated(one) : one.owner == ranks_.rank();
-    if (own) pieces.push_back({StatePlane::weight, one.parameter.name, 0, one.parameter.weight});
-  }
-  add_moments(pieces, moment);
-  return pieces;
-}
-
-std::vector<StatePiece> ParameterOwners::wanted_pieces(const MomentOf& moment) const {
-  std::vector<StatePiece> pieces;
-  for (const Owned& one : all_) {
-    if (one.owner < 0 && is_repeated(one)) continue;
-    pieces.push_back({StatePlane::weight, one.parameter.name, 0, one.parameter.weight});
-  }
-  add_moments(pieces, moment);
-  return pieces;
-}
-
-std::uint64_t ParameterOwners::bytes_per_step() const {
-  if (ranks_.size() == 1) return 0;
-  std::uint64_t bytes = 0;
-  for (const Run& run : runs_) bytes += bytes_of(run.weights);
-  return bytes;
 }
 
 }  // namespace syslab::parallel

@@ -17,9 +17,8 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "device/event.hpp"
 #include "parallel/optimized_parameter.hpp"
-#include "parallel/state_piece.hpp"
+#include "parallel/step_observer.hpp"
 
 namespace syslab::parallel {
 
@@ -29,9 +28,8 @@ std::vector<int> assign_owners(std::span<const std::int64_t> elements, std::vect
 
 class ParameterOwners {
  public:
-  // `communication`: the stream of the broadcasts. It and `ranks` outlive this. `left_out_wait`: for tests of tests,
-  // the wait of broadcast() that is not made, 0 or 1.
-  ParameterOwners(comm::Communicator& ranks, device::Stream communication, int left_out_wait = -1);
+  // `communication`: the stream of the broadcasts. It, `ranks` and `observer` outlive this.
+  ParameterOwners(comm::Communicator& ranks, device::Stream communication, StepObserver* observer = nullptr);
 
   struct Owned {
     OptimizedParameter parameter;
@@ -41,8 +39,7 @@ class ParameterOwners {
 
   // Takes a group and returns those of it that this rank updates, frozen ones left out. A parameter that is given twice
   // in a group (a tied one) counts once. Collective. Error(usage) on every rank: ranks that give other parameters or
-  // other `options`, views that do not fit, a parameter that a group before has, unless it was frozen there, a name
-  // that other memory has, in this group or one before.
+  // other `options`, views that do not fit, a parameter that a group before has, unless it was frozen there.
   std::vector<OptimizedParameter> add(std::span<const OptimizedParameter> group, const std::string& options);
 
   std::span<const Owned> all() const { return all_; }
@@ -56,17 +53,6 @@ class ParameterOwners {
   // Zeroes the gradients of all parameters, whoever owns them.
   void zero_gradients(device::Stream compute) const;
 
-  // For parallel/sharded_checkpoint.hpp: what this rank alone updates, and rank 0 what is frozen; and what a rank is to
-  // be given again: all weights, and its moments. `moment`: of the `number`-th parameter that add() returned of a
-  // group.
-  using MomentOf = std::function<TensorView(StatePlane plane, int group, int number)>;
-  std::vector<StatePiece> own_pieces(const MomentOf& moment) const;
-  std::vector<StatePiece> wanted_pieces(const MomentOf& moment) const;
-
-  // What one broadcast() sends of all ranks' weights: every trained element once.
-  std::uint64_t bytes_per_step() const;
-  int broadcasts_per_step() const { return ranks_.size() > 1 ? static_cast<int>(runs_.size()) : 0; }
-
  private:
   struct Run {
     TensorView weights;
@@ -76,12 +62,11 @@ class ParameterOwners {
   void expect_new(std::span<const OptimizedParameter> group) const;
   void plan_runs();
   void leave_behind(device::Stream compute) noexcept;
-  bool is_repeated(const Owned& frozen) const;
-  void add_moments(std::vector<StatePiece>& pieces, const MomentOf& moment) const;
 
   comm::Communicator& ranks_;
   device::Stream communication_;
-  int left_out_wait_, groups_ = 0;
+  StepObserver* observer_;
+  int groups_ = 0;
   std::vector<Owned> all_;
   std::vector<std::int64_t> loads_;
   std::vector<Run> runs_;

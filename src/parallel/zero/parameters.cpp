@@ -55,8 +55,7 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
                                device::Stream compute, device::Stream communication)
     : ranks_(ranks),
       options_(options),
-      kernels_(model::kernels_of(config, model.precision, model.variant, attention::where_of(compute), model.attention,
-                                 model::attention_want(model))),
+      kernels_(model::kernels_of(config, model.precision, model.variant, attention::where_of(compute))),
       compute_(compute),
       arena_(arena_of(ranks, config, model, options.sharding, compute)),
       piece_of_(static_cast<std::size_t>(arena_.layout().size()), -1) {
@@ -86,7 +85,7 @@ ZeroParameters::ZeroParameters(comm::Communicator& ranks, const model::ModelConf
                          .rounded = std::move(rounded),
                          .slots = options.slots,
                          .poison = options.poison,
-                         .left_out_wait = options.sync.left_out_wait};
+                         .observer = options.sync.observer};
   sync_ = std::make_unique<ZeroSync>(ranks, std::move(pieces), weights,
                                      arena_.has(Plane::gradient) ? arena_.whole(Plane::gradient) : TensorView{}, zero,
                                      communication, std::move(copy));
@@ -112,39 +111,12 @@ void ZeroParameters::refresh_copy() {
   kernels_.elementwise->cast({1, from.elements()}, {from, to}, compute_);
 }
 
-void ZeroParameters::add_moments(std::vector<StatePiece>& pieces) const {
-  for (int bucket = 0; bucket < sync_->buckets(); ++bucket) {
-    const Stretch own = sync_->shards().slice(bucket, ranks_.rank());
-    for (const StatePlane plane : {StatePlane::first_moment, StatePlane::second_moment}) {
-      add_pieces(pieces, tensors_, plane, own, moments_->moment(plane, bucket));
-    }
-  }
-}
-
-std::vector<StatePiece> ZeroParameters::own_pieces() const {
-  std::vector<StatePiece> pieces;
-  for (int bucket = 0; bucket < sync_->buckets(); ++bucket) {
-    add_pieces(pieces, tensors_, StatePlane::weight, sync_->shards().slice(bucket, ranks_.rank()),
-               sync_->weight_slice(bucket));
-  }
-  add_moments(pieces);
-  return pieces;
-}
-
-std::vector<StatePiece> ZeroParameters::wanted_pieces() {
-  gather_weights(compute_);
-  std::vector<StatePiece> pieces;
-  add_pieces(pieces, tensors_, StatePlane::weight, {0, arena_.layout().elements()}, arena_.whole(Plane::weight));
-  add_moments(pieces);
-  return pieces;
-}
-
 ConstTensorView ZeroParameters::weights(int parameter) const {
   sync_->needed(piece_of_[static_cast<std::size_t>(parameter)], compute_);
   return arena_.weights(parameter);
 }
 
-// The first stage communicates in the last part of a step alone, the second in each.
+// The first stage communicates only in the last part of a step, the second in every part.
 void ZeroParameters::begin_pass(device::Stream compute) const {
   if (open_) return;
   open_ = true;

@@ -19,7 +19,6 @@
 #include "model/transformer.hpp"
 #include "parallel/owned_update.hpp"
 #include "parallel/shard_norm.hpp"
-#include "parallel/sharded_checkpoint.hpp"
 #include "parallel/strategy.hpp"
 #include "parallel/zero/sync.hpp"
 #include "train/optimizer.hpp"
@@ -63,16 +62,12 @@ class ZeroParameters final : public model::ParameterSource {
   model::GradientPlace gradient(int parameter, bool add) const override;
   void grad_final(int parameter, device::Stream compute);
 
-  // Before the first step of `in_turn`: whose numbers updates take. Error(usage) for one that looks at all gradients
-  // before any update, to clip or to skip. `optimizer` outlives the last step.
+  // Call before the first step of `in_turn`: the optimizer that provides the updates' scalars. Error(usage) for one
+  // that reads all gradients before any update, to clip or to skip. `optimizer` must outlive the last step.
   void update_by(const train::Optimizer& optimizer);
   // Norm and clipping where they are asked for, the update of this rank's slices, and the way of their new weights to
   // all: what train::StepOptions::update wants.
   void update(train::Optimizer& optimizer, const ConstTensorView& losses, device::Stream compute);
-  // For parallel/sharded_checkpoint.hpp: what this rank alone updates, and what it is to be given again: all weights,
-  // which are gathered for that, and its moments; the latter is collective. After loading: refresh_copy().
-  std::vector<StatePiece> own_pieces() const;
-  std::vector<StatePiece> wanted_pieces();
   // What is queued on `compute` from now on finds all that passes read: for who does so outside of a pass.
   void all_needed(device::Stream compute) { sync_->all_needed(compute); }
   // No update that is queued reads the optimizer's numbers behind this, also where a step was left by an exception.
@@ -80,7 +75,6 @@ class ZeroParameters final : public model::ParameterSource {
 
  private:
   void begin_pass(device::Stream compute) const;
-  void add_moments(std::vector<StatePiece>& pieces) const;
 
   comm::Communicator& ranks_;
   ZeroModelOptions options_;

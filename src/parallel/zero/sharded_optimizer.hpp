@@ -67,21 +67,11 @@ class ShardedOptimizer {
 
   void zero_gradients(device::Stream compute) const { owners_.zero_gradients(compute); }
 
-  Inner& inner() { return inner_; }
   const Inner& inner() const { return inner_; }
   const ParameterOwners& owners() const { return owners_; }
   std::size_t state_bytes() const { return inner_.state_bytes(); }  // of this rank
 
-  // For parallel/sharded_checkpoint.hpp, of an inner optimizer whose state is two moments a parameter, which it shows
-  // as GroupedAdamW does. Who resumes has added the same groups, on however many ranks.
-  std::vector<StatePiece> own_pieces() const { return owners_.own_pieces(moments()); }
-  std::vector<StatePiece> wanted_pieces() const { return owners_.wanted_pieces(moments()); }
-
  private:
-  ParameterOwners::MomentOf moments() const {
-    return [this](StatePlane plane, int group, int number) { return inner_.moment(plane, group, number); };
-  }
-
   ParameterOwners owners_;
   Inner inner_;
 };

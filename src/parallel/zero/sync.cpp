@@ -91,7 +91,7 @@ ZeroSync::ZeroSync(comm::Communicator& ranks, GradientPieces pieces, const Tenso
   slot_used_.assign(static_cast<std::size_t>(slots_->slots()), 0);
 }
 
-// Which buckets travel as copies, and what of them in full besides.
+// Which buckets travel as copies, and which of their parts are also sent in full.
 void ZeroSync::plan_copies() {
   copies_travel_.assign(static_cast<std::size_t>(buckets()), 0);
   parts_.resize(copies_travel_.size());
@@ -114,7 +114,7 @@ void ZeroSync::plan_copies() {
   }
 }
 
-// A line for the way, then one a piece: what all ranks must have alike.
+// One line for the options and one per piece: all ranks must have the same text.
 std::string ZeroSync::description() const {
   std::string text = fmt::format("{} over {} elements in {}, buckets that end at {}\n", to_string(options_.sharding),
                                  weights_.elements(), to_string(weights_.dtype), shards_.schedule().text());
@@ -130,10 +130,6 @@ std::string ZeroSync::description() const {
     text += fmt::format("'{}' at {} of {} elements\n", pieces_[i].name, pieces_[i].first, pieces_[i].elements);
   }
   return text;
-}
-
-void ZeroSync::wait(Wait kind, int bucket, const device::Event& event, Stream later) {
-  if (static_cast<int>(kind) * buckets() + bucket != options_.left_out_wait) event.before(later);
 }
 
 // A bucket's gradients as they travel.
@@ -174,7 +170,7 @@ void ZeroSync::begin(Stream compute, bool add, SliceUpdate update) {
   scattered_ = 0;
 }
 
-// The first gradient of a bucket: its slot has to be free.
+// Before the first gradient of a bucket: waits until its slot is free.
 void ZeroSync::enter(int bucket, Stream compute) {
   if (bucket <= entered_) return;
   entered_ = bucket;
@@ -185,10 +181,10 @@ void ZeroSync::enter(int bucket, Stream compute) {
                     "more than {} slots",
                     bucket, bucket - slots_->slots(), slots_->slots()));
   }
-  // Scatters are done in their order: who has waited for a later one need not wait.
+  // Scatters finish in order: a stream that has waited for a later one need not wait for this one.
   const auto slot = static_cast<std::size_t>(slots_->slot_of(bucket));
   if (slot_used_[slot] <= waited_for_) return;
-  wait(Wait::slot, bucket, freed_[slot], compute);
+  wait_for(options_.observer, Wait::gradient_slot_sent, freed_[slot], compute, bucket);
   waited_for_ = slot_used_[slot];
 }
 
@@ -212,7 +208,7 @@ void ZeroSync::scatter_final(Stream compute) {
   while (const std::optional<int> bucket = turns_.next_bucket()) scatter(*bucket, compute);
 }
 
-// What no kernel writes: gradients that the step does not use, and what lies between pieces and travels with them.
+// Zeroes what no kernel writes: unused gradients, and the padding between pieces, which travels with them.
 void ZeroSync::clear_rest(int bucket, Stream compute) const {
   const Stretch all = shards_.bucket(bucket);
   const TensorView view = bucket_view(bucket);
@@ -236,9 +232,9 @@ void ZeroSync::scatter(int bucket, Stream compute) {
   const TensorView in_place = stretch(all, own.first - shards_.bucket(bucket).first, own.count);
   clear_rest(bucket, compute);
   ready_[at].record(compute);
-  wait(Wait::ready, bucket, ready_[at], communication_);
+  wait_for(options_.observer, Wait::gradients_written, ready_[at], communication_, bucket);
   if (slots_) slots_->round(bucket, moves_, [this](int piece) { return turns_.is_unused(piece); });
-  // Straight to where the sums stay, unless they are added there, or widened on their way.
+  // The sums are received in their final place, unless they are added to it or have to be widened first.
   const TensorView sums = gradient_slice(bucket);
   const bool straight = !add_ && sums.dtype == all.dtype;
   ranks_.reduce_scatter(all, straight ? sums : in_place, comm::Reduction::sum, purpose, communication_);
@@ -264,7 +260,7 @@ void ZeroSync::finish_part() {
 void ZeroSync::finish(Stream compute) {
   turns_.finish();
   if (!update_) reduced_.record(communication_);
-  wait(Wait::reduced, 0, reduced_, compute);
+  wait_for(options_.observer, Wait::gradients_reduced, reduced_, compute);
   waited_for_ = scatters_;
   hear_failure();
 }
@@ -272,7 +268,7 @@ void ZeroSync::finish(Stream compute) {
 void ZeroSync::updated(int bucket, Stream compute) {
   const auto at = static_cast<std::size_t>(bucket);
   updated_[at].record(compute);
-  wait(Wait::updated, bucket, updated_[at], communication_);
+  wait_for(options_.observer, Wait::weights_updated, updated_[at], communication_, bucket);
   gather(bucket);
 }
 
@@ -309,7 +305,7 @@ void ZeroSync::gather_copies(int bucket) {
   if (options_.poison) spoil_weights(bucket);
 }
 
-// Those of other ranks that came as copies alone.
+// Overwrites the weights of other ranks that arrived only as copies.
 void ZeroSync::spoil_weights(int bucket) const {
   const Stretch own = shards_.slice(bucket, ranks_.rank());
   const auto spoil = [&](std::int64_t first, std::int64_t end) {
@@ -347,7 +343,7 @@ void ZeroSync::needed(int piece, Stream compute) {
   char& on_its_way = on_its_way_[static_cast<std::size_t>(bucket)];
   if (on_its_way == 0) return;
   on_its_way = 0;
-  wait(Wait::gathered, bucket, gathered_[static_cast<std::size_t>(bucket)], compute);
+  wait_for(options_.observer, Wait::weights_gathered, gathered_[static_cast<std::size_t>(bucket)], compute, bucket);
   hear_failure();
 }
 
@@ -355,7 +351,7 @@ void ZeroSync::all_needed(Stream compute) {
   for (int bucket = buckets(); bucket-- > 0;) needed(shards_.schedule().begin(bucket), compute);
 }
 
-// On the plain stream the wait was the host's, and what failed in the queue is known: nothing may run on it.
+// On the plain stream the host itself has waited, so a failure is known by now: nothing may continue after it.
 void ZeroSync::hear_failure() const { ranks_.throw_if_failed(); }
 
 void ZeroSync::check_copy(Stream compute) {

@@ -29,8 +29,8 @@
 // stage adds in the arena and scatters the last part.
 //
 // NOTE: updates in turn. A slice may be updated as soon as its sums are there, under the rest of the backward pass, and
-// its weights go at once: all of a bucket in the stream that communicates. Of a piece whose gradient is final nothing
-// reads the weights any more (model::GradFinal).
+// its weights go at once: all of a bucket in the stream that communicates. Once a piece's gradient is final, nothing
+// reads its weights any more (model::GradFinal).
 //
 //   compute        ─ g0 ─┐ ─ g1 ─┐ ─ … ──────────────────────────────┬▶ forward ┬▶ layer of 1 ┬▶ layer of 0 …
 //   communication        └▶ scatter 0 ▶ update 0 ▶ gather 0 ▶ scatter 1 ▶ update 1 ─┘ ▶ gather 1
@@ -52,6 +52,7 @@
 #include "parallel/ddp/gradient_turns.hpp"
 #include "parallel/moves.hpp"
 #include "parallel/state_memory.hpp"
+#include "parallel/step_observer.hpp"
 #include "parallel/zero/bucket_slots.hpp"
 #include "parallel/zero/flat_shards.hpp"
 
@@ -65,10 +66,7 @@ struct ZeroOptions {
   // A slot holds NaNs from when it is free to when it is written again; and where only a copy arrives, weights do until
   // gather_weights().
   bool poison = false;
-  // For tests of tests, as SyncOptions'. Of bucket b: its scatter for its gradients (b), its gradients for their slot
-  // (buckets + b), its gather for its update (2·buckets + b), who reads it for the gather (3·buckets + b); the updates
-  // for the last scatter, or what is behind a step for its updates in turn (4·buckets).
-  int left_out_wait = -1;
+  StepObserver* observer = nullptr;  // outlives the ZeroSync
 };
 
 struct WeightsCopy {
@@ -147,8 +145,6 @@ class ZeroSync {
   void leave() noexcept { turns_.leave(communication_, compute_); }
 
  private:
-  enum class Wait { ready, slot, updated, gathered, reduced };
-  void wait(Wait kind, int bucket, const device::Event& event, device::Stream later);
   TensorView bucket_view(int bucket) const;
   TensorView shard_view(int bucket) const;
   void enter(int bucket, device::Stream compute);
@@ -183,7 +179,7 @@ class ZeroSync {
     int owner = 0;
   };
   std::vector<char> copies_travel_;       // by bucket
-  std::vector<std::vector<Part>> parts_;  // by bucket: what comes in full beside copies
+  std::vector<std::vector<Part>> parts_;  // by bucket: parts received in full in addition to copies
   bool whole_ = true;
   std::vector<char> on_its_way_;                 // gathers, by bucket
   std::vector<std::uint64_t> slot_used_;         // by slot: the number of the scatter that used it last

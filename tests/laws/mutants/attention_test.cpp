@@ -18,9 +18,10 @@ class AttentionMutant : public testing::TestWithParam<Mutant> {};
 
 TEST_P(AttentionMutant, IsCaughtByItsLaw) {
   const Mutant& mutant = GetParam();
-  // A fault of order changes its numbers from run to run.
-  property::expect_caught(mutant.caught_by, laws(tiled_with(mutant.fault)), laws(tiled_with(Fault::none)),
-                          mutant.fault != Fault::unordered_tiles);
+  // A fault of order or of memory changes its numbers from run to run.
+  const bool repeats = mutant.fault != Fault::unordered_tiles && mutant.fault != Fault::kept_output &&
+                       mutant.fault != Fault::kept_forward && mutant.fault != Fault::rare_slip;
+  property::expect_caught(mutant.caught_by, laws(tiled_with(mutant.fault)), laws(tiled_with(Fault::none)), repeats);
 }
 
 INSTANTIATE_TEST_SUITE_P(Planted, AttentionMutant, testing::ValuesIn(mutants()),
@@ -62,10 +63,21 @@ TEST(AttentionMutants, MultiplyInTf32ByTheHandoutsLeave) {
   }
 }
 
+// Rounds what the hand-out rounds, and nothing more: as good as a kernel in half precision can be. With this seed there
+// is an input of one feature where the naive kernel's largest error is by chance a third of ours, which accuses nobody.
+TEST(AttentionMutants, MayRoundWeightsInHalfPrecision) {
+  const std::vector<check::Law> sound = laws(tiled_with(Fault::rounded_weights));
+  const check::Law& law = property::law_named("attention.half_no_worse_than_naive", sound);
+  check::LawRequest request = property::ci_request(Contract::full, 120);
+  request.seed = 2033;
+  const LawResult result = law.search(request);
+  EXPECT_EQ(result.outcome, Outcome::passed) << property::story(law, result);
+}
+
 TEST(AttentionMutants, PutEveryLawOnTrial) {
   std::set<std::string> tried;
   for (const Mutant& mutant : mutants()) tried.insert(mutant.caught_by);
-  for (const property::Statement& law : law_list()) EXPECT_EQ(tried.count(law.id), 1U) << law.id;
+  for (const LawInfo& law : law_list()) EXPECT_EQ(tried.count(law.id), 1U) << law.id;
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ INSTANTIATE_TEST_SUITE_P(Planted, SwigluMutant, testing::ValuesIn(mutants()),
 TEST(SwigluMutants, PutEveryLawOnTrial) {
   std::set<std::string> tried;
   for (const Mutant& mutant : mutants()) tried.insert(mutant.caught_by);
-  for (const property::Statement& law : law_list()) EXPECT_EQ(tried.count(law.id), 1U) << law.id;
+  for (const LawInfo& law : law_list()) EXPECT_EQ(tried.count(law.id), 1U) << law.id;
 }
 
 }  // namespace

@@ -1,12 +1,11 @@
--- sentence: {implementation} at seq {seq}, head_dim {head_dim}, {dtype}, causal {causal}: the backward pass takes {ratio} times as
---   long as the forward pass; 2.5 by the credited operations, 3.5 where every tile is multiplied in two passes (protocol
---   {protocol}, {device}).
+-- sentence: {implementation} at T = {seq}, d = {head_dim}, {dtype}, causal {causal}: backward takes {ratio} times as long as forward; the FLOP
+--   ratio is 2.5, or 3.5 where scores are recomputed in two passes (protocol {protocol}, {device}).
 -- experiment: flash_backward
 -- command: syslab run flash_forward,flash_backward
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; causal|1|flag|left; implementation|1|code|left;
 --   ratio|×|ratio(low, high)|right; protocol|1|s|left; device|1|s|left
 WITH times AS (
-  SELECT experiment, params, implementation, is_mine, protocol, comparability_key, run_uid,
+  SELECT experiment, params, implementation, is_mine, role, protocol, comparability_key, run_uid,
          coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time, ci_low, ci_high
     FROM v_latest
    WHERE experiment IN ('flash_forward', 'flash_backward') AND metric = 'time' AND checked
@@ -22,6 +21,6 @@ SELECT seq, head_dim, dtype, causal, implementation, ratio, low, high, protocol,
           FROM times b
           JOIN times f ON f.implementation = b.implementation AND f.is_mine = b.is_mine AND f.params = b.params
                       AND f.protocol = b.protocol AND f.comparability_key = b.comparability_key
-         WHERE b.experiment = 'flash_backward' AND f.experiment = 'flash_forward' AND b.implementation <> 'reference')
+         WHERE b.experiment = 'flash_backward' AND f.experiment = 'flash_forward' AND b.role IS NOT 'reference')
  WHERE place = 1
  ORDER BY device, protocol, implementation;

@@ -1,6 +1,6 @@
 -- figure: lines
--- title: Rate over sequence length
--- caption: Operations on unmasked pairs over the median time of both passes; checked results only.
+-- title: FlashAttention-2 benchmark: rate
+-- caption: FLOPs on unmasked pairs over the median time of both passes.
 -- experiment: flash_benchmarking
 -- x: seq|tokens|log2
 -- y: rate|TFLOP/s|linear

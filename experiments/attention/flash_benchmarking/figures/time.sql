@@ -1,14 +1,14 @@
 -- figure: lines
--- title: Time over sequence length
--- caption: Median time of one call with its 95 % interval; checked results only.
+-- title: FlashAttention-2 benchmark: time
+-- caption: Median time of one call with its 95 % interval.
 -- experiment: flash_benchmarking
 -- x: seq|tokens|log2
 -- y: time|ms|log10
 -- interval: low, high
 -- series: implementation
 -- panel: pass, dtype, head_dim, mask, batch, heads, heads_kv, protocol, device
--- note: On logarithmic axes a line with slope 2 is a time that grows with the square of the length.
--- note: Of several head dimensions the one nearest to 64 is drawn; the table has all.
+-- note: Slope 2 is quadratic growth.
+-- note: Only the head dimension nearest to 64; the table has all.
 WITH nearest AS (
   SELECT params ->> '$.head_dim' AS head_dim FROM v_measured
    WHERE experiment = ?1 AND time_ms IS NOT NULL ORDER BY abs(params ->> '$.head_dim' - 64), 1 DESC LIMIT 1

@@ -1,4 +1,4 @@
--- sentence: {implementation} in {dtype} at head_dim {head_dim} ends before {pass} at seq {seq}: {why} (protocol {protocol}, {device}).
+-- sentence: {implementation} in {dtype}, d = {head_dim} runs out of memory at T = {seq} ({pass}): {why} (protocol {protocol}, {device}).
 -- experiment: flash_benchmarking
 -- columns: implementation|1|code|left; dtype|1|s|left; head_dim|1|d|right; pass|1|s|left; seq|1|d|right; why|1|s|left;
 --   protocol|1|s|left; device|1|s|left

@@ -1,7 +1,6 @@
 -- figure: lines
--- title: Rate of the forward pass over sequence length
--- caption: Operations on unmasked pairs over the median time; the broken line is the fastest matrix product measured on
---   this machine in the same dtype.
+-- title: FlashAttention-2 forward: rate
+-- caption: FLOPs on unmasked pairs over the median time; the dashed line is the fastest matrix product measured in the same dtype.
 -- experiment: flash_forward
 -- x: seq|tokens|log2
 -- y: rate|TFLOP/s|linear
@@ -18,6 +17,6 @@ SELECT params ->> '$.seq' AS seq, iif(is_good, tflops, NULL) AS rate,
        params ->> '$.heads' AS heads, params ->> '$.heads_kv' AS heads_kv, protocol, device, status, run_uid
   FROM v_measured m
   LEFT JOIN gemm ON gemm.comparability_key = m.comparability_key AND gemm_dtype = params ->> '$.dtype'
- WHERE experiment = ?1 AND ending <> 'not_asked' AND implementation <> 'reference'
+ WHERE experiment = ?1 AND ending <> 'not_asked' AND role IS NOT 'reference'
    AND params ->> '$.seq_k' IN (0, params ->> '$.seq') AND params ->> '$.align' = 'top_left'
  ORDER BY head_dim <> 64, dtype <> 'fp32', dtype, head_dim, mask DESC, batch, heads, heads_kv, protocol, device, row_order, seq;

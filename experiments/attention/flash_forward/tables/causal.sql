@@ -1,10 +1,10 @@
--- sentence: Causality: {implementation} at seq {seq}, head_dim {head_dim}, {dtype} takes {ratio} times as long as full attention;
---   the mask leaves {pairs} of the pairs (protocol {protocol}, {device}).
+-- sentence: {implementation} at T = {seq}, d = {head_dim}, {dtype}: with a causal mask, which leaves {pairs} of the pairs, forward takes {ratio}
+--   times as long as without (protocol {protocol}, {device}).
 -- experiment: flash_forward
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left;
 --   ratio|×|ratio(low, high)|right; pairs|1|.3g|right; protocol|1|s|left; device|1|s|left
 WITH times AS (
-  SELECT case_id, params, implementation, is_mine, protocol, comparability_key, run_uid, attempt_id,
+  SELECT case_id, params, implementation, is_mine, role, protocol, comparability_key, run_uid, attempt_id,
          coalesce(gpu_name, cpu_model, 'unknown') AS device, value AS time, ci_low, ci_high
     FROM v_latest
    WHERE experiment = 'flash_forward' AND metric = 'time' AND checked
@@ -23,6 +23,6 @@ SELECT seq, head_dim, dtype, implementation, ratio, low, high, (seq + 1.0) / (2.
                       AND json_remove(f.params, '$.causal') = json_remove(c.params, '$.causal')
          WHERE c.params ->> '$.causal' AND NOT f.params ->> '$.causal' AND c.params ->> '$.align' = 'top_left'
            AND c.params ->> '$.seq_k' IN (0, c.params ->> '$.seq')
-           AND c.implementation NOT IN ('naive', 'naive_cuda', 'reference', 'reference_cuda'))
+           AND coalesce(c.role, '') NOT IN ('naive', 'reference', 'gpu_reference'))
  WHERE place = 1
  ORDER BY device, protocol, implementation;

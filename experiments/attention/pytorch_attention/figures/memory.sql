@@ -1,12 +1,12 @@
 -- figure: lines
--- title: Memory in use just before the backward pass
--- caption: Our analogue of a framework's attention: Q, K, V, O and what the forward pass keeps.
+-- title: PyTorch attention benchmark: memory before backward
+-- caption: Q, K, V, O and what forward keeps; unfused attention in C++.
 -- experiment: pytorch_attention
 -- x: seq|tokens|log2
 -- y: memory|MiB|log10
 -- series: implementation
 -- panel: head_dim, dtype, batch, heads, device
--- note: On logarithmic axes a line with slope 2 is memory that grows with the square of the length.
+-- note: Slope 2 is quadratic growth.
 SELECT v.params ->> '$.seq' AS seq, max(k.value) / 1048576 AS memory,
        v.implementation || iif(v.is_mine, ' (mine)', '') AS implementation, v.params ->> '$.dtype' AS dtype,
        v.params ->> '$.head_dim' AS head_dim, v.params ->> '$.batch' AS batch, v.params ->> '$.heads' AS heads, v.device,

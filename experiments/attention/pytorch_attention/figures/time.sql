@@ -1,13 +1,13 @@
 -- figure: lines
--- title: Time over sequence length
--- caption: Our analogue of a framework's attention. Median time of one pass with its 95 % interval; checked results only.
+-- title: PyTorch attention benchmark: time
+-- caption: Median time of one pass with its 95 % interval; unfused attention in C++.
 -- experiment: pytorch_attention
 -- x: seq|tokens|log2
 -- y: time|ms|log10
 -- interval: low, high
 -- series: implementation
 -- panel: pass, head_dim, dtype, mask, batch, heads, protocol, device
--- note: On logarithmic axes a line with slope 2 is a time that grows with the square of the length.
+-- note: Slope 2 is quadratic growth.
 SELECT params ->> '$.seq' AS seq, iif(is_good, time_ms, NULL) AS time, low_ms AS low, high_ms AS high,
        implementation || iif(is_mine, ' (mine)', '') AS implementation, params ->> '$.pass' AS pass,
        iif(params ->> '$.causal', 'causal', 'full') AS mask, params ->> '$.dtype' AS dtype,

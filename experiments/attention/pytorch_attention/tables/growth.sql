@@ -1,5 +1,5 @@
--- sentence: {implementation} at head_dim {head_dim} in {dtype}: {length} times the length, from seq {low_seq} to {high_seq}, keeps
---   {growth} times as much for the backward pass ({low_kept}, then {high_kept}; {device}).
+-- sentence: {implementation} at d = {head_dim} in {dtype}: from T = {low_seq} to {high_seq} ({length}×) memory kept for backward grows {growth}×,
+--   from {low_kept} to {high_kept} ({device}).
 -- experiment: pytorch_attention
 -- columns: implementation|1|code|left; head_dim|1|d|right; dtype|1|s|left; length|×|.3g|right; low_seq|1|d|right;
 --   high_seq|1|d|right; growth|×|.3g|right; low_kept|MiB|.4b|right; high_kept|MiB|.4b|right; device|1|s|left

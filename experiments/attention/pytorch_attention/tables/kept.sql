@@ -1,10 +1,11 @@
--- sentence: At seq {seq}, head_dim {head_dim}, {dtype}: {implementation} keeps {kept} for the backward pass where `literal` keeps
---   {literal_kept}, and takes {ratio} times its time, forward and backward together (protocol {protocol}, {device}).
+-- sentence: At T = {seq}, d = {head_dim}, {dtype}: {implementation} keeps {kept} for backward versus {literal_kept} for `literal`, in {ratio} times
+--   its time for forward + backward (protocol {protocol}, {device}).
 -- experiment: pytorch_attention
 -- columns: seq|1|d|right; head_dim|1|d|right; dtype|1|s|left; implementation|1|code|left; kept|MiB|.3b|right;
 --   literal_kept|MiB|.4b|right; ratio|×|ratio(ratio_low, ratio_high)|right; protocol|1|s|left; device|1|s|left
 WITH passes AS (
-  SELECT json_remove(v.params, '$.pass') AS point, v.implementation, v.is_mine, v.comparability_key, v.protocol, v.device,
+  SELECT json_remove(v.params, '$.pass') AS point, v.implementation, v.is_mine, v.comparability_key, v.protocol, v.device, max(v.role) AS role,
+         max(v.measured_here) AS measured_here,
          sum(v.time_ms) AS time, iif(count(v.low_ms) = 2, sum(v.low_ms), NULL) AS low,
          iif(count(v.high_ms) = 2, sum(v.high_ms), NULL) AS high, max(k.value) / 1048576 AS kept, max(v.run_uid) AS run_uid
     FROM v_measured v
@@ -23,7 +24,7 @@ SELECT seq, head_dim, dtype, implementation, kept, literal_kept, ratio, ratio_lo
                                                p.point ->> '$.head_dim' <> 64, p.point) AS place
           FROM passes p
           JOIN passes l ON l.point = p.point AND l.comparability_key = p.comparability_key AND l.protocol = p.protocol
-                       AND l.implementation IN ('literal', 'naive_cuda_literal') AND NOT l.is_mine
-         WHERE p.implementation NOT IN ('literal', 'naive_cuda_literal') OR p.is_mine)
+                       AND l.role = 'literal' AND l.measured_here
+         WHERE p.role IS NOT 'literal')
  WHERE place = 1
  ORDER BY device, protocol, kept DESC, implementation;

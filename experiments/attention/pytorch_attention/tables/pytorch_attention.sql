@@ -1,7 +1,6 @@
--- title: Attention that holds its scores
--- caption: Our analogue of a framework's attention, in C++. Median time of a forward and of a backward pass with 95 % intervals, and
---   memory in use: what the forward pass keeps beside Q, K, V and O, everything just before the backward pass, and the
---   most that each pass holds.
+-- title: PyTorch attention benchmark
+-- caption: Unfused attention in C++, in place of PyTorch's. Median time of forward and backward with 95 % intervals; memory kept by forward beside
+--   Q, K, V and O, in use before backward, and peak of each pass.
 -- experiment: pytorch_attention
 -- columns: batch?|1|d|right; heads?|1|d|right; heads_kv?|1|d|right; head_dim|1|d|right; seq|1|d|right; seq_k?|1|d|right;
 --   dtype?|1|s|left; causal?|1|flag|left; align?|1|s|left; implementation|1|code|left;
@@ -10,9 +9,8 @@
 --   forward_peak as forward peak|MiB|.4g|right; backward_peak as backward peak|MiB|.4g|right; vs_literal|×|ci(vs_literal_low, vs_literal_high)|right;
 --   error_share as error of bound|%|.3g|right; n|1|d|right; checked_percent as checked|%|.3g|right; noise?|1|s|left;
 --   protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: Peaks hold the tensors of the pass and what it keeps and works in, and nothing of the input sets beside it; MiB are 2^20 bytes.
--- note: vs literal is how many times as fast forward and backward together are. Error is the worst error of any output in
---   percent of its bound; n is the fewest samples of a pass.
+-- note: Peaks include a pass's tensors and workspace, not the other input sets; MiB are 2^20 bytes.
+-- note: vs literal: speed-up of forward + backward. Error: worst error of any output in percent of its bound; n: fewest samples of a pass.
 WITH m AS MATERIALIZED (
   SELECT v.*, params ->> '$.pass' AS pass, json_remove(params, '$.pass') AS point,
          CASE params ->> '$.pass' WHEN 'forward' THEN 1 WHEN 'backward' THEN 2 ELSE 3 END AS place,
@@ -36,7 +34,7 @@ joined AS (
            AS good_sum,
          max(iif(pass = 'forward' AND is_good, low_ms, NULL)) + max(iif(pass = 'backward' AND is_good, low_ms, NULL)) AS low_sum,
          max(iif(pass = 'forward' AND is_good, high_ms, NULL)) + max(iif(pass = 'backward' AND is_good, high_ms, NULL)) AS high_sum,
-         implementation IN ('literal', 'naive_cuda_literal') AND NOT is_mine AS is_literal,
+         max(role IS 'literal' AND measured_here) AS is_literal, max(role) AS role,
          max(kept) AS kept, max(before) / 1048576 AS before_backward,
          max(iif(pass = 'forward', peak, NULL)) / 1048576 AS forward_peak,
          max(iif(pass = 'backward', peak, NULL)) / 1048576 AS backward_peak,
@@ -62,6 +60,4 @@ SELECT point ->> '$.batch' AS batch, point ->> '$.heads' AS heads, point ->> '$.
   FROM joined
 WINDOW same AS (PARTITION BY point, world_size, comparability_key, protocol)
  ORDER BY dtype <> 'fp32', dtype, head_dim, seq, seq_k, causal, align, batch, heads, heads_kv, device, protocol, is_mine,
-          CASE implementation WHEN 'literal' THEN 0 WHEN 'naive_cuda_literal' THEN 0 WHEN 'fused_softmax' THEN 1
-               WHEN 'naive' THEN 2 WHEN 'naive_cuda' THEN 2 ELSE 3 END,
-          implementation;
+          CASE role WHEN 'literal' THEN 0 WHEN 'intermediate' THEN 1 WHEN 'naive' THEN 2 ELSE 3 END, implementation;

@@ -1,6 +1,6 @@
--- sentence: The matrices need not be kept: from the log-sum-exp L of each row, {lse_mib} MiB at seq {seq} where {implementation} keeps
---   {kept_mib} MiB, the backward pass makes the weights again, P = exp(scale·Q·Kᵀ − L), a tile at a time. So does
---   FlashAttention-2 (`flash_tiled`): what it keeps grows with S and not with S², for one product of S·S·D more.
+-- sentence: The score matrices need not be kept: from the log-sum-exp L of each row ({lse_mib} MiB at T = {seq}, versus {kept_mib} MiB for
+--   {implementation}) backward recomputes P = exp(scale·Q·Kᵀ − L) tile by tile, as FlashAttention-2 (`flash_tiled`) does: memory grows with T
+--   instead of T², for one more T·T·d product.
 -- experiment: pytorch_attention
 -- columns: implementation|1|code|left; seq|1|d|right; kept_mib|1|.4g|right; lse_mib|1|.3g|right
 SELECT implementation, seq, kept / 1048576 AS kept_mib,

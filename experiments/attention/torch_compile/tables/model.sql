@@ -1,13 +1,14 @@
--- title: The whole model, fused beside unfused
--- caption: Our analogue of a compiler. Mean ± standard deviation (n − 1) of a forward pass with its loss, or of a whole training step (forward,
---   backward, AdamW), and how many times as fast as `eager`.
+-- title: torch.compile: the whole model
+-- caption: Our analogue of compiling: mean ± standard deviation (n − 1) of forward with the loss, or of a training step, and speed-ups over `eager`
+--   and PyTorch eager within one protocol.
 -- experiment: torch_compile
 -- fills: b
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision?|1|s|left; what|1|s|left; implementation|1|code|left;
 --   time|ms|ci(low, high)|right; vs_eager as vs eager|×|.3g|right; vs_pytorch as vs PyTorch eager|×|.3g|right; peak|GiB|.4g|right;
---   nodes?|1|d|right; n|1|d|right; protocol?|1|s|left; device?|1|s|left; checked|1|s|left; status|1|status|left
--- note: Rows `pytorch …` come from tools/peers/transformer.py by `syslab import`: timed by CUDA's events in another program, their
---   outputs not compared in that run. PyTorch's eager step has the hand-out's unfused AdamW, its compiled one PyTorch's fused AdamW.
+--   paired as speed-up from?|1|s|left; nodes?|1|d|right; n|1|d|right; protocol?|1|s|left; device?|1|s|left; checked|1|s|left; status|1|status|left
+-- note: Rows `pytorch …` come from tools/peers/transformer.py by `syslab import`: another program, timed by CUDA events, outputs not compared.
+--   PyTorch's eager step has the hand-out's unfused AdamW, its compiled one PyTorch's fused AdamW. `speed-up from`: whether both sides come from
+--   one run.
 WITH t AS MATERIALIZED (
   SELECT v.*, metrics AS found,
          v.implementation GLOB 'pytorch_*' AS is_pytorch
@@ -28,6 +29,7 @@ SELECT s.params ->> '$.model' AS model, s.params ->> '$.batch' AS batch, s.param
        CASE s.params ->> '$.mode' WHEN 'train' THEN 'step' WHEN 'forward' THEN 'forward' ELSE 'forward and backward' END AS what,
        s.implementation, s.ms AS time, s.ms - s.sd AS low, s.ms + s.sd AS high, iif(s.is_good OR s.is_pytorch, e.ms / s.ms, NULL) AS vs_eager,
        iif(s.is_good OR s.is_pytorch, p.ms / s.ms, NULL) AS vs_pytorch,
+       iif(coalesce(e.run_uid, s.run_uid) = s.run_uid AND coalesce(p.run_uid, s.run_uid) = s.run_uid, 'one run', 'different runs') AS paired,
        (s.found ->> '$.peak_bytes') / 1073741824 AS peak, s.found ->> '$.graph_nodes' AS nodes, s.n, s.protocol, s.device,
        iif(s.checked, 'yes', 'no') AS checked, iif(s.is_pytorch AND s.ms > 0, 'ok', s.status) AS status, s.message, s.run_uid
   FROM s

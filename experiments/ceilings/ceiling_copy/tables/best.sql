@@ -1,5 +1,4 @@
--- sentence: Beyond the caches this machine copies {value} GB/s, read and written counted, by {implementation} at {bytes} bytes a side
---   (protocol {protocol}, {device}): the measured ceiling of memory.
+-- sentence: Measured memory bandwidth: {value} GB/s (read + write), by {implementation} at {bytes} bytes a side (protocol {protocol}, {device}).
 -- experiment: ceiling_copy
 -- command: syslab run ceiling_copy --preset laptop
 -- columns: value|GB/s|.3g|right; implementation|1|code|left; bytes|B|d|right; protocol|1|s|left; device|1|s|left

@@ -1,5 +1,4 @@
--- sentence: In {dtype} this machine multiplies matrices at {value} TFLOP/s, by {implementation} at size {size} (protocol
---   {protocol}, {device}): the measured ceiling of arithmetic.
+-- sentence: Measured matrix product peak in {dtype}: {value} TFLOP/s, by {implementation} at size {size} (protocol {protocol}, {device}).
 -- experiment: ceiling_gemm
 -- command: syslab run ceiling_gemm --preset laptop
 -- columns: dtype|1|s|left; value|TFLOP/s|.3g|right; implementation|1|code|left; size|1|d|right; protocol|1|s|left;

@@ -1,12 +1,11 @@
--- title: Two rings, and none
--- caption: Median time of an all-reduce with its 95 % interval, of the slowest rank at each sample; `sent` is what a rank sends by the
---   formula: 2(n−1)/n · S in parts, (n−1) · S as whole tensors; `rate` is sent over time, the W of T = sent / W. `time over parts` takes
---   both intervals at their worst; `shm` goes around no ring, and no formula has its time (`sent` is what a ring would send).
+-- title: All-reduce by ring: parts and whole tensors
+-- caption: Median time with its 95 % interval, slowest rank. `sent` per rank: 2(n−1)/n · S in parts, (n−1) · S as whole tensors; `rate` is sent
+--   over time, the W of T = sent / W. `shm` is no ring and has no formula (`sent` is what a ring would send).
 -- experiment: alternate_ring_all_reduce
 -- columns: ranks|1|d|right; bytes|B|d|right; @timed; sent|B|d|right; rate|GB/s|.3g|right;
 --   vs_parts as time over parts|×|ci(vs_parts_low, vs_parts_high)|right; expected as by the formula|×|.3g|right; n|1|d|right; noise?|1|s|left;
 --   protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: Ranks on fewer cores than there are ranks take turns: W then falls with their number, for both rings alike.
+-- note: With fewer cores than ranks, ranks take turns and W falls for both rings.
 WITH v AS (
   SELECT *, params ->> '$.bytes' AS bytes,
          CASE implementation WHEN 'whole' THEN (world_size - 1) * (params ->> '$.bytes')

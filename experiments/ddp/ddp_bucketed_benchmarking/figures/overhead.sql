@@ -1,8 +1,8 @@
 -- figure: lines
--- title: What buckets of a size expose, by the model and measured
--- caption: Time from the last gradient to the end of the last all-reduce, over the mean size of a bucket. `s/(n·w) + n·o`: computing takes as long
---   as sending, as the problem assumes. `at its own pace`: with the measured time of the backward pass. o and w are those of the law that back-to-back
---   all-reduces were measured to follow.
+-- title: Communication overhead by bucket size: model and measurement
+-- caption: Exposed communication over mean bucket size. `s/(n·w) + n·o`: backward as fast as communication, as the problem assumes. `measured
+--   backward`: with the measured backward time. o and w are fitted to back-to-back all-reduces; without a fit that
+--   holds, only the measurement is drawn.
 -- experiment: ddp_bucketed_benchmarking
 -- fills: b
 -- x: bytes|B|log2
@@ -16,7 +16,7 @@ WITH point AS (
     FROM v_data_parallel v
     LEFT JOIN v_transfer_law l ON l.operation = 'all_reduce' AND l.series = 'pipelined' AND l.ranks = v.ranks
                               AND l.comparability_key = v.comparability_key
-                              AND l.implementation = v.backend
+                              AND l.implementation = v.backend AND l.fits
    WHERE v.experiment = ?1 AND v.strategy IN ('overlap', 'bucketed') AND v.is_good AND v.buckets > 0
    GROUP BY v.attempt_id
 )
@@ -25,7 +25,7 @@ SELECT b AS bytes, exposed, 'measured' AS series, model, batch, context, "precis
 SELECT b, 1e3 * (b * per_byte + buckets * o), 's/(n·w) + n·o', model, batch, context, "precision", ranks, backend, wire, device, 'ok', run_uid
   FROM point WHERE o IS NOT NULL
  UNION ALL
-SELECT b, 1e3 * (o + b * per_byte + max(0, (buckets - 1) * (o + b * per_byte - b * g))), 'at its own pace', model, batch, context, "precision",
+SELECT b, 1e3 * (o + b * per_byte + max(0, (buckets - 1) * (o + b * per_byte - b * g))), 'measured backward', model, batch, context, "precision",
        ranks, backend, wire, device, 'ok', run_uid
   FROM point WHERE o IS NOT NULL
  ORDER BY series DESC, bytes;

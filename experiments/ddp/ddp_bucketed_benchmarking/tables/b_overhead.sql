@@ -1,18 +1,26 @@
--- sentence: With s bytes of gradients in n buckets, a link of w bytes a second and o seconds a call, and a bucket's gradients computed in the time in
---   which it travels: the first starts after s/(n·w), each takes s/(n·w) + o, and the backward pass ends at s/w, so that s/(n·w) + n·o is exposed; least at
---   n = √(s/(w·o)), buckets of √(s·w·o) bytes, where 2·√(s·o/w) is left. By the measured law of {law} on {ranks} ranks ({device}, back to back), o = {o} µs and
---   w = {w} GB/s: for the {s} of gradients of {model} ({sent}), n = {n} buckets of {best} expose least, {left} ms.
+-- sentence: With s bytes of gradients in n buckets, bandwidth w and o seconds per call, if a bucket is computed as fast as it is communicated, the
+--   first all-reduce starts after s/(n·w), each takes s/(n·w) + o, and backward ends at s/w: overhead = s/(n·w) + n·o. It is least, 2·√(s·o/w), at
+--   n = √(s/(w·o)), that is at bucket size √(s·w·o). For {law} on {ranks} ranks ({device}, back to back) and the {s} of gradients of {model} ({sent})
+--   {numbers}.
 -- experiment: ddp_bucketed_benchmarking
 -- fills: b
 -- command: syslab run distributed_communication_single_node {experiment}
--- columns: law|1|code|left; ranks|1|d|right; device|1|s|left; o|µs|.3g|right; w|GB/s|.3g|right; s|GiB|.4b|right; model|1|s|left; sent|1|s|left; n|1|.3g|right;
---   best|GiB|.3b|right; left|ms|.3g|right
-SELECT DISTINCT l.implementation AS law, v.ranks, v.device, 1e6 * l.alpha AS o, 1e-9 / l.per_byte AS w, v.gradient_bytes / 1073741824.0 AS s, v.model, v.sent,
-       sqrt(v.gradient_bytes * l.per_byte / l.alpha) AS n, sqrt(v.gradient_bytes * l.alpha / l.per_byte) / 1073741824 AS best,
-       2e3 * sqrt(v.gradient_bytes * l.per_byte * l.alpha) AS left, v.run_uid
-  FROM v_data_parallel v
-  JOIN v_transfer_law l ON l.operation = 'all_reduce' AND l.series = 'pipelined' AND l.ranks = v.ranks
-                       AND l.comparability_key = v.comparability_key AND l.implementation = v.backend
- WHERE v.experiment = ?1 AND v.strategy = 'bucketed' AND v.is_good AND l.alpha > 0
- GROUP BY v.model, v.gradient_bytes, v.sent, v.ranks, v.device, l.implementation
- ORDER BY v.device, v.model, v.ranks, v.wire <> 'own', v.wire;
+-- columns: law|1|code|left; ranks|1|d|right; device|1|s|left; s|GiB|.4b|right; model|1|s|left; sent|1|s|left; numbers|1|s|left
+WITH fitted AS (
+  SELECT DISTINCT l.implementation AS law, v.ranks, v.device, l.alpha AS o, l.per_byte, l.fits, l.worst, v.gradient_bytes AS bytes, v.model, v.wire,
+         v.run_uid
+    FROM v_data_parallel v
+    JOIN v_transfer_law l ON l.operation = 'all_reduce' AND l.series = 'pipelined' AND l.ranks = v.ranks
+                         AND l.comparability_key = v.comparability_key AND l.implementation = v.backend
+   WHERE v.experiment = ?1 AND v.strategy = 'bucketed' AND v.is_good
+   GROUP BY v.model, v.gradient_bytes, v.wire, v.ranks, v.device, l.implementation
+)
+SELECT law, ranks, device, 1e6 * o AS o, 1e-9 / per_byte AS w, bytes / 1073741824.0 AS s, model, iif(wire = 'own', 'uncompressed', 'in ' || wire) AS sent,
+       iif(fits AND o > 0, sqrt(bytes * per_byte / o), NULL) AS n, iif(fits AND o > 0, sqrt(bytes * o / per_byte) / 1073741824, NULL) AS best,
+       CASE WHEN NOT fits THEN printf('no best size follows: α + S/β is off by up to %.2g %% at the measured sizes', 100 * worst)
+            WHEN o = 0 THEN printf('w = %.3g GB/s and no cost of a call is seen, so no number of buckets is best', 1e-9 / per_byte)
+            ELSE printf('o = %.3g µs and w = %.3g GB/s were measured: n = %.3g, %.3g MiB a bucket, %.3g ms', 1e6 * o, 1e-9 / per_byte,
+                        sqrt(bytes * per_byte / o), sqrt(bytes * o / per_byte) / 1048576, 2e3 * sqrt(bytes * per_byte * o)) END AS numbers,
+       run_uid
+  FROM fitted
+ ORDER BY device, model, ranks, wire <> 'own', wire;

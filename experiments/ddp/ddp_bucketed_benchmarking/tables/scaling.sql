@@ -1,15 +1,14 @@
--- title: Steps by number of ranks
--- caption: Median time of a whole step, of the slowest rank at each, on 1, 2, 4, 6 and 8 ranks side by side, each with as many rows of the batch
---   (weak scaling). `kept`: the time without communication on the fewest ranks over this one on the most, which is what is left of a
---   rank's speed there, with the interval that both 95 % intervals leave; a dash where those are one number of ranks. That step may have another backend or wire, since nothing travels in it.
+-- title: Weak scaling
+-- caption: Median step time, slowest rank, on 1, 2, 4, 6 and 8 ranks with equal rows a rank. `kept`: scaling efficiency, the time without
+--   communication on the fewest ranks over this step's on the most; – on a single rank count. The step without communication may have another
+--   backend or wire.
 -- experiment: ddp_bucketed_benchmarking
 -- columns: model|1|s|left; context?|1|d|right; precision?|1|s|left; rows as rows a rank|1|d|right; backend?|1|code|left; wire?|1|s|left; strategy|1|s|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; r1 as 1 rank|ms|.4g|right; r2 as 2|ms|.4g|right; r4 as 4|ms|.4g|right;
 --   r6 as 6|ms|.4g|right; r8 as 8|ms|.4g|right; kept|%|ci(kept_low, kept_high)|right; protocol?|1|s|left; device?|1|s|left
--- note: `wire`: what gradients are rounded to before they travel; own: as they lie.
+-- note: `wire`: dtype in which gradients are communicated; `own`: uncompressed.
 -- blank: –
--- note: `missing`: nobody has measured it; the commands below, with that `world_size` and as many times the rows a rank as `batch`, do.
---   `tools/gpu_rows` does all of this for models that want several GPUs, on a machine that has them. On one rank there is nothing to communicate.
+-- note: `missing`: not measured; the commands below with that `world_size`, and `batch` scaled with it, measure it, as does `tools/gpu_rows`.
 WITH one AS MATERIALIZED (
   SELECT *, max(ranks) FILTER (WHERE is_good) OVER line AS most, min(attempt_id) OVER line AS line
     FROM (SELECT *, batch / ranks AS rows,

@@ -1,4 +1,4 @@
 -- like: naive_ddp_benchmarking/steps
--- title: Which bucket size
+-- title: DDP by bucket size
 -- experiment: ddp_bucketed_benchmarking
 -- fills: a

@@ -1,3 +1,3 @@
 -- like: naive_ddp_benchmarking/steps
--- title: Communicating in buckets
+-- title: DDP with bucketed overlap
 -- experiment: ddp_overlap_bucketed

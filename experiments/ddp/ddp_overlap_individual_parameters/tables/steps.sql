@@ -1,3 +1,3 @@
 -- like: naive_ddp_benchmarking/steps
--- title: Communicating during backward
+-- title: DDP with overlap of individual parameters
 -- experiment: ddp_overlap_individual_parameters

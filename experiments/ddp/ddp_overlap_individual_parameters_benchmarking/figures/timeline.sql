@@ -1,7 +1,6 @@
 -- figure: lanes
--- title: Communication behind the backward pass, and under it
--- caption: The last step measured of each way, on rank 0, from its beginning: when its phases computed, and when all-reduces
---   ran, by the events of the step itself.
+-- title: Naive DDP and DDP with overlap
+-- caption: Rank 0 in the last measured step of each strategy: compute phases above, all-reduces below, by CUDA events (on a CPU, by the clock).
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- x: time|ms|linear
 -- y: lane|1|text

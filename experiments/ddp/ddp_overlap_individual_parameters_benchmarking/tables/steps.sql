@@ -1,4 +1,4 @@
 -- like: naive_ddp_benchmarking/steps
--- title: What overlap buys
+-- title: DDP with overlap
 -- experiment: ddp_overlap_individual_parameters_benchmarking
 -- fills: a

@@ -1,7 +1,7 @@
 -- figure: lines
--- title: What buckets of many small tensors expose
--- caption: Time from the last gradient to the end of the last all-reduce over the size of a bucket, with its 95 % interval, of the slowest rank at
---   each step; beside it the formula with o and w of the law that was measured on the same ranks before each case.
+-- title: Communication overhead of many small tensors
+-- caption: Exposed communication over bucket size with its 95 % interval, slowest rank of each step, and the formula with o and w measured just
+--   before each case.
 -- experiment: ddp_small_tensors
 -- x: bytes|B|log2
 -- y: exposed|ms|log10

@@ -1,6 +1,7 @@
--- sentence: What would show it: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks ({device}), computed as fast as they travel. {most_calls}
---   all-reduces expose {small} ms, {calls} of them (limit {limit} KiB) {least} ms, the least of those measured, and {fewest_calls} of them {large} ms. By the law that the ranks
---   followed just before each, the formula says {forecast_small}, {forecast} and {forecast_large} ms; by that of the least, {o} µs a call and {w} GB/s, buckets of {best} are best.
+-- sentence: {tensors} tensors of {tensor_bytes} bytes over {ranks} ranks ({device}), with backward as fast as the link: {most_calls} all-reduces
+--   expose {small} ms, {calls} (limit {limit} KiB) {least} ms, the minimum, and {fewest_calls} {large} ms. The formula predicts {forecast_small},
+--   {forecast} and {forecast_large} ms with the o and w measured just before each case; with o = {o} µs and w = {w} GB/s the best bucket size is
+--   {best}.
 -- experiment: ddp_small_tensors
 -- fills: a
 -- columns: tensors|1|d|right; tensor_bytes|B|d|right; ranks|1|d|right; device|1|s|left; most_calls|1|d|right; small|ms|.3g|right; calls|1|d|right;

@@ -1,16 +1,16 @@
--- title: Times by number of ranks
--- caption: Median time of single calls, of the slowest rank at each, and the bus bandwidth that it makes, on 2, 4, 6 and 8 ranks side by side.
+-- title: Collectives by number of ranks
+-- caption: Median time of single calls, slowest rank, and bus bandwidth on 2, 4, 6 and 8 ranks.
 -- experiment: distributed_communication_single_node
 -- fills: *
 -- columns: operation?|1|s|left; bytes|B|d|right; implementation|1|code|left; r2 as 2 ranks|ms|.4g|right; r4 as 4|ms|.4g|right;
 --   r6 as 6|ms|.4g|right; r8 as 8|ms|.4g|right; bus2 as bus, 2 ranks|GB/s|.3g|right; bus4 as 4|GB/s|.3g|right; bus6 as 6|GB/s|.3g|right;
 --   bus8 as 8|GB/s|.3g|right; protocol?|1|s|left; device?|1|s|left
--- note: `missing`: nobody has measured it; which command would, the next table says.
+-- note: `missing`: not measured, see the next table for the command. `two modes`: the samples have a fast and a slow mode and no one median.
 WITH one AS (
   SELECT *, params ->> '$.operation' AS operation, params ->> '$.bytes' AS bytes,
-         iif(is_good, time_ms, iif(ending = 'not_asked', coalesce(message, status), replace(status, '_', ' '))) AS cell,
-         iif(is_good, (metrics ->> '$.payload_bytes') * 1e-6 / time_ms * (metrics ->> '$.bus_factor'), '–') AS bus
-    FROM v_measured
+         iif(is_good, iif(two_modes, 'two modes', time_ms), iif(ending = 'not_asked', coalesce(message, status), replace(status, '_', ' '))) AS cell,
+         iif(is_good AND NOT two_modes, (metrics ->> '$.payload_bytes') * 1e-6 / time_ms * (metrics ->> '$.bus_factor'), '–') AS bus
+    FROM (SELECT v.*, EXISTS (SELECT 1 FROM json_each(v.facts, '$.noise') j WHERE j.value = 'bimodal') AS two_modes FROM v_measured v)
    WHERE experiment = ?1 AND world_size > 1
 )
 SELECT operation, bytes, implementation,

@@ -1,10 +1,10 @@
--- title: Numbers of ranks that are missing
--- caption: Of what was measured on some number of ranks, what was not on 2, 4, 6 or 8: why not, and what would measure it.
+-- title: Rank counts not measured
+-- caption: Sizes measured on some rank counts but not on 2, 4, 6 or 8, with the reason and the command.
 -- experiment: distributed_communication_single_node
 -- columns: implementation|1|code|left; operation?|1|s|left; ranks|1|d|right; sizes as bytes|1|s|left; why|1|s|left; command|1|code|left;
 --   protocol?|1|s|left; device?|1|s|left
--- empty: None: what was measured on some number of ranks was measured on all.
--- note: `tools/gpu_rows` measures on 2, 4, 6 and 8 GPUs all that needs them, in a bounded time.
+-- empty: None: all sizes were measured on all rank counts.
+-- note: `tools/gpu_rows` measures 2, 4, 6 and 8 GPUs in a bounded time.
 WITH one AS MATERIALIZED (
   SELECT *, params ->> '$.operation' AS operation, params ->> '$.bytes' AS bytes
     FROM v_measured

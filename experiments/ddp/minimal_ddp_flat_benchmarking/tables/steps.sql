@@ -1,3 +1,3 @@
 -- like: naive_ddp_benchmarking/steps
--- title: One message for all gradients
+-- title: DDP with one flat all-reduce
 -- experiment: minimal_ddp_flat_benchmarking

@@ -1,3 +1,3 @@
 -- like: naive_ddp_benchmarking/steps
--- title: Data parallel, gradient by gradient
+-- title: Naive DDP
 -- experiment: naive_ddp

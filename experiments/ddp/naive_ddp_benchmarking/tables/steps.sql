@@ -1,17 +1,17 @@
--- title: What naive data parallel costs
--- caption: Median time of a whole step with its 95 % interval, of the slowest rank at each; `over none` is what it takes more than the
---   same step without communication. From the steps' own events: its phases, of which `exposed` is from the last
---   gradient to the end of the last all-reduce, and `communicating`, the sum over all-reduces. Only of steps whose strategy was certified to the bit on these ranks.
+-- title: Naive DDP
+-- caption: Median step time with its 95 % interval, slowest rank of each step; `over none` is the cost over the same step without communication.
+--   Phases come from events in the step: `exposed` is the communication left after backward, `communicating` the sum over all-reduces, `under
+--   backward` the share of that sum that ran under backward. All strategies were checked bit for bit against single-process training.
 -- experiment: naive_ddp_benchmarking
 -- fills: *
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; strategy|1|s|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right;
 --   over_none as over none?|ms|ci(over_none_low, over_none_high)|right; forward|ms|.3g|right; backward|ms|.3g|right; exposed|ms|.3g|right; forecast_exposed as forecast?|ms|.3g|right;
---   updating as update|ms|.3g|right; communicating|ms|.3g|right; overlapped|%|.3g|right; buckets as all-reduces|1|d|right;
+--   updating as update|ms|.3g|right; communicating|ms|.3g|right; overlapped as under backward|%|.3g|right; buckets as all-reduces|1|d|right;
 --   gradient_bytes as bytes|B|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: `forecast`, of strategy `planned` alone: what the plan was to expose, told before the first step.
--- note: `wire`: what gradients are rounded to before they travel; own: as they lie.
--- note: `batch` is of all ranks together. Ranks that share cores do not hide communication: there is no time to hide it in.
+-- note: `forecast`: exposed time predicted before the first step (strategy `planned` only).
+-- note: `wire`: dtype in which gradients are communicated; `own`: uncompressed.
+-- note: `batch` is the global batch. Ranks that share CPU cores cannot overlap communication with compute.
 SELECT model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
        params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,
        batch, context, "precision", ranks, backend, wire, strategy, iif(bucket_mb > 0, bucket_mb, '–') AS bucket_mb, implementation, time_ms, low_ms, high_ms,

@@ -1,6 +1,6 @@
--- sentence: {blocks} blocks of 2·D·F parameters, D = {d_model} and F = {d_ff}, are {parameters}. In fp32 weights take {weights} bytes, gradients as many, Adam's
---   moments {moments}: {state} bytes together ({tb} TB, {gib} GiB), which {filled} devices of {device} GB hold, so {devices} ({devices_gib} if a GB is 2^30 bytes). Backward
---   needs {token} bytes of each token in bf16, the inputs of every layer.
+-- sentence: {blocks} blocks of 2·D·F parameters, D = {d_model}, F = {d_ff}, have {parameters} parameters. In fp32, weights take {weights} bytes,
+--   gradients the same, Adam's moments {moments}: {state} bytes in total ({tb} TB, {gib} GiB), or {filled} devices of {device} GB, so {devices}
+--   ({devices_gib} with GiB). Saved for backward: {token} bytes per token in bf16, the inputs of all layers.
 -- experiment: communication_accounting
 -- fills: a
 -- columns: blocks|1|d|right; d_model|1|d|right; d_ff|1|d|right; parameters|1|s|right; weights|1|s|right; moments|1|s|right; state|1|s|right; tb|1|.3f|right;

@@ -1,6 +1,6 @@
--- sentence: With state and half of the activations sharded over N devices, each holds (S + A/2)/N + A/2, where S = {state} bytes and A = {token} · n bytes of the n tokens that
---   are its own. Below {shard} GB that is from N = {shards} on when activations do not count ({shards_gib} if a GB is 2^30 bytes); {tokens} tokens a device want N = {more}, and from
---   {without} tokens on half of the activations alone fill it.
+-- sentence: With the state and half of the activations sharded over N devices, each holds (S + A/2)/N + A/2, with S = {state} bytes and A = {token}
+--   · n bytes for its own n tokens. That is below {shard} GB from N = {shards} without activations ({shards_gib} with GiB); {tokens} tokens a
+--   device need N = {more}, and from {without} tokens half of the activations alone exceed it.
 -- experiment: communication_accounting
 -- fills: b
 -- columns: state|1|s|right; token|1|s|right; shard|1|d|right; shards|1|d|right; shards_gib|1|d|right; tokens|1|d|right; more|1|d|right; without|1|d|right

@@ -1,11 +1,11 @@
--- title: From which batch on computing is what the mesh waits for
--- caption: Predicted by arithmetic, not measured: forward only, tokens of the whole mesh and of a device. Both readings: the axes communicate at once and
---   the longer one counts, or one waits for the other and both count. `free`: if X and Y could be any numbers with the same product.
+-- title: Compute-bound batch size
+-- caption: Calculated for forward: tokens of the whole mesh and per device, with both axes communicating in parallel (the longer counts) or in
+--   sequence (both count). `free`: any X and Y with the same product.
 -- experiment: communication_accounting
 -- columns: d_ff?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right; link as W [GB/s]?|1|.4g|right; x_links as M_X?|1|d|right; y_links as M_Y?|1|d|right; axes|1|s|left; choice|1|s|left;
 --   x as X|1|.4g|right; y as Y|1|.4g|right; tokens|1|.6g|right; tokens_device as tokens a device|1|.4g|right; status|1|status|left
--- note: T_math = 4BDF/(XYC), T_fsdp = 4DF/(Y·W·M_X), T_tensor = 4BD/(X·W·M_Y), α = C/W. At once: B ≥ X·α/M_X where F ≥ Y·α/M_Y. In turn:
---   B ≥ X·F·α/(M_X·(F − Y·α/M_Y)). Free: B ≥ XY·α²/(M_X·M_Y·F), four times that in turn, at X² = B/F · M_X/M_Y · XY.
+-- note: T_math = 4BDF/(XYC), T_fsdp = 4DF/(Y·W·M_X), T_tensor = 4BD/(X·W·M_Y), α = C/W. In parallel: B ≥ X·α/M_X where F ≥ Y·α/M_Y. In sequence:
+--   B ≥ X·F·α/(M_X·(F − Y·α/M_Y)). Free: B ≥ XY·α²/(M_X·M_Y·F), four times that in sequence, at X² = B/F · M_X/M_Y · XY.
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place
@@ -13,8 +13,8 @@ WITH t AS (
    WHERE v.experiment = ?1 AND v.task = 'measure'
 ),
 readings(place, axes, choice, name) AS (
-  VALUES (1, 'at once', 'as asked', 'batch_overlapped'), (2, 'in turn', 'as asked', 'batch_serial'), (3, 'at once', 'free', 'free_batch_overlapped'),
-         (4, 'in turn', 'free', 'free_batch_serial')
+  VALUES (1, 'in parallel', 'as asked', 'batch_overlapped'), (2, 'in sequence', 'as asked', 'batch_serial'), (3, 'in parallel', 'free', 'free_batch_overlapped'),
+         (4, 'in sequence', 'free', 'free_batch_serial')
 )
 SELECT params ->> '$.d_ff' AS d_ff, params ->> '$.compute_tflops' AS compute, params ->> '$.link_gbps' AS link, params ->> '$.fsdp_links' AS x_links,
        params ->> '$.tensor_links' AS y_links, axes, choice, coalesce(found ->> (name || '_x'), params ->> '$.fsdp_ranks') AS x,

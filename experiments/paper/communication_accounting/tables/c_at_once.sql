@@ -1,5 +1,5 @@
--- sentence: If the two axes communicate at once, computing takes longer than gathering weights from B = X·α/M_X tokens on (α = C/W = {alpha}; the tensor
---   axis asks for F ≥ Y·α/M_Y, whatever the batch, and has it): {each} tokens a device, {tokens} over all {devices} (X = {x}, Y = {y}, M_X = {x_links}).
+-- sentence: With both axes communicating in parallel, a step is compute-bound from B = X·α/M_X (α = C/W = {alpha}; the tensor axis requires F ≥
+--   Y·α/M_Y, which holds): {each} tokens per device, {tokens} over all {devices} (X = {x}, Y = {y}, M_X = {x_links}).
 -- experiment: communication_accounting
 -- fills: c
 -- columns: alpha|1|.5g|right; each|1|.4g|right; tokens|1|d|right; devices|1|d|right; x|1|d|right; y|1|d|right; x_links|1|d|right

@@ -1,5 +1,5 @@
--- sentence: If one axis waits for the other, their times add up and it takes B = X·F·α/(M_X·(F − Y·α/M_Y)): {each} tokens a device, {tokens} over all {devices}. With X and Y
---   free it would be {free} tokens, {free_each} a device, at X = {x}, Y = {y}.
+-- sentence: With the axes communicating in sequence it takes B = X·F·α/(M_X·(F − Y·α/M_Y)): {each} tokens per device, {tokens} over all {devices}.
+--   With free X and Y {free} tokens, {free_each} per device, at X = {x}, Y = {y}.
 -- experiment: communication_accounting
 -- fills: c
 -- columns: each|1|.4g|right; tokens|1|d|right; devices|1|d|right; free|1|.5g|right; free_each|1|.4g|right; x|1|.3g|right; y|1|.3g|right

@@ -1,5 +1,5 @@
--- sentence: {lever} ({says}): {overlapped} tokens instead of {before} when axes communicate at once, {overlapped_each} a device, and {serial} instead of {before_serial} when
---   one waits for the other.
+-- sentence: {lever} ({says}): {overlapped} instead of {before} tokens with the axes in parallel, {overlapped_each} per device, and {serial} instead
+--   of {before_serial} in sequence.
 -- experiment: communication_accounting
 -- fills: d
 -- columns: lever|1|s|left; says|1|s|left; overlapped|1|d|right; before|1|d|right; overlapped_each|1|.4g|right; serial|1|d|right; before_serial|1|d|right

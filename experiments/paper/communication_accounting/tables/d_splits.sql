@@ -1,5 +1,6 @@
--- sentence: The same {devices} devices do better divided otherwise: with axes in turn X = {x}, Y = {y} is best and wants {tokens} tokens; with axes at once X = {x_once}, Y = {y_once}
---   wants {tokens_once}. Fewer ranks gather the weights, and the tensor axis, whose messages grow with the batch as computing does, takes over until F = Y·α/M_Y.
+-- sentence: Another split of the same {devices} devices needs fewer tokens: {tokens} at X = {x}, Y = {y} with the axes in sequence, {tokens_once}
+--   at X = {x_once}, Y = {y_once} in parallel, because fewer ranks gather weights and tensor-parallel communication grows with the batch as compute
+--   does, up to F = Y·α/M_Y.
 -- experiment: communication_accounting
 -- fills: d
 -- columns: devices|1|d|right; x|1|d|right; y|1|d|right; tokens|1|d|right; x_once|1|d|right; y_once|1|d|right; tokens_once|1|d|right

@@ -1,10 +1,10 @@
--- title: What lowers the batch
--- caption: Predicted by arithmetic, not measured: the least batch that is bound by compute, in tokens of the whole mesh and of a device, with one thing changed.
+-- title: Ways to reduce the compute-bound batch size
+-- caption: Calculated: the smallest compute-bound batch, tokens of the whole mesh and per device, with one change.
 -- experiment: communication_accounting
 -- columns: d_ff?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right; link as W [GB/s]?|1|.4g|right; lever|1|s|left; says as what changes|1|s|left; devices|1|d|right;
---   overlapped as axes at once|1|s|right; overlapped_each as a device|1|.4g|right; serial as axes in turn|1|s|right;
---   serial_each as a device (in turn)|1|.4g|right; status|1|status|left
--- note: What does not help: accumulating gradients. It makes the optimizer's batch larger, not the one whose gathers must hide.
+--   overlapped as axes in parallel|1|s|right; overlapped_each as a device|1|.4g|right; serial as axes in sequence|1|s|right;
+--   serial_each as a device (in sequence)|1|.4g|right; status|1|status|left
+-- note: Gradient accumulation does not help: it enlarges the optimizer's batch, not the one that hides communication.
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place

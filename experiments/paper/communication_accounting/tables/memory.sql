@@ -1,7 +1,6 @@
--- title: Devices that hold state and activations, and shards that fit
--- caption: Predicted by arithmetic, not measured. `devices`: (a), the least number that holds the state and all activations of so many tokens together;
---   `shards`: (b), the least N for which a device holds its N-th of the state and of half of its activations, and the other half, when the
---   tokens are its own. Once with GB of 10^9 bytes, once with GiB of 2^30.
+-- title: Devices and shards that fit
+-- caption: Calculated. `devices`: (a), fewest devices for the state and all activations of that many tokens; `shards`: (b), smallest N with 1/N of
+--   the state and of half the activations, and the other half, on a device. GB are 10^9 bytes, GiB 2^30.
 -- experiment: communication_accounting
 -- columns: d_model?|1|d|right; d_ff?|1|d|right; blocks?|1|d|right; device_gb as device of (a)?|1|d|right; shard_gb as device of (b)?|1|d|right;
 --   tokens|1|d|right; activations as activations [GB]|1|.5g|right; filled as devices (GB)|1|.2f|right; devices as rounded up|1|d|right;

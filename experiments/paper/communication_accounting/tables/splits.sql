@@ -1,9 +1,9 @@
--- title: The same devices, divided in other ways
--- caption: Predicted by arithmetic, not measured: the least batch, in tokens of the whole mesh, that is bound by compute, for every X and Y of the same product.
---   "never": the tensor axis takes longer than computing at any batch, F < Y·α/M_Y.
+-- title: Other splits of the same devices
+-- caption: Calculated: the smallest compute-bound batch in tokens of the whole mesh for every X · Y. "never": the tensor axis is
+--   communication-bound at any batch, F < Y·α/M_Y.
 -- experiment: communication_accounting
 -- columns: d_ff?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right; link as W [GB/s]?|1|.4g|right; x as X|1|d|right; y as Y|1|d|right;
---   overlapped as axes at once|1|s|right; serial as axes in turn|1|s|right; status|1|status|left
+--   overlapped as axes in parallel|1|s|right; serial as axes in sequence|1|s|right; status|1|status|left
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found,
          row_number() OVER (PARTITION BY json_remove(v.params, '$.tokens') ORDER BY v.status <> 'ok', v.params ->> '$.tokens') AS place

@@ -1,5 +1,6 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Forward communicates nothing. Backward all-reduces the gradients of three matrices, 6DF bytes in bf16: a device sends 2(N − 1)/N of them, which
---   takes 12·D·F·(N − 1)/(N·W). With N = {ranks} and {link} GB/s that is {forward_ms} ms and {backward_ms} ms, beside {forward_compute} ms and {backward_compute} ms of computing.
+-- sentence: Forward communicates nothing. Backward all-reduces 6DF bytes of bf16 gradients: a device sends 2(N − 1)/N of them, taking 12·D·F·(N −
+--   1)/(N·W). With N = {ranks} and W = {link} GB/s: {forward_ms} and {backward_ms} ms, versus {forward_compute} and {backward_compute} ms of
+--   compute.
 -- experiment: data_parallel_calcs
 -- fills: b

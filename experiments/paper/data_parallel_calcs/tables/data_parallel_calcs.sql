@@ -1,13 +1,13 @@
--- title: Data parallel on paper
--- caption: Predicted by arithmetic, not measured: of one device, with all weights on each and the tokens divided over N. `limit`: the largest number of devices at which computing takes no less time than
---   communicating, not rounded; `waits for`: what takes longer at N devices.
+-- title: Data parallel calculations
+-- caption: Calculated for one device with all weights and 1/N of the tokens. `limit`: largest N that is compute-bound, not rounded; `bound by`: the
+--   longer of the two at N devices.
 -- experiment: data_parallel_calcs
 -- columns: tokens as B?|1|d|right; d_model as D?|1|d|right; d_ff as F?|1|d|right; element_bytes as bytes an element?|1|d|right; compute as C [TFLOP/s]?|1|.4g|right;
 --   link as W [GB/s]?|1|.4g|right; ranks as N|1|d|right; forward_flops as forward [TFLOP]|1|.4g|right; forward_compute as compute [ms]|1|.4g|right;
---   forward_sent as sends [MB]|1|.4g|right; forward_communication as communication [ms]|1|.4g|right; forward_waits as waits for|1|s|left;
+--   forward_sent as sends [MB]|1|.4g|right; forward_communication as communication [ms]|1|.4g|right; forward_waits as bound by|1|s|left;
 --   backward_flops as backward [TFLOP]|1|.4g|right; backward_compute as compute (backward) [ms]|1|.4g|right;
 --   backward_sent as sends (backward) [MB]|1|.4g|right; backward_communication as communication (backward) [ms]|1|.4g|right;
---   backward_waits as waits for (backward)|1|s|left; backward_limit as limit (backward)|1|.4g|right; status|1|status|left
+--   backward_waits as bound by (backward)|1|s|left; backward_limit as limit (backward)|1|.4g|right; status|1|status|left
 -- note: Forward sends nothing. Backward all-reduces 3DF gradients of e bytes around a ring: 2(N − 1)/N · 3eDF bytes, at e = 2 in 12DF(N − 1)/(N·W) seconds.
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found

@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Sharding moves weights, not products, and each of N devices has B/N tokens. Forward is three matrix products of 2BDF operations, so a device does 6BDF/N; backward has two products for each of them, 12BDF/N. With B = {tokens},
---   D = {d_model}, F = {d_ff} and N = {ranks}: {forward} and {backward} TFLOP.
+-- sentence: FSDP shards weights, not products; each of N devices has B/N tokens. Forward takes 6BDF/N FLOPs a device, backward 12BDF/N. With B =
+--   {tokens}, D = {d_model}, F = {d_ff}, N = {ranks}: {forward} and {backward} TFLOP.
 -- experiment: fsdp_calcs
 -- fills: a

@@ -1,5 +1,5 @@
 -- like: data_parallel_calcs/a_operations
--- sentence: Both passes are bound by compute up to the same N = 1 + B·W/C, for backward has twice the products and twice the messages: with B = {tokens}, C = {compute} TFLOP/s
---   and W = {link} GB/s up to {forward_limit} devices, as data parallel is in backward.
+-- sentence: Both passes are compute-bound up to N = 1 + B·W/C, as backward has twice the FLOPs and twice the communication: with B = {tokens}, C =
+--   {compute} TFLOP/s and W = {link} GB/s up to {forward_limit} devices, the same as data parallel in backward.
 -- experiment: fsdp_calcs
 -- fills: c

@@ -1,5 +1,5 @@
--- sentence: Of 6BDF operations in forward each of N = N_F·N_T devices does 1/N: it has B/N_F tokens and F/N_T of the hidden dimension. With B = {tokens}, D = {d_model}, F = {d_ff} on
---   {data} × {tensor} devices: {forward} TFLOP.
+-- sentence: Forward takes 6BDF FLOPs, 1/N of them on each of N = N_F·N_T devices: B/N_F tokens and F/N_T of the hidden dimension. With B =
+--   {tokens}, D = {d_model}, F = {d_ff} on {data} × {tensor} devices: {forward} TFLOP.
 -- experiment: fsdp_tp_calcs
 -- fills: a
 -- columns: tokens|1|d|right; d_model|1|d|right; d_ff|1|d|right; data|1|d|right; tensor|1|d|right; forward|1|.4g|right; compute|1|.4g|right;

@@ -1,15 +1,14 @@
 -- figure: lines
--- title: Communicating over computing
--- caption: Median time of the collective alone over that of the products alone, each of the slowest rank, with the interval that
---   their 95 % intervals leave; by the formula with C and W fitted to all rows of the same layout and number of ranks. Where a line meets 1
---   the two take as long. Tokens grow where weights are gathered, hidden numbers where sums are; the other is the largest measured.
+-- title: Communication over compute
+-- caption: Median time of the collective over that of the matrix products, each alone, slowest rank, with the 95 % interval; and by the formula
+--   with C and W fitted to all rows of the same layout and rank count. At 1 both take equally long.
 -- experiment: layer_crossover
 -- x: size|tokens, or hidden numbers|log2
 -- y: ratio|×|log10
 -- interval: low, high
 -- series: series
 -- panel: layout, elements, protocol, device
--- ceiling: one|as long|syslab run layer_crossover
+-- ceiling: one|equal|syslab run layer_crossover
 WITH drawn AS (
   SELECT *, ratio AS shown, '' AS how FROM v_layer_crossover WHERE ratio IS NOT NULL AND other = most
   UNION ALL

@@ -1,6 +1,6 @@
--- sentence: {layout} on {ranks} ranks ({device}, {elements}, protocol {protocol}), {fixed}: with C = {c} TFLOP/s and W = {w} GB/s, fitted to its own rows, the
---   formula has computing take as long as communicating at {limit} {axis}. Measured, communicating takes {ratio_below} times computing at
---   {below} and {ratio_above} times at {above}; between these two, on a logarithmic scale, the two are equal at {crossing}: {verdict}.
+-- sentence: {layout} on {ranks} ranks ({device}, {elements}, protocol {protocol}), {fixed}: with C = {c} TFLOP/s and W = {w} GB/s fitted to these
+--   rows the formula predicts that communication equals compute at {limit} {axis}. Measured, communication / compute is {ratio_below} at {below}
+--   and {ratio_above} at {above}; interpolated on a logarithmic scale they are equal at {crossing}: {verdict}.
 -- experiment: layer_crossover
 -- columns: layout|1|s|left; ranks|1|d|right; device|1|s|left; elements|1|s|left; protocol|1|s|left; fixed|1|s|left; c|TFLOP/s|.3g|right; w|GB/s|.3g|right;
 --   limit|1|.3g|right; axis|1|s|left; crossing|1|ci(crossing_low, crossing_high)|right; below|1|d|right;
@@ -23,9 +23,9 @@ SELECT iif(layout = 'fsdp', 'Full sharding', 'Tensor parallelism') AS layout, ra
        x * exp(ln(1.0 * next / x) * ln(ratio) / ln(ratio / ratio_next)) AS crossing,
        iif(is_between, x * exp(ln(1.0 * next / x) * ln(ratio_low) / ln(ratio_low / low_next)), NULL) AS crossing_low,
        iif(is_between, x * exp(ln(1.0 * next / x) * ln(ratio_high) / ln(ratio_high / high_next)), NULL) AS crossing_high,
-       CASE WHEN is_between THEN 'the interval is what the times leave, not what lies between the sizes'
-            WHEN ratio_low IS NULL OR low_next IS NULL THEN 'without intervals nothing can be said of how sure that is'
-            ELSE 'at this noise nothing can be said of whether it lies between them' END AS verdict,
+       CASE WHEN is_between THEN 'the interval covers the timing noise, not the interpolation'
+            WHEN ratio_low IS NULL OR low_next IS NULL THEN 'too few samples for an interval'
+            ELSE 'noise does not exclude a crossing outside these two sizes' END AS verdict,
        x AS below, ratio AS ratio_below, ratio_low AS below_low, ratio_high AS below_high, next AS above, ratio_next AS ratio_above, low_next AS above_low,
        high_next AS above_high, run_uid
   FROM crossed

@@ -1,7 +1,6 @@
 -- figure: lanes
--- title: Gathers beside computing
--- caption: The last step measured, on rank 0, from its beginning: when its phases computed, when weights were gathered, and when computing
---   waited for them, by the events of the step itself.
+-- title: FSDP: all-gathers and compute
+-- caption: Rank 0 in the last measured step: compute phases, all-gathers, and compute waiting for them, by events in the step.
 -- experiment: fsdp_accounting
 -- x: time|ms|linear
 -- y: lane|1|text

@@ -1,6 +1,6 @@
--- title: Gathers of a step
--- caption: Of the last step measured, on rank 0, from its beginning: when a unit was gathered, when computing could use it first, and how long it
---   had waited for that (`exposed`). Units are named by their first weight; `backward`: to go back through the layer, or to run it forward again.
+-- title: FSDP: all-gathers of a step
+-- caption: Rank 0 in the last measured step: when a unit was gathered, first used, and how long compute waited for it (`exposed`). Units are named
+--   by their first weight; `backward` includes recomputed layers.
 -- experiment: fsdp_accounting
 -- fills: b
 -- columns: model|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; granularity|1|s|left; context?|1|d|right; precision?|1|s|left; device?|1|s|left; pass|1|s|left;

@@ -1,6 +1,6 @@
--- sentence: {model} over {ranks} ranks, gathered by {granularity}: a rank holds {state} bytes of weights, gradients and moments, {padding} of them padding; whole they
---   are {whole} bytes, with the optimizer's state alone divided {optimizer}. Full sharding saves {saved} bytes beside that, and takes {slots} bytes of slots for
---   what is whole for a while, gradients travelling {travelling}.
+-- sentence: {model} over {ranks} ranks, gathered by {granularity}: a rank holds {state} bytes of weights, gradients and moments ({padding} of
+--   padding), versus {whole} unsharded and {optimizer} with only the optimizer state sharded. FSDP saves {saved} bytes over the latter and needs
+--   {slots} bytes for gathered units and full gradients ({travelling}).
 -- experiment: fsdp_accounting
 -- fills: a
 -- columns: model|1|s|left; ranks|1|d|right; granularity|1|s|left; state|B|d|right; padding|B|d|right; whole|B|d|right; optimizer|B|d|right;
@@ -15,6 +15,6 @@ WITH t AS (
 )
 SELECT params ->> '$.model' AS model, world_size AS ranks, params ->> '$.granularity' AS granularity, state, padding,
        16 * parameters AS whole, 8 * parameters + 8 * parameters / world_size AS optimizer,
-       8 * parameters + 8 * parameters / world_size - state AS saved, slots, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'as they lie') AS travelling, run_uid
+       8 * parameters + 8 * parameters / world_size - state AS saved, slots, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, run_uid
   FROM t
  ORDER BY model, ranks, granularity DESC, row_order, travelling;

@@ -1,4 +1,4 @@
 -- like: fsdp/steps
--- title: What full sharding saves and what it waits for
+-- title: FSDP: time per step
 -- experiment: fsdp_accounting
 -- fills: b

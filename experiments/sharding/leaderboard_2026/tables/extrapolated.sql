@@ -1,5 +1,5 @@
--- sentence: From slices of {low} and {high} layers ({implementation}, {precision}, batch {batch}, context {context}, {gpu}) a layer takes {layer} ms and
---   the rest {rest} ms: {layers} layers would take {whole} s on one GPU that could hold them. Extrapolated along a straight line, not measured.
+-- sentence: Slices of {low} and {high} layers ({implementation}, {precision}, batch {batch}, context {context}, {gpu}) give {layer} ms a layer and
+--   {rest} ms for the rest: {layers} layers would take {whole} s on one GPU with enough memory (linear extrapolation, not measured).
 -- experiment: leaderboard_2026
 -- command: syslab run leaderboard_2026 --preset slices
 -- columns: low|1|d|right; high|1|d|right; implementation|1|code|left; precision|1|code|left; batch|1|d|right; context|1|d|right;
@@ -9,7 +9,7 @@ WITH t AS (
          first_value(v.params ->> '$.layers') OVER grown AS low, last_value(v.params ->> '$.layers') OVER grown AS high,
          first_value(v.time_ms) OVER grown AS low_ms_, last_value(v.time_ms) OVER grown AS high_ms_
     FROM v_measured v
-   WHERE v.experiment = ?1 AND v.is_good AND v.implementation NOT IN ('predicted', 'predicted_eager', 'fsdp', 'fsdp_host') AND v.params ->> '$.layers' > 0
+   WHERE v.experiment = ?1 AND v.is_good AND coalesce(v.role, '') NOT IN ('predicted', 'sharded') AND v.params ->> '$.layers' > 0
      AND v.params ->> '$.model' = '8B'
   WINDOW grown AS (PARTITION BY json_remove(v.params, '$.layers'), v.implementation, v.comparability_key, v.protocol
                        ORDER BY v.params ->> '$.layers' ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)

@@ -1,5 +1,5 @@
--- sentence: By the ceilings measured on {gpu} ({tflops} TFLOP/s in {dtype}, {gbps} GB/s) a step of {model} with batch {batch}, context {context}
---   in {precision} cannot be faster than {products} s of matrix products and {optimizer} s of AdamW on one GPU, if it fitted.
+-- sentence: At the ceilings measured on {gpu} ({tflops} TFLOP/s in {dtype}, {gbps} GB/s) a step of {model} with batch {batch}, context {context} in
+--   {precision} takes at least {products} s of matrix products and {optimizer} s of AdamW on one GPU, if it fitted.
 -- experiment: leaderboard_2026
 -- command: syslab run ceiling_copy ceiling_gemm leaderboard_2026
 -- columns: gpu|1|s|left; tflops|1|.4g|right; dtype|1|s|left; gbps|1|.4g|right; model|1|s|left; batch|1|d|right; context|1|d|right;

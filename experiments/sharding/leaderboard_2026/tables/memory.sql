@@ -1,18 +1,18 @@
--- title: What a step of the 8B model holds
--- caption: Predicted by arithmetic, not measured: what a training step holds at once, by what they are. `sharded` is a rank's
---   share on two GPUs when weights, gradients and moments are split and each has half of the batch.
+-- title: Leaderboard 2026: memory of a step (predicted)
+-- caption: Calculated, not measured: what a training step holds at once. `sharded`: a rank's share on two GPUs with weights, gradients and moments
+--   sharded and half the batch each.
 -- experiment: leaderboard_2026
 -- command: syslab run leaderboard_2026 --preset laptop
 -- columns: model?|1|s|left; @sizes; batch|1|d|right; context?|1|d|right; precision|1|s|left; mode?|1|s|left; variant|1|code|left; parameters|1|d|right;
 --   weights|GiB|.4g|right; copy|GiB|.4g|right; gradients|GiB|.4g|right; moments|GiB|.4g|right; kept|GiB|.4g|right;
 --   head|GiB|.4g|right; total|GiB|.4g|right; fits_80 as fits 80 GB|1|s|left; fits_141 as fits 141 GB|1|s|left;
 --   sharded|GiB|.4g|right; petaflop|PFLOP|.3g|right; status|1|status|left
--- note: GB are 10^9 bytes, as makers of GPUs count. No activation checkpointing: `kept` is what the forward pass keeps: two matrices of scores a head
---   and layer in `eager`, none in `fused` and `graph`. With a batch of 1 there is no half: `sharded` keeps the sequence whole.
+-- note: GB are 10^9 bytes. No gradient checkpointing: `kept` is what forward keeps, two score matrices a head and layer in `eager`, none in `fused`
+--   and `graph`. With batch 1 `sharded` keeps the whole sequence.
 WITH t AS (
   SELECT v.*, (SELECT json_group_object(k.name, k.value) FROM metric k WHERE k.attempt_id = v.attempt_id) AS found
     FROM v_newest v
-   WHERE v.experiment = ?1 AND v.task = 'measure' AND v.implementation IN ('predicted', 'predicted_eager')
+   WHERE v.experiment = ?1 AND v.task = 'measure' AND v.role = 'predicted'
      AND v.world_size = 1
 )
 SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,

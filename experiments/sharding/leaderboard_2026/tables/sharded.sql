@@ -1,8 +1,7 @@
--- title: The 8B step on several GPUs, fully sharded
--- caption: Measured steps of all ranks together: median with its 95 % interval, of the slowest rank at each. Beside them the floors: what the
---   products alone would take at 989 TFLOP/s a GPU, what their maker names for an H100 or H200 in bf16; `floor, again` with those blocks that
---   are run again, `floor, all again` with all of them and attention's scores made twice in the backward pass. `peak` is the most that
---   a rank held, `forecast` the same by arithmetic. Only of steps that were certified to the bit on these ranks.
+-- title: Leaderboard 2026: the 8B step with FSDP
+-- caption: Median step time with its 95 % interval, slowest rank. `floor`: matrix products alone at 989 TFLOP/s a GPU (H100 and H200, bf16);
+--   `floor, again` with this case's recomputation, `floor, all again` with all blocks and attention scores recomputed. `peak` is the highest of a
+--   rank, `forecast` the predicted one. All cases were checked bit for bit.
 -- experiment: leaderboard_2026
 -- command: syslab run leaderboard_2026 --preset two_gpus
 -- columns: model?|1|s|left; @sizes; batch|1|d|right; context|1|d|right; precision|1|s|left; ranks|1|d|right; backend?|1|s|left;
@@ -10,12 +9,12 @@
 --   floor_again as floor, again|s|.3g|right; floor_all as floor, all again|s|.3g|right; forward|ms|.4g|right; backward|ms|.4g|right;
 --   updating as update|ms|.3g|right; exposed|ms|.3g|right; peak|GiB|.4g|right; forecast|GiB|.4g|right; state|GiB|.4g|right; n|1|d|right;
 --   noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: `segment` counts the blocks of which no more than the first stream is kept until the backward pass runs them again, the last such group but
---   for; 0: all is kept. `exposed` is what computing waited for gathers. `batch` is of all ranks together. Floors are of GPUs alone.
+-- note: `segment`: blocks per checkpoint segment; the last segment is not recomputed. `exposed`: compute waiting for all-gathers. `batch` is the
+--   global batch. Floors are of GPUs only.
 WITH t AS MATERIALIZED (
   SELECT *, metrics AS found, backend = 'shm' AS on_cpu, 1 / (world_size * 989e12) AS seconds_of_one
     FROM v_measured
-   WHERE experiment = ?1 AND implementation IN ('fsdp', 'fsdp_host') AND status <> 'skipped'
+   WHERE experiment = ?1 AND role = 'sharded' AND status <> 'skipped'
 )
 SELECT params ->> '$.model' AS model, params ->> '$.d_model' AS d_model, params ->> '$.d_ff' AS d_ff, params ->> '$.layers' AS layers,
        params ->> '$.heads' AS heads, params ->> '$.vocab' AS vocab,

@@ -1,6 +1,6 @@
--- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), sharding {sharding} (updates {turn}), in buckets of {bucket_mb} MiB: weights, gradients and moments of a rank are {held_state} bytes where the
---   formula has {formula_state}, {off} % more, which are padding and slots that gradients pass through. Beside a state that is not divided ({none_state}
---   bytes) a rank saves {saved} %.
+-- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), sharding {sharding} (updates
+--   {turn}, buckets of {bucket_mb} MiB): a rank holds {held_state} bytes of weights, gradients and moments, {off} % over the formula's
+--   {formula_state} (padding and gradient buffers). It saves {saved} % of the {none_state} bytes without sharding.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: a
 -- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left; implementation|1|code|left; sharding|1|code|left; turn|1|s|left; bucket_mb|MiB|d|right; held_state|B|d|right; formula_state|B|d|right;
@@ -8,7 +8,7 @@
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
-SELECT v.model, v."precision", v.ranks, v.backend, v.travelling, v.device, v.implementation, v.sharding, v.turn, coalesce(v.bucket_mb, 25) AS bucket_mb,
+SELECT v.model, v."precision", v.ranks, v.backend, iif(v.wire = 'own', 'uncompressed', 'in ' || v.wire) AS travelling, v.device, v.implementation, v.sharding, v.turn, coalesce(v.bucket_mb, 25) AS bucket_mb,
        CAST(v.metrics ->> '$.held_state' AS INTEGER) AS held_state,
        CAST(round(v.metrics ->> '$.formula_state') AS INTEGER) AS formula_state,
        100 * ((v.metrics ->> '$.held_state') / (v.metrics ->> '$.formula_state') - 1) AS off, CAST(n.metrics ->> '$.held_state' AS INTEGER) AS none_state,

@@ -1,14 +1,15 @@
--- title: A step with the optimizer's state divided and without
--- caption: Median time of a whole step with its 95 % interval, of the slowest rank at each; `over none` is what it takes more than with all state on every
---   rank (buckets of the same limit, and gradients reduced under the backward pass, in all of them). Only of steps that were certified to the bit on these ranks.
+-- title: Step time with and without optimizer state sharding
+-- caption: Median step time with its 95 % interval, slowest rank; `over none`: cost over the unsharded step with equal buckets and overlap. All
+--   cases were checked bit for bit against single-process training.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: b
 -- columns: model|1|s|left; @sizes; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; ranks|1|d|right; backend?|1|code|left; wire?|1|s|left; sharding|1|code|left; updates?|1|code|left;
 --   bucket_mb as bucket limit?|MiB|d|right; implementation?|1|code|left; time_ms as time|ms|ci(low_ms, high_ms)|right; forward|ms|.3g|right; backward|ms|.3g|right; updating as update|ms|.3g|right;
 --   over_none as over none|ms|ci(over_none_low, over_none_high)|right; sent|B|d|right; formula_sent as by formula|B|d|right;
 --   calls as operations|1|d|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: `batch` is of all ranks together. `wire`: what gradients are rounded to before they travel; own: as they lie. The phases are by the steps' own events, each of
---   its slowest rank; on two ranks or more what of a step is none of theirs is what is still gathered behind it, which the next forward pass hides. `sent`: of gradients and weights by a rank in a step, on average, counted; `by formula` without padding, and without copies of what is read in full.
+-- note: `batch` is the global batch. `wire`: dtype in which gradients are communicated; `own`: uncompressed. Phases come from events in the step,
+--   each of its slowest rank. The rest of the step is the final all-gather, which overlaps the next forward pass. `sent`: gradients and weights a
+--   rank sends in a step, on average; `by formula`: without padding.
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1
 )

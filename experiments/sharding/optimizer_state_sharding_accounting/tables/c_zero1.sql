@@ -1,7 +1,8 @@
--- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), in buckets of {bucket_mb} MiB: with whole parameters' owners a rank sends {sent} bytes of gradients and weights in a step,
---   in {calls} operations: all gradients are all-reduced, and then new weights are broadcast by their owners. ZeRO's first stage sends {zero1_sent}, in {zero1_calls}: it scatters
---   gradients to whoever has their moments and gathers new weights, rounded where products read them rounded. The first is {ratio} times as much; plain data parallelism sends {none_sent}. Both keep a share of the moments
---   ({held_moments} and {zero1_moments} bytes of the fullest rank); gradients are whole on every rank in both.
+-- sentence: {model} in {precision} on {ranks} ranks ({backend}, gradients {travelling}, {device}, {implementation}), buckets of {bucket_mb} MiB:
+--   our sharding by whole parameters all-reduces gradients and broadcasts new weights, {sent} bytes a rank and step in {calls} operations. ZeRO
+--   stage 1 reduce-scatters gradients and all-gathers new weights in the precision they are read in, {zero1_sent} bytes in {zero1_calls}; the ratio
+--   is {ratio}, and plain DDP sends {none_sent}. Both shard the moments ({held_moments} and {zero1_moments} bytes on the fullest rank) and keep
+--   full gradients on every rank.
 -- experiment: optimizer_state_sharding_accounting
 -- fills: c
 -- columns: model|1|s|left; precision|1|s|left; ranks|1|d|right; backend|1|code|left; travelling|1|s|left; device|1|s|left; implementation|1|code|left; bucket_mb|MiB|d|right; sent|B|d|right; calls|1|d|right; zero1_sent|B|d|right;
@@ -9,7 +10,7 @@
 WITH v AS MATERIALIZED (
   SELECT * FROM v_sharded_state WHERE experiment = ?1
 )
-SELECT v.model, v."precision", v.ranks, v.backend, v.travelling, v.device, v.implementation, coalesce(v.bucket_mb, 25) AS bucket_mb,
+SELECT v.model, v."precision", v.ranks, v.backend, iif(v.wire = 'own', 'uncompressed', 'in ' || v.wire) AS travelling, v.device, v.implementation, coalesce(v.bucket_mb, 25) AS bucket_mb,
        CAST(round(v.metrics ->> '$.sent') AS INTEGER) AS sent, CAST(v.metrics ->> '$.calls' AS INTEGER) AS calls,
        CAST(round(z.metrics ->> '$.sent') AS INTEGER) AS zero1_sent, CAST(z.metrics ->> '$.calls' AS INTEGER) AS zero1_calls,
        (v.metrics ->> '$.sent') / (z.metrics ->> '$.sent') AS ratio, CAST(round(n.metrics ->> '$.sent') AS INTEGER) AS none_sent,

@@ -1,6 +1,6 @@
--- title: Forward and backward by precision
--- caption: Mean ± standard deviation (n − 1) of the forward pass (with the loss) and of the backward pass, each waited for, and how many
---   times as fast as the same implementation in fp32 and in tf32: of the medians, with the interval that their 95 % intervals leave.
+-- title: Mixed precision: forward and backward
+-- caption: Mean ± standard deviation (n − 1) of forward (with the loss) and backward; speed-ups over the same implementation in fp32 and tf32 are
+--   ratios of medians with 95 % intervals, paired within one protocol.
 -- experiment: benchmarking_mixed_precision
 -- fills: c
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; implementation|1|code|left; precision|1|s|left;
@@ -8,8 +8,9 @@
 --   forward_speedup as forward vs fp32|×|ci(forward_least, forward_most)|right;
 --   backward_speedup as backward vs fp32|×|ci(backward_least, backward_most)|right;
 --   over_tf32 as both vs tf32|×|ci(over_least, over_most)|right; tflops as rate|TFLOP/s|.3g|right; peak|GiB|.4g|right; n|1|d|right; noise?|1|s|left;
---   protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: fp32 is without tensor cores, tf32 with them; what others publish as "fp32" is often tf32.
+--   paired as speed-up from?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
+-- note: fp32 is without tensor cores, tf32 with them; what others call fp32 is often tf32.
+-- note: `speed-up from`: whether both sides of `vs fp32` come from one run.
 WITH t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.precision') AS point, v.params ->> '$.precision' AS precision,
          metrics AS found,
@@ -32,7 +33,8 @@ gain AS (
          iif(other_f, f.f_high / s.f_low, NULL) AS forward_most, f.b / s.b AS backward_speedup,
          iif(other_f, f.b_low / s.b_high, NULL) AS backward_least, iif(other_f, f.b_high / s.b_low, NULL) AS backward_most,
          (x.f + x.b) / (s.f + s.b) AS over_tf32, iif(other_x, (x.f_low + x.b_low) / (s.f_high + s.b_high), NULL) AS over_least,
-         iif(other_x, (x.f_high + x.b_high) / (s.f_low + s.b_low), NULL) AS over_most
+         iif(other_x, (x.f_high + x.b_high) / (s.f_low + s.b_low), NULL) AS over_most,
+         iif(f.run_uid = s.run_uid, 'one run', 'different runs') AS paired
     FROM (SELECT *, "precision" <> 'fp32' AS other_f, "precision" <> 'tf32' AS other_x FROM good) s
     LEFT JOIN good f ON f.point = s.point AND f.implementation = s.implementation AND f.comparability_key = s.comparability_key
                     AND f.protocol = s.protocol AND f.precision = 'fp32'
@@ -43,7 +45,7 @@ SELECT s.params ->> '$.model' AS model, s.params ->> '$.batch' AS batch, s.param
        s.precision, s.forward, s.forward - s.forward_sd AS forward_low, s.forward + s.forward_sd AS forward_high,
        s.backward, s.backward - s.backward_sd AS backward_low, s.backward + s.backward_sd AS backward_high,
        g.forward_speedup, g.forward_least, g.forward_most, g.backward_speedup, g.backward_least, g.backward_most, g.over_tf32,
-       g.over_least, g.over_most, s.tflops,
+       g.over_least, g.over_most, coalesce(g.paired, '–') AS paired, s.tflops,
        (s.found ->> '$.peak_bytes') / 1073741824 AS peak, s.n, s.noise, s.protocol, s.device, s.status, s.message, s.run_uid
   FROM s
   LEFT JOIN gain g ON g.attempt_id = s.attempt_id

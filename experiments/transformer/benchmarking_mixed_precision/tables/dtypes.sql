@@ -1,15 +1,14 @@
--- title: The dtype of every tensor
--- caption: Read from a training step as it runs, forward, loss and backward pass, on a model reduced to two layers; `layers.*` is what all layers share. `toy` says which part
---   of the hand-out's small network (linear, ReLU, layer norm, linear) a tensor stands for.
+-- title: Data types under autocast
+-- caption: Dtype of each tensor in a training step of a two-layer model; `layers.*` is any layer. `toy`: the corresponding tensor of the hand-out's
+--   toy model (linear, ReLU, layer norm, linear).
 -- experiment: benchmarking_mixed_precision
 -- fills: a
 -- columns: implementation|1|code|left; tensor|1|code|left; toy|1|s|left; fp32|1|s|left; tf32?|1|s|left; fp16_amp|1|s|left;
 --   bf16_amp|1|s|left; bf16_fused|1|s|left; fp64?|1|s|left; device?|1|s|left
--- note: Our analogue: the network that runs here is the transformer. Its norm is RMSNorm, its first linear layer W1 and W3 side by
---   side, its loss cross-entropy, which autocast keeps in fp32 as it does the mean squared error; a loss made by `mean` alone would stay in half
---   precision.
--- note: `eager` follows autocast to the letter: a norm gives fp32, cast again before the next product. In `fused` and `graph` the norm
---   computes in fp32 and rounds once, where that cast would.
+-- note: The model here is the transformer: RMSNorm for layer norm, W1 and W3 side by side for the first linear layer, cross-entropy for the loss,
+--   which autocast keeps in fp32.
+-- note: `eager` follows autocast: a norm returns fp32 and is cast before the next product. `fused` and `graph` compute the norm in fp32 and round
+--   once.
 WITH seen AS (
   SELECT t.implementation, t.params ->> '$.precision' AS precision, j.key AS place, j.value ->> '$.tensor' AS tensor,
          j.value ->> '$.dtype' AS dtype, coalesce(t.gpu_name, t.cpu_model, 'unknown') AS device, t.comparability_key, t.run_uid,

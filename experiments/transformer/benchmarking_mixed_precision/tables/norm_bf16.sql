@@ -1,6 +1,6 @@
--- sentence: bf16 overflows nowhere here, for it has the exponents of fp32, but it has 8 significant bits: {norm} of bf16 data
---   (standard deviation 1, mean {offset}, {dim} elements) is {low} off, relatively, with {implementation} sums in bf16 and {high} with all statistics in
---   fp32, before the result is rounded. Statistics in fp32 are worth having in bf16, too.
+-- sentence: bf16 has the exponent range of fp32 and does not overflow, but only 8 significant bits: {norm} of bf16 data (standard deviation 1, mean
+--   {offset}, {dim} elements) has a relative error of {low} with {implementation} sums in bf16 and {high} with statistics in fp32. Layer norm
+--   should keep fp32 statistics under bf16, too.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision
 -- fills: b

@@ -1,5 +1,5 @@
--- sentence: {norm} with statistics in {format} overflows in every row from data of standard deviation {scale} on, and in fp32 in
---   none of them: the sum of {dim} squares passes {largest} at √({largest} / {dim}) = {limit} already, a single square at {alone}.
+-- sentence: {norm} with statistics in {format} overflows in every row from a standard deviation of {scale}, and never with fp32 statistics: the sum
+--   of {dim} squares exceeds {largest} at √({largest} / {dim}) = {limit}, a single square at {alone}.
 -- experiment: benchmarking_mixed_precision
 -- command: syslab run norm_precision
 -- fills: b

@@ -1,11 +1,11 @@
--- sentence: {implementation} in {precision} on {device}, context {context}: forward and backward together are {small_gain} times as fast as
---   fp32 for {small_model} ({small_saved} ms saved of {small_fp32}) and {large_gain} times for {large_model} ({large_saved} ms of
---   {large_fp32}). The gain {direction}: {why}.
+-- sentence: {implementation} in {precision} ({device}, context {context}): forward + backward is {small_gain} times as fast as fp32 for
+--   {small_model} ({small_saved} of {small_fp32} ms saved) and {large_gain} times for {large_model} ({large_saved} of {large_fp32} ms).
+--   {direction}.
 -- experiment: benchmarking_mixed_precision
 -- fills: c
 -- columns: implementation|1|code|left; precision|1|code|left; device|1|s|left; context|1|d|right;
 --   small_gain|1|ratio(small_low, small_high)|right; small_model|1|s|left; small_saved|1|.3g|right; small_fp32|1|.4g|right;
---   large_gain|1|ratio(large_low, large_high)|right; large_model|1|s|left; large_saved|1|.3g|right; large_fp32|1|.4g|right; direction|1|s|left; why|1|s|left
+--   large_gain|1|ratio(large_low, large_high)|right; large_model|1|s|left; large_saved|1|.3g|right; large_fp32|1|.4g|right; direction|1|s|left
 WITH t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.precision') AS point, v.params ->> '$.precision' AS precision, p.value AS parameters,
          1e3 * (f.value + b.value) AS both, 1e3 * (f.ci_low + b.ci_low) AS low, 1e3 * (f.ci_high + b.ci_high) AS high
@@ -30,15 +30,12 @@ gains AS (
 SELECT s.implementation, s.precision, s.device, s.params ->> '$.context' AS context, s.gain AS small_gain, s.low AS small_low, s.high AS small_high,
        s.params ->> '$.model' AS small_model, s.saved AS small_saved, s.fp32 AS small_fp32, l.gain AS large_gain, l.low AS large_low, l.high AS large_high,
        l.params ->> '$.model' AS large_model, l.saved AS large_saved, l.fp32 AS large_fp32,
-       -- Where the intervals meet, one gain is not told from the other.
-       CASE WHEN l.low > s.high THEN 'grows with the model' WHEN l.high < s.low THEN 'shrinks as the model grows'
-            ELSE 'is not seen to change with the model' END AS direction,
        CASE WHEN l.low > s.high
-              THEN 'products take a larger share of a larger model''s step, and they are what half precision makes faster; launches, '
-                   || 'and in `eager` casts, cost the same in every precision'
-            WHEN l.high < s.low THEN 'something that half precision does not make faster grows faster than the products'
-            WHEN l.low IS NULL OR s.low IS NULL THEN 'without intervals nothing can be said'
-            ELSE 'the intervals of both meet, and at this noise nothing can be said' END AS why,
+              THEN 'The speed-up grows with model size, because matrix products, which half precision accelerates, take a larger share of the step; '
+                   || 'launches and, in `eager`, casts cost the same in every precision'
+            WHEN l.high < s.low THEN 'The speed-up shrinks with model size: something that half precision does not accelerate grows faster than the matrix products'
+            WHEN l.low IS NULL OR s.low IS NULL THEN 'Too few samples to compare the two speed-ups'
+            ELSE printf('We see no difference in speed-up between %s and %s', s.params ->> '$.model', l.params ->> '$.model') END AS direction,
        max(s.run_uid, l.run_uid) AS run_uid
   FROM gains s
   JOIN gains l ON l.precision = s.precision AND l.implementation = s.implementation AND l.comparability_key = s.comparability_key

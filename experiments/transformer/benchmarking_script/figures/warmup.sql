@@ -1,6 +1,6 @@
 -- figure: lines
--- title: Steps in order, warm-up included
--- caption: Time of each step from the first one of the process on, the steps of warm-up among them.
+-- title: Step time by index, warm-up included
+-- caption: Time of each step from the first of its process on, warm-up steps included; one process a case.
 -- experiment: benchmarking_script
 -- x: step|1|linear
 -- y: time|ms|log10
@@ -11,7 +11,7 @@
 WITH studied AS (
   SELECT DISTINCT json_remove(params, '$.warmup') AS point, implementation, comparability_key, protocol
     FROM v_measured
-   WHERE experiment = ?1 AND is_good AND params ->> '$.warmup' < 5
+   WHERE experiment = ?1 AND is_good AND params ->> '$.warmup' < 5 AND facts ->> '$.isolation' = 'case'
 )
 SELECT row_number() OVER (PARTITION BY v.attempt_id ORDER BY s.name = 'time', x.launch, x.rank, x.idx) AS step,
        1e3 * x.value AS time, 'w = ' || (v.params ->> '$.warmup') AS warmup, v.params ->> '$.model' AS model, v.implementation,
@@ -21,5 +21,5 @@ SELECT row_number() OVER (PARTITION BY v.attempt_id ORDER BY s.name = 'time', x.
                 AND p.comparability_key = v.comparability_key AND p.protocol = v.protocol
   JOIN series s ON s.attempt_id = v.attempt_id AND s.name IN ('warmup', 'time') AND s.unit = 's'
   JOIN sample x ON x.series_id = s.id
- WHERE v.experiment = ?1 AND v.is_good AND x.value > 0
+ WHERE v.experiment = ?1 AND v.is_good AND x.value > 0 AND v.facts ->> '$.isolation' = 'case'
  ORDER BY model, v.implementation, v.params ->> '$.warmup', step;

@@ -1,6 +1,6 @@
--- title: A training step by its phases
--- caption: Mean ± standard deviation (n − 1) of a step's phases, each waited for before and after, and of the whole step, which is
---   not interrupted: the sum of the phases is more, as launches of one cannot hide behind another.
+-- title: Benchmarking script: time by phase
+-- caption: Mean ± standard deviation (n − 1) of each phase, synchronised before and after, and of the whole step, timed without synchronising
+--   inside.
 -- experiment: benchmarking_script
 -- fills: a, b
 -- columns: model|1|s|left; @sizes;
@@ -9,10 +9,10 @@
 --   optimizer|ms|ci(optimizer_low, optimizer_high)|right; step|ms|ci(step_low, step_high)|right;
 --   backward_over_forward as bwd / fwd|×|ci(ratio_low, ratio_high)|right; tflops as rate|TFLOP/s|.3g|right; tokens as tokens|1/s|.4g|right;
 --   peak|GiB|.4g|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: `forward` has the loss and its gradient by the logits in it. A graph (`graph`) is one piece: it has no phases to be timed.
--- note: `bwd / fwd` is of the medians, with the interval that their 95 % intervals leave.
--- note: The rate counts matrix products as the baseline computes them, without credit for what a causal mask spares, over the
---   median. `peak` is the most in use during a step, parameters, gradients and moments included.
+-- note: `forward` includes the loss and its gradient by the logits. `graph` is one CUDA graph and has no phases.
+-- note: `bwd / fwd` is of the medians with their 95 % intervals.
+-- note: The rate counts the baseline's matrix products, without credit for a causal mask, over the median. `peak` includes parameters, gradients
+--   and moments.
 WITH t AS MATERIALIZED (
   SELECT v.*, metrics AS found,
          b.value / f.value AS backward_over_forward, b.ci_low / f.ci_high AS ratio_low, b.ci_high / f.ci_low AS ratio_high

@@ -1,6 +1,6 @@
--- sentence: Without warm-up the first step of {model} ({implementation}, {device}) takes {first} ms where the later ones take {median} ms:
---   the mean of {n} is {mean} ms and its standard deviation {sd} ms, against {steady_mean} ± {steady_sd} ms after five steps. In that
---   step libraries are opened and choose their kernels, kernels are loaded, and memory is asked of the system that later steps reuse.
+-- sentence: Without warm-up the first step of {model} ({implementation}, {device}) takes {first} ms versus a median of {median} ms, so that the
+--   mean of {n} is {mean} ± {sd} ms (standard deviation) instead of {steady_mean} ± {steady_sd} ms after five warm-up steps. The first step loads
+--   libraries and kernels, selects algorithms and allocates memory that later steps reuse.
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
@@ -24,6 +24,6 @@ SELECT params ->> '$.model' AS model, implementation, device, first, median, n, 
           FROM t c
           JOIN t s ON s.point = c.point AND s.implementation = c.implementation AND s.comparability_key = c.comparability_key
                   AND s.protocol = c.protocol AND s.w = 5
-         WHERE c.w = 0)
+         WHERE c.w = 0 AND c.facts ->> '$.isolation' = 'case')
  WHERE place = 1
  ORDER BY device, implementation;

@@ -1,14 +1,14 @@
--- sentence: A step of {model} (context {context}, {precision}, {implementation}, {device}) is {forward} % forward pass, {backward} %
---   backward pass and {optimizer} % optimizer, each waited for; backward takes {ratio} times as long as forward, where the matrix
---   products alone are 2 to 1.
+-- sentence: {model} (context {context}, {precision}, {implementation}, {device}): forward takes {forward} %, backward {backward} % and the
+--   optimizer {optimizer} % of the phases' time; backward / forward is {ratio}, where matrix products alone give 2. {sum}.
 -- experiment: benchmarking_script
 -- fills: b
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;
 --   forward|%|ci(forward_low, forward_high)|right; backward|%|ci(backward_low, backward_high)|right;
---   optimizer|%|ci(optimizer_low, optimizer_high)|right; ratio|×|ratio(ratio_low, ratio_high)|right
+--   optimizer|%|ci(optimizer_low, optimizer_high)|right; ratio|×|ratio(ratio_low, ratio_high)|right; sum|1|s|left
 WITH parts AS (
   SELECT v.params, v.implementation, v.device, v.comparability_key, v.run_uid, f.value AS f, f.ci_low AS fl, f.ci_high AS fh, b.value AS b,
-         b.ci_low AS bl, b.ci_high AS bh, o.value AS o, o.ci_low AS ol, o.ci_high AS oh,
+         b.ci_low AS bl, b.ci_high AS bh, o.value AS o, o.ci_low AS ol, o.ci_high AS oh, 1e-3 * v.time_ms AS s, 1e-3 * v.low_ms AS sl,
+         1e-3 * v.high_ms AS sh,
          -- Smallest and largest model, each at the longest context in the simplest precision.
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation ORDER BY p.value, v.params ->> '$.context' DESC,
                             v.params ->> '$.precision' <> 'fp32', v.params, v.protocol) AS smallest,
@@ -26,7 +26,15 @@ SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params 
        device, 100 * f / (f + b + o) AS forward, 100 * fl / (fl + bh + oh) AS forward_low, 100 * fh / (fh + bl + ol) AS forward_high,
        100 * b / (f + b + o) AS backward, 100 * bl / (fh + bl + oh) AS backward_low, 100 * bh / (fl + bh + ol) AS backward_high,
        100 * o / (f + b + o) AS optimizer, 100 * ol / (fh + bh + ol) AS optimizer_low, 100 * oh / (fl + bl + oh) AS optimizer_high,
-       b / f AS ratio, bl / fh AS ratio_low, bh / fl AS ratio_high, run_uid
+       b / f AS ratio, bl / fh AS ratio_low, bh / fl AS ratio_high,
+       CASE WHEN s IS NULL THEN 'The whole step was not timed'
+            WHEN sl IS NULL OR fl IS NULL OR bl IS NULL OR ol IS NULL
+              THEN printf('The phases add up to %.3g ms beside a step of %.3g ms, with too few samples for an interval', 1e3 * (f + b + o), 1e3 * s)
+            WHEN fl + bl + ol > sh
+              THEN printf('The phases add up to %.2g %% more than the whole step%s', 100 * ((f + b + o) / s - 1),
+                          iif(device = 'cpu', '', ', because synchronising stops one phase''s launches from overlapping the last'))
+            WHEN fh + bh + oh < sl THEN printf('The phases add up to %.2g %% less than the whole step', 100 * (1 - (f + b + o) / s))
+            ELSE 'There is no measurable difference between the sum of the phases and the whole step' END AS sum, run_uid
   FROM parts
  WHERE smallest = 1 OR largest = 1
  ORDER BY device, implementation, smallest;

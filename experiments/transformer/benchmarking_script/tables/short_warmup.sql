@@ -1,17 +1,16 @@
--- sentence: After {w} {steps} of warm-up the first measured step of {model} ({implementation}, {device}) takes {ratio} times the median
---   of the {others} after it ({least} times the slowest of them, {most} times the fastest) and {verdict}. What the first step alone pays is paid by then; what can be left is memory that the second
---   step takes beside what the first one left, and for `graph` the recording of the second step and the first replay, the third.
+-- sentence: After {w} warm-up {steps} the first measured step of {model} ({implementation}, {device}) takes {ratio} times the median of the
+--   {others} after it and is {verdict}. {why}
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
--- columns: w|1|d|right; steps|1|s|left; model|1|s|left; implementation|1|code|left; device|1|s|left; ratio|×|.3g|right;
---   least|×|.3g|right; most|×|.3g|right; others|1|d|right; verdict|1|s|left
+-- columns: w|1|d|right; steps|1|s|left; model|1|s|left; implementation|1|code|left; device|1|s|left; ratio|×|.3g|right; others|1|d|right;
+--   verdict|1|s|left; why|1|s|left
 WITH numbered AS (
   SELECT v.attempt_id, x.value, row_number() OVER (PARTITION BY v.attempt_id ORDER BY x.launch, x.rank, x.idx) AS step
     FROM v_measured v
     JOIN series s ON s.attempt_id = v.attempt_id AND s.name = 'time' AND s.unit = 's'
     JOIN sample x ON x.series_id = s.id
-   WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.warmup' IN (1, 2)
+   WHERE v.experiment = ?1 AND v.is_good AND v.params ->> '$.warmup' IN (1, 2) AND v.facts ->> '$.isolation' = 'case'
 ),
 ranked AS (
   SELECT *, row_number() OVER (PARTITION BY attempt_id, step > 1 ORDER BY value) AS place,
@@ -27,8 +26,12 @@ firsts AS (
    GROUP BY attempt_id
   HAVING others > 1
 )
-SELECT w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, ratio, first / slowest AS least, first / fastest AS most, others,
-       iif(first > 1.05 * slowest, 'stands out: it is slower than all of them', 'does not stand out from them') AS verdict, run_uid
+SELECT w, iif(w = 1, 'step', 'steps') AS steps, model, implementation, device, ratio, others,
+       CASE WHEN first > 1.05 * slowest THEN 'slower than all of them' WHEN ratio <= 1.05 THEN 'no slower' ELSE 'not slower than the slowest of them' END AS verdict,
+       CASE WHEN first <= 1.05 * slowest AND ratio <= 1.05 THEN 'One-time costs are paid by then.'
+            WHEN first <= 1.05 * slowest THEN 'Steps vary as much without one-time costs.'
+            WHEN implementation LIKE 'graph%' THEN 'The second step records the CUDA graph and the third replays it for the first time.'
+            ELSE 'A cause can be memory allocated by the second step beside what the first one left (not measured).' END AS why, run_uid
   FROM (SELECT v.params ->> '$.warmup' AS w, v.params ->> '$.model' AS model, v.implementation, v.device, f.*,
                f.first / f.median AS ratio, v.run_uid,
                row_number() OVER (PARTITION BY v.comparability_key, v.implementation, v.params ->> '$.warmup'

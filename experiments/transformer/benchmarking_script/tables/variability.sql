@@ -1,6 +1,6 @@
--- sentence: After five steps of warm-up the standard deviation of a step is {middle} % of its mean in the middle one of {cases}
---   cases and {most} % in the worst ({model}, context {context}, {precision}, {implementation}: {mean} ± {sd} ms); {calm} of {cases}
---   cases stay below 2 % (protocol {protocol}, {device}).
+-- sentence: After five warm-up steps the relative standard deviation of a step has a median of {middle} % over {cases} configurations and a maximum
+--   of {most} % ({model}, context {context}, {precision}, {implementation}: {mean} ± {sd} ms); {calm} of {cases} are below 2 % (protocol
+--   {protocol}, {device}).
 -- experiment: benchmarking_script
 -- fills: b
 -- columns: middle|%|.2g|right; cases|1|d|right; most|%|.2g|right; model|1|s|left; context|1|d|right; precision|1|s|left;

@@ -1,15 +1,15 @@
--- title: With less warm-up, and none
--- caption: The same ten steps after w steps of warm-up: mean ± standard deviation (n − 1), the first three measured steps one by
---   one, and the median of all ten. Nothing else ran before: these cases are checked after they are timed.
+-- title: Benchmarking script: less warm-up
+-- caption: Ten steps after w warm-up steps: mean ± standard deviation (n − 1), the first three measured steps and the median. Each row with less
+--   than five warm-up steps ran in a process of its own, and its outputs were checked after timing.
 -- experiment: benchmarking_script
 -- fills: c
 -- command: syslab run benchmarking_script --preset warmup --isolation case
+-- empty: Not measured in a process of its own; `syslab run benchmarking_script --preset warmup --isolation case` would be: a reused worker has its libraries
+--   loaded by the case before.
 -- columns: model|1|s|left; batch?|1|d|right; context?|1|d|right; precision?|1|s|left; mode?|1|s|left; implementation|1|code|left;
 --   w|1|d|right; step|ms|ci(step_low, step_high)|right; first|ms|.4g|right; second|ms|.4g|right; third|ms|.4g|right;
 --   median|ms|.4g|right; first_over_median as first / median|×|.3g|right; n|1|d|right; noise?|1|s|left; protocol?|1|s|left;
 --   device?|1|s|left; status|1|status|left
--- note: On a GPU a process of its own for each case (`--isolation case`) makes every first step a first one; a worker that is reused
---   has its libraries loaded by the case before.
 WITH t AS MATERIALIZED (
   SELECT v.*, v.params ->> '$.warmup' AS w, json_remove(v.params, '$.warmup') AS point,
          metrics AS found,
@@ -18,7 +18,7 @@ WITH t AS MATERIALIZED (
                    WHERE s.attempt_id = v.attempt_id AND v.status <> 'check_failed' AND s.name = 'time' AND s.unit = 's'
                    ORDER BY x.launch, x.rank, x.idx)) AS steps
     FROM v_measured v
-   WHERE experiment = ?1
+   WHERE experiment = ?1 AND (params ->> '$.warmup' >= 5 OR facts ->> '$.isolation' = 'case')
 ),
 -- Points where some case had less warm-up than the usual five steps.
 studied AS (SELECT DISTINCT point, implementation, comparability_key, protocol FROM t WHERE w < 5),

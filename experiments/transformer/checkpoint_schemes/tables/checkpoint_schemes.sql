@@ -1,6 +1,6 @@
--- title: Arrangements of checkpoints over equal blocks
--- caption: Counted on a stack of blocks that runs forward and backward; gradients have the bits of those without checkpoints, counts are
---   those of the formulas (src/model/toy_stack.hpp).
+-- title: Checkpointing schemes over equal blocks
+-- caption: Counted while a stack of blocks runs forward and backward, with gradients bit-identical to no checkpointing; counts equal the formulas
+--   (src/model/toy_stack.hpp).
 -- experiment: checkpoint_schemes
 -- columns: blocks|1|d|right; scheme|1|code|left; forwards as block forwards|1|d|right; per_block as a block|1|.3g|right; streams|1|d|right;
 --   residuals|1|d|right; status|1|status|left

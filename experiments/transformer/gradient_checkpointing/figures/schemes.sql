@@ -1,18 +1,16 @@
 -- figure: areas
--- title: What arrangements of checkpoints hold over a pass
--- caption: Inputs of blocks that are kept to start again from (streams) and blocks whose activations are kept (residuals), at each pass of a
---   block, forward or backward, of a stack of equal blocks. Height is how many are held (a residual is
---   many times a stream in bytes), length the work; counted on a stack that runs
---   (`checkpoint_schemes`).
+-- title: Gradient checkpointing: memory over a pass
+-- caption: Memory held at each block pass (forward or backward) by checkpointed streams (c = 80 MiB each) and by kept residuals of a block (R =
+--   6503 MiB), for the hand-out's largest model at batch 4, context 2048 in fp32, unfused. One scale for all schemes; counted while a stack of
+--   equal blocks runs (`checkpoint_schemes`).
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- x: passes_of_a_block|1|linear
--- y: held|1|linear
+-- y: held|GiB|linear
 -- series: kind
 -- panel: panel
 -- fills: a
--- note: From least work to most. A residual is usually the larger of the two: of the largest model at context 2048 by 80. `left_deep` never holds
---   more than one of each, and comes to every block from the start.
+-- note: From least to most recomputation. `left_deep` never holds more than one stream and one block.
 WITH run AS (
   SELECT v.attempt_id, v.params ->> '$.scheme' AS scheme, v.params ->> '$.blocks' AS blocks, f.value AS forwards, v.run_uid,
          row_number() OVER (PARTITION BY v.params ORDER BY v.run_started_at DESC, v.attempt_uid DESC) AS place
@@ -25,7 +23,7 @@ chosen AS (  -- a number of blocks that can be looked at: steps are seen, and th
   SELECT * FROM run
    WHERE place = 1 AND blocks = (SELECT blocks FROM run ORDER BY abs(blocks - 16), blocks LIMIT 1)
 )
-SELECT x.idx + 1 AS passes_of_a_block, x.value AS held, substr(s.name, 6) AS kind,
+SELECT x.idx + 1 AS passes_of_a_block, x.value * iif(s.name = 'held_streams', 80, 6503) / 1024.0 AS held, substr(s.name, 6) AS kind,
        c.scheme || ', ' || c.blocks || ' blocks' AS panel, 'ok' AS status, c.run_uid
   FROM chosen c
   JOIN series s ON s.attempt_id = c.attempt_id AND s.name IN ('held_streams', 'held_residuals')

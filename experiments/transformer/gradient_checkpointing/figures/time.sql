@@ -1,7 +1,7 @@
 -- figure: lines
--- title: Time of a step by size of checkpointed segments
--- caption: Median time of a training step with its 95 % interval over blocks of a segment (0.5: attention and feed-forward apart); beside the
---   axis, with nothing to make again, the step that keeps all activations. Checked results only.
+-- title: Gradient checkpointing: step time by segment size
+-- caption: Median step time with its 95 % interval over blocks per checkpoint segment (0.5: attention and feed-forward apart); beside the axis the
+--   step without checkpointing.
 -- experiment: gradient_checkpointing
 -- x: segment|blocks|log2
 -- y: time|ms|auto

@@ -1,6 +1,6 @@
--- sentence: {implementation}, {model}, context {context}, {precision} on {device}: segments of {best} blocks hold least, {peak}; the next
---   smaller size tried ({smaller}) holds {smaller_peak}, the next larger one ({larger}) {larger_peak}. The step takes {slower} times as
---   long as with all activations kept ({kept_peak}), for {forwards} forward passes of a block instead of {layers}.
+-- sentence: {model}, context {context}, {precision} ({implementation}, {device}): segments of {best} blocks have the lowest peak, {peak}, versus
+--   {smaller_peak} for {smaller} and {larger_peak} for {larger}. Without checkpointing the peak is {kept_peak}; the step takes {slower} times as
+--   long with it, for {forwards} block forward passes instead of {layers}.
 -- experiment: gradient_checkpointing
 -- fills: b
 -- columns: implementation|1|code|left; model|1|s|left; context|1|d|right; precision|1|code|left; device|1|s|left; best|1|s|right;
@@ -43,22 +43,22 @@ SELECT b.implementation, b.params ->> '$.model' AS model, b.params ->> '$.contex
        CASE WHEN k.time_ms IS NULL THEN '?'
             WHEN b.low_ms IS NULL OR k.low_ms IS NULL THEN printf('%.3g (no interval)', b.time_ms / k.time_ms)
             ELSE printf('%.3g (%.3g … %.3g%s)', b.time_ms / k.time_ms, b.low_ms / k.high_ms, b.high_ms / k.low_ms,
-                        iif(b.low_ms <= k.high_ms AND k.low_ms <= b.high_ms, ', nothing can be said at this noise', '')) END AS slower,
-       coalesce((SELECT printf('%.4g %s', k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1), 'more than there is') AS kept_peak,
+                        iif(b.low_ms <= k.high_ms AND k.low_ms <= b.high_ms, ', no measurable difference', '')) END AS slower,
+       coalesce((SELECT printf('%.4g %s', k.bytes / size, name) FROM unit WHERE k.bytes >= size ORDER BY size DESC LIMIT 1), 'beyond the memory there is') AS kept_peak,
        printf('%g', b.forwards) AS forwards, coalesce(printf('%g', k.forwards), '?') AS layers,
        -- For why.sql.
        b.count, b.stream / 1048576 AS stream, b.block / 1048576 AS block, b.optimum, b.held_best / 1048576 AS held_best,
        coalesce((SELECT printf('%.4g %s for %g', b.held_smaller / size, name, b.smaller) FROM unit WHERE b.held_smaller >= size ORDER BY size DESC LIMIT 1),
-                iif(b.smaller < 1, 'half a block is none of these', 'a smaller one was not tried')) AS held_smaller,
+                iif(b.smaller < 1, 'half a block is outside this model', 'no smaller size tried')) AS held_smaller,
        coalesce((SELECT printf('%.4g %s for %g', b.held_larger / size, name, b.larger) FROM unit WHERE b.held_larger >= size ORDER BY size DESC LIMIT 1),
-                'a larger one was not tried') AS held_larger,
+                'no larger size tried') AS held_larger,
        CASE WHEN b.held_best > min(coalesce(b.held_smaller, b.held_best), coalesce(b.held_larger, b.held_best))
-              THEN 'By this arithmetic another size would hold less: what was measured has more in it.'
+              THEN 'By this model another size would hold less, so the measured peak includes something else.'
             WHEN b.optimum < 1
-              THEN 'A block weighs more than all streams together: each block more in a segment costs more than the streams that it spares.'
-            ELSE 'Shorter segments add streams faster than they shrink; longer ones add activations faster than they spare streams.' END
-         || iif(b.smaller = 0.5, ' Half a block has twice as many streams and spares nothing at the peak: when the backward pass is at a'
-                                 || ' block''s attention, what its feed-forward kept has gone already.', '') AS reason,
+              THEN 'One block''s activations exceed all checkpoints together, so each further block in a segment costs more than the checkpoints it saves.'
+            ELSE 'Shorter segments add checkpoints faster than they save activations; longer ones do the opposite.' END
+         || iif(b.smaller = 0.5, ' Half a block doubles the checkpoints and saves nothing at the peak: when backward reaches a block''s attention,'
+                                 || ' its feed-forward activations are already freed.', '') AS reason,
        max(b.run_uid, coalesce(k.run_uid, '')) AS run_uid
   FROM reckoned b
   LEFT JOIN t k ON k.point = b.point AND k.implementation = b.implementation AND k.comparability_key = b.comparability_key

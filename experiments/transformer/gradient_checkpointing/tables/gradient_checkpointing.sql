@@ -1,15 +1,15 @@
--- title: A training step by size of checkpointed segments
--- caption: Of each segment of k blocks only the residual stream where it begins is kept, and the backward pass runs the segment forward
---   again; the last segment is kept whole. `peak` is the most in use during a step, parameters and all, `kept` what blocks hold between the
---   passes, `predicted` the peak by arithmetic; medians of steps. Gradients have the bits of those of kept activations.
+-- title: Gradient checkpointing by segment size
+-- caption: Each segment of k blocks keeps only its input and is recomputed in backward; the last segment is not recomputed. `peak` includes
+--   parameters, gradients and moments, `kept` is what blocks hold between the passes, `predicted` the calculated peak; step times are medians.
+--   Gradients are bit-identical to no checkpointing.
 -- experiment: gradient_checkpointing
 -- fills: b
 -- columns: model|1|s|left; layers?|1|d|right; batch?|1|d|right; context|1|d|right; precision?|1|s|left; implementation|1|code|left;
 --   segment as k|1|s|right; peak|GiB|.4g|right; predicted|GiB|.4g|right; vs_kept as peak vs kept|×|.3g|right; kept|MiB|.4g|right;
 --   step|ms|ci(low_ms, high_ms)|right; slower as step vs kept|×|ci(slower_low, slower_high)|right; backward|ms|.3g|right;
 --   forwards as block forwards|1|s|right; formula|1|s|right; n|1|d|right; protocol?|1|s|left; device?|1|s|left; status|1|status|left
--- note: k = 0.5: attention and feed-forward are segments of their own. Forward passes of a block in a step: L + (L − k'), where k' is what is
---   left for the last segment (k where it divides L). k = L: one segment, the last, kept whole: nothing is made again.
+-- note: k = 0.5: attention and feed-forward are segments of their own. Block forwards: L + (L − k'), with k' blocks in the last segment. k = L
+--   recomputes nothing.
 WITH t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.segment') AS point, v.params ->> '$.segment' AS segment,
          metrics AS found

@@ -1,6 +1,6 @@
--- sentence: Of {blocks} equal blocks and any nesting, `left_deep` holds the least, one stream and one block's residuals whatever N is, for
---   {deep} forward passes of a block, N(N + 1)/2; nesting by halves holds {streams} streams, 1 + ⌈log₂ N⌉, beside one block's residuals for {halving} passes,
---   and splits where they cost least (`binomial`) for {binomial}; one level of single blocks holds {blocks} streams for {every}.
+-- sentence: Of all nested schemes over {blocks} equal blocks `left_deep` has the lowest peak, one checkpoint and one block's activations
+--   (O(1)), for {deep} block forward passes, N(N + 1)/2. Recursive halving holds {streams} checkpoints, 1 + ⌈log₂ N⌉, for {halving} passes, optimal
+--   splits (`binomial`) need {binomial}; checkpointing every block holds {blocks} for {every}.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- fills: a

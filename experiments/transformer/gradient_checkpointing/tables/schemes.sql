@@ -1,13 +1,13 @@
--- title: Arrangements of checkpoints over equal blocks
--- caption: Counted on a stack of blocks (`checkpoint_schemes`), gradients the same to the bit, and what its streams and residuals would hold of the
---   hand-out's largest model at batch 4, context 2048 in fp32, unfused: c = 80 MiB a stream and R = 6503 MiB a block's residuals.
+-- title: Gradient checkpointing schemes
+-- caption: Counted on a stack of blocks (`checkpoint_schemes`), gradients bit-identical; `held` for the hand-out's largest model at batch 4,
+--   context 2048 in fp32, unfused: c = 80 MiB a checkpoint, R = 6503 MiB a block.
 -- experiment: gradient_checkpointing
 -- command: syslab run checkpoint_schemes
 -- fills: a
 -- columns: blocks|1|d|right; scheme|1|code|left; forwards as block forwards|1|d|right; streams|1|d|right; residuals|1|d|right;
 --   held|GiB|.4g|right; growth as held grows as|1|s|left; computed as computed grows as|1|s|left; status|1|status|left
--- note: `none` keeps all residuals; `every` and `sqrt` are one level, segments of 1 and ⌈√N⌉ blocks; `halving` and `binomial` nest; `left_deep`
---   goes to each block from the start and holds the least there can be.
+-- note: `none`: no checkpointing; `every` and `sqrt`: one level, segments of 1 and ⌈√N⌉ blocks; `halving` and `binomial`: nested; `left_deep`
+--   recomputes each block from the input.
 SELECT v.params ->> '$.blocks' AS blocks, v.params ->> '$.scheme' AS scheme, f.value AS forwards, s.value AS streams, r.value AS residuals,
        (80 * s.value + 6503 * r.value) / 1024 AS held,
        CASE v.params ->> '$.scheme' WHEN 'none' THEN 'N·R' WHEN 'every' THEN 'N·c + R' WHEN 'sqrt' THEN '√N·(c + R)'

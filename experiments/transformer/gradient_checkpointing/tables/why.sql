@@ -1,6 +1,6 @@
--- sentence: Why {best}: of segments of k blocks, blocks hold (N/k − 1)·c + k·R at once, the stream where each segment but the last begins and
---   all of one segment. Of {model} at context {context} ({implementation}, {precision}) N is {count}, c {stream} and R {block}: least at
---   k = √(N·c/R) = {optimum}, {held_best} for {best}, {held_smaller}, {held_larger}. {reason}
+-- sentence: Why {best}: with segments of k blocks the model holds (N/k − 1)·c + k·R, the checkpoints and one segment's activations. For {model} at
+--   context {context} ({implementation}, {precision}) N = {count}, c = {stream}, R = {block}: the minimum is at k = √(N·c/R) = {optimum};
+--   {held_best} for {best}, {held_smaller}, {held_larger}. {reason}
 -- like: gradient_checkpointing/best
 -- columns: best|1|s|right; model|1|s|left; context|1|d|right; implementation|1|code|left; precision|1|code|left; count|1|d|right;
 --   stream|MiB|.4b|right; block|MiB|.4b|right; optimum|1|.3g|right; held_best|MiB|.4b|right; held_smaller|1|s|right;

@@ -1,20 +1,32 @@
 -- figure: areas
--- title: Live memory over a pass
--- caption: Bytes that are live at each moment, by what they are for: inference, a forward pass that keeps what backward needs, and a
---   training step, at the longest context of the largest model.
+-- title: Memory profiling: live memory over time
+-- caption: Live bytes by category: inference, a forward pass that keeps activations, and a training step, of the largest model at the longest
+--   context that all of these passes completed.
 -- experiment: memory_profiling
 -- x: time|ms|linear
 -- y: live|MiB|linear
 -- series: category
 -- panel: pass, model, context, precision, implementation, device
 -- fills: a
--- note: Time is the host's, which on a GPU queues ahead: memory is given out and taken back in that order.
-WITH chosen AS (
-  SELECT v.*, dense_rank() OVER (PARTITION BY v.device, v.implementation, v.params ->> '$.pass'
-                                     ORDER BY p.value DESC, v.params ->> '$.context' DESC, v.params ->> '$.precision' <> 'fp32', v.attempt_uid DESC) AS place
+-- note: Host time; on a GPU kernels are queued ahead, and memory is allocated and freed in that order.
+WITH passes AS (
+  SELECT v.*, p.value AS parameters, json_array(json_remove(v.params, '$.pass'), v.world_size, v.protocol, v.comparability_key) AS point
     FROM v_measured v
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good
+),
+-- One context for all passes: the point at which most of them went well.
+points AS (
+  SELECT device, implementation, point, row_number() OVER (PARTITION BY device, implementation
+           ORDER BY count(DISTINCT params ->> '$.pass') DESC, max(parameters) DESC, max(params ->> '$.context') DESC, max(params ->> '$.precision') <> 'fp32',
+                    max(attempt_uid) DESC) AS place
+    FROM passes
+   GROUP BY device, implementation, point
+),
+chosen AS (
+  SELECT v.*, row_number() OVER (PARTITION BY v.device, v.implementation, v.params ->> '$.pass' ORDER BY v.attempt_uid DESC) AS place
+    FROM passes v
+    JOIN points q ON q.device = v.device AND q.implementation = v.implementation AND q.point = v.point AND q.place = 1
 )
 SELECT 1e-6 * e.t_ns AS time,
        sum(e.delta_bytes) OVER (PARTITION BY e.attempt_id, e.category ORDER BY e.t_ns, e.delta_bytes, e.seq) / 1048576.0 AS live, e.category,

@@ -1,5 +1,5 @@
--- sentence: One activation of the residual stream of {model} at context {context} and batch {batch} has {bytes} bytes in fp32, B·T·d·4:
---   {mib}; a matrix of attention scores, B·H·T²·4, {scores}.
+-- sentence: An fp32 activation of the residual stream of {model} at context {context}, batch {batch} takes B·T·d·4 = {bytes} bytes ({mib}); an
+--   attention score matrix B·H·T²·4 = {scores}.
 -- experiment: memory_profiling
 -- fills: d
 -- columns: model|1|s|left; context|1|d|right; batch|1|d|right; bytes|B|d|right; mib|MiB|.4b|right; scores|MiB|.4b|right

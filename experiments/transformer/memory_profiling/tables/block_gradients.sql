@@ -1,9 +1,9 @@
--- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) makes gradients of {found} for its parameters, where
---   4d² + 3·d·d_ff + 2d of them want {expected}; at context {context} it gives back {saved} that the allocator's log says it had kept, so that a framework
---   which takes memory for gradients as they come would see {net} a block. Here they have their place from the start.
+-- sentence: In backward the middle block of {model} ({precision}, {implementation}, {device}) produces {found} of parameter gradients, {verdict}
+--   the expected {expected} (4d² + 3·d·d_ff + 2d values), and at context {context} frees {saved} of activations. In PyTorch net growth per block
+--   would be {net}; here gradients are allocated in advance.
 -- experiment: memory_profiling
 -- fills: f
--- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; found|MiB|.5b|right; expected|MiB|.5b|right;
+-- columns: model|1|s|left; precision|1|s|left; implementation|1|code|left; device|1|s|left; found|MiB|.5b|right; verdict|1|s|left; expected|MiB|.5b|right;
 --   context|1|d|right; saved|MiB|.4b|right; net|MiB|.4b|right
 WITH t AS (
   SELECT v.*, f.value AS found, e.value AS expected,
@@ -26,7 +26,7 @@ middle AS (
   SELECT k.* FROM kept k WHERE k.layer = (SELECT (max(x.layer) + 1) / 2 FROM kept x WHERE x.attempt_id = k.attempt_id)
 )
 SELECT params ->> '$.model' AS model, params ->> '$.precision' AS precision, implementation, device, found / 1048576 AS found,
-       expected / 1048576 AS expected, params ->> '$.context' AS context, saved / 1048576.0 AS saved, (found - saved) / 1048576 AS net, run_uid
+       expected / 1048576 AS expected, iif(found = expected, 'equal to', 'versus') AS verdict, params ->> '$.context' AS context, saved / 1048576.0 AS saved, (found - saved) / 1048576 AS net, run_uid
   FROM t
   JOIN middle ON middle.attempt_id = t.attempt_id
  WHERE place = 1

@@ -1,15 +1,13 @@
--- title: What a block keeps for its backward pass
--- caption: Tensors of the middle block that outlive the forward pass of a training step, by the operation that made them: size and share of
---   the block's.
+-- title: Activations saved by one block
+-- caption: Tensors of the middle block that outlive the forward pass of a training step, by producing operation, with their share of the block.
 -- experiment: memory_profiling
 -- fills: f
 -- columns: model?|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; tensor|1|code|left; mib as size|MiB|.4g|right;
 --   share|%|.3g|right; total as block|MiB|.4g|right; predicted as block, predicted|MiB|.4g|right; baseline as baseline's block|MiB|.4g|right;
 --   device?|1|s|left
--- note: `residual` is the stream at a norm, `normalized` what the norm gave, `qkv` Q, K and V, `kept` attention's own matrices of scores
---   (exp and weights of `host_eager` and `eager`), `gate_up` W1·x beside W3·x, `gated` the gate's output. `host`, `fused` and `graph` make
---   `normalized` and `gated` again in the backward pass instead of keeping them. `baseline's block` is arithmetic, too, and of the hand-outs'
---   model in PyTorch: ten tensors of B·T·d, five of B·T·d_ff and two of B·H·T² in fp32.
+-- note: `residual`: the stream at a norm; `normalized`: a norm's output; `kept`: attention's score matrices (exp and weights of `host_eager` and
+--   `eager`); `gate_up`: W1·x and W3·x; `gated`: the gate's output. `host`, `fused` and `graph` recompute `normalized` and `gated`. `baseline's
+--   block` is calculated for the hand-out's model in PyTorch: ten tensors of B·T·d, five of B·T·d_ff and two of B·H·T² in fp32.
 WITH chosen AS (
   SELECT v.*, n.value AS parameters,
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation, v.params ->> '$.context', v.params ->> '$.precision'

@@ -1,11 +1,10 @@
--- title: The largest allocations of a forward pass
--- caption: Of inference, at each context of the largest model: the five largest sizes that are asked for, how often, and by whom. Layers
---   that ask for the same are told together.
+-- title: Largest allocations of a forward pass
+-- caption: Inference, each context of the largest model: the five largest allocation sizes, their number and origin; equal layers are merged.
 -- experiment: memory_profiling
 -- fills: e
 -- columns: model?|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; tag as for|1|code|left; mib as each|MiB|.4g|right;
 --   times|1|d|right; category as is|1|s|left; device?|1|s|left
--- note: A matrix of scores has B·H·T²·4 bytes in fp32, an activation of the residual stream B·T·d·4. Parameters are there before the pass.
+-- note: A score matrix takes B·H·T²·4 bytes in fp32, a residual-stream activation B·T·d·4. Parameters are allocated before.
 WITH chosen AS (
   SELECT v.*, row_number() OVER (PARTITION BY v.comparability_key, v.implementation, v.params ->> '$.context', v.params ->> '$.precision'
                                      ORDER BY p.value DESC, v.attempt_uid DESC) AS place

@@ -1,22 +1,18 @@
--- title: Peaks of memory
--- caption: The most that a pass holds by the allocator's account, and what it is made of at that moment; beside it two predictions by
---   arithmetic: `predicted`, from the tensors of this model as the implementation makes them, and `baseline`, from the sizes alone: what
---   the hand-outs' model would hold in PyTorch in eager mode, with the AdamW of the hand-outs. The baseline was not run here.
+-- title: Peak memory
+-- caption: Peak live memory of a pass by the allocator, and its composition at that moment. `predicted` is calculated from this implementation's
+--   tensors; `baseline` is calculated for the hand-out's model in PyTorch eager mode with its AdamW, and was not run here.
 -- experiment: memory_profiling
 -- fills: b
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision|1|s|left; pass|1|s|left; implementation|1|code|left;
 --   peak|MiB|.5g|right; parameters|MiB|.4g|right; gradients|MiB|.4g|right; optimizer|MiB|.4g|right; saved|MiB|.4g|right;
 --   temporaries|MiB|.3g|right; others?|MiB|.2g|right; predicted|MiB|.5g|right; off as predicted − peak|%|.2g|right;
 --   moment as predicted moment|1|s|left; framework as baseline|MiB|.5g|right; device?|1|s|left; status|1|status|left
--- note: `forward` keeps nothing and holds neither gradients nor moments; `forward_kept` keeps what a backward pass needs, and holds neither;
---   `step` is a training step. `optimizer` is AdamW's two moments and a few numbers of its step (norm, clip factor, learning rate): of a pass
---   without moments, those numbers alone. `saved` is what the forward pass leaves for the backward pass, `temporaries` what is gone before
---   a pass ends.
--- note: `baseline` is, with P parameters and L blocks of R bytes each: 4P and the largest of attention, feed-forward and the logits in
---   their loss (`forward`); 4P + L·R + logits (`forward_kept`); the larger of 12P + L·R + the gradients behind the loss, and 16P + AdamW's
---   temporaries, five times the largest tensor of parameters (`step`); under autocast 2P more. It makes a tensor of every operation and frees
---   gradients between steps; here gradients stay, and several operations share a tensor. Buffers, workspaces of libraries and fragments are
---   not in it: PyTorch's measured peaks of five models (docs/performance.md) lie up to 1.2 % above it.
+-- note: `forward`: inference; `forward_kept`: keeps activations for backward; neither holds gradients or moments. `step`: a training step.
+--   `optimizer`: AdamW's moments and a few scalars. `saved`: activations kept for backward. `temporaries`: freed before the pass ends.
+-- note: `baseline`, with P parameters and L blocks of R bytes: 4P and the largest of attention, feed-forward and logits (`forward`); 4P + L·R +
+--   logits (`forward_kept`); the larger of 12P + L·R + the gradients after the loss, and 16P + AdamW's temporaries, five times the largest
+--   parameter tensor (`step`); under autocast 2P more. Library workspaces and fragmentation are not included: PyTorch's measured peaks of five
+--   models (docs/performance.md) are up to 1.2 % above.
 WITH t AS MATERIALIZED (
   SELECT v.*, (SELECT json_group_object(k.name, k.value / 1048576) FROM metric k WHERE k.attempt_id = v.attempt_id) AS mib
     FROM v_measured v

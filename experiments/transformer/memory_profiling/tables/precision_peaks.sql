@@ -1,14 +1,14 @@
--- title: Peaks under mixed precision
--- caption: The most that a pass holds in half precision beside the same in fp32, by the allocator's account.
+-- title: Peak memory under mixed precision
+-- caption: Peak live memory in half precision and in fp32, by the allocator.
 -- experiment: memory_profiling
 -- fills: c
 -- command: syslab run memory_profiling --preset paper
--- empty: No case in half precision stands beside one in fp32 in this store. Half precision needs a GPU; there,
---   `syslab run memory_profiling --preset paper` measures both, and `-a model=small -a precision=fp32,bf16_amp` a small model.
+-- empty: No case in half precision beside one in fp32. Half precision needs a GPU: `syslab run memory_profiling --preset paper`, or `-a model=small
+--   -a precision=fp32,bf16_amp` for a small model.
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; pass|1|s|left; implementation|1|code|left; precision|1|s|left;
 --   half as peak|MiB|.5g|right; full as peak in fp32|MiB|.5g|right; change|%|.2g|right; device?|1|s|left
--- note: Parameters, gradients and moments stay fp32 in half precision, and under autocast a copy of the weights comes on top
---   (`bf16_fused` has it in the upper halves of the weights themselves); activations shrink.
+-- note: Parameters, gradients and moments stay fp32, autocast adds a half-precision copy of the weights (`bf16_fused` has none), and activations
+--   shrink: a pass grows where the copy exceeds what activations save.
 WITH t AS (
   SELECT v.params, v.params ->> '$.precision' AS precision, v.implementation, v.device, v.run_uid, p.value / 1048576 AS peak, n.value AS parameters,
          -- All that a pair must have in common.

@@ -1,6 +1,6 @@
--- sentence: Over a training step of {model} (context {context}, {precision}, {implementation}, {device}) live memory climbs through the
---   forward pass by {climb}, block after block, peaks {where_at} at {peak}, falls through the backward pass as blocks give back what
---   they kept, and is flat through AdamW: parameters, gradients and moments, {floor}.
+-- sentence: In a training step of {model} (context {context}, {precision}, {implementation}, {device}) live memory rises by {climb} over the
+--   forward pass, block by block, peaks at {peak} {where_at}, falls through backward as activations are freed, and stays flat in the optimizer at
+--   {floor} (parameters, gradients, moments).
 -- experiment: memory_profiling
 -- fills: a
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; climb|MiB|.4b|right;

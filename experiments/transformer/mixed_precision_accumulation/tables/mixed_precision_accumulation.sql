@@ -1,13 +1,12 @@
--- title: Adding 0.01 a thousand times
--- caption: The sum of so many times 0.01 in several precisions, to the bit; nothing is timed.
+-- title: Mixed precision accumulation
+-- caption: The sum of that many times 0.01, exact to the bit; nothing is timed.
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: case_name|1|code|left; accumulator|1|s|left; addend|1|s|left; additions|1|d|right; value|1|.10f|right;
 --   error|1|.2e|right; last_change|1|d|right; bits|1|code|left; implementation|1|code|left; agrees|1|s|left;
 --   device?|1|s|left; status|1|status|left
--- note: `last change` is the last addition that changed the sum; where it is below the number of additions, the sum
---   stalled.
--- note: `agrees`: the bits equal those of every other implementation; `reference` computes in integers.
+-- note: `last change`: last addition that changed the sum; below `additions` the sum stalled.
+-- note: `agrees`: bit-identical to all other implementations; `reference` computes in integers.
 WITH t AS (
   SELECT * FROM v_newest WHERE experiment = 'mixed_precision_accumulation' AND task = 'measure'
 )

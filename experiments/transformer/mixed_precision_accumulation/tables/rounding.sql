@@ -1,5 +1,5 @@
--- sentence: Kept in {accumulator}, the sum of {additions} times 0.01 is {value}, off by {error}: every addition rounds it, near
---   the end to a multiple of {step}.
+-- sentence: Accumulated in {accumulator}, {additions} × 0.01 gives {value} (error {error}): every addition is rounded, near the end to a multiple
+--   of {step}.
 -- experiment: mixed_precision_accumulation
 -- fills: *
 -- columns: accumulator|1|s|left; additions|1|d|right; value|1|s|right; error|1|s|right; step|1|s|right

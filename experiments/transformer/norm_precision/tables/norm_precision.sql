@@ -1,12 +1,12 @@
--- title: Norms in half precision
--- caption: Error of a norm's output, ‖y − exact‖ / ‖exact‖ of the worst of 16 rows, on data with standard deviation 2^exponent:
---   every operation rounded to the format of the statistics. Computed, not timed.
+-- title: Layer norm and RMSNorm in half precision
+-- caption: Relative error of the output, ‖y − exact‖ / ‖exact‖, worst of 16 rows, on data of standard deviation 2^exponent, every operation rounded
+--   to the statistics' format. Computed, not timed.
 -- experiment: norm_precision
 -- columns: norm|1|code|left; dtype|1|s|left; statistics|1|s|left; implementation|1|code|left; dim?|1|d|right; offset?|1|d|right;
 --   e_10 as 2^-10|1|s|right; e0 as 2^0|1|s|right; e3 as 2^3|1|s|right; e6 as 2^6|1|s|right; e8 as 2^8|1|s|right;
 --   e12 as 2^12|1|s|right; rstd as rstd at 2^0|1|.1e|right
 -- note: "overflow": a square or a sum passed the largest number in every row; "… of 16" where it did in some.
--- note: With a mean of 16 deviations fp16 data of 2^12 are no numbers of fp16 themselves: no statistics can mend that.
+-- note: With a mean of 16 standard deviations fp16 cannot represent data of 2^12 at all.
 -- note: At 2^-10 the variance, 1e-6, is smaller than eps = 1e-5, which fp16 holds as a subnormal number.
 WITH t AS (
   SELECT v.*, (SELECT value FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'error_out') AS error,

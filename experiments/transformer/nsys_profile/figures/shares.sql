@@ -1,7 +1,7 @@
 -- figure: stacks
--- title: Where the time of a phase goes
--- caption: Kernels of each phase and of the whole step, by what they do, in percent of their summed time. A panel is one attempt: where
---   several differ in nothing that it names, a training step of the largest batch, the newest.
+-- title: Profiling: kernel time by kind
+-- caption: Share of each kind of kernel in the summed kernel time of a phase and of the whole step; per panel the newest training step of the
+--   largest batch.
 -- experiment: nsys_profile
 -- x: phase|1|text
 -- y: share|%|linear

@@ -1,7 +1,7 @@
 -- figure: lanes
--- title: One step in time
--- caption: A recorded step of each implementation, from its beginning: phases, layers and their parts, calls of operators as the host made
---   them, and, on a GPU, what its streams ran.
+-- title: Profiling: timeline of one step
+-- caption: A recorded step of each implementation: phases, layers and their parts, operator calls on the host and, on a GPU, the kernels of each
+--   stream.
 -- experiment: nsys_profile
 -- x: time|ms|linear
 -- y: lane|1|text
@@ -9,9 +9,9 @@
 -- series: kind
 -- panel: model, context, precision, implementation, device
 -- fills: b
--- note: The same with names, to be zoomed, of `host_eager` for example: `syslab query "SELECT a.content FROM artifact a JOIN v_newest t ON
+-- note: With names, for ui.perfetto.dev, of `host_eager` for example: `syslab query "SELECT a.content FROM artifact a JOIN v_newest t ON
 --   t.attempt_id = a.attempt_id WHERE t.experiment = 'nsys_profile' AND t.implementation = 'host_eager' AND a.kind = 'timeline' ORDER BY
---   t.run_started_at DESC LIMIT 1" --to raw -o step.json`, which ui.perfetto.dev opens.
+--   t.run_started_at DESC LIMIT 1" --to raw -o step.json`.
 WITH chosen AS (
   SELECT v.attempt_id, v.params, v.implementation, v.device, v.run_uid,
          row_number() OVER (PARTITION BY v.device, v.implementation

@@ -1,15 +1,15 @@
--- title: Inside attention
--- caption: Scores, softmax and values of a forward pass, all layers: time, operations (2·B·H·T²·d a product, 5·B·H·T² for softmax), and
---   softmax over the two products in both.
+-- title: Profiling: softmax and matrix products in attention
+-- caption: Scores, softmax and values in forward, all layers: time, FLOPs (2·B·H·T²·d a product, 5·B·H·T² softmax), and softmax relative to the two
+--   products.
 -- experiment: nsys_profile
 -- fills: e
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision|1|s|left; mode?|1|s|left; implementation|1|code|left; scores|ms|.3g|right; softmax|ms|.3g|right;
 --   values_ms as values|ms|.3g|right; product_flops as products|GFLOP|.3g|right; softmax_flops as softmax|GFLOP|.3g|right;
---   time_ratio as softmax / products, time|×|ci(time_low, time_high)|right; flop_ratio as softmax / products, operations|×|.2g|right; protocol?|1|s|left;
+--   time_ratio as softmax / products, time|×|ci(time_low, time_high)|right; flop_ratio as softmax / products, FLOPs|×|.2g|right; protocol?|1|s|left;
 --   device?|1|s|left
--- note: `scores` and `values` are the ranges of that name, scale and mask among them; the ratio of times takes the two products alone,
---   and is the median of the recorded steps with its 95 % interval; the times are means of them.
--- empty: No measured implementation keeps its attention in parts; `syslab run nsys_profile --impl host_eager` (CPU) or `eager` (GPU) does.
+-- note: `scores` and `values` include scale and mask; the time ratio is of the two products alone, the median of recorded steps with its 95 %
+--   interval, the times are means.
+-- empty: No measured implementation runs attention in parts: `syslab run nsys_profile --impl host_eager` (CPU) or `eager` (GPU).
 WITH parts AS (
   SELECT attempt_id, params, implementation, protocol, device, run_uid,
          sum(ms) FILTER (WHERE operation LIKE 'attention.scores%') AS scores, sum(ms) FILTER (WHERE kind = 'softmax') AS softmax,

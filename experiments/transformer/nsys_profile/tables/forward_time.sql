@@ -1,12 +1,11 @@
--- sentence: A forward pass of {model} (context {context}, {precision}, {implementation}, {device}) takes {clock} ms by the clock, waited for
---   before and after, and {busy} ms by the sum of its kernels, recorded by {source}: {share} % of the clock's time. {meaning}
+-- sentence: Forward of {model} (context {context}, {precision}, {implementation}, {device}) takes {busy} ms by the profile ({source}, sum of
+--   kernels); the timing program (`benchmarking_script`) measures {timing}. {agreement} {meaning}
 -- experiment: nsys_profile
 -- fills: a
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;
---   clock|ms|ci(clock_low, clock_high)|right; busy|ms|ci(busy_low, busy_high)|right; source|1|s|left;
---   share|%|ci(share_low, share_high)|right; meaning|1|s|left
+--   busy|ms|ci(busy_low, busy_high)|right; source|1|s|left; timing|1|s|left; agreement|1|s|left; meaning|1|s|left; clock|ms|ci(clock_low, clock_high)|right
 WITH t AS (
-  SELECT v.params, v.implementation, v.device, v.facts ->> '$.trace.source' AS source, v.run_uid, 1e3 * c.value AS clock,
+  SELECT v.params, v.implementation, v.device, v.facts ->> '$.trace.source' AS source, v.run_uid, v.comparability_key, 1e3 * c.value AS clock,
          1e3 * c.ci_low AS clock_low, 1e3 * c.ci_high AS clock_high, 1e3 * b.value AS busy, 1e3 * b.ci_low AS busy_low,
          1e3 * b.ci_high AS busy_high,
          row_number() OVER (PARTITION BY v.comparability_key, v.implementation
@@ -17,24 +16,39 @@ WITH t AS (
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good
 ),
+-- The timing program's forward pass of the same model: what it measured of the same mode, after the usual warm-up.
+timed AS (
+  SELECT json_remove(v.params, '$.warmup') AS point, v.implementation, v.comparability_key, 1e3 * f.value AS ms, 1e3 * f.ci_low AS low,
+         1e3 * f.ci_high AS high,
+         row_number() OVER (PARTITION BY json_remove(v.params, '$.warmup'), v.implementation, v.comparability_key
+                                ORDER BY v.protocol <> 'cs336', v.run_started_at DESC, v.attempt_uid DESC) AS place
+    FROM v_measured v
+    JOIN metric f ON f.attempt_id = v.attempt_id AND f.name = 'forward'
+   WHERE v.experiment = 'benchmarking_script' AND v.is_good AND v.params ->> '$.warmup' >= 5
+),
 -- The steps that were recorded are not those that were timed: the bounds take both medians' intervals at their worst.
 shares AS (
-  SELECT *, 100 * busy / clock AS share, 100 * busy_low / clock_high AS share_low, 100 * busy_high / clock_low AS share_high
+  SELECT t.*, 100 * busy / clock AS share, 100 * busy_low / clock_high AS share_low, 100 * busy_high / clock_low AS share_high,
+         p.ms, p.low, p.high
     FROM t
-   WHERE place = 1
+    LEFT JOIN timed p ON p.point = t.params AND p.implementation = t.implementation AND p.comparability_key = t.comparability_key AND p.place = 1
+   WHERE t.place = 1
 )
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, device,
        clock, clock_low, clock_high, busy, busy_low, busy_high, source, share, share_low, share_high,
-       CASE WHEN share_low IS NULL
-              THEN 'Without an interval nothing can be said of launches and gaps between kernels.'
+       iif(ms IS NULL, printf('nothing of it yet; by the profiled program''s own clock it takes %.4g ms', clock), printf('%.4g ms', ms)) AS timing,
+       CASE WHEN ms IS NULL THEN 'Agreement: not measured (`syslab run benchmarking_script` with the same model and context).'
+            WHEN low IS NULL OR busy_low IS NULL THEN 'Too few samples to compare them.'
+            WHEN busy_high < low THEN printf('The profile is %.2g %% lower.', 100 * (1 - busy / ms))
+            WHEN busy_low > high THEN printf('The profile is %.2g %% higher.', 100 * (busy / ms - 1))
+            ELSE 'They agree: no measurable difference.' END AS agreement,
+       CASE WHEN share_low IS NULL THEN 'There are too few samples to separate launches and gaps from kernels.'
             WHEN share_high < 100
-              THEN printf('What is left, %.3g %% to %.3g %%, are launches and gaps between kernels.', 100 - share_high, 100 - share_low)
-            WHEN share_low <= 100
-              THEN '100 % is within that interval: at this noise nothing can be said of launches and gaps between kernels.'
+              THEN printf('Kernels fill %.3g %% of the profiled program''s clock; the rest (%.3g %% to %.3g %%) are launches and gaps between kernels.', share,
+                          100 - share_high, 100 - share_low)
+            WHEN share_low <= 100 THEN 'Launches and gaps between kernels are not distinguishable from zero.'
             WHEN source = 'host clock'
-              THEN 'More than all of it: calls do not overlap here, so the steps that were recorded took longer than those that were timed, '
-                   || 'for being recorded or for other work on the machine; of gaps nothing can be said.'
-            ELSE 'More than all of it: kernels that overlap count twice, or the steps that were recorded took longer than those that were '
-                 || 'timed; of gaps nothing can be said.' END AS meaning, run_uid
+              THEN 'Kernels add up to more than the clock: the recorded steps were slower than the timed ones, by recording or other load.'
+            ELSE 'Kernels add up to more than the clock: some overlap and count twice, or the recorded steps were slower.' END AS meaning, run_uid
   FROM shares
  ORDER BY device, implementation;

@@ -1,12 +1,12 @@
--- title: Kernels by phase
--- caption: The eight kernels with most time in each phase, of the largest model and longest context of each implementation: calls and
---   time a step, one call's mean, shortest and longest, and the share of the phase.
+-- title: Profiling: kernels by cumulative time
+-- caption: The top eight kernels of each phase, for the largest model and longest context of each implementation: calls and time a step, mean,
+--   minimum and maximum of a call, share of the phase.
 -- experiment: nsys_profile
 -- fills: b
 -- columns: model?|1|s|left; context?|1|d|right; precision?|1|s|left; implementation|1|code|left; phase|1|s|left; operation|1|code|left;
 --   name as kernel|1|code|left; calls|1|.3g|right; total|ms|.4g|right; mean|ms|.3g|right; least as min|ms|.3g|right;
 --   most as max|ms|.3g|right; share|%|.3g|right; device?|1|s|left
--- note: `operation` is the path of operators that a kernel worked for: `attention.scores.gemm` is the product of scores inside attention.
+-- note: `operation`: the operator a kernel belongs to, e.g. `attention.scores.gemm`.
 WITH chosen AS (
   SELECT attempt_id, row_number() OVER (PARTITION BY comparability_key, implementation
                                             ORDER BY parameters DESC, context DESC, precision <> 'fp32', attempt_uid DESC) AS place

@@ -1,7 +1,5 @@
--- title: The share of matrix products
--- caption: Of the kernels' time in the forward pass, in forward and backward, and in the whole step, what matrix products take. A number was
---   measured, 0 too; – stands where there is nothing that could be: a phase that the mode does not have, attention's one kernel where it
---   runs in parts, its softmax where it runs in one kernel.
+-- title: Profiling: share of matrix products
+-- caption: Share of matrix products in kernel time, for forward, forward + backward and the whole step. – = not applicable.
 -- blank: –
 -- experiment: nsys_profile
 -- fills: d
@@ -9,7 +7,7 @@
 --   both as forward + backward|%|.3g|right; step|%|.3g|right; fused as fused attention, of the step|%|.3g|right;
 --   softmax as softmax, of the step|%|.3g|right; optimizer as AdamW, of the step|%|.3g|right; protocol?|1|s|left;
 --   device?|1|s|left
--- note: Attention in one kernel (`flash_…`) has its products inside and is told apart: it is not counted among them.
+-- note: Fused attention (`flash_…`) contains its matrix products and is listed apart.
 WITH sums AS (
   SELECT attempt_id, params, implementation, protocol, device, run_uid,
          sum(ms) FILTER (WHERE phase = 'forward') AS f, sum(ms) FILTER (WHERE phase = 'forward' AND kind = 'matrix products') AS fp,

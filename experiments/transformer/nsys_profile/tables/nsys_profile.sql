@@ -1,18 +1,16 @@
--- title: A step by its kernels
--- caption: What phases take by the clock (each waited for) and by the sum of their kernels, medians of steps, how many kernels and matrix products a step
---   has, and what recording costs.
+-- title: Profiling (nsys_profile)
+-- caption: Phases by the clock (synchronised) and by the sum of kernels, medians; kernels and matrix products a step; profiling overhead.
 -- experiment: nsys_profile
 -- fills: a
 -- columns: model|1|s|left; batch?|1|d|right; context|1|d|right; precision|1|s|left; mode?|1|s|left; implementation|1|code|left;
 --   forward|ms|.4g|right; forward_busy as kernels of forward|ms|.4g|right; step|ms|.4g|right; step_busy as kernels of step|ms|.4g|right;
 --   forward_launches as launches forward|1|d|right; step_launches as launches step|1|d|right; forward_products as products forward|1|d|right;
 --   forward_expected as 9L + 1|1|d|right; step_products as products step|1|d|right; step_expected as 27L + 3|1|d|right;
---   overhead as recording costs|%|ci(overhead_low, overhead_high)|right; source as recorded by|1|s|left; why?|1|s|left; device?|1|s|left; status|1|status|left
--- note: Products are counted where the program asks for them. `host_eager` and `eager` ask for each by itself, as the baseline does;
---   `host` and `fused` join Q, K, V and W1, W3, and their attention makes its products inside one kernel: 4L + 1 forward.
--- note: `recording costs`: the median of six recorded steps over that of seven beside them, less one, with the 95 % interval that both
---   medians' intervals leave. Where it holds 0, nothing can be said at this noise.
--- note: On the CPU a kernel is a call of an operator, timed by the ranges themselves. On a GPU without CUPTI it is one too, timed by events.
+--   overhead as profiling overhead|%|ci(overhead_low, overhead_high)|right; source as recorded by|1|s|left; why?|1|s|left; device?|1|s|left; status|1|status|left
+-- note: Matrix products as the program calls them: `host_eager` and `eager` as the baseline does; `host` and `fused` join Q, K, V and W1, W3 and
+--   have fused attention: 4L + 1 in forward.
+-- note: Profiling overhead: median of six recorded steps over seven unrecorded ones between them, less one, with its 95 % interval.
+-- note: On the CPU, and on a GPU without CUPTI, a kernel is an operator call, timed by its range or by events.
 WITH t AS MATERIALIZED (
   SELECT v.*, metrics AS found,
          o.value AS overhead, o.ci_low AS overhead_low, o.ci_high AS overhead_high

@@ -1,5 +1,5 @@
--- sentence: Besides matrix products, in forward of {model} (context {context}, {precision}, {implementation}, {device}) most goes to {list}:
---   {share} % of the kernels' time is no matrix product.
+-- sentence: Besides matrix products, forward of {model} (context {context}, {precision}, {implementation}, {device}) spends most on {list};
+--   non-matmul kernels take {share} % of kernel time.
 -- experiment: nsys_profile
 -- fills: c
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; list|1|s|left; share|%|.3g|right

@@ -1,4 +1,4 @@
--- sentence: Recording {verdict} (a step of {model}, context {context}, {precision}, {implementation}, {device}: {recorded} ms recorded,
+-- sentence: Profiling overhead {verdict} (step of {model}, context {context}, {precision}, {implementation}, {device}: {recorded} ms recorded,
 --   {plain} ms not).
 -- experiment: nsys_profile
 -- columns: verdict|1|s|left; model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left;
@@ -16,13 +16,12 @@ WITH t AS (
     JOIN metric p ON p.attempt_id = v.attempt_id AND p.name = 'parameters'
    WHERE v.experiment = ?1 AND v.is_good
 )
-SELECT CASE WHEN low IS NULL THEN printf('costs %+.3g %% with no interval: of so few samples nothing can be said', cost)
-            WHEN low <= 0 AND high >= 0
-              THEN printf('costs between %+.3g %% and %+.3g %% of a step, which holds 0: at this noise nothing can be said', low, high)
-            WHEN low > 0 THEN printf('adds %.3g %% to a step, 95 %% interval %.3g %% to %.3g %%', cost, low, high)
-            -- What listens takes time: a step that is faster for it was measured while the machine did less.
-            ELSE printf('seems to take %.3g %% off a step (%.3g %% to %.3g %%), which it cannot: the machine had other work beside the plain steps',
-                        -cost, -high, -low) END AS verdict,
+SELECT CASE WHEN low IS NULL THEN printf('is %+.3g %%, from too few samples for an interval', cost)
+            WHEN low <= 0 AND high >= 0 THEN printf('is below %.3g %%, not distinguishable from zero', high)
+            WHEN low > 0 THEN printf('is %.3g %% (%.3g to %.3g %%)', cost, low, high)
+            -- Recording takes time: a step that is faster for it was measured while the machine did less.
+            ELSE printf('cannot be given: recorded steps were %.3g %% faster (%.3g to %.3g %%), so other load slowed the unrecorded ones', -cost, -high, -low)
+            END AS verdict,
        params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, device,
        recorded, recorded_low, recorded_high, plain, plain_low, plain_high, run_uid
   FROM t

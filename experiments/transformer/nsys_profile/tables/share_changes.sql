@@ -1,6 +1,6 @@
--- sentence: From inference to a whole training step of {model} (context {context}, {precision}, {implementation}, {device}) the share of
---   matrix products {goes}, from {forward} % to {step} %; AdamW takes {optimizer} % of the step, norms, SwiGLU, RoPE and casts go from
---   {between_forward} % to {between_step} %, {softmax}.
+-- sentence: From inference to a training step of {model} (context {context}, {precision}, {implementation}, {device}) the share of matrix products
+--   {goes} ({forward} % to {step} %); AdamW takes {optimizer} %, norms, SwiGLU, RoPE and casts go from {between_forward} % to {between_step} %, and
+--   {softmax}.
 -- experiment: nsys_profile
 -- fills: d
 -- columns: model|1|s|left; context|1|d|right; precision|1|s|left; implementation|1|code|left; device|1|s|left; goes|1|s|left;
@@ -24,8 +24,8 @@ found AS (
          total(share) FILTER (WHERE phase = 'forward' AND kind = 'matrix products') AS forward,
          total(share) FILTER (WHERE phase = '' AND kind = 'matrix products') AS step,
          total(share) FILTER (WHERE phase = '' AND kind = 'optimizer') AS optimizer,
-         iif(count(*) FILTER (WHERE kind = 'softmax') = 0, 'softmax is within attention''s one kernel',
-             printf('softmax from %.2g %% to %.2g %%', total(share) FILTER (WHERE phase = 'forward' AND kind = 'softmax'),
+         iif(count(*) FILTER (WHERE kind = 'softmax') = 0, 'softmax is part of the fused attention kernel',
+             printf('softmax goes from %.2g %% to %.2g %%', total(share) FILTER (WHERE phase = 'forward' AND kind = 'softmax'),
                     total(share) FILTER (WHERE phase = '' AND kind = 'softmax'))) AS softmax,
          total(share) FILTER (WHERE phase = 'forward' AND kind = 'norm, SwiGLU, RoPE, casts') AS between_forward,
          total(share) FILTER (WHERE phase = '' AND kind = 'norm, SwiGLU, RoPE, casts') AS between_step
@@ -34,9 +34,9 @@ found AS (
 )
 -- The medians of the recorded steps, with intervals; where no step had a product there are the sums alone, and they are 0.
 SELECT params ->> '$.model' AS model, params ->> '$.context' AS context, params ->> '$.precision' AS precision, implementation, device,
-       CASE WHEN s.ci_high < f.ci_low THEN 'falls' WHEN s.ci_low > f.ci_high THEN 'grows'
-            WHEN s.ci_low IS NULL OR f.ci_low IS NULL THEN 'goes'
-            ELSE 'is not seen to change at this noise' END AS goes,
+       CASE WHEN s.ci_high < f.ci_low THEN 'falls' WHEN s.ci_low > f.ci_high THEN 'rises'
+            WHEN s.ci_low IS NULL OR f.ci_low IS NULL THEN 'changes from too few samples to judge'
+            ELSE 'does not change measurably' END AS goes,
        coalesce(100 * f.value, forward) AS forward, 100 * f.ci_low AS forward_low, 100 * f.ci_high AS forward_high,
        coalesce(100 * s.value, step) AS step, 100 * s.ci_low AS step_low, 100 * s.ci_high AS step_high, optimizer, softmax,
        between_forward, between_step, run_uid

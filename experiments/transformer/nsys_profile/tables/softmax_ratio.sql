@@ -1,6 +1,6 @@
--- sentence: Inside attention of {model} (context {context}, {precision}, {implementation}, {device}) softmax takes {time} times as long as the
---   two products, with {flops} times their operations: an operation of softmax costs {worse} times as much, being bound by memory (on a CPU,
---   by the exponential, too).
+-- sentence: In attention of {model} (context {context}, {precision}, {implementation}, {device}) softmax takes {time} times as long as the two
+--   matrix products with {flops} times their FLOPs, that is {worse} times as long per FLOP, because it is memory-bound (on a CPU also bound by the
+--   exponential).
 -- experiment: nsys_profile
 -- fills: e
 -- command: syslab run nsys_profile --impl host_eager

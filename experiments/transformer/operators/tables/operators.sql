@@ -1,12 +1,12 @@
--- title: Operators of the model beside a copy
--- caption: Median time of one call with its 95 % interval; the rate counts each input and output once. `share` is the time of the fastest
---   copy of as many bytes (`copied by`), same machine, same protocol, over the operator's.
+-- title: Memory-bound operators
+-- caption: Median time with its 95 % interval; the rate counts each input and output once. `share`: time of the fastest copy of as many bytes
+--   (`copied by`) over the operator's.
 -- experiment: operators
 -- columns: operator|1|code|left; pass?|1|s|left; rows|1|d|right; dim|1|d|right; dtype?|1|s|left; @timed; gbps as rate|GB/s|.3g|right;
---   share as share of a copy|%|.3g|right; peer as copied by|1|code|left; @checked
--- note: `eager_cuda` moves more bytes than are counted: its operations go through memory one by one. What fits a cache may pass 100 %.
+--   share as share of a copy|%|.3g|right; peer as copied by|1|code|left; vs_from as share from?|1|s|left; @checked
+-- note: `eager_cuda` moves more bytes than counted. Above 100 %: cache hits.
 SELECT params ->> '$.operator' AS operator, params ->> '$.pass' AS pass, params ->> '$.rows' AS rows, params ->> '$.dim' AS dim,
-       params ->> '$.dtype' AS dtype, implementation, time_ms, low_ms, high_ms, gbps, 100 * vs_peer AS share, peer, worst_error, bound,
+       params ->> '$.dtype' AS dtype, implementation, time_ms, low_ms, high_ms, gbps, 100 * vs_peer AS share, peer, vs_from, worst_error, bound,
        scratch, n, checked_percent, noise, protocol, device, status, message, run_uid
   FROM v_measured
  WHERE experiment = ?1 AND role IS NOT 'peer' AND status <> 'skipped'

@@ -1,13 +1,12 @@
 -- figure: lines
--- title: Loss over steps
--- caption: Training loss, in nats a token, the mean of as many steps as make about a hundred points of a run; the line is at the loss of a
---   model that knows only how often each token occurs.
+-- title: Training loss
+-- caption: Loss in nats per token, averaged to about a hundred points a run; the line is the unigram entropy.
 -- experiment: train_lm
 -- x: step|1|linear
 -- y: loss|1|linear
 -- series: series
 -- panel: model, text, batch, context, lr, seed, device
--- ceiling: unigram|frequencies alone|syslab run train_lm
+-- ceiling: unigram|unigram entropy|syslab run train_lm
 WITH t AS (
   SELECT v.*, s.id AS series_id, max(1, (v.params ->> '$.steps') / 100) AS width,
          (SELECT value FROM metric k WHERE k.attempt_id = v.attempt_id AND k.name = 'unigram_entropy') AS unigram

@@ -1,6 +1,6 @@
--- sentence: {implementation} in {precision} ({device}; largest learning rate {lr}, seed {seed}) brings {parameters} parameters from a loss of {first} to
---   {loss} nats a token in {steps} steps of {batch} × {context} tokens; on {unseen} it is at {validation} ({chosen}), where frequencies of single
---   tokens alone would be at {unigram}.
+-- sentence: {implementation} in {precision} ({device}; peak learning rate {lr}, seed {seed}) trains {parameters} parameters from a loss of {first}
+--   to {loss} nats per token in {steps} steps of {batch} × {context} tokens; validation loss on {unseen} is {validation} ({chosen}), versus
+--   {unigram} for the unigram entropy.
 -- experiment: train_lm
 -- columns: implementation|1|code|left; precision|1|code|left; device|1|s|left; lr|1|.2g|right; seed|1|d|right; parameters|1|d|right;
 --   first|1|.3f|right; loss|1|.3f|right; steps|1|d|right; batch|1|d|right; context|1|d|right; unseen|1|s|left; validation|1|.3f|right;
@@ -20,8 +20,8 @@ placed AS (
 SELECT implementation, precision, device, params ->> '$.lr' AS lr, params ->> '$.seed' AS seed, metrics ->> '$.parameters' AS parameters,
        metrics ->> '$.first_loss' AS first, metrics ->> '$.loss' AS loss, params ->> '$.steps' AS steps, params ->> '$.batch' AS batch,
        params ->> '$.context' AS context,
-       iif(params ->> '$.text' = 'pages', 'text', params ->> '$.text') || ' that it has not seen' AS unseen, validation,
-       iif(runs > 1, printf('the lowest of %d runs in this precision', runs), 'of one run in this precision') AS chosen,
+       iif(params ->> '$.text' = 'pages', 'text', params ->> '$.text') || ' held out' AS unseen, validation,
+       iif(runs > 1, printf('lowest of %d runs in this precision', runs), 'one run in this precision') AS chosen,
        metrics ->> '$.unigram_entropy' AS unigram, run_uid
   FROM placed
  WHERE place = 1

@@ -1,5 +1,5 @@
--- sentence: After {steps} steps {implementation} in {precision} ({device}) is at a validation loss of {half}, in fp32 at {full}: {change} %, which
---   {verdict} the 1 % that was asked for.
+-- sentence: After {steps} steps {implementation} in {precision} ({device}) has a validation loss of {half} versus {full} in fp32, {change} %:
+--   {verdict}.
 -- experiment: train_lm
 -- command: syslab run train_lm --preset paper
 -- columns: steps|1|d|right; implementation|1|code|left; precision|1|code|left; device|1|s|left; half|1|.4f|right; full|1|.4f|right;
@@ -12,7 +12,8 @@ WITH t AS (
 )
 SELECT h.params ->> '$.steps' AS steps, h.implementation, h.params ->> '$.precision' AS precision, h.device, h.loss AS half,
        f.loss AS full, printf('%+.2f', 100 * (h.loss / f.loss - 1)) AS change,
-       iif(abs(h.loss / f.loss - 1) <= 0.01, 'is within', 'is not within') AS verdict, max(h.run_uid, f.run_uid) AS run_uid
+       CASE WHEN h.loss / f.loss - 1 > 0.01 THEN 'worse by more than the 1 % allowed'
+            WHEN h.loss / f.loss - 1 < -0.01 THEN 'lower by more than 1 %, which meets the bound' ELSE 'within the 1 % allowed' END AS verdict, max(h.run_uid, f.run_uid) AS run_uid
   FROM t h
   JOIN t f ON f.point = h.point AND f.implementation = h.implementation AND f.comparability_key = h.comparability_key
           AND f.params ->> '$.precision' = 'fp32'

@@ -1,12 +1,12 @@
--- title: A small model learns a text
--- caption: Loss in nats a token: of the first step, over the last tenth of the steps, and over the part of the text that was kept
---   back. `vs fp32`: the validation loss beside that of the same run in fp32.
+-- title: Training a small language model
+-- caption: Loss in nats per token: first step, mean of the last tenth of the steps, and held-out text. `vs fp32`: validation loss relative to the
+--   same run in fp32.
 -- experiment: train_lm
 -- columns: text?|1|s|left; model?|1|s|left; parameters|1|d|right; batch?|1|d|right; context?|1|d|right; steps|1|d|right; lr?|1|.2g|right;
 --   seed?|1|d|right; precision|1|s|left; implementation|1|code|left; first|1|.4f|right; loss|1|.4f|right;
 --   validation|1|.4f|right; bits|bit|.3f|right; vs_fp32 as vs fp32|%|.2f|right; unigram|1|.3f|right; step|ms|.3g|right;
 --   tokens|1/s|.4g|right; skipped?|1|d|right; from_step?|1|d|right; device?|1|s|left; status|1|status|left
--- note: `unigram` is the loss of a model that knows only how often each token occurs.
+-- note: `unigram`: entropy of token frequencies alone.
 WITH t AS MATERIALIZED (
   SELECT v.*, json_remove(v.params, '$.precision', '$.checkpoint', '$.checkpoint_every') AS point,
          v.params ->> '$.precision' AS precision,

@@ -1,16 +1,17 @@
-// Two ways to multiply fp32 matrices on tensor cores, behind one face, so that the same attention kernels serve both.
+// Two ways to multiply fp32 matrices on tensor cores, with one interface, so that the same attention kernels serve
+// both.
 //
-//   Half3  x·2^s = high + low, both fp16; x·y ≈ high·high + (high·low + low·high). What is left out, low·low, and what
-//          the two roundings lose are each about 2⁻²⁴ of |x||y|: fp32 itself. The small products go to an accumulator
-//          of their own, because the tensor core truncates at every addition: the large one then suffers one for every
-//          16 terms, not three. Sums over many blocks are added up outside the tensor core, in fp32.
+//   Half3  x·2^s = high + low, both fp16; x·y ≈ high·high + (high·low + low·high). The omitted low·low and the
+//          error of the two roundings are each about 2⁻²⁴ of |x||y|, as in fp32. The small products have their own
+//          accumulator, because the tensor core truncates at every addition: the large one is then truncated once for
+//          every 16 terms, not three times. Sums over many blocks are added up outside the tensor core, in fp32.
 //          2^s brings a tile's largest value to [2¹⁴, 2¹⁵): values down to 2⁻¹⁶ of it keep all 24 bits, smaller ones
-//          lose absolutely, at most 2⁻⁴⁰ of the largest.
+//          have an absolute error of at most 2⁻⁴⁰ of the largest.
 //   Tf32   both operands rounded to eleven bits: one product, a relative error of about 4·10⁻⁴.
 //
-// A value takes four bytes in either: a plane tile of kTileRows rows of kColumns values lies in global memory as it
-// will lie in shared memory, so a copy is linear. A row is a run of 16-byte chunks: Half3 the high halves, then the
-// low; Tf32 the values in order. Chunk c of row r lies at place c XOR twist(r), so that the same chunk of eight
+// A value takes four bytes in either: a plane tile of kTileRows rows of kColumns values has the same layout in
+// global as in shared memory, so a copy is linear. A row is a run of 16-byte chunks: Half3 the high halves, then the
+// low; Tf32 the values in order. Chunk c of row r is stored at place c XOR twist(r), so that the same chunk of eight
 // neighbouring rows uses all banks once.
 //
 // Ootomo & Yokota, "Recovering single precision accuracy from Tensor Cores" (2022); NVIDIA's CUTLASS, "3xTF32".
@@ -47,7 +48,7 @@ struct PlaneTile {
   }
 };
 
-// Where lane l's addresses for ldmatrix begin, as offsets into a tile.
+// The first addresses of lane l for ldmatrix, as offsets into a tile.
 template <int kColumns>
 struct LaneOffsets {
   std::uint32_t a;        // rows of the tile are rows of A; or, transposed, the summed dimension of B
@@ -82,9 +83,9 @@ struct Half3 {
   template <int kDown, int kWide, int kCount, typename A, typename Load>
   __device__ static void multiply(float (&sums)[kDown][2 * kWide][4], const A& a, const Load& load) {
     if constexpr (kDown > 1) {
-      // The small products first: the large ones are then few, and no others lose by the size of the sum. Takes the
-      // high parts of B twice, which with two blocks of A to each is cheaper than the registers of a second
-      // accumulator.
+      // The small products first, while the sum is small, so that only the few large products are truncated against a
+      // large sum. Loads the high parts of B twice, which with two blocks of A for each is cheaper than the registers
+      // of a second accumulator.
       static_assert(kWide == 1);
 #pragma unroll
       for (int k = 0; k < kCount; ++k) {
@@ -151,7 +152,7 @@ struct Tf32 {
     return 4 * block + 2 * part;
   }
 
-  // There is no transposing load of 32-bit elements, so each register is loaded alone. The summed index is permuted
+  // No load transposes 32-bit elements, so each register is loaded separately. The summed index is permuted
   // within eight (0 2 4 6 1 3 5 7) as to_a() permutes it.
   template <int kColumns>
   __device__ static void load_summed_rows(std::uint32_t (&r)[4], std::uint32_t tile, const LaneOffsets<kColumns>& lane,
@@ -216,9 +217,9 @@ __device__ __forceinline__ void load_b(std::uint32_t (&r)[4], std::uint32_t tile
   ptx::load_matrices(r, PlaneTile<kColumns>::step(tile + lane.b, chunk, down));
 }
 
-// Queues the copy of `kBytes` contiguous bytes, both ends aligned to 16. All threads of the block copy a part of it,
-// and it neither commits nor waits: the bytes are there when each thread has waited and a barrier of the block has
-// followed.
+// Queues the copy of `kBytes` contiguous bytes, both ends aligned to 16. All threads of the block copy a part of it. It
+// neither commits nor waits. Landed: each thread waits, then a barrier of the block. Left: before the call, a barrier
+// after the last read of the destination.
 template <int kBytes, int kThreads>
 __device__ __forceinline__ void copy_linear_async(std::uint32_t to, const char* from) {
   static_assert(kBytes % 16 == 0);
@@ -229,7 +230,7 @@ __device__ __forceinline__ void copy_linear_async(std::uint32_t to, const char* 
   }
 }
 
-// 2^x for a product of scales, never infinite: 0·∞ would be no number.
+// 2^x for a product of scales, never infinite, since 0·∞ is NaN.
 __device__ __forceinline__ float power_of_two(int x) { return ldexpf(1.0F, x > 127 ? 127 : x); }
 
 }  // namespace syslab::attention::fp32

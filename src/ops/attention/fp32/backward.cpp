@@ -18,7 +18,7 @@ struct BackwardMemory {
   float* delta;
   int* delta_scale;
   Split over_queries, over_keys;
-  float* partial = nullptr;  // of dK and dV first, of dQ then: one after the other in the stream
+  float* partial = nullptr;  // first of dK and dV, then of dQ: one after the other in the stream
   std::size_t bytes = 0;
 
   BackwardMemory(const Problem& problem, const Shape& shape, void* base) {
@@ -61,7 +61,7 @@ void join(const Shape& shape, const Rows<float>& first, const Rows<float>& secon
 template <class Arithmetic>
 void backward(const Problem& problem, const BackwardArgs& args, ops::Workspace workspace, device::Stream stream,
               std::string_view name) {
-  demand_supported(problem, Direction::backward, stream, name);
+  demand_supported(problem, Pass::backward, stream, name);
   const device::CurrentDevice current(stream);
   const Shape shape = shape_of(problem);
   const Scratch scratch(workspace, BackwardMemory(problem, shape, nullptr).bytes, stream, name);

@@ -10,11 +10,11 @@
 // first kernel makes Sᵀ and dPᵀ, so that Pᵀ and dSᵀ lie in registers as blocks of A do and need not go through shared
 // memory.
 //
-// Ranges. P = exp2(score + s − L·log2(e))·2^(15 − s) is 2^15 times as large as it is, s such that most exponents are
-// near 0, where their rounding is least. |dP − δ| ≤ ‖dO_i‖‖V_j‖ + |δ_i| < 2^x with an x for each pair of tiles, so
+// Ranges. P = exp2(score + s − L·log2(e))·2^(15 − s) is computed 2^15 times too large, with s such that most exponents
+// are near 0, where their rounding is least. |dP − δ| ≤ ‖dO_i‖‖V_j‖ + |δ_i| < 2^x with an x for each pair of tiles, so
 // dS·2^(15 − x) stays below 2^15 whatever the gradients' size. Before a product each row of Pᵀ, dSᵀ or dS is brought to
-// 2^15 by its own largest value: the gradient of a key that no query minds is tiny, but has all its digits. Each step's
-// products have fresh accumulators, which are scaled into the gradient's in fp32.
+// 2^15 by its own largest value: the gradient of a key that no query attends to is tiny, but keeps all its digits. The
+// products of each step have accumulators of their own, which are scaled and added to the gradient in fp32.
 //
 //   columns   step   stages   shared memory   registers, spilled bytes (sm_90a): dK and dV; dQ
 //   16        64     2        17.5 KiB        229, 0    149, 0
@@ -28,23 +28,29 @@
 //
 // What waits for what, in both kernels (landed, left: device/ptx.cuh; the numbers stand in the code)
 //
-//   cp.async   The two owned tiles, and one group a step: in the first kernel Q, dO and three numbers a row, in the
-//              second K and V. Where the owned tiles stay in shared memory, they are in the group of the first step.
+//   cp.async   The two owned tiles, and one group a step: in key_gradient_kernel (dK, dV) Q, dO and three numbers of
+//              each row, in query_gradient_kernel (dQ) K and V. Where the owned tiles stay in shared memory, they are
+//              in the group of the first step. Every wait is for all copies: those of the next step are queued after
+//              (3) or (4), so only those of this step are under way. Empty commits have no effect.
 //   (1) owned tiles on their way to registers, block
 //       landed   Each thread has waited for its own copies. Behind the barrier both tiles are whole, and each warp
 //                loads its blocks of A.
 //       left     Nothing: the memory was not used before.
-//   (2) behind it, block
+//   (2) after the blocks were loaded, block
 //       landed   Nothing.
-//       left     All warps have loaded their blocks. The first step's copies fill the same memory, the stages.
+//       left     All warps have loaded their blocks. The first step's copies fill the first owned tile (both where
+//                D ≤ 32); at D = 64 the second step's, behind (3), fill the other.
 //   (3) top of a step, block
 //       landed   What the step reads is whole for all warps; in the first step also the owned tiles that stay.
-//       left     All warps have finished the step before. With two stages, the next copies fill the stage that it read.
+//       left     All warps have finished the step before. With two stages, the next copies fill the stage that it read;
+//                with one, nothing: that is (4), and in the first step (2).
 //   (4) end of a step, one stage, block
 //       landed   Nothing: that is (3).
-//       left     All warps have read the only stage for the last time. The next copies fill it.
-//   Behind the last step nothing waits: results go from registers to memory that no other thread writes.
-//   kernels    Ordinary launches: planes and statistics before, the join after.
+//       left     All warps have read the only stage, and its statistics, in this step. The next copies fill it; in the
+//                last step it has no job.
+//   After the loop nothing waits: results go from registers to memory that no other thread writes.
+//   kernels    Ordinary launches: planes and statistics before, the join after. Between the two, the join of dK and dV
+//              has read `partial`, which the second kernel overwrites.
 #pragma once
 
 #include "ops/attention/fp32/arithmetic.cuh"
@@ -108,8 +114,8 @@ class Owned {
 };
 
 // Brings the largest of each of a thread's two rows of 8·kTiles columns to [2¹⁴, 2¹⁵), so that a row keeps its digits
-// in halves however small it is (a key that no query minds still has a gradient), and makes blocks of A of them. The
-// powers of two that undo it come back in `undo`.
+// in halves however small it is (a key that hardly any query attends to still has a gradient), and packs them to blocks
+// of A. `undo` gets the powers of two that undo the scaling.
 template <class Arithmetic, int kTiles>
 __device__ __forceinline__ void to_scaled_blocks(BlockA (&blocks)[kTiles / 2], float (&values)[kTiles][4],
                                                  float (&undo)[2]) {
@@ -171,7 +177,7 @@ __device__ __forceinline__ void store_gradient(const float (&gradient)[kColumns 
   }
 }
 
-// Which tile of keys, and which chunk of the queries that see it, a block has: the first keys are seen by the most.
+// The tile of keys of a block, and its chunk of the queries that see them. First keys first: most queries see them.
 template <int kRows>
 struct KeyBlock {
   int chunk, tile, head;  // of batch·heads_kv
@@ -217,14 +223,14 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
   const LaneOffsets<kColumns> offsets(lane);
   const int key_row = head * shape.padded_k + first_key;
 
-  // Where a step's queries are: in their head, and in the planes of all. The heads of a group follow one another.
+  // The first query of a step: in its head, and in the planes of all heads. The heads of a group follow one another.
   int query = (queries.begin + (per_head == 0 ? 0 : begin / kStepsOfTile % per_head)) * kTileRows;
   int plane_row = (first_head + (per_head == 0 ? 0 : begin / kStepsOfTile / per_head)) * shape.padded_q + query;
   const auto advance = [&](int& at_query, int& at_row) {
     at_query += kStep;
     at_row += kStep;
     if (at_query < shape.seq_q || at_query % kTileRows != 0) return;
-    // On to the next head of the group: rare, so what it takes is made anew.
+    // To the next head of the group: rare, so its values are computed anew.
     const KeyBlock<Config::kRows> again(params, block_index_anew());
     at_row += shape.padded_q - at_query;
     at_query = queries_of(shape, again.tile * Config::kRows).begin * kTileRows;
@@ -294,7 +300,7 @@ __global__ __launch_bounds__(kThreads, 2) void key_gradient_kernel(const Backwar
 #pragma unroll
       for (int i = 0; i < kMany * 8; ++i) p[2 * n + i / 4][i % 4] = sums[0][i / 4][i % 4];
     }
-    // Query 8n + c sees key j when j ≤ query + offset: `ahead` of the warp's last key no mask is needed.
+    // A query sees key j when j ≤ query + offset: no mask if the first query sees the warp's last key.
     const bool masked = shape.causal && query + shape.offset < last_key;
 #pragma unroll
     for (int n = 0; n < 2 * kQueries; ++n) {

@@ -1,4 +1,4 @@
-// The host side of flash_fp32 and flash_tf32: what they take, where things lie in their workspace, which kernels run.
+// The host side of flash_fp32 and flash_tf32: what they support, the layout of their workspace, which kernels run.
 #include "ops/attention/fp32/flash_fp32.hpp"
 
 #include "device/launch.hpp"
@@ -34,7 +34,7 @@ struct ForwardMemory {
 template <class Arithmetic>
 void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace workspace, device::Stream stream,
              std::string_view name) {
-  demand_supported(problem, Direction::forward, stream, name);
+  demand_supported(problem, Pass::forward, stream, name);
   const device::CurrentDevice current(stream);
   const Shape shape = shape_of(problem);
   const Scratch scratch(workspace, ForwardMemory(problem, shape, nullptr).bytes, stream, name);
@@ -73,9 +73,9 @@ void forward(const Problem& problem, const ForwardArgs& args, ops::Workspace wor
 }  // namespace
 }  // namespace fp32
 
-std::size_t flash_fp32_workspace_bytes(const Problem& problem, Direction direction) {
-  fp32::demand_supported(problem, direction, "flash_fp32");  // positions are ints in what follows
-  if (direction == Direction::backward) return fp32::backward_workspace_bytes(problem);
+std::size_t flash_fp32_workspace_bytes(const Problem& problem, Pass pass) {
+  fp32::demand_supported(problem, pass, "flash_fp32");  // positions are ints in what follows
+  if (pass == Pass::backward) return fp32::backward_workspace_bytes(problem);
   return fp32::with_alignment(fp32::ForwardMemory(problem, fp32::shape_of(problem), nullptr).bytes);
 }
 void flash_fp32_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
@@ -86,8 +86,8 @@ void flash_tf32_forward(const Problem& problem, const ForwardArgs& args, ops::Wo
                         device::Stream stream) {
   fp32::forward<fp32::Tf32>(problem, args, workspace, stream, "flash_tf32");
 }
-std::size_t flash_tf32_workspace_bytes(const Problem& problem, Direction direction) {
-  return flash_fp32_workspace_bytes(problem, direction);
+std::size_t flash_tf32_workspace_bytes(const Problem& problem, Pass pass) {
+  return flash_fp32_workspace_bytes(problem, pass);
 }
 
 }  // namespace syslab::attention

@@ -33,12 +33,12 @@
 //   (2) top of a step, block
 //       landed   K and V of this step are whole for all warps.
 //       left     All warps have finished the step before. The next copies fill the stage that it read.
-//                (In the first step it has neither job: (1) came just before.)
+//                (In the first step it has neither job: that was (1).)
 //   (3) before every 16 keys of S and every 16 columns of O, warp
-//       No job in memory: no lane reads what another has stored. It keeps the compiler from mixing the loads of
-//       neighbouring blocks, which takes registers that are not there: without it ptxas 13.0 spills 108 bytes at 128
+//       No job in memory: no lane reads what another has stored. It keeps the compiler from interleaving the loads of
+//       neighbouring blocks, for which there are not enough registers: without it ptxas 13.0 spills 108 bytes at 128
 //       columns (Half3). Remove it only with the registers and spills of all columns at hand.
-//   Behind the last step nothing waits: results go from registers to memory that no other thread writes.
+//   After the last step nothing waits: results go from registers to memory that no other thread writes.
 //   kernels    Ordinary launches: planes before and the join after.
 #pragma once
 
@@ -58,7 +58,7 @@ struct ForwardTile {
   static constexpr int kShared = kRows * 4 * kColumns + 2 * kStage;
 };
 
-// Two neighbours of a row, from column `column` on; what lies beyond head_dim is left out.
+// Stores two neighbours of a row, from column `column` on, but nothing beyond head_dim.
 __device__ __forceinline__ void store_two(float* row, int column, int head_dim, bool pairs, float x, float y) {
   if (pairs && column + 1 < head_dim) {
     *reinterpret_cast<float2*>(row + column) = make_float2(x, y);
@@ -68,7 +68,7 @@ __device__ __forceinline__ void store_two(float* row, int column, int head_dim, 
   if (column + 1 < head_dim) row[column + 1] = y;
 }
 
-// Which tile of queries, and which chunk of its keys, a block has. The longest first: the last tile sees the most keys.
+// The tile of queries of a block, and its chunk of their keys. Longest first: the last tile sees the most keys.
 template <int kRows>
 struct QueryBlock {
   int chunk, tile, head;  // of batch·heads_q
@@ -83,8 +83,8 @@ struct QueryBlock {
   }
 };
 
-// blockIdx.x, read anew at every call: what is computed from it is not kept across a loop in registers that its
-// products need. (threadIdx.x likewise: ptx::thread_anew.)
+// blockIdx.x, read anew at every call, so that nothing computed from it is kept in registers across a loop: its
+// products need them. (For threadIdx.x: ptx::thread_anew.)
 __device__ __forceinline__ int block_index_anew() {
   int index = 0;
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(index));
@@ -122,7 +122,7 @@ __global__ __launch_bounds__(kThreads, 2) void forward_kernel(const ForwardParam
 
   const auto load_step = [&](int step) {
     const std::uint32_t stage = stages + (step & 1) * Config::kStage;
-    // Addresses are made anew each time: kept, they would take registers that the products need.
+    // Addresses are computed anew each time: the products need the registers that would keep them.
     const std::int64_t at = (static_cast<std::int64_t>(kv_tile) * kTileRows + step * kStep) * kRowBytes;
     copy_linear_async<kStep * kRowBytes, kThreads>(stage, params.k.data + at);
     copy_linear_async<kStep * kRowBytes, kThreads>(stage + kStep * kRowBytes, params.v.data + at);

@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;
 
-// Multiplications and additions of one block with one tile, over what one of the blocks that share the GPU does in a
-// microsecond.
+// The multiplications and additions of a block with one tile, divided by how many a block does in a microsecond when
+// several share the GPU.
 double tile_us(const Problem& problem, int rows, int products) {
   constexpr double kFlopsOfASlot = 110e12 / kPlannedBlocks / 1e6;
   return 2.0 * products * rows * kTileRows * columns_of(problem) / kFlopsOfASlot;
@@ -115,14 +115,14 @@ Scratch::Scratch(const ops::Workspace& lent, std::size_t bytes, device::Stream s
   }
 }
 
-void demand_supported(const Problem& problem, Direction direction, std::string_view name) {
-  if (const auto reason = flash_fp32_refusal(problem, direction)) {
+void demand_supported(const Problem& problem, Pass pass, std::string_view name) {
+  if (const auto reason = flash_fp32_refusal(problem, pass)) {
     throw Error(ErrorKind::usage, fmt::format("{} {}", name, *reason));
   }
 }
 
-void demand_supported(const Problem& problem, Direction direction, device::Stream stream, std::string_view name) {
-  demand_supported(problem, direction, name);
+void demand_supported(const Problem& problem, Pass pass, device::Stream stream, std::string_view name) {
+  demand_supported(problem, pass, name);
   ops::require_gpu(name, stream);
 }
 

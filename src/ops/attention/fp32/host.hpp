@@ -1,4 +1,4 @@
-// What the forward and the backward host sides of the fp32 rungs share.
+// Shared by the forward and backward host code of the fp32 rungs.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace syslab::attention::fp32 {
 
 Shape shape_of(const Problem& problem);
 
-// How ranges of keys are cut for blocks of `rows` queries that make `products` products with each tile; and ranges of
+// How ranges of keys are split for blocks of `rows` queries that compute `products` products per tile; and ranges of
 // queries, over all heads of a group, for blocks of `rows` keys.
 Split cut_over_keys(const Problem& problem, int rows, int products);
 Split cut_over_queries(const Problem& problem, int rows, int products);
 
-// Hands out ranges of the workspace; with a null base it only counts.
+// Allocates ranges of the workspace; with a null base it only counts bytes.
 class Carver {
  public:
   explicit Carver(void* base) : base_(static_cast<char*>(base)) {}
@@ -37,7 +37,7 @@ class Carver {
   std::size_t used_ = 0;
 };
 
-// Rows of the planes over all heads and batch entries.
+// Total rows of the planes over all heads and batch entries.
 struct Extents {
   std::int64_t heads_q, heads_kv, rows_q, rows_k;
   int columns;
@@ -49,7 +49,7 @@ Rows<T> rows_of(const View& view) {
   return {view.template as<float>(), view.stride(0), view.stride(1), view.stride(2)};
 }
 
-// Whether every row begins at a multiple of so many floats.
+// Whether every row begins at a multiple of that many floats.
 template <typename T>
 bool aligned(const Rows<T>& rows, int floats) {
   return reinterpret_cast<std::uintptr_t>(rows.data) % (sizeof(float) * static_cast<std::size_t>(floats)) == 0 &&
@@ -72,10 +72,10 @@ class PlaneMaker {
   std::int64_t blocks_ = 0;
 };
 
-// −1 where the scale is negative: Q's planes take its sign, so that the kernels may take maxima of what they sum.
+// −1 if the scale is negative: Q's planes absorb its sign, so that the kernels can take maxima of the raw sums.
 float sign_of(const Problem& problem);
 
-// The caller's workspace, or one of our own for the length of the call. Error(usage) if the caller's is too small.
+// The caller's workspace, or memory allocated for the call. Error(usage) if the caller's is too small.
 class Scratch {
  public:
   Scratch(const ops::Workspace& lent, std::size_t bytes, device::Stream stream, std::string_view name);
@@ -85,13 +85,13 @@ class Scratch {
   device::Buffer own_;
   void* data_ = nullptr;
 };
-// A workspace of so many bytes has them from an aligned address on.
+// Bytes to request so that this many fit from an aligned address on.
 std::size_t with_alignment(std::size_t bytes);
 
-// Error(usage) unless the problem is supported, and, where one is given, the stream a GPU's; Error(device) unless that
-// GPU is sm_80 or later.
-void demand_supported(const Problem& problem, Direction direction, std::string_view name);
-void demand_supported(const Problem& problem, Direction direction, device::Stream stream, std::string_view name);
+// Error(usage) unless the problem is supported and the stream, if given, is a GPU's; Error(device) unless that GPU is
+// sm_80 or later.
+void demand_supported(const Problem& problem, Pass pass, std::string_view name);
+void demand_supported(const Problem& problem, Pass pass, device::Stream stream, std::string_view name);
 
 std::size_t backward_workspace_bytes(const Problem& problem);
 

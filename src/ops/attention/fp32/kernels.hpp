@@ -1,14 +1,14 @@
-// Between the host side of the fp32 rungs and their kernels, which nvcc compiles. Its functions are constexpr so that
-// both may call them.
+// The interface between the host code of the fp32 rungs and their kernels, compiled by nvcc. Functions are constexpr so
+// that both can call them.
 //
 // Planes. A pre-pass turns each of Q, K, V and dO into tiles of kTileRows rows, padded with zero rows and columns, in
-// the form that shared memory will have (fp32/arithmetic.cuh), each tile with a power of two of its own. So the
-// main kernels copy without a condition, whatever the strides, alignment and head_dim of the tensors were. It reads and
-// writes each tensor once, and is to the main kernel as 1 to S/40 or so.
+// their shared-memory layout (fp32/arithmetic.cuh), each tile scaled by its own power of two. So the main kernels copy
+// unconditionally, whatever the tensors' strides, alignment and head_dim. The pre-pass reads and writes each tensor
+// once; its time relates to the main kernel's about as 1 to S/40.
 //
-// Work. A block owns a tile of rows on one side (queries; for dK and dV, keys) and goes over tiles of the other. Where
-// there are too few tiles for the GPU, or causal ones too unequal, the range is cut into chunks that are blocks of
-// their own; they leave partial results, which a last kernel joins in order. Nothing depends on who is first.
+// Work. A block owns a tile of rows on one side (queries; for dK and dV, keys) and iterates over tiles of the other. If
+// there are too few tiles for the GPU, or causal ranges are too unequal, ranges are split into chunks, one block each;
+// a last kernel joins their partial results in a fixed order. Nothing depends on which block finishes first.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ inline constexpr int kTileRows = 64;     // rows that share a scale
 inline constexpr int kRowPadding = 128;  // planes end at a multiple of this: the most rows a block owns
 inline constexpr int kTop = 15;          // planes and probabilities are scaled to at most 2^kTop
 inline constexpr float kTopFactor = 0x1p15F;
-inline constexpr int kThreads = 128;  // of the main kernels
+inline constexpr int kThreads = 128;  // per block of the main kernels
 inline constexpr int kWarps = kThreads / 32;
 
-// Of one tile: |x| < 2^exponent, and the Euclidean norm of each row < 2^norm. Its plane holds x·2^(kTop − exponent).
+// For one tile: |x| < 2^exponent, and the Euclidean norm of each row < 2^norm. Its plane holds x·2^(kTop − exponent).
 struct TileScale {
   int exponent;
   int norm;
@@ -48,14 +48,14 @@ struct Rows {
   }
 };
 
-// How a block's range of tiles is cut: chunk c takes tiles [c·tiles, (c + 1)·tiles) of it.
+// How a block's range of tiles is split: chunk c takes tiles [c·tiles, (c + 1)·tiles) of it.
 struct Split {
   int tiles = 1;
-  int chunks = 1;  // the most that a range is cut into
+  int chunks = 1;  // the most per range
 };
 
 struct Shape {
-  int batch, heads_q, heads_kv, group;  // group: query heads to a key/value head
+  int batch, heads_q, heads_kv, group;  // group: query heads per key/value head
   int seq_q, seq_k, head_dim;
   int padded_q, padded_k;   // rows of a head in the planes
   int causal, offset;       // query i sees keys j ≤ i + offset
@@ -92,17 +92,17 @@ struct ForwardParams {
   Rows<float> out, lse;
   bool pairs;  // rows of `out` may be written two floats at a time
   Split split;
-  float* partial;      // (head, chunk, padded_q, columns), normalised, where split
+  float* partial;      // (head, chunk, padded_q, columns), normalised; if split
   float* partial_lse;  // (head, chunk, padded_q), base 2
 };
 
 struct BackwardParams {
   Shape shape;
   Planes q, k, v, dout;
-  const float* shift;  // (head, padded_q): s − L·log2(e), s of 0 … kTop by row; −∞ where a row sees nothing
-  const float* rest;   // (head, padded_q): 2^(kTop − s)
-  const float* delta;  // (head, padded_q): Σ dO·O
-  const int* delta_scale;     // (head, padded_q / kTileRows): |delta| < 2^x
+  const float* shift;      // (head, padded_q): s − L·log2(e), s in 0 … kTop per row; −∞ if a row sees no key
+  const float* rest;       // (head, padded_q): 2^(kTop − s)
+  const float* delta;      // (head, padded_q): Σ dO·O
+  const int* delta_scale;  // (head, padded_q / kTileRows): |delta| < 2^x
   Rows<float> first, second;  // dK, dV; or dQ
   bool pairs_first, pairs_second;
   Split split;
@@ -114,7 +114,7 @@ struct BackwardParams {
 struct Half3;
 struct Tf32;
 
-// Each queues one kernel. `columns` is that of the planes: 16, 32, 64 or 128. Error(device) when the launch failed.
+// Each queues one kernel. `columns` of the planes: 16, 32, 64 or 128. Error(device) if the launch failed.
 template <class Arithmetic>
 void launch_forward(int columns, const ForwardParams& params, std::int64_t blocks, device::Stream stream);
 template <class Arithmetic>
@@ -122,9 +122,9 @@ void launch_key_gradients(int columns, const BackwardParams& params, std::int64_
 template <class Arithmetic>
 void launch_query_gradients(int columns, const BackwardParams& params, std::int64_t blocks, device::Stream stream);
 
-// --- the small kernels around them, all bound by memory ---
+// --- the small kernels around them, all memory-bound ---
 
-// One tensor, to be made into planes.
+// One tensor to convert into planes.
 struct PlaneJob {
   Rows<const float> from;
   Planes to;
@@ -138,13 +138,13 @@ struct PlaneJobs {
   int count, head_dim;
 };
 
-// Floats that it reads and writes at a time.
+// Floats read and written at a time.
 constexpr int plane_vector(int columns) { return columns == 128 ? 4 : 2; }
-// Queues all jobs as one kernel of `blocks` blocks, one a tile.
+// Queues all jobs as one kernel of `blocks` blocks, one per tile.
 template <class Arithmetic>
 void make_planes(const PlaneJobs& jobs, int columns, std::int64_t blocks, device::Stream stream);
 
-// Of each row s − L·log2(e), 2^(kTop − s) and Σ_d dO·O, and of each tile the exponent of the largest of the last.
+// For each row s − L·log2(e), 2^(kTop − s) and Σ_d dO·O, and for each tile the exponent of the largest Σ_d dO·O.
 struct StatisticsParams {
   Shape shape;
   Rows<const float> out, dout, lse;
@@ -156,11 +156,11 @@ struct StatisticsParams {
 
 void make_statistics(const StatisticsParams& params, device::Stream stream);
 
-// Of each row: L = log Σ_c exp(L_c), O = Σ_c exp(L_c − L)·O_c.
+// For each row: L = log Σ_c exp(L_c), O = Σ_c exp(L_c − L)·O_c.
 struct JoinParams {
   Shape shape;
   int heads, heads_of_batch, rows, padded_rows, columns;
-  int block_rows;  // of what made the parts
+  int block_rows;  // rows of the blocks that wrote the parts
   Split split;
   const float* partial;
   const float* partial_lse;
@@ -169,7 +169,7 @@ struct JoinParams {
 
 void join_forward(const JoinParams& params, device::Stream stream);
 
-// Gradients from split ranges: their sum, in order.
+// Sums gradients from split ranges, in order.
 struct GradientJoinParams {
   Shape shape;
   Rows<float> first, second;  // dK and dV, or dQ

@@ -19,7 +19,7 @@ Cut cut(std::span<const int> lengths, std::int64_t heads, double tile_us, double
   constexpr double kBytesPerUs = 1.5e6;  // partial results, written and read
   const int longest = lengths.empty() ? 1 : std::max(1, *std::max_element(lengths.begin(), lengths.end()));
   Cut best{longest, 1};
-  // Enough for many rounds: cutting would only add to the work.
+  // Enough blocks for many rounds: splitting would only add work.
   if (static_cast<double>(lengths.size()) * static_cast<double>(heads) > 8.0 * kPlannedBlocks) return best;
   double best_us = std::numeric_limits<double>::infinity();
   for (int chunks = 1; chunks <= std::min(longest, kMostChunks); ++chunks) {
@@ -34,7 +34,7 @@ Cut cut(std::span<const int> lengths, std::int64_t heads, double tile_us, double
     blocks *= static_cast<double>(heads);
     total_us *= static_cast<double>(heads);
     const double longest_us = kBlockUs + tiles * tile_us;
-    // A block alone on its multiprocessor is faster than one of two.
+    // A block alone on a multiprocessor is faster than one of two there.
     double us = blocks <= kPlannedBlocks / 2 ? 0.6 * longest_us
                 : blocks <= kPlannedBlocks   ? longest_us
                                              : total_us / kPlannedBlocks + longest_us / 2;

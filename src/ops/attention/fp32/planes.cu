@@ -1,10 +1,10 @@
-// The small kernels around the large ones of flash_fp32 and flash_tf32: tensors into planes before, row statistics for
-// the backward pass, and partial results joined after.
+// The small kernels before and after the large ones of flash_fp32 and flash_tf32: they convert tensors to planes,
+// compute row statistics for the backward pass, and join partial results.
 //
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code), in block_max():
 //   (1) block  landed: the largest value of each warp is there for all threads. Left: nothing.
-//   (2) block  left: all threads have read them. The next block_max() of a kernel overwrites them. (Behind a kernel's
-//              last call it has no job.) Landed: nothing.
+//   (2) block  left: all threads have read these values, which the kernel's next block_max() overwrites. (In the last
+//              call it has no job.) Landed: nothing.
 // Everything else is between lanes of a warp, by shuffles, or between kernels, which are ordinary launches.
 #include "ops/attention/fp32/kernels.hpp"
 
@@ -74,7 +74,8 @@ __global__ __launch_bounds__(kPlaneThreads) void planes_kernel(const PlaneJobs j
     }
 #pragma unroll
     for (int d = 0; d < kVector; ++d) {
-      // An infinity does not set the scale: the finite values of the tile's other rows would lose their digits.
+      // An infinity does not determine the scale, or the finite values of the tile's other rows would lose their
+      // digits.
       if (isfinite(value[i][d])) most = fmaxf(most, fabsf(value[i][d]));
     }
   }
@@ -113,7 +114,7 @@ __global__ __launch_bounds__(kPlaneThreads) void planes_kernel(const PlaneJobs j
   }
   const float norm = sqrtf(block_max(most_squares, reduced));
   if (threadIdx.x == 0) {
-    // A plane without scaling says so by the exponent that scales by one.
+    // A plane without scaling has the exponent that scales by one.
     job.to.scales[index] = {Arithmetic::kScaled ? exponent : kTop, exponent - kTop + exponent_above(norm)};
   }
 }
@@ -163,7 +164,7 @@ __device__ __forceinline__ int chunks_of(int length, const Split& split) {
   return chunks < 1 ? 1 : chunks;
 }
 
-// Of each row: L = log Σ_c exp(L_c), O = Σ_c exp(L_c − L)·O_c. One thread an element.
+// For each row: L = log Σ_c exp(L_c), O = Σ_c exp(L_c − L)·O_c. One thread an element.
 __global__ __launch_bounds__(kPlaneThreads) void join_forward_kernel(const JoinParams params) {
   const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kPlaneThreads + threadIdx.x;
   const int column = static_cast<int>(index % params.columns);

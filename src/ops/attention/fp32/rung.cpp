@@ -1,4 +1,4 @@
-// `flash_fp32` and `flash_tf32`: the rungs in front of the kernels, and what they refuse.
+// `flash_fp32` and `flash_tf32`: the rungs that call the kernels, and what they refuse.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace syslab::attention {
 
-std::optional<std::string> flash_fp32_refusal(const Problem& problem, Direction) {
+std::optional<std::string> flash_fp32_refusal(const Problem& problem, Pass) {
   if (auto reason = refuse_dtype({DType::f32}, problem)) return reason;
   if (problem.head_dim > 128) return fmt::format("takes a head_dim of at most 128, not {}", problem.head_dim);
   constexpr std::int64_t kMost = std::int64_t{1} << 29;  // positions are ints in the kernels

@@ -17,10 +17,10 @@ namespace syslab::attention {
 
 namespace {
 
-constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kBackwardAlignment = 256;
 
 std::size_t workspace_for(const Problem& problem, bool deterministic) {
-  return backward_bytes_to_lend(problem, deterministic) + kAlignment - 1;  // to align it
+  return backward_bytes_to_lend(problem, deterministic) + kBackwardAlignment - 1;  // to align it
 }
 
 void backward(std::string_view name, const Problem& problem, const BackwardArgs& args, ops::Workspace workspace,
@@ -40,8 +40,8 @@ void backward(std::string_view name, const Problem& problem, const BackwardArgs&
   const device::CurrentDevice current(gpu.place);
   const BackwardPlan plan =
       backward_plan_for_lent(problem, deterministic, gpu.multiprocessors, gpu.shared_bytes_per_block,
-                             ops::aligned_bytes(workspace, kAlignment));
-  const ops::CallMemory memory(workspace, plan.workspace_bytes(), "flash_mma workspace", stream, kAlignment);
+                             ops::aligned_bytes(workspace, kBackwardAlignment));
+  const ops::CallMemory memory(workspace, plan.workspace_bytes(), "flash_mma workspace", stream, kBackwardAlignment);
   const int head_dim = kBackwardTiles[static_cast<std::size_t>(plan.tiles)].head_dim;
   const flash::BackwardLauncher launch = head_dim == 32    ? flash::launch_backward_32
                                          : head_dim == 64  ? flash::launch_backward_64

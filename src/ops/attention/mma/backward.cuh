@@ -10,13 +10,12 @@
 //
 // What waits for what. Nothing here waits; the barriers are those of the kernels. What each function needs of them:
 //
-//   copy_rows_async       neither commits nor waits, and all threads copy parts of every row. Before it a barrier
-//                         behind the last read of the tile; before the next read a wait of each thread, then a barrier.
-//   accumulator_to_tile   stores a warp's part of the tile. Before it a barrier behind the last read of the old
-//                         content.
-//   tile_to_rows          reads what all warps have stored: before it a barrier of the block.
-//   make_statistics       one lane of a row stores to `copy`: before other lanes of the warp read it, a barrier.
-//   add_fragment          atomic, since many blocks add to the same fragments. A kernel before has set them to zero.
+//   copy_rows_async       neither commits nor waits, and all threads copy parts of every row. Left: a barrier between
+//                         the last read of the tile and this copy. Landed: a wait of each thread, then a barrier.
+//   accumulator_to_tile   stores a warp's part of the tile. Left: a barrier after the last read of the old content.
+//   tile_to_rows          reads what all warps have stored. Landed: a barrier of the block before it.
+//   make_statistics       one lane of a row stores to `copy`. Landed: a barrier before other lanes of the warp read it.
+//   add_fragment          atomic, since many blocks add to the same fragments. An earlier kernel has set them to zero.
 //
 // Kernels of a pass are ordinary launches in one stream: each finds what those before it have written.
 #pragma once
@@ -31,16 +30,15 @@
 
 namespace syslab::attention::flash {
 
-template <typename T>
-__device__ __forceinline__ T* rows_of(const Operand& operand, int b, int h, int row) {
-  using Element = std::remove_const_t<T>;
-  return static_cast<Element*>(operand.data) + b * operand.batch + h * operand.head +
+template <typename T, typename Pointer>
+__device__ __forceinline__ T* rows_of(const BasicOperand<Pointer>& operand, int b, int h, int row) {
+  return static_cast<T*>(operand.data) + b * operand.batch + h * operand.head +
          static_cast<std::int64_t>(row) * operand.row;
 }
 
 // Asynchronous copy of rows [row, row + kRows) of one head to a tile; rows from `rows` on and columns from `columns` on
-// become zeros. As copy_tile_async, but everything is computed anew at every call: these kernels have no register left
-// to keep a thread's place in the tile across a loop.
+// become zeros. Like copy_tile_async, but everything is computed anew at every call: these kernels have no register
+// left to keep a thread's place in the tile across a loop.
 template <typename T, int kRows, int kColumns, int kThreads>
 __device__ __forceinline__ void copy_rows_async(std::uint32_t tile, const Operand& operand, int b, int h, int row,
                                                 int rows, int columns) {
@@ -123,7 +121,7 @@ __device__ __forceinline__ void store_fragment(float* fragment, int lane, const 
   for (int c = 0; c < 4; ++c) fragment[fragment_offset(lane, c)] = value[c];
 }
 
-// An accumulator times `scale` to a tile in shared memory, as T.
+// Stores an accumulator times `scale` to a tile in shared memory, as T.
 template <typename T, typename Tile, int kRowBlocks, int kColumnBlocks>
 __device__ __forceinline__ void accumulator_to_tile(const float (&value)[kRowBlocks][kColumnBlocks][4], float scale,
                                                     std::uint32_t tile, int row, int column) {
@@ -141,15 +139,15 @@ __device__ __forceinline__ void accumulator_to_tile(const float (&value)[kRowBlo
   }
 }
 
-// That tile to rows [row, rows) of one head, 16 bytes a thread.
+// Stores that tile to rows [row, rows) of one head, 16 bytes a thread at a time.
 template <typename T, typename Tile, int kRows, int kThreads>
-__device__ __forceinline__ void tile_to_rows(const std::uint8_t* tile, const Operand& operand, int b, int h, int row,
+__device__ __forceinline__ void tile_to_rows(const std::uint8_t* tile, const Result& result, int b, int h, int row,
                                              int rows, int columns) {
-  T* to = rows_of<T>(operand, b, h, row);
+  T* to = rows_of<T>(result, b, h, row);
   for (int index = static_cast<int>(threadIdx.x); index < kRows * Tile::kChunks; index += kThreads) {
     const int r = index / Tile::kChunks, chunk = index % Tile::kChunks;
     if (row + r < rows && chunk * 8 < columns) {
-      *reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(r) * operand.row + chunk * 8) =
+      *reinterpret_cast<uint4*>(to + static_cast<std::int64_t>(r) * result.row + chunk * 8) =
           *reinterpret_cast<const uint4*>(tile + Tile::offset(r, chunk));
     }
   }
@@ -157,8 +155,8 @@ __device__ __forceinline__ void tile_to_rows(const std::uint8_t* tile, const Ope
 
 // --- statistics of rows ----------------------------------------------------------------------------------------------
 
-// Those of rows 2i and 2i + 1 lie together: −log₂e·L of both, then −δ of both. A row that sees no key, or that is none,
-// has −∞ and 0, which makes its P and its dS exactly 0.
+// Statistics of rows 2i and 2i + 1 are adjacent: −log₂e·L of both, then −δ of both. A row that sees no key, or lies
+// beyond the last, has −∞ and 0, which makes its P and its dS exactly 0.
 __device__ __forceinline__ int statistics_offset(int row) { return row / 2 * 4 + row % 2; }
 
 template <typename T>

@@ -1,4 +1,5 @@
-// Between the host code of flash_mma's backward passes and its kernels, which nvcc compiles (mma/backward_*.cu).
+// The interface between the host code of flash_mma's backward passes and its kernels, compiled by nvcc
+// (mma/backward_*.cu).
 #pragma once
 
 #include <array>
@@ -10,21 +11,24 @@
 
 namespace syslab::attention::flash {
 
-// A tensor (batch, head, row, unit stride) of 16-bit elements; strides in elements.
-struct Operand {
-  void* data = nullptr;
+// A tensor (batch, head, row, unit stride) of 16-bit elements; strides in elements. `Pointer` is void* or const void*.
+template <typename Pointer>
+struct BasicOperand {
+  Pointer data = nullptr;
   std::int64_t batch = 0, head = 0;
   int row = 0;
 };
+using Operand = BasicOperand<const void*>;
+using Result = BasicOperand<void*>;
 
-// Several fp32 results to be added up, in order, times `scale`, and rounded once.
+// fp32 parts to be summed in order, multiplied by `scale` and rounded once.
 struct Sum {
-  enum class Cut { one, keys, queries };  // whose parts they are: one each, or as many as a tile's steps make
+  enum class Cut { one, keys, queries };  // how many parts: one each, or as many as a tile's steps give
   const float* parts = nullptr;
-  Operand to;
+  Result to;
   Cut cut = Cut::one;
   int heads = 1, rows = 1, padded_rows = 1;
-  int tile = 1;                  // rows that have the same number of parts
+  int tile = 1;                  // rows with the same number of parts
   int other_tile = 1;            // rows of one step
   std::int64_t part_stride = 0;  // floats
   int blocks = 0;
@@ -32,7 +36,8 @@ struct Sum {
 };
 
 struct BackwardParams {
-  Operand q, k, v, out, dout, dq, dk, dv;
+  Operand q, k, v, out, dout;
+  Result dq, dk, dv;
   const float* lse = nullptr;
   std::int64_t lse_batch = 0, lse_head = 0, lse_row = 0;
 
@@ -46,18 +51,18 @@ struct BackwardParams {
   float* dq_parts = nullptr;              // (parts, batch·heads_q, rows_q, padded head_dim)
   float* dk_parts = nullptr;              // (parts, batch·heads_kv, rows_k, padded head_dim)
   float* dv_parts = nullptr;              // the same
-  int keys_steps = 0, queries_steps = 0;  // of a part; 0: a block takes all steps of its tile
+  int keys_steps = 0, queries_steps = 0;  // steps per part; 0: a block takes all steps of its tile
 
   std::array<Sum, 3> sums;
 };
 
-// In the order in which a pass launches them.
+// In launch order.
 enum class BackwardKernel {
-  statistics,  // δ of all rows, and zeros in dq_parts
+  statistics,  // δ of all rows; zeroes dq_parts
   fused,       // dK, dV, and dQ by atomic additions to dq_parts
   queries,     // δ and dQ
   keys,        // dK and dV
-  sum,         // parts to gradients
+  sum,         // sums parts into gradients
 };
 
 struct BackwardGrid {
@@ -73,7 +78,7 @@ void launch_backward_64(BackwardKernel, int tiles, DType, const BackwardParams&,
 void launch_backward_128(BackwardKernel, int tiles, DType, const BackwardParams&, BackwardGrid, device::Stream);
 void launch_backward_256(BackwardKernel, int tiles, DType, const BackwardParams&, BackwardGrid, device::Stream);
 
-// Rows of a block of the statistics kernel, and threads of one of the sum kernel, each of which makes 8 columns.
+// Rows per block of the statistics kernel, and threads per block of the sum kernel, each of which sums 8 columns.
 inline constexpr int kStatisticsRows = 64;
 inline constexpr int kSumThreads = 256;
 

@@ -3,10 +3,10 @@
 // What it teaches: where an operand lies decides how much of shared memory's bandwidth a product takes. Scores are
 // computed transposed, Sᵀ = K·Qᵀ and dPᵀ = V·dOᵀ, with keys along the rows of the accumulator: Pᵀ and dSᵀ then lie in
 // registers exactly as mma takes its left operand for dV += Pᵀ·dO and dK += dSᵀ·Q, and nothing moves between the two
-// products. Only dQ = dS·K, which sums over keys, needs what other warps have: dS goes through shared memory, once.
+// products. Only dQ = dS·K, which sums over keys, needs dS of other warps: it goes through shared memory, once.
 //
 //   resident   K, V (keys × D), loaded once; dK, dV in fp32 registers until the end
-//   a step     Q, dO (queries × D) and their statistics by cp.async into the stage that the step before left
+//   a step     Q, dO (queries × D) and their statistics by cp.async into the stage that the step before has read
 //   warps      `sharing` = 1 (D ≤ 64): a warp has its own 32 keys (16 in narrow tiles), all of their dK and dV, and
 //              works 32 queries at a time. dQ of a step is made during the next one (`late_dq`), so that the barrier
 //              for the next stage also covers dS: one barrier a step.
@@ -16,13 +16,13 @@
 //   dQ         leaves as fp32 in the order of the accumulators, 16 bytes a lane, 512 contiguous bytes a warp
 //              (red.v4, sm_90), to be rounded by the sum kernel.
 //
-// Two blocks of four warps share a multiprocessor at D ≤ 64 and cover each other's waits; 255 registers a thread.
+// At D ≤ 64 two blocks of four warps share a multiprocessor and hide each other's waits; 255 registers a thread.
 //
 // Napkin maths, a block of 128 keys × 64 queries, D = 64, clocks of a multiprocessor at 2600 FLOP a clock (mma.sync on
-// Hopper; wgmma has 4096): products 2016; ldmatrix and dS at 128 bytes a clock 2200; exponentials 512, which other
-// warps' products hide. 132 multiprocessors at 1.7 GHz make 530 TFLOP/s if the two first overlap wholly, 280 if not at
-// all. Seen (H100): 330 to 340. D = 128: 4100 and 4600 clocks, one block of eight warps with two barriers a step; seen
-// 320 to 330. Tiles and their times stand in mma/backward_plan.hpp.
+// Hopper; wgmma has 4096): products 2016; ldmatrix and dS at 128 bytes a clock 2200; exponentials 512, hidden by
+// products of other warps. 132 multiprocessors at 1.7 GHz make 530 TFLOP/s if the first two overlap completely, 280 if
+// not at all. Seen (H100): 330 to 340. D = 128: 4100 and 4600 clocks, one block of eight warps with two barriers a
+// step; seen 320 to 330. Tiles and their times stand in mma/backward_plan.hpp.
 //
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). P and dS are the tiles in shared
 // memory.
@@ -45,14 +45,14 @@
 //   (4) end of a step, one stage, block
 //       landed   Nothing: that is (1).
 //       left     All warps have read Q, dO and statistics for the last time. The next copies fill the only stage.
-//   (5) behind the last step, block
-//       landed   dS of the last step, for late dQ. Where no query sees the keys there was no step: then K and V, which
-//                nothing has waited for, and a late copy would overwrite the gradient (zeros) that is stored there.
-//       left     All products with K and V are done, but for late dQ. dK and dV are stored over K and V.
+//   (5) after the last step, block
+//       landed   dS of the last step, for late dQ. If no query sees the keys there was no step: then K and V, which
+//                nothing has waited for. A late copy would overwrite the gradient (zeros) that is stored there.
+//       left     All products with K and V are done, except late dQ. dK and dV are stored over K and V.
 //   (6) late dQ, block
 //       landed   Nothing.
 //       left     add_dq() of all warps has read K. dK is stored over it.
-//   (7) before the gradients leave, block
+//   (7) before the gradients are stored to global memory, block
 //       landed   dK and dV of all warps: a thread takes 16 bytes of any row.
 //       left     Nothing is overwritten any more.
 //   kernels    Ordinary launches. Statistics (and zeros in dq_parts) come from a kernel before, and the sum kernel

@@ -13,11 +13,11 @@ namespace syslab::attention {
 
 namespace {
 
-// Beside its steps, what a block takes to begin and to write its results, in steps.
+// A block's time to start and to write its results, in steps; added to its own steps.
 constexpr int kStepsOfABlock = 1;
-// A kernel that would not be there without parts, and the rate at which they are written and read again.
+// The kernel that only splitting into parts needs, and the rate at which parts are written and read again.
 constexpr double kSumUs = 2.0, kPartBytesPerUs = 2e6;
-// With more blocks than this many for each multiprocessor the work is even, and not looked at block by block.
+// With more blocks than this for each multiprocessor the load is even, and is not computed block by block.
 constexpr std::int64_t kSimulatedBackwardTiles = 16;
 
 struct Cost {
@@ -29,8 +29,8 @@ struct Cost {
   WorkCosts of_work() const { return {.block = 0, .shared = shared_us, .alone = alone_us, .resident = resident}; }
 };
 
-// Blocks of `steps` steps at most, or of all if that is 0; `of_tiles` are the steps of one head's tiles in launch
-// order.
+// Blocks of at most `steps` steps, or without limit if that is 0; `of_tiles` are the steps of one head's tiles in
+// launch order.
 Cut cut_with(const std::vector<int>& of_tiles, std::int64_t heads, int steps, const Cost& cost) {
   Cut cut;
   cut.tiles = static_cast<std::int64_t>(of_tiles.size()) * heads;

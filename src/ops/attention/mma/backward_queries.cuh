@@ -3,20 +3,20 @@
 //
 // What it teaches: two more products (S and dP once again) instead of atomic additions. It is the forward kernel with
 // another last product. Queries lie along the rows of the accumulators, so dS is in registers exactly as mma takes its
-// left operand for dQ += dS·K: a warp needs nothing of other warps, and only the gradient in 16 bits leaves. Q and dO
-// stay in registers as fragments (`held`), so that shared memory is read for K and V alone.
+// left operand for dQ += dS·K: a warp needs nothing from other warps, and stores only the gradient, in 16 bits. Q and
+// dO stay in registers as fragments (`held`), so that shared memory is read only for K and V.
 //
 // Napkin maths, a block of 128 queries × 64 keys, D = 64, clocks as in mma/backward_keys.cuh: products 1210,
-// ldmatrix 770. With the keys kernel without dQ (1610 and 1540) 7 products are done where 5 count: at most 420 TFLOP/s,
-// were nothing but products on the clock. Seen: 270.
+// ldmatrix 770. Together with the keys kernel without dQ (1610 and 1540) that is 7 products where 5 count: at most 420
+// TFLOP/s if only products took time. Seen: 270.
 //
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
 //
 //   cp.async   One group a step: K and V. The first holds Q and dO too.
 //   (1) before the first step, block; also where there is no step
 //       landed   Each thread has waited for its own copies. Behind the barrier Q, dO and the first K and V are whole
-//                for all warps. Statistics of a warp's rows, which its lanes have stored, are there for its other
-//                lanes.
+//                for all warps. Statistics of a warp's rows, which some of its lanes have stored, can be read by all
+//                its lanes.
 //       left     Nothing: the copies that follow fill a second stage that was not used yet.
 //   (2) top of every later step, block
 //       landed   K and V of this step are whole for all warps.
@@ -27,7 +27,7 @@
 //   (4) before dQ goes to Q's rows, warp
 //       landed   Nothing.
 //       left     All lanes have read their fragments of these rows, which no other warp reads.
-//   (5) before dQ leaves, block
+//   (5) before dQ is stored to global memory, block
 //       landed   dQ of all warps: a thread takes 16 bytes of any row.
 //       left     Nothing is overwritten any more.
 //   kernels    Ordinary launches: the keys kernel, which reads the statistics stored here, starts when this one has

@@ -8,11 +8,9 @@ namespace syslab::attention::flash {
 
 namespace {
 
-Operand operand(const ConstTensorView& view) {
-  Operand result;
-  result.data = const_cast<void*>(view.data);  // written only where the view was writable
-  result.batch = view.stride(0), result.head = view.stride(1), result.row = static_cast<int>(view.stride(2));
-  return result;
+template <typename Pointer>
+BasicOperand<Pointer> operand(const BasicTensorView<Pointer>& view) {
+  return {view.data, view.stride(0), view.stride(1), static_cast<int>(view.stride(2))};
 }
 
 BackwardParams params_of(const BackwardPlan& plan, const Problem& problem, const BackwardArgs& args, void* workspace) {
@@ -38,7 +36,7 @@ BackwardParams params_of(const BackwardPlan& plan, const Problem& problem, const
 }
 
 // The gradient `to`, of queries or of keys, from its parts.
-Sum sum_of(const BackwardParams& p, const float* parts, const Operand& to, bool of_queries, int head_dim) {
+Sum sum_of(const BackwardParams& p, const float* parts, const Result& to, bool of_queries, int head_dim) {
   Sum sum;
   sum.parts = parts, sum.to = to;
   sum.heads = of_queries ? p.heads_q : p.heads_kv;

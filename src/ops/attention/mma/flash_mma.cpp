@@ -16,7 +16,7 @@ namespace syslab::attention {
 
 namespace {
 
-constexpr std::size_t kAlignment = 16;
+constexpr std::size_t kForwardAlignment = 16;
 
 flash::RowStrides strides_of(const ConstTensorView& view) { return {view.stride(0), view.stride(1), view.stride(2)}; }
 
@@ -42,7 +42,7 @@ void require_aligned_rows(std::string_view operation, std::string_view name, con
 
 std::size_t flash_mma_forward_workspace(const Problem& problem) {
   const std::size_t bytes = forward_bytes_to_lend(problem);
-  return bytes == 0 ? 0 : bytes + kAlignment - 1;  // to align them
+  return bytes == 0 ? 0 : bytes + kForwardAlignment - 1;  // to align them
 }
 
 void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
@@ -55,7 +55,7 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
   const ops::Gpu gpu = ops::require_gpu(kName, stream);
   const device::CurrentDevice current(gpu.place);
   const ForwardPlan plan =
-      forward_plan_for_lent(problem, gpu.multiprocessors, ops::aligned_bytes(workspace, kAlignment));
+      forward_plan_for_lent(problem, gpu.multiprocessors, ops::aligned_bytes(workspace, kForwardAlignment));
   const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(plan.tile)];
 
   flash::ForwardParams params;
@@ -84,7 +84,8 @@ void flash_mma_forward(const Problem& problem, const ForwardArgs& args, ops::Wor
   params.scale_log2 = problem.effective_scale() * std::numbers::log2e_v<float>;
   params.hidden_score = std::copysign(std::numeric_limits<float>::infinity(), -params.scale_log2);
 
-  const ops::CallMemory partial(workspace, partial_bytes(problem, plan), "flash_mma workspace", stream, kAlignment);
+  const ops::CallMemory partial(workspace, partial_bytes(problem, plan), "flash_mma workspace", stream,
+                                kForwardAlignment);
   params.partial_out = static_cast<float*>(partial.data());
   if (plan.splits > 1) {
     params.partial_lse = params.partial_out + plan.splits * params.heads * problem.seq_q * problem.head_dim;

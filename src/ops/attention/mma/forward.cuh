@@ -3,63 +3,70 @@
 // HOW DATA MOVES (a block: 4 or 8 warps, 32 to 128 query rows of one head)
 //
 //   Q ──cp.async──▶ shared ──ldmatrix──▶ A fragments (kept in registers where there is room)
-//     for each tile of 32 to 128 keys, the next one being copied meanwhile (two tiles of K and V in shared memory):
+//     for each tile of 32 to 128 keys, while the next one is being copied (two tiles of K and V in shared memory):
 //       K ──ldmatrix──▶ B fragments ─mma─▶ scores, in registers: 16·row_tiles rows × the tile's keys a warp
-//       scores → weights exp2(s·scale·log₂e − m), one multiply-add and one ex2 each; rounded to 16 bits they are, where
-//         they lie, the A fragments of the second product: P never leaves the registers
+//       scores → weights exp2(s·scale·log₂e − m), one multiply-add and one ex2 each; rounded to 16 bits they already
+//         have the layout of the A fragments of the second product: P never leaves the registers
 //       V ──ldmatrix.trans──▶ B fragments ─mma─▶ O, in registers
-//     O/l ──own rows of Q's tile──▶ 16 bytes a lane; L = m·ln 2 + log l
+//     O/l ──through the warp's rows of Q's tile──▶ stored 16 bytes a lane; L = m·ln 2 + log l
 //
-//   Warps share K and V and nothing else: one barrier a tile. A wide warp (32 rows) uses each B fragment twice, which
-//   keeps ldmatrix below the products (see below). A narrow one (16 rows) makes twice as many blocks. In a short tile,
-//   groups of warps have the same rows and take the keys in turn; their O, m and l are merged in shared memory at the
-//   end: the same work, done sooner. mma/plan.hpp chooses among them, and whether the keys of a row are split among
-//   several blocks; mma/combine.cu then puts their results together.
+//   All warps copy Q, K and V together: one barrier a tile. A wide warp (32 rows) uses each B fragment twice, so that
+//   ldmatrix takes less time than the products (see below). Narrow warps (16 rows) give twice as many blocks. In a
+//   short tile, several groups of warps have the same rows and take the keys in turn; their O, m and l are merged in
+//   shared memory at the end: the same work, done sooner. mma/plan.hpp chooses among them, and whether the keys of a
+//   row are split among several blocks; mma/combine.cu then puts their results together.
 //
 // WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
 //
 //   cp.async   One group a step, K and V; the first holds Q too. A group is committed in every step, if need be an
-//              empty one: with at most kStages − 2 groups pending, the group of this step has arrived.
+//              empty one: with at most kStages − 2 copy groups pending, the one of this step has arrived. With two
+//              stages, which all shapes have today, nothing is pending; empty groups matter from three on.
 //   (1) top of a step, block
 //       landed   Each thread has waited for its own copies. Behind the barrier K and V of this step, in the first step
 //                also Q, are whole for all warps.
-//       left     All warps have finished the step before. They were the last readers of the stage that the next copies
-//                fill. This is why the copies stand behind the barrier, and why one barrier a step is enough.
-//   (2) behind the last step. The wait is for Q where there was no step; elsewhere only empty groups are pending. The
-//       barrier, of the block, has three cases:
-//       several groups, some keys   left: all groups have read their last K and V, which the merge overwrites.
+//       left     All warps have finished the step before, and with it their reads of the stage that the next copies
+//                fill. So the copies must come after the barrier, and one barrier a step is enough. A warp that skips a
+//                tile still copies and reaches the barrier.
+//   (2) after the last step. The wait is for Q if there was no step; otherwise only empty copy groups are pending.
+//       The barrier, of the block, has three cases ("groups" are those of warps):
+//       several groups, some keys   left: all groups have read K and V for the last time, which the merge overwrites,
+//                                   and Q, which the first group overwrites with its results.
 //       one group, no keys          landed: no step has waited for Q. All threads copy it, and a late copy of another
-//                                   warp would overwrite the zeros that this warp stores by way of Q's rows.
-//       several groups, no keys     landed: Q, likewise. (Here (3) alone would be enough.)
-//       One group with keys needs none: Q landed at (1), the last copies of K and V have landed too, and from here on a
-//       warp touches only its own rows of Q, which no other warp of one group reads.
+//                                   warp would overwrite the zeros that this warp stores through Q's rows.
+//       several groups, no keys     landed: the same. (Here (3) alone would be enough.)
+//       One group with keys needs none: Q landed at (1), nothing is still being copied into shared memory, and from
+//       here on a warp touches only its own rows of Q, which no other warp of one group reads.
 //   (3) merge of groups, block
 //       landed   m, l and O of the other groups are there for the first, which adds them up.
-//       left     The other groups have read Q for the last time. They have the same rows as the first, which stores its
-//                results by way of them. The other groups end here, so no barrier of the block may follow.
+//       left     Nothing: that is (2). The other groups end here, so a later barrier would count the first group only.
 //   (4) before results go to Q's rows, warp
-//       left     All lanes have read their fragments of these rows.
+//       landed   Nothing.
+//       left     All lanes have read their fragments of these rows. (ldmatrix and shuffles bring lanes together, but
+//                do not order one lane's reads before another's stores.) Blocks with partial results return before it:
+//                they use no shared memory.
 //   (5) after it, warp
-//       landed   The rows are whole for the lanes that store them 16 bytes at a time. Nothing is overwritten any more.
-//   kernels    Blocks of later splits without keys end before the wait for the kernels before. That is allowed because
+//       landed   The rows are whole for the lanes that store them 16 bytes at a time.
+//       left     Nothing is overwritten any more.
+//   kernels    wait_for_kernels_before: landed Q, K and V; left: earlier kernels have read out, lse and the partial
+//              results, which this one overwrites (the combine of the call before may still be running).
+//              Blocks of later splits without keys end before the wait for the kernels before. That is allowed because
 //              blocks of the first split always wait (device/overlap.cuh).
 //
-// THE MAXIMUM. Softmax needs some m near each row's maximum, not the maximum. The first tile's is taken; later tiles
-// are weighed with it at once, and only if a weight comes out larger than kSlack are the tile's scores computed again
-// and the maximum raised. That saves the running maximum (a comparison a score and eight shuffles a tile) and the
-// rescaling of O; l, and so O and L, are what they are with any m. fp16 holds weights to 65504, fp32 sums more than
-// enough.
+// THE MAXIMUM. Softmax needs some m near each row's maximum, not the maximum itself. We take the maximum of the first
+// tile and use it for later tiles too. Only if a weight comes out larger than kSlack, the tile's scores are computed
+// again and m is raised. That saves the running maximum (a comparison a score and eight shuffles a tile) and the
+// rescaling of O. O and L do not depend on m. fp16 holds weights up to 65504; fp32 has more than enough range for sums.
 //
-// MASKS. Row r sees keys j ≤ r + shift: tiles beyond a block's last row are not visited, a warp sits out tiles beyond
-// its own last row, and only tiles that some row of the warp does not see whole are masked. Blocks with most keys come
+// MASKS. Row r sees keys j ≤ r + shift: a block does not visit tiles beyond its last row, a warp skips tiles beyond
+// its own last row, and masks only tiles that some row of the warp does not see whole. Blocks with the most keys come
 // first.
 //
 // NAPKIN MATHS (H100, a multiprocessor; mma.sync reaches about 2560 flop a cycle, 62 % of wgmma; a score = 4·D flop)
 //
 //   cycles a score        D = 64   D = 128
 //   products              0.100    0.200
-//   ex2 (16 a cycle)      0.063    0.063    other pipe: hides behind products of other warps
-//   ldmatrix (128 B)      0.063    0.156    ditto (32 rows a warp; with 16, 0.125 and 0.31: bound)
+//   ex2 (16 a cycle)      0.063    0.063    another pipe: hidden by products of other warps
+//   ldmatrix (128 B)      0.063    0.156    hidden too (32 rows a warp; with 16, 0.125 and 0.31: the limit)
 //   issue                 0.06     0.08     4.5 instructions of softmax a score, the products, ldmatrix
 //   Perfect overlap would be 575 TFLOP/s at 1.7 GHz; FlashAttention-2 reaches 300–325 and 335–370. Measured:
 //   docs/performance.md.
@@ -91,17 +98,17 @@ struct ForwardSizes {
   static constexpr int kStep = Tile::kGroups * Tile::kKeys;  // keys that all groups meet together
   static constexpr int kQueryBytes = 2 * Tile::kHeadDim * kRows;
   static constexpr int kKeyBytes = 2 * Tile::kHeadDim * 2 * Tile::kStages * kStep;
-  // At the end, in the memory of K and V: O, m and l of every group but the first, a column of floats for each thread.
+  // At the end K and V give their memory to O, m and l of all groups but the first, a column of floats for each thread.
   static constexpr int kFloatsOfLane = Tile::kRowTiles * (Tile::kHeadDim / 2 + 4);
   static constexpr int kMergeBytes = (Tile::kGroups - 1) * Tile::kWarps * 32 * kFloatsOfLane * 4;
   static constexpr int kSharedBytes = kQueryBytes + (kKeyBytes > kMergeBytes ? kKeyBytes : kMergeBytes);
 };
 
 inline constexpr float kLn2 = 0.6931471805599453F;
-// A weight may exceed that of the running maximum by so much before the maximum is raised.
+// A weight may be this many times that of the current maximum before the maximum is raised.
 inline constexpr float kSlack = 1024.0F;
 
-// What a block has to do. Longest first: the last rows of a head see most keys.
+// The work of a block. Longest first: the last rows of a head see the most keys.
 struct ForwardBlock {
   int batch, head, split, first_row;
   int begin, end;  // keys, those of the split that the block's last row sees
@@ -126,7 +133,7 @@ __device__ __forceinline__ ForwardBlock forward_block(const ForwardParams& p) {
   return block;
 }
 
-// O/l and L of a warp's rows, or their partial form, to where they belong.
+// Stores O/l and L of a warp's rows, or partial results if their keys are split.
 template <typename T, typename Tile>
 __device__ __forceinline__ void store_rows(const ForwardParams& p, unsigned char* shared,
                                            float (&out)[Tile::kRowTiles][Tile::kHeadDim / 8][4],
@@ -170,7 +177,7 @@ __device__ __forceinline__ void store_rows(const ForwardParams& p, unsigned char
     }
   }
   if (block.partial) return;
-  // Through the warp's own rows of the query tile, so that rows leave 16 bytes a lane.
+  // Through the warp's own rows of the query tile, so that each lane stores 16 bytes at a time.
   __syncwarp();  // (4)
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
@@ -304,7 +311,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
         const int row = ptx::thread_anew() % 32 / 4, column = ptx::thread_anew() % 4 * 2;
 #pragma unroll
         for (int i = 0; i < kRowTiles; ++i) {
-          // Keys of this tile that the lane's two rows see, less the lane's first column.
+          // How many keys of this tile each of the lane's two rows sees, minus the lane's first column.
           int limit[2];
 #pragma unroll
           for (int h = 0; h < 2; ++h) {
@@ -320,7 +327,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
         }
       }
     };
-    // Weights in place of scores; their sums over this tile.
+    // Replaces scores by weights; `sum` is their sum over this tile.
     const auto weigh = [&](float(&sum)[kRowTiles][2]) {
 #pragma unroll
       for (int i = 0; i < kRowTiles; ++i) {
@@ -335,8 +342,8 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
         }
       }
     };
-    // After the first tile only for the rows in `which`, bit 2·i + h, not for the others of the warp: what a row comes
-    // to then depends only on the keys that it sees.
+    // After the first tile only for the rows in `which`, bit 2·i + h, not for all of the warp: the result of a row then
+    // depends only on the keys that it sees.
     const auto raise = [&](std::uint32_t which) {
 #pragma unroll
       for (int i = 0; i < kRowTiles; ++i) {
@@ -414,7 +421,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
   ptx::wait_copies<0>();
   if (kGroups > 1 || end <= begin) __syncthreads();  // (2)
 
-    // A quad has the four parts of a row.
+    // The four lanes of a quad each have a part of the row.
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
@@ -452,7 +459,7 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
 #pragma unroll
         for (int h = 0; h < 2; ++h, from += 64) {
           const float their_m = *from, their_l = from[32];
-          // A group that saw no key of the row has no say in m.
+          // A group that saw no key of the row does not count in m.
           const float most = their_l == 0.0F ? m[i][h] : l[i][h] == 0.0F ? their_m : fmaxf(m[i][h], their_m);
           ours[h] = l[i][h] == 0.0F ? 0.0F : ptx::exp2_approx(m[i][h] - most);
           theirs[h] = their_l == 0.0F ? 0.0F : ptx::exp2_approx(their_m - most);

@@ -1,4 +1,5 @@
-// Between flash_mma's host code and its kernels, which nvcc compiles (flash_mma_forward_*.cu): one head_dim a file.
+// The interface between flash_mma's host code and its kernels, compiled by nvcc (flash_mma_forward_*.cu): one head_dim
+// per file.
 #pragma once
 
 #include <cstdint>
@@ -24,12 +25,12 @@ struct ForwardParams {
   int heads = 0;           // batch·heads_q
   int heads_q = 1;         // of one batch
   int heads_of_kv = 1;     // query heads that share a key/value head
-  int shift = 0;           // row r sees keys j ≤ r + shift; seq_k where nothing is masked
+  int shift = 0;           // row r sees keys j ≤ r + shift; seq_k without a mask
   int row_blocks = 1;      // of a head
-  int splits = 1;          // 1: out and lse are written at once
+  int splits = 1;          // 1: out and lse are written directly
   int keys_of_split = 0;   // a multiple of the tile's keys
   float scale_log2 = 0;    // scale·log₂e
-  float hidden_score = 0;  // of a key that a row does not see: times scale_log2 it is −∞
+  float hidden_score = 0;  // score of a masked key: times scale_log2 it is −∞
 };
 
 // `tile` is an index in kForwardTiles (mma/plan.hpp). Error(internal) if this file has no such tile.
@@ -38,7 +39,7 @@ void launch_forward_64(int tile, DType dtype, const ForwardParams& params, devic
 void launch_forward_128(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
 void launch_forward_256(int tile, DType dtype, const ForwardParams& params, device::Stream stream);
 
-// Combines partial results of rows that have several. `rows` of a row block.
+// Combines the partial results of split rows. `rows` per row block.
 void launch_combine(int rows, DType dtype, const ForwardParams& params, device::Stream stream);
 
 }  // namespace syslab::attention::flash

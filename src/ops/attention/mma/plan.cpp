@@ -13,11 +13,11 @@ namespace syslab::attention {
 
 namespace {
 
-// The second kernel, and what partial results take to be written and read again.
+// The second kernel, and the time to write partial results and read them again.
 constexpr double kCombineUs = 2.5, kPartialBytesPerUs = 1.5e6;
 constexpr std::int64_t kMostSplits = 64;
-// With so many blocks for each multiprocessor the grid is large enough without splits; with so many more, their order
-// hardly matters.
+// With this many blocks for each multiprocessor the grid is large enough without splits; with as many as the second
+// number their order hardly matters.
 constexpr std::int64_t kBlocksEnough = 4;
 constexpr double kSimulatedForwardBlocks = 8;
 
@@ -25,7 +25,7 @@ std::int64_t keys_of_block(const Problem& problem, std::int64_t rows, std::int64
   return problem.visible_keys(std::min((block + 1) * rows, problem.seq_q) - 1);
 }
 
-// The grid of one choice, before any order is thought of.
+// The grid of one choice, regardless of the order of blocks.
 struct Grid {
   ForwardPlan plan;
   const ForwardTileShape* shape = nullptr;
@@ -64,7 +64,7 @@ double time_around(const Problem& problem, const Grid& grid) {
   return grid.shape->start_us + kCombineUs + grid.partial_rows * width * sizeof(float) / kPartialBytesPerUs;
 }
 
-// No order of the blocks is faster.
+// A lower bound on the time, whatever the order of the blocks.
 double least_time(const Problem& problem, const Grid& grid, int multiprocessors) {
   const auto heads = static_cast<double>(problem.batch * problem.heads_q);
   const ForwardTileShape& shape = *grid.shape;
@@ -77,7 +77,8 @@ double expected_time(const Problem& problem, const Grid& grid, int multiprocesso
   if (grid.blocks * static_cast<double>(heads) > kSimulatedForwardBlocks * multiprocessors) {
     return least_time(problem, grid, multiprocessors);
   }
-  // As the kernel numbers its blocks: heads, in one the splits, and in one of these the rows that see most keys first.
+  // In the order in which the kernel numbers its blocks: heads, within a head the splits, and within a split the rows
+  // that see the most keys first.
   std::vector<int> units;
   for (std::int64_t split = 0; split < grid.plan.splits; ++split) {
     for (std::int64_t block = grid.plan.row_blocks - 1; block >= 0; --block) {

@@ -1,10 +1,10 @@
-// How flash_mma's forward pass divides a problem among the multiprocessors of a GPU: which tile, and whether the keys
-// of a row are split among several blocks whose results a second kernel combines.
+// How flash_mma's forward pass divides a problem among the multiprocessors of a GPU: which tile, and whether a row's
+// keys are split among several blocks with a second kernel to combine their results.
 //
-// A GPU of 132 multiprocessors wants some hundreds of blocks of equal work. One head of 2048 queries gives 32 blocks of
+// A GPU of 132 multiprocessors needs some hundreds of blocks of equal work. One head of 2048 queries gives 32 blocks of
 // 64 rows, under a causal mask the last of them 32 times as long as the first: split into runs of 256 keys they are 144
-// blocks of nearly equal length. A split costs a write and a read of partial results and a second launch, so it is
-// chosen by a model of the makespan.
+// blocks of nearly equal length. A split costs a write and a read of partial results and a second launch, so a model of
+// the makespan decides.
 #pragma once
 
 #include <array>
@@ -16,30 +16,30 @@
 
 namespace syslab::attention {
 
-// A shape of the kernel (mma/forward.cuh) and what it costs. Microseconds, H100; see docs/performance.md.
+// Shape and cost of a kernel (mma/forward.cuh). Microseconds, H100; see docs/performance.md.
 struct ForwardTileShape {
-  int head_dim = 0;  // that of the problem is padded to it
+  int head_dim = 0;  // the problem's head_dim is padded to it
   int warps = 4;
-  int row_tiles = 1;  // of 16 query rows, a warp
-  int keys = 64;      // met at a time by a group
-  int groups = 1;     // of warps: each has all the rows, and every groups-th run of keys
+  int row_tiles = 1;  // of 16 query rows, per warp
+  int keys = 64;      // per step of a group
+  int groups = 1;     // of warps: each has all rows, and every groups-th run of keys
   int stages = 2;
   int blocks = 2;  // share a multiprocessor
   bool keep_queries = true;
-  double start_us = 0;   // launch, first copies and the way out, once
-  double block_us = 0;   // multiprocessor time of the same for each further block
-  double alone_us = 0;   // a step of keys, when the block has a multiprocessor for itself
-  double shared_us = 0;  // multiprocessor time of a step of keys, when it is full
+  double start_us = 0;   // launch, first copies and epilogue, once
+  double block_us = 0;   // multiprocessor time of these for each further block
+  double alone_us = 0;   // a step of keys when the block has a multiprocessor to itself
+  double shared_us = 0;  // multiprocessor time of a step of keys when it is full
 
   constexpr int rows() const { return warps * row_tiles * 16; }
   constexpr int step() const { return keys * groups; }
   constexpr WorkCosts costs() const { return {block_us, shared_us, alone_us, blocks}; }
 };
 
-// For every padded head_dim a wide one, which is the most efficient; a narrow one, which has twice as many blocks; and
-// a short one with groups, which is soon done. Costs are fitted to times of an H100 on one head of 128 to 8192 queries
-// and on the hand-out's grid of 16k tokens; the mean error of a prediction is 6 %. (A step of keys and values is at
-// most 32 KiB: two of them and the queries fit the 99 KiB of smaller GPUs.)
+// For every padded head_dim a wide shape, the most efficient; a narrow one with twice as many blocks; and one with
+// groups for the lowest latency. Costs are fitted to H100 times of one head with 128 to 8192 queries and of the
+// hand-out's grid of 16k tokens; the mean prediction error is 6 %. (A step of keys and values is at most 32 KiB: two of
+// them plus the queries fit in the 99 KiB of smaller GPUs.)
 inline constexpr std::array<ForwardTileShape, 10> kForwardTiles{{
     {32, 4, 2, 128, 1, 2, 2, true, 3.7, 1.2, 1.54, 1.21},
     {32, 4, 1, 64, 1, 2, 4, true, 2.6, 1.1, 0.62, 0.29},
@@ -64,15 +64,15 @@ struct ForwardPlan {
 };
 
 // The plan with the least predicted time. `multiprocessors` ≥ 1. Preconditions: supported head_dim (8·n, 16 … 256).
-// Error(usage) for sequences that the kernels do not take.
+// Error(usage) for sequences that the kernels do not support.
 ForwardPlan plan_forward(const Problem& problem, int multiprocessors);
-// That of one choice; `keys_of_split` ≥ seq_k does not split.
+// The plan for a given choice; `keys_of_split` ≥ seq_k does not split.
 ForwardPlan plan_with(const Problem& problem, int tile, std::int64_t keys_of_split, int multiprocessors);
-// Partial outputs and log-sum-exps, fp32: one of each for every split. 0 without splits.
+// Bytes of partial outputs and log-sum-exps, fp32: one of each per split. 0 without splits.
 std::size_t partial_bytes(const Problem& problem, const ForwardPlan& plan);
 
-// What a caller is to lend, without asking a GPU; and the plan of a call on a GPU of so many multiprocessors that was
-// lent so much: one that needs no more, if that was what the first says.
+// Workspace that a caller should provide, computed without a GPU; and the plan for a call on a GPU with that many
+// multiprocessors and that workspace: a plan that fits, if the workspace has the recommended size.
 std::size_t forward_bytes_to_lend(const Problem& problem);
 ForwardPlan forward_plan_for_lent(const Problem& problem, int multiprocessors, std::size_t lent_bytes);
 

@@ -1,4 +1,4 @@
-// `flash_mma` and `flash_mma_deterministic`: the rungs in front of the kernels, and what they refuse.
+// `flash_mma` and `flash_mma_deterministic`: the rungs that call the kernels, and what they refuse.
 #include <fmt/format.h>
 
 #include <limits>
@@ -51,11 +51,10 @@ Rung flash_mma_rung() {
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
   rung.deterministic = false;
-  rung.supports = [](const Problem& problem, Direction) { return flash_mma_refusal(problem); };
+  rung.supports = [](const Problem& problem, Pass) { return flash_mma_refusal(problem); };
   if constexpr (ops::kBuiltWithCuda) {
-    rung.workspace_bytes = [](const Problem& problem, Direction direction) {
-      return direction == Direction::forward ? flash_mma_forward_workspace(problem)
-                                             : flash_mma_backward_workspace(problem);
+    rung.workspace_bytes = [](const Problem& problem, Pass pass) {
+      return pass == Pass::forward ? flash_mma_forward_workspace(problem) : flash_mma_backward_workspace(problem);
     };
     rung.forward = flash_mma_forward;
     rung.backward = flash_mma_backward;
@@ -72,9 +71,9 @@ Rung flash_mma_deterministic_rung() {
       "flash_mma whose backward pass computes scores twice, for dQ and for dK and dV, and adds nothing by atomics";
   rung.deterministic = true;
   if constexpr (ops::kBuiltWithCuda) {
-    rung.workspace_bytes = [](const Problem& problem, Direction direction) {
-      return direction == Direction::forward ? flash_mma_forward_workspace(problem)
-                                             : flash_mma_deterministic_backward_workspace(problem);
+    rung.workspace_bytes = [](const Problem& problem, Pass pass) {
+      return pass == Pass::forward ? flash_mma_forward_workspace(problem)
+                                   : flash_mma_deterministic_backward_workspace(problem);
     };
     rung.backward = flash_mma_deterministic_backward;
   }

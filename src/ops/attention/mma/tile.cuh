@@ -1,13 +1,13 @@
 // Tiles of 16-bit elements in shared memory, as the tensor-core kernels of attention use them: filled by cp.async, read
 // by ldmatrix, free of bank conflicts in both.
 //
-// A row is kColumns elements in 16-byte chunks. ldmatrix reads one chunk of each of eight consecutive rows at a time;
-// were row r simply r·2·kColumns bytes in, those eight chunks would share a few banks. So chunk c of row r lies at
-// place c XOR twist(r), where twist runs through as many values as are needed for eight rows to fill all 32 banks.
+// A row is kColumns elements in 16-byte chunks. ldmatrix reads one chunk of each of eight consecutive rows at a time.
+// If row r simply began at byte r·2·kColumns, those eight chunks would share a few banks. So chunk c of row r is stored
+// at place c XOR twist(r), where twist takes as many values as eight rows need to fill all 32 banks.
 //
-// What waits for what. copy_tile_async() neither commits nor waits. All threads of the block copy parts of every row,
-// so a tile may be read only when each thread has waited for its copies and a barrier of the block has followed; and it
-// may be copied into only behind a barrier of the block that follows the last read.
+// What waits for what. copy_tile_async() neither commits nor waits. All threads of the block copy parts of every row.
+// Landed: each thread waits for its copies, then a barrier of the block; then the tile may be read. Left: a barrier of
+// the block after the last read; then the tile may be copied into again.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct SharedTile {
   static_assert(kColumns % 16 == 0);
   static constexpr int kRowBytes = 2 * kColumns;
   static constexpr int kChunks = kColumns / 8;
-  // How many chunks the twist exchanges, and after how many rows it has the next value.
+  // How many chunks the twist permutes, and how many rows share one value of it.
   static constexpr int kSpan = kColumns % 64 == 0 ? 8 : kColumns % 32 == 0 ? 4 : 2;
   static constexpr int kRepeat = 8 / kSpan;
 

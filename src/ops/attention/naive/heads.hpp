@@ -1,4 +1,4 @@
-// One head of a tensor as contiguous floats and back: what kernels made of BLAS calls begin and end with.
+// Converts one head of a tensor to contiguous floats and back, for kernels made of BLAS calls.
 #pragma once
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 
 namespace syslab::attention {
 
-// One (batch, head) of a tensor as contiguous floats. fp64 tensors do not come here.
+// One (batch, head) of a tensor as contiguous floats. Not for fp64 tensors.
 inline void load_floats(const ConstTensorView& view, std::int64_t batch, std::int64_t head, float* to) {
   with_storage(view.dtype, [&]<typename T>(T) {
     if constexpr (!std::is_same_v<T, double>) {

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "device/blas.hpp"
@@ -18,39 +19,42 @@
 namespace syslab::attention {
 namespace {
 
-// Cuts memory into arrays of floats.
-class Floats {
+// Divides memory into arrays of floats, const for who only reads.
+template <typename Float>
+class BasicFloats {
  public:
-  explicit Floats(void* begin) : next_(static_cast<float*>(begin)) {}
-  float* take(std::int64_t count) { return std::exchange(next_, next_ + count); }
+  explicit BasicFloats(std::conditional_t<std::is_const_v<Float>, const void, void>* begin)
+      : next_(static_cast<Float*>(begin)) {}
+  Float* take(std::int64_t count) { return std::exchange(next_, next_ + count); }
 
  private:
-  float* next_;
+  Float* next_;
 };
+using Floats = BasicFloats<float>;
 
 std::int64_t heads(const Problem& p) { return p.batch * p.heads_q; }
 std::int64_t rows(const Problem& p) { return heads(p) * p.seq_q; }
 std::int64_t matrix(const Problem& p) { return rows(p) * p.seq_k; }
 std::int64_t query_floats(const Problem& p) { return p.seq_q * p.head_dim; }
 std::int64_t key_floats(const Problem& p) { return p.seq_k * p.head_dim; }
-// One head of each tensor, as BLAS wants it: Q, O and K, V; backward dO, dQ and dK, dV as well.
-std::int64_t head_floats(const Problem& p, Direction direction) {
-  return (direction == Direction::forward ? 2 : 4) * (query_floats(p) + key_floats(p));
+// One head of each tensor, in the form that BLAS takes: Q, O and K, V; backward dO, dQ and dK, dV as well.
+std::int64_t head_floats(const Problem& p, Pass pass) {
+  return (pass == Pass::forward ? 2 : 4) * (query_floats(p) + key_floats(p));
 }
 std::size_t bytes_of(std::int64_t floats) { return static_cast<std::size_t>(floats) * sizeof(float); }
 
-std::size_t literal_workspace(const Problem& p, Direction direction) {
-  return bytes_of((direction == Direction::forward ? 2 : 4) * matrix(p) + head_floats(p, direction));
+std::size_t literal_workspace(const Problem& p, Pass pass) {
+  return bytes_of((pass == Pass::forward ? 2 : 4) * matrix(p) + head_floats(p, pass));
 }
-std::size_t fused_workspace(const Problem& p, Direction direction) {
-  return bytes_of((direction == Direction::forward ? 0 : 1) * matrix(p) + head_floats(p, direction));
+std::size_t fused_workspace(const Problem& p, Pass pass) {
+  return bytes_of((pass == Pass::forward ? 0 : 1) * matrix(p) + head_floats(p, pass));
 }
 
 using device::NvtxRange;
 using device::RangeKind;
 
-// body(row, visible) for every row of scores, on threads where there is enough to do. A profiler is told of it by the
-// name of the operation: what would be a kernel on a GPU.
+// Calls body(row, visible) for every row of scores, on threads if there is enough work. Profilers see the name of the
+// operation, as they see a kernel's on a GPU.
 template <typename Body>
 void for_rows(const Problem& p, const char* operation, const Body& body) {
   const NvtxRange range(operation, RangeKind::kernel, {}, "host loops");
@@ -78,13 +82,13 @@ void for_heads(const Problem& p, const Body& body) {
   }
 }
 
-// device::sgemm, on threads where there is enough to do. Rows of C are cut into blocks that do not depend on the
-// threads, each multiplied by one: so neither do the bits of the result.
+// device::sgemm, on threads if there is enough work. Rows of C are divided into blocks that do not depend on the number
+// of threads, and each block is multiplied by one thread, so the bits of the result do not depend on it either.
 void multiply(bool transpose_a, bool transpose_b, std::int64_t m, std::int64_t n, std::int64_t k, float alpha,
               const float* a, std::int64_t lda, const float* b, std::int64_t ldb, float beta, float* c,
               std::int64_t ldc) {
   constexpr std::int64_t kRows = 128;
-  constexpr double kFlopsOfAThread = 0x1p25;  // as threads_worth()
+  constexpr double kFlopsOfAThread = 0x1p25;  // as in threads_worth()
   const std::int64_t blocks = (m + kRows - 1) / kRows;
   const double flops = 2.0 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   const auto threads = static_cast<int>(std::clamp(flops / kFlopsOfAThread, 1.0, static_cast<double>(blocks)));
@@ -147,21 +151,19 @@ constexpr float kNothingSeen = -std::numeric_limits<float>::infinity();
 
 // --- literal --------------------------------------------------------------------------------------------------------
 
+template <typename Float>
 struct LiteralSaved {
-  float *exp, *weights, *sum;
+  LiteralSaved(const Problem& p, BasicFloats<Float> floats)
+      : exp(floats.take(matrix(p))), weights(floats.take(matrix(p))), sum(floats.take(rows(p))) {}
+
+  Float *exp, *weights, *sum;
 };
 
 std::size_t literal_saved_bytes(const Problem& p) { return bytes_of(2 * matrix(p) + rows(p)); }
 
-LiteralSaved literal_saved(const Problem& p, ops::Workspace saved) {
-  require_saved("literal", saved, literal_saved_bytes(p));
-  Floats floats(saved.data);
-  return {floats.take(matrix(p)), floats.take(matrix(p)), floats.take(rows(p))};
-}
-
 // weights = softmax(scaled) over the keys that a row sees, an operation at a time; `shifted` is memory for one of them.
 void literal_softmax(const Problem& p, const TensorView& lse, const float* scaled, float* shifted,
-                     const LiteralSaved& kept) {
+                     const LiteralSaved<float>& kept) {
   const NvtxRange part("softmax", RangeKind::part);
   const std::int64_t n = p.seq_k;
   for_rows(p, "shift", [&](std::int64_t row, std::int64_t visible) {
@@ -187,11 +189,12 @@ void literal_softmax(const Problem& p, const TensorView& lse, const float* scale
 
 void literal_forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
                      device::Stream) {
-  const LiteralSaved kept = literal_saved(p, saved);
-  const ops::CallMemory memory(workspace, literal_workspace(p, Direction::forward), "attention scores");
+  require_saved("literal", saved, literal_saved_bytes(p));
+  const LiteralSaved<float> kept(p, Floats(saved.data));
+  const ops::CallMemory memory(workspace, literal_workspace(p, Pass::forward), "attention scores");
   Floats floats(memory.data());
   float *one = floats.take(matrix(p)), *other = floats.take(matrix(p));
-  float *scores = one, *scaled = other, *shifted = one;  // scores are done with once they are scaled
+  float *scores = one, *scaled = other, *shifted = one;  // scores are not needed after they are scaled
   const std::int64_t n = p.seq_k;
   {
     const NvtxRange part("scores", RangeKind::part);
@@ -206,15 +209,16 @@ void literal_forward(const Problem& p, const ForwardArgs& args, ops::Workspace s
   times_keys(p, kept.weights, args.v, 1.0F, floats, args.out);
 }
 
-// Each line of the forward pass turned round, last first: weights = exp/sum, exp, shifted, scaled.
-void literal_backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
+// The derivative of each line of the forward pass, the last line first: weights = exp/sum, exp, shifted, scaled.
+void literal_backward(const Problem& p, const BackwardArgs& args, const Saved& saved, ops::Workspace workspace,
                       device::Stream) {
-  const LiteralSaved kept = literal_saved(p, saved);
-  const ops::CallMemory memory(workspace, literal_workspace(p, Direction::backward), "attention scores");
+  require_saved("literal", saved, literal_saved_bytes(p));
+  const LiteralSaved<const float> kept(p, BasicFloats<const float>(saved.data));
+  const ops::CallMemory memory(workspace, literal_workspace(p, Pass::backward), "attention scores");
   Floats floats(memory.data());
   float *d_weights = floats.take(matrix(p)), *quotient = floats.take(matrix(p)), *product = floats.take(matrix(p)),
         *d_exp = floats.take(matrix(p));
-  float *d_shifted = product, *d_scores = quotient;  // those are done with by then
+  float *d_shifted = product, *d_scores = quotient;  // not needed any more by then
   const std::int64_t n = p.seq_k;
   {
     const NvtxRange part("values", RangeKind::part);
@@ -252,7 +256,7 @@ void literal_backward(const Problem& p, const BackwardArgs& args, ops::Workspace
 void fused_forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
                    device::Stream) {
   require_saved("fused_softmax", saved, bytes_of(matrix(p)));
-  const ops::CallMemory memory(workspace, fused_workspace(p, Direction::forward), "attention scores");
+  const ops::CallMemory memory(workspace, fused_workspace(p, Pass::forward), "attention scores");
   float* weights = static_cast<float*>(saved.data);
   {
     const NvtxRange part("scores", RangeKind::part);
@@ -274,13 +278,13 @@ void fused_forward(const Problem& p, const ForwardArgs& args, ops::Workspace sav
   times_keys(p, weights, args.v, 1.0F, Floats(memory.data()), args.out);
 }
 
-void fused_backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
+void fused_backward(const Problem& p, const BackwardArgs& args, const Saved& saved, ops::Workspace workspace,
                     device::Stream) {
   require_saved("fused_softmax", saved, bytes_of(matrix(p)));
-  const ops::CallMemory memory(workspace, fused_workspace(p, Direction::backward), "attention scores");
+  const ops::CallMemory memory(workspace, fused_workspace(p, Pass::backward), "attention scores");
   const float* weights = static_cast<const float*>(saved.data);
   Floats floats(memory.data());
-  float* ds = floats.take(matrix(p));  // dP until the softmax is turned round in place
+  float* ds = floats.take(matrix(p));  // dP until the softmax's derivative replaces it in place
   {
     const NvtxRange part("values", RangeKind::part);
     products(p, args.dout, args.v, 1.0F, floats, ds);
@@ -303,7 +307,7 @@ AutogradRung keeping_matrices(const char* name, const char* teaches) {
   rung.name = name;
   rung.teaches = teaches;
   rung.dtypes = {DType::f32, DType::bf16, DType::f16};
-  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Pass) { return refuse_dtype(dtypes, problem); };
   return rung;
 }
 
@@ -311,6 +315,7 @@ AutogradRung keeping_matrices(const char* name, const char* teaches) {
 
 AutogradRung literal_rung() {
   AutogradRung rung = keeping_matrices("literal", "the formula an operation at a time; keeps exp and weights");
+  rung.role = Role::literal;
   rung.saved_bytes = literal_saved_bytes;
   rung.workspace_bytes = literal_workspace;
   rung.forward = literal_forward;
@@ -320,6 +325,7 @@ AutogradRung literal_rung() {
 
 AutogradRung fused_softmax_rung() {
   AutogradRung rung = keeping_matrices("fused_softmax", "softmax in place, forward and back; keeps the weights");
+  rung.role = Role::intermediate;
   rung.saved_bytes = [](const Problem& p) { return bytes_of(matrix(p)); };
   rung.workspace_bytes = fused_workspace;
   rung.forward = fused_forward;

@@ -1,4 +1,4 @@
-// The rungs that keep matrices of scores, for autograd.cpp to list.
+// The rungs that save matrices of scores, listed by autograd.cpp.
 #pragma once
 
 #include "ops/attention/autograd.hpp"

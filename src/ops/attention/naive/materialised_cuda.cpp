@@ -13,7 +13,7 @@ const std::vector<DType>& matrix_dtypes() {
   return dtypes;
 }
 
-std::optional<std::string> refuse_matrices(const Problem& problem, Direction) {
+std::optional<std::string> refuse_matrices(const Problem& problem, Pass) {
   if (auto reason = refuse_dtype(matrix_dtypes(), problem)) return reason;
   // A row of scores is a block of threads, and the library counts rows and keys of a product in ints.
   constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();

@@ -1,6 +1,6 @@
 // Attention as matrix products: the whole S×S matrix of scores is written to memory, read, normalised, written and read
 // again. Its products run at BLAS speed; its memory traffic, 4 passes over 4·S² bytes a head against 4·S·D of inputs,
-// is what FlashAttention does away with.
+// is what FlashAttention avoids.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,7 +16,7 @@ namespace syslab::attention {
 
 namespace {
 
-// Cuts one thread's scratch into arrays of floats.
+// Divides one thread's scratch memory into arrays of floats.
 class Scratch {
  public:
   explicit Scratch(float* begin) : next_(begin) {}
@@ -36,13 +36,13 @@ std::size_t bytes_for_threads(std::int64_t floats, std::int64_t most_threads, st
   return static_cast<std::size_t>(std::min(most_threads, tasks) * floats) * sizeof(float);
 }
 
-std::size_t naive_workspace_bytes(const Problem& p, Direction direction) {
-  const int threads = threads_worth(p, direction);
-  return direction == Direction::forward ? bytes_for_threads(forward_floats(p), threads, p.batch * p.heads_q)
-                                         : bytes_for_threads(backward_floats(p), threads, p.batch * p.heads_kv);
+std::size_t naive_workspace_bytes(const Problem& p, Pass pass) {
+  const int threads = threads_worth(p, pass);
+  return pass == Pass::forward ? bytes_for_threads(forward_floats(p), threads, p.batch * p.heads_q)
+                               : bytes_for_threads(backward_floats(p), threads, p.batch * p.heads_kv);
 }
 
-// The caller's workspace where it is large enough, else memory of our own.
+// The caller's workspace if it is large enough, otherwise memory of our own.
 class ThreadScratch {
  public:
   ThreadScratch(ops::Workspace workspace, std::size_t bytes)
@@ -77,8 +77,8 @@ void softmax_rows(const Problem& p, float* scores, StoreLse store_lse) {
 
 void naive_forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace, device::Stream) {
   const std::int64_t floats = forward_floats(p), sq = p.seq_q, sk = p.seq_k, d = p.head_dim;
-  const ThreadScratch threads(workspace, naive_workspace_bytes(p, Direction::forward));
-  // Heads run side by side, each with a single-threaded product; one head alone gets the multithreaded one, if it is
+  const ThreadScratch threads(workspace, naive_workspace_bytes(p, Pass::forward));
+  // Heads run in parallel, each with a single-threaded product. A single head gets the multithreaded one, if it is
   // large.
   const auto one_head = [&](std::int64_t index, int thread) {
     const std::int64_t b = index / p.heads_q, h = index % p.heads_q, group = h / (p.heads_q / p.heads_kv);
@@ -93,14 +93,14 @@ void naive_forward(const Problem& p, const ForwardArgs& args, ops::Workspace wor
     device::sgemm(false, false, sq, d, sk, 1.0F, scores, sk, v, d, 0.0F, out, d);
     store_floats(out, args.out, b, h);
   };
-  device::parallel_for(p.batch * p.heads_q, one_head, threads_worth(p, Direction::forward));
+  device::parallel_for(p.batch * p.heads_q, one_head, threads_worth(p, Pass::forward));
 }
 
 void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace, device::Stream) {
   const std::int64_t floats = backward_floats(p), sq = p.seq_q, sk = p.seq_k, d = p.head_dim;
   const std::int64_t per_group = p.heads_q / p.heads_kv;
   const float scale = p.effective_scale();
-  const ThreadScratch threads(workspace, naive_workspace_bytes(p, Direction::backward));
+  const ThreadScratch threads(workspace, naive_workspace_bytes(p, Pass::backward));
   const auto one_group = [&](std::int64_t index, int thread) {
     const std::int64_t b = index / p.heads_kv, group = index % p.heads_kv;
     Scratch scratch = threads.of(thread, floats);
@@ -137,7 +137,7 @@ void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
     store_floats(dk, args.dk, b, group);
     store_floats(dv, args.dv, b, group);
   };
-  device::parallel_for(p.batch * p.heads_kv, one_group, threads_worth(p, Direction::backward));
+  device::parallel_for(p.batch * p.heads_kv, one_group, threads_worth(p, Pass::backward));
 }
 
 }  // namespace
@@ -145,9 +145,10 @@ void naive_backward(const Problem& p, const BackwardArgs& args, ops::Workspace w
 Rung naive_rung() {
   Rung rung;
   rung.name = "naive";
+  rung.role = Role::naive;
   rung.teaches = "attention as BLAS calls: fast products, but S×S scores go through memory four times";
   rung.dtypes = {DType::f32, DType::bf16, DType::f16};
-  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Pass) { return refuse_dtype(dtypes, problem); };
   rung.workspace_bytes = naive_workspace_bytes;
   rung.forward = naive_forward;
   rung.backward = naive_backward;

@@ -7,15 +7,9 @@
 // products 4·S²·D = 69 GFLOP, 1.3 ms on FFMA units: forward 6 ms.
 #include <optional>
 
-#include "device/launch.hpp"
 #include "device/nvtx.hpp"
-#include "ops/attention/group_products.hpp"
 #include "ops/attention/naive/materialised.hpp"
 #include "ops/attention/naive/materialised_cuda.hpp"
-#include "ops/attention/packed.hpp"
-#include "ops/attention/scores_cuda.hpp"
-#include "ops/cuda_rung.hpp"
-#include "ops/require_gpu.hpp"
 
 namespace syslab::attention {
 namespace {
@@ -23,107 +17,88 @@ namespace {
 using device::NvtxRange;
 using device::RangeKind;
 
-constexpr const char* kNaiveCudaLiteral = "naive_cuda_literal";
-
-struct Saved {
-  float* exp;
-  Matrix weights;
-  float* sum;
-};
-
 std::size_t literal_cuda_saved_bytes(const Problem& p) {
   return matrix_bytes(p, DType::f32) + matrix_bytes(p, p.dtype) + row_bytes(p);
 }
 
-Saved saved_in(const ops::Workspace& saved, const Problem& p) {
-  require_saved(kNaiveCudaLiteral, saved, literal_cuda_saved_bytes(p));
-  ops::CallMemory memory(saved, literal_cuda_saved_bytes(p), "saved");
-  float* exp = take_floats(memory, p);
-  const Matrix weights{take_matrix(memory, p, p.dtype), p.dtype};
-  return {exp, weights, take_rows(memory, p)};
+// Where in `saved` what is kept begins: exp, then weights, then the sums of rows.
+template <typename Byte>
+struct Kept {
+  Kept(const Problem& p, Byte* saved)
+      : exp(saved), weights(exp + matrix_bytes(p, DType::f32)), sum(weights + matrix_bytes(p, p.dtype)) {}
+
+  Byte *exp, *weights, *sum;
+};
+
+std::size_t literal_cuda_workspace_bytes(const Problem& p, Pass pass) {
+  return (pass == Pass::forward ? 2 : 4) * matrix_bytes(p, DType::f32) + row_bytes(p);
 }
 
-std::size_t literal_cuda_workspace_bytes(const Problem& p, Direction direction) {
-  return (direction == Direction::forward ? 2 : 4) * matrix_bytes(p, DType::f32) + row_bytes(p);
-}
-
-void literal_cuda_forward(const Problem& p, const ForwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
-                          device::Stream stream) {
-  const device::CurrentDevice current(ops::require_gpu(kNaiveCudaLiteral, stream).place);
+[[maybe_unused]] void literal_cuda_forward(const Problem& p, const PackedForward& tensors, std::byte* saved,
+                                           ops::CallMemory& memory, device::Stream stream) {
   const GroupBlock block = GroupBlock::all(p);
   const scores::Rows rows = scores::Rows::all(p);
-  const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream);
-  const PackedOutput out(args.out, stream);
-  const Saved kept = saved_in(saved, p);
-  ops::CallMemory memory(workspace, literal_cuda_workspace_bytes(p, Direction::forward), "workspace", stream);
+  const Kept kept(p, saved);
+  auto *exp = reinterpret_cast<float*>(kept.exp), *sum = reinterpret_cast<float*>(kept.sum);
+  const Matrix weights{kept.weights, p.dtype};
   float *one = take_floats(memory, p), *other = take_floats(memory, p), *largest = take_rows(memory, p);
   std::optional<NvtxRange> part;
   part.emplace("scores", RangeKind::part);
-  queries_times_keys(block, 1, {q.data(), p.dtype}, {k.data(), p.dtype}, {one, DType::f32}, stream);
+  queries_times_keys(block, 1, tensors.q.matrix(), tensors.k.matrix(), {one, DType::f32}, stream);
   scores::scale(rows, one, p.effective_scale(), DType::f32, other, stream);
   if (p.mask != Mask::none) scores::mask(rows, other, stream);
   part.emplace("softmax", RangeKind::part);
   scores::row_max(rows, other, largest, stream);
   scores::subtract(rows, other, largest, one, stream);
-  scores::exponential(rows, one, kept.exp, stream);
-  scores::row_sum(rows, kept.exp, kept.sum, stream);
-  scores::log_sum(rows, largest, kept.sum, scores::Lse(args.lse), stream);
-  scores::divide(rows, kept.exp, kept.sum, p.dtype, kept.weights.data, stream);
+  scores::exponential(rows, one, exp, stream);
+  scores::row_sum(rows, exp, sum, stream);
+  scores::log_sum(rows, largest, sum, tensors.lse, stream);
+  scores::divide(rows, exp, sum, p.dtype, weights.data, stream);
   part.emplace("values", RangeKind::part);
-  weights_times_keys(block, 1, kept.weights, {v.data(), p.dtype}, {out.data(), p.dtype}, stream);
-  out.finish();
+  weights_times_keys(block, 1, weights, tensors.v.matrix(), tensors.out.matrix(), stream);
 }
 
-// Each line of the forward pass turned round, last first.
-void literal_cuda_backward(const Problem& p, const BackwardArgs& args, ops::Workspace saved, ops::Workspace workspace,
-                           device::Stream stream) {
-  const device::CurrentDevice current(ops::require_gpu(kNaiveCudaLiteral, stream).place);
+// The derivative of each line of the forward pass, the last line first.
+[[maybe_unused]] void literal_cuda_backward(const Problem& p, const PackedBackward& tensors, const std::byte* saved,
+                                            ops::CallMemory& memory, device::Stream stream) {
   const GroupBlock block = GroupBlock::all(p);
   const scores::Rows rows = scores::Rows::all(p);
-  const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream), dout(args.dout, stream);
-  const PackedOutput dq(args.dq, stream), dk(args.dk, stream), dv(args.dv, stream);
-  const Saved kept = saved_in(saved, p);
-  ops::CallMemory memory(workspace, literal_cuda_workspace_bytes(p, Direction::backward), "workspace", stream);
+  const Kept kept(p, saved);
+  const auto *exp = reinterpret_cast<const float*>(kept.exp), *sum = reinterpret_cast<const float*>(kept.sum);
+  const ConstMatrix weights(kept.weights, p.dtype);
   float *d_weights = take_floats(memory, p), *quotient = take_floats(memory, p), *product = take_floats(memory, p),
         *d_exp = take_floats(memory, p), *dot = take_rows(memory, p);
-  float* d_shifted = product;  // those are done with by then
+  float* d_shifted = product;  // not needed any more by then
   const Matrix d_scores{quotient, p.dtype};
   std::optional<NvtxRange> part;
   part.emplace("values", RangeKind::part);
-  queries_times_keys(block, 1, {dout.data(), p.dtype}, {v.data(), p.dtype}, {d_weights, DType::f32}, stream);
-  turned_times_queries(block, 1, kept.weights, {dout.data(), p.dtype}, 0, {dv.data(), p.dtype}, stream);
+  queries_times_keys(block, 1, tensors.dout.matrix(), tensors.v.matrix(), {d_weights, DType::f32}, stream);
+  turned_times_queries(block, 1, weights, tensors.dout.matrix(), 0, tensors.dv.matrix(), stream);
   part.emplace("softmax", RangeKind::part);
-  scores::divide(rows, d_weights, kept.sum, DType::f32, quotient, stream);
-  scores::multiply(rows, d_weights, p.dtype, kept.weights.data, product, stream);
+  scores::divide(rows, d_weights, sum, DType::f32, quotient, stream);
+  scores::multiply(rows, d_weights, p.dtype, weights.data, product, stream);
   scores::row_sum(rows, product, dot, stream);
-  scores::add_quotient(rows, quotient, dot, kept.sum, d_exp, stream);
-  scores::multiply(rows, d_exp, DType::f32, kept.exp, d_shifted, stream);
+  scores::add_quotient(rows, quotient, dot, sum, d_exp, stream);
+  scores::multiply(rows, d_exp, DType::f32, exp, d_shifted, stream);
   part.emplace("scores", RangeKind::part);
   scores::scale(rows, d_shifted, p.effective_scale(), p.dtype, d_scores.data, stream);
-  weights_times_keys(block, 1, d_scores, {k.data(), p.dtype}, {dq.data(), p.dtype}, stream);
-  turned_times_queries(block, 1, d_scores, {q.data(), p.dtype}, 0, {dk.data(), p.dtype}, stream);
-  for (const PackedOutput* output : {&dq, &dk, &dv}) output->finish();
+  weights_times_keys(block, 1, d_scores, tensors.k.matrix(), tensors.dq.matrix(), stream);
+  turned_times_queries(block, 1, d_scores, tensors.q.matrix(), 0, tensors.dk.matrix(), stream);
 }
 
 }  // namespace
 
 AutogradRung naive_cuda_literal_rung() {
   AutogradRung rung;
-  rung.name = kNaiveCudaLiteral;
+  rung.name = "naive_cuda_literal";
+  rung.role = Role::literal;
   rung.teaches = "the formula a kernel an operation; keeps S×S exp and weights";
-  rung.dtypes = matrix_dtypes();
-  rung.device = device::Kind::cuda;
-  rung.minimum_sm = ops::kMinimumSm;
-  rung.supports = refuse_matrices;
   rung.saved_bytes = literal_cuda_saved_bytes;
   rung.workspace_bytes = literal_cuda_workspace_bytes;
-  if constexpr (ops::kBuiltWithCuda) {
-    rung.forward = literal_cuda_forward;
-    rung.backward = literal_cuda_backward;
-    return rung;
-  } else {
-    return ops::without_cuda(rung);
-  }
+  return materialised_cuda_rung(rung, [](auto& entered) {
+    entered.forward = forward_on_gpu(entered, literal_cuda_forward);
+    entered.backward = backward_on_gpu(entered, literal_cuda_backward);
+  });
 }
 
 }  // namespace syslab::attention

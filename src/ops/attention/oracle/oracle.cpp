@@ -79,7 +79,7 @@ struct Sums {
   Doubles value, squares, prefix;
 };
 
-// A key/value head with the norms and column sums that bounds are made of.
+// A key/value head with the norms and column sums that the bounds need.
 struct KeyHead {
   Matrix k, v;
   double k_norm = 0, v_norm = 0;
@@ -157,7 +157,7 @@ ForwardRow forward_row(const Problem& p, const ErrorModel& model, const double* 
   return result;
 }
 
-// What the pass over keys needs to know of a query row.
+// The numbers of a query row that the pass over keys needs.
 struct BackwardRow {
   double lse = 0, row_dot = 0;
   double score_sigma = 0;    // of P's error from its score alone, grown
@@ -229,7 +229,7 @@ ForwardOracle forward_oracle(const Problem& p, const ConstTensorView& q, const C
   const Selection selection = choose(rows, wanted, part.seed);
 
   ForwardOracle oracle{blank(rows * p.head_dim), blank(rows), selection.fraction};
-  // Rows come in the order of heads, so the key/value heads are loaded one after the other, each once.
+  // Rows are in the order of heads, so each key/value head is loaded once, one after the other.
   KeyHead keys;
   for (auto begin = selection.chosen.begin(); begin != selection.chosen.end();) {
     const std::int64_t group = *begin / (p.seq_q * per_group);  // (batch, key/value head)

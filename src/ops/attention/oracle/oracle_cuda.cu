@@ -1,16 +1,16 @@
-// The oracle on a GPU. Kernels without scores in memory, as FlashAttention's, on the plain fp64 units:
+// The oracle on a GPU: kernels that keep no scores in memory, like FlashAttention, in ordinary fp64 arithmetic:
 //
-//   columns   a block a head of each tensor: largest norm of a row; Σ x² and max |x| of each column
-//   rows      32 query rows a block, all their keys: L, ΣP², and the bounds that a row's own numbers give
-//   sums      32 rows of one result a block, the reduction in steps of 32. A step makes a tile of factors (P or dS) and
-//             of their errors' squares, 2 × 2 a thread, then adds their products with 64 columns of the other operand,
-//             2 × 4 a thread: the sum, the squares of errors, the largest prefix, and for two of the results a fourth.
-//             out: P·V    dq: dS·K    dv: Pᵀ·dO    dk: dSᵀ·Q     (head_dim > 64: a block makes 64 columns)
-//   gradient  a warp a query row: D and what the backward bounds want
+//   columns   a block for each head of each tensor: largest norm of a row; Σ x² and max |x| of each column
+//   rows      32 query rows a block, all their keys: L, ΣP², and the bounds that need only numbers of the row
+//   sums      32 rows of one result a block, the reduction in steps of 32. A step computes a tile of factors (P or dS)
+//             and of the squares of their errors, 2 × 2 a thread, then adds their products with 64 columns of the other
+//             operand, 2 × 4 a thread: the sum, the squares of errors, the largest prefix, and for two of the results a
+//             fourth. out: P·V    dq: dS·K    dv: Pᵀ·dO    dk: dSᵀ·Q     (head_dim > 64: a block makes 64 columns)
+//   gradient  a warp a query row: D and the numbers that the backward bounds need
 //
-// Why not matrix products of a library: they add up, but a bound wants the largest prefix too, and a sum of absolute
-// values in its stead is 80 times as much at 16,384 keys, which would let real faults pass in fp32. The prefix is kept
-// as the upper word of a double, which is ordered as integers are: two integer instructions, none of fp64.
+// Why not matrix products of a library: a bound needs the largest prefix of a sum, too. The sum of absolute values in
+// its place is 80 times as large at 16,384 keys, which would let real faults pass in fp32. The prefix is kept as the
+// upper word of a double, which sorts like an integer: two integer instructions, none of fp64.
 //
 // Napkin maths, instructions of fp64 a visible pair at D = 64: rows 64 + 30, out 64 + 30 + 3·64, dq 128 + 50 + 3·64, dv
 // 64 + 30 + 2·64, dk 128 + 50 + 2·64; in all 380 forward, 1300 with backward. An H100 issues 64 a clock and SM, 14e12 a
@@ -19,11 +19,15 @@
 //
 // What waits for what. The kernels of one call are ordinary launches in one stream, in the order columns, rows, sums of
 // out, gradient, the other sums: each finds what those before it have stored. Memory comes from the stream's allocator,
-// so it is used again only behind these kernels. Barriers inside them: rows.cuh, sums.cuh.
+// so it is reused only after these kernels. Barriers inside them: rows.cuh, sums.cuh.
 #include <math_constants.h>
 
 #include <algorithm>
+#include <array>
+#include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "core/random.hpp"
 #include "device/buffer.hpp"
@@ -44,7 +48,25 @@ __global__ void blank_kernel(double* value, double* tolerance, std::int64_t elem
   tolerance[index] = 0;
 }
 
-// Runs through the kernels of one call. Memory comes from the stream's allocator and goes back in its order.
+// One output as the kernels write it: values, then as many tolerances.
+struct Output {
+  std::shared_ptr<device::Buffer> memory;
+  std::int64_t elements = 0;
+  double fraction = 1;
+
+  double* value() const { return memory->as<double>(); }
+  double* tolerance() const { return value() + elements; }
+};
+
+std::vector<Expected> expected_of(std::span<const Output> outputs) {
+  std::vector<Expected> expected;
+  for (const Output& one : outputs) {
+    expected.push_back({{}, {}, one.fraction, {one.value(), one.tolerance(), one.elements, one.memory}});
+  }
+  return expected;
+}
+
+// Launches the kernels of one call. Memory comes from the stream's allocator and goes back to it in stream order.
 class Oracle {
  public:
   Oracle(const Problem& problem, const ConstTensorView& q, const ConstTensorView& k, const ConstTensorView& v,
@@ -62,33 +84,31 @@ class Oracle {
   void choose(const std::vector<std::int64_t>* tiles) { queries_ = chosen(problem_.seq_q, problem_.heads_q, tiles); }
   void choose_keys(const std::vector<std::int64_t>* tiles) { keys_ = chosen(problem_.seq_k, problem_.heads_kv, tiles); }
 
-  void rows(const ops::Expected& lse) {
+  void rows(const Output& lse) {
     launch(rows_kernel, sizeof(RowsShared), dim3(blocks(queries_)), "attention oracle: rows", given_, queries_.chosen,
-           k_stats_.as<const HeadStats>(), rows_.as<QueryRow>(), writable(lse.value_there),
-           writable(lse.tolerance_there));
+           k_stats_.as<const HeadStats>(), rows_.as<QueryRow>(), lse.value(), lse.tolerance());
   }
-  void gradient(const ops::Expected& out) {
+  void gradient(const Output& out) {
     launch(gradient_kernel, 0, dim3(blocks(queries_)), "attention oracle: gradient", given_, queries_.chosen,
-           v_stats_.as<const HeadStats>(), out.value_there, out.tolerance_there, rows_.as<QueryRow>());
+           v_stats_.as<const HeadStats>(), out.value(), out.tolerance(), rows_.as<QueryRow>());
   }
   template <Result kResult>
-  void sums(const ops::Expected& to, const char* name) {
+  void sums(const Output& to, const char* name) {
     const Tiles& tiles = of_queries(kResult) ? queries_ : keys_;
     const auto columns = static_cast<unsigned>((problem_.head_dim + kDepth - 1) / kDepth);
     launch(sums_kernel<kResult>, sizeof(SumsShared<kResult>), dim3(blocks(tiles), columns), name,
            SumsArguments{given_, tiles.chosen, k_stats_.as<const HeadStats>(), v_stats_.as<const HeadStats>(),
-                         rows_.as<const QueryRow>(), writable(to.value_there), writable(to.tolerance_there)});
+                         rows_.as<const QueryRow>(), to.value(), to.tolerance()});
   }
 
-  // Memory for one output, blank where a part alone is computed.
-  ops::Expected output(std::int64_t elements, double fraction) {
-    auto memory = std::make_shared<device::Buffer>(array<double>(2 * elements));
-    auto* value = memory->as<double>();
+  // Memory for one output, filled with blanks if only a part is computed.
+  Output output(std::int64_t elements, double fraction) {
+    Output made{std::make_shared<device::Buffer>(array<double>(2 * elements)), elements, fraction};
     if (fraction < 1) {
       launch(blank_kernel, 0, dim3(static_cast<unsigned>((elements + kThreads - 1) / kThreads)),
-             "attention oracle: blank", value, value + elements, elements);
+             "attention oracle: blank", made.value(), made.tolerance(), elements);
     }
-    return {{}, {}, fraction, value, value + elements, elements, std::move(memory)};
+    return made;
   }
 
   std::int64_t query_heads() const { return problem_.batch * problem_.heads_q; }
@@ -101,7 +121,6 @@ class Oracle {
     device::Buffer list;
   };
 
-  static double* writable(const double* expected) { return const_cast<double*>(expected); }
   static unsigned blocks(const Tiles& tiles) { return static_cast<unsigned>(tiles.count); }
 
   template <typename T>
@@ -182,8 +201,8 @@ double pairs_of_a_head(const Problem& p) { return std::max(1.0, static_cast<doub
 
 }  // namespace
 
-std::vector<ops::Expected> forward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
-                                                 const ConstTensorView& v, device::Stream stream, const Part& part) {
+std::vector<Expected> forward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
+                                            const ConstTensorView& v, device::Stream stream, const Part& part) {
   validate(p);
   Oracle oracle(p, q, k, v, q, stream);
   const std::int64_t of_a_head = tiles_of_rows(p.seq_q), total = oracle.query_heads() * of_a_head;
@@ -198,17 +217,16 @@ std::vector<ops::Expected> forward_expected_cuda(const Problem& p, const ConstTe
     fraction = static_cast<double>(rows) / static_cast<double>(oracle.query_heads() * p.seq_q);
   }
   oracle.choose(wanted < total ? &tiles : nullptr);
-  std::vector<ops::Expected> expected;
-  expected.push_back(oracle.output(oracle.query_heads() * p.seq_q * p.head_dim, fraction));
-  expected.push_back(oracle.output(oracle.query_heads() * p.seq_q, fraction));
-  oracle.rows(expected[1]);
-  oracle.sums<Result::out>(expected[0], "attention oracle: out");
-  return expected;
+  const std::array outputs{oracle.output(oracle.query_heads() * p.seq_q * p.head_dim, fraction),
+                           oracle.output(oracle.query_heads() * p.seq_q, fraction)};
+  oracle.rows(outputs[1]);
+  oracle.sums<Result::out>(outputs[0], "attention oracle: out");
+  return expected_of(outputs);
 }
 
-std::vector<ops::Expected> backward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
-                                                  const ConstTensorView& v, const ConstTensorView& dout,
-                                                  device::Stream stream, const Part& part) {
+std::vector<Expected> backward_expected_cuda(const Problem& p, const ConstTensorView& q, const ConstTensorView& k,
+                                             const ConstTensorView& v, const ConstTensorView& dout,
+                                             device::Stream stream, const Part& part) {
   validate(p);
   Oracle oracle(p, q, k, v, dout, stream);
   const std::int64_t per_group = p.heads_q / p.heads_kv, total = oracle.key_heads();
@@ -226,20 +244,18 @@ std::vector<ops::Expected> backward_expected_cuda(const Problem& p, const ConstT
     oracle.choose_keys(nullptr);
   }
   const std::int64_t rows = oracle.query_heads() * p.seq_q, keys = oracle.key_heads() * p.seq_k;
-  std::vector<ops::Expected> expected;
-  expected.push_back(oracle.output(rows * p.head_dim, fraction));
-  expected.push_back(oracle.output(keys * p.head_dim, fraction));
-  expected.push_back(oracle.output(keys * p.head_dim, fraction));
+  const std::array outputs{oracle.output(rows * p.head_dim, fraction), oracle.output(keys * p.head_dim, fraction),
+                           oracle.output(keys * p.head_dim, fraction)};
   {
-    const ops::Expected out = oracle.output(rows * p.head_dim, 1), lse = oracle.output(rows, 1);
+    const Output out = oracle.output(rows * p.head_dim, 1), lse = oracle.output(rows, 1);
     oracle.rows(lse);
     oracle.sums<Result::out>(out, "attention oracle: out");
     oracle.gradient(out);
   }
-  oracle.sums<Result::dq>(expected[0], "attention oracle: dq");
-  oracle.sums<Result::dk>(expected[1], "attention oracle: dk");
-  oracle.sums<Result::dv>(expected[2], "attention oracle: dv");
-  return expected;
+  oracle.sums<Result::dq>(outputs[0], "attention oracle: dq");
+  oracle.sums<Result::dk>(outputs[1], "attention oracle: dk");
+  oracle.sums<Result::dv>(outputs[2], "attention oracle: dv");
+  return expected_of(outputs);
 }
 
 }  // namespace syslab::attention

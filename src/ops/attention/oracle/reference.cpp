@@ -55,7 +55,7 @@ void reference_forward(const Problem& p, const ForwardArgs& args) {
 void reference_backward(const Problem& p, const BackwardArgs& args) {
   const double scale = p.effective_scale();
   const std::int64_t heads_per_group = p.heads_q / p.heads_kv;
-  // A group owns its dK and dV, and the dQ of its query heads: no two threads write one element.
+  // A group owns its dK and dV, and the dQ of its query heads: no two threads write the same element.
   device::parallel_for(p.batch * p.heads_kv, [&](std::int64_t index, int) {
     const std::int64_t b = index / p.heads_kv, group = index % p.heads_kv;
     for (std::int64_t j = 0; j < p.seq_k; ++j) {

@@ -22,12 +22,12 @@ namespace {
 
 constexpr std::int64_t kScoreBytes = std::int64_t{1} << 28;
 
-// How much is done at once: some groups whole, or some rows of one.
+// How much is done at once: several whole groups, or some rows of one group.
 struct Extent {
   std::int64_t groups = 1, rows = 1;
 
-  static Extent of(const Problem& p, Direction direction) {
-    const std::int64_t matrices = direction == Direction::forward ? 1 : 2;
+  static Extent of(const Problem& p, Pass pass) {
+    const std::int64_t matrices = pass == Pass::forward ? 1 : 2;
     const std::int64_t all_groups = p.batch * p.heads_kv, all_rows = GroupBlock::rows_of(p);
     const std::int64_t affordable = kScoreBytes / (matrices * p.seq_k * static_cast<std::int64_t>(sizeof(double)));
     const std::int64_t rows = std::clamp<std::int64_t>(affordable, 1, all_rows);
@@ -36,9 +36,9 @@ struct Extent {
   std::int64_t scores(const Problem& p) const { return groups * rows * p.seq_k; }
 };
 
-std::size_t reference_cuda_workspace_bytes(const Problem& p, Direction direction) {
-  const std::int64_t matrices = direction == Direction::forward ? 1 : 2;
-  return static_cast<std::size_t>(matrices * Extent::of(p, direction).scores(p)) * sizeof(double);
+std::size_t reference_cuda_workspace_bytes(const Problem& p, Pass pass) {
+  const std::int64_t matrices = pass == Pass::forward ? 1 : 2;
+  return static_cast<std::size_t>(matrices * Extent::of(p, pass).scores(p)) * sizeof(double);
 }
 
 // body(block, group, row) for each part of the problem: `block.groups` groups from `group`, `block.rows` rows of each
@@ -57,10 +57,9 @@ void for_blocks(const Problem& p, const Extent& extent, const Body& body) {
 
 class Scores {
  public:
-  Scores(const ops::Workspace& lent, const Problem& p, Direction direction, device::Stream stream)
-      : p_(p),
-        memory_(lent, reference_cuda_workspace_bytes(p, direction), "attention scores", stream, 4 * sizeof(double)) {
-    elements_ = Extent::of(p, direction).scores(p);
+  Scores(const ops::Workspace& lent, const Problem& p, Pass pass, device::Stream stream)
+      : p_(p), memory_(lent, reference_cuda_workspace_bytes(p, pass), "attention scores", stream, 4 * sizeof(double)) {
+    elements_ = Extent::of(p, pass).scores(p);
   }
   double* first() const { return static_cast<double*>(memory_.data()); }
   double* second() const { return first() + elements_; }
@@ -85,36 +84,34 @@ double* doubles(const PackedOutput& output, std::int64_t at) { return static_cas
 void reference_cuda_forward(const Problem& p, const ForwardArgs& args, ops::Workspace workspace,
                             device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("reference_cuda", stream).place);
-  const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream);
-  const PackedOutput out(args.out, stream);
-  const Scores memory(workspace, p, Direction::forward, stream);
+  const PackedForward tensors(args, stream);
+  const Scores memory(workspace, p, Pass::forward, stream);
   const Matrix weights{memory.first(), DType::f64};
-  for_blocks(p, Extent::of(p, Direction::forward), [&](const GroupBlock& block, std::int64_t group, std::int64_t row) {
+  for_blocks(p, Extent::of(p, Pass::forward), [&](const GroupBlock& block, std::int64_t group, std::int64_t row) {
     const std::int64_t queries = (group * GroupBlock::rows_of(p) + row) * p.head_dim,
                        keys = group * p.seq_k * p.head_dim;
-    queries_times_keys(block, p.effective_scale(), {doubles(q, queries), DType::f64}, {doubles(k, keys), DType::f64},
-                       weights, stream);
-    scores::softmax(memory.rows(block, group, row), DType::f64, weights.data, DType::f64, weights.data,
-                    scores::Lse(args.lse), stream);
-    weights_times_keys(block, 1, weights, {doubles(v, keys), DType::f64}, {doubles(out, queries), DType::f64}, stream);
+    queries_times_keys(block, p.effective_scale(), {doubles(tensors.q, queries), DType::f64},
+                       {doubles(tensors.k, keys), DType::f64}, weights, stream);
+    scores::softmax(memory.rows(block, group, row), DType::f64, weights.data, DType::f64, weights.data, tensors.lse,
+                    stream);
+    weights_times_keys(block, 1, weights, {doubles(tensors.v, keys), DType::f64},
+                       {doubles(tensors.out, queries), DType::f64}, stream);
   });
-  out.finish();
+  tensors.finish();
 }
 
 void reference_cuda_backward(const Problem& p, const BackwardArgs& args, ops::Workspace workspace,
                              device::Stream stream) {
   const device::CurrentDevice current(ops::require_gpu("reference_cuda", stream).place);
-  const PackedInput q(args.q, stream), k(args.k, stream), v(args.v, stream), out(args.out, stream),
-      dout(args.dout, stream);
-  const PackedOutput dq(args.dq, stream), dk(args.dk, stream), dv(args.dv, stream);
-  const Scores memory(workspace, p, Direction::backward, stream);
+  const PackedBackward tensors(args, stream);
+  const Scores memory(workspace, p, Pass::backward, stream);
   const Matrix weights{memory.first(), DType::f64}, ds{memory.second(), DType::f64};
   const double scale = p.effective_scale();
-  for_blocks(p, Extent::of(p, Direction::backward), [&](const GroupBlock& block, std::int64_t group, std::int64_t row) {
+  for_blocks(p, Extent::of(p, Pass::backward), [&](const GroupBlock& block, std::int64_t group, std::int64_t row) {
     const std::int64_t queries = (group * GroupBlock::rows_of(p) + row) * p.head_dim,
                        keys = group * p.seq_k * p.head_dim;
-    const ConstMatrix of_q(doubles(q, queries), DType::f64), of_k(doubles(k, keys), DType::f64),
-        of_v(doubles(v, keys), DType::f64), of_dout(doubles(dout, queries), DType::f64);
+    const ConstMatrix of_q(doubles(tensors.q, queries), DType::f64), of_k(doubles(tensors.k, keys), DType::f64),
+        of_v(doubles(tensors.v, keys), DType::f64), of_dout(doubles(tensors.dout, queries), DType::f64);
     queries_times_keys(block, scale, of_q, of_k, weights, stream);
     queries_times_keys(block, 1, of_dout, of_v, ds, stream);
     scores::softmax_gradient_from_lse(memory.rows(block, group, row), DType::f64,
@@ -122,16 +119,16 @@ void reference_cuda_backward(const Problem& p, const BackwardArgs& args, ops::Wo
                                        .dp = ds.data,
                                        .weights = weights.data,
                                        .ds = ds.data,
-                                       .out = doubles(out, queries),
-                                       .dout = doubles(dout, queries),
+                                       .out = doubles(tensors.out, queries),
+                                       .dout = doubles(tensors.dout, queries),
                                        .head_dim = p.head_dim},
-                                      scores::Lse(args.lse), stream);
-    weights_times_keys(block, scale, ds, of_k, {doubles(dq, queries), DType::f64}, stream);
+                                      tensors.lse, stream);
+    weights_times_keys(block, scale, ds, of_k, {doubles(tensors.dq, queries), DType::f64}, stream);
     const double keep = row == 0 ? 0 : 1;
-    turned_times_queries(block, 1, weights, of_dout, keep, {doubles(dv, keys), DType::f64}, stream);
-    turned_times_queries(block, scale, ds, of_q, keep, {doubles(dk, keys), DType::f64}, stream);
+    turned_times_queries(block, 1, weights, of_dout, keep, {doubles(tensors.dv, keys), DType::f64}, stream);
+    turned_times_queries(block, scale, ds, of_q, keep, {doubles(tensors.dk, keys), DType::f64}, stream);
   });
-  for (const PackedOutput* output : {&dq, &dk, &dv}) output->finish();
+  tensors.finish();
 }
 
 }  // namespace
@@ -139,11 +136,12 @@ void reference_cuda_backward(const Problem& p, const BackwardArgs& args, ops::Wo
 Rung reference_cuda_rung() {
   Rung rung;
   rung.name = "reference_cuda";
+  rung.role = Role::gpu_reference;
   rung.teaches = "the formulas in double precision on a GPU: DGEMM over blocks of rows";
   rung.dtypes = {DType::f64};
   rung.device = device::Kind::cuda;
   rung.minimum_sm = ops::kMinimumSm;
-  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Pass) { return refuse_dtype(dtypes, problem); };
   rung.workspace_bytes = reference_cuda_workspace_bytes;
   if constexpr (ops::kBuiltWithCuda) {
     rung.forward = reference_cuda_forward;

@@ -1,19 +1,20 @@
-// The kernels of the oracle that look at rows and columns: what bounds want to know of them.
+// The kernels of the oracle that compute what bounds need to know about rows and columns.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). All barriers are of the block.
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). All barriers are of the block, and
+// have only the jobs named.
 //
 //   columns_kernel
-//   (1) landed   norms and squares of all warps, of which a thread adds up one column. The norms are read at the very
-//                end.
+//   (1) landed   Norms and squares of all warps are there: a thread adds up one column of squares. The norms are read
+//                at the end.
 //   (2) left     All threads have read the squares; the largest values are stored over them.
-//   (3) landed   the largest values of all warps. Nothing is overwritten any more.
+//   (3) landed   The largest values of all warps are there. Nothing is overwritten any more.
 //   rows_kernel
 //   (4) before tiles are loaded
 //       left     All threads have finished the products of the tiles before, which are overwritten. (Before the first
 //                tiles it has no job.)
 //   (5) before the products
 //       landed   Both tiles are whole: each thread has stored a part of them, and reads parts of others.
-//   gradient_kernel: a warp has its row for itself; its lanes add up by shuffles.
+//   gradient_kernel: warps share nothing, and the lanes of a warp add up by shuffles.
 //   Ordinary launches order the kernels.
 #pragma once
 
@@ -82,8 +83,8 @@ static_assert(kThreads == kMaxDim, "a thread a column");
 
 // --- rows -----------------------------------------------------------------------------------------------------------
 
-// What is known of a query row. The last six are of the backward pass: squares of relative errors of P, of P times X²
-// and of P alone, as dq and dk see them.
+// Numbers of a query row. The last six are for the backward pass: squares of relative errors of P, of P times X² and of
+// P alone, as dq and dk need them.
 struct QueryRow {
   double lse, lse_bound, score_sigma, score_bound, squares;
   double row_dot, dot_bound, dq_by_x, dq_rest, dk_by_x, dk_rest, dv_error;
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
 // --- gradient -------------------------------------------------------------------------------------------------------
 
-// As backward_row() of the CPU's oracle; a warp a row of the chosen tiles.
+// Like backward_row() of the CPU's oracle; a warp takes a row of the chosen tiles.
 __global__ void __launch_bounds__(kThreads)
     gradient_kernel(Given p, Chosen chosen, const HeadStats* v_stats, const double* out, const double* out_tolerance,
                     QueryRow* rows) {

@@ -1,20 +1,21 @@
-// The kernel of the oracle that makes results: sums over the reduction, with all that their bounds are made of.
+// The kernel of the oracle that computes results: sums over the reduction, with all numbers that their bounds need.
 //
-// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). All barriers are of the block.
+// What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code). All barriers are of the block, and
+// have only the jobs named.
 //
 //   (1) before tiles of operands are loaded
 //       left     All threads have finished the products of the tiles before, and the sums of the step before, which
-//                read `other` (one of these tiles) and the factors. The tiles are overwritten now, the factors further
-//                down.
+//                read `other` (one of these tiles) and the factors. The tiles are overwritten next, the factors before
+//                (4).
 //   (2) before the products
 //       landed   The tiles are whole: each thread has stored a part of them, and reads parts of others.
 //   (3) head_dim > kDepth, before `other` gets the columns of the result
-//       left     For dq and dk: all threads have finished the last products, which read the tile that `other` is. For
-//                out and dv the products do not read it, and (1) would be enough.
+//       left     For dq and dk: all threads have finished the last products, which read the tile of `other`. For out
+//                and dv the products do not read that tile, and (1) would be enough.
 //   (4) before the sums
-//       landed   Factors, errors and probabilities of all threads; where (3) was passed also `other`.
-//       left     Nothing: what the sums read is next overwritten behind (1).
-//   Ordinary launches order the kernels: `rows`, which the kernels before have stored, is there.
+//       landed   Factors, errors and probabilities of all threads; if (3) was passed, also `other`.
+//       left     Nothing: what the sums read is next overwritten after (1).
+//   Ordinary launches order the kernels: `rows`, which earlier kernels have stored, has landed.
 #pragma once
 
 #include <utility>
@@ -110,7 +111,7 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
   auto& shared = *reinterpret_cast<SumsShared<kResult>*>(memory);
   const Given& p = arguments.p;
   const Sizes& sizes = p.sizes;
-  // A warp is 8 × 4 threads: what its threads read of a tile is then few words, or as many as there are banks.
+  // A warp is 8 × 4 threads, so that its threads read few words of a tile at a time, or as many as there are banks.
   const int lane = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
   const int x = lane % 8 + warp % 2 * 8, y = lane / 8 + warp / 2 * 4;
   const std::int64_t group = sizes.heads_q / sizes.heads_kv;
@@ -120,7 +121,7 @@ __global__ void __launch_bounds__(kThreads, 2) sums_kernel(SumsArguments argumen
   const Operand& b = of_queries(kResult) ? p.k : p.q;
   const Operand& a2 = of_queries(kResult) ? p.dout : p.v;
   const Operand& b2 = of_queries(kResult) ? p.v : p.dout;
-  // The operand that factors are multiplied with: K and Q with dS, V and dO with P.
+  // The operand that factors are multiplied by: K or Q for dS, V or dO for P.
   Tile<kSteps, kDepth>& other = wants_ds(kResult) ? shared.b : shared.b2;
   Element sums[kRows][kColumns];
   double other_squares[kColumns] = {};  // Σ x² of what the reduction went through, for casts that underflow

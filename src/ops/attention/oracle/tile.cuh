@@ -1,7 +1,8 @@
 // Tiles of the oracle on a GPU: operands of any dtype as doubles in shared memory, and their products.
 //
-// What waits for what. load() stores by all threads of the block and accumulate() reads what others have stored, so a
-// barrier of the block stands between them, and another before the tile is loaded anew. Both are the callers'.
+// What waits for what (landed, left: device/ptx.cuh). All threads of the block store in load(), and accumulate() reads
+// what others have stored. Landed: a barrier of the block between the two. Left: another one before the tile is loaded
+// again. Both are in the callers.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -27,7 +28,7 @@ __device__ inline double as_double(float value) { return value; }
 __device__ inline double as_double(__half value) { return __half2float(value); }
 __device__ inline double as_double(__nv_bfloat16 value) { return __bfloat162float(value); }
 
-// A four-dimensional view as kernels take it.
+// A four-dimensional view, as a kernel parameter.
 struct Operand {
   const void* data = nullptr;
   DType dtype = DType::f32;
@@ -60,7 +61,7 @@ struct Operand {
   }
 };
 
-// What every kernel knows of the problem.
+// The problem, as a kernel parameter.
 struct Sizes {
   std::int64_t heads_q = 1, heads_kv = 1, seq_q = 1, seq_k = 1;
   int head_dim = 1;
@@ -87,8 +88,8 @@ struct Sizes {
   }
 };
 
-// Rows of doubles with two columns of padding: eight threads that read two neighbours each, of eight rows, then use all
-// banks once, and two neighbours are one aligned load.
+// Rows of doubles with two columns of padding: when eight threads read two neighbours each, of eight rows, they use all
+// banks once, and each reads its two by one aligned load.
 template <int Rows, int Columns>
 struct Tile {
   alignas(16) double cell[Rows][Columns + 2];
@@ -117,7 +118,7 @@ __device__ void load_as(const Operand& from, std::int64_t offset, std::int64_t f
   }
 }
 
-// Zeros for rows below `least_row` and what lies beyond the tensor.
+// Rows below `least_row`, and everything beyond the tensor, become zeros.
 template <int Rows>
 __device__ void load(const Operand& from, std::int64_t batch, std::int64_t head, std::int64_t first_row,
                      int first_column, Tile<Rows, kDepth>& to, std::int64_t least_row = 0) {

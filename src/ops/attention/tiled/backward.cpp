@@ -5,9 +5,8 @@
 //   dQ      a task owns 96 query rows: panels of Q and dO against tiles of 128 keys (Kᵀ, Vᵀ turned; K straight):
 //           S and dP side by side in L1 (12 KiB), P = exp2(S − L), dS = P∘(dP − D) in place, dQ += dS·K
 //   dK, dV  a task owns 96 keys: panels of K and V against tiles of 128 queries (Qᵀ, dOᵀ turned; Q, dO straight): the
-//   same
-//           scores lying on their side, so L and D are vectors along the row; dV += Pᵀ·dO, dK += dSᵀ·Q, over the query
-//           heads of the group in order
+//           same scores transposed, so L and D are vectors along the row; dV += Pᵀ·dO, dK += dSᵀ·Q, over the
+//           query heads of the group in order
 //
 // Extra memory: the packed operands of the larger pass, 4·S·D floats a query head (the passes take turns), and 2·S.
 #include <cmath>
@@ -27,7 +26,7 @@ struct BackwardScratch {
   float *left, *right, *first_sum, *second_sum, *scores, *ds;
 };
 
-// Where everything lies in the workspace. The two passes use the same memory one after the other.
+// The layout of the workspace. The two passes use the same memory one after the other.
 struct BackwardMemory {
   std::int64_t width = 0;       // head_dim padded to whole vectors
   std::int64_t query_rows = 0;  // seq_q padded to whole strips
@@ -54,7 +53,7 @@ BackwardMemory plan_backward(const FlashKernels& kernels, const Problem& p, floa
   BackwardMemory memory;
   Arena arena(base);
   memory.width = round_up(p.head_dim, kernels.lanes);
-  memory.threads = threads_worth(p, Direction::backward);
+  memory.threads = threads_worth(p, Pass::backward);
   const std::int64_t heads = p.batch * p.heads_q, groups = p.batch * p.heads_kv;
   const std::int64_t key_rows = round_up(p.seq_k, kernels.strip);
   memory.query_rows = round_up(p.seq_q, kernels.strip);
@@ -226,8 +225,8 @@ class Backward {
     store_rows(args_.dq, batch, h, first, count, p_.effective_scale(), scratch.first_sum);
   }
 
-  // dK and dV of kTaskRows keys: the same scores lying on their side, so that keys are rows: dV += Pᵀ·dO, dK += dSᵀ·Q
-  // over the query heads of the group, in order, and the tiles of queries that see the keys.
+  // dK and dV of kTaskRows keys, from the transposed scores, in which keys are rows: dV += Pᵀ·dO, dK += dSᵀ·Q over the
+  // query heads of the group, in order, and the tiles of queries that see the keys.
   void key_task(std::int64_t group, std::int64_t task, int thread) const {
     const BackwardScratch scratch = scratch_of(thread);
     const std::int64_t batch = group / p_.heads_kv, head = group % p_.heads_kv, per_group = p_.heads_q / p_.heads_kv;

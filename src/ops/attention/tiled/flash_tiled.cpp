@@ -50,12 +50,12 @@ namespace {
 
 constexpr float kNever = -std::numeric_limits<float>::infinity();
 
-// What one thread needs for one task.
+// The memory of one thread for one task.
 struct ForwardScratch {
   float *queries, *out, *m, *l, *scores, *rescale;
 };
 
-// Where everything lies in the workspace.
+// The layout of the workspace.
 struct ForwardMemory {
   std::int64_t width = 0;  // head_dim padded to whole vectors
   std::int64_t keys = 0;   // that some query sees
@@ -82,7 +82,7 @@ ForwardMemory plan_forward(const FlashKernels& kernels, const Problem& p, float*
   const std::int64_t groups = p.batch * p.heads_kv;
   memory.width = round_up(p.head_dim, kernels.lanes);
   memory.keys = p.visible_keys(p.seq_q - 1);
-  memory.threads = threads_worth(p, Direction::forward);
+  memory.threads = threads_worth(p, Pass::forward);
   memory.turned_k = arena.take_packed(groups, round_up(memory.keys, kernels.strip), p.head_dim);
   memory.straight_v = arena.take_packed(groups, memory.keys, memory.width);
   memory.scratch_begin = arena.used();
@@ -104,7 +104,7 @@ class Forward {
         p_.batch * p_.heads_kv * tiles,
         [&](std::int64_t index, int) { pack_keys(index / tiles, index % tiles * kTile); }, memory_.threads);
     const std::int64_t tasks = ceil_div(p_.seq_q, kTaskRows);
-    // The last rows first: with a causal mask they cost most, and short tasks at the end keep threads level.
+    // The last rows first: with a causal mask they cost the most, and short tasks at the end balance the threads.
     device::parallel_for(
         p_.batch * p_.heads_q * tasks,
         [&](std::int64_t index, int thread) { query_task(index / tasks, tasks - 1 - index % tasks, thread); },
@@ -154,8 +154,8 @@ class Forward {
     for (std::int64_t i = 0; i < count; ++i) store_row(scratch, i, batch, query_head, first + i);
   }
 
-  // Columns of the tile that begins at `key` which each row of the panel at first + r sees; rows past the last see what
-  // the last does, and their results are dropped.
+  // Which columns of the tile that begins at `key` each row of the panel at first + r sees. Rows past the last see the
+  // same as the last, and their results are dropped.
   Visible visible_keys(std::int64_t first, std::int64_t r, std::int64_t count, std::int64_t key) const {
     Visible visible{};
     for (std::int64_t i = 0; i < kernels_.rows; ++i) {
@@ -208,11 +208,11 @@ Rung flash_tiled_rung() {
   rung.name = "flash_tiled";
   rung.teaches = "FlashAttention-2: tiles of scores stay in cache, softmax runs along, memory is O(S·D)";
   rung.dtypes = {DType::f32, DType::bf16, DType::f16};
-  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Direction) { return refuse_dtype(dtypes, problem); };
-  rung.workspace_bytes = [](const Problem& problem, Direction direction) {
+  rung.supports = [dtypes = rung.dtypes](const Problem& problem, Pass) { return refuse_dtype(dtypes, problem); };
+  rung.workspace_bytes = [](const Problem& problem, Pass pass) {
     const FlashKernels& kernels = *flash_kernels().back();
-    return direction == Direction::forward ? flash_forward_workspace(kernels, problem)
-                                           : flash_backward_workspace(kernels, problem);
+    return pass == Pass::forward ? flash_forward_workspace(kernels, problem)
+                                 : flash_backward_workspace(kernels, problem);
   };
   rung.forward = [](const Problem& problem, const ForwardArgs& args, ops::Workspace workspace, device::Stream) {
     flash_forward(*flash_kernels().back(), problem, args, workspace);

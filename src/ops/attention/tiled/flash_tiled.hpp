@@ -1,4 +1,4 @@
-// The passes of flash_tiled for one instruction set. The rung takes the best; tests take each.
+// The passes of flash_tiled for one instruction set. The rung uses the best; tests use each.
 #pragma once
 
 #include "ops/attention/attention.hpp"
@@ -6,7 +6,7 @@
 
 namespace syslab::attention {
 
-// Rows that a task owns: query rows forward and for dQ, keys for dK and dV. A multiple of every FlashKernels::rows.
+// Rows per task: query rows for forward and dQ, keys for dK and dV. A multiple of every FlashKernels::rows.
 inline constexpr std::int64_t kTaskRows = 96;
 
 std::size_t flash_forward_workspace(const FlashKernels& kernels, const Problem& problem);

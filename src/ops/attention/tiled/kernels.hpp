@@ -1,7 +1,8 @@
-// The inner loops of flash_tiled as a table of functions, one table an instruction set, picked at run time.
+// The inner loops of flash_tiled as a table of functions, one table per instruction set, chosen at run time.
 //
 // All work on a *panel*: `rows` rows of scores against one tile of kTile columns. Buffers are floats; a panel of scores
-// is row-major with a row stride of kTile. "Turned" operands are packed so that the inner loop reads them in order:
+// is row-major with a row stride of kTile. "Turned" (transposed) operands are packed so that the inner loop reads them
+// in order:
 //
 //   turned tile    [kTile / strip][depth][strip]   columns of Kᵀ (or Vᵀ, Qᵀ, dOᵀ), zero beyond the last
 //   panel          [depth][rows]                   rows of Q (or dO, K, V), zero beyond the last
@@ -18,7 +19,7 @@ inline constexpr std::int64_t kTile = 128;     // columns of a tile of scores; a
 inline constexpr std::int64_t kMaxRows = 12;   // largest FlashKernels::rows
 inline constexpr std::int64_t kMaxLanes = 16;  // largest FlashKernels::lanes
 
-// Which columns of a tile a row of scores may use: [first, last).
+// The columns of a tile visible to a row of scores: [first, last).
 struct Visible {
   std::int64_t first[kMaxRows];
   std::int64_t last[kMaxRows];
@@ -50,7 +51,7 @@ struct FlashKernels {
   void (*exp2)(float* values, std::int64_t count);
 };
 
-// Those that this processor runs, slowest first; never empty.
+// The tables that this processor supports, slowest first; never empty.
 std::span<const FlashKernels* const> flash_kernels();
 
 }  // namespace syslab::attention

@@ -1,4 +1,4 @@
-// For any processor with 128-bit vectors.
+// For every processor with 128-bit vectors.
 #include "ops/attention/tiled/micro.hpp"
 
 namespace syslab::attention {

@@ -1,7 +1,7 @@
 // The inner loops of flash_tiled, written once for any vector width and compiled once for each instruction set.
 //
-// Only flash_kernels_*.cpp include this. Everything lies in an unnamed namespace and calls no library function: a
-// function shared with other files, compiled here for AVX-512, could be the copy that the linker keeps for all of them.
+// Only flash_kernels_*.cpp include this. Everything is in an unnamed namespace and calls no library function: the
+// linker could otherwise keep the AVX-512 copy of a shared function for all files.
 #pragma once
 
 #include "ops/attention/tiled/kernels.hpp"
@@ -124,7 +124,7 @@ struct Micro {
       Vector largest = splat(m[r]);
       for (std::int64_t c = 0; c < last; c += kLanes) largest = larger(load(row + c), largest);
       const float next = largest_lane(largest);
-      // A row that has seen no key yet keeps m = −∞; 0 instead of −∞ − (−∞).
+      // A row that has seen no key yet keeps m = −∞; avoid −∞ − (−∞).
       shift[r] = next == kNever ? 0.0F : m[r] - next;
       m[r] = next;
     }

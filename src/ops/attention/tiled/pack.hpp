@@ -1,5 +1,5 @@
-// Rows of tensors brought into the order and the type that the inner loops read (formats: tiled/kernels.hpp), and the
-// memory they are brought into.
+// Packs rows of tensors into the order and type that the inner loops read (formats: tiled/kernels.hpp), and manages the
+// packed memory.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ Rows<T> rows_of(const ConstTensorView& view, std::int64_t batch, std::int64_t he
 }
 
 // At most kTile rows as one turned tile; columns beyond the last row, up to a whole strip, are 0. (Scores there are
-// masked whatever they are; but no memory is read that was not written.)
+// masked anyway; this only avoids reading uninitialised memory.)
 template <typename T>
 void pack_turned(const Rows<T>& rows, std::int64_t strip, float* to) {
   for (std::int64_t column = 0; column < rows.count; column += strip, to += strip * rows.depth) {
@@ -62,10 +62,10 @@ void pack_panel(const Rows<T>& rows, std::int64_t height, float factor, float* t
   }
 }
 
-// A tensor packed head after head, tile after tile; only the last tile of a head is shorter, by whole strips.
+// A tensor packed head by head, tile by tile; only the last tile of a head is shorter, by whole strips.
 struct Packed {
   float* begin = nullptr;
-  std::int64_t rows_per_head = 0;  // of memory: the sequence rounded up
+  std::int64_t rows_per_head = 0;  // in memory: the sequence length rounded up
   std::int64_t floats_per_row = 0;
 
   std::int64_t floats(std::int64_t heads) const { return heads * rows_per_head * floats_per_row; }
@@ -74,7 +74,7 @@ struct Packed {
   }
 };
 
-// Counts, then hands out, arrays of floats on cache-line boundaries. Run once without memory to learn the size.
+// Counts, then allocates, arrays of floats on cache-line boundaries. Run once without memory to get the size.
 class Arena {
  public:
   explicit Arena(float* base = nullptr) : base_(base) {}
@@ -91,7 +91,7 @@ class Arena {
   std::int64_t used() const { return used_; }
   void rewind(std::int64_t used) { used_ = used; }
 
-  // Bytes to ask for, so that the first line boundary inside leaves room for `floats`.
+  // Bytes to request so that `floats` fit from the first line boundary on.
   static std::size_t bytes_for(std::int64_t floats) { return static_cast<std::size_t>(floats + kLine) * sizeof(float); }
 
  private:
@@ -100,7 +100,7 @@ class Arena {
   std::int64_t used_ = 0;
 };
 
-// The caller's workspace when it is large enough, else memory of our own until the call ends.
+// The caller's workspace if large enough, otherwise memory allocated until the call ends.
 class WorkMemory {
  public:
   WorkMemory(ops::Workspace workspace, std::size_t bytes)

@@ -1,35 +1,19 @@
 #include "ops/attention/wgmma/flash_wgmma.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <numbers>
 
 #include "device/launch.hpp"
 #include "device/memory.hpp"
-#include "ops/attention/mma/flash_mma.hpp"
+#include "ops/attention/wgmma/host.hpp"
 #include "ops/attention/wgmma/kernels.hpp"
 #include "ops/attention/wgmma/plan.hpp"
 #include "ops/call_memory.hpp"
-#include "ops/require_gpu.hpp"
 
 namespace syslab::attention {
 namespace {
 
 constexpr std::string_view kName = "flash_wgmma forward";
-
-// Boxes of `rows` rows of a tensor that the copy engine can walk.
-device::TensorMap map_of(std::string_view name, const ConstTensorView& view, int rows, device::Swizzle swizzle) {
-  require_aligned_rows(kName, name, view);
-  for (int dim = 0; dim < 3; ++dim) {
-    if (view.size(dim) > 1 && view.stride(dim) <= 0) {
-      throw Error(ErrorKind::usage, fmt::format("{}: {} has stride {} in dimension {}; the copy engine takes positive "
-                                                "ones: make a contiguous copy, or use rung flash_mma",
-                                                kName, name, view.stride(dim), dim));
-    }
-  }
-  return device::make_tensor_map(view, rows, swizzle);
-}
 
 }  // namespace
 
@@ -39,31 +23,24 @@ std::size_t flash_wgmma_forward_workspace(const Problem& problem) {
 
 void flash_wgmma_forward(const Problem& problem, const ForwardArgs& args, ops::Workspace workspace,
                          device::Stream stream) {
-  const ops::Gpu gpu = ops::require_gpu(kName, stream);
-  if (gpu.sm != 90) {
-    throw Error(ErrorKind::device, fmt::format("{} runs on GPUs of compute capability 9.0 alone; GPU {} has {}.{}: use "
-                                               "rung flash_mma",
-                                               kName, gpu.place.index, gpu.sm / 10, gpu.sm % 10));
-  }
+  const ops::Gpu gpu = wgmma::require_hopper(kName, stream);
   const device::CurrentDevice current(gpu.place);
   const wgmma::ForwardPlan plan = wgmma::plan_forward(problem, gpu.multiprocessors);
   const wgmma::ForwardTileShape& shape = wgmma::kForwardTiles[static_cast<std::size_t>(plan.tile)];
   const device::Swizzle swizzle = shape.head_dim % 64 == 0 ? device::Swizzle::bytes_128 : device::Swizzle::bytes_64;
 
   wgmma::ForwardParams params;
-  params.q = map_of("q", args.q, 64, swizzle);
-  params.k = map_of("k", args.k, shape.keys, swizzle);
-  params.v = map_of("v", args.v, shape.keys, swizzle);
-  params.out = map_of("out", args.out, 64, swizzle);
+  params.q = wgmma::map_of(kName, "q", args.q, 64, swizzle);
+  params.k = wgmma::map_of(kName, "k", args.k, shape.keys, swizzle);
+  params.v = wgmma::map_of(kName, "v", args.v, shape.keys, swizzle);
+  params.out = wgmma::map_of(kName, "out", args.out, 64, swizzle);
   params.lse = args.lse.as<float>();
   params.lse_batch = args.lse.stride(0), params.lse_head = args.lse.stride(1), params.lse_row = args.lse.stride(2);
   params.seq_q = static_cast<int>(problem.seq_q);
   params.seq_k = static_cast<int>(problem.seq_k);
   params.heads_q = static_cast<int>(problem.heads_q);
   params.heads_of_kv = static_cast<int>(problem.heads_q / problem.heads_kv);
-  params.shift = problem.mask == Mask::none       ? params.seq_k
-                 : problem.mask == Mask::top_left ? 0
-                                                  : params.seq_k - params.seq_q;
+  params.shift = wgmma::shift_of(problem);
   params.row_blocks = static_cast<int>(plan.row_blocks);
   params.items = static_cast<int>(plan.items);
   params.section_heads = plan.section_heads;
@@ -78,7 +55,7 @@ void flash_wgmma_forward(const Problem& problem, const ForwardArgs& args, ops::W
   std::int64_t grid = plan.grid;
   if (plan.drawn) {
     if (ops::aligned_bytes(workspace, sizeof(unsigned)) < sizeof(unsigned)) {
-      grid = plan.items;  // without a counter the GPU deals them out, a block an item
+      grid = plan.items;  // without a counter the GPU schedules them, one block an item
     } else {
       const ops::CallMemory memory(workspace, sizeof(unsigned), "flash_wgmma counter", stream, alignof(unsigned));
       params.counter = static_cast<unsigned*>(memory.data());

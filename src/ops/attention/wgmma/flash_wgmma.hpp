@@ -1,6 +1,6 @@
-// Entry points of flash_wgmma: FlashAttention on the instructions that compute capability 9.0 alone has (TMA, wgmma),
-// bf16 and fp16 with fp32 accumulation. How the kernel works stands in wgmma/forward.cuh; which tile a problem gets, in
-// wgmma/plan.hpp.
+// Entry points of flash_wgmma, forward: FlashAttention on the instructions that compute capability 9.0 alone has (TMA,
+// wgmma), bf16 and fp16 with fp32 accumulation. How the kernel works stands in wgmma/forward.cuh; which tile a problem
+// gets, in wgmma/plan.hpp.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,9 @@
 
 namespace syslab::attention {
 
-// Why flash_wgmma cannot take a problem in this direction. It has no backward pass yet.
-std::optional<std::string> flash_wgmma_refusal(const Problem& problem, Direction direction);
+// Why flash_wgmma cannot take a problem in this pass: another dtype, or a head_dim that is no multiple of 8 or beyond
+// 256.
+std::optional<std::string> flash_wgmma_refusal(const Problem& problem, Pass pass);
 
 // A counter, for causal masks. Without one the pass is as right, and slower where items are few and uneven.
 std::size_t flash_wgmma_forward_workspace(const Problem& problem);

@@ -2,46 +2,66 @@
 //
 // WHO DOES WHAT (a block: a warpgroup that loads, two or three that compute; one block a multiprocessor)
 //
-//   The loader is one thread. It has given its group's registers away and asks the copy engine for boxes: of each item
-//   (64 query rows a computing group, one head) Q, then K and V of one block of keys after another, last block first.
-//   K has a ring of two slots, and V one of its own: V is wanted later than its K, and is kept longer.
-//   A computing group has 64 query rows and needs nothing of its neighbour:
+//   The loader is one thread. Its group has given its registers to the others. For each item (64 query rows a computing
+//   group, one head) it queues TMA loads of Q, then of K and V, one block of keys after another, the last block first.
+//   K and V each have a ring of two slots: V is needed later than its K, and is kept longer.
+//   A computing group has 64 query rows and needs nothing from the other groups:
 //     scores   S = Q·Kᵀ    wgmma, both factors in shared memory, S in registers
-//     weights  P = exp2(S·c − m·c), one multiply-add and one ex2 a score; two columns packed a register they are, as
-//                          they lie, the factor A of the second product
+//     weights  P = exp2(S·c − m·c), one multiply-add and one ex2 a score; packed two columns a register, they lie as
+//                          the factor A of the second product must
 //     O += P·V             wgmma, P in registers, V as it was loaded, read across its rows; O in registers
-//   and behind the last block O/l into the place of its Q, from where the copy engine takes it while the next item,
-//   whose Q has come to a second place, begins; L by ordinary stores. (Where shared memory has no second place, Q waits
-//   for O.)
+//   After the last block it writes O/l over its Q. TMA stores it from there while the next item begins, which has its Q
+//   in a second place. L goes out by ordinary stores. (Where shared memory has no second place, Q waits for O.)
 //
-// WHAT RUNS BEHIND WHAT. In one group: S of a block and P·V of the block before it are queued together, S first; while
-//   the tensor cores do P·V, the group makes weights of S. Packing them has to wait: the registers they go to are being
-//   read. Between groups (`take_turns`): a group queues its products when the one before it has queued its own, so that
-//   one's softmax lies under the other's products.
+// WHAT OVERLAPS WITH WHAT. Within a group: S of a block and P·V of the block before it are queued together, S first.
+//   While the tensor cores do P·V, the group computes weights from S. It cannot pack them yet: P·V is still reading the
+//   registers that they go to. Between groups (`take_turns`): a group queues its products when the group before it has
+//   queued its own, so that the softmax of one overlaps with the products of the other.
 //
-// WHAT WAITS FOR WHAT. Each barrier has two jobs, and for each job a parity:
+// WHAT WAITS FOR WHAT (landed, left: device/ptx.cuh; the numbers stand in the code)
 //
-//   barrier     full: the reader may read               empty: the writer may write
-//   k[slot]     loader's arrival + bytes → S            one arrival a computing warp, when S is done → next K
-//   v[slot]     the same → P·V                          when P·V is done → next V
-//   q[group][i] the same → first S of the item          the thread that stored O, when O was read → next Q there
-//   turn[group] named; 128 arrive, 128 wait: the group before has queued its products (and, the other way round, this
-//               group's next arrival cannot overtake its own wait: all groups take the same number of turns). The
-//               first group begins with one arrival of its own.
-//   own[group]  named, 128 threads: all warps are done with Q → O may be written there; O is written → it may be stored
+//   Rings. Each slot has two mbarriers, one for each job. Who arrives → what may then be done:
 //
-//   A slot is given back only behind the wait for the products that read it; O in shared memory is written by ordinary
-//   stores and read by the copy engine, so that a proxy fence stands before the second wait on own[group].
+//   slot        full (landed)                           empty (left)
+//   k[slot]     loader's arrival and the bytes → S      one arrival a computing warp, when S is done → next K
+//   v[slot]     the same → P·V                          the same, when P·V is done → next V
+//   q[group][i] the same → the item's number; first S   the thread that stored O, when TMA has read O → next Q there
 //
-// ITEMS. The loader says which item is next, in shared memory beside Q: who may read Q may read it, and -1 is the end.
-//   With at most one block a multiprocessor, block b does items b, then 2·grid − 1 − b, 2·grid + b, …: there and back,
-//   so that with items sorted by length nobody always has the longest. Where that is too uneven (plan.hpp) each loader
-//   draws its next from a counter in global memory, an item ahead. Without a mask an item's neighbours are of the same
-//   head and share K and V in the L2. Under a causal mask the longest rows of a section of heads (plan.hpp: as many as
-//   fit the L2) come first, then the next.
+//   A warp arrives at k or v `empty` only after the wait for the products that read the slot (of all its lanes: the
+//   wait is .aligned), and nothing but products reads K and V. So its one arrival needs no __syncwarp before it.
+//   The item's number is an ordinary store of the loader; its arrival at q `full` makes it visible. Its empty job is
+//   q's: the arriving thread has passed (4), which every reader of the number comes to after reading it.
 //
-// TAILS. Boxes beyond the tensor are zeros on the way in and are left out on the way back: keys beyond the last are
-// hidden as masked ones are, and their V is 0. Columns beyond head_dim are zeros in Q and K, and O's are not stored.
+//   (1) after the mbarriers were initialised, block
+//       landed   All threads, and through the fence before it TMA, see initialised mbarriers.
+//       left     Nothing: shared memory was not used before.
+//   (2) turn[group], named; 128 threads wait, the 128 of the group before arrive (the first group arrives for itself
+//       once, at the start)
+//       No job in memory: it makes groups queue their products in turn. Without it results are the same. An arrival
+//       cannot overtake a wait, since all groups take the same number of turns.
+//   (3) own[group] before O is written, named, 128 threads
+//       landed   Nothing.
+//       left     The products of all warps of the group, which read Q, are done: O is written over Q.
+//   (4) own[group] after that
+//       landed   O of all warps: one thread tells TMA to store it. Each writer has a proxy fence before the barrier,
+//                because O is written by ordinary stores and read by the async proxy.
+//       left     Nothing.
+//   wait_stores_read, by the thread that stored O: left. TMA has read O; only then is q `empty` arrived at, or, at the
+//              end, does the thread exit: shared memory must stay until then.
+//   setmaxnreg The computing groups wait until the loader's group has released its registers.
+//   kernels    wait_for_kernels_before: landed Q, K, V and a zeroed `counter`; left: earlier kernels have read out and
+//              lse, which are overwritten. All blocks wait, after (1), which touches nothing of other kernels.
+//
+// ITEMS. The loader stores the number of the next item in shared memory, with Q; −1 is the end.
+//   With at most one block a multiprocessor, block b does items b, then 2·grid − 1 − b, 2·grid + b, …: back and forth,
+//   so that with items sorted by length no block always has the longest. Where that is too uneven (plan.hpp) each
+//   loader draws its next item from a counter in global memory, one item ahead. Without a mask, neighbouring items are
+//   of the same head and share K and V in the L2. Under a causal mask the longest rows of a section of heads (plan.hpp:
+//   as many as fit the L2) come first, then the next section.
+//
+// TAILS. TMA fills what lies beyond the tensor with zeros when it loads, and skips it when it stores. Keys beyond the
+// last are hidden as masked keys are, and their V is 0. Columns beyond head_dim are zeros in Q and K, and those of O
+// are not stored.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -68,7 +88,7 @@ struct ForwardTile {
   static constexpr int kHeadDim = kShape.head_dim, kKeys = kShape.keys, kGroups = kShape.groups;
   static constexpr bool kTakeTurns = kShape.take_turns;
   static constexpr int kRows = kShape.rows(), kThreads = 128 * (kGroups + 1), kStages = 2;
-  // With much of O the rescaling stands between the two products, so that fewer registers live across the wait.
+  // With a large O it is rescaled between the two products, so that fewer registers live across the wait.
   static constexpr bool kRescaleEarly = kHeadDim > 128;
   static constexpr int kLoaderRegisters = kGroups == 2 ? 40 : 32, kRegisters = kGroups == 2 ? 232 : 160;
 
@@ -79,7 +99,7 @@ struct ForwardTile {
   static constexpr int kQueryBytes = kPanels * kQueryPanelBytes;  // of one group
   static constexpr int kKeyBytes = kPanels * kKeyPanelBytes;      // of one slot
 
-  // Two places for Q where there is room: the next item's comes while O leaves through this one's.
+  // Two places for Q where there is room: the next item's Q is loaded while O is stored from this one's place.
   static constexpr int kQueryStages = 2 * kGroups * kQueryBytes + 4 * kKeyBytes <= 226 * 1024 ? 2 : 1;
   static constexpr int kKeysAt = kQueryStages * kGroups * kQueryBytes, kValuesAt = kKeysAt + kStages * kKeyBytes;
   static constexpr int kBarriersAt = kValuesAt + kStages * kKeyBytes;
@@ -92,7 +112,7 @@ struct ForwardTile {
 
 inline constexpr float kLn2 = 0.6931471805599453F;
 
-// Where barriers lie.
+// Addresses of the mbarriers.
 template <typename Tile>
 struct Barriers {
   std::uint32_t first;
@@ -117,13 +137,13 @@ struct Barriers {
   __device__ __forceinline__ std::uint32_t v_empty(int stage) const { return ring(3, stage); }
 };
 
-// Q of a group, and O on its way out.
+// Byte offset of a group's Q, later of its O.
 template <typename Tile>
 __device__ __forceinline__ int queries_of(int group, int stage) {
   return (stage * Tile::kGroups + group) * Tile::kQueryBytes;
 }
 
-// What is to be done, and the blocks of keys that its last row sees.
+// `blocks`: of keys, as many as the item's last row sees.
 struct Item {
   int batch, head, first_row, blocks;
 };
@@ -151,11 +171,11 @@ __device__ __forceinline__ Item item_of(const ForwardParams& p, int index) {
   return item;
 }
 
-// The items of a block in turn; for the loader.
+// Hands the loader the items of its block in turn.
 class Items {
  public:
   __device__ __forceinline__ explicit Items(const ForwardParams& p) : p_(p), next_(static_cast<int>(blockIdx.x)) {}
-  // Of the item that is next: −1 where none is left. Asks for the one after it, whose answer nobody waits for yet.
+  // The number of the next item, −1 if none is left. Also draws the one after it, so that its latency is hidden.
   __device__ __forceinline__ int take() {
     const int taken = next_ < p_.items ? next_ : -1;
     if (taken >= 0) {
@@ -210,7 +230,7 @@ __device__ __forceinline__ void load(const ForwardParams& p, std::uint32_t share
       }
       v_at.advance();
     };
-    // The first K can come while O of the item before still stands where Q goes.
+    // The first K can be loaded while O of the item before still occupies the place of Q.
     if (item.blocks > 0) load_keys(item.blocks - 1);
 #pragma unroll 1
     for (int group = 0; group < Tile::kGroups; ++group) {
@@ -251,7 +271,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
   const std::uint64_t v_operand = ptx::operand<kRowBytes>(shared + Tile::kValuesAt, Tile::kKeyPanelBytes);
   ptx::RingPosition<Tile::kStages> k_at, v_at;
   ptx::RingPosition<Tile::kQueryStages> q_at;
-  bool stored = false;  // O of the item before is on its way: its place is not yet given back
+  bool stored = false;  // O of the item before is being stored: its place is still to be released
   if (Tile::kTakeTurns && group == 0) ptx::arrive_named(turn, 256);
 
 #pragma unroll 1
@@ -296,7 +316,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
     const auto release = [&](std::uint32_t barrier) {
       if (lane == 0) ptx::arrive(barrier);
     };
-    // Scores that some row does not see become −∞.
+    // A score becomes −∞ where the row does not see the key.
     const auto hide = [&](int block) {
       const int first_key = block * kKeys;
       if (p.negative != 0) {
@@ -318,7 +338,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
         }
       }
     };
-    // Weights in place of scores, with the maximum raised; what O and l so far are to be multiplied by, in `factor`.
+    // Raises the maximum and replaces scores by weights; `factor` is what O and l so far must be multiplied by.
     const auto weigh = [&] {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
@@ -326,7 +346,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
 #pragma unroll
         for (int n = 0; n < kKeys / 8; ++n) most = fmaxf(most, fmaxf(scores[n][2 * h], scores[n][2 * h + 1]));
         most = ptx::quad_max(most);
-        const float base = most == -INFINITY ? 0.0F : most * p.scale_log2;  // a row that has seen no key yet
+        const float base = most == -INFINITY ? 0.0F : most * p.scale_log2;  // no key seen so far
         factor[h] = ptx::exp2_approx(fmaf(m[h], p.scale_log2, -base));
         m[h] = most;
         float sum = 0.0F;
@@ -381,7 +401,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
 #pragma unroll 1
       for (int block = item.blocks - 2; block >= 0; --block) {
         ptx::wait(barriers.k_full(k_at.stage), k_at.parity);
-        if constexpr (Tile::kTakeTurns) ptx::barrier(turn, 256);
+        if constexpr (Tile::kTakeTurns) ptx::barrier(turn, 256);  // (2)
         queue_scores();
         if constexpr (Tile::kRescaleEarly) rescale();
         ptx::wait(barriers.v_full(v_at.stage), v_at.parity);
@@ -420,8 +440,8 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
             sum == 0.0F ? -INFINITY : fmaf(m[h], p.scale_log2, log2f(sum)) * kLn2;
       }
     }
-    ptx::barrier(own, 128);
-    // Pairs of columns of rows l/4 and l/4 + 8 are the matrices that stmatrix takes.
+    ptx::barrier(own, 128);  // (3)
+    // stmatrix takes pairs of columns of rows l/4 and l/4 + 8 as its matrices.
     const int own_row = 16 * warp + lane % 16;
     constexpr int kChunks = kRowBytes / 16;
     const int swizzle = kChunks == 8 ? own_row % 8 : own_row / 2 % 4;
@@ -436,7 +456,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
           queries + n / kChunks * Tile::kQueryPanelBytes + own_row * kRowBytes + ((chunk ^ swizzle) << 4), words);
     }
     ptx::fence_async_proxy();
-    ptx::barrier(own, 128);
+    ptx::barrier(own, 128);  // (4)
     if (threadIdx.x % 128 == 0) {
 #pragma unroll
       for (int panel = 0; panel < Tile::kPanels; ++panel) {
@@ -449,7 +469,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
     stored = true;
     q_at.advance();
   }
-  // Shared memory stands until it was read.
+  // Shared memory must outlive the last store from it.
   if (threadIdx.x % 128 == 0) ptx::wait_stores_read();
 }
 
@@ -474,7 +494,7 @@ __global__ void __launch_bounds__(Tile::kThreads, 1)
     }
     ptx::fence_barrier_init();
   }
-  __syncthreads();
+  __syncthreads();  // (1)
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/integers.hpp"
 #include "ops/attention/makespan.hpp"
 #include "ops/attention/plan_for_lent.hpp"
 
@@ -10,20 +11,23 @@ namespace syslab::attention::wgmma {
 namespace {
 
 int tile_of(const Problem& problem) {
-  for (int tile = 0; tile < static_cast<int>(kForwardTiles.size()); ++tile) {
-    const ForwardTileShape& shape = kForwardTiles[static_cast<std::size_t>(tile)];
-    if (problem.head_dim > shape.head_dim) continue;
-    // Wide tiles of keys compute more that a causal mask then hides, and leave no room for the next item's Q, which few
-    // keys do not make up for.
-    constexpr std::int64_t kKeysForWide = 4096;
-    const bool wider_next = tile + 1 < static_cast<int>(kForwardTiles.size()) &&
-                            kForwardTiles[static_cast<std::size_t>(tile) + 1].head_dim == shape.head_dim;
-    return wider_next && problem.mask == Mask::none && problem.seq_k >= kKeysForWide ? tile + 1 : tile;
-  }
-  throw Error(ErrorKind::internal, "flash_wgmma has no tile for " + to_string(problem));
+  const auto fits = [&](const ForwardTileShape& shape) { return problem.head_dim <= shape.head_dim; };
+  const auto found = std::find_if(kForwardTiles.begin(), kForwardTiles.end(), fits);
+  if (found == kForwardTiles.end())
+    throw Error(ErrorKind::internal, "flash_wgmma has no tile for " + to_string(problem));
+  const auto tile = static_cast<int>(found - kForwardTiles.begin());
+  // A second tile of the same head_dim, where it was measured to be faster (docs/performance.md).
+  // Of 64: with fewer rows there are fewer keys that a causal mask then hides, which matters if there are few keys.
+  constexpr std::int64_t kKeysForFewRows = 1024;
+  if (found->head_dim == 64) return problem.mask != Mask::none && problem.seq_k <= kKeysForFewRows ? tile + 1 : tile;
+  // Of 128: wide tiles of keys compute more that a causal mask then hides, and leave no space for the next item's Q,
+  // which does not pay off with few keys.
+  constexpr std::int64_t kKeysForWide = 4096;
+  if (found->head_dim == 128) return problem.mask == Mask::none && problem.seq_k >= kKeysForWide ? tile + 1 : tile;
+  return tile;
 }
 
-// Heads whose keys and values fit a part of the L2 that leaves room for Q and O: a power of two.
+// The number of heads with keys and values that fit in the part of the L2 not needed for Q and O: a power of two.
 int section_of(const Problem& problem) {
   constexpr double kSectionBytes = 32 << 20;
   const double group = static_cast<double>(problem.heads_q / problem.heads_kv);
@@ -34,7 +38,7 @@ int section_of(const Problem& problem) {
   return static_cast<int>(section);
 }
 
-// In blocks of keys, 1.5 to 2 µs each: what an item costs beside them, and what the counter does.
+// In blocks of keys, 1.5 to 2 µs each: the fixed cost of an item, and the cost of the counter.
 constexpr double kItemUnits = 0.5, kCounterUnits = 1.5;
 
 ForwardPlan make_plan(const Problem& problem, int multiprocessors) {
@@ -45,7 +49,7 @@ ForwardPlan make_plan(const Problem& problem, int multiprocessors) {
   plan.items = plan.row_blocks * problem.batch * problem.heads_q;
   plan.section_heads = problem.mask == Mask::none ? 0 : section_of(problem);
   plan.grid = std::min<std::int64_t>(plan.items, multiprocessors);
-  // So many that no order of them matters, or all of one length: nothing to find out.
+  // So many items that their order does not matter, or all of one length: nothing to compute.
   constexpr std::int64_t kManyItems = 1 << 14;
   if (problem.mask == Mask::none || plan.items > kManyItems) return plan;
   const std::vector<int> lengths = lengths_of_items(problem, plan);
@@ -90,6 +94,22 @@ double dealt_out(std::span<const int> lengths, int multiprocessors) {
 ForwardPlan plan_forward(const Problem& problem, int multiprocessors) {
   thread_local KeptPlans<std::pair<Problem, int>, ForwardPlan> kept;
   return kept.get({problem, multiprocessors}, [&] { return make_plan(problem, multiprocessors); });
+}
+
+int backward_tile_of(const Problem& problem) {
+  for (int tile = 0; tile < static_cast<int>(kBackwardTiles.size()); ++tile) {
+    if (problem.head_dim <= kBackwardTiles[static_cast<std::size_t>(tile)].head_dim) return tile;
+  }
+  return -1;
+}
+
+int backward_section(const Problem& problem, int multiprocessors) {
+  // From one block's addition to the next one's, in steps of 1 to 2 µs each.
+  constexpr std::int64_t kStepsOfATurn = 2;
+  const std::int64_t heads = problem.batch * problem.heads_kv;
+  const std::int64_t steps =
+      ceil_div<std::int64_t>(problem.seq_q, kBackwardQueries) * (problem.heads_q / problem.heads_kv);
+  return static_cast<int>(std::clamp<std::int64_t>(kStepsOfATurn * multiprocessors / steps, 1, heads));
 }
 
 }  // namespace syslab::attention::wgmma

@@ -1,0 +1,65 @@
+// The experiments on sharding that differ only in texts and in what is sharded; their cases are in sharding_case.cpp
+// and fsdp_case.cpp, the questions are in the README.md of their folders.
+#include "experiments/sharding/fsdp_case.hpp"
+#include "experiments/sharding/sharding_case.hpp"
+#include "registry/values.hpp"
+
+namespace syslab::experiment_sharding {
+namespace {
+
+registry::Builder with_classes(registry::Builder made) {
+  take_classes(made);
+  return made;
+}
+
+registry::Builder with_fully_sharded_classes(registry::Builder made) {
+  take_fully_sharded_classes(made);
+  return made;
+}
+
+const registry::Experiment kOptimizerStateSharding =
+    with_classes(sharding_experiment("optimizer_state_sharding", {"optimizer", "zero1", "zero2"}, {"small"}))
+        .title("Optimizer state sharding")
+        .question(
+            "With the optimizer's state of each parameter on one rank alone, which updates it and sends it to the "
+            "others: do weights end as those of one process?")
+        .problem("2025", "optimizer_state_sharding", 15)
+        .problem("2026", "optimizer_state_sharding", 15);
+SYSLAB_EXPERIMENT(kOptimizerStateSharding);
+
+const registry::Experiment kOptimizerStateShardingAccounting =
+    sharding_experiment("optimizer_state_sharding_accounting", {"none", "optimizer", "zero1", "zero2"},
+                        {"xl25", "xl26"})
+        .title("Optimizer state sharding accounting")
+        .question(
+            "How much memory does a rank hold after initialisation, before and after the update, with the optimizer's "
+            "state divided and without; what does a step cost; and how does ZeRO's first stage differ?")
+        .problem("2025", "optimizer_state_sharding_accounting", 5)
+        .problem("2026", "optimizer_state_sharding_accounting", 5);
+SYSLAB_EXPERIMENT(kOptimizerStateShardingAccounting);
+
+const registry::Experiment kFsdp =
+    with_fully_sharded_classes(fsdp_experiment("fsdp", {"small"}))
+        .title("FSDP")
+        .question(
+            "Trained with every weight in parts on several processes, gathered for its use and freed: do weights end "
+            "as those of one process on the whole batch?")
+        .problem("2026", "fsdp", 15)
+        .evidence({.preset = "laptop"})
+        .evidence({.need = registry::Need::nice, .preset = "paper"});
+SYSLAB_EXPERIMENT(kFsdp);
+
+const registry::Experiment kFsdpAccounting =
+    fsdp_experiment("fsdp_accounting", {"xl26"})
+        .title("FSDP accounting")
+        .question(
+            "How much memory does full sharding save beside a sharded optimizer, and is each layer's weight there when "
+            "it is needed?")
+        .problem("2026", "fsdp_accounting", 5)
+        .evidence({.preset = "paper", .grid = {{"precision", {registry::text("fp32")}}}})
+        .evidence({.need = registry::Need::asked, .preset = "paper"})
+        .evidence({.preset = "laptop", .in_small = true});
+SYSLAB_EXPERIMENT(kFsdpAccounting);
+
+}  // namespace
+}  // namespace syslab::experiment_sharding

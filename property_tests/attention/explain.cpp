@@ -1,0 +1,304 @@
+#include "property_tests/attention/explain.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <sstream>
+
+#include "check/tally.hpp"
+#include "ops/attention/oracle/oracle.hpp"
+#include "property_tests/attention/call.hpp"
+#include "property_tests/attention/suspects.hpp"
+
+namespace syslab::attention {
+namespace {
+
+using check::Tally;
+
+// A tensor that the implementation wrote, with what is right.
+struct Judged {
+  Written found;
+  std::vector<double> exact, derived, allowed;
+
+  bool wrong(std::size_t i) const {
+    return Tally::ratio_of(Tally::error_of(found.values[i], exact[i]), allowed[i]) > 1;
+  }
+  bool wrong_anywhere() const {
+    for (std::size_t i = 0; i < exact.size(); ++i) {
+      if (wrong(i)) return true;
+    }
+    return false;
+  }
+};
+
+// A sample with what the implementation made of it.
+struct Trial {
+  Sample sample;
+  std::vector<Judged> tensors;
+  bool wrong() const {
+    return std::any_of(tensors.begin(), tensors.end(), [](const Judged& one) { return one.wrong_anywhere(); });
+  }
+};
+
+Trial tried(const Subject& subject, const Sample& sample, Pass pass) {
+  Trial trial{sample, {}};
+  const auto judge = [&](const check::GuardedTensor& tensor, const char* name, const Expected& expected) {
+    trial.tensors.push_back({{name, tensor.spec().shape, to_doubles(tensor.view())},
+                             expected.value,
+                             expected.tolerance,
+                             subject.allowed(expected.value, expected.tolerance)});
+  };
+  if (pass == Pass::forward) {
+    const ForwardCall call = call_forward(subject.rung, sample);
+    const ForwardOracle oracle = forward_oracle(sample.problem, call.q.view(), call.k.view(), call.v.view());
+    judge(call.out, "out", oracle.out);
+    judge(call.lse, "lse", oracle.lse);
+    return trial;
+  }
+  const BackwardCall call = call_backward(subject.rung, sample);
+  const BackwardOracle oracle = backward_oracle(sample.problem, call.forward.q.view(), call.forward.k.view(),
+                                                call.forward.v.view(), call.dout.view());
+  judge(call.dq, "dq", oracle.dq);
+  judge(call.dk, "dk", oracle.dk);
+  judge(call.dv, "dv", oracle.dv);
+  return trial;
+}
+
+// The same problem where mistakes of masks, tiles and heads differ from each other: longer, with several of everything.
+std::optional<Sample> enlarged(const Subject& subject, const Sample& sample, Pass pass) {
+  constexpr std::int64_t kLongest = 200;
+  const Menu& menu = subject.menu;
+  const auto largest = [](const std::vector<std::int64_t>& sizes, std::int64_t most) {
+    std::int64_t chosen = sizes.front();
+    for (const std::int64_t size : sizes) chosen = size <= most ? size : chosen;
+    return chosen;
+  };
+  Sample larger = sample;
+  Problem& p = larger.problem;
+  p.seq_k = largest(menu.seq_k, kLongest);
+  p.seq_q = menu.square ? p.seq_k : largest(menu.seq_q, kLongest - 20);
+  p.head_dim = std::min<std::int64_t>(p.head_dim, largest(menu.head_dim, 16));
+  if (std::find(menu.head_dim.begin(), menu.head_dim.end(), p.head_dim) == menu.head_dim.end()) {
+    p.head_dim = sample.problem.head_dim;
+  }
+  p.batch = largest(menu.batch, 2);
+  p.heads_kv = largest(menu.heads_kv, 2);
+  p.heads_q = p.heads_kv * (sample.problem.heads_q / sample.problem.heads_kv);
+  if (subject.rung.supports(p, pass)) return std::nullopt;
+  larger.q = query_values(larger, "q");
+  larger.k = key_values(larger, "k");
+  larger.v = key_values(larger, "v");
+  larger.dout = query_values(larger, "dout");
+  return larger;
+}
+
+bool same(double found, double expected, double derived) {
+  if (std::isnan(found) || std::isnan(expected)) return std::isnan(found) && std::isnan(expected);
+  return Tally::error_of(found, expected) <= std::max(4 * derived, 1e-3 * (1 + std::abs(expected)));
+}
+
+bool explains(const Suspect& suspect, const Trial& trial) {
+  for (std::size_t t = 0; t < trial.tensors.size(); ++t) {
+    const Judged& judged = trial.tensors[t];
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (!same(judged.found.values[i], suspect.written[t].values[i], judged.derived[i])) return false;
+    }
+  }
+  return true;
+}
+
+// The kinds of mistakes that explain a trial whole, with where to look.
+std::map<std::string, std::string> explaining(const Trial& trial, Pass pass) {
+  std::map<std::string, std::string> kinds;
+  for (const Suspect& suspect : suspects(trial.sample, pass)) {
+    if (explains(suspect, trial)) kinds[suspect.kind] = suspect.look_at;
+  }
+  return kinds;
+}
+
+// Every element of a wrong tensor is one multiple of what is right.
+std::optional<std::string> one_factor(const Trial& trial) {
+  std::string text;
+  for (const Judged& judged : trial.tensors) {
+    if (!judged.wrong_anywhere()) continue;
+    double along = 0, squares = 0;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (!std::isfinite(judged.exact[i])) continue;
+      along += judged.found.values[i] * judged.exact[i];
+      squares += judged.exact[i] * judged.exact[i];
+    }
+    const double factor = along / squares;
+    if (judged.exact.size() < 8 || !std::isfinite(factor)) return std::nullopt;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (!same(judged.found.values[i], factor * judged.exact[i], std::abs(factor) * judged.derived[i]))
+        return std::nullopt;
+    }
+    text += fmt::format("{}{} is {:.4g} ×", text.empty() ? "" : ", ", judged.found.name, factor);
+  }
+  if (text.empty()) return std::nullopt;
+  return fmt::format("a factor that is wrong or missing: {} what is right in every element", text);
+}
+
+// Wrong are only rows behind the last whole tile of queries.
+std::optional<std::string> tail_of_rows(const Trial& trial) {
+  const std::int64_t rows = trial.sample.problem.seq_q;
+  std::int64_t first = rows;
+  for (const Judged& judged : trial.tensors) {
+    if (judged.found.shape[2] != rows) return std::nullopt;
+    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (judged.wrong(i)) first = std::min(first, static_cast<std::int64_t>(i) / width % rows);
+    }
+  }
+  for (const std::int64_t tile : {128, 64, 32, 16, 8}) {
+    if (rows % tile == 0 || first == rows || rows < tile || first < rows / tile * tile) continue;
+    return fmt::format("the last, partial tile of queries: only rows from {} on are wrong, of {} (tiles of {})", first,
+                       rows, tile);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> nothing_seen(const Trial& trial) {
+  const Problem& p = trial.sample.problem;
+  bool any = false;
+  for (const Judged& judged : trial.tensors) {
+    if (judged.found.shape[2] != p.seq_q) continue;
+    const std::int64_t width = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (!judged.wrong(i)) continue;
+      if (p.visible_keys(static_cast<std::int64_t>(i) / width % p.seq_q) > 0) return std::nullopt;
+      any = true;
+    }
+  }
+  if (!any) return std::nullopt;
+  return "a division by nothing: only rows that see no key are wrong; their output is 0 and their log-sum-exp −inf";
+}
+
+std::optional<std::string> looks_like(const Trial& here, const std::optional<Trial>& larger, Pass pass) {
+  const Trial& trial = larger && larger->wrong() ? *larger : here;
+  std::map<std::string, std::string> kinds = explaining(trial, pass);
+  if (larger && kinds.size() > 1) {  // both must be explained
+    const std::map<std::string, std::string> others = explaining(&trial == &here ? *larger : here, pass);
+    std::erase_if(kinds, [&](const auto& kind) { return others.count(kind.first) == 0; });
+  }
+  if (kinds.size() == 1) {
+    std::int64_t elements = 0;
+    for (const Judged& judged : trial.tensors) elements += static_cast<std::int64_t>(judged.exact.size());
+    return fmt::format("{}: that alone gives all {} elements as found (S={}×{}); look at {}", kinds.begin()->first,
+                       elements, trial.sample.problem.seq_q, trial.sample.problem.seq_k, kinds.begin()->second);
+  }
+  if (!kinds.empty()) return std::nullopt;
+  std::vector<std::string> patterns;
+  for (const auto& pattern : {one_factor(trial), tail_of_rows(trial), nothing_seen(trial)}) {
+    if (pattern) patterns.push_back(*pattern);
+  }
+  return patterns.size() == 1 ? std::optional(patterns.front()) : std::nullopt;
+}
+
+std::string input_words(const Sample& sample) {
+  const Problem& p = sample.problem;
+  std::ostringstream layouts;
+  showValue(sample.layout_in, layouts);
+  layouts << " in, ";
+  showValue(sample.layout_out, layouts);
+  layouts << " out";
+  const std::string heads =
+      p.heads_q == p.heads_kv ? fmt::format("{}", p.heads_q) : fmt::format("{} ({} of keys)", p.heads_q, p.heads_kv);
+  const std::string length =
+      p.seq_q == p.seq_k ? fmt::format("{}", p.seq_q) : fmt::format("{} queries × {} keys", p.seq_q, p.seq_k);
+  const bool plain = sample.layout_in == property::Layout::contiguous && sample.layout_out == sample.layout_in;
+  return fmt::format("input: B={} H={} S={} D={} {}, mask {}, {}{}, seed {}", p.batch, heads, length, p.head_dim,
+                     to_string(p.dtype), to_string(p.mask), plain ? "contiguous" : layouts.str(),
+                     p.scale == 0 ? "" : fmt::format(", scale {}", p.scale), sample.seed);
+}
+
+// "first wrong: out[0, 0, 64, 3] (row 0 of tile 1 of 64): found …, expected … ± …; 16 of 64 elements wrong"
+std::string first_wrong(const Trial& trial) {
+  for (const Judged& judged : trial.tensors) {
+    std::int64_t first = -1, wrong = 0;
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      if (!judged.wrong(i)) continue;
+      if (wrong++ == 0) first = static_cast<std::int64_t>(i);
+    }
+    if (wrong == 0) continue;
+    std::string where;
+    std::int64_t rest = first, row = 0;
+    for (int dim = judged.found.shape.rank() - 1; dim >= 0; --dim) {
+      const std::int64_t index = rest % judged.found.shape[dim];
+      if (dim == 2) row = index;
+      where = fmt::format("{}{}{}", index, where.empty() ? "" : ", ", where);
+      rest /= judged.found.shape[dim];
+    }
+    std::string tile;
+    for (const std::int64_t size : {128, 64, 32, 16}) {
+      if (row < size) continue;
+      tile = fmt::format(", row {} of tile {} of {}", row % size, row / size, size);
+      break;
+    }
+    const auto at = static_cast<std::size_t>(first);
+    return fmt::format("first wrong: {}[{}]{}: found {:.6g}, expected {:.6g} ± {:.2g}; {} of {} elements",
+                       judged.found.name, where, tile, judged.found.values[at], judged.exact[at], judged.allowed[at],
+                       wrong, judged.exact.size());
+  }
+  return {};
+}
+
+// Of the first wrong tensor, all batches and heads over each other: at most 48 × 64 cells.
+std::string error_map(const Trial& trial) {
+  constexpr std::int64_t kRows = 48, kColumns = 64;
+  constexpr double kMost = 1e9;
+  for (const Judged& judged : trial.tensors) {
+    if (!judged.wrong_anywhere()) continue;
+    const std::int64_t rows = judged.found.shape[2];
+    const std::int64_t columns = judged.found.shape.rank() == 4 ? judged.found.shape[3] : 1;
+    const std::int64_t down = std::min(rows, kRows), across = std::min(columns, kColumns);
+    std::vector<double> cells(static_cast<std::size_t>(down * across), 0.0);
+    for (std::size_t i = 0; i < judged.exact.size(); ++i) {
+      const std::int64_t row = static_cast<std::int64_t>(i) / columns % rows,
+                         column = static_cast<std::int64_t>(i) % columns;
+      double& cell = cells[static_cast<std::size_t>(row * down / rows * across + column * across / columns)];
+      cell = std::max(cell, std::min(kMost, Tally::ratio_of(Tally::error_of(judged.found.values[i], judged.exact[i]),
+                                                            judged.allowed[i])));
+    }
+    std::string json =
+        fmt::format(R"({{"tensor":"{}","rows":{},"columns":{},"cells":[)", judged.found.name, rows, columns);
+    for (std::int64_t row = 0; row < down; ++row) {
+      json += row == 0 ? "[" : ",[";
+      for (std::int64_t column = 0; column < across; ++column) {
+        json += fmt::format("{}{:.3g}", column == 0 ? "" : ",", cells[static_cast<std::size_t>(row * across + column)]);
+      }
+      json += "]";
+    }
+    return json + "]}";
+  }
+  return {};
+}
+
+}  // namespace
+
+Explanation explain(const Subject& subject, std::string_view law, const Sample& sample, Pass pass) {
+  Explanation said{input_words(sample), {}};
+  try {
+    const Trial here = tried(subject, sample, pass);
+    std::optional<Trial> larger;
+    if (const auto more = enlarged(subject, sample, pass)) larger = tried(subject, *more, pass);
+    const bool wrong = here.wrong() || (larger && larger->wrong());
+    const std::string first = first_wrong(here);
+    if (!first.empty()) said.lines += "\n" + first;
+    said.error_map = error_map(here.wrong() || !larger ? here : *larger);
+    if (wrong) {
+      if (const auto mistake = looks_like(here, larger, pass)) said.lines += "\nlooks like " + *mistake;
+    } else if (law == "attention.large_scores") {
+      said.lines +=
+          "\nlooks like exp without the row's maximum subtracted: right for scores of order one, wrong for scores of "
+          "1e4; look at where m is taken off";
+    }
+  } catch (const std::exception&) {  // it refuses now, or is gone: what the law says must do
+  }
+  return said;
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,20 @@
+// What is said of a counterexample beyond the law's own line: the input in a caller's words, the first wrong element by
+// tile and row, and the one usual mistake that explains what was written, if exactly one kind does.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "property_tests/attention/law_bodies.hpp"
+
+namespace syslab::attention {
+
+struct Explanation {
+  std::string lines;  // "input: …\nfirst wrong: …\nlooks like …", without the lines that nothing can be said in
+  std::string error_map;  // JSON: tensor, rows, columns and cells, each with its largest error over its bound; or empty
+};
+
+// Asks the implementation again for the sample, and for a larger one where several mistakes would look the same.
+Explanation explain(const Subject& subject, std::string_view law, const Sample& sample, Pass pass);
+
+}  // namespace syslab::attention

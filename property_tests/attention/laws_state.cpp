@@ -1,0 +1,230 @@
+// Laws of what lies between calls: a rung answers what it is asked now, whatever it was asked before and how often.
+//
+// A call is compared with another call, not with the oracle: a rung that is wrong by itself is the matter of other
+// laws. So that new values have a known answer, they are the mirror image of the old ones: some features of q and k
+// change their sign, which leaves all scores as they were, and some of v and dO, which come out with their sign
+// changed. Every product and sum stays the same but for its sign, so what is exact stays exact.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/refusal.hpp"
+#include "ops/attention/oracle/oracle.hpp"
+#include "property_tests/attention/call.hpp"
+#include "property_tests/attention/law_bodies.hpp"
+#include "property_tests/verdict.hpp"
+
+namespace syslab::attention {
+namespace {
+
+using check::Observation;
+
+// What one question gave; without gradients if it was the forward pass only.
+struct Answer {
+  ForwardValues forward;
+  std::vector<double> dq, dk, dv;
+};
+
+// Changes the sign of every `step`th of `width` features.
+std::vector<double> mirrored(std::vector<double> values, std::int64_t width, std::int64_t step) {
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (static_cast<std::int64_t>(i) % width % step == 0) values[i] = -values[i];
+  }
+  return values;
+}
+constexpr std::int64_t kOfKeys = 2, kOfValues = 3;  // steps: of q and k, and of v and dO
+
+Sample mirror_of(Sample sample) {
+  const std::int64_t width = sample.problem.head_dim;
+  sample.q = mirrored(std::move(sample.q), width, kOfKeys);
+  sample.k = mirrored(std::move(sample.k), width, kOfKeys);
+  sample.v = mirrored(std::move(sample.v), width, kOfValues);
+  sample.dout = mirrored(std::move(sample.dout), width, kOfValues);
+  return sample;
+}
+
+// The answer that a mirrored question has, as that to the question itself.
+Answer mirrored_back(Answer answer, std::int64_t width) {
+  answer.forward.out = mirrored(std::move(answer.forward.out), width, kOfValues);
+  answer.dq = mirrored(std::move(answer.dq), width, kOfKeys);
+  answer.dk = mirrored(std::move(answer.dk), width, kOfKeys);
+  answer.dv = mirrored(std::move(answer.dv), width, kOfValues);
+  return answer;
+}
+
+Sample with_other_values(Sample sample) {
+  sample.q = query_values(sample, "other q");
+  sample.k = key_values(sample, "other k");
+  sample.v = key_values(sample, "other v");
+  sample.dout = query_values(sample, "other dout");
+  return sample;
+}
+
+// The same question of another length, or of another batch; nothing if the rung has only one of each.
+std::optional<Sample> of_another_shape(const Subject& subject, Sample sample) {
+  const auto another = [](const std::vector<std::int64_t>& sizes, std::int64_t& size) {
+    const auto found = std::find_if(sizes.begin(), sizes.end(), [size](std::int64_t one) { return one != size; });
+    if (found == sizes.end()) return false;
+    size = *found;
+    return true;
+  };
+  Problem& problem = sample.problem;
+  if (another(subject.menu.seq_k, problem.seq_k)) {
+    if (subject.menu.square) problem.seq_q = problem.seq_k;
+  } else if (!another(subject.menu.batch, problem.batch)) {
+    return std::nullopt;
+  }
+  const Pass pass = subject.asks_backward(problem) ? Pass::backward : Pass::forward;
+  if (subject.rung.supports(problem, pass)) return std::nullopt;
+  return with_other_values(std::move(sample));
+}
+
+// Asks the rung again and again in the same memory, and compares with its first answer.
+class Conversation {
+ public:
+  Conversation(const Subject& subject, const Sample& sample, Observation& observation)
+      : subject_(subject),
+        sample_(sample),
+        observation_(observation),
+        backward_(subject.asks_backward(sample.problem)),
+        call_(backward_ ? call_backward(subject.rung, sample)
+                        : BackwardCall{call_forward(subject.rung, sample), empty(), empty(), empty(), empty(), {}}),
+        first_(answer()) {}
+
+  bool backward() const { return backward_; }
+  void ask_forward(const Sample& sample) { call_again(subject_.rung, sample, call_.forward); }
+  void ask_backward(const Sample& sample) {
+    if (backward_) call_backward_again(subject_.rung, sample, call_);
+  }
+  void ask(const Sample& sample) {
+    ask_forward(sample);
+    ask_backward(sample);
+  }
+
+  // Fails unless the last answer is the first, within twice its bounds.
+  void demand_first(const std::string& when) { demand(when, answer()); }
+  void demand_mirrored_first(const std::string& when) {
+    demand(when, mirrored_back(answer(), sample_.problem.head_dim));
+  }
+
+ private:
+  static check::GuardedTensor empty() { return check::GuardedTensor({"", DType::f32, Shape{0}}); }
+
+  Answer answer() const {
+    if (!backward_) return {values_of(call_.forward), {}, {}, {}};
+    return {values_of(call_.forward), to_doubles(call_.dq.view()), to_doubles(call_.dk.view()),
+            to_doubles(call_.dv.view())};
+  }
+
+  void demand(const std::string& when, const Answer& found) {
+    const auto same = [&](const char* name, const std::vector<double>& now, const Shape& shape,
+                          const std::vector<double>& then, auto bounds) {
+      if (now == then) return observation_.record(0, 0);
+      property::demand_within(when + ": " + name, now, shape, then,
+                              subject_.exact() ? std::vector{0.0} : twice(bounds()), observation_);
+    };
+    const Sample& sample = sample_;
+    same("out", found.forward.out, sample.query_shape(), first_.forward.out, [&] { return forward().out; });
+    same("lse", found.forward.lse, sample.lse_shape(), first_.forward.lse, [&] { return forward().lse; });
+    if (!backward_) return;
+    same("dq", found.dq, sample.query_shape(), first_.dq, [&] { return gradients().dq; });
+    same("dk", found.dk, sample.key_shape(), first_.dk, [&] { return gradients().dk; });
+    same("dv", found.dv, sample.key_shape(), first_.dv, [&] { return gradients().dv; });
+  }
+
+  std::vector<double> twice(const Expected& expected) const {
+    std::vector<double> tolerance = subject_.allowed(expected.value, expected.tolerance);
+    for (double& bound : tolerance) bound *= 2;
+    return tolerance;
+  }
+
+  check::GuardedTensor tensor(const Shape& shape, const std::vector<double>& values) const {
+    return property::input("", sample_.problem.dtype, shape, contiguous_strides(shape), values);
+  }
+  ForwardOracle forward() const {
+    const auto q = tensor(sample_.query_shape(), sample_.q), k = tensor(sample_.key_shape(), sample_.k),
+               v = tensor(sample_.key_shape(), sample_.v);
+    return forward_oracle(sample_.problem, q.view(), k.view(), v.view());
+  }
+  BackwardOracle gradients() const {
+    const auto q = tensor(sample_.query_shape(), sample_.q), k = tensor(sample_.key_shape(), sample_.k),
+               v = tensor(sample_.key_shape(), sample_.v), dout = tensor(sample_.query_shape(), sample_.dout);
+    return backward_oracle(sample_.problem, q.view(), k.view(), v.view(), dout.view());
+  }
+
+  const Subject& subject_;
+  const Sample& sample_;
+  Observation& observation_;
+  bool backward_;
+  BackwardCall call_;
+  Answer first_;
+};
+
+// A question in between, whose answer is nobody's business here, nor whether it is refused.
+void ask_in_between(const Rung& rung, const Sample& sample, Pass pass) {
+  try {
+    pass == Pass::forward ? static_cast<void>(call_forward(rung, sample))
+                          : static_cast<void>(call_backward(rung, sample));
+  } catch (const Unsupported&) {
+  } catch (const Refusal&) {
+  }
+}
+
+}  // namespace
+
+void keeps_no_state(const Subject& subject, Observation& observation) {
+  const Sample sample = subject.draw(subject.drawn());
+  const Sample mirror = mirror_of(sample), others = with_other_values(sample);
+  Conversation talk(subject, sample, observation);
+  if (talk.backward()) {
+    talk.ask_forward(sample);
+    ask_in_between(subject.rung, others, Pass::forward);
+    talk.ask_backward(sample);
+    talk.demand_first("a backward pass after the forward pass of other tensors");
+  }
+  talk.ask(others);
+  talk.ask(mirror);
+  talk.demand_mirrored_first("new values in the same memory");
+  if (const auto other = of_another_shape(subject, sample)) {
+    ask_in_between(subject.rung, *other, talk.backward() ? Pass::backward : Pass::forward);
+  }
+  talk.ask(sample);
+  talk.demand_first("asked again, after a call of another shape");
+}
+
+void repeats(const Subject& subject, Observation& observation) {
+  constexpr int kCalls = 12;
+  const Sample sample = subject.draw(subject.drawn()), mirror = mirror_of(sample);
+  Conversation talk(subject, sample, observation);
+  for (int call = 2; call <= kCalls; ++call) {
+    const std::string when = fmt::format("call {} of {}", call, kCalls);
+    if (call % 2 == 0) {
+      talk.ask(mirror);
+      talk.demand_mirrored_first(when);
+    } else {
+      talk.ask(sample);
+      talk.demand_first(when);
+    }
+  }
+}
+
+// The process of an implementation is watched between calls: what it writes after it has returned fails the next call
+// (src/worker/foreign.cpp). So here nothing is compared; there is only time for such a write.
+void finishes_when_it_returns(const Subject& subject, Observation&) {
+  constexpr std::chrono::milliseconds kPause{2};
+  const Sample sample = subject.draw(subject.drawn());
+  if (!subject.asks_backward(sample.problem)) {
+    ForwardCall call = call_forward(subject.rung, sample);
+    std::this_thread::sleep_for(kPause);
+    call_again(subject.rung, sample, call);
+    return;
+  }
+  BackwardCall call = call_backward(subject.rung, sample);
+  std::this_thread::sleep_for(kPause);
+  call_backward_again(subject.rung, sample, call);
+}
+
+}  // namespace syslab::attention

@@ -1,0 +1,27 @@
+// Attention with a usual mistake in it, in double precision: what a wrong kernel wrote is compared with what each of
+// them would have written. A mistake that explains every element is better evidence than any pattern of errors.
+#pragma once
+
+#include <vector>
+
+#include "property_tests/attention/sample.hpp"
+
+namespace syslab::attention {
+
+// One tensor that a pass wrote, or would have written.
+struct Written {
+  const char* name;
+  Shape shape;
+  std::vector<double> values;  // row-major
+};
+
+struct Suspect {
+  const char* kind;     // mistakes of one kind have the same cure: "the accumulator is not rescaled …"
+  const char* look_at;  // where it is mended
+  std::vector<Written> written;
+};
+
+// All suspects of a pass on this sample: out and lse, or dq, dk and dv.
+std::vector<Suspect> suspects(const Sample& sample, Pass pass);
+
+}  // namespace syslab::attention

@@ -1,0 +1,31 @@
+// Modules and trainings as the laws draw them.
+#pragma once
+
+#include <string>
+
+#include "check/law.hpp"
+#include "property_tests/data_parallel/training.hpp"
+
+namespace syslab::data_parallel {
+
+// What a law wants of a module beside parameters that are trained, each used once in each step in their order.
+struct Wanted {
+  bool frozen = false;  // the first, which nothing uses, and every second bias
+  bool tied = false;    // a weight with two names, used by both
+  bool buffers = false;
+  bool mixed = false;        // some parameters are fp64
+  bool reordered = false;    // each step in an order of its own
+  bool unused = false;       // some steps without some parameters
+  bool equal_sizes = false;  // as many parameters of one size as ranks, or a multiple
+  int fewest_layers = 1, most_layers = 4, most_steps = 3;
+};
+
+// How many ranks: as the hand-outs' tests have it, or 1 to 4.
+int draw_ranks(check::Contract contract, int fewest = 1);
+
+Training draw_training(int ranks, const Wanted& wanted);
+
+// Fails with `why`, if there is one, and the module in the line behind it.
+void demand_none(const Training& asked, const std::optional<std::string>& why);
+
+}  // namespace syslab::data_parallel

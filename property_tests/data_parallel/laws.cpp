@@ -1,0 +1,269 @@
+#include "property_tests/data_parallel/laws.hpp"
+
+#include <fmt/format.h>
+#include <rapidcheck.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "check/search.hpp"
+#include "property_tests/data_parallel/drawn.hpp"
+#include "property_tests/draw.hpp"
+#include "property_tests/law_table.hpp"
+#include "property_tests/verdict.hpp"
+
+namespace syslab::data_parallel {
+namespace {
+
+struct Subject {
+  Strategy strategy;
+  std::shared_ptr<CallChannel> ranks;
+};
+
+struct Entry {
+  const char* id;
+  const char* statement;
+  void (*body)(const Subject&, check::Contract);
+};
+
+constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+// Bytes that a bucket may have; drawn so that some buckets have one member, some several and some parameters fit none.
+double draw_limit(const Subject& subject, Training& asked) {
+  if (subject.strategy != Strategy::bucketed) return kUnlimited;
+  const double bytes = property::draw<double>("limit in bytes", {64, 16, 200, 1, 10'000, kUnlimited});
+  asked.bucket_mb = std::isinf(bytes) ? std::optional<double>() : bytes / 0x1p20;
+  return bytes;
+}
+
+Training drawn(const Subject& subject, int ranks, const Wanted& wanted) {
+  Training asked = draw_training(ranks, wanted);
+  draw_limit(subject, asked);
+  return asked;
+}
+
+void demand_one_process(const Subject& subject, const Training& asked) {
+  demand_none(asked, difference(asked, train(*subject.ranks, asked)));
+}
+
+void shares_parameters(const Subject& subject, check::Contract contract) {
+  const Training asked = drawn(subject, draw_ranks(contract, 2), {.frozen = true, .most_steps = 1});
+  demand_none(asked, difference_in_state(asked, train(*subject.ranks, asked), false));
+}
+
+void equals_one_process(const Subject& subject, check::Contract contract) {
+  demand_one_process(subject, drawn(subject, draw_ranks(contract), {.frozen = true}));
+}
+
+void tied(const Subject& subject, check::Contract contract) {
+  Training asked = drawn(subject, draw_ranks(contract, 2), {.tied = true});
+  asked.late = property::draw<bool>("late", {false, true});
+  demand_one_process(subject, asked);
+}
+
+void waits(const Subject& subject, check::Contract contract) {
+  Training asked = drawn(subject, draw_ranks(contract, 2), {});
+  asked.late = true;
+  const Trained found = train(*subject.ranks, asked);
+  const std::optional<std::string> why = difference(asked, found);
+  if (!why) return;
+  const std::vector<Sent> sent = found.sent(0);
+  const auto forgotten = std::ranges::find_if(sent, [](const Sent& one) { return !one.waited; });
+  if (forgotten == sent.end()) demand_none(asked, *why);
+  demand_none(asked, fmt::format("{} (no wait() was called for the collective of {} elements of step {})", *why,
+                                 forgotten->elements, forgotten->step));
+}
+
+void shares_buffers(const Subject& subject, check::Contract contract) {
+  const Training asked = drawn(subject, draw_ranks(contract, 2), {.buffers = true, .most_steps = 1});
+  demand_none(asked, difference_in_state(asked, train(*subject.ranks, asked), true));
+}
+
+void unused(const Subject& subject, check::Contract contract) {
+  demand_one_process(subject, drawn(subject, draw_ranks(contract), {.unused = true, .fewest_layers = 2}));
+}
+
+void any_order(const Subject& subject, check::Contract contract) {
+  demand_one_process(subject,
+                     drawn(subject, draw_ranks(contract), {.tied = true, .reordered = true, .fewest_layers = 2}));
+}
+
+void accumulated(const Subject& subject, check::Contract contract) {
+  Training asked = drawn(subject, draw_ranks(contract), {.most_steps = 2});
+  asked.backwards = 2;
+  demand_one_process(subject, asked);
+}
+
+void zero_grad(const Subject& subject, check::Contract contract) {
+  Training asked = drawn(subject, draw_ranks(contract), {});
+  const bool first = property::draw<bool>("set_to_none first", {false, true});
+  for (std::size_t step = 0; step < asked.set_to_none.size(); ++step)
+    asked.set_to_none[step] = (step % 2 == 0) == first;
+  demand_one_process(subject, asked);
+}
+
+void mixed_dtypes(const Subject& subject, check::Contract contract) {
+  demand_one_process(subject, drawn(subject, draw_ranks(contract), {.mixed = true, .fewest_layers = 2}));
+}
+
+void resumes(const Subject& subject, check::Contract contract) {
+  Training asked = drawn(subject, draw_ranks(contract), {.frozen = true, .most_steps = 3});
+  RC_PRE(asked.steps() > 1);
+  asked.resume_at = 1;
+  demand_one_process(subject, asked);
+}
+
+// --- what travels, and when ---
+
+std::vector<std::int64_t> bytes_of_gradients(const Training& asked) {
+  std::vector<std::int64_t> bytes;
+  for (const Parameter& one : asked.parameters) {
+    if (one.trains) bytes.push_back(one.count() * static_cast<std::int64_t>(size_of(one.dtype)));
+  }
+  return bytes;
+}
+
+// Messages of buckets that are filled in reverse order of registration.
+int packed(const Training& asked, double limit) {
+  std::vector<std::int64_t> bytes = bytes_of_gradients(asked);
+  std::ranges::reverse(bytes);
+  int buckets = 0;
+  double held = 0;
+  for (const std::int64_t one : bytes) {
+    if (buckets == 0 || held + static_cast<double>(one) > limit) {
+      ++buckets;
+      held = 0;
+    }
+    held += static_cast<double>(one);
+  }
+  return buckets;
+}
+
+std::vector<Sent> reduced_in(const std::vector<Sent>& all, int step) {
+  std::vector<Sent> found;
+  for (const Sent& one : all) {
+    if (one.step == step && (one.kind == Sent::Kind::all_reduce || one.kind == Sent::Kind::reduce_scatter))
+      found.push_back(one);
+  }
+  return found;
+}
+
+std::optional<std::string> wrong_messages(const Subject& subject, const Training& asked, const Trained& found,
+                                          double limit) {
+  const std::vector<std::int64_t> gradients = bytes_of_gradients(asked);
+  const auto tensors = static_cast<std::int64_t>(gradients.size());
+  const std::int64_t largest = *std::ranges::max_element(gradients);
+  for (int step = 0; step < asked.steps(); ++step) {
+    const std::vector<Sent> sent = reduced_in(found.sent(0), step);
+    const auto count = static_cast<std::int64_t>(sent.size());
+    const std::string begin = fmt::format("step {} sends {} all-reduces for {} gradients", step, count, tensors);
+    if (count == 0) return fmt::format("step {} calls no all-reduce of torch.distributed", step);
+    switch (subject.strategy) {
+      case Strategy::naive:
+      case Strategy::individual:
+        if (count != tensors) return begin + ", expected one each";
+        break;
+      case Strategy::flat:
+        if (count != 1) return begin + ", expected one for all";
+        break;
+      case Strategy::bucketed:
+        for (const Sent& one : sent) {
+          if (static_cast<double>(one.bytes) > limit && one.bytes > largest) {
+            return fmt::format(
+                "step {} sends a bucket of {} bytes, the limit is {:.0f} and no gradient is larger than {}", step,
+                one.bytes, limit, largest);
+          }
+        }
+        if (count > packed(asked, limit)) {
+          return fmt::format(
+              "{}, in buckets of at most {:.0f} bytes, filled in reverse order of registration, there are {}", begin,
+              limit, packed(asked, limit));
+        }
+    }
+  }
+  return std::nullopt;
+}
+
+void messages(const Subject& subject, check::Contract contract) {
+  const bool tied = property::draw<bool>("tied", {false, true});
+  Training asked = draw_training(draw_ranks(contract, 2), {.frozen = true, .tied = tied});
+  const double limit = draw_limit(subject, asked);
+  demand_none(asked, wrong_messages(subject, asked, train(*subject.ranks, asked), limit));
+}
+
+void overlaps(const Subject& subject, check::Contract contract) {
+  Training asked = draw_training(draw_ranks(contract, 2), {.fewest_layers = 3, .most_layers = 5, .most_steps = 2});
+  if (subject.strategy == Strategy::bucketed) asked.bucket_mb = 4 / 0x1p20;  // a gradient each
+  const Trained found = train(*subject.ranks, asked);
+  const std::vector<std::int64_t> gradients = bytes_of_gradients(asked);
+  for (int step = 0; step < asked.steps(); ++step) {
+    const std::vector<Sent> sent = reduced_in(found.sent(0), step);
+    if (sent.empty()) demand_none(asked, fmt::format("step {} calls no all-reduce of torch.distributed", step));
+    const Sent& first = sent.front();
+    if (!first.in_backward || first.ready >= static_cast<int>(gradients.size())) {
+      demand_none(
+          asked,
+          fmt::format("in step {} the first all-reduce is called when {} of {} gradients are final{}: nothing is "
+                      "left of the backward pass to hide it",
+                      step, first.ready, gradients.size(), first.in_backward ? "" : ", behind the backward pass"));
+    }
+    if (std::ranges::none_of(sent, &Sent::asynchronous)) {
+      demand_none(asked,
+                  fmt::format("all all-reduces of step {} block the backward pass: none has async_op=True", step));
+    }
+  }
+}
+
+constexpr Entry kShared[] = {
+    {"ddp.shares_parameters", "every rank begins with rank 0's parameters, also those that do not train",
+     shares_parameters},
+    {"ddp.equals_one_process", "gradients and weights are those of one process on the whole batch, to the bit",
+     equals_one_process},
+    {"ddp.tied_weights", "a weight that is used twice is reduced once, after both uses", tied},
+    {"ddp.waits", "nothing that travels is read before it was waited for", waits},
+    {"ddp.messages", "a step sends as many messages, and as large, as the strategy promises", messages},
+    {"ddp.shares_buffers", "every rank begins with rank 0's buffers", shares_buffers},
+    {"ddp.unused_parameters", "parameters that a step does not use change nothing for the others", unused},
+    {"ddp.any_order", "gradients may become final in any order, another in each step", any_order},
+    {"ddp.accumulated", "a second backward pass before the update adds to the gradients", accumulated},
+    {"ddp.zero_grad", "gradients may be cleared to zeros or to None, now so and now so", zero_grad},
+    {"ddp.mixed_dtypes", "parameters in fp32 and fp64 may be side by side", mixed_dtypes},
+    {"ddp.resumes", "a new container that loads the state of another trains on as that one", resumes},
+};
+constexpr Entry kOverlap[] = {
+    {"ddp.overlaps", "communication begins while the backward pass still computes", overlaps},
+};
+
+std::vector<const Entry*> entries(Strategy strategy) {
+  std::vector<const Entry*> list;
+  for (const Entry& one : kShared) list.push_back(&one);
+  if (strategy == Strategy::individual || strategy == Strategy::bucketed) {
+    for (const Entry& one : kOverlap) list.push_back(&one);
+  }
+  return list;
+}
+
+}  // namespace
+
+std::vector<check::Law> laws(Strategy strategy, std::shared_ptr<CallChannel> ranks) {
+  std::vector<check::Law> list;
+  for (const Entry* entry : entries(strategy)) {
+    list.push_back(
+        {entry->id, entry->statement, [entry, subject = Subject{strategy, ranks}](const check::LawRequest& request) {
+           return check::search(entry->id, request,
+                                [&](check::Observation&) { entry->body(subject, request.contract); });
+         }});
+  }
+  return list;
+}
+
+std::vector<LawInfo> law_list(Strategy strategy) {
+  std::vector<LawInfo> list;
+  for (const Entry* entry : entries(strategy)) {
+    list.push_back({.id = entry->id, .statement = entry->statement, .bound = LawInfo::Bound::handed_in});
+  }
+  return list;
+}
+
+}  // namespace syslab::data_parallel

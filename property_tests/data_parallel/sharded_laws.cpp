@@ -1,0 +1,188 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "check/search.hpp"
+#include "property_tests/data_parallel/drawn.hpp"
+#include "property_tests/data_parallel/laws.hpp"
+#include "property_tests/draw.hpp"
+
+namespace syslab::data_parallel::sharded {
+namespace {
+
+struct Entry {
+  const char* id;
+  const char* statement;
+  void (*body)(CallChannel&, check::Contract);
+};
+
+// Parameters [first, end) in one group that is there from the beginning.
+Group group_of(int first, int end) {
+  Group group;
+  for (int i = first; i < end; ++i) group.members.push_back(i);
+  return group;
+}
+
+Training drawn(int ranks, const Wanted& wanted, Update update = Update::momentum) {
+  Training asked = draw_training(ranks, wanted);
+  asked.sharded = true;
+  asked.update = update;
+  asked.groups = {group_of(0, static_cast<int>(asked.parameters.size()))};
+  return asked;
+}
+
+std::optional<std::string> ranks_differ(const Training& asked, const Trained& found) {
+  for (const Parameter& parameter : asked.parameters) {
+    for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
+      for (int rank = 1; rank < asked.ranks; ++rank) {
+        const float first = found.weight(0, asked.steps() - 1, i), other = found.weight(rank, asked.steps() - 1, i);
+        if (first == other) continue;
+        return fmt::format(
+            "'{}' differs between ranks after the last step: its element {} is {} on rank 0 and {} on rank {}",
+            parameter.name, i - parameter.first, first, other, rank);
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+Trained demand_one_process(CallChannel& ranks, const Training& asked) {
+  Trained found = train(ranks, asked);
+  demand_none(asked, difference(asked, found));
+  demand_none(asked, ranks_differ(asked, found));
+  return found;
+}
+
+void equals_one_process(CallChannel& ranks, check::Contract contract) {
+  demand_one_process(ranks, drawn(draw_ranks(contract), {.frozen = true}));
+}
+
+void adamw(CallChannel& ranks, check::Contract contract) {
+  Training asked = drawn(draw_ranks(contract), {.frozen = true, .most_steps = 6}, Update::adamw);
+  asked.rate = asked.groups[0].rate = 0.1;
+  asked.curve = 0;  // gradients are exact then, and only the update rounds
+  demand_one_process(ranks, asked);
+}
+
+void tied(CallChannel& ranks, check::Contract contract) {
+  demand_one_process(ranks, drawn(draw_ranks(contract), {.tied = true}));
+}
+
+void waits(CallChannel& ranks, check::Contract contract) {
+  Training asked = drawn(draw_ranks(contract, 2), {});
+  asked.late = true;
+  demand_one_process(ranks, asked);
+}
+
+// Elements with a momentum.
+std::int64_t with_state(const Training& asked) {
+  std::int64_t sum = 0;
+  for (const Parameter& one : asked.parameters) sum += one.trains ? one.count() : 0;
+  return sum;
+}
+
+void state_once(CallChannel& ranks, check::Contract contract) {
+  const Training asked = drawn(draw_ranks(contract), {.frozen = true, .fewest_layers = 2});
+  const Trained found = train(ranks, asked);
+  double sum = 0;
+  for (int rank = 0; rank < asked.ranks; ++rank) sum += found.held_elements(rank);
+  const auto expected = static_cast<double>(with_state(asked));
+  if (sum == expected) return;
+  demand_none(asked, fmt::format("all {} ranks together hold {} elements of state, expected {}: one of each trained "
+                                 "element, on one rank alone",
+                                 asked.ranks, sum, expected));
+}
+
+void state_shared(CallChannel& ranks, check::Contract contract) {
+  const Training asked = drawn(draw_ranks(contract, 2), {.equal_sizes = true, .most_layers = 3});
+  const Trained found = train(ranks, asked);
+  const double share = static_cast<double>(with_state(asked)) / asked.ranks;
+  for (int rank = 0; rank < asked.ranks; ++rank) {
+    if (found.held_elements(rank) <= share) continue;
+    demand_none(
+        asked,
+        fmt::format("rank {} holds {} elements of state; of {} parameters of one size on {} ranks its share is {}",
+                    rank, found.held_elements(rank), asked.parameters.size(), asked.ranks, share));
+  }
+}
+
+void groups(CallChannel& ranks, check::Contract contract) {
+  Training asked = drawn(draw_ranks(contract), {.fewest_layers = 2});
+  const auto all = static_cast<int>(asked.parameters.size());
+  const auto cut = static_cast<int>(1 + property::draw_below("first of the second group", all - 1));
+  asked.groups = {group_of(0, cut), group_of(cut, all)};
+  asked.groups[1].rate = 0.5;
+  asked.as_groups = true;
+  demand_one_process(ranks, asked);
+}
+
+void added_group(CallChannel& ranks, check::Contract contract) {
+  Training asked = drawn(draw_ranks(contract), {.fewest_layers = 2});
+  const auto all = static_cast<int>(asked.parameters.size());
+  asked.groups = {group_of(0, 1), group_of(1, all)};
+  asked.groups[1].from = static_cast<int>(property::draw_below("steps before", asked.steps()));
+  if (asked.groups[1].from == 0) asked.groups = {group_of(0, all)};
+  asked.as_groups = true;
+  demand_one_process(ranks, asked);
+}
+
+void without_gradients(CallChannel& ranks, check::Contract contract) {
+  demand_one_process(ranks, drawn(draw_ranks(contract), {.unused = true, .fewest_layers = 2}));
+}
+
+void few_parameters(CallChannel& ranks, check::Contract contract) {
+  demand_one_process(ranks, drawn(draw_ranks(contract, 2), {.most_layers = 1}));
+}
+
+void closure(CallChannel& ranks, check::Contract contract) {
+  Training asked = drawn(draw_ranks(contract), {});
+  asked.closure = true;
+  demand_one_process(ranks, asked);
+}
+
+void zero_grad(CallChannel& ranks, check::Contract contract) {
+  Training asked = drawn(draw_ranks(contract), {.fewest_layers = 2});
+  asked.checks_zero_grad = true;
+  asked.set_to_none.assign(asked.set_to_none.size(), property::draw<bool>("set_to_none", {true, false}));
+  demand_one_process(ranks, asked);
+}
+
+constexpr Entry kEntries[] = {
+    {"sharded.equals_one_process", "weights are those of the optimizer that is not sharded, to the bit",
+     equals_one_process},
+    {"sharded.adamw", "the same with AdamW, within what fp32 rounds", adamw},
+    {"sharded.tied_weights", "a weight with two names is updated once", tied},
+    {"sharded.waits", "weights of other ranks are waited for before step() returns", waits},
+    {"sharded.state_once", "the state of each element is on one rank alone", state_once},
+    {"sharded.state_shared", "of parameters of one size each rank holds the state of as many", state_shared},
+    {"sharded.groups", "each group of parameters keeps its options", groups},
+    {"sharded.added_group", "a group may be added between steps", added_group},
+    {"sharded.without_gradients", "parameters without a gradient stay as they are", without_gradients},
+    {"sharded.few_parameters", "some ranks may have no parameter", few_parameters},
+    {"sharded.closure", "step(closure) calls it and returns its loss", closure},
+    {"sharded.zero_grad", "zero_grad() clears gradients of all parameters, also of other ranks'", zero_grad},
+};
+
+}  // namespace
+
+std::vector<check::Law> laws(std::shared_ptr<CallChannel> ranks) {
+  std::vector<check::Law> list;
+  for (const Entry& entry : kEntries) {
+    list.push_back({entry.id, entry.statement, [&entry, ranks](const check::LawRequest& request) {
+                      return check::search(entry.id, request,
+                                           [&](check::Observation&) { entry.body(*ranks, request.contract); });
+                    }});
+  }
+  return list;
+}
+
+std::vector<LawInfo> law_list() {
+  std::vector<LawInfo> list;
+  for (const Entry& entry : kEntries) {
+    list.push_back({.id = entry.id, .statement = entry.statement, .bound = LawInfo::Bound::handed_in});
+  }
+  return list;
+}
+
+}  // namespace syslab::data_parallel::sharded

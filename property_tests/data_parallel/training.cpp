@@ -1,0 +1,387 @@
+#include "property_tests/data_parallel/training.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "core/json_text.hpp"
+#include "core/random.hpp"
+#include "core/refusal.hpp"
+
+namespace syslab::data_parallel {
+namespace {
+
+constexpr std::int64_t kMostEvents = 256, kEventFields = 8;
+constexpr int kParts = 2;  // most backward passes of a step
+constexpr double kMomentum = 0.5, kBeta1 = 0.9, kBeta2 = 0.999, kEps = 1e-8, kDecay = 0.1;
+
+// Whole numbers from −4 to 4.
+double drawn(const Training& asked, std::string_view what, std::uint64_t place) {
+  return std::floor(RandomStream::derive(asked.seed, "data parallel", "", what).uniform(place) * 9) - 4;
+}
+
+// So that a third of it is exact, wherever a class divides, and again of what a further backward pass adds to.
+double scale_of(const Training& asked) { return !asked.sharded && asked.ranks == 3 ? std::pow(3, asked.backwards) : 1; }
+
+// The number of a batch for a parameter's element; `use`: 0, or 1 the second time in a step.
+double batch_value(const Training& asked, int step, int part, int rank, int use, std::int64_t element) {
+  const std::int64_t width = 2 * asked.elements();
+  const int whose = asked.sharded ? 0 : rank;
+  const std::int64_t place =
+      ((std::int64_t{step} * kParts + part) * 8 + whose) * width + use * asked.elements() + element;
+  return scale_of(asked) * drawn(asked, "batch", static_cast<std::uint64_t>(place));
+}
+
+std::int64_t uses_of(const Training& asked, int step, int parameter) {
+  return std::ranges::count(asked.uses[static_cast<std::size_t>(step)], parameter);
+}
+
+double gradient_of(const Training& asked, int step, int part, int rank, int parameter, std::int64_t element,
+                   double weight) {
+  double sum = 0;
+  for (int use = 0; use < uses_of(asked, step, parameter); ++use) {
+    sum += batch_value(asked, step, part, rank, use, element) + scale_of(asked) * asked.curve * weight;
+  }
+  return sum;
+}
+
+Json described(const std::vector<Parameter>& parameters) {
+  Json list = Json::array();
+  for (const Parameter& one : parameters) {
+    list.push_back({{"name", one.name},
+                    {"shape", one.shape},
+                    {"dtype", std::string(to_string(one.dtype))},
+                    {"trains", one.trains}});
+  }
+  return list;
+}
+
+Json optimizer_json(const Training& asked) {
+  Json groups = Json::array();
+  for (const Group& group : asked.groups) {
+    groups.push_back({{"members", group.members}, {"from", group.from}, {"options", {{"lr", group.rate}}}});
+  }
+  Json options{{"lr", asked.rate}};
+  if (asked.update == Update::momentum) options["momentum"] = kMomentum;
+  if (asked.update == Update::adamw)
+    options.update({{"betas", {kBeta1, kBeta2}}, {"eps", kEps}, {"weight_decay", kDecay}});
+  return {{"optimizer", asked.update == Update::adamw ? "AdamW" : "SGD"},
+          {"options", options},
+          {"groups", groups},
+          {"as_groups", asked.as_groups},
+          {"closure", asked.closure},
+          {"checks_zero_grad", asked.checks_zero_grad}};
+}
+
+Json case_json(const Training& asked) {
+  Json ties = Json::array();
+  for (const Tie& tie : asked.ties) ties.push_back({{"name", tie.name}, {"to", tie.to}});
+  Json made{{"way", asked.sharded ? "sharded_optimizer" : "data_parallel"},
+            {"ranks", asked.ranks},
+            {"parameters", described(asked.parameters)},
+            {"buffers", described(asked.buffers)},
+            {"ties", ties},
+            {"uses", asked.uses},
+            {"steps", asked.steps()},
+            {"backwards", asked.backwards},
+            {"set_to_none", asked.set_to_none},
+            {"late", asked.late},
+            {"curve", scale_of(asked) * asked.curve},
+            {"rate", asked.rate},
+            {"resume_at", asked.resume_at}};
+  if (asked.bucket_mb) made["bucket_mb"] = *asked.bucket_mb ? Json(**asked.bucket_mb) : Json();
+  if (asked.sharded) made.update(optimizer_json(asked));
+  return made;
+}
+
+// One parameter of one process under AdamW, momentum or plain descent.
+struct Updated {
+  double weight = 0, first = 0, second = 0;
+  int steps = 0;
+
+  void take(Update update, double rate, double gradient) {
+    ++steps;
+    if (update == Update::adamw) {
+      weight *= 1 - rate * kDecay;
+      first = kBeta1 * first + (1 - kBeta1) * gradient;
+      second = kBeta2 * second + (1 - kBeta2) * gradient * gradient;
+      const double mean = first / (1 - std::pow(kBeta1, steps)), square = second / (1 - std::pow(kBeta2, steps));
+      weight -= rate * mean / (std::sqrt(square) + kEps);
+    } else {
+      first = (update == Update::momentum ? kMomentum * first : 0) + gradient;
+      weight -= rate * first;
+    }
+  }
+};
+
+// The rate at which a step updates a parameter; nothing: it is in no group yet.
+std::optional<double> rate_of(const Training& asked, int step, int parameter) {
+  if (!asked.sharded) return asked.rate;
+  for (const Group& group : asked.groups) {
+    if (group.from <= step && std::ranges::count(group.members, parameter) > 0) return group.rate;
+  }
+  return std::nullopt;
+}
+
+// Of AdamW in fp32, each step rounds the update some dozen times and the weight twice. The mean may be small beside
+// the gradients it is made of, by at most the root of the steps.
+double allowed(const Training& asked, double weight) {
+  if (asked.update != Update::adamw) return 0;
+  const double steps = asked.steps();
+  return steps * (32 * std::sqrt(steps) * asked.rate + 4 * (4 + std::abs(weight))) * 0x1p-24;
+}
+
+std::string place_in(const Parameter& parameter, std::int64_t element) {
+  if (parameter.shape.size() < 2) return fmt::format("'{}'[{}]", parameter.name, element);
+  return fmt::format("'{}'[{}, {}]", parameter.name, element / parameter.shape[1], element % parameter.shape[1]);
+}
+
+// What a wrong gradient of a whole parameter looks like, for whoever has to find out why.
+std::string likeness(const Training& asked, const Trained& found, const Alone& alone, int rank, int step, int index) {
+  const Parameter& parameter = asked.parameters[static_cast<std::size_t>(index)];
+  const auto all = [&](const auto& expected) {
+    for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
+      if (found.gradient(rank, step, i) != static_cast<float>(expected(i))) return false;
+    }
+    return true;
+  };
+  const auto weight = [&](std::int64_t i) {
+    return step == 0 ? start_value(asked, 0, i)
+                     : alone.weights[static_cast<std::size_t>(step - 1)][static_cast<std::size_t>(i)];
+  };
+  const auto mean = [&](std::int64_t i) {
+    return alone.gradients[static_cast<std::size_t>(step)][static_cast<std::size_t>(i)];
+  };
+  if (std::isnan(found.gradient(rank, step, parameter.first))) return ": there is none";
+  if (all([](std::int64_t) { return 0; })) return ": all of it is 0";
+  const auto own = [&](std::int64_t i) { return own_gradient(asked, step, rank, index, i, weight(i)); };
+  if (asked.ranks > 1 && all(own)) return ": that is this rank's own, not reduced or read before it was waited for";
+  if (asked.ranks > 1 && all([&](std::int64_t i) { return own(i) / asked.ranks; })) {
+    return fmt::format(": that is this rank's own over {}, without the other ranks'", asked.ranks);
+  }
+  if (asked.ranks > 1 && all([&](std::int64_t i) { return mean(i) * asked.ranks; })) {
+    return fmt::format(": that is the sum over ranks, not divided by {}", asked.ranks);
+  }
+  if (asked.ranks > 1 && all([&](std::int64_t i) { return mean(i) / asked.ranks; })) {
+    return fmt::format(": divided by {} once too often", asked.ranks);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::int64_t Parameter::count() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t Training::elements() const {
+  return std::accumulate(parameters.begin(), parameters.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Parameter& one) { return sum + one.count(); });
+}
+
+std::int64_t Training::buffer_elements() const {
+  return std::accumulate(buffers.begin(), buffers.end(), std::int64_t{0},
+                         [](std::int64_t sum, const Parameter& one) { return sum + one.count(); });
+}
+
+bool Training::uses_in(int step, int parameter) const { return uses_of(*this, step, parameter) > 0; }
+
+std::string Training::describe() const {
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < parameters.size(); ++i) {
+    const Parameter& one = parameters[i];
+    std::string text = fmt::format("{} ({})", one.name, fmt::join(one.shape, ", "));
+    if (one.dtype != DType::f32) text += fmt::format(" {}", to_string(one.dtype));
+    if (!one.trains) text += " frozen";
+    for (const Tie& tie : ties) {
+      if (tie.to == static_cast<int>(i)) text += fmt::format(" = {}", tie.name);
+    }
+    words.push_back(std::move(text));
+  }
+  for (const Parameter& one : buffers)
+    words.push_back(fmt::format("buffer {} ({})", one.name, fmt::join(one.shape, ", ")));
+  return fmt::format("the module: {}", fmt::join(words, "; "));
+}
+
+float Trained::state_of(int rank, std::int64_t element) const {
+  return state.at(static_cast<std::size_t>(rank * (elements + buffers) + element));
+}
+
+float Trained::gradient(int rank, int step, std::int64_t element) const {
+  return gradients.at(static_cast<std::size_t>((rank * steps + step) * elements + element));
+}
+
+float Trained::weight(int rank, int step, std::int64_t element) const {
+  return weights.at(static_cast<std::size_t>((rank * steps + step) * elements + element));
+}
+
+std::vector<Sent> Trained::sent(int rank) const {
+  const auto number = [&](std::int64_t row, std::int64_t field) {
+    return events.at(static_cast<std::size_t>((rank * (kMostEvents + 1) + row) * kEventFields + field));
+  };
+  const auto called = static_cast<std::int64_t>(number(0, 0));
+  if (called > kMostEvents) {
+    throw Error(ErrorKind::check, fmt::format("rank {} called {} collectives; no strategy needs more than {} here",
+                                              rank, called, kMostEvents));
+  }
+  std::vector<Sent> list;
+  for (std::int64_t row = 1; row <= called; ++row) {
+    list.push_back({.step = static_cast<int>(number(row, 0)),
+                    .kind = static_cast<Sent::Kind>(static_cast<int>(number(row, 1))),
+                    .elements = static_cast<std::int64_t>(number(row, 2)),
+                    .bytes = static_cast<std::int64_t>(number(row, 3)),
+                    .ready = static_cast<int>(number(row, 4)),
+                    .in_backward = number(row, 5) != 0,
+                    .asynchronous = number(row, 6) != 0,
+                    .waited = number(row, 7) != 0});
+  }
+  return list;
+}
+
+double start_value(const Training& asked, int rank, std::int64_t element) {
+  const int whose = asked.sharded ? 0 : rank;
+  const std::int64_t width = asked.elements() + asked.buffer_elements();
+  return drawn(asked, "start", static_cast<std::uint64_t>(whose * width + element));
+}
+
+double own_gradient(const Training& asked, int step, int rank, int parameter, std::int64_t element, double weight) {
+  double sum = 0;
+  for (int part = 0; part < asked.backwards; ++part) {
+    sum += gradient_of(asked, step, part, rank, parameter, element, weight);
+  }
+  return sum;
+}
+
+Trained train(CallChannel& ranks, const Training& asked) {
+  const std::int64_t n = asked.ranks, steps = asked.steps(), total = asked.elements(),
+                     buffers = asked.buffer_elements();
+  std::vector<float> start, batch;
+  for (int rank = 0; rank < n; ++rank) {
+    for (std::int64_t i = 0; i < total + buffers; ++i) start.push_back(static_cast<float>(start_value(asked, rank, i)));
+  }
+  for (int step = 0; step < steps; ++step) {
+    for (int part = 0; part < asked.backwards; ++part) {
+      for (int rank = 0; rank < n; ++rank) {
+        for (const int use : {0, 1}) {
+          for (std::int64_t i = 0; i < total; ++i) {
+            batch.push_back(static_cast<float>(batch_value(asked, step, part, rank, use, i)));
+          }
+        }
+      }
+    }
+  }
+  Trained found{.ranks = n, .steps = steps, .elements = total, .buffers = buffers};
+  const auto empty = [](std::int64_t count) {
+    return std::vector<float>(static_cast<std::size_t>(count), std::numeric_limits<float>::quiet_NaN());
+  };
+  found.state = empty(n * (total + buffers));
+  found.gradients = empty(n * steps * total);
+  found.weights = empty(n * steps * total);
+  found.events = empty(n * (kMostEvents + 1) * kEventFields);
+  found.held = empty(n);
+  const std::array<NamedInput, 2> inputs{
+      {{"start", {start.data(), DType::f32, {n, total + buffers}}},
+       {"batch", {batch.data(), DType::f32, {steps, asked.backwards, n, 2 * total}}}}};
+  const std::array<NamedOutput, 5> outputs{
+      {{"state", {found.state.data(), DType::f32, {n, total + buffers}}},
+       {"gradients", {found.gradients.data(), DType::f32, {n, steps, total}}},
+       {"weights", {found.weights.data(), DType::f32, {n, steps, total}}},
+       {"events", {found.events.data(), DType::f32, {n, kMostEvents + 1, kEventFields}}},
+       {"held", {found.held.data(), DType::f32, {n, 1}}}}};
+  try {
+    ranks.call("train", inputs, outputs, {{"case", json_text(case_json(asked))}});
+  } catch (const Refusal& raised) {  // to train is all that is asked: there is no case that may be refused
+    throw Error(ErrorKind::check, raised.what());
+  }
+  return found;
+}
+
+Alone train_alone(const Training& asked) {
+  Alone alone;
+  std::vector<Updated> state(static_cast<std::size_t>(asked.elements()));
+  for (std::size_t i = 0; i < state.size(); ++i) state[i].weight = start_value(asked, 0, static_cast<std::int64_t>(i));
+  for (int step = 0; step < asked.steps(); ++step) {
+    std::vector<double>& gradients =
+        alone.gradients.emplace_back(state.size(), std::numeric_limits<double>::quiet_NaN());
+    std::vector<double>& weights = alone.weights.emplace_back();
+    for (int index = 0; index < static_cast<int>(asked.parameters.size()); ++index) {
+      const Parameter& parameter = asked.parameters[static_cast<std::size_t>(index)];
+      const std::optional<double> rate = rate_of(asked, step, index);
+      for (std::int64_t i = parameter.first; i < parameter.first + parameter.count(); ++i) {
+        Updated& one = state[static_cast<std::size_t>(i)];
+        if (parameter.trains && asked.uses_in(step, index)) {
+          double sum = 0;
+          for (int rank = 0; rank < asked.ranks; ++rank) sum += own_gradient(asked, step, rank, index, i, one.weight);
+          gradients[static_cast<std::size_t>(i)] = sum / asked.ranks;
+          if (rate) one.take(asked.update, *rate, gradients[static_cast<std::size_t>(i)]);
+        }
+        weights.push_back(one.weight);
+      }
+    }
+  }
+  return alone;
+}
+
+std::optional<std::string> difference_in_state(const Training& asked, const Trained& found, bool buffers) {
+  std::vector<Parameter> all = asked.parameters;
+  if (buffers) all = asked.buffers;
+  std::int64_t at = buffers ? asked.elements() : 0;
+  for (const Parameter& one : all) {
+    for (std::int64_t i = 0; i < one.count(); ++i, ++at) {
+      for (int rank = 0; rank < asked.ranks; ++rank) {
+        const double expected = start_value(asked, 0, at);
+        if (found.state_of(rank, at) == static_cast<float>(expected)) continue;
+        return fmt::format(
+            "rank {} begins with {}{} = {}, rank 0 had {} when the container was made: it must share its {}", rank,
+            one.trains ? "" : "the frozen ", place_in(one, i), found.state_of(rank, at), expected,
+            buffers ? "buffers" : "parameters, also those that do not train");
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> difference(const Training& asked, const Trained& found) {
+  const Alone alone = train_alone(asked);
+  for (int step = 0; step < asked.steps(); ++step) {
+    const auto at = static_cast<std::size_t>(step);
+    for (int index = 0; index < static_cast<int>(asked.parameters.size()); ++index) {
+      const Parameter& parameter = asked.parameters[static_cast<std::size_t>(index)];
+      for (std::int64_t i = 0; i < parameter.count() && !asked.sharded; ++i) {
+        const std::int64_t element = parameter.first + i;
+        const double expected = alone.gradients[at][static_cast<std::size_t>(element)];
+        for (int rank = 0; rank < asked.ranks && !std::isnan(expected); ++rank) {
+          const float gradient = found.gradient(rank, step, element);
+          if (gradient == static_cast<float>(expected)) continue;
+          return fmt::format("the gradient of {} on rank {} in step {} is {}, in one process {}{}",
+                             place_in(parameter, i), rank, step, gradient, expected,
+                             likeness(asked, found, alone, rank, step, index));
+        }
+      }
+    }
+    for (const Parameter& parameter : asked.parameters) {
+      for (std::int64_t i = 0; i < parameter.count(); ++i) {
+        const std::int64_t element = parameter.first + i;
+        const double expected = alone.weights[at][static_cast<std::size_t>(element)];
+        for (int rank = 0; rank < asked.ranks; ++rank) {
+          const float weight = found.weight(rank, step, element);
+          if (std::abs(weight - expected) <= allowed(asked, expected)) continue;
+          const double before =
+              step == 0 ? start_value(asked, 0, element) : alone.weights[at - 1][static_cast<std::size_t>(element)];
+          return fmt::format("{}{} on rank {} after step {} is {}, in one process {}{}",
+                             parameter.trains ? "" : "the frozen ", place_in(parameter, i), rank, step, weight,
+                             expected, weight == static_cast<float>(before) ? ": it is as it was before the step" : "");
+        }
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace syslab::data_parallel

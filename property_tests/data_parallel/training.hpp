@@ -1,0 +1,107 @@
+// A small training that ranks of somebody's class do together (tools/python/syslab_training.py), and the same by one
+// process. Its numbers are whole or halves of halves, so that every gradient and weight is exact, in any order of sums:
+// a mean over three ranks is one of multiples of three. Only AdamW rounds, and has a bound.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/call_channel.hpp"
+#include "core/dtype.hpp"
+#include "core/json.hpp"
+
+namespace syslab::data_parallel {
+
+struct Parameter {
+  std::string name;
+  std::vector<std::int64_t> shape;
+  DType dtype = DType::f32;
+  bool trains = true;
+  std::int64_t first = 0;  // of its elements among all parameters'
+
+  std::int64_t count() const;
+};
+
+// A second name of a parameter; a step that uses it twice uses it once by each.
+struct Tie {
+  std::string name;
+  int to = 0;
+};
+
+// Of a sharded optimizer: parameters with a rate of their own, there from this step on.
+struct Group {
+  std::vector<int> members;
+  double rate = 0.25;
+  int from = 0;
+};
+
+enum class Update { sgd, momentum, adamw };
+
+struct Training {
+  bool sharded = false;  // a sharded optimizer on equal gradients; else data parallel under SGD
+  int ranks = 2;
+  std::uint64_t seed = 0;
+  std::vector<Parameter> parameters, buffers;
+  std::vector<Tie> ties;
+  std::vector<std::vector<int>> uses;  // by step: parameters, in the order of the forward pass
+  int backwards = 1;                   // of a step, each finished
+  std::vector<bool> set_to_none;       // by step
+  bool late = false;                   // what travels is there only once it was waited for
+  double curve = 1;                    // a gradient is the batch's number + curve · the weight
+  double rate = 0.25;
+  int resume_at = -1;                              // the step before which a new container loads the state
+  std::optional<std::optional<double>> bucket_mb;  // handed to the class, if it takes one
+  Update update = Update::sgd;                     // of a sharded optimizer, as all that follows
+  std::vector<Group> groups;
+  bool as_groups = false, closure = false, checks_zero_grad = false;
+
+  int steps() const { return static_cast<int>(uses.size()); }
+  std::int64_t elements() const;         // of all parameters
+  std::int64_t buffer_elements() const;  // of all buffers
+  bool uses_in(int step, int parameter) const;
+  std::string describe() const;  // the module, in a line
+};
+
+// A collective as a rank called it.
+struct Sent {
+  enum class Kind { all_reduce, broadcast, all_gather, reduce_scatter, reduce, barrier };
+  int step = 0;  // −1: when the container was made
+  Kind kind = Kind::all_reduce;
+  std::int64_t elements = 0, bytes = 0;
+  int ready = 0;  // gradients that were final
+  bool in_backward = false, asynchronous = false, waited = false;
+};
+
+// What all ranks ended with.
+struct Trained {
+  std::int64_t ranks = 0, steps = 0, elements = 0, buffers = 0;
+  std::vector<float> state, gradients, weights, events, held;
+
+  float state_of(int rank, std::int64_t element) const;
+  float gradient(int rank, int step, std::int64_t element) const;  // NaN: there is none
+  float weight(int rank, int step, std::int64_t element) const;
+  std::vector<Sent> sent(int rank) const;
+  double held_elements(int rank) const { return held.at(static_cast<std::size_t>(rank)); }
+};
+
+// Error(check) when the class raised or ranks waited for each other in vain.
+Trained train(CallChannel& ranks, const Training& asked);
+
+// What a rank starts with, of its parameters and then its buffers.
+double start_value(const Training& asked, int rank, std::int64_t element);
+// What a rank alone would have as a gradient of a step, from these weights.
+double own_gradient(const Training& asked, int step, int rank, int parameter, std::int64_t element, double weight);
+
+struct Alone {
+  std::vector<std::vector<double>> gradients, weights;  // by step
+};
+Alone train_alone(const Training& asked);
+
+// The first difference, if any, with where it is and what it looks like.
+std::optional<std::string> difference_in_state(const Training& asked, const Trained& found, bool buffers);
+std::optional<std::string> difference(const Training& asked, const Trained& found);
+
+}  // namespace syslab::data_parallel

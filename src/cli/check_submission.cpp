@@ -1,0 +1,252 @@
+#include "cli/check_submission.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/check_verdict.hpp"
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "core/printable.hpp"
+#include "core/text.hpp"
+#include "report/table.hpp"
+#include "session/selection.hpp"
+#include "session/session.hpp"
+#include "session/this_machine.hpp"
+#include "submission/adapters.hpp"
+#include "submission/folder.hpp"
+#include "submission/survey.hpp"
+
+namespace syslab::cli {
+namespace {
+
+constexpr std::chrono::milliseconds kImporting{3 * 60'000};  // of a framework from a cold disk, among others
+
+struct Named {
+  std::string name, path;
+};
+
+// "me=." or "." alone, which takes the folder's name; nothing for a file.
+std::optional<Named> submission_of(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos) {
+    if (!submission::is_submission(text)) return std::nullopt;
+    return Named{submission::name_of(text), text};
+  }
+  const std::string path = text.substr(equals + 1);
+  if (!submission::is_submission(path)) return std::nullopt;
+  return Named{trim(text.substr(0, equals)), path};
+}
+
+bool is_wrong(std::string_view outcome) { return outcome == "falsified" || outcome == "error"; }
+
+struct LawRow {
+  std::string law, experiment, contract, outcome, message, input;
+};
+
+// One function of adapters.py, and what became of it.
+struct Row {
+  const submission::Adapter* adapter = nullptr;
+  submission::Answer answer;
+  std::string not_checked;  // why not, though it is implemented
+  std::vector<LawRow> laws;
+  Exit exit = Exit::well;
+
+  std::pair<int, int> held_of(bool handout) const {
+    int held = 0, of = 0;
+    for (const LawRow& one : laws) {
+      if ((one.contract == "handout") != handout) continue;
+      const bool passed = one.outcome == "passed";
+      // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried.
+      of += handout || passed || is_wrong(one.outcome) ? 1 : 0;
+      held += passed ? 1 : 0;
+    }
+    return {held, of};
+  }
+};
+
+std::string share(std::pair<int, int> held_of) {
+  return held_of.second == 0 ? "–" : fmt::format("{} of {}", held_of.first, held_of.second);
+}
+
+std::vector<LawRow> laws_of(const Context& context, const CheckedOnce& checked) {
+  const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  const auto judged = judged_laws(store, checked.run);
+  std::vector<LawRow> rows;
+  for (const plan::PlannedCase& planned : checked.plan.cases) {
+    if (!is_mine(checked.plan, planned)) continue;
+    const auto found = judged.find(planned.index);
+    const JudgedLaw law = found == judged.end() ? JudgedLaw{"not_run", "not begun", ""} : found->second;
+    const bool wrong = is_wrong(law.outcome);
+    rows.push_back({planned.law, planned.experiment->id, syslab::to_string(planned.params.at("contract")), law.outcome,
+                    law.outcome == "passed" ? "" : law.message, wrong ? input_of(law.counterexample) : ""});
+  }
+  return rows;
+}
+
+class SubmissionCheck {
+ public:
+  SubmissionCheck(const Context& context, const CheckOptions& options, Named named)
+      : context_(context), options_(options), named_(std::move(named)), folder_(named_.path) {}
+
+  Exit run() {
+    choose_python();
+    const auto limit =
+        std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--timeout", options_.timeout));
+    found_ =
+        submission::survey(folder_, std::min(kImporting, limit), bytes_option("--memory-limit", options_.memory_limit));
+    for (const submission::Adapter& adapter : submission::adapters()) {
+      if (!submission::is_of(adapter, options_.selection.handout) || !is_wanted(adapter)) continue;
+      Row row{.adapter = &adapter, .answer = found_.answers[std::string(adapter.function)]};
+      // A year's own functions are of no interest to whoever follows the other year and did not say so.
+      if (row.answer.state == submission::State::absent && options_.selection.handout.empty()) continue;
+      if (row.answer.state == submission::State::implemented) check(row);
+      rows_.push_back(std::move(row));
+    }
+    if (rows_.empty()) {
+      throw Error(ErrorKind::usage,
+                  "no function of a hand-out's adapters.py answers what is named; without a name all "
+                  "of the hand-out is checked");
+    }
+    tell();
+    return exit();
+  }
+
+ private:
+  // Of the project itself, else what is asked for; a worker finds it in the environment.
+  void choose_python() const {
+    if (!options_.selection.python.empty()) {
+      ::setenv("SYSLAB_PYTHON", options_.selection.python.c_str(), 1);
+    } else if (const std::string own = submission::own_python(folder_.root()); !own.empty()) {
+      ::setenv("SYSLAB_PYTHON", own.c_str(), 1);
+    }
+  }
+
+  bool is_wanted(const submission::Adapter& adapter) const {
+    const std::vector<std::string>& names = options_.selection.names;
+    return names.empty() || !experiments_of(adapter).empty();
+  }
+
+  std::vector<std::string> experiments_of(const submission::Adapter& adapter) const {
+    std::vector<std::string> chosen;
+    for (const std::string& id : split(adapter.experiments, ' ')) {
+      const auto& names = options_.selection.names;
+      const bool named = names.empty() || std::ranges::any_of(names, [&](const std::string& pattern) {
+                           return pattern == "all" || glob_match(pattern, id);
+                         });
+      if (named && !id.empty()) chosen.push_back(id);
+    }
+    return chosen;
+  }
+
+  void check(Row& row) {
+    const submission::Adapter& adapter = *row.adapter;
+    if (adapter.door.empty()) {
+      row.not_checked = adapter.experiments.empty() ? "called by the checks of its problem" : "has no door yet";
+      return;
+    }
+    if (adapter.device == "cuda" && !machine_of(context_, true).has_gpu()) {
+      row.not_checked = "needs a GPU";
+      return;
+    }
+    CheckOptions one = options_;
+    one.selection.names = experiments_of(adapter);
+    one.selection.devices = {std::string(adapter.device)};
+    one.selection.mine = {fmt::format("{}={}:{}", named_.name, folder_.adapters().string(), adapter.door)};
+    one.selection.python.clear();
+    context_.console.note(fmt::format("{}:", adapter.function));
+    try {
+      const CheckedOnce checked = check_once(context_, one);
+      row.exit = checked.exit;
+      row.laws = laws_of(context_, checked);
+    } catch (const Error& error) {
+      if (error.kind() == ErrorKind::store || error.kind() == ErrorKind::internal) throw;
+      row.answer = {submission::State::fails, error.what()};
+    }
+  }
+
+  void tell() const {
+    if (context_.console.json()) return context_.console.print_line(record());
+    if (context_.console.quiet()) return;
+    std::vector<std::vector<std::string>> cells;
+    for (const Row& row : rows_) {
+      std::string note = row.answer.state == submission::State::fails ? row.answer.why : row.not_checked;
+      std::replace(note.begin(), note.end(), '\n', ' ');
+      cells.push_back({std::string(row.adapter->function), std::string(submission::to_string(row.answer.state)),
+                       share(row.held_of(true)), share(row.held_of(false)), note});
+    }
+    const std::vector<report::Column> header{{"function", "1", "text", "left"},
+                                             {"state", "1", "text", "left"},
+                                             {"hand-out's laws", "1", "text", "left"},
+                                             {"beyond it", "1", "text", "left"},
+                                             {"note", "1", "text", "left"}};
+    std::string text = fmt::format(
+        "\n{}: {}, Python {}, torch {}\n", named_.name, folder_.adapters().lexically_relative(folder_.root()).string(),
+        found_.python.empty() ? "?" : found_.python, found_.torch.empty() ? "none" : found_.torch);
+    text += report::write_aligned(header, cells);
+    context_.console.print(printable(text));
+  }
+
+  Json record() const {
+    Json all = Json::array();
+    for (const Row& row : rows_) {
+      Json laws = Json::array();
+      for (const LawRow& law : row.laws) {
+        laws.push_back({{"law", law.law},
+                        {"experiment", law.experiment},
+                        {"contract", law.contract},
+                        {"outcome", law.outcome},
+                        {"message", law.message},
+                        {"input", law.input}});
+      }
+      all.push_back({{"function", std::string(row.adapter->function)},
+                     {"problem", std::string(row.adapter->problem)},
+                     {"experiments", split(row.adapter->experiments, ' ')},
+                     {"device", std::string(row.adapter->device)},
+                     {"state", std::string(submission::to_string(row.answer.state))},
+                     {"why", row.answer.why},
+                     {"not_checked", row.not_checked},
+                     {"laws", std::move(laws)}});
+    }
+    return {{"type", "submission"},       {"name", named_.name},        {"handout", options_.selection.handout},
+            {"digest", folder_.digest()}, {"python", found_.python},    {"torch", found_.torch},
+            {"triton", found_.triton},    {"adapters", std::move(all)}, {"exit", static_cast<int>(exit())}};
+  }
+
+  Exit exit() const {
+    Exit all = Exit::well;
+    for (const Row& row : rows_) {
+      if (row.answer.state == submission::State::fails) all = worse(all, Exit::wrong);
+      if (row.answer.state == submission::State::not_implemented) all = worse(all, Exit::incomplete);
+      all = worse(all, row.exit);
+    }
+    return all;
+  }
+
+  const Context& context_;
+  const CheckOptions& options_;
+  Named named_;
+  submission::Folder folder_;
+  submission::Survey found_;
+  std::vector<Row> rows_;
+};
+
+}  // namespace
+
+bool names_submission(const CheckOptions& options) {
+  return std::ranges::any_of(options.selection.mine,
+                             [](const std::string& text) { return submission_of(text).has_value(); });
+}
+
+Exit check_submission(const Context& context, const CheckOptions& options) {
+  if (options.selection.mine.size() > 1) {
+    throw Error(ErrorKind::usage, "a folder or a zip is checked alone: one --mine; `syslab grade` takes many");
+  }
+  return SubmissionCheck(context, options, *submission_of(options.selection.mine.front())).run();
+}
+
+}  // namespace syslab::cli

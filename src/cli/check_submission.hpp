@@ -1,0 +1,25 @@
+// `check --mine me=path/to/submission`: every function of its adapters.py by the experiments that it answers, and one
+// table at the end.
+#pragma once
+
+#include "cli/options.hpp"
+#include "plan/plan.hpp"
+#include "session/context.hpp"
+#include "session/exit_code.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+
+struct CheckedOnce {
+  Exit exit = Exit::well;
+  store::RowId run = 0;
+  plan::Plan plan;  // of --mine; without it no cases
+};
+// One `check` of files and classes: one run.
+CheckedOnce check_once(const Context& context, const CheckOptions& options);
+
+// --mine names a folder or a zip.
+bool names_submission(const CheckOptions& options);
+Exit check_submission(const Context& context, const CheckOptions& options);
+
+}  // namespace syslab::cli

@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "core/printable.hpp"
+#include "core/text.hpp"
+#include "core/user_file.hpp"
+#include "grade/batch.hpp"
+#include "grade/lists.hpp"
+#include "grade/pages.hpp"
+#include "grade/rubric.hpp"
+#include "report/table.hpp"
+#include "session/selection.hpp"
+
+namespace syslab::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kMostRubric = 1U << 20, kMostList = 16U << 20;
+constexpr rlim_t kMostFile = rlim_t{1} << 30;  // that a submission writes
+
+grade::Rubric rubric_of(const GradeOptions& options) {
+  if (options.rubric.empty()) return grade::default_rubric(options.handout);
+  grade::Rubric rubric = grade::parse_rubric(read_user_file(options.rubric, kMostRubric), options.rubric);
+  if (rubric.handout != options.handout) {
+    throw Error(ErrorKind::usage, fmt::format("{} is a rubric of hand-out {}, and --handout says {}", options.rubric,
+                                              rubric.handout, options.handout));
+  }
+  return rubric;
+}
+
+// For nobody else's eyes.
+void make_private(const fs::path& folder) {
+  std::error_code failed;
+  fs::create_directories(folder, failed);
+  if (failed || ::chmod(folder.c_str(), 0700) != 0) {
+    throw Error(ErrorKind::usage,
+                fmt::format("cannot make the folder '{}'{}", folder.string(), failed ? ": " + failed.message() : ""));
+  }
+}
+
+void write(const fs::path& file, const std::string& text) { FileInMaking(file, text).place(); }
+
+// Inside the folder of submissions the grades would be taken for one.
+void refuse_inside(const fs::path& output, const fs::path& submissions) {
+  const fs::path inner = fs::weakly_canonical(output), outer = fs::canonical(submissions);
+  if (inner == outer || (inner.string() + "/").starts_with(outer.string() + "/")) {
+    throw Error(ErrorKind::usage,
+                fmt::format("the grades may not lie in '{}', where the submissions are", submissions.string()));
+  }
+}
+
+void write_pages(const fs::path& output, const grade::Rubric& rubric, const std::vector<grade::Graded>& all,
+                 const store::ResultSet& table, const grade::PageOptions& pages) {
+  write(output / "grades.csv", report::write(table, report::Format::csv));
+  write(output / "grades.md", report::write(table, report::Format::markdown));
+  write(output / "grades.html", report::write(table, report::Format::html));
+  write(output / "junit.xml", grade::junit(rubric, all, pages));
+  for (const grade::Graded& one : all) {
+    make_private(output / "students" / one.id);
+    write(output / "students" / one.id / "evidence.md", grade::evidence_page(rubric, one, pages));
+    write(output / "students" / one.id / "results.json", grade::gradescope_results(rubric, one, pages));
+  }
+}
+
+std::string line_of(const Json& record, const grade::Rubric& rubric) {
+  const grade::Graded one{"", record, grade::score(rubric, record)};
+  if (!one.error().empty()) return one.error();
+  return fmt::format("{:g} of {:g} points", one.earned(), one.checked());
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const GradeOptions& options) {
+  if (!options.python.empty()) ::setenv("SYSLAB_PYTHON", options.python.c_str(), 1);
+  const grade::Rubric rubric = rubric_of(options);
+  const std::vector<grade::Submission> submissions = grade::submissions_in(options.submissions);
+  refuse_inside(options.output, options.submissions);
+  const std::string written = options.written.empty() ? "" : read_user_file(options.written, kMostList);
+  std::map<std::string, std::string> roster;
+  if (!options.roster.empty()) {
+    roster = grade::parse_roster(read_user_file(options.roster, kMostList), options.roster);
+  }
+  const fs::path output = options.output;
+  make_private(output);
+  make_private(output / ".work");
+  make_private(output / "students");
+  const rlimit most{kMostFile, kMostFile};
+  ::setrlimit(RLIMIT_FSIZE, &most);
+
+  duration_option("--timeout", options.timeout);
+  bytes_option("--memory-limit", options.memory_limit);
+  std::size_t done = 0;
+  grade::BatchOptions batch{
+      .submissions = options.submissions,
+      .output = output,
+      .handout = options.handout,
+      .seed = options.seed,
+      .cases = options.cases,
+      .jobs = options.jobs,
+      .limit = std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--limit", options.limit)),
+      .timeout = options.timeout,
+      .memory_limit = options.memory_limit,
+      .ended = [&](const grade::Submission& one, const Json& record, bool known) {
+        context.console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id,
+                                                   line_of(record, rubric), known ? " (as before)" : "")));
+      }};
+  const std::vector<Json> records = grade::check_all(submissions, batch);
+
+  std::vector<grade::Graded> all;
+  for (std::size_t i = 0; i < submissions.size(); ++i) {
+    all.push_back({submissions[i].id, records[i], grade::score(rubric, records[i])});
+  }
+  if (!options.written.empty()) grade::add_written(all, written, options.written);
+  const store::ResultSet table = grade::table_of(rubric, all, roster);
+  write_pages(output, rubric, all, table, {.cases = options.cases, .seed_is_hidden = options.seed != 0});
+  context.console.print(report::write(table, context.console.json() ? report::Format::json : report::Format::markdown));
+  context.console.note(fmt::format("{} in {}; a page each in {}", counted(std::int64_t(all.size()), "submission"),
+                                   (output / "grades.html").string(), (output / "students").string()));
+  return Exit::well;
+}
+
+}  // namespace syslab::cli

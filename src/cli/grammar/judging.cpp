@@ -1,0 +1,89 @@
+// What comes to verdicts: two sides, a pinned run, a folder of submissions.
+#include "cli/grammar/parts.hpp"
+#include "cli/grammar/verbs.hpp"
+
+namespace syslab::cli::grammar {
+
+void declare(CLI::App& app, CompareOptions& options) {
+  app.add_option("NAME A:… B:…", options.selection.names,
+                 "Experiments, then the sides: A:axis=value,… with impl, build=SYSLAB or mine=NAME among the axes. "
+                 "Axes that no side names are a sweep")
+      ->required()
+      ->type_name("");
+  axes(app, options.selection);
+  many(app, "--impl", "NAME", options.selection.implementations, "Implementations of both sides, globs");
+  device(app, options.selection);
+  many(app, "--mine", "NAME=FILE", options.selection.mine, "Your own: NAME=kernel.so or NAME=flash.py:Class");
+  preset(app, options.selection);
+  seed(app, options.selection);
+  judging(app, options);
+  app.add_option("--detect", options.detect,
+                 "After a short pilot, say how long a decision at this change takes; goes on to decide only with "
+                 "--budget or --launches")
+      ->type_name("PERCENT");
+  app.add_flag("--same-on-purpose", options.same_on_purpose,
+               "Allow identical sides: what does this machine make of them?");
+  app.add_option("--protocol", options.protocol,
+                 "How each side is warmed and timed (default: quick for smoke, else the experiment's own)")
+      ->type_name("NAME");
+  one_of(app.add_option("--data", options.data, kDistribution), "WHICH", kDistributions);
+  app.add_option("--memory-limit", options.memory_limit, "Of one side beyond the worker's own: 2Gi (default none)")
+      ->type_name("SIZE");
+}
+
+void declare(CLI::App& app, DiffOptions& options) {
+  app.add_option("RUN_A", options.a, "uid, its beginning or ending, latest, or a pin")->required()->type_name("");
+  app.add_option("RUN_B", options.b, "likewise")->required()->type_name("");
+  app.add_option("--delta", options.delta, kDelta)->type_name("PERCENT");
+}
+
+void declare(CLI::App& app, GateOptions& options) {
+  app.add_option("NAME", options.names, "Experiments of the pinned run (default: all)")->type_name("");
+  app.add_option("--against", options.against, "The pin, or a run")->required()->type_name("PIN");
+  app.add_option("--build", options.build,
+                 "The syslab that made the pinned run: both are measured in turns (else against stored values)")
+      ->type_name("SYSLAB");
+  many(app, "--mine", "NAME=FILE", options.mine,
+       "In place of the file recorded for NAME, as it is now; needed unless you made the pinned run");
+  judging(app, options);
+  app.get_option("--launches")
+      ->description(
+          "Fresh processes a side, at least 3 (default: with --build 12 to 20, as many as it takes to know the ratio "
+          "to "
+          "±0.25 %; else 5)");
+  app.get_option("--budget")->description("With --build: time for all comparisons together, but for confirming: 5m");
+}
+
+void declare(CLI::App& app, GradeOptions& options) {
+  app.add_option("SUBMISSIONS", options.submissions, "Folder of folders and zips, one a student")
+      ->required()
+      ->type_name("");
+  one_of(app.add_option("--handout", options.handout, "2025 or 2026")->required(), "YEAR", {"2025", "2026"});
+  app.add_option("-o,--output", options.output, "Folder for the grades; what is there is not checked again")
+      ->required()
+      ->type_name("FOLDER");
+  app.add_option("--rubric", options.rubric, "TOML (default: the hand-out's points, tools/rubric/rubric-YEAR.toml)")
+      ->type_name("FILE");
+  app.add_option("--written", options.written, "Points of written parts: CSV with student,item,points")
+      ->type_name("FILE");
+  app.add_option("--roster", options.roster, "Names for the table: CSV with id,name; lists who handed nothing in")
+      ->type_name("FILE");
+  app.add_option("--jobs", options.jobs, "Submissions at a time (default 1)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 256).description(""));
+  app.add_option("--cases", options.cases, "Tries a law (default 50)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 1'000'000).description(""));
+  app.add_option("--seed", options.seed,
+                 "Root of all random inputs (default 0). With another, pages tell nothing that was made of them")
+      ->type_name("NUMBER")
+      ->check(whole_number, "");
+  app.add_option("--python", options.python, "Interpreter of all (default: SYSLAB_PYTHON, else python3)")
+      ->type_name("FILE");
+  app.add_option("--limit", options.limit, "Time of a submission (default 10m)")->type_name("DURATION");
+  app.add_option("--timeout", options.timeout, "Time of one law (default 1m)")->type_name("DURATION");
+  app.add_option("--memory-limit", options.memory_limit, "Of a submission beyond its libraries (default 4Gi)")
+      ->type_name("SIZE");
+}
+
+}  // namespace syslab::cli::grammar

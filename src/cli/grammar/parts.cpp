@@ -1,0 +1,131 @@
+#include "cli/grammar/parts.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cstdint>
+
+#include "core/text.hpp"
+
+namespace syslab::cli::grammar {
+
+std::string whole_number(const std::string& text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc::result_out_of_range) return fmt::format("'{}' is more than {}", text, UINT64_MAX);
+  const bool whole = error == std::errc{} && end == text.data() + text.size();
+  return whole ? "" : fmt::format("'{}' is no whole number from 0 on", text);
+}
+
+// CLI11 keeps no list of what IsMember accepts; its validator's name does.
+void one_of(CLI::Option* option, const char* type, const std::vector<std::string>& words) {
+  option->type_name(type)->check(CLI::IsMember(words).description("").name(fmt::format("{}", fmt::join(words, "|"))));
+}
+
+std::vector<std::string> words_of(CLI::Option& option) {
+  try {
+    const std::string& name = option.get_validator(0)->get_name();
+    return name.empty() ? std::vector<std::string>{} : split(name, '|');
+  } catch (const CLI::OptionNotFound&) {
+    return {};
+  }
+}
+
+void many(CLI::App& app, const char* name, const char* type, std::vector<std::string>& values, const char* help) {
+  app.add_option(name, values, help)->allow_extra_args(false)->take_all()->type_name(type);
+}
+
+void seed(CLI::App& app, SelectionOptions& options) {
+  app.add_option("--seed", options.seed, "Root of all random inputs (default 0)")
+      ->type_name("NUMBER")
+      ->check(whole_number, "");
+}
+
+void preset(CLI::App& app, SelectionOptions& options) {
+  app.add_option("--preset", options.preset, "smoke, laptop, paper: a named choice of axis values")->type_name("NAME");
+}
+
+void timeout(CLI::App& app, std::string& option, const char* help) {
+  app.add_option("--timeout", option, help)->type_name("DURATION");
+}
+
+void label(CLI::App& app, std::string& option) {
+  app.add_option("--label", option, "A name for this run, for people")->type_name("TEXT");
+}
+
+void recorded_mine(CLI::App& app, std::vector<std::string>& values) {
+  many(app, "--mine", "NAME=FILE", values,
+       "In place of the file recorded for NAME; needed unless you made the run, with this file as it is");
+}
+
+void device(CLI::App& app, SelectionOptions& options) {
+  many(app, "--device", "WHICH", options.devices,
+       "cpu, cuda or both: implementations that run there (default: the GPU where there is one and something runs on "
+       "it, else the CPU)");
+}
+
+void selection(CLI::App& app, SelectionOptions& options) {
+  app.add_option("NAME", options.names, "Experiments: ids, globs, tag:NAME, comma lists, all")->type_name("");
+  many(app, "--impl", "NAME", options.implementations, "Implementations, globs (default: all of the device)");
+  device(app, options);
+  many(app, "--mine", "NAME=FILE", options.mine,
+       "Your own: NAME=kernel.so or NAME=flash.py:Class; of check a hand-out's folder or zip with adapters.py, too");
+  app.add_option("--python", options.python, "Interpreter of --mine (default: SYSLAB_PYTHON, else python3)")
+      ->type_name("FILE");
+  app.add_option("--author", options.author, "Alias under which --mine is handed in (default: its NAME)")
+      ->envname("SYSLAB_AUTHOR")
+      ->type_name("ALIAS");
+  preset(app, options);
+  app.add_option("--handout", options.handout,
+                 "Only experiments that this hand-out poses, and its words (model=xl): 2025 or 2026; no NAME: all")
+      ->type_name("YEAR");
+  seed(app, options);
+}
+
+void shard(CLI::App& app, SelectionOptions& options) {
+  app.add_option("--shard", options.shard,
+                 "One part of several of the cases: 3/8 is the third of eight, a database each, which merge unites")
+      ->type_name("I/K");
+}
+
+void axes(CLI::App& app, SelectionOptions& options) {
+  many(app, "-a,--axis", "AXIS=VALUES", options.assignments,
+       "axis=v1,v2 | axis=lo:hi:step | axis=pow2:lo:hi (exponents); impl, device and world_size (ranks) are axes, "
+       "too");
+}
+
+void memory_limit(CLI::App& app, std::string& option) {
+  app.add_option("--memory-limit", option, "Of one case beyond the worker's own: 2Gi (default none)")
+      ->type_name("SIZE");
+}
+
+void measuring(CLI::App& app, MeasuringOptions& options) {
+  app.add_option(
+         "--protocol", options.protocol,
+         "How to measure: kernel, quick, … (docs/how-we-measure.md; default: quick for smoke, else the experiment's)")
+      ->type_name("NAME");
+  app.add_option("--launches", options.launches, "Fresh processes a case, 1 to 100 (default: the protocol's)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(1, 100).description(""));
+  memory_limit(app, options.memory_limit);
+  app.add_flag("--try-oom", options.try_oom, "Run cases, too, whose memory is predicted not to suffice");
+}
+
+void budget(CLI::App& app, std::string& option, const char* help) {
+  app.add_option("--budget", option, help)->type_name("DURATION");
+}
+
+void contract(CLI::App& app, std::optional<std::string>& option) {
+  one_of(app.add_option("--contract", option,
+                        "What is promised: handout or full (default: full for ours; of --mine check searches both, "
+                        "and handout decides)"),
+         "WHICH", {"handout", "full"});
+}
+
+void output(CLI::App& app, std::string& format, std::string& file) {
+  one_of(app.add_option("--to", format, "md, tex, html, csv or json (default: as FILE ends, else md)"), "FORMAT",
+         {"md", "tex", "html", "csv", "json"});
+  app.add_option("-o,--output", file, "File to write (default: standard output)")->type_name("FILE");
+}
+
+}  // namespace syslab::cli::grammar

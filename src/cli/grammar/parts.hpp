@@ -1,0 +1,58 @@
+// What options of several verbs have in common: each function adds options to `app` that are read into `options`.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/options.hpp"
+
+namespace syslab::cli::grammar {
+
+inline constexpr const char* kDelta = "The smallest change that counts (default 1 %, 2 % under 20 µs)";
+inline constexpr const char* kDistribution = "Distribution of inputs: normal (default), uniform, zeros, ramp";
+inline const std::vector<std::string> kDistributions = {"normal", "uniform", "zeros", "ramp"};
+
+// A check of numbers from 0 on; CLI11's own would print the largest double as the end of the range.
+std::string whole_number(const std::string& text);
+
+// The words that `option` takes, and nothing else. words_of() gives them back, for completion in a shell.
+void one_of(CLI::Option* option, const char* type, const std::vector<std::string>& words);
+std::vector<std::string> words_of(CLI::Option& option);
+
+// An option that may be given again and again, a value each time.
+void many(CLI::App& app, const char* name, const char* type, std::vector<std::string>& values, const char* help);
+
+void recorded_mine(CLI::App& app, std::vector<std::string>& values);
+void device(CLI::App& app, SelectionOptions& options);
+void seed(CLI::App& app, SelectionOptions& options);
+void preset(CLI::App& app, SelectionOptions& options);
+void selection(CLI::App& app, SelectionOptions& options);
+void shard(CLI::App& app, SelectionOptions& options);
+void axes(CLI::App& app, SelectionOptions& options);
+void memory_limit(CLI::App& app, std::string& option);
+void measuring(CLI::App& app, MeasuringOptions& options);
+void budget(CLI::App& app, std::string& option, const char* help);
+void contract(CLI::App& app, std::optional<std::string>& option);
+void output(CLI::App& app, std::string& format, std::string& file);
+void timeout(CLI::App& app, std::string& option, const char* help = "Of one case: 30s, 5m (default 10m)");
+void label(CLI::App& app, std::string& option);
+
+// Options of the verbs that come to verdicts.
+template <typename Options>
+void judging(CLI::App& app, Options& options) {
+  app.add_option(
+         "--launches", options.launches,
+         "Fresh processes a side, at least 3 (default: 12 to 20, as many as it takes to know the ratio to ±0.25 %)")
+      ->type_name("NUMBER")
+      ->check(CLI::Range(3, 1000).description(""));
+  app.add_option("--budget", options.budget,
+                 "Time for all comparisons together: 5m (default: 2m of compare, unless --launches is given)")
+      ->type_name("DURATION");
+  app.add_option("--delta", options.delta, kDelta)->type_name("PERCENT");
+  timeout(app, options.timeout, "Of one launch: 30s, 5m (default 10m)");
+  label(app, options.label);
+}
+
+}  // namespace syslab::cli::grammar

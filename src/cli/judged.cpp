@@ -1,0 +1,20 @@
+#include "cli/judged.hpp"
+
+#include <unistd.h>
+
+#include "capi/plugin_channel.hpp"
+#include "judge/walls.hpp"
+#include "worker/serve_calls.hpp"
+
+namespace syslab::cli {
+
+int serve_library(const std::string& mine) {
+  const std::size_t mark = mine.find('=');
+  const std::string name = mine.substr(0, mark), library = mark == std::string::npos ? mine : mine.substr(mark + 1);
+  return worker::serve_calls(STDIN_FILENO, STDOUT_FILENO, name, [&] {
+    if (judge::walls_wanted()) judge::deny_processes();
+    return capi::plugin_callee(name, library);
+  });
+}
+
+}  // namespace syslab::cli

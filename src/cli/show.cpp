@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+
+#include "cli/verbs.hpp"
+#include "core/error.hpp"
+#include "core/json_text.hpp"
+#include "core/printable.hpp"
+#include "report/table.hpp"
+#include "session/stored_case.hpp"
+#include "session/stored_run.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// A kind of stored thing: where its uid stands, what is told of it, and what belongs to it.
+struct Kind {
+  const char *name, *table, *facts, *parts_name, *parts;
+};
+
+constexpr std::array<Kind, 4> kKinds{{
+    {"run", "run",
+     "SELECT run_uid AS run, verb, label, started_at, argv, protocol, root_seed, host, cpu_model, gpu_name, "
+     "tool_version, "
+     "git_sha, planned, ok, not_asked, oom, failed, missing FROM v_run WHERE run_uid = ?1",
+     "attempts",
+     "SELECT attempt_uid AS attempt, experiment, implementation, coalesce(law, case_text) AS \"case\", status, message "
+     "FROM v_attempt WHERE run_uid = ?1 ORDER BY plan_seq, attempt_uid"},
+    {"attempt", "attempt",
+     "SELECT attempt_uid AS attempt, run_uid AS run, experiment, implementation, case_text AS \"case\", law, "
+     "world_size, "
+     "seed, protocol, status, message, checked, started_at, ended_at FROM v_attempt WHERE attempt_uid = ?1",
+     "metrics",
+     "SELECT metric, rank, value, unit, ci_low, ci_high, n, note FROM v_result "
+     "WHERE attempt_uid = ?1 AND metric IS NOT NULL ORDER BY metric, rank"},
+    {"check", "check_result",
+     "SELECT k.uid AS \"check\", t.run_uid AS run, t.attempt_uid AS attempt, t.experiment, t.implementation, "
+     "t.case_text AS \"case\", k.name, k.contract, k.outcome, k.worst_error, k.tolerance, k.message, k.counterexample, "
+     "t.seed FROM check_result k JOIN v_attempt t ON t.attempt_id = k.attempt_id WHERE k.uid = ?1",
+     "", ""},
+    {"comparison", "comparison",
+     "SELECT comparison_uid AS comparison, run_uid AS run, at, experiment, case_text AS \"case\", metric, unit, "
+     "label_a, "
+     "label_b, value_a, value_b, change, change_low, change_high, delta, launches, blocks, verdict, reason "
+     "FROM v_comparison WHERE comparison_uid = ?1",
+     "attempts",
+     "SELECT x.side, x.launch, a.uid AS attempt FROM comparison_attempt x JOIN attempt a ON a.id = x.attempt_id "
+     "JOIN comparison c ON c.id = x.comparison_id WHERE c.uid = ?1 ORDER BY x.launch, x.side"},
+}};
+
+store::Cell text_cell(const std::string& text) {
+  store::Cell cell;
+  cell.type = store::Cell::Type::text;
+  cell.text = text;
+  return cell;
+}
+
+struct Found {
+  const Kind* kind;
+  std::string uid;
+};
+
+// Like resolve_uid() of the store, over all kinds.
+std::vector<Found> find_all(const store::Store& store, const std::string& part) {
+  std::vector<Found> found;
+  for (const Kind& kind : kKinds) {
+    const std::string sql = fmt::format(
+        "SELECT uid FROM {} WHERE substr(uid, 1, length(?1)) = lower(?1) OR (length(?1) <= 12 AND "
+        "substr(uid, -12, length(?1)) = lower(?1)) OR (length(?1) >= 4 AND substr(uid, -length(?1)) = lower(?1)) LIMIT "
+        "9",
+        kind.table);
+    for (const auto& row : store.query(sql, {text_cell(part)}).rows) found.push_back({&kind, row[0].text});
+  }
+  return found;
+}
+
+Found find_one(const store::Store& store, const std::string& asked) {
+  const bool like_a_uid = !asked.empty() && asked.find_first_not_of("0123456789abcdefABCDEF-") == std::string::npos;
+  if (!like_a_uid) return {kKinds.data(), find_run_or_pin(store, asked).uid};
+  const std::vector<Found> found = find_all(store, asked);
+  if (found.size() == 1) return found.front();
+  if (found.empty()) {
+    throw Error(ErrorKind::usage,
+                fmt::format("no run, attempt, check or comparison '{}' in this database; `syslab log` "
+                            "shows runs",
+                            asked));
+  }
+  std::string message = fmt::format("'{}' names several; give more of the uid:", asked);
+  for (const Found& one : found) message += fmt::format("\n  {} {}", one.kind->name, one.uid);
+  throw Error(ErrorKind::usage, message);
+}
+
+Json json_of(const store::Cell& cell) {
+  switch (cell.type) {
+    case store::Cell::Type::integer:
+      return cell.integer;
+    case store::Cell::Type::real:
+      return cell.real;
+    case store::Cell::Type::text:
+      return cell.text;
+    case store::Cell::Type::null:
+      break;
+  }
+  return nullptr;
+}
+
+std::string text_of(const store::Cell& cell) {
+  if (cell.type == store::Cell::Type::real) return fmt::format("{:.6g}", cell.real);
+  const Json json = json_of(cell);
+  return json.is_null() ? "-" : json.is_string() ? printable(cell.text) : json_text(json);
+}
+
+Json rows_of(const store::ResultSet& result) {
+  Json rows = Json::array();
+  for (const auto& row : result.rows) {
+    Json one = Json::object();
+    for (std::size_t i = 0; i < row.size(); ++i) one[result.columns[i]] = json_of(row[i]);
+    rows.push_back(one);
+  }
+  return rows;
+}
+
+}  // namespace
+
+Exit execute(const Context& context, const ShowOptions& options) {
+  require_database(context);
+  const store::Store store = store::Store::open(context.global.database, store::Mode::read_only);
+  const auto [kind, uid] = find_one(store, options.uid);
+  const store::ResultSet facts = store.query(kind->facts, {text_cell(uid)});
+  store::ResultSet parts;
+  if (*kind->parts != '\0') parts = store.query(kind->parts, {text_cell(uid)});
+  if (context.console.json()) {
+    Json document{{"kind", kind->name}, {kind->name, rows_of(facts).at(0)}};
+    if (*kind->parts != '\0') document[kind->parts_name] = rows_of(parts);
+    context.console.print_document(document);
+    return Exit::well;
+  }
+  std::string text;
+  const auto& row = facts.rows.at(0);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    const std::string value = text_of(row[i]);
+    if (value != "-" && !value.empty()) text += fmt::format("{:<14} {}\n", facts.columns[i], value);
+  }
+  if (!parts.rows.empty()) {
+    std::vector<report::Column> header;
+    std::vector<std::vector<std::string>> cells;
+    for (const std::string& column : parts.columns) header.push_back({column, "1", "s", "left"});
+    for (const auto& part : parts.rows) {
+      std::vector<std::string>& line = cells.emplace_back();
+      for (const store::Cell& cell : part) line.push_back(text_of(cell));
+    }
+    text += "\n" + report::write_aligned(header, cells);
+  }
+  context.console.print(text);
+  return Exit::well;
+}
+
+}  // namespace syslab::cli

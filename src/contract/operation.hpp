@@ -1,0 +1,52 @@
+// One operation as data: inputs, outputs, how to call it, and the expected result. An operator's folder makes one from
+// a problem and a rung, so that all experiments time the same thing; the lab checks and measures it
+// (worker::run_operator_case) and knows nothing else about the operator.
+//
+//   Operation made = attention::operation(problem, Pass::forward, rung, seed);
+//   worker::run_operator_case(context, made);
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "contract/expected.hpp"
+#include "core/tensor.hpp"
+#include "core/units.hpp"
+#include "device/device.hpp"
+
+namespace syslab {
+
+// Views in the order of Operation::inputs and outputs, contiguous. Outputs overlap nothing.
+using Inputs = std::vector<ConstTensorView>;
+using Outputs = std::vector<TensorView>;
+// One call. On a GPU it queues its work on the stream and returns without waiting; on the CPU the stream is ignored.
+// Throws Error if the kernel refuses the input.
+using OperationCall = std::function<void(const Inputs&, const Outputs&, device::Stream)>;
+
+struct Operation {
+  // Where the tensors live and where `call`, `naive` and `prepare` run.
+  device::Kind device = device::Kind::cpu;
+  // Names are unique. Inputs are filled with random numbers (normal, variance 1), except those in `prepared`.
+  std::vector<TensorSpec> inputs, outputs;
+  // Computes inputs from other inputs: called once for every new content, after the others were filled, with all inputs
+  // writable. May be empty.
+  std::function<void(std::vector<TensorView>& inputs, device::Stream)> prepare;
+  // Names of inputs that `prepare` overwrites completely; they need not be filled first.
+  std::vector<std::string> prepared;
+  OperationCall call;
+  // The oracle: one Expected per output, in double precision or better. Its inputs are in host memory, wherever the
+  // operation runs.
+  std::function<std::vector<Expected>(const Inputs&)> expect;
+  // The oracle on GPU tensors, for operations that run there; queues on the stream. If empty, the inputs are copied to
+  // the host for `expect`.
+  std::function<std::vector<Expected>(const Inputs&, device::Stream)> expect_there;
+  // The naive kernel on the same tensors. A half-precision kernel's error may be at most twice its error. Empty: no
+  // such comparison.
+  OperationCall naive;
+  // Time of the last call by the implementation's own clock, if it runs in another process; empty for ours.
+  std::function<Nanoseconds()> self_time;
+  double flops = 0, bytes = 0;  // per call; 0: no rate is reported
+};
+
+}  // namespace syslab

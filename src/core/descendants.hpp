@@ -1,0 +1,32 @@
+// Whatever a process starts ends with it: also what left its process group (setsid), what a child left behind, and what
+// is still there when the process itself is killed.
+//
+// Two means, both after keep_descendants(): orphans below a child stay below it, and become ours when it ends
+// (PR_SET_CHILD_SUBREAPER); and a keeper, a small process, waits for our end, however it comes, then kills all that
+// bears our mark in its environment. What threw its environment away is not found when we are killed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <mutex>
+
+namespace syslab {
+
+// Once, before any thread is started. Where the system cannot do one of the two, the other is done.
+void keep_descendants();
+bool keeps_descendants();
+
+// The children that Process starts. All others are orphans, but for those that were here before keep_descendants().
+class OwnChildren {
+ public:
+  OwnChildren();  // holds a lock: nothing is started or reaped meanwhile
+  void add(pid_t pid);
+  void remove(pid_t pid);
+  // Kills and reaps what is left below children that have ended.
+  void end_orphans();
+
+ private:
+  std::unique_lock<std::mutex> lock_;
+};
+
+}  // namespace syslab

@@ -1,0 +1,78 @@
+#include "core/temporary_folder.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+
+#include "core/error.hpp"
+
+namespace syslab {
+namespace {
+
+constexpr const char* kBeginning = "syslab-held-";
+
+std::string base_folder() {
+  const char* base = std::getenv("TMPDIR");
+  return base != nullptr && *base == '/' ? base : "/tmp";
+}
+
+FileDescriptor open_folder(const std::string& path) {
+  return FileDescriptor(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+bool is_at(const std::string& path, const FileDescriptor& folder) {
+  struct stat named {
+  }, opened{};
+  return ::lstat(path.c_str(), &named) == 0 && ::fstat(folder.get(), &opened) == 0 && named.st_ino == opened.st_ino &&
+         named.st_dev == opened.st_dev;
+}
+
+}  // namespace
+
+// Between its making and its lock a folder looks like a left one; whoever took it for that has removed it by the time
+// that we have the lock, and another one is made.
+TemporaryFolder::TemporaryFolder() {
+  constexpr int kTries = 100;
+  for (int i = 0; i < kTries; ++i) {
+    path_ = fmt::format("{}/{}XXXXXX", base_folder(), kBeginning);
+    if (::mkdtemp(path_.data()) == nullptr) {
+      throw_errno(ErrorKind::internal, fmt::format("make the temporary folder '{}'", path_), errno, "mkdtemp");
+    }
+    lock_ = open_folder(path_);
+    if (!lock_) continue;
+    ::flock(lock_.get(), LOCK_EX);  // where folders cannot be locked, nobody takes them for left ones either
+    if (is_at(path_, lock_)) return;
+  }
+  throw Error(ErrorKind::internal, fmt::format("temporary folders in '{}' are removed as soon as they are made; is "
+                                               "something else cleaning it? TMPDIR names another place",
+                                               base_folder()));
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+int remove_left_folders() {
+  int removed = 0;
+  std::error_code failed;
+  for (std::filesystem::directory_iterator it(base_folder(), failed), end; !failed && it != end; it.increment(failed)) {
+    if (!it->path().filename().string().starts_with(kBeginning)) continue;
+    const FileDescriptor folder = open_folder(it->path().string());
+    struct stat status {};
+    if (!folder || ::fstat(folder.get(), &status) != 0 || status.st_uid != ::geteuid()) continue;
+    if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) continue;
+    std::error_code wrong;
+    std::filesystem::remove_all(it->path(), wrong);
+    if (!wrong) ++removed;
+  }
+  return removed;
+}
+
+}  // namespace syslab

@@ -1,0 +1,249 @@
+#include "grade/pages.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/json_text.hpp"
+#include "core/printable.hpp"
+#include "core/text.hpp"
+#include "grade/record.hpp"
+
+namespace syslab::grade {
+namespace {
+
+store::Cell text_cell(std::string text) {
+  store::Cell cell;
+  cell.type = store::Cell::Type::text;
+  cell.text = std::move(text);
+  return cell;
+}
+
+store::Cell number_cell(double number) {
+  store::Cell cell;
+  cell.type = store::Cell::Type::real;
+  cell.real = number;
+  return cell;
+}
+
+// "batch 1, head_dim 16, mask top_left" of "batch=1 head_dim=16 mask=top_left"; never the seed.
+std::string in_words(const std::string& input) {
+  std::string words;
+  for (const std::string& one : split(input, ' ')) {
+    const std::size_t equals = one.find('=');
+    if (equals == std::string::npos || one.find("seed") != std::string::npos) continue;
+    words += fmt::format("{}{} {}", words.empty() ? "" : ", ", one.substr(0, equals), one.substr(equals + 1));
+  }
+  return words;
+}
+
+// What is wrong about a law, in a line. What somebody's code says, or what came out of it, may tell hidden inputs.
+std::string finding(const Law& law, const PageOptions& options) {
+  const std::string words = in_words(law.input);
+  std::string text = law.name + " does not hold";
+  if (!words.empty()) text += " with " + words;
+  if (!options.seed_is_hidden && !law.message.empty()) text += ": " + first_line(law.message);
+  return printable(text);
+}
+
+std::string reason(const ItemScore& score, const PageOptions& options) {
+  // Behind the colon stands what the submission's own code said.
+  return printable(options.seed_is_hidden ? score.why.substr(0, score.why.find(": ")) : first_line(score.why));
+}
+
+// Of Markdown and HTML in a text that is neither.
+std::string plain(const std::string& text) {
+  std::string safe;
+  for (const char letter : text) {
+    if (std::string_view("\\`*{}[]<>#|&").find(letter) != std::string_view::npos) safe += '\\';
+    safe += letter;
+  }
+  return safe;
+}
+
+std::string xml(std::string_view text) {
+  std::string safe;
+  for (const char letter : text) {
+    switch (letter) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += static_cast<unsigned char>(letter) < 0x20 ? ' ' : letter;
+    }
+  }
+  return safe;
+}
+
+std::string output_of(const ItemScore& score, const PageOptions& options) {
+  std::string text = reason(score, options);
+  for (const Law& law : score.laws) {
+    if (!law.held) text += "\n" + finding(law, options);
+  }
+  return text;
+}
+
+std::string command_of(const Rubric& rubric, const Item& item, const PageOptions& options) {
+  return fmt::format("syslab check {} --handout {} --mine me=. --cases {}", item.experiment, rubric.handout,
+                     options.cases);
+}
+
+}  // namespace
+
+std::string item_name(const Problem& problem, const Item& item) {
+  return item.part.empty() ? problem.id : fmt::format("{} ({})", problem.id, item.part);
+}
+
+double Graded::earned() const {
+  double sum = 0;
+  for (const ProblemScore& one : scores) sum += one.earned();
+  return sum;
+}
+
+double Graded::checked() const {
+  double sum = 0;
+  for (const ProblemScore& one : scores) sum += one.checked();
+  return sum;
+}
+
+std::string Graded::error() const { return text_field(record, "error"); }
+
+store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
+                          const std::map<std::string, std::string>& roster) {
+  store::ResultSet table;
+  table.columns = {"student", "points", "checked", "open"};
+  if (!roster.empty()) table.columns.insert(table.columns.begin() + 1, "name");
+  const auto is_decided = [&](std::size_t problem) {
+    const auto& items = rubric.problems[problem].items;
+    return std::ranges::any_of(items, [](const Item& item) { return !item.written; }) ||
+           std::ranges::any_of(all, [&](const Graded& one) { return one.scores[problem].checked() > 0; });
+  };
+  std::vector<std::size_t> shown;
+  for (std::size_t i = 0; i < rubric.problems.size(); ++i) {
+    if (is_decided(i)) shown.push_back(i);
+  }
+  for (const std::size_t problem : shown) table.columns.push_back(rubric.problems[problem].id);
+  table.columns.emplace_back("note");
+  std::map<std::string, std::string> missing = roster;
+  for (const Graded& one : all) {
+    std::vector<store::Cell> row{text_cell(one.id), number_cell(one.earned()), number_cell(one.checked()),
+                                 number_cell(rubric.points() - one.checked())};
+    const auto known = roster.find(one.id);
+    if (!roster.empty()) row.insert(row.begin() + 1, text_cell(known == roster.end() ? "" : known->second));
+    for (const std::size_t problem : shown) {
+      const ProblemScore& score = one.scores[problem];
+      row.push_back(score.checked() > 0 ? number_cell(score.earned()) : text_cell("open"));
+    }
+    const bool stranger = !roster.empty() && known == roster.end();
+    row.push_back(text_cell(stranger ? "not on the roster" : printable(one.error())));
+    table.rows.push_back(std::move(row));
+    missing.erase(one.id);
+  }
+  for (const auto& [id, name] : missing) {
+    std::vector<store::Cell> row{text_cell(id), text_cell(name), number_cell(0), number_cell(0),
+                                 number_cell(rubric.points())};
+    row.resize(table.columns.size() - 1, text_cell(""));
+    row.push_back(text_cell("nothing handed in"));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options) {
+  std::string page =
+      fmt::format("# {}: hand-out {}\n\n{:g} of {:g} points that are decided; {:g} are open.\n", plain(one.id),
+                  rubric.handout, one.earned(), one.checked(), rubric.points() - one.checked());
+  if (!one.error().empty()) page += fmt::format("\nNothing could be checked: {}\n", plain(printable(one.error())));
+  if (const std::string digest = text_field(one.record, "digest"); !digest.empty()) {
+    page += fmt::format("\nCode: SHA-256 `{}`; Python {}, torch {}\n", digest, plain(text_field(one.record, "python")),
+                        plain(text_field(one.record, "torch")));
+  }
+  for (const ProblemScore& score : one.scores) {
+    for (const ItemScore& item : score.items) {
+      if (item.item->written && item.open) continue;
+      page += fmt::format("\n## {}: {}\n\n", plain(item_name(*score.problem, *item.item)),
+                          item.open ? fmt::format("open ({:g} points)", item.item->points)
+                                    : fmt::format("{:g} of {:g} points", item.earned, item.item->points));
+      page += plain(reason(item, options)) + "\n";
+      for (const Law& law : item.laws) {
+        page += law.held ? fmt::format("\n- holds: {}", plain(law.name))
+                         : fmt::format("\n- **{}**", plain(finding(law, options)));
+      }
+      if (!item.laws.empty()) {
+        page += fmt::format("\n\nAgain, in the project's folder:\n\n    {}\n", command_of(rubric, *item.item, options));
+      }
+    }
+  }
+  std::string written;
+  for (const ProblemScore& score : one.scores) {
+    for (const ItemScore& item : score.items) {
+      if (item.item->written && item.open) {
+        written += fmt::format("{}{}", written.empty() ? "" : ", ", plain(item_name(*score.problem, *item.item)));
+      }
+    }
+  }
+  if (!written.empty()) page += fmt::format("\n## Open: graded by a person\n\n{}\n", written);
+  return page;
+}
+
+std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options) {
+  Json tests = Json::array();
+  for (const ProblemScore& score : one.scores) {
+    for (const ItemScore& item : score.items) {
+      if (item.open) continue;
+      tests.push_back({{"name", item_name(*score.problem, *item.item)},
+                       {"score", item.earned},
+                       {"max_score", item.item->points},
+                       {"status", item.earned >= item.item->points ? "passed" : "failed"},
+                       {"output", output_of(item, options)}});
+    }
+  }
+  const Json all{{"score", one.earned()},
+                 {"output", fmt::format("{:g} of {:g} points that are decided; {:g} are open{}", one.earned(),
+                                        one.checked(), rubric.points() - one.checked(),
+                                        one.error().empty() ? "" : ": " + printable(one.error()))},
+                 {"tests", std::move(tests)}};
+  return repaired_json_text(all) + "\n";
+}
+
+std::string junit(const Rubric& rubric, const std::vector<Graded>& all, const PageOptions& options) {
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  text += fmt::format("<testsuites name=\"hand-out {}\">\n", rubric.handout);
+  for (const Graded& one : all) {
+    std::string cases;
+    int tests = 0, failures = 0, skipped = 0;
+    for (const ProblemScore& score : one.scores) {
+      for (const ItemScore& item : score.items) {
+        if (item.item->written && item.open) continue;
+        ++tests;
+        cases += fmt::format("    <testcase classname=\"{}\" name=\"{}\"", xml(one.id),
+                             xml(item_name(*score.problem, *item.item)));
+        if (item.open) {
+          ++skipped;
+          cases += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml(reason(item, options)));
+        } else if (item.earned < item.item->points) {
+          ++failures;
+          cases += fmt::format("><failure message=\"{:g} of {:g} points\">{}</failure></testcase>\n", item.earned,
+                               item.item->points, xml(output_of(item, options)));
+        } else {
+          cases += "/>\n";
+        }
+      }
+    }
+    text += fmt::format("  <testsuite name=\"{}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n{}  </testsuite>\n",
+                        xml(one.id), tests, failures, skipped, cases);
+  }
+  return text + "</testsuites>\n";
+}
+
+}  // namespace syslab::grade

@@ -1,0 +1,41 @@
+// What a graded batch is written as: one table of all, and for each submission a page of evidence and what Gradescope
+// reads. A page holds its own submission alone.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "core/json.hpp"
+#include "grade/rubric.hpp"
+#include "store/store.hpp"
+
+namespace syslab::grade {
+
+struct Graded {
+  std::string id;
+  Json record;
+  std::vector<ProblemScore> scores;
+  double earned() const;
+  double checked() const;     // points that were decided; the others are open
+  std::string error() const;  // why nothing could be checked; empty: it was
+};
+
+struct PageOptions {
+  int cases = 0;
+  bool seed_is_hidden = false;  // numbers and texts that come from hidden inputs are left out
+};
+
+// "flash_forward (a)".
+std::string item_name(const Problem& problem, const Item& item);
+
+// student, name (with a roster), points, checked, open, each problem of which something is decided, note.
+store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
+                          const std::map<std::string, std::string>& roster = {});
+
+std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options);       // Markdown
+std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options);  // results.json
+std::string junit(const Rubric& rubric, const std::vector<Graded>& all, const PageOptions& options);
+
+}  // namespace syslab::grade

@@ -1,0 +1,234 @@
+#include "grade/rubric.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+
+#define TOML_HEADER_ONLY 1
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+#include "core/error.hpp"
+#include "core/resources.hpp"
+#include "core/text.hpp"
+#include "grade/record.hpp"
+
+namespace syslab::grade {
+namespace {
+
+constexpr double kSame = 1e-9;
+
+class Reader {
+ public:
+  explicit Reader(std::string name) : name_(std::move(name)) {}
+
+  [[noreturn]] void fail(const toml::node& at, const std::string& what) const {
+    throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", name_, at.source().begin.line, what));
+  }
+
+  void only(const toml::table& table, std::initializer_list<std::string_view> known) const {
+    const std::vector<std::string> names(known.begin(), known.end());
+    for (const auto& [key, value] : table) {
+      if (std::ranges::find(names, key.str()) == names.end()) fail(value, unknown_name("key", key.str(), names));
+    }
+  }
+
+  std::string text(const toml::table& table, std::string_view key, std::optional<std::string> otherwise) const {
+    const toml::node* const node = table.get(key);
+    if (node == nullptr && otherwise) return *otherwise;
+    if (node == nullptr) fail(table, fmt::format("'{}' is missing", key));
+    if (!node->is_string()) fail(*node, fmt::format("'{}' must be a text in quotation marks", key));
+    return **node->as_string();
+  }
+
+  double points(const toml::table& table) const {
+    const toml::node* const node = table.get("points");
+    if (node == nullptr) fail(table, "'points' is missing");
+    const std::optional<double> value = node->value<double>();
+    if (!node->is_number() || !(*value >= 0 && *value <= 10'000))
+      fail(*node, "'points' must be a number from 0 to 10000");
+    return *value;
+  }
+
+  const toml::array& tables(const toml::table& table, std::string_view key) const {
+    const toml::array* const found = table[key].as_array();
+    if (found == nullptr || found->empty() || !found->is_homogeneous(toml::node_type::table)) {
+      fail(table, fmt::format("there is no [[{}]]", key));
+    }
+    return *found;
+  }
+
+  Item item(const toml::table& table) const {
+    only(table, {"part", "points", "written", "function", "experiment", "contract", "laws", "credit"});
+    Item item;
+    item.part = text(table, "part", "");
+    item.points = points(table);
+    item.written = table["written"].value_or(false);
+    if (item.written == table.contains("function")) {
+      fail(table, "an item has either `written = true` or a `function` with its `experiment`");
+    }
+    if (item.written) return item;
+    item.function = text(table, "function", std::nullopt);
+    item.experiment = text(table, "experiment", std::nullopt);
+    item.contract = text(table, "contract", "handout");
+    if (item.contract != "handout" && item.contract != "full") {
+      fail(*table.get("contract"), R"('contract' is "handout" or "full")");
+    }
+    const std::string credit = text(table, "credit", "each");
+    if (credit != "each" && credit != "all") fail(*table.get("credit"), R"('credit' is "each" or "all")");
+    item.all_or_nothing = credit == "all";
+    if (const toml::node* const laws = table.get("laws")) {
+      const toml::array* const globs = laws->as_array();
+      if (globs == nullptr || globs->empty() || !globs->is_homogeneous(toml::node_type::string)) {
+        fail(*laws, R"('laws' must be a list of names: ["attention.*"])");
+      }
+      item.laws.clear();
+      for (const toml::node& glob : *globs) item.laws.push_back(**glob.as_string());
+    }
+    return item;
+  }
+
+  Rubric rubric(const toml::table& table) const {
+    only(table, {"handout", "problem"});
+    Rubric rubric;
+    rubric.handout = text(table, "handout", std::nullopt);
+    if (rubric.handout != "2025" && rubric.handout != "2026") fail(*table.get("handout"), "there is 2025 and 2026");
+    std::set<std::string> ids;
+    for (const toml::node& node : tables(table, "problem")) {
+      const toml::table& one = *node.as_table();
+      only(one, {"id", "title", "points", "item"});
+      Problem problem{text(one, "id", std::nullopt), text(one, "title", ""), points(one), {}};
+      if (problem.title.empty()) problem.title = problem.id;
+      if (!ids.insert(problem.id).second) fail(one, fmt::format("problem '{}' is there twice", problem.id));
+      double sum = 0;
+      for (const toml::node& part : tables(one, "item")) {
+        problem.items.push_back(item(*part.as_table()));
+        sum += problem.items.back().points;
+      }
+      if (std::abs(sum - problem.points) > kSame) {
+        fail(one, fmt::format("the items of '{}' have {:g} points together, and the problem {:g}", problem.id, sum,
+                              problem.points));
+      }
+      rubric.problems.push_back(std::move(problem));
+    }
+    return rubric;
+  }
+
+ private:
+  std::string name_;
+};
+
+double hundredths(double points) { return std::round(points * 100) / 100; }
+
+// Of the function's row in the record; nothing where there is none.
+const Json* row_of(const Json& record, const std::string& function) {
+  const auto adapters = record.find("adapters");
+  if (adapters == record.end() || !adapters->is_array()) return nullptr;
+  for (const Json& row : *adapters) {
+    if (row.is_object() && text_field(row, "function") == function) return &row;
+  }
+  return nullptr;
+}
+
+std::vector<Law> laws_of(const Item& item, const Json& row) {
+  std::vector<Law> laws;
+  const auto found = row.find("laws");
+  if (found == row.end() || !found->is_array()) return laws;
+  for (const Json& law : *found) {
+    const std::string name = text_field(law, "law"), outcome = text_field(law, "outcome");
+    if (text_field(law, "experiment") != item.experiment || text_field(law, "contract") != item.contract) continue;
+    if (std::ranges::none_of(item.laws, [&](const std::string& glob) { return glob_match(glob, name); })) continue;
+    // Of the hand-out's all are wanted; beyond it, those that what is promised lets be tried.
+    const bool tried = outcome == "passed" || outcome == "falsified" || outcome == "error" || outcome == "not_run";
+    if (item.contract != "handout" && !tried) continue;
+    laws.push_back({name, text_field(law, "message"), text_field(law, "input"), outcome == "passed"});
+  }
+  return laws;
+}
+
+ItemScore score_item(const Item& item, const Json& record) {
+  ItemScore score{.item = &item};
+  if (item.written) {
+    score.open = true;
+    score.why = "graded by a person";
+    return score;
+  }
+  if (const std::string error = text_field(record, "error"); !error.empty()) {
+    score.why = error;
+    return score;
+  }
+  const Json* const row = row_of(record, item.function);
+  const std::string state = row == nullptr ? "not there" : text_field(*row, "state");
+  if (state != "implemented") {
+    score.why = fmt::format("{} {}", item.function, state);
+    if (row != nullptr && !text_field(*row, "why").empty()) score.why += ": " + text_field(*row, "why");
+    return score;
+  }
+  if (const std::string why = text_field(*row, "not_checked"); !why.empty()) {
+    score.open = true;
+    score.why = fmt::format("{} {}", item.function, why);
+    return score;
+  }
+  score.laws = laws_of(item, *row);
+  const auto of = static_cast<double>(score.laws.size());
+  const auto held = static_cast<double>(std::ranges::count_if(score.laws, &Law::held));
+  if (of == 0) {
+    score.open = true;
+    score.why = "no law of the rubric was searched";
+    return score;
+  }
+  score.earned = item.all_or_nothing ? (held == of ? item.points : 0) : hundredths(item.points * held / of);
+  score.why = fmt::format("{} of {} laws hold", held, of);
+  return score;
+}
+
+}  // namespace
+
+double Rubric::points() const {
+  double sum = 0;
+  for (const Problem& problem : problems) sum += problem.points;
+  return sum;
+}
+
+double ProblemScore::earned() const {
+  double sum = 0;
+  for (const ItemScore& one : items) sum += one.earned;
+  return hundredths(sum);
+}
+
+double ProblemScore::checked() const {
+  double sum = 0;
+  for (const ItemScore& one : items) sum += one.open ? 0 : one.item->points;
+  return hundredths(sum);
+}
+
+Rubric parse_rubric(std::string_view text, const std::string& name) {
+  try {
+    return Reader(name).rubric(toml::parse(text, name));
+  } catch (const toml::parse_error& error) {
+    throw Error(ErrorKind::usage, fmt::format("{}, line {}: {}", name, error.source().begin.line, error.description()));
+  }
+}
+
+Rubric default_rubric(const std::string& handout) {
+  const auto text = find_resource(fmt::format("tools/rubric/rubric-{}.toml", handout));
+  if (!text) throw Error(ErrorKind::usage, fmt::format("there is no hand-out '{}'; there is 2025 and 2026", handout));
+  return parse_rubric(*text, fmt::format("rubric-{}.toml", handout));
+}
+
+std::vector<ProblemScore> score(const Rubric& rubric, const Json& record) {
+  std::vector<ProblemScore> scores;
+  for (const Problem& problem : rubric.problems) {
+    ProblemScore one{.problem = &problem, .items = {}};
+    for (const Item& item : problem.items) one.items.push_back(score_item(item, record));
+    scores.push_back(std::move(one));
+  }
+  return scores;
+}
+
+}  // namespace syslab::grade

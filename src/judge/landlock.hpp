@@ -1,0 +1,24 @@
+// Landlock rulesets (landlock(7)) by the kernel's own interface: the C library has no wrapper for it, and headers of
+// distributions know less than their kernels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/process.hpp"
+
+namespace syslab::judge {
+
+// Version of the interface; 0 where there is none. 3: truncation; 4: TCP; 5: ioctl of devices; 6: signals and abstract
+// sockets.
+int landlock_version();
+
+// Everything may be executed and, but for `hidden` and what is in it, read; yet `shown` may be, wherever it lies.
+// `writable` and what is in it may be
+// written, and the devices that a program writes to (/dev/null, GPUs, with `shared_memory` /dev/shm). No TCP unless
+// `network`. Error(internal) with the system's reason.
+FileDescriptor make_ruleset(const std::string& writable, const std::vector<std::string>& hidden, bool shared_memory,
+                            bool network, const std::string& shown = {});
+
+}  // namespace syslab::judge

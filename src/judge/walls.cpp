@@ -1,0 +1,222 @@
+#include "judge/walls.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/filter.h>
+#include <sched.h>
+#include <seccomp.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.hpp"
+#include "core/state_folder.hpp"
+#include "core/text.hpp"
+#include "judge/landlock.hpp"
+
+namespace syslab::judge {
+namespace {
+
+using FilterContext = std::unique_ptr<void, decltype(&::seccomp_release)>;
+
+void demand(int result, std::string_view what) {
+  if (result < 0) throw_errno(ErrorKind::internal, fmt::format("make a seccomp filter: {}", what), -result, "seccomp");
+}
+
+FilterContext empty_filter() {
+  FilterContext filter(::seccomp_init(SCMP_ACT_ALLOW), ::seccomp_release);
+  if (!filter) throw Error(ErrorKind::internal, "make a seccomp filter: out of memory", "seccomp_init");
+  return filter;
+}
+
+// By name, because headers know fewer calls than the library; one that this architecture does not have needs no rule.
+template <typename... Conditions>
+void deny(const FilterContext& filter, const char* name, int error, Conditions... conditions) {
+  const int number = ::seccomp_syscall_resolve_name(name);
+  if (number == __NR_SCMP_ERROR) return;
+  demand(::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(static_cast<unsigned>(error)), number, sizeof...(conditions),
+                            conditions...),
+         name);
+}
+
+// Other processes' memory and descriptors, the machine's settings, and ways around all this.
+constexpr const char* kDenied[] = {
+    "ptrace",
+    "process_vm_readv",
+    "process_vm_writev",
+    "process_madvise",
+    "pidfd_getfd",
+    "kcmp",
+    "bpf",
+    "perf_event_open",
+    "userfaultfd",
+    "keyctl",
+    "add_key",
+    "request_key",
+    "mount",
+    "umount2",
+    "pivot_root",
+    "move_mount",
+    "open_tree",
+    "fsopen",
+    "fsmount",
+    "mount_setattr",
+    "setns",
+    "unshare",
+    "chroot",
+    "open_by_handle_at",
+    "settimeofday",
+    "clock_settime",
+    "sethostname",
+    "setdomainname",
+    "init_module",
+    "finit_module",
+    "delete_module",
+    "kexec_load",
+    "kexec_file_load",
+    "reboot",
+    "swapon",
+    "swapoff",
+    "acct",
+    "quotactl",
+    "iopl",
+    "ioperm",
+    // What of other processes of this user has no path that Landlock would judge.
+    "ioprio_set",
+    "shmget",
+    "shmat",
+    "shmctl",
+    "semget",
+    "semop",
+    "semtimedop",
+    "semctl",
+    "msgget",
+    "msgsnd",
+    "msgrcv",
+    "msgctl",
+    "mq_open",
+    "mq_unlink",
+    // Owners and attributes of files, of which Landlock knows nothing.
+    "chown",
+    "fchown",
+    "lchown",
+    "fchownat",
+    "setxattr",
+    "lsetxattr",
+    "fsetxattr",
+    "setxattrat",
+    "removexattr",
+    "lremovexattr",
+    "fremovexattr",
+    "removexattrat",
+    "file_setattr",
+};
+// The same of modes and times. Compilers and copies set them of what they have made and would fail over a refusal: for
+// Python classes these calls succeed and do nothing, and what is made has the mode that it was made with.
+constexpr const char* kModesAndTimes[] = {"chmod", "fchmod", "fchmodat",  "fchmodat2",
+                                          "utime", "utimes", "futimesat", "utimensat"};
+// Whoever is named by the first argument; 0 is the caller.
+constexpr const char* kOnlyOneself[] = {"prlimit64", "sched_setscheduler", "sched_setparam", "sched_setattr",
+                                        "sched_setaffinity"};
+// Of a terminal: to type into it, for the shell behind it to carry out.
+constexpr unsigned kTyping[] = {TIOCSTI, TIOCLINUX};
+
+// Set by `grade`: what belongs to others, and where among that lies what is judged.
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+}  // namespace
+
+struct Walls::Filter {
+  std::vector<sock_filter> instructions;
+  sock_fprog program{};
+};
+
+Walls::Walls(const WallsOptions& options) : filter_(std::make_unique<Filter>()) {
+  const bool python = options.profile == Profile::python;
+  if (landlock_version() > 0) {
+    std::vector<std::string> hidden = split(variable("SYSLAB_WALLS_HIDE"), ':');
+    hidden.push_back(options.hidden);
+    ruleset_ = make_ruleset(options.writable, hidden, python, options.network, variable("SYSLAB_WALLS_SHOW"));
+    confinement_.landlock_ruleset = ruleset_.get();
+  }
+
+  const FilterContext filter = empty_filter();
+  for (const char* name : kDenied) deny(filter, name, EPERM);
+  for (const char* name : kOnlyOneself) deny(filter, name, EPERM, SCMP_A0(SCMP_CMP_NE, 0));
+  // Not of a group or a user either, who are whoever 0 says.
+  deny(filter, "setpriority", EPERM, SCMP_A0(SCMP_CMP_NE, PRIO_PROCESS));
+  deny(filter, "setpriority", EPERM, SCMP_A0(SCMP_CMP_EQ, PRIO_PROCESS), SCMP_A1(SCMP_CMP_NE, 0));
+  for (const unsigned request : kTyping) {
+    deny(filter, "ioctl", EPERM, SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffffU, request));
+  }
+  for (const char* name : kModesAndTimes) deny(filter, name, python ? 0 : EPERM);
+  deny(filter, "io_uring_setup", ENOSYS);  // it would do what is denied here, socket() for one
+  // Not even those of this machine: a service behind a socket would do outside what is denied inside. A pair of
+  // connected ones is no such thing.
+  if (!options.network) deny(filter, "socket", EACCES);
+  // Whoever ends or stops our group does so with all that it has started, and while another is measured nothing of it
+  // runs. Python programs that ask for a session of their own need none, and would fail over a refusal.
+  for (const char* name : {"setsid", "setpgid"}) deny(filter, name, python ? 0 : EPERM);
+  const FileDescriptor file(::memfd_create("syslab-filter", MFD_CLOEXEC));
+  if (!file) throw_errno(ErrorKind::internal, "make a seccomp filter", errno, "memfd_create");
+  demand(::seccomp_export_bpf(filter.get(), file.get()), "seccomp_export_bpf");
+  struct stat found {};
+  if (::fstat(file.get(), &found) != 0) throw_errno(ErrorKind::internal, "read a seccomp filter", errno, "fstat");
+  const auto bytes = static_cast<std::size_t>(found.st_size);
+  filter_->instructions.resize(bytes / sizeof(sock_filter));
+  if (::pread(file.get(), filter_->instructions.data(), bytes, 0) != static_cast<ssize_t>(bytes)) {
+    throw_errno(ErrorKind::internal, "read a seccomp filter", errno, "pread");
+  }
+  filter_->program = {static_cast<unsigned short>(filter_->instructions.size()), filter_->instructions.data()};
+  if (::prctl(PR_GET_SECCOMP) >= 0) confinement_.filter = &filter_->program;
+}
+
+Walls::~Walls() = default;
+
+std::string keys_folder() {
+  try {
+    return state_folder().string();
+  } catch (const Error&) {  // whoever needs a key there will say so
+    return {};
+  }
+}
+
+void deny_processes() {
+  const FilterContext filter = empty_filter();
+  for (const char* name : {"fork", "vfork", "execve", "execveat"}) deny(filter, name, EPERM);
+  deny(filter, "clone3", ENOSYS);  // its flags are behind a pointer; the C library then falls back on clone
+  deny(filter, "clone", EPERM, SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+  demand(::seccomp_load(filter.get()), "seccomp_load");
+}
+
+std::vector<std::string> missing_walls() {
+  std::vector<std::string> missing;
+  const int version = landlock_version();
+  if (version == 0) {
+    missing.emplace_back("files and other processes' memory (Landlock)");
+  } else if (version < 3) {
+    missing.emplace_back("truncation of files (Landlock 3)");
+  }
+  if (version < 6) missing.emplace_back("signals (Landlock 6)");
+  if (::prctl(PR_GET_SECCOMP) < 0) missing.emplace_back("system calls (seccomp)");
+  return missing;
+}
+
+bool walls_wanted() {
+  const char* said = std::getenv("SYSLAB_WALLS");
+  return said == nullptr || std::string_view(said) != "none";
+}
+
+void hide_this_process() { ::prctl(PR_SET_DUMPABLE, 0); }
+
+}  // namespace syslab::judge

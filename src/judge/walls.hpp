@@ -1,0 +1,58 @@
+// Walls around a judged process, of what the kernel offers to everybody: Landlock (files, signals, other processes'
+// memory) and a seccomp filter (system calls that a kernel under test has no use for). SECURITY.md says what they keep.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/process.hpp"
+
+namespace syslab::judge {
+
+// native: a library; no network, no process of its own. python: compilers and other programs may be started; with
+// `network`, as ranks need it, sockets too.
+enum class Profile { native, python };
+
+struct WallsOptions {
+  Profile profile = Profile::native;
+  bool network = false;
+  std::string writable;  // the only folder to write into
+  std::string hidden;    // a folder that cannot be read, nor anything in it; empty or not there: none
+};
+
+class Walls {
+ public:
+  // Error(internal) where the kernel has a wall and refuses it. What it does not have is left out (missing_walls()).
+  explicit Walls(const WallsOptions& options);
+  Walls(const Walls&) = delete;
+  Walls& operator=(const Walls&) = delete;
+  ~Walls();
+
+  const Confinement* confinement() const { return &confinement_; }
+
+ private:
+  struct Filter;
+
+  FileDescriptor ruleset_;
+  std::unique_ptr<Filter> filter_;
+  Confinement confinement_;
+};
+
+// What to hide: this user's keys are no business of what is judged. Empty where there can be none.
+std::string keys_folder();
+
+// For a process of the profile `native`, from inside, once it runs: from now on it starts neither processes nor
+// programs.
+void deny_processes();
+
+// What this kernel lacks, in words for people; empty where all walls stand.
+std::vector<std::string> missing_walls();
+
+// SYSLAB_WALLS=none in the lab's own environment leaves them out, for code that has to write elsewhere.
+bool walls_wanted();
+
+// The calling process is no longer to be read or traced by others of its user, nor leaves a core file.
+void hide_this_process();
+
+}  // namespace syslab::judge

@@ -1,0 +1,68 @@
+#include "report/first_page.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/text.hpp"
+
+namespace syslab::report {
+namespace {
+
+// "NVIDIA H200 (12 runs) and AMD EPYC 9654 (3 runs), 2026-11-21 to 2026-11-23"
+std::string machines_of(const store::Store& store) {
+  const store::ResultSet found = store.query(
+      "SELECT coalesce(gpu_name, cpu_model, 'a machine without a name'), count(*), min(substr(started_at, 1, 10)),"
+      " max(substr(started_at, 1, 10)), min(min(substr(started_at, 1, 10))) OVER (), max(max(substr(started_at, 1, "
+      "10))) OVER ()"
+      " FROM v_run GROUP BY 1 ORDER BY 2 DESC, 1");
+  if (found.rows.empty()) return {};
+  std::vector<std::string> machines;
+  for (const auto& row : found.rows)
+    machines.push_back(fmt::format("{} ({})", row[0].text, counted(row[1].integer, "run")));
+  const std::string first = found.rows[0][4].text, last = found.rows[0][5].text;
+  return fmt::format("Measured on {}, {}.", fmt::join(machines, ", "), first == last ? first : first + " to " + last);
+}
+
+bool holds_own_implementation(const store::Store& store) {
+  return !store.query("SELECT 1 FROM v_newest WHERE is_mine LIMIT 1").rows.empty();
+}
+
+// "fsdp", or "nsys_profile (a, c)" where other parts have an answer.
+std::string name_of_open(const Answered& problem) {
+  if (static_cast<int>(problem.open.size()) == problem.parts) return problem.problem;
+  return fmt::format("{} ({})", problem.problem, fmt::join(problem.open, ", "));
+}
+
+}  // namespace
+
+std::vector<Block> first_page(const store::Store& store, const FirstPage& page, const std::vector<Answered>& problems) {
+  const std::string handout = page.handout.empty() ? "2025 and 2026" : page.handout;
+  Text about = plain_text(fmt::format("Hand-out of {}.", handout));
+  if (const std::string machines = machines_of(store); !machines.empty()) about = about + marked(" " + machines);
+  if (!holds_own_implementation(store)) {
+    about = about + plain_text(" Reference solution, measured with syslab's own kernels.");
+  }
+  if (!page.appendix.empty()) {
+    about = about + plain_text(" All rows, figures, property checks and how they were measured: ") +
+            Text{{Style::link, "appendix", page.appendix}} + plain_text(".");
+  }
+  int parts = 0, answers = 0;
+  std::vector<std::string> open;
+  for (const Answered& one : problems) {
+    parts += one.parts;
+    answers += one.parts - static_cast<int>(one.open.size());
+    if (!one.open.empty()) open.push_back(name_of_open(one));
+  }
+  std::string state = fmt::format("{} of {} have an answer{}.", answers, counted(parts, "part"),
+                                  page.standing.empty() ? "" : "; " + page.standing);
+  if (!open.empty()) {
+    state += fmt::format(" Open: {}. `syslab run --handout {}` measures what this machine can.", fmt::join(open, ", "),
+                         page.handout.empty() ? "2026" : page.handout);
+  }
+  std::vector<Block> blocks;
+  blocks.emplace_back(Paragraph{std::move(about)});
+  blocks.emplace_back(Paragraph{marked(state)});
+  return blocks;
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,21 @@
+// What stands above a hand-in's answers: the machine, what is answered and worth how much, and what would add the rest.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/answers.hpp"
+#include "report/document.hpp"
+#include "store/store.hpp"
+
+namespace syslab::report {
+
+struct FirstPage {
+  std::string handout;   // empty: both
+  std::string standing;  // "71 of 85 deliverables are measured, 112 of 137 points' worth"; empty: not known
+  std::string appendix;  // the file; empty: none is written
+};
+
+std::vector<Block> first_page(const store::Store& store, const FirstPage& page, const std::vector<Answered>& problems);
+
+}  // namespace syslab::report

@@ -1,0 +1,68 @@
+#include "session/mine_file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/error.hpp"
+#include "core/printable.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// `text` where a shell takes it as it stands, else `otherwise`: somebody will copy the line, and a stored text may hold
+// anything.
+std::string pasted(const std::string& text, const char* otherwise) {
+  static constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:";
+  return !text.empty() && text.find_first_not_of(kPlain) == std::string::npos ? text : otherwise;
+}
+
+}  // namespace
+
+MineFiles::MineFiles(const store::Store& store, const std::vector<std::string>& given, std::string command)
+    : store_(store), command_(std::move(command)) {
+  for (const std::string& text : given) given_.push_back(plan::parse_mine(text));
+}
+
+plan::MineSpec MineFiles::find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed) {
+  const auto given = std::ranges::find(given_, recorded.name, &plan::MineSpec::name);
+  if (given != given_.end()) return *given;
+  const std::string name = pasted(recorded.name, "NAME");
+  if (!store_.is_own(run)) {
+    throw Error(
+        ErrorKind::usage,
+        printable(fmt::format("nothing proves that run {} was made by you: the file '{}' that it names for '{}' is not "
+                              "loaded. Say which file is meant: `{} --mine {}=FILE`",
+                              store_.run_uid(run), recorded.path, recorded.name, command_, name)));
+  }
+  plan::MineSpec mine = plan::parse_mine(recorded.name + "=" + recorded.path);
+  if (changed == ChangedFile::refused && mine.digest != recorded.digest) {
+    throw Error(ErrorKind::usage,
+                fmt::format("'{}' has changed since run {} was made, and is not loaded unasked; to load "
+                            "what it is now: `{} --mine {}={}`",
+                            mine.path, store_.run_uid(run), command_, name, pasted(recorded.path, "FILE")));
+  }
+  return mine;
+}
+
+void MineFiles::require_known(const std::vector<std::string>& names) const {
+  for (const plan::MineSpec& mine : given_) {
+    if (std::ranges::find(names, mine.name) != names.end()) continue;
+    throw Error(
+        ErrorKind::usage,
+        fmt::format(
+            "--mine {}=…: there is no implementation of that name that somebody handed in; {}", mine.name,
+            names.empty() ? "there is none at all" : printable(fmt::format("there is {}", fmt::join(names, ", ")))));
+  }
+}
+
+std::vector<std::string> mine_names(const std::vector<store::PlanState>& states) {
+  std::set<std::string> names;
+  for (const store::PlanState& state : states) {
+    if (state.plan.implementation.is_mine) names.insert(state.plan.implementation.name);
+  }
+  return {names.begin(), names.end()};
+}
+
+}  // namespace syslab::cli

@@ -1,0 +1,37 @@
+// Which library or Python file is loaded for a stored --mine implementation. A database that was handed in or merged
+// must not choose it: a recorded path counts only in runs that this user's own program wrote.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "plan/plan.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+
+enum class ChangedFile { refused, taken };
+
+class MineFiles {
+ public:
+  // `given`: --mine of this command line. `command`: what is shown with --mine behind it, "syslab resume 0193…".
+  MineFiles(const store::Store& store, const std::vector<std::string>& given, std::string command);
+
+  // Of an implementation of the run: the file given for it, else the recorded one. Error(usage) when there is none
+  // given and the run is not this user's own; when the recorded file is gone; and, if `changed` says so, when its
+  // digest is not the recorded one. A given file is taken with whatever digest it has.
+  plan::MineSpec find(store::RowId run, const store::ImplementationRow& recorded, ChangedFile changed);
+
+  // Error(usage) when one was given that none of the runs' implementations is called.
+  void require_known(const std::vector<std::string>& names) const;
+
+ private:
+  const store::Store& store_;
+  std::vector<plan::MineSpec> given_;
+  std::string command_;
+};
+
+// What a run's implementations that were handed in are called, each once.
+std::vector<std::string> mine_names(const std::vector<store::PlanState>& states);
+
+}  // namespace syslab::cli

@@ -1,0 +1,66 @@
+#include "session/stored_evidence.hpp"
+
+#include "core/build_info.hpp"
+#include "plan/predict.hpp"
+#include "runner/environment.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// A measurement is of a protocol; somebody's own implementation, of its file.
+std::string key(const std::string& duration_key, const std::string& protocol, const std::string& digest) {
+  return duration_key + "|" + protocol + "|" + digest;
+}
+
+std::string key_of(const plan::PlannedCase& planned, const plan::Plan& plan) {
+  std::string digest;
+  for (const plan::MineSpec& mine : plan.mine) {
+    if (mine.name == planned.implementation) digest = mine.digest;
+  }
+  const bool law = planned.task == plan::Task::law;
+  return key(plan::duration_key(planned), law ? "" : planned.experiment->protocol, digest);
+}
+
+}  // namespace
+
+StoredEvidence::StoredEvidence(const store::Store& store, Nanoseconds timeout) {
+  const std::string machine = runner::comparability_key(runner::environment_facts());
+  const BuildInfo& here = build_info();
+  const store::ResultSet found = store.query(
+      "SELECT c.uid, i.name, p.world_size, coalesce(p.law, ''), iif(p.task = 'law', '', r.protocol ->> '$.name'),"
+      "       iif(i.is_mine, i.digest, ''), e.status, v.comparability_key,"
+      "       coalesce(b.facts ->> '$.git_sha', ''), coalesce(b.facts ->> '$.git_diff', ''),"
+      "       coalesce(r.protocol ->> '$.timeout_ns', 0)"
+      "  FROM attempt a"
+      "  JOIN run r ON r.id = a.run_id AND r.verb IN ('run', 'check')"
+      "   AND coalesce(r.protocol ->> '$.data', 'normal') = 'normal'"
+      "  JOIN environment v ON v.id = r.environment_id"
+      "  JOIN build b ON b.id = r.build_id"
+      "  JOIN plan_case p ON p.run_id = a.run_id AND p.seq = a.plan_seq"
+      "  JOIN case_def c ON c.id = p.case_id"
+      "  JOIN implementation i ON i.id = p.implementation_id"
+      "  JOIN attempt_event e ON e.attempt_id = a.id"
+      "   AND e.status IN ('ok', 'oom', 'check_failed', 'timeout', 'crashed', 'error')",
+      {});
+  for (const auto& row : found.rows) {
+    const std::string one =
+        key(plan::duration_key(row[0].text, row[1].text, row[2].integer, row[3].text), row[4].text, row[5].text);
+    const std::string& status = row[6].text;
+    if (status == "ok") well_.insert(one);
+    if (status == "oom") out_of_memory_.insert(one);
+    const bool same = row[7].text == machine && row[8].text == here.git_sha && row[9].text == here.git_diff;
+    const bool gets_longer = status == "timeout" && Nanoseconds(row[10].integer) < timeout;
+    if (status != "ok" && same && !gets_longer) failed_.insert(one);
+  }
+}
+
+bool StoredEvidence::holds(const plan::PlannedCase& planned, const plan::Plan& plan) const {
+  const std::string one = key_of(planned, plan);
+  return well_.contains(one) || (planned.experiment->oom_is_an_answer && out_of_memory_.contains(one));
+}
+
+bool StoredEvidence::failed_here(const plan::PlannedCase& planned, const plan::Plan& plan) const {
+  return failed_.contains(key_of(planned, plan));
+}
+
+}  // namespace syslab::cli

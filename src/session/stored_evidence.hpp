@@ -1,0 +1,28 @@
+// Which cases of a hand-out's evidence a store holds already.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "plan/plan.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+
+class StoredEvidence {
+ public:
+  StoredEvidence() = default;  // nothing is there
+  // `timeout`: of a case now. One that was given less before is not taken for one that would fail again.
+  StoredEvidence(const store::Store& store, Nanoseconds timeout);
+
+  // It ended well once, on whatever machine: measured under its experiment's own protocol with the usual inputs, or, of
+  // a law, searched. Running out of memory is an end where the experiment calls it an answer.
+  bool holds(const plan::PlannedCase& planned, const plan::Plan& plan) const;
+  // It failed on this kind of machine with this very build, and would again: `resume --failed` tries.
+  bool failed_here(const plan::PlannedCase& planned, const plan::Plan& plan) const;
+
+ private:
+  std::set<std::string> well_, out_of_memory_, failed_;
+};
+
+}  // namespace syslab::cli

@@ -1,0 +1,47 @@
+#include "session/unusable.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <variant>
+
+#include "core/error.hpp"
+#include "session/selection.hpp"
+#include "worker/python_probe.hpp"
+
+namespace syslab::cli {
+namespace {
+
+// "usage: --mine me: 'libme.so' speaks ABI 99 …" without what the message begins with anyway.
+std::string bare(std::string detail, const std::string& name) {
+  for (const std::string& begin : {std::string("usage: "), std::string("check: "), "--mine " + name + ": "}) {
+    if (detail.starts_with(begin)) detail.erase(0, begin.size());
+  }
+  return detail.substr(0, detail.find('\n'));
+}
+
+}  // namespace
+
+void Usability::require(const runner::AttemptResult& result) {
+  const plan::PlannedCase& planned = *result.planned;
+  const auto mine = std::find_if(plan_.mine.begin(), plan_.mine.end(),
+                                 [&](const plan::MineSpec& one) { return one.name == planned.implementation; });
+  if (planned.task != plan::Task::law || mine == plan_.mine.end() || usable_.count(mine->name) != 0) return;
+  const bool searched = std::any_of(result.records.begin(), result.records.end(), [](const worker::Record& record) {
+    return std::holds_alternative<worker::CheckRecord>(record);
+  });
+  if (searched || result.status != worker::Status::error) {
+    usable_.insert(mine->name);
+    return;
+  }
+  std::string why = bare(result.detail, mine->name);
+  if (why.find("ModuleNotFoundError") != std::string::npos) {
+    why += fmt::format("; '{}' was asked, and SYSLAB_PYTHON names another interpreter", worker::python_interpreter());
+  }
+  if (why.find("cannot open shared object file") != std::string::npos) {
+    why += "; name its folder in LD_LIBRARY_PATH, or build with -Wl,-rpath";
+  }
+  throw Error(ErrorKind::usage, fmt::format("--mine {}={}: {}", mine->name, path_of(*mine), why));
+}
+
+}  // namespace syslab::cli

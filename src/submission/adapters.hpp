@@ -1,0 +1,27 @@
+// The functions of both hand-outs' `adapters.py`, and which experiments each one answers. A function that the lab can
+// call has a door; of others it is only said whether they are there.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace syslab::submission {
+
+struct Adapter {
+  std::string_view function;
+  std::string_view handouts;     // "2025 2026"
+  std::string_view problem;      // of the hand-out, that its tests are about
+  std::string_view experiments;  // that check it: "flash_forward flash_backward"
+  std::string_view door;         // what --mine takes after the file's colon; empty: no door yet
+  std::string_view device;       // where it runs: "cpu", "cuda"
+  bool is_getter = false;        // takes no arguments, so that it can be called to see whether it is answered
+};
+
+// In the order of the hand-outs.
+std::span<const Adapter> adapters();
+
+inline bool is_of(const Adapter& adapter, std::string_view handout) {
+  return handout.empty() || adapter.handouts.find(handout) != std::string_view::npos;
+}
+
+}  // namespace syslab::submission

@@ -1,0 +1,97 @@
+#include "submission/survey.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/json_text.hpp"
+#include "judge/private_folder.hpp"
+#include "judge/walls.hpp"
+#include "submission/adapters.hpp"
+#include "submission/script.hpp"
+#include "worker/python_probe.hpp"
+
+namespace syslab::submission {
+
+// tools/python/syslab_submission.py, put in by the build.
+extern const char* const kSurveyText;
+
+namespace {
+
+std::vector<std::string> command_for(const Folder& folder, std::uint64_t memory_limit_bytes) {
+  std::vector<std::string> command = worker::python_command_beside_worker(kSurveyText);
+  command.insert(command.end(), {folder.adapters().string(), std::to_string(memory_limit_bytes)});
+  for (const Adapter& one : adapters()) {
+    if (!one.is_getter) command.emplace_back(one.function);
+  }
+  command.emplace_back("--");
+  for (const Adapter& one : adapters()) {
+    if (one.is_getter) command.emplace_back(one.function);
+  }
+  return command;
+}
+
+Survey failed(std::string why) {
+  Survey all;
+  for (const Adapter& one : adapters()) all.answers[std::string(one.function)] = {State::fails, why};
+  return all;
+}
+
+std::string text_or_empty(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+State parse_state(std::string_view text) {
+  if (text == "implemented") return State::implemented;
+  if (text == "not_implemented") return State::not_implemented;
+  return text == "absent" ? State::absent : State::fails;
+}
+
+}  // namespace
+
+std::string_view to_string(State state) {
+  constexpr std::array<std::string_view, 4> kWords{"not there", "not implemented", "implemented", "fails"};
+  return kWords[static_cast<std::size_t>(state)];
+}
+
+Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint64_t memory_limit_bytes) {
+  const judge::PrivateFolder own;
+  std::optional<judge::Walls> walls;
+  if (judge::walls_wanted()) {
+    walls.emplace(judge::WallsOptions{
+        .profile = judge::Profile::python, .network = false, .writable = own.path(), .hidden = judge::keys_folder()});
+    judge::hide_this_process();
+  }
+  ScriptOutput done;
+  try {
+    done = run_script(command_for(folder, memory_limit_bytes), timeout, walls ? walls->confinement() : nullptr,
+                      own.environment());
+  } catch (const Error& error) {
+    throw Error(ErrorKind::usage, fmt::format("'{}' cannot be started: {}; name another with --python",
+                                              worker::python_interpreter(), error.what()));
+  }
+  if (done.timed_out) {
+    return failed(fmt::format("importing adapters.py took longer than {} s and was stopped",
+                              std::chrono::duration<double>(timeout).count()));
+  }
+  const Json answer = json_or_discarded(done.output);
+  if (!answer.is_object() || !answer.contains("functions") || !answer["functions"].is_object()) {
+    return failed(fmt::format("importing adapters.py ended the process: {}{}", done.ended.describe(),
+                              done.errors.empty() ? "" : "; " + done.errors.substr(done.errors.rfind('\n') + 1)));
+  }
+  Survey found{text_or_empty(answer, "python"), text_or_empty(answer, "torch"), text_or_empty(answer, "triton"), {}};
+  for (const Adapter& one : adapters()) {
+    const std::string name(one.function);
+    const Json said = answer["functions"].value(name, Json::object());
+    if (!said.is_object()) continue;
+    found.answers[name] = {parse_state(text_or_empty(said, "state")), text_or_empty(said, "why").substr(0, 500)};
+  }
+  return found;
+}
+
+}  // namespace syslab::submission

@@ -1,0 +1,31 @@
+// What a submission's adapters.py answers, found out in a process of its own behind the walls of a judged one.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "submission/folder.hpp"
+
+namespace syslab::submission {
+
+enum class State { absent, not_implemented, implemented, fails };
+std::string_view to_string(State state);  // in words: "not implemented"
+
+struct Answer {
+  State state = State::absent;
+  std::string why;  // of State::fails, one line
+};
+
+struct Survey {
+  std::string python, torch, triton;      // versions; empty: not there
+  std::map<std::string, Answer> answers;  // of every function of adapters(), by name
+};
+
+// What hangs, dies or cannot be imported fails with every function that it seems to implement; never an Error for what
+// the submission does. Error(usage) when there is no Python.
+Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint64_t memory_limit_bytes);
+
+}  // namespace syslab::submission

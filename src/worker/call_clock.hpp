@@ -1,0 +1,43 @@
+// What a call to another process took: by our clock around it, or by the worker's inside it, as long as both agree.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/json.hpp"
+#include "core/units.hpp"
+
+namespace syslab::worker {
+
+class CallClock {
+ public:
+  struct Readings {
+    Nanoseconds ours{}, its_own{};
+    Nanoseconds worked{};  // processor time of the worker's process meanwhile, as the kernel accounts for it
+  };
+
+  explicit CallClock(int processors = 1) : processors_(processors) {}
+
+  // The time of the call. The worker's own reading spares it our waking up, and is believed as far as it cannot matter:
+  // where it is within 2 % of ours. Else ours is the time, whoever is at fault.
+  Nanoseconds time(std::string_view function, const Readings& readings);
+
+  // By our clock, of the last call of that function; 0 if there was none.
+  Nanoseconds last(std::string_view function) const;
+
+  void begin_case();
+  // Of the calls since: whose clock they were timed by; and under "suspect" what a worker's clock leaves out of nearly
+  // every call though the worker was working: more processor time than all processors have in the time that it tells.
+  // Waiting, as on a busy machine, is no reason. An empty object if there were no calls.
+  Json facts() const;
+
+ private:
+  int processors_;
+  std::map<std::string, Nanoseconds, std::less<>> last_;
+  std::vector<Readings> readings_;  // the latest, of a case
+  std::int64_t calls_ = 0, by_its_own_ = 0;
+};
+
+}  // namespace syslab::worker

@@ -1,0 +1,185 @@
+#include "worker/serve_calls.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <new>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "core/error.hpp"
+#include "core/pipe.hpp"
+#include "worker/call.hpp"
+#include "worker/doorbell.hpp"
+#include "worker/fields.hpp"
+#include "worker/guard_pages.hpp"
+#include "worker/host_message.hpp"
+#include "worker/limit_memory.hpp"
+#include "worker/own_streams.hpp"
+#include "worker/shared_segment.hpp"
+#include "worker/wire.hpp"
+
+namespace syslab::worker {
+namespace {
+
+constexpr int kServingFailed = 4;
+
+Json failed(const char* kind, const std::string& message) {
+  return {{"type", "failed"}, {"kind", kind}, {"message", message}};
+}
+
+// What body() throws as the host is to hear it; null if it throws nothing.
+template <typename Body>
+Json failure_of(const Body& body) {
+  try {
+    body();
+    return nullptr;
+  } catch (const Unsupported& reason) {
+    return failed("unsupported", reason.what());
+  } catch (const std::bad_alloc&) {
+    return failed("oom", "out of memory");
+  } catch (const Error& error) {
+    return failed(error.kind() == ErrorKind::oom ? "oom" : "exception", error.what());
+  } catch (const std::exception& error) {
+    return failed("exception", error.what());
+  }
+}
+
+class Memory {
+ public:
+  explicit Memory(int fd) : fd_(fd) {}
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() {
+    guards_.forget();
+    if (data_ != nullptr) ::munmap(data_, bytes_);
+  }
+
+  std::byte* of(std::size_t bytes) {
+    if (bytes <= bytes_) return data_;
+    void* mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+    if (mapped == MAP_FAILED) throw_errno(ErrorKind::oom, fmt::format("map {} shared bytes", bytes), errno, "mmap");
+    guards_.forget();
+    if (data_ != nullptr) ::munmap(data_, bytes_);
+    data_ = static_cast<std::byte*>(mapped);
+    bytes_ = bytes;
+    return data_;
+  }
+
+  void guard(const CallRequest& request) {
+    std::vector<GuardPages::Page> pages;
+    for (const std::vector<SharedTensor>* group : {&request.inputs, &request.outputs}) {
+      if (!request.guarded) break;
+      for (const SharedTensor& one : *group) {
+        const std::size_t page = guard_page_of(one);
+        pages.push_back({data_ + page, page - one.offset - extent_bytes(one), one.name});
+      }
+    }
+    guards_.put(std::move(pages));
+  }
+
+ private:
+  int fd_;
+  std::byte* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  GuardPages guards_;
+};
+
+class Server {
+ public:
+  Server(int in, int out, std::string name, const OpenCallee& open)
+      : reader_(in), out_(out), name_(std::move(name)), open_(open) {}
+
+  int run() {
+    while (const auto said = next_host_message(reader_)) {
+      const Json& message = *said->json;
+      const std::string& type = said->type;
+      if (type == "hello") {
+        if (!greet(message)) return 1;
+      } else if (type == "call" && callee_) {
+        write_frame(out_, answer(message));
+      } else {
+        write_frame(out_, failed("protocol", fmt::format("this worker serves 'call' after 'hello', not '{}'", type)));
+      }
+    }
+    return 0;
+  }
+
+ private:
+  bool greet(const Json& message) {
+    const Fields fields(message, "message 'hello'");
+    const Json failure = failure_of([&] {
+      memory_ = std::make_unique<Memory>(static_cast<int>(fields.integer_or("memory_fd", -1)));
+      callee_ = open_();
+      limit_memory(static_cast<std::uint64_t>(fields.integer_or("memory_limit_bytes", 0)));
+    });
+    if (!failure.is_null()) {
+      write_frame(out_, failure);
+      return false;
+    }
+    write_frame(out_, {{"type", "hello"},
+                       {"protocol", kWireVersion},
+                       {"name", name_},
+                       {"language", "C"},
+                       {"serves", {"call", "release"}},
+                       {"domain", callee_->domain()}});
+    return fields.integer("protocol") == kWireVersion;
+  }
+
+  Json answer(const Json& message) {
+    Nanoseconds elapsed{};
+    const Json failure = failure_of([&] { elapsed = call(call_request_from_json(message)); });
+    if (!failure.is_null()) return failure;
+    return {{"type", "returned"}, {"elapsed_ns", elapsed.count()}};
+  }
+
+  Nanoseconds call(const CallRequest& request) {
+    std::byte* const memory = memory_->of(request.memory_bytes);
+    memory_->guard(request);
+    std::vector<NamedInput> inputs;
+    std::vector<NamedOutput> outputs;
+    for (const SharedTensor& one : request.inputs) {
+      inputs.push_back({one.name, {memory + one.offset, one.dtype, one.shape, one.strides}});
+    }
+    for (const SharedTensor& one : request.outputs) {
+      outputs.push_back({one.name, {memory + one.offset, one.dtype, one.shape, one.strides}});
+    }
+    const std::function<void()> body = callee_->prepare(request.function, inputs, outputs, request.options);
+    Doorbell bell(memory);
+    if (request.release) {
+      write_frame(out_, {{"type", "ready"}});
+      bell.await(1);
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    body();
+    const Nanoseconds elapsed = std::chrono::steady_clock::now() - begin;
+    if (request.release) bell.finish();
+    return elapsed;
+  }
+
+  FrameReader reader_;
+  int out_;
+  std::string name_;
+  const OpenCallee& open_;
+  std::unique_ptr<Memory> memory_;
+  std::unique_ptr<Callee> callee_;
+};
+
+}  // namespace
+
+int serve_calls(int in, int out, const std::string& name, const OpenCallee& open) {
+  try {
+    const OwnStreams streams(in, out);
+    return Server(streams.in(), streams.out(), name, open).run();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "syslab judged: %s\n", error.what());
+    return kServingFailed;
+  }
+}
+
+}  // namespace syslab::worker

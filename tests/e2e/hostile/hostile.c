@@ -1,0 +1,178 @@
+/* Libraries that would rather be believed than be right: HOSTILE says by which trick; see tests/e2e/test_hostile.py. */
+#define _GNU_SOURCE
+#include "capi/syslab.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { kNothing, kCrash, kHang, kExit, kLongjmp, kFork, kCloseAll, kInputs, kReach, kForge, kKill, kSpawn };
+#ifndef HOSTILE
+#define HOSTILE kNothing
+#endif
+
+static char last_error[400];
+static jmp_buf nowhere;
+
+static void note(const char* name) {
+  if (last_error[0] != '\0') strncat(last_error, ", ", sizeof last_error - strlen(last_error) - 1);
+  strncat(last_error, name, sizeof last_error - strlen(last_error) - 1);
+}
+
+static void reach(void) {
+  const pid_t parent = getppid();
+  char path[64], word[8];
+  last_error[0] = '\0';
+  if (ptrace(PTRACE_ATTACH, parent, NULL, NULL) == 0) {
+    note("ptrace");
+    waitpid(parent, NULL, __WALL);
+    ptrace(PTRACE_DETACH, parent, NULL, NULL);
+  }
+  snprintf(path, sizeof path, "/proc/%d/mem", parent);
+  if (open(path, O_RDWR) >= 0) note("/proc/PPID/mem");
+  snprintf(path, sizeof path, "/proc/%d/fd/1", parent);
+  if (readlink(path, word, sizeof word) > 0) note("/proc/PPID/fd");
+  struct iovec here = {word, sizeof word}, there = {(void*)8, sizeof word};
+  if (process_vm_readv(parent, &here, 1, &there, 1, 0) >= 0 || errno == EFAULT) note("process_vm_readv");
+  if (kill(parent, 0) == 0) note("signal");
+  struct rlimit limit;
+  if (prlimit(parent, RLIMIT_NOFILE, NULL, &limit) == 0) note("limits");
+  if (socket(AF_INET, SOCK_STREAM, 0) >= 0) note("internet");
+  if (socket(AF_UNIX, SOCK_STREAM, 0) >= 0) note("unix socket");
+  const char* outside = getenv("OUTSIDE");
+  char file[1024];
+  snprintf(file, sizeof file, "%s/made", outside == NULL ? "." : outside);
+  if (open(file, O_CREAT | O_WRONLY, 0600) >= 0) note("file");
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  if (child > 0) note("fork");
+  if (system("exit 0") == 0) note("program");
+  if (setsid() > 0 || setpgid(0, 0) == 0) note("group");
+  if (last_error[0] == '\0') note("nothing");
+}
+
+static const char kForged[] =
+    "{\"type\":\"check\",\"name\":\"reference:out\",\"outcome\":\"passed\",\"cases_run\":1}";
+static const char kEnd[] = "{\"type\":\"end\",\"status\":\"ok\",\"detail\":\"\"}";
+
+static void say(int fd, const char* text) {
+  const unsigned length = (unsigned)strlen(text);
+  if (write(fd, &length, 4) == 4 && write(fd, text, length) < 0) return;
+}
+
+/* Before its own writer has a chance: what a worker of cases would say. */
+static void forge(void) {
+  char path[64];
+  for (int fd = 0; fd < 64; ++fd) {
+    if (fd != 2 && fcntl(fd, F_GETFL) >= 0 && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_WRONLY) say(fd, kForged), say(fd, kEnd);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", getppid(), fd);
+    const int theirs = fd == 2 ? -1 : open(path, O_WRONLY | O_NONBLOCK);
+    if (theirs >= 0) say(theirs, kForged), say(theirs, kEnd);
+  }
+}
+
+static float* row(const DLTensor* t, int64_t batch, int64_t head, int64_t i) {
+  return (float*)((char*)t->data + t->byte_offset) + batch * t->strides[0] + (t->ndim == 4 ? head * t->strides[1] : 0) +
+         i * t->strides[t->ndim - 2];
+}
+
+static void attend(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out, DLTensor* lse, int causal) {
+  const int64_t dim = q->shape[q->ndim - 1], queries = q->shape[q->ndim - 2], keys = k->shape[k->ndim - 2];
+  const int64_t heads = q->ndim == 4 ? q->shape[1] : 1, shared = heads / (k->ndim == 4 ? k->shape[1] : 1);
+  for (int64_t b = 0; b < q->shape[0]; ++b) {
+    for (int64_t h = 0; h < heads; ++h) {
+      for (int64_t i = 0; i < queries; ++i) {
+        const int64_t seen = causal == 0 ? keys : causal == 1 ? (i < keys ? i + 1 : keys) : i + 1 + keys - queries;
+        float sum = 0, *o = row(out, b, h, i);
+        for (int64_t d = 0; d < dim; ++d) o[d] = 0;
+        for (int64_t j = 0; j < seen; ++j) {
+          float score = 0;
+          for (int64_t d = 0; d < dim; ++d) score += row(q, b, h, i)[d] * row(k, b, h / shared, j)[d];
+          const float p = expf(score / sqrtf((float)dim));
+          sum += p;
+          for (int64_t d = 0; d < dim; ++d) o[d] += p * row(v, b, h / shared, j)[d];
+        }
+        for (int64_t d = 0; d < dim; ++d) o[d] /= sum;
+        float* l = (float*)((char*)lse->data + lse->byte_offset);
+        l[b * lse->strides[0] + (lse->ndim == 3 ? h * lse->strides[1] : 0) + i * lse->strides[lse->ndim - 1]] = logf(sum);
+      }
+    }
+  }
+}
+
+int syslab_attention_forward(const DLTensor* q, const DLTensor* k, const DLTensor* v, DLTensor* out, DLTensor* lse,
+                             const syslab_attention_options* options, void* stream) {
+  (void)stream;
+  switch (HOSTILE) {
+    case kCrash:
+      raise(SIGSEGV);
+      break;
+    case kHang:
+      for (;;) pause();
+    case kExit:
+      exit(0);
+    case kLongjmp:
+      longjmp(nowhere, 1);
+    case kFork: /* the child goes on as if it were the one that was asked */
+      if (fork() < 0) break;
+      return SYSLAB_OK;
+    case kCloseAll:
+      for (int fd = 0; fd < 1024; ++fd) close(fd);
+      break;
+    case kInputs:
+      attend(q, k, v, out, lse, options->causal);
+      row(v, 0, 0, 0)[0] += 1;
+      return SYSLAB_OK;
+    case kReach:
+      reach();
+      return SYSLAB_ERROR_INTERNAL;
+    case kForge:
+      forge();
+      return SYSLAB_OK;
+    case kKill:
+      kill(getppid(), SIGKILL);
+      break;
+    case kSpawn: {
+      const pid_t child = fork();
+      if (child == 0) {
+        setsid();
+        for (;;) pause();
+      }
+      if (child < 0) break;
+      note("process");
+      return SYSLAB_ERROR_INTERNAL;
+    }
+    default:
+      break;
+  }
+  attend(q, k, v, out, lse, options->causal);
+  return SYSLAB_OK;
+}
+
+int syslab_attention_backward(const DLTensor* q, const DLTensor* k, const DLTensor* v, const DLTensor* out,
+                              const DLTensor* lse, const DLTensor* dout, DLTensor* dq, DLTensor* dk, DLTensor* dv,
+                              const syslab_attention_options* options, void* stream) {
+  (void)q, (void)k, (void)v, (void)out, (void)lse, (void)dout, (void)dq, (void)dk, (void)dv, (void)options, (void)stream;
+  return SYSLAB_ERROR_INTERNAL;
+}
+
+int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
+                               const syslab_attention_options* options, size_t* bytes) {
+  (void)q, (void)k, (void)v, (void)backward, (void)options;
+  *bytes = 0;
+  return SYSLAB_OK;
+}
+
+const char* syslab_last_error(void) { return last_error; }
+uint32_t syslab_plugin_abi(void) { return SYSLAB_PLUGIN_ABI; }

@@ -1,0 +1,47 @@
+"""Which class of tests/worker/mine/parallel*.py is for which experiment, and which laws may find a fault. For test_parallel.py and
+tools/long/parallel_faults.py."""
+
+RIGHT = {
+    "Naive": "naive_ddp",
+    "Flat": "minimal_ddp_flat_benchmarking",
+    "Individual": "ddp_overlap_individual_parameters",
+    "DividesFirst": "ddp_overlap_individual_parameters",
+    "Bucketed": "ddp_overlap_bucketed",
+    "Sharded": "optimizer_state_sharding",
+    "FullySharded": "fsdp",
+}
+
+# The law that should name the fault; others may find it, too.
+FAULTS = {
+    "AverageForgotten": ("naive_ddp", "ddp.equals_one_process"),
+    "DividedTwice": ("naive_ddp", "ddp.equals_one_process"),
+    "BroadcastForgotten": ("naive_ddp", "ddp.shares_parameters"),
+    "FrozenNotShared": ("naive_ddp", "ddp.shares_parameters"),
+    "BuffersNotShared": ("naive_ddp", "ddp.shares_buffers"),
+    "NoGradientForgotten": ("naive_ddp", "ddp.unused_parameters"),
+    "OneRankMissing": ("naive_ddp", "ddp.equals_one_process"),
+    "CopyBackForgotten": ("minimal_ddp_flat_benchmarking", "ddp.equals_one_process"),
+    "ShiftedByOne": ("minimal_ddp_flat_benchmarking", "ddp.equals_one_process"),
+    "NoWait": ("ddp_overlap_individual_parameters", "ddp.waits"),
+    "DividedBeforeWait": ("ddp_overlap_individual_parameters", "ddp.waits"),
+    "WaitsForTheLast": ("ddp_overlap_individual_parameters", "ddp.waits"),
+    "TiedReducedTwice": ("ddp_overlap_individual_parameters", "ddp.tied_weights"),
+    "NoOverlap": ("ddp_overlap_individual_parameters", "ddp.overlaps"),
+    "LastBucketLost": ("ddp_overlap_bucketed", "ddp.equals_one_process"),
+    "OrderOfRegistration": ("ddp_overlap_bucketed", "ddp.equals_one_process"),
+    "CountsNotReset": ("ddp_overlap_bucketed", "ddp.equals_one_process"),
+    "LimitInBits": ("ddp_overlap_bucketed", "ddp.messages"),
+    "StaleAfterStep": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "ShardBoundary": ("optimizer_state_sharding", "sharded.equals_one_process"),
+    "NotSharded": ("optimizer_state_sharding", "sharded.state_once"),
+    "NoWaitForWeights": ("optimizer_state_sharding", "sharded.waits"),
+    "SecondGroupForgotten": ("optimizer_state_sharding", "sharded.groups"),
+    "ShardsNotAveraged": ("fsdp", "fsdp.equals_one_process"),
+    "PaddingForgotten": ("fsdp", "fsdp.uneven_rows"),
+    "NeverFreed": ("fsdp", "fsdp.holds_parts"),
+    "NormsNotReduced": ("fsdp", "fsdp.waits"),
+}
+
+
+def file_of(name):
+    return "parallel.py" if name in RIGHT else "parallel_faults.py"

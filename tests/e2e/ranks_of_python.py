@@ -1,0 +1,120 @@
+"""Ranks of syslab_ranks.py that never end, die or cannot begin, without syslab and with less patience. Needs torch; skipped without."""
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools" / "python"))
+try:
+    import torch
+    import syslab_ranks
+except ImportError:
+    torch = None
+
+CLASSES = """
+import os
+import torch
+
+
+class Container(torch.nn.Module):
+    def __init__(self, module):
+        super().__init__()
+        self.module = module
+
+    def forward(self, batch):
+        return self.module(batch)
+
+
+class Good(Container):
+    def finish_gradient_synchronization(self):
+        torch.distributed.barrier()
+
+
+class NeverEnds(Container):
+    def finish_gradient_synchronization(self):
+        while torch.distributed.get_rank() == 1:
+            pass
+        torch.distributed.barrier()
+
+
+class Dies(Container):
+    def finish_gradient_synchronization(self):
+        if torch.distributed.get_rank() == 1:
+            os._exit(3)
+        torch.distributed.barrier()
+
+
+class Raises(Container):
+    def finish_gradient_synchronization(self):
+        if torch.distributed.get_rank() == 1:
+            raise ValueError("no bucket 7")
+        torch.distributed.barrier()
+"""
+CASE = {"way": "data_parallel", "ranks": 2, "parameters": [{"name": "layers.0.weight", "shape": [2], "dtype": "fp32", "trains": True}],
+        "buffers": [], "ties": [], "uses": [[0]], "steps": 1, "backwards": 1, "set_to_none": [True], "late": False, "curve": 1.0,
+        "rate": 0.25, "resume_at": -1}
+TENSORS = {"inputs": {"start": [2, 2], "batch": [1, 1, 2, 4]},
+           "outputs": {"state": [2, 2], "gradients": [2, 1, 2], "weights": [2, 1, 2], "events": [2, 257, 8], "held": [2, 1]}}
+
+
+def strides(shape):
+    return [int(torch.Size(shape[i + 1:]).numel()) for i in range(len(shape))]
+
+
+@unittest.skipIf(torch is None, "no torch")
+class Ranks(unittest.TestCase):
+    def setUp(self):
+        self.memory = os.memfd_create("ranks")
+        self.addCleanup(os.close, self.memory)
+        os.ftruncate(self.memory, 1 << 20)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name) / "classes.py"
+        self.path.write_text(CLASSES)
+        self.message, offset = {"memory_bytes": 1 << 20, "options": {"case": json.dumps(CASE)}}, 0
+        for side, tensors in TENSORS.items():
+            self.message[side] = []
+            for name, shape in tensors.items():
+                self.message[side].append({"name": name, "dtype": "fp32", "shape": shape, "strides": strides(shape), "offset": offset})
+                offset += 4 * torch.Size(shape).numel()
+
+    def gang(self, name):
+        gang = syslab_ranks.Gang(2, (str(self.path), name), self.memory, 0, ())
+        self.addCleanup(gang.end)
+        return gang
+
+    def test_ranks_that_end_well_are_kept(self):
+        gang = self.gang("Good")
+        for _ in range(3):
+            self.assertEqual(gang.call(self.message), {"type": "returned", "elapsed_ns": 0})
+
+    def test_the_rank_that_never_ends_is_named_and_not_the_one_that_waits_for_it(self):
+        gang = self.gang("NeverEnds")
+        before, syslab_ranks.PATIENCE_S = syslab_ranks.PATIENCE_S, 2.0
+        try:
+            answer = gang.call(self.message)
+        finally:
+            syslab_ranks.PATIENCE_S = before
+        self.assertEqual(answer["message"], "rank 1 has not ended after 2 s: it is in step 0")
+        self.assertFalse(gang.usable)
+
+    def test_a_rank_that_dies_is_named(self):
+        gang = self.gang("Dies")
+        answer = gang.call(self.message)
+        self.assertEqual((answer["kind"], answer["message"]), ("exception", "rank 1: its process ended in step 0"))
+        self.assertFalse(gang.usable)
+
+    def test_what_a_rank_raises_comes_before_what_others_wait_for_and_the_ranks_go_on(self):
+        gang = self.gang("Raises")
+        for _ in range(2):
+            self.assertIn("rank 1: ValueError: no bucket 7 (classes.py:", gang.call(self.message)["message"])
+            self.assertTrue(gang.usable)
+
+    def test_a_class_that_is_not_there_is_told_once(self):
+        self.assertIn("classes.py has no class 'Nowhere'", self.gang("Nowhere").call(self.message)["message"])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,350 @@
+"""`check --mine`: what is said of somebody's library or file, and when."""
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import time
+import unittest
+import xml.etree.ElementTree
+
+from lab import Lab, attempts
+
+PLUGINS = os.environ["SYSLAB_PLUGINS"]
+
+
+class CannotBeUsed(Lab):
+    """One line, once, before any search; exit code 2."""
+
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def refused(self, mine):
+        done = self.syslab("check", "flash_forward", "flash_backward", "--mine", f"me={mine}", "--impl", "me", expect=2)
+        [line] = done.stderr.splitlines()
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(self.sql("SELECT count(*) FROM attempt"), [(1,)])
+        return line
+
+    def test_a_library_without_the_symbols(self):
+        self.assertIn("does not export syslab_plugin_abi, syslab_attention_forward", self.refused(f"{PLUGINS}/no_attention.so"))
+
+    def test_a_library_of_another_abi(self):
+        self.assertIn("speaks ABI 99, this syslab speaks 1", self.refused(f"{PLUGINS}/attention_of_another_abi.so"))
+
+    def test_a_module_that_is_not_there_and_the_interpreter_that_was_asked(self):
+        (self.folder / "flash.py").write_text("import nowhere_to_be_found\nclass Flash:\n  pass\n")
+        line = self.refused("flash.py:Flash")
+        self.assertIn("No module named 'nowhere_to_be_found' (flash.py:1", line)
+        self.assertIn(os.environ["SYSLAB_PYTHON"], line)
+
+    def test_a_file_that_raises_while_it_is_imported(self):
+        (self.folder / "flash.py").write_text("class Flash:\n  pass\nraise RuntimeError('built for another GPU')\n")
+        self.assertIn("built for another GPU", self.refused("flash.py:Flash"))
+
+    def test_a_file_within_a_package_finds_its_own_project(self):
+        package = self.folder / "project" / "package"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "helper.py").write_text("def refuse():\n  raise ValueError('the helper was found')\n")
+        (package / "flash.py").write_text("from package.helper import refuse\n"
+                                          "class Flash:\n  def forward(self, q, k, v, is_causal):\n    refuse()\n")
+        lines = self.lines("check", "flash_forward", "--mine", "me=project/package/flash.py:Flash", "--impl", "me", "--cases",
+                           "2", expect=1)
+        self.assertIn("the helper was found", " ".join(law["detail"] for law in attempts(lines)))
+
+
+class SaysWhy(Lab):
+    """A failure names its input, the first wrong element and the mistake that explains all of what was written."""
+
+    def laws(self, plugin):
+        lines = self.lines("check", "flash_forward", "--mine", f"me={PLUGINS}/{plugin}.so", "--impl", "me", "--cases", "10",
+                           expect=None)
+        return attempts(lines)
+
+    def test_a_mask_that_is_off_by_one_is_named(self):
+        wrong = [law for law in self.laws("faulty_attention") if law["status"] == "check_failed"]
+        self.assertGreater(len(wrong), 1)
+        for law in wrong:
+            self.assertLessEqual(law["detail"].count("\n"), 9)
+            self.assertIn("\ninput: B=1 H=1 S=", law["detail"])
+            self.assertIn("mask top_left", law["detail"])
+            self.assertIn("\nfirst wrong: out[0, 0, 0, 0]", law["detail"])
+            self.assertIn("\nlooks like a mask that shows one key too many: ", law["detail"])
+        [(maps,)] = self.sql("SELECT count(*) FROM artifact WHERE kind = 'error_map'")
+        self.assertEqual(maps, len(wrong))
+
+    def test_nothing_is_said_of_what_is_right(self):
+        self.assertNotIn("looks like", " ".join(law["detail"] for law in self.laws("naive_attention")))
+
+
+class Folded(Lab):
+    def test_a_crash_under_many_laws_is_told_once_with_their_names(self):
+        done = self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/hostile_crash.so", "--cases", "3", expect=3)
+        failed = [law for (law,) in self.sql("SELECT law FROM v_attempt WHERE status = 'check_failed'")]
+        self.assertGreater(len(failed), 8)
+        crash = "killed by signal 11"
+        self.assertEqual(done.stdout.count(crash), 1, done.stdout)
+        self.assertEqual(done.stderr.count(crash), 1, done.stderr)
+        self.assertIn(f"and {len(failed) - 1} other laws: ", done.stdout)
+        also = next(line for line in done.stdout.splitlines() if line.startswith("      also: "))
+        for law in failed[1:]:
+            self.assertIn(law, also)
+
+    def test_findings_beyond_the_handout_that_say_the_same_are_one(self):
+        lines = self.lines("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_crash_on_odd_tiles.so", "--cases", "20")
+        [finding] = lines[-1]["findings"]
+        self.assertRegex(finding, r"^attention.equals_oracle, .*attention.large_scores.* \(\d+ laws\): .*killed by signal 6")
+        self.assertIn("with batch=", finding)
+
+
+class ForgottenOrComputed(Lab):
+    """NaN in an output is called never written exactly where nobody wrote it, whatever word stands there."""
+
+    def message(self, plugin, law):
+        self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_{plugin}.so", "--cases", "5", "-k", law, expect=None)
+        [(message,)] = self.sql("SELECT DISTINCT message FROM check_result WHERE outcome = 'falsified' AND contract = 'full'"
+                                " AND name = 'attention.' || ?", law)
+        return message.splitlines()[0]
+
+    def test_a_row_that_nobody_wrote(self):
+        self.assertTrue(self.message("forget_last", "equals_oracle").endswith("within [0, 0, 15, 0…15], 16 never written"))
+        self.assertIn("out: 16 of 256 elements never written", self.message("forget_last", "writes_nothing_outside"))
+
+    def test_a_row_of_computed_nan(self):
+        self.assertTrue(self.message("compute_nan", "equals_oracle").endswith("all of them written: NaN was computed"))
+
+    def test_a_row_that_holds_the_poison_itself(self):
+        self.assertTrue(self.message("copy_poison", "equals_oracle").endswith("all of them written: NaN was computed"))
+
+
+OUT_OF_BOUNDS = """
+import ctypes
+import {tensors}
+from plain import Naive
+
+class Read(Naive):
+    def forward(self, q, k, v, is_causal):
+        end = {address} + k.itemsize * k.size if {numpy} else {address} + k.element_size() * k.numel()
+        ctypes.c_float.from_address(end + 256).value {access}
+        return super().forward(q, k, v, is_causal)
+"""
+
+
+class PastTheEndInPython(Lab):
+    """Of a class's inputs, as NumPy arrays and as torch tensors."""
+
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def message(self, tensors, access):
+        shutil.copy(pathlib.Path(os.environ["SYSLAB_MINE"], "plain.py"), self.folder / "plain.py")
+        numpy = tensors == "numpy"
+        (self.folder / "flash.py").write_text(OUT_OF_BOUNDS.format(
+            tensors=tensors, numpy=numpy, access=access, address="k.ctypes.data" if numpy else "k.data_ptr()"))
+        self.syslab("check", "flash_forward", "--mine", "me=flash.py:Read", "-k", "attention.equals_oracle", "--cases", "3",
+                    expect=None)
+        [message] = {message for (message,) in self.sql("SELECT message FROM check_result WHERE contract = 'handout'")}
+        return message
+
+    def test_a_read_in_numpy(self):
+        self.assertIn("a read past the end of 'k', 256 bytes behind its last (flash.py:9, in forward)",
+                      self.message("numpy", ""))
+
+    def test_a_write_in_numpy(self):
+        self.assertIn("a write past the end of 'k', 256 bytes behind its last (flash.py:9, in forward)",
+                      self.message("numpy", "= 0"))
+
+    def test_a_read_in_torch(self):
+        self.assertIn("a read past the end of 'k', 256 bytes behind its last (flash.py:9, in forward)",
+                      self.message("torch", ""))
+
+    def test_a_write_in_torch(self):
+        self.assertIn("a write past the end of 'k', 256 bytes behind its last (flash.py:9, in forward)",
+                      self.message("torch", "= 0"))
+
+
+LATE = """
+import threading
+import time
+from plain import Naive
+
+class Late(Naive):
+    def forward(self, q, k, v, is_causal):
+        o, lse = super().forward(q, k, v, is_causal)
+        def finish():
+            time.sleep(0.001)
+            o[...] = 0
+        threading.Thread(target=finish, daemon=True).start()
+        return o, lse
+"""
+
+
+class AfterItReturned(Lab):
+    """Work that goes on behind a call's back is named, and what has ended by then is not."""
+
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def outcome(self, mine):
+        self.syslab("check", "flash_forward", "--mine", f"me={mine}", "--impl", "me", "-k", "finishes_when", "--cases", "10",
+                    expect=None)
+        [(outcome, message)] = self.sql("SELECT outcome, message FROM check_result ORDER BY id DESC LIMIT 1")
+        return outcome, message
+
+    def test_a_library_whose_thread_writes_on(self):
+        outcome, message = self.outcome(f"{PLUGINS}/planted_write_late.so")
+        self.assertEqual(outcome, "falsified")
+        self.assertIn("attention_forward wrote its output 'out' after it had returned", message)
+
+    def test_a_class_whose_thread_writes_on(self):
+        shutil.copy(pathlib.Path(os.environ["SYSLAB_MINE"], "plain.py"), self.folder / "plain.py")
+        (self.folder / "flash.py").write_text(LATE)
+        outcome, message = self.outcome("flash.py:Late")
+        self.assertEqual(outcome, "falsified")
+        self.assertIn("attention_forward: 'out' changed after it had been returned", message)
+
+    def test_who_has_ended_is_not_accused(self):
+        self.assertEqual(self.outcome(f"{PLUGINS}/naive_attention.so")[0], "passed")
+        self.assertEqual(self.outcome(f"{os.environ['SYSLAB_MINE']}/plain.py:Naive")[0], "passed")
+
+
+class Map(Lab):
+    """--map: where the first counterexample is wrong."""
+
+    def check(self, plugin, *options, **expected):
+        return self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/{plugin}.so", "-k", "equals_oracle", "--cases", "5",
+                           *options, **expected)
+
+    def test_an_svg_of_the_counterexample(self):
+        self.assertIn("wrote map.svg", self.check("planted_forget_last", "--map", "map.svg", expect=1).stderr)
+        drawn = xml.etree.ElementTree.parse(self.folder / "map.svg").getroot()
+        space = {"s": "http://www.w3.org/2000/svg"}
+        self.assertIn("me attention.equals_oracle (handout), out: 16 rows, 16 columns", drawn.find("s:title", space).text)
+        cells = [cell for cell in drawn.findall("s:rect", space) if cell.get("width") == cell.get("height") == "9"][:-4]
+        self.assertEqual(len(cells), 16 * 16)
+        wrong = {(cell.get("x"), cell.get("y")) for cell in cells if cell.get("fill") == "#a63603"}
+        self.assertEqual({y for _, y in wrong}, {str(44 + 15 * 10)})  # the last row, all of it
+        self.assertEqual(len(wrong), 16)
+
+    def test_nothing_wrong_draws_nothing(self):
+        self.assertIn("no counterexample has a map; map.svg was not written",
+                      self.check("naive_attention", "--map", "map.svg").stderr)
+        self.assertFalse((self.folder / "map.svg").exists())
+
+    def test_bad_places_are_refused_before_anything_is_searched(self):
+        for place, why in (("map.png", "end its name in .svg"), ("nowhere/map.svg", "nowhere"), (".", "end its name in .svg")):
+            self.assertIn(why, self.check("faulty_attention", "--map", place, expect=2).stderr)
+        (self.folder / "lab.svg").mkdir()
+        self.check("faulty_attention", "--map", "lab.svg", expect=2)
+        self.assertFalse(self.db.exists())
+        self.assertIn("there is no --mine", self.syslab("check", "flash_forward", "--map", "map.svg", expect=2).stderr)
+
+    def test_a_terminal_shows_it_as_text(self):
+        leader, follower = os.openpty()
+        done = subprocess.Popen(self.command("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_forget_last.so", "-k",
+                                             "equals_oracle", "--cases", "3"), cwd=self.folder, env=self.environment(),
+                                stdout=follower, stderr=subprocess.DEVNULL)
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while part := os.read(leader, 4096):
+                shown += part
+        done.wait()
+        os.close(leader)
+        lines = shown.decode().replace("\r", "").splitlines()
+        first = lines.index("where me attention.equals_oracle (handout) is wrong:")
+        self.assertEqual(lines[first + 1:first + 17], ["  " + "·" * 16] * 15 + ["  " + "#" * 16])
+        self.assertIn("out: 16 rows, 16 columns; · within the bound", lines[first + 17])
+
+
+class PastTheEnd(Lab):
+    def test_a_write_past_the_end_is_told(self):
+        self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_write_past_end.so", "-k", "equals_oracle",
+                    "--cases", "5", expect=None)
+        messages = [message for (message,) in self.sql("SELECT message FROM check_result")]
+        self.assertTrue(messages)
+        for message in messages:
+            self.assertIn("a write past the end of 'out', 256 bytes behind its last", message)
+
+    def test_a_read_past_the_end_is_told_and_shrunk(self):
+        self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_read_past_end.so", "-k", "equals_oracle")
+        [(uid, message, example)] = self.sql("SELECT uid, message, counterexample FROM check_result WHERE outcome = 'error'"
+                                             " AND name = 'attention.equals_oracle'")
+        self.assertRegex(message, r"a read past the end of 'k', \d+ bytes behind its last")
+        self.assertIn("input: B=1 H=1 S=16 queries × 17 keys D=16 fp32", message)
+        self.assertEqual(json.loads(example)["seq_k"], "17")
+        self.assertIn("a read past the end of 'k'", self.syslab("replay", uid, expect=1).stdout)
+
+    def test_what_is_copied_from_behind_an_input_to_behind_an_output_shows(self):
+        ended = self.lines("run", "flash_forward", "-a", "head_dim=20", "-a", "seq=32", "-a", "causal=false", "-a", "dtype=fp32", "--impl",
+                           "me", "--laws", "none", "--mine", f"me={PLUGINS}/planted_copy_past_end.so", expect=3)
+        self.assertIn("output 'out': a byte outside its elements was written", attempts(ended)[0]["detail"])
+
+    def test_a_library_that_handles_faults_of_its_own_is_right(self):
+        self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/planted_handle_faults.so", "--cases", "10", "-k", "oracle")
+
+
+class Chosen(Lab):
+    def test_laws_by_a_word_of_their_name(self):
+        mine = ("--mine", f"me={PLUGINS}/naive_attention.so", "--impl", "me")
+        done = self.syslab("check", "flash_forward", *mine, "--cases", "3", "-k", "oracle")
+        self.assertEqual({law for (law,) in self.sql("SELECT name FROM check_result")},
+                         {"attention.equals_oracle", "attention.lse_equals_oracle"})
+        self.assertIn("only the laws that -k oracle chose", done.stdout)
+        self.assertIn("never tried: more than 3 inputs a law; --deep tries 1000", done.stdout)
+        self.assertIn("never tried, at any depth: fp16; bf16; S < 16 and S > 257; D other than 16, 32, 64, 128; batches and heads "
+                      "above 3; more than 1100000 multiply-adds (B·H·S·S·D); strided tensors; inputs with inf or NaN", done.stdout)
+        self.assertIn("no law's name holds it; there are attention.equals_oracle",
+                      self.syslab("check", "flash_forward", *mine, "-k", "nowhere", expect=2).stderr)
+
+    def test_deep_tries_a_thousand(self):
+        self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/naive_attention.so", "--impl", "me", "--deep", "-k",
+                    "refusal")
+        self.assertEqual({cases for (cases,) in self.sql("SELECT cases_run FROM check_result")}, {1000})
+        self.syslab("check", "flash_forward", "--deep", "--cases", "5", expect=2)
+
+    def test_the_first_failure_ends_it_and_the_rest_is_told_as_not_begun(self):
+        done = self.syslab("check", "flash_forward", "--mine", f"me={PLUGINS}/faulty_attention.so", "-x", "--cases", "10",
+                           expect=1)
+        self.assertEqual(self.sql("SELECT status FROM v_attempt"), [("check_failed",)])
+        self.assertIn("hand-out 2026: FAIL (0 of 3)", done.stdout)
+        self.assertRegex(done.stdout, "never tried: .*attention.large_scores.*: not begun")
+
+    def test_last_failed_asks_what_failed_and_all_once_nothing_does(self):
+        library = self.folder / "mine.so"
+        shutil.copy(f"{PLUGINS}/faulty_attention.so", library)
+        mine = ("check", "flash_forward", "--mine", f"me={library}", "--cases", "5")
+
+        def asked(*options, expect):
+            done = self.syslab(*mine, *options, expect=expect)
+            [(run,)] = self.sql("SELECT uid FROM run ORDER BY id DESC LIMIT 1")
+            return done, dict(self.sql("SELECT law || ' ' || (params ->> '$.contract'), ending FROM v_attempt"
+                                       " WHERE run_uid = ?", run))
+
+        done, first = asked("--last-failed", expect=1)
+        self.assertIn("none of these laws failed when it was last searched; all are searched now", done.stderr)
+        failed = {law for law, ending in first.items() if ending == "failed"}
+        self.assertTrue(0 < len(failed) < len(first))
+        asked("-k", "rows_sum_to_one", expect=0)  # of those that failed it says nothing
+        done, second = asked("--last-failed", expect=1)
+        self.assertEqual(set(second), failed)
+        self.assertIn("only the laws that --last-failed chose", done.stdout)
+        shutil.copy(f"{PLUGINS}/naive_attention.so", library)  # mended, under the same name
+        self.assertEqual(set(asked("--last-failed", expect=0)[1]), failed)
+        self.assertEqual(set(asked("--last-failed", expect=0)[1]), set(first))
+
+    def test_until_draws_on_for_its_time_and_refuses_what_is_none(self):
+        mine = ("check", "flash_forward", "--mine", f"me={PLUGINS}/naive_attention.so", "-k", "refusal")
+        began = time.monotonic()
+        done = self.syslab(*mine, "--until", "3s")
+        self.assertGreater(time.monotonic() - began, 2)
+        self.assertTrue(all(cases >= 100 for (cases,) in self.sql("SELECT cases_run FROM check_result")))
+        self.assertIn("never tried: more inputs than fit into 3s", done.stdout)
+        self.assertIn("--until 'long' is no duration", self.syslab(*mine, "--until", "long", expect=2).stderr)
+        self.assertIn("--until '0s' is no duration", self.syslab(*mine, "--until", "0s", expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

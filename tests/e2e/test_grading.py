@@ -1,0 +1,184 @@
+"""`syslab grade`: a folder of submissions by a rubric, and what becomes of those that misbehave."""
+import csv
+import hashlib
+import json
+import os
+import shutil
+import stat
+import unittest
+import xml.etree.ElementTree
+
+from lab import Lab
+from submitted import HOSTILE, hostile_zips, make, zip_of
+
+ATTENTION = """
+handout = "2026"
+[[problem]]
+id = "flash_forward"
+points = 10
+[[problem.item]]
+part = "a"
+points = 6
+function = "get_flashattention_autograd_function_pytorch"
+experiment = "flash_forward"
+[[problem.item]]
+part = "b"
+points = 4
+function = "get_flashattention_autograd_function_triton"
+experiment = "flash_forward"
+[[problem]]
+id = "essay"
+points = 3
+[[problem.item]]
+points = 3
+written = true
+"""
+
+
+def marked(mark):
+    """Processes with this word in their environment."""
+    found = []
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/environ", "rb") as file:
+                if mark.encode() in file.read():
+                    found.append(int(process))
+        except OSError:
+            pass
+    return found
+
+
+class Grading(Lab):
+    def setUp(self):
+        super().setUp()
+        self.temporary, self.batch = self.folder / "tmp", self.folder / "submissions"
+        self.temporary.mkdir()
+        self.batch.mkdir()
+        (self.folder / "rubric.toml").write_text(ATTENTION)
+
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"], "TMPDIR": str(self.temporary)}
+
+    def grade(self, *arguments, output="grades", expect=0, **options):
+        return self.syslab("grade", "submissions", "--handout", "2026", "--rubric", "rubric.toml", "-o", output, "--cases", "3",
+                           *arguments, expect=expect, timeout=500, **options)
+
+    def table(self, output="grades"):
+        with open(self.folder / output / "grades.csv", newline="", encoding="utf-8") as file:
+            return {row["student"]: row for row in csv.DictReader(file)}
+
+    def digests(self, *folders):
+        return {str(file): hashlib.sha256(file.read_bytes()).hexdigest()
+                for folder in folders for file in sorted(folder.rglob("*")) if file.is_file()}
+
+    def test_a_batch_has_a_table_and_a_page_each_and_goes_on_where_it_was(self):
+        make(self.batch / "ada")
+        zip_of(make(self.folder / "src", "NoScale"), self.batch / "bob.zip")
+        before = self.digests(self.batch)
+        self.grade("--jobs", "2")
+        table = self.table()
+        self.assertEqual(sorted(table), ["ada", "bob"])
+        self.assertEqual((table["ada"]["points"], table["ada"]["checked"], table["ada"]["open"]), ("6", "10", "3"))
+        self.assertEqual(table["bob"]["points"], "2")  # one law of three: it answers, and neither O nor L is right
+        grades = self.folder / "grades"
+        self.assertEqual(stat.S_IMODE(grades.stat().st_mode), 0o700)
+        page = (grades / "students/bob/evidence.md").read_text()
+        self.assertIn(json.loads((grades / ".work/bob.json").read_text())["record"]["digest"], page)
+        self.assertIn("does not hold with batch 1", page)
+        self.assertIn("syslab check flash_forward --handout 2026 --mine me=. --cases 3", page)
+        self.assertNotIn("ada", page)
+        self.assertNotIn("seed", page)
+        results = json.loads((grades / "students/bob/results.json").read_text())
+        self.assertEqual((results["score"], [test["max_score"] for test in results["tests"]]), (2, [6, 4]))
+        suites = xml.etree.ElementTree.parse(grades / "junit.xml").getroot()
+        self.assertEqual([(suite.get("name"), suite.get("failures")) for suite in suites], [("ada", "1"), ("bob", "2")])
+        for name in ("grades.md", "grades.html"):
+            self.assertIn("bob", (grades / name).read_text())
+
+        zip_of(make(self.folder / "new", "Fp32Only"), self.batch / "carol.zip")
+        pages = self.digests(grades / "students")
+        done = self.grade()
+        self.assertEqual(done.stderr.count("(as before)"), 2)
+        self.assertEqual(self.table()["carol"]["points"], "6")
+        self.assertLessEqual(pages.items(), self.digests(grades / "students").items())
+        self.assertEqual(self.digests(self.batch) | before, self.digests(self.batch))
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_the_same_submission_gets_the_same_grade_and_a_hidden_seed_is_told_to_nobody(self):
+        make(self.batch / "ada", "NoScale")
+        shutil.copytree(self.batch / "ada", self.batch / "twin")
+        self.grade("--seed", "80808")
+        pages = [(self.folder / f"grades/students/{name}/evidence.md").read_text().replace(name, "") for name in ("ada", "twin")]
+        self.assertEqual(*pages)
+        told = "".join(file.read_text() for file in (self.folder / "grades/students").rglob("*") if file.is_file())
+        self.assertNotIn("80808", told)
+        self.assertNotIn("found", told)  # numbers that were made of hidden inputs
+        self.assertIn("does not hold", told)
+
+    def test_what_misbehaves_costs_its_own_line_and_the_batch_goes_on(self):
+        watched = self.folder / "submissions"
+        for name, (head, _) in HOSTILE.items():
+            make(self.batch / name, head=head.replace("WATCHED", repr(str(watched))))
+        make(self.batch / "neighbour")
+        (self.batch / "secret.zip").write_bytes(b"no zip")
+        reasons = hostile_zips(self.batch)
+        before = self.digests(self.batch)
+        self.grade("--jobs", "2", "--timeout", "45s", "--limit", "3m")
+        table = self.table()
+        self.assertEqual(set(table), set(HOSTILE) | {"neighbour", "secret"} | set(reasons))
+        self.assertEqual(table["neighbour"]["points"], "6")
+        for name, reason in reasons.items():
+            self.assertEqual(table[name]["points"], "0", name)
+            self.assertIn(reason, table[name]["note"])
+            self.assertNotIn("\n", table[name]["note"])
+        for name, (_, reason) in HOSTILE.items():
+            page = (self.folder / f"grades/students/{name}/evidence.md").read_text()
+            self.assertEqual(table[name]["points"], "6" if reason is None else "0", page)
+            if reason is not None:
+                self.assertIn(reason, page)
+        self.assertEqual(self.digests(self.batch), before)
+        self.assertFalse(list(self.folder.rglob("written_by_a_submission")))
+        self.assertEqual(list(self.temporary.iterdir()), [])
+        self.assertEqual(marked(str(self.temporary)), [])
+
+    def test_written_parts_and_names_are_merged(self):
+        make(self.batch / "ada")
+        (self.folder / "written.csv").write_text('student,item,points\nada,essay,2.5\n')
+        (self.folder / "roster.csv").write_text('id,name\nada,"Lovelace, Ada"\nbob,Bob\n')
+        self.grade("--written", "written.csv", "--roster", "roster.csv")
+        table = self.table()
+        self.assertEqual([table["ada"][name] for name in ("name", "points", "checked", "open", "essay")],
+                         ["Lovelace, Ada", "8.5", "13", "0", "2.5"])
+        self.assertEqual((table["bob"]["points"], table["bob"]["note"]), ("0", "nothing handed in"))
+        page = (self.folder / "grades/students/ada/evidence.md").read_text()
+        self.assertIn("essay: 2.5 of 3 points", page)
+        self.assertNotIn("Lovelace", page)
+        for line, reason in (("ada,essay,4", "no points from 0 to 3"), ("eve,essay,1", "no submission of 'eve'"),
+                             ("ada,novel,1", "no item 'novel'"), ("ada,flash_forward (a),1", "not graded by a person")):
+            (self.folder / "written.csv").write_text(f"student,item,points\n{line}\n")
+            refused = self.grade("--written", "written.csv", expect=2)
+            self.assertIn("written.csv, line 2: ", refused.stderr)
+            self.assertIn(reason, refused.stderr)
+
+    def test_a_rubric_with_a_mistake_is_refused_with_its_line(self):
+        make(self.batch / "ada")
+        for wrong, reason in ((ATTENTION.replace("points = 6", "points = 5"), "the items of 'flash_forward' have 9 points"),
+                              (ATTENTION.replace("part = \"b\"", "prat = \"b\""), "unknown key 'prat'"),
+                              (ATTENTION.replace("points = 3\nwritten", "points = \nwritten"), "line "),
+                              (ATTENTION.replace("2026", "2025"), "rubric of hand-out 2025"),
+                              (ATTENTION.replace("written = true", ""), "either `written = true` or a `function`")):
+            (self.folder / "rubric.toml").write_text(wrong)
+            self.assertIn(reason, self.grade(expect=2).stderr)
+            self.assertFalse((self.folder / "grades").exists())
+
+    def test_folders_that_cannot_be_graded_are_refused(self):
+        self.assertIn("neither folders nor zips", self.grade(expect=2).stderr)
+        make(self.batch / "ada")
+        self.assertIn("may not lie in", self.grade(output="submissions/grades", expect=2).stderr)
+        zip_of(self.batch / "ada", self.batch / "ada.zip")
+        self.assertIn("would both be called ada", self.grade(expect=2).stderr)
+        self.assertIn("is no folder", self.syslab("grade", "nowhere", "--handout", "2026", "-o", "g", expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,66 @@
+"""What is stored is found again: `log`, `show`, short ids, and the run that `resume` takes."""
+import unittest
+
+from lab import Lab, summary
+
+
+class History(Lab):
+    def run_once(self, *arguments, **options):
+        return summary(self.lines("run", "selftest_empty", *arguments, **options))["run"]
+
+    def test_log_shows_runs_newest_first_with_ids_that_every_verb_takes(self):
+        first = self.run_once("-a", "repeat=1:3:1", "--label", "early")
+        second = self.run_once()
+        self.syslab("pin", "base", first)
+        logged = self.json("log")["runs"]
+        self.assertEqual([run["run"] for run in logged], [second, first])
+        self.assertEqual([logged[1][key] for key in ("ok", "label", "pins")], [3, "early", ["base"]])
+        self.assertEqual([run["run"] for run in self.json("log", "-n", 1)["runs"]], [second])
+        head, *lines = self.syslab("log").stdout.splitlines()
+        self.assertTrue(head.startswith("run "))
+        self.assertEqual([line.split()[0] for line in lines], [second[24:32], first[24:32]])
+        self.assertNotEqual(first[24:32], second[24:32], "the random part differs where the time does not")
+        self.assertIn("base, early", lines[1])
+        self.assertIn("3 ok", lines[1])
+        short = first[24:32]
+        self.assertEqual(self.json("show", short)["run"]["run"], first)
+        self.assertIn("nothing to resume", self.syslab("resume", short).stdout)
+        self.assertIn(f"run {first}", self.syslab("resume", "base").stdout)
+        self.syslab("diff", short, second[24:])
+        self.syslab("pin", "again", short)
+        self.assertEqual([run["run"] for run in self.json("prune", "--run", short)["runs"] if run["kept"]], [first])
+
+    def test_show_tells_of_a_run_an_attempt_and_a_check(self):
+        self.syslab("run", "selftest_faults", "-a", "fault=nan")
+        run = self.json("show", "latest")
+        self.assertEqual((run["kind"], run["run"]["ok"]), ("run", 1))
+        attempt = self.json("show", run["attempts"][0]["attempt"])
+        self.assertEqual(attempt["kind"], "attempt")
+        self.assertEqual(attempt["attempt"]["status"], run["attempts"][0]["status"])
+        ((uid, outcome),) = self.sql("SELECT uid, outcome FROM check_result LIMIT 1")
+        check = self.json("show", uid[24:])
+        self.assertEqual((check["kind"], check["check"]["outcome"]), ("check", outcome))
+        self.assertIn("selftest_faults", self.syslab("show", uid).stdout)
+        self.assertIn("no run, attempt, check or comparison", self.syslab("show", "fefefefefefe", expect=2).stderr)
+        self.assertIn("no pin 'nobody'", self.syslab("show", "nobody", expect=2).stderr)
+        self.assertIn("names several", self.syslab("show", "0", expect=2).stderr)
+
+    def test_a_pin_in_the_wrong_order_offers_the_swap(self):
+        run = self.run_once()
+        refused = self.syslab("pin", run, "base", expect=2).stderr
+        self.assertIn(f"syslab pin base {run}", refused)
+        self.assertEqual(self.json("pin")["pins"], [])
+
+    def test_resume_takes_the_newest_run_with_something_missing(self):
+        whole = self.run_once("-a", "repeat=1:2:1")
+        done = self.lines("resume")
+        self.assertEqual((summary(done)["run"], summary(done)["missing"]), (whole, 0))
+        first = summary(self.lines("run", "selftest_faults", "-a", "fault=throw", expect=None))["run"]
+        self.run_once()
+        again = self.syslab("resume", "--failed", "--json", expect=None)
+        self.assertIn(first, again.stdout)
+        self.assertIn(f"resuming run {first}", again.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,84 @@
+"""Somebody's data parallelism and sharded optimizers on ranks of Python: right ones, some of the faults (all of them:
+tools/long/parallel_faults.py), and how they are told."""
+import os
+import unittest
+
+from lab import Lab, attempts
+from parallel_classes import FAULTS, RIGHT, file_of
+
+MINE = os.environ["SYSLAB_MINE"]
+
+
+class Parallel(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def check(self, experiment, name, *arguments, path=None, **options):
+        spec = f"me={path or MINE + '/' + file_of(name)}:{name}"
+        lines = self.lines("check", experiment, "--mine", spec, *arguments, **options)
+        return attempts(lines), lines[-1]
+
+    def test_right_ones_are_accused_of_nothing(self):
+        for name, experiment in RIGHT.items():
+            with self.subTest(name):
+                laws, verdict = self.check(experiment, name, "--cases", "4", expect=0)
+                self.assertEqual((verdict["verdict"], verdict["findings"], verdict["never_tried"]), ("PASS", [], {}))
+                self.assertTrue(all(law["status"] == "ok" for law in laws), laws)
+                self.assertGreaterEqual(len(laws), 6)
+
+    def accused(self, name, *, expect):
+        """What the law that is about the fault says first, and the verdict."""
+        experiment, law = FAULTS[name]
+        laws, verdict = self.check(experiment, name, "--cases", "12", "-k", law, expect=expect)
+        said = [one["detail"] for one in laws if one["status"] == "check_failed"]
+        self.assertTrue(said, (name, laws))
+        return said[0], verdict
+
+    def test_a_forgotten_mean_is_named_with_rank_step_and_element(self):
+        said, verdict = self.accused("AverageForgotten", expect=1)
+        self.assertEqual(verdict["verdict"], "FAIL")
+        self.assertRegex(said, r"the gradient of 'layers\.0\.weight'\[0, 0\] on rank 0 in step 0 is -?\d.*, in one process -?\d.*: "
+                                  "that is the sum over ranks, not divided by 2")
+
+    def test_a_missing_wait_is_named(self):
+        said, _ = self.accused("NoWait", expect=1)
+        self.assertIn("no wait() was called for the collective of ", said)
+
+    def test_a_rank_that_stays_away_is_named_at_once(self):
+        said, _ = self.accused("OneRankMissing", expect=1)
+        self.assertRegex(said, r"rank 0 waits in step 0 in all_reduce of \d+ elements of float32, and rank 1 has ended its steps without it")
+
+    def test_what_the_timeline_shows_is_a_finding_beyond_the_handout(self):
+        for name in ("NoOverlap", "LimitInBits", "NotSharded"):
+            _, verdict = self.check(FAULTS[name][0], name, "--cases", "8", expect=0)
+            self.assertEqual(verdict["verdict"], "PASS", name)
+            self.assertTrue(any(FAULTS[name][1] in finding for finding in verdict["findings"]), verdict)
+
+    def test_a_counterexample_is_small_and_replays(self):
+        laws, _ = self.check("naive_ddp", "AverageForgotten", "--cases", "12", "-k", "ddp.equals_one_process", expect=1)
+        uid = self.sql("SELECT uid FROM check_result WHERE outcome = 'falsified' ORDER BY id LIMIT 1")[0][0]
+        shown = self.sql("SELECT counterexample FROM check_result WHERE outcome = 'falsified' ORDER BY id LIMIT 1")[0][0]
+        self.assertIn('"further layers":"0"', shown.replace(" \"", "\"").replace("\": \"", "\":\""))
+        again = self.syslab("replay", uid, expect=1)
+        self.assertIn("not divided by 2", again.stdout + again.stderr)
+
+    def test_what_is_no_class_for_ranks_is_told(self):
+        (self.folder / "odd.py").write_text(
+            "import torch\n"
+            "class NoFinish(torch.nn.Module):\n    def __init__(self, module):\n        super().__init__()\n        self.module = module\n"
+            "class Newer(NoFinish):\n    def __init__(self, module):\n        super().__init__(module)\n"
+            "        next(module.parameters()).register_post_accumulate_grad_hook_of_tomorrow(print)\n")
+        path = self.folder / "odd.py"
+        for name, told in (("NoFinish", "NoFinish has no finish_gradient_synchronization()"),
+                           ("Newer", "rank 0: AttributeError")):
+            laws, _ = self.check("naive_ddp", name, "--cases", "1", "-k", "ddp.shares_parameters", "--contract", "handout", path=path, expect=1)
+            self.assertIn(told, laws[0]["detail"])
+
+    def test_a_class_is_checked_and_not_timed(self):
+        lines = self.lines("run", "naive_ddp", "--mine", f"me={MINE}/parallel.py:Naive", "--impl", "me", "--laws", "none", expect=None)
+        self.assertEqual({one["status"] for one in attempts(lines)}, {"unsupported"})
+        self.assertIn("checked and not timed here: syslab check naive_ddp", attempts(lines)[0]["detail"])
+
+
+if __name__ == "__main__":
+    unittest.main()

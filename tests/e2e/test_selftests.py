@@ -1,0 +1,43 @@
+"""The lab's experiments on itself, in their smoke presets: nothing lost, left or unnamed, and each violation that is planted is found."""
+import unittest
+
+from lab import Lab, attempts
+
+
+class Selftests(Lab):
+    def planted(self, experiment, kind, what, count=1):
+        (line,) = attempts(self.lines("run", experiment, "-a", f"count={count}", "-a", f"kind={kind}", "-a", f"planted={what}",
+                                      expect=1))
+        self.assertEqual(line["status"], "check_failed", line["detail"])
+        return line["detail"]
+
+    def all_good(self, experiment):
+        lines = attempts(self.lines("run", experiment, "--preset", "smoke"))
+        self.assertEqual({line["status"] for line in lines}, {"ok"}, [line["detail"] for line in lines])
+        return [line["metrics"] for line in lines]
+
+    def test_a_killed_parent_loses_and_leaves_nothing(self):
+        counts = self.all_good("selftest_crash")
+        self.assertEqual([counted["kills"] for counted in counts], [2] * 4)
+        self.assertGreater(sum(counted["acknowledged"] for counted in counts), 8)
+        (row,) = [row for row in self.table("selftest_crash", "kills")["rows"] if row["kind"] == "promise"]
+        self.assertEqual(row["kills"], 2)
+
+    def test_a_killed_or_stopped_rank_is_named_in_time(self):
+        for counted in self.all_good("selftest_rank_faults"):
+            self.assertEqual((counted["faults"], counted["named"], counted["late"]), (1, 1, 0))
+            self.assertLess(counted["slowest"], 5)
+
+    def test_what_is_planted_after_kills_is_found(self):
+        self.assertRegex(self.planted("selftest_crash", "promise", "lost"), "1 of [0-9]+ acknowledged attempts are lost")
+        self.assertIn("doctor found it damaged", self.planted("selftest_crash", "promise", "damage"))
+        self.assertIn("1 files or folders are left", self.planted("selftest_crash", "promise", "file"))
+        self.assertIn("1 processes are left", self.planted("selftest_crash", "promise", "process"))
+
+    def test_what_is_planted_after_faults_of_ranks_is_found(self):
+        self.assertRegex(self.planted("selftest_rank_faults", "kill_later", "unnamed"),
+                         "1 of 1 faults are not named; the first: rank [012] was killed")
+
+
+if __name__ == "__main__":
+    unittest.main()

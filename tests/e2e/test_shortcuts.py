@@ -1,0 +1,59 @@
+"""Implementations that do less than was asked for: each is a known cheat, and none gets a time that is ranked.
+
+What keeps them → who was seen to end `ok` with that switched off in src/worker/checked_operator.cpp:
+  every sample's outputs are compared with its own   all but LeavesWithZero
+  timed samples are compared, too                    CachesByShape, CachesByAddress, OneCallLate, DriftsLater
+  inputs are new for each sample                     CachesByShape, CachesByAddress, OneCallLate
+LeavesWithZero is kept by the separation of processes, which cannot be switched off.
+"""
+import os
+import pathlib
+import unittest
+
+from lab import Lab, attempts
+
+SHORTCUTS = pathlib.Path(__file__).parent / "hostile" / "shortcuts.py"
+CASE = ("-a", "seq=32", "-a", "head_dim=16", "-a", "heads=2", "-a", "causal=true", "-a", "dtype=fp32", "--impl", "me", "--laws", "none",
+        "--protocol", "quick", "--device", "cpu")
+
+
+class Shortcuts(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def run_one(self, name):
+        [ended] = attempts(self.lines("run", "flash_forward", *CASE, "--mine", f"me={SHORTCUTS}:{name}", expect=None))
+        return ended
+
+    def refused(self, name, status="check_failed"):
+        ended = self.run_one(name)
+        self.assertEqual(ended["status"], status, (name, ended.get("detail")))
+        self.assertEqual(self.sql("SELECT count(*) FROM metric WHERE name = 'time'"), [(0,)], name)
+        self.assertEqual(self.sql("SELECT count(*) FROM v_measured WHERE is_good"), [(0,)], name)
+        return ended["detail"]
+
+    def test_results_of_other_calls_are_wrong(self):
+        for name in ("CachesByShape", "CachesByAddress", "OneCallLate", "DriftsLater"):
+            self.assertIn("a timed sample is wrong though the first call was right", self.refused(name), name)
+
+    def test_no_work_is_no_answer(self):
+        for name in ("Uninitialised", "NanWildcard", "Zeros", "FindsTheAnswer", "ReplacesModules", "ExpectsTheSeed"):
+            self.refused(name)
+
+    def test_inputs_that_were_zeroed_are_not_the_question(self):
+        self.refused("ZeroesInputs")
+
+    def test_less_work_shows(self):
+        for name in ("SkipsLateRows", "IgnoresTheMask"):
+            self.refused(name)
+
+    def test_what_the_tolerance_of_the_hand_out_allows_is_no_cheat(self):
+        # It is 1e-2, as in the official tests, and wider than the rounding of fp16 to which this fp32 was brought.
+        self.assertEqual(self.run_one("HalfPrecision")["status"], "ok")
+
+    def test_an_exit_code_is_no_verdict(self):
+        self.assertIn("exit code 0", self.refused("LeavesWithZero", "error"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,106 @@
+"""`check --mine FOLDER`: what a submission implements, what it does not, why it fails, and which zips are refused."""
+import os
+import unittest
+
+from lab import Lab
+from submitted import PYTORCH, hostile_zips, make, zip_of
+
+
+class Submitted(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"], "TMPDIR": str(self.temporary)}
+
+    def setUp(self):
+        super().setUp()
+        self.temporary = self.folder / "tmp"
+        self.temporary.mkdir()
+
+    def check(self, what, *arguments, expect, timeout="3m"):
+        lines = self.lines("check", "--mine", what, "--cases", "5", "--timeout", timeout, *arguments, expect=expect)
+        record = lines[-1]
+        self.assertEqual(record["type"], "submission")
+        return record, {row["function"]: row for row in record["adapters"]}
+
+    def test_all_of_a_hand_out_is_checked_in_one_go_with_a_table(self):
+        make(self.folder / "ada")
+        done = self.syslab("check", "--handout", "2026", "--mine", "me=ada", "--cases", "5", expect=None)
+        table = done.stdout[done.stdout.index("me: tests/adapters.py"):]
+        self.assertRegex(table, f"{PYTORCH} +implemented +5 of 5 ")
+        self.assertRegex(table, "get_flashattention_autograd_function_triton +not implemented ")
+        self.assertRegex(table, "get_ddp +implemented ")
+        self.assertRegex(table, "get_sharded_optimizer +not implemented ")
+        self.assertRegex(table, "get_fsdp +not there ")
+        self.assertNotIn("bucketed", table)  # of 2025
+
+    def test_a_zip_is_named_by_its_file_and_leaves_nothing(self):
+        make(self.folder / "src", "NoScale")
+        zip_of(self.folder / "src", self.folder / "grace hopper.zip")
+        record, rows = self.check("grace hopper.zip", "flash_forward", expect=1)
+        self.assertEqual(record["name"], "grace_hopper")
+        outcomes = {law["law"]: law["outcome"] for law in rows[PYTORCH]["laws"] if law["contract"] == "handout"}
+        self.assertEqual(outcomes["attention.equals_oracle"], "falsified")
+        self.assertNotIn("attention.gradients_equal_oracle", outcomes)  # of flash_backward, which was not named
+        self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_what_does_not_import_says_which_package_and_version(self):
+        make(self.folder / "ada", head="import einops_of_another_time\n")
+        (self.folder / "ada/uv.lock").write_text('[[package]]\nname = "einops-of-another-time"\nversion = "0.8.1"\n')
+        _, rows = self.check("ada", expect=1)
+        self.assertEqual((rows[PYTORCH]["state"], rows[PYTORCH]["why"]),
+                         ("fails", "package 'einops_of_another_time' is missing (the lock file names 0.8.1)"))
+        self.assertEqual(rows["get_sharded_optimizer"]["state"], "not implemented")
+        make(self.folder / "bob", head="import torch\ntorch.nothing_of_that_name\n")
+        (self.folder / "bob/requirements.txt").write_text("torch==99.1\n")
+        _, rows = self.check("bob", expect=1)
+        self.assertIn("nothing_of_that_name", rows[PYTORCH]["why"])
+        self.assertIn("(tests/adapters.py:2)", rows[PYTORCH]["why"])
+        self.assertIn("the lock file names torch 99.1, this Python has", rows[PYTORCH]["why"])
+
+    def test_what_hangs_or_exits_at_import_is_told(self):
+        make(self.folder / "ada", head="import time\ntime.sleep(1000)\n")
+        _, rows = self.check("ada", expect=1, timeout="8s")
+        self.assertIn("took longer than 8 s", rows[PYTORCH]["why"])
+        make(self.folder / "bob", head="import sys\nsys.exit(0)\n")
+        _, rows = self.check("bob", expect=1)
+        self.assertIn("SystemExit", rows[PYTORCH]["why"])
+        make(self.folder / "eve", head="import os\nos._exit(0)\n")
+        _, rows = self.check("eve", expect=1)
+        self.assertIn("ended the process", rows[PYTORCH]["why"])
+
+    def test_its_own_environment_is_used_and_python_names_another(self):
+        make(self.folder / "ada")
+        python = self.folder / "ada/.venv/bin/python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f"#!/bin/sh\nTHEIRS=1 exec {os.environ['SYSLAB_PYTHON']} \"$@\"\n")
+        python.chmod(0o755)
+        adapters = self.folder / "ada/tests/adapters.py"
+        adapters.write_text("import os\nassert os.environ.get('THEIRS') == '1', 'not theirs'\n" + adapters.read_text())
+        _, rows = self.check("ada", "flash_forward", expect=None)
+        self.assertEqual(rows[PYTORCH]["state"], "implemented")
+        _, rows = self.check("ada", "flash_forward", "--python", os.environ["SYSLAB_PYTHON"], expect=1)
+        self.assertIn("not theirs", rows[PYTORCH]["why"])
+        refused = self.syslab("check", "--mine", "ada", "--python", "/no/such/python", expect=2)
+        self.assertIn("/no/such/python", refused.stderr)
+
+    def test_zips_that_would_harm_are_refused_with_one_line(self):
+        for name, reason in hostile_zips(self.folder).items():
+            with self.subTest(name):
+                refused = self.syslab("check", "--mine", f"me={name}.zip", expect=2)
+                self.assertIn(f"'{name}.zip' is refused", refused.stderr)
+                self.assertIn(reason, refused.stderr)
+                self.assertEqual(refused.stderr.count("\n"), 1)
+                self.assertEqual(list(self.temporary.iterdir()), [])
+        self.assertFalse((self.folder / "outside.py").exists())
+        self.assertFalse(os.path.exists("/tmp/syslab_absolute.py"))
+
+    def test_a_folder_without_adapters_is_no_submission(self):
+        (self.folder / "empty").mkdir()
+        self.assertIn("neither tests/adapters.py nor adapters.py",
+                      self.syslab("check", "--mine", "empty", expect=2).stderr)
+        make(self.folder / "two/a")
+        make(self.folder / "two/b")
+        self.assertIn("2 projects", self.syslab("check", "--mine", "two", expect=2).stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

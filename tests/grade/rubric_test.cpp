@@ -1,0 +1,112 @@
+#include "grade/rubric.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "report/deliverables.hpp"
+#include "submission/adapters.hpp"
+
+namespace syslab::grade {
+namespace {
+
+constexpr const char* kTwoItems = R"(
+handout = "2026"
+[[problem]]
+id = "flash_forward"
+points = 10
+[[problem.item]]
+part = "a"
+points = 6
+function = "f"
+experiment = "flash_forward"
+laws = ["attention.*"]
+[[problem.item]]
+part = "b"
+points = 4
+function = "f"
+experiment = "flash_forward"
+laws = ["attention.*"]
+credit = "all"
+)";
+
+Json record(const char* state, std::initializer_list<std::pair<const char*, const char*>> laws) {
+  Json list = Json::array();
+  for (const auto& [name, outcome] : laws) {
+    list.push_back({{"law", name}, {"experiment", "flash_forward"}, {"contract", "handout"}, {"outcome", outcome}});
+  }
+  return {{"adapters", Json::array({Json{{"function", "f"}, {"state", state}, {"laws", list}}})}};
+}
+
+TEST(Rubric, TheShippedOnesHaveTheHandoutsProblemsAndPoints) {
+  for (const auto& [year, total] : std::map<std::string, double>{{"2025", 107}, {"2026", 137}}) {
+    const Rubric rubric = default_rubric(year);
+    EXPECT_DOUBLE_EQ(rubric.points(), total);
+    std::map<std::string, double> points;
+    for (const Problem& problem : rubric.problems) points[problem.id] = problem.points;
+    for (const report::Problem& problem : report::handout_problems()) {
+      const auto posed = problem.points.find(year);
+      if (posed == problem.points.end() || posed->second == 0) continue;
+      EXPECT_DOUBLE_EQ(points[problem.id], posed->second) << problem.id;
+    }
+  }
+}
+
+TEST(Rubric, TheShippedOnesNameFunctionsThatAnswerTheirExperiments) {
+  for (const char* year : {"2025", "2026"}) {
+    for (const Problem& problem : default_rubric(year).problems) {
+      for (const Item& item : problem.items) {
+        if (item.written) continue;
+        bool known = false;
+        for (const submission::Adapter& one : submission::adapters()) {
+          const std::string ids = " " + std::string(one.experiments) + " ";
+          known = known || (one.function == item.function && submission::is_of(one, year) &&
+                            ids.find(" " + item.experiment + " ") != std::string::npos);
+        }
+        EXPECT_TRUE(known) << year << " " << problem.id << " " << item.function;
+      }
+    }
+  }
+}
+
+TEST(Rubric, EachLawThatHoldsEarnsItsShareUnlessAllMust) {
+  const Rubric rubric = parse_rubric(kTwoItems, "r");
+  const auto scores = score(rubric, record("implemented", {{"attention.a", "passed"},
+                                                           {"attention.b", "falsified"},
+                                                           {"attention.c", "unsupported"},
+                                                           {"other", "falsified"}}));
+  EXPECT_DOUBLE_EQ(scores[0].items[0].earned, 2);
+  EXPECT_DOUBLE_EQ(scores[0].items[1].earned, 0);
+  EXPECT_DOUBLE_EQ(scores[0].checked(), 10);
+  EXPECT_DOUBLE_EQ(score(rubric, record("implemented", {{"attention.a", "passed"}}))[0].earned(), 10);
+}
+
+TEST(Rubric, BeyondTheHandoutOnlyWhatCanBeTriedCounts) {
+  Rubric rubric = parse_rubric(kTwoItems, "r");
+  rubric.problems[0].items[0].contract = "full";
+  Json one = record("implemented", {{"attention.a", "passed"}, {"attention.b", "unsupported"}});
+  for (Json& law : one["adapters"][0]["laws"]) law["contract"] = "full";
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[0].earned, 6);
+}
+
+TEST(Rubric, WhatWasNotBegunHoldsNoLaw) {
+  const auto scores = score(parse_rubric(kTwoItems, "r"),
+                            record("implemented", {{"attention.a", "passed"}, {"attention.b", "not_run"}}));
+  EXPECT_DOUBLE_EQ(scores[0].items[0].earned, 3);
+}
+
+TEST(Rubric, WhatCannotBeCheckedHereIsOpenAndWhatFailsIsNot) {
+  const Rubric rubric = parse_rubric(kTwoItems, "r");
+  Json one = record("implemented", {});
+  one["adapters"][0]["not_checked"] = "needs a GPU";
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 0);
+  for (const char* state : {"not implemented", "fails", "not there"}) {
+    EXPECT_DOUBLE_EQ(score(rubric, record(state, {}))[0].checked(), 10) << state;
+    EXPECT_DOUBLE_EQ(score(rubric, record(state, {}))[0].earned(), 0) << state;
+  }
+  EXPECT_DOUBLE_EQ(score(rubric, {{"error", "refused"}})[0].checked(), 10);
+}
+
+}  // namespace
+}  // namespace syslab::grade

@@ -1,0 +1,187 @@
+#include "judge/walls.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <sys/msg.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/sem.h>
+#include <sys/shm.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/xattr.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+
+#include "tests/judge/behind.hpp"
+#include "tests/temporary_folder.hpp"
+
+namespace syslab::judge {
+namespace {
+
+class WallsOf : public testing::TestWithParam<Profile> {
+ protected:
+  void SetUp() override {
+    if (!missing_walls().empty() && ::prctl(PR_GET_SECCOMP) < 0) GTEST_SKIP() << "this kernel has no seccomp";
+  }
+
+  template <typename Body>
+  int inside(const Body& body, bool network = false) {
+    const Walls walls({.profile = GetParam(), .network = network, .writable = (folder_ / ".").string()});
+    return behind(*walls.confinement(), body);
+  }
+
+  test::TemporaryFolder folder_;
+};
+
+TEST_P(WallsOf, NobodyIsTracedOrRead) {
+  EXPECT_EQ(inside([] { return error_of(::ptrace(PTRACE_ATTACH, ::getppid(), nullptr, nullptr)); }), EPERM);
+  char word[8];
+  iovec here{word, sizeof word}, there{word, sizeof word};
+  EXPECT_EQ(inside([&] { return error_of(::process_vm_readv(::getppid(), &here, 1, &there, 1, 0)); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::process_vm_writev(::getppid(), &here, 1, &there, 1, 0)); }), EPERM);
+  EXPECT_EQ(inside([] { return error_of(::syscall(SYS_pidfd_getfd, 0, 1, 0)); }), EPERM);
+}
+
+TEST_P(WallsOf, OnesOwnLimitsMayBeReadAndNobodyElses) {
+  struct rlimit limit {};
+  EXPECT_EQ(inside([&] { return error_of(::prlimit(0, RLIMIT_NOFILE, nullptr, &limit)); }), 0);
+  EXPECT_EQ(inside([&] { return error_of(::prlimit(::getppid(), RLIMIT_NOFILE, nullptr, &limit)); }), EPERM);
+}
+
+TEST_P(WallsOf, NoNamespaceAndNoRingLeadsAround) {
+  EXPECT_EQ(inside([] { return error_of(::unshare(CLONE_NEWUSER)); }), EPERM);
+  EXPECT_EQ(inside([] { return error_of(::syscall(SYS_io_uring_setup, 4, nullptr)); }), ENOSYS);
+}
+
+TEST_P(WallsOf, ThereAreSocketsOnlyWhereAskedFor) {
+  const auto socket = [] { return error_of(::socket(AF_UNIX, SOCK_STREAM, 0)); };
+  EXPECT_EQ(inside(socket), EACCES);
+  EXPECT_EQ(inside(socket, true), 0);
+  EXPECT_EQ(inside([] {
+              int pair[2];
+              return error_of(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+            }),
+            0);
+}
+
+TEST_P(WallsOf, NobodyLeavesItsProcessGroup) {
+  // From a child: who leads a group could make no session anyway.
+  const auto leaves = [](auto call, auto own) {
+    const pid_t before = own();
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit((call() < 0 ? 1 : 0) + (own() == before ? 0 : 2));
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+  };
+  const int refused = GetParam() == Profile::native ? 1 : 0;
+  EXPECT_EQ(inside([&] { return leaves([] { return ::setsid(); }, [] { return ::getsid(0); }); }), refused);
+  EXPECT_EQ(inside([&] { return leaves([] { return ::setpgid(0, 0); }, [] { return ::getpgrp(); }); }), refused);
+}
+
+TEST_P(WallsOf, NobodyElseIsMadeSlower) {
+  EXPECT_EQ(inside([] { return error_of(::setpriority(PRIO_PROCESS, 0, 19)); }), 0);
+  EXPECT_EQ(inside([] { return error_of(::setpriority(PRIO_PROCESS, static_cast<id_t>(::getppid()), 19)); }), EPERM);
+  EXPECT_EQ(inside([] { return error_of(::setpriority(PRIO_PGRP, 0, 19)); }), EPERM);
+  EXPECT_EQ(inside([] { return error_of(::setpriority(PRIO_USER, 0, 19)); }), EPERM);
+  EXPECT_EQ(inside([] { return error_of(::syscall(SYS_ioprio_set, 3, 0, 0)); }), EPERM);  // of this user's processes
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(0, &one);
+  EXPECT_EQ(inside([&] { return error_of(::sched_setaffinity(::getppid(), sizeof one, &one)); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::sched_setaffinity(0, sizeof one, &one)); }), 0);
+}
+
+TEST_P(WallsOf, FilesKeepTheirModesTimesOwnersAndAttributes) {
+  const std::string file = (folder_ / "kept").string();
+  std::ofstream(file) << "kept";
+  ::chmod(file.c_str(), 0600);
+  struct stat before {
+  }, after{};
+  ::stat(file.c_str(), &before);
+  const int refused = GetParam() == Profile::native ? EPERM : 0;  // for Python it is no error, and nothing happens
+  EXPECT_EQ(inside([&] { return error_of(::chmod(file.c_str(), 0644)); }), refused);
+  EXPECT_EQ(inside([&] { return error_of(::fchmodat(AT_FDCWD, file.c_str(), 0644, 0)); }), refused);
+  EXPECT_EQ(inside([&] { return error_of(::fchmod(::open(file.c_str(), O_RDONLY), 0644)); }), refused);
+  EXPECT_EQ(inside([&] { return error_of(::utimensat(AT_FDCWD, file.c_str(), nullptr, 0)); }), refused);
+  EXPECT_EQ(inside([&] { return error_of(::chown(file.c_str(), ::geteuid(), ::getegid())); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::setxattr(file.c_str(), "user.a", "b", 1, 0)); }), EPERM);
+  ::stat(file.c_str(), &after);
+  EXPECT_EQ(after.st_mode, before.st_mode);
+  EXPECT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+}
+
+TEST_P(WallsOf, NothingIsTypedIntoATerminalAndNoMemoryHasAKey) {
+  const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY);
+  if (terminal < 0) GTEST_SKIP() << "no terminals here";
+  EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCSTI, "x")); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCLINUX, "\3")); }), EPERM);
+  EXPECT_EQ(inside([&] { return error_of(::ioctl(terminal, TIOCGWINSZ, std::array<char, 64>().data())); }), 0);
+  ::close(terminal);
+  EXPECT_EQ(inside([] { return error_of(::shmget(IPC_PRIVATE, 4096, 0600)); }), EPERM);
+  EXPECT_EQ(inside([] { return error_of(::semget(IPC_PRIVATE, 1, 0600)); }), EPERM);
+  EXPECT_EQ(inside([] { return error_of(::msgget(IPC_PRIVATE, 0600)); }), EPERM);
+}
+
+TEST_P(WallsOf, SignalsReachNobodyOutside) {
+  if (!missing_walls().empty()) GTEST_SKIP() << missing_walls().front();
+  EXPECT_EQ(inside([] { return error_of(::kill(::getppid(), 0)); }), EPERM);
+}
+
+TEST_P(WallsOf, ThreadsRun) {
+  EXPECT_EQ(inside([] {
+              int done = 1;
+              std::thread([&] { done = 0; }).join();
+              return done;
+            }),
+            0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, WallsOf, testing::Values(Profile::native, Profile::python),
+                         [](const auto& info) { return info.param == Profile::native ? "native" : "python"; });
+
+TEST(Walls, AfterDenyingProcessesThereAreThreadsAlone) {
+  EXPECT_EQ(behind({},
+                   [] {
+                     deny_processes();
+                     if (::fork() >= 0) return 1;
+                     if (errno != EPERM) return 2;
+                     char* const argv[] = {nullptr};
+                     if (::execve("/bin/true", argv, argv) == 0 || errno != EPERM) return 3;
+                     int done = 4;
+                     std::thread([&] { done = 0; }).join();
+                     return done;
+                   }),
+            0);
+}
+
+TEST(Walls, OnlyTheWordNoneLeavesThemOut) {
+  ::unsetenv("SYSLAB_WALLS");
+  EXPECT_TRUE(walls_wanted());
+  ::setenv("SYSLAB_WALLS", "", 1);
+  EXPECT_TRUE(walls_wanted());
+  ::setenv("SYSLAB_WALLS", "none", 1);
+  EXPECT_FALSE(walls_wanted());
+  ::unsetenv("SYSLAB_WALLS");
+}
+
+TEST(Walls, AHiddenProcessIsNotDumpable) {
+  EXPECT_EQ(behind({},
+                   [] {
+                     hide_this_process();
+                     return ::prctl(PR_GET_DUMPABLE);
+                   }),
+            0);
+}
+
+}  // namespace
+}  // namespace syslab::judge

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+"""Patches of planted faults are read as written, planted where their lines stand exactly once, and refused in clear words; what a
+test program prints is read right; and the page keeps no row of an older patch.
+
+    mutants_test.py ROOT
+"""
+import importlib.machinery
+import importlib.util
+import pathlib
+import sys
+import unittest
+
+ROOT = pathlib.Path(sys.argv.pop(1))
+sys.path.insert(0, str(ROOT / "tools"))
+import mutant_patches as patches  # noqa: E402
+import mutant_report as report  # noqa: E402
+
+LOADER = importlib.machinery.SourceFileLoader("mutants", str(ROOT / "tools/mutants"))
+mutants = importlib.util.module_from_spec(importlib.util.spec_from_loader("mutants", LOADER))
+sys.dont_write_bytecode = True
+LOADER.exec_module(mutants)
+
+SOURCE = "int f(int n) {\n  if (n < 2) return 1;\n  return n;\n}\n\nint g(int n) {\n  return n;\n}\n"
+HEAD = "Plants: f of two is wrong,\n  as of one\nKilled by: unit_f F.*:G.Two\n"
+BODY = "--- a/src/f.cpp\n+++ b/src/f.cpp\n@@\n int f(int n) {\n-  if (n < 2) return 1;\n+  if (n <= 2) return 1;\n"
+
+
+class Patches(unittest.TestCase):
+    def refused(self, why, text, name="f_of_two"):
+        with self.assertRaisesRegex(patches.BadPatch, why):
+            patches.parse(name, text)
+
+    def unfit(self, why, text, source=SOURCE):
+        with self.assertRaisesRegex(patches.BadPatch, why):
+            patches.apply(patches.parse("f_of_two", text), lambda file: source)
+
+    def test_a_head_says_what_is_planted_and_what_kills_it(self):
+        patch = patches.parse("f_of_two", HEAD + "Needs: gpu\nSurvives: nobody calls it\n" + BODY)
+        self.assertEqual((patch.plants, patch.test, patch.cases), ("f of two is wrong, as of one", "unit_f", "F.*:G.Two"))
+        self.assertEqual((patch.gpu, patch.survives, patch.files), (True, "nobody calls it", ["src/f.cpp"]))
+        self.assertFalse(patches.parse("f_of_two", HEAD + BODY).gpu)
+
+    def test_a_hunk_is_planted_where_its_lines_stand(self):
+        texts = patches.apply(patches.parse("f_of_two", HEAD + BODY), lambda file: SOURCE)
+        self.assertEqual(texts, {"src/f.cpp": SOURCE.replace("n < 2", "n <= 2")})
+
+    def test_hunks_of_one_file_are_planted_one_after_the_other(self):
+        more = "@@\n int g(int n) {\n-  return n;\n+  return -n;\n"
+        text = patches.apply(patches.parse("f_of_two", HEAD + BODY + more), lambda file: SOURCE)["src/f.cpp"]
+        self.assertEqual(text, SOURCE.replace("n < 2", "n <= 2").replace("g(int n) {\n  return n", "g(int n) {\n  return -n"))
+
+    def test_blank_lines_may_have_lost_their_blank(self):
+        body = "--- a/src/f.cpp\n+++ b/src/f.cpp\n@@\n }\n\n-int g(int n) {\n+int g(int m) {\n"
+        self.assertIn("int g(int m)", patches.apply(patches.parse("f_of_two", HEAD + body), lambda file: SOURCE)["src/f.cpp"])
+
+    def test_lines_found_twice_or_never_are_refused(self):
+        twice = "--- a/src/f.cpp\n+++ b/src/f.cpp\n@@\n-  return n;\n+  return -n;\n"
+        self.unfit("begins with 'return n;' is found 2 times, exactly once is wanted; add lines", HEAD + twice)
+        self.unfit("is not found, exactly once is wanted; the source has changed", HEAD + BODY, SOURCE.replace("n < 2", "n < 3"))
+        self.unfit("is not found", HEAD + BODY, SOURCE.replace("int f(", "  int f("))  # whole lines only
+        self.unfit("there is no file src/f.cpp", HEAD + BODY, None)
+
+    def test_wrong_heads_are_refused(self):
+        self.refused("no 'Killed by:'", "Plants: it\n" + BODY)
+        self.refused("no 'Plants:'", "Killed by: unit_f\n" + BODY)
+        self.refused("the line 'Wants: gpu' in the head", HEAD + "Wants: gpu\n" + BODY)
+        self.refused("'Plants' stands twice", HEAD + "Plants: more\n" + BODY)
+        self.refused("'Needs: luck'", HEAD + "Needs: luck\n" + BODY)
+        self.refused("a name of small letters", HEAD + BODY, "F-2")
+
+    def test_wrong_bodies_are_refused(self):
+        self.refused("no hunk", HEAD)
+        self.refused("no hunk", HEAD + "--- a/src/f.cpp\n+++ b/src/f.cpp\n")
+        self.refused("of the same file are wanted", HEAD + BODY.replace("b/src/f.cpp", "b/src/g.cpp"))
+        self.refused("is in no hunk", HEAD + BODY.replace("@@\n", ""))
+        self.refused("is in no hunk", HEAD + BODY + "what is this\n")
+        self.refused("changes nothing", HEAD + BODY.replace("<=", "<"))
+        self.refused("no line that stays or goes", HEAD + "--- a/src/f.cpp\n+++ b/src/f.cpp\n@@\n+int h;\n")
+
+    def test_unknown_names_are_refused_and_what_is_near_is_named(self):
+        both = [patches.parse(name, HEAD + BODY) for name in ("f_of_two", "g")]
+        self.assertEqual([one.name for one in patches.choose(both, ["g", "f_of_two", "g"])], ["g", "f_of_two"])
+        with self.assertRaisesRegex(patches.BadPatch, "no patch 'f_of' in tests/mutants; near it: f_of_two"):
+            patches.choose(both, ["f_of"])
+
+    def test_ten_tenths_are_all_of_them(self):
+        for count in (3, 10, 67):
+            self.assertEqual(sum((patches.tenth(list(range(count)), n) for n in range(10)), []), list(range(count)))
+
+
+class Outcomes(unittest.TestCase):
+    RUN = "[==========] Running 2 tests\n[ RUN      ] F.One\n[       OK ] F.One (0 ms)\n[ RUN      ] F/G.Two/3\n"
+
+    def test_what_googletest_prints(self):
+        failed = self.RUN + "[  FAILED  ] F/G.Two/3, where GetParam() = 4 (1 ms)\n[  FAILED  ] 1 test, listed below:\n"
+        self.assertEqual(mutants.outcome_of(0, self.RUN), ("passed", []))
+        self.assertEqual(mutants.outcome_of(1, failed), ("failed", ["F/G.Two/3"]))
+        self.assertEqual(mutants.outcome_of(-11, self.RUN), ("crashed", ["F/G.Two/3"]))
+        self.assertEqual(mutants.outcome_of(77, "no GPU\n"), ("skipped", []))
+        self.assertEqual(mutants.outcome_of(0, "[==========] Running 0 tests\n"), ("no case", []))
+
+    def test_only_what_the_head_says_is_right(self):
+        killed, survivor = patches.parse("f", HEAD + BODY), patches.parse("g", HEAD + "Survives: so\n" + BODY)
+        wrong = lambda patch, status: bool(report.wrong(patch, report.Outcome(status, "unit_f")))  # noqa: E731
+        self.assertEqual([wrong(killed, "killed"), wrong(survivor, "survived")], [False, False])
+        for patch, status in ((killed, "survived"), (survivor, "killed"), (killed, "killed by another"), (killed, "timed out"),
+                              (survivor, "does not compile")):
+            self.assertTrue(wrong(patch, status), status)
+
+    def test_the_page_keeps_rows_until_their_patch_changes(self):
+        patch, other = patches.parse("f", HEAD + BODY), patches.parse("g", HEAD + BODY)
+        first = report.page([patch, other], {"f": report.Outcome("killed", "unit_f: F.One"), "g": report.Outcome("survived", "")}, {}, [])
+        self.assertIn("| killed | unit_f: F.One |", first)
+        self.assertIn("- `g`: no reason given", first)
+        again = report.page([patch, other], {}, report.read_rows(first), [("gemm", "dropped_tail", "gemm.equals_oracle")])
+        self.assertIn("| killed | unit_f: F.One |", again)
+        self.assertIn("| gemm | `dropped_tail` | `gemm.equals_oracle` |", again)
+        self.assertEqual(patches.parse("f", HEAD.replace("F.*", "F.One") + BODY).digest, patch.digest)
+        changed = patches.parse("f", HEAD + BODY.replace("<=", "<= 1 +"))
+        self.assertIn("| not run yet |", report.page([changed], {}, report.read_rows(first), []))
+
+
+    def test_settled_is_what_came_out_as_its_head_says_and_has_not_changed(self):
+        names = ("killed", "lived", "hung", "new", "changed")
+        all_of_them = [patches.parse(name, HEAD + BODY) for name in names]
+        rows = {name: (result, "", all_of_them[0].digest) for name, result in
+                (("killed", "killed"), ("lived", "survived"), ("hung", "timed out"), ("changed", "killed"))}
+        rows["changed"] = ("killed", "", "0000000")
+        self.assertEqual([patch.name for patch in report.settled(all_of_them, rows)], ["killed"])
+        explained = patches.parse("lived", HEAD + "Survives: so\n" + BODY)
+        self.assertEqual(report.settled([explained], rows), [explained])
+
+
+class Ours(unittest.TestCase):
+    def test_every_patch_fits_the_sources(self):
+        all_of_them = patches.load_all(ROOT)
+        self.assertGreaterEqual(len(all_of_them), 60)
+        for patch in all_of_them:
+            patches.apply(patch, mutants.read_source)
+
+    def test_the_faults_in_code_are_found(self):
+        self.assertIn(("gemm", "dropped_tail", "gemm.equals_oracle"), report.twins(ROOT))
+
+
+if __name__ == "__main__":
+    unittest.main()

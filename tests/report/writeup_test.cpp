@@ -1,0 +1,545 @@
+// What a write-up may claim of what was measured: each claim here was once made of numbers that did not bear it.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/resources.hpp"
+#include "report/cells.hpp"
+#include "report/figure.hpp"
+#include "report/figure_data.hpp"
+#include "report/table.hpp"
+#include "tests/report/fixture.hpp"
+
+namespace syslab::report {
+namespace {
+
+using store::Cell;
+using worker::Record;
+
+Record metric(const std::string& name, double value, int rank = 0) {
+  return worker::MetricRecord{.name = name, .unit = "1", .value = value, .rank = rank};
+}
+// With an interval of a hundredth on both sides.
+Record timed(const std::string& name, double seconds, int rank = 0) {
+  return worker::MetricRecord{.name = name,
+                              .unit = "s",
+                              .value = seconds,
+                              .low = 0.99 * seconds,
+                              .high = 1.01 * seconds,
+                              .n = 10,
+                              .rank = rank};
+}
+Record fact(const std::string& json) { return worker::FactRecord{json}; }
+worker::CheckRecord passed() { return {.name = "reference:y", .outcome = "passed", .cases_run = 1, .seed = "7"}; }
+std::string word(const std::string& text) { return text; }
+std::int64_t number(std::int64_t value) { return value; }
+
+class Writeup : public ::testing::Test {
+ protected:
+  void add(const std::string& experiment, const Params& params, const std::string& implementation,
+           std::vector<Record> records, FixtureStore::Attempt attempt = {}) {
+    records.insert(records.begin(), passed());
+    attempt.experiment = experiment;
+    attempt.params = params;
+    attempt.implementation = implementation;
+    attempt.records = std::move(records);
+    fixture_.add(std::move(attempt));
+  }
+  Table table(const std::string& experiment, const std::string& id) {
+    const std::string name = "experiments/" + experiment + "/tables/" + id + ".sql";
+    const std::vector<Resource> files = resources(name);
+    EXPECT_EQ(files.size(), 1U) << name;
+    return fill(parse_table(id, std::string(files.at(0).text)), fixture_.store());
+  }
+  std::string said(const std::string& experiment, const std::string& id) {
+    return write_sentences(table(experiment, id));
+  }
+  std::string shown(const std::string& experiment, const std::string& id) {
+    return write(table(experiment, id), Format::markdown);
+  }
+  store::ResultSet drawn(const std::string& experiment, const std::string& id) {
+    for (const FigureSource& source : figures_of(experiment)) {
+      if (source.id != id) continue;
+      Cell name;
+      name.type = Cell::Type::text;
+      name.text = experiment;
+      const bool asks = source.sql.find("?1") != std::string::npos;
+      return fixture_.store().query(source.sql, asks ? std::vector<Cell>{name} : std::vector<Cell>{});
+    }
+    ADD_FAILURE() << experiment << " has no figure " << id;
+    return {};
+  }
+  static std::set<std::string> words(const store::ResultSet& found, const std::string& column) {
+    std::set<std::string> all;
+    for (std::size_t row = 0; row < found.rows.size(); ++row) all.insert(plain(cell_of(found, row, column)));
+    return all;
+  }
+  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+  FixtureStore fixture_;
+};
+
+Params model_step(const std::string& model = "small") {
+  return {{"model", model},
+          {"batch", number(4)},
+          {"context", number(128)},
+          {"precision", word("fp32")},
+          {"mode", word("train")}};
+}
+
+// --- overlap ---
+
+class Overlap : public Writeup {
+ protected:
+  void add_step(const std::string& strategy, double ms, double backward_ms) {
+    add("ddp_overlap_individual_parameters_benchmarking",
+        {{"model", word("xl25")},
+         {"batch", number(8)},
+         {"context", number(128)},
+         {"precision", word("fp32")},
+         {"strategy", strategy}},
+        "fused",
+        {timed("time", 1e-3 * ms, worker::kAllRanks), timed("backward", 1e-3 * backward_ms, worker::kAllRanks),
+         timed("exposed", 13.8e-3, worker::kAllRanks), metric("overlapped", 0.991), metric("buckets", 435)},
+        {.gpu = "Example_GPU", .ranks = 2});
+  }
+  void add_steps(double none, double naive, double overlap, double backward) {
+    add_step("none", none, 101);
+    add_step("naive", naive, 101);
+    add_step("flat_copy", 0.98 * naive, 101);
+    add_step("overlap", overlap, backward);
+  }
+  std::string text() { return said("ddp_overlap_individual_parameters_benchmarking", "hidden"); }
+};
+
+TEST_F(Overlap, RecoversTheShareOfWhatCommunicationCosts) {
+  add_steps(168.3, 206.3, 182.1, 114);
+  EXPECT_TRUE(has(text(), "overlap recovers 63.7 % of what communication costs")) << text();
+  EXPECT_FALSE(has(text(), "99.1")) << text();
+  EXPECT_TRUE(has(text(), "Backward slows from 101 to 114 ms under the all-reduces")) << text();
+  EXPECT_TRUE(has(text(), "not measured")) << "the cause is a guess: " << text();
+}
+
+TEST_F(Overlap, IsGivenNoShareOfACostThatIsNotSeen) {
+  add_steps(200, 201, 200, 101);
+  EXPECT_TRUE(has(text(), "communication makes no measurable difference")) << text();
+  EXPECT_FALSE(has(text(), "recovers")) << text();
+  EXPECT_TRUE(has(text(), "Backward is not measurably slower")) << text();
+}
+
+TEST_F(Overlap, ThatIsSlowerRecoversNothing) {
+  add_steps(168.3, 206.3, 220, 114);
+  EXPECT_TRUE(has(text(), "overlap is slower than naive DDP and recovers nothing")) << text();
+}
+
+// --- certificates ---
+
+TEST_F(Writeup, ACertificateSaysWhichToyModelsWereTrained) {
+  Params params{{"model", word("small")},
+                {"batch", number(8)},
+                {"context", number(128)},
+                {"precision", word("fp32")},
+                {"strategy", word("naive")}};
+  const auto proved = [](const std::string& name) {
+    worker::CheckRecord check = passed();
+    check.name = name;
+    check.message = "certificate: 0 off, at most 0 is allowed; 4 toy models, 1 with tied weights, are equal";
+    return Record{check};
+  };
+  const std::vector<Record> records{proved("reference:certificate"),
+                                    proved("reference:certificate (rank 1)"),
+                                    timed("time", 1e-3, worker::kAllRanks),
+                                    metric("buckets", 111),
+                                    metric("held_moments", 8),
+                                    metric("formula_moments", 8),
+                                    metric("state_bytes", 8),
+                                    metric("formula_bytes", 8),
+                                    metric("padding_bytes", 0)};
+  add("naive_ddp", params, "fused", records, {.ranks = 2});
+  const std::string end = "to single-process training: 4 toy models, 1 with tied weights, are equal. After";
+  EXPECT_TRUE(has(said("naive_ddp", "certified"), end)) << said("naive_ddp", "certified");
+  params.set("sharding", word("optimizer"));
+  params.set("granularity", word("block"));
+  add("optimizer_state_sharding", params, "fused", records, {.ranks = 2});
+  EXPECT_TRUE(has(said("optimizer_state_sharding", "certified"), end)) << said("optimizer_state_sharding", "certified");
+  add("fsdp", params, "fused", records, {.ranks = 2});
+  EXPECT_TRUE(has(said("fsdp", "certified"), end)) << said("fsdp", "certified");
+}
+
+TEST_F(Writeup, TheOrderOfPrefetchesIsTold) {
+  const auto step = [&](std::int64_t start_of_b0, std::int64_t start_of_b1) {
+    std::vector<Record> records{timed("time", 1e-3, worker::kAllRanks)};
+    const auto gathered = [&](const std::string& unit, const std::string& pass, std::int64_t start, std::int64_t used) {
+      records.emplace_back(worker::SpanRecord{"gather", unit, pass, start, used - 1});
+      records.emplace_back(worker::SpanRecord{"wait", unit, pass, used - 1, used});
+    };
+    gathered("embedding", "forward", 0, 10);
+    gathered("b0", "forward", start_of_b0, 20);
+    gathered("b1", "forward", start_of_b1, 30);
+    gathered("b1", "backward", 35, 40);
+    gathered("b0", "backward", 36, 50);
+    add("fsdp",
+        {{"model", word("small")},
+         {"batch", number(8)},
+         {"context", number(128)},
+         {"precision", word("fp32")},
+         {"granularity", word("block")}},
+        "fused", records, {.ranks = 2});
+    return said("fsdp", "prefetch");
+  };
+  const std::string text = step(1, 12);
+  EXPECT_TRUE(has(text,
+                  "all 5 all-gathers start in the order of use, from `embedding` to `b1` in forward and from `b1` "
+                  "to `b0` in backward; each is started at most 2 units ahead of the unit in use"))
+      << text;
+  EXPECT_TRUE(has(step(12, 1), "2 of 5 all-gathers start out of the order of use")) << said("fsdp", "prefetch");
+  EXPECT_TRUE(has(said("fsdp", "prefetch"), "started at most 3 units ahead")) << said("fsdp", "prefetch");
+}
+
+// --- what is paired ---
+
+Params attention(const std::string& pass) {
+  return {{"batch", number(1)},    {"heads", number(1)}, {"heads_kv", number(0)},
+          {"seq", number(128)},    {"seq_k", number(0)}, {"head_dim", number(16)},
+          {"dtype", word("fp32")}, {"causal", false},    {"align", word("top_left")},
+          {"pass", pass}};
+}
+
+TEST_F(Writeup, ASpeedUpSaysWhetherBothSidesRanTogetherAndBesideWhat) {
+  fixture_.add_kernel_run();  // both in one run
+  const std::string together = said("flash_forward", "speedup");
+  EXPECT_TRUE(has(shown("flash_forward", "flash_forward"), "speed-up from one run"));
+  EXPECT_TRUE(has(together, "times as fast as `naive` (same run")) << together;
+  add("flash_forward", attention("forward"), "by_hand", {timed("time", 4e-3)}, {.machine = "another", .role = "naive"});
+  add("flash_forward", attention("forward"), "anew", {timed("time", 1e-3)}, {.machine = "another"});
+  const std::string apart = said("flash_forward", "speedup");
+  EXPECT_TRUE(has(apart, "times as fast as `by_hand` (in different runs")) << apart;
+  EXPECT_TRUE(has(shown("flash_forward", "flash_forward"), "different runs"));
+  for (const char* name : {"literal", "flash_mma"}) {
+    add("flash_benchmarking", attention("both"), name, {timed("time", 1e-3)},
+        {.role = name == std::string("literal") ? "literal" : ""});
+  }
+  EXPECT_TRUE(has(shown("flash_benchmarking", "flash_benchmarking"), "different runs"));
+  add("pytorch_attention", attention("forward"), "literal", {timed("time", 4e-3)}, {.role = "literal"});
+  add("pytorch_attention", attention("forward"), "fused_softmax", {timed("time", 1e-3)}, {.role = "intermediate"});
+  EXPECT_TRUE(has(shown("pytorch_attention", "fused"), "speed-up from different runs"))
+      << shown("pytorch_attention", "fused");
+}
+
+TEST_F(Writeup, AColumnNamesTheBaselineThatRan) {
+  const Params gemm{{"size", number(1024)}, {"dtype", word("tf32")}};
+  add("ceiling_gemm", gemm, "cublas_tf32", {timed("time", 1e-3)}, {.gpu = "Example_GPU", .role = "peer"});
+  add("ceiling_gemm", gemm, "wgmma", {timed("time", 2e-3)}, {.gpu = "Example_GPU"});
+  const std::string ceilings = shown("ceiling_gemm", "ceiling_gemm");
+  EXPECT_TRUE(has(ceilings, "cublas_tf32")) << ceilings;
+  EXPECT_FALSE(has(ceilings, "OpenBLAS")) << ceilings;
+  const Params sizes{{"operation", word("all_reduce")}, {"bytes", number(1024)}};
+  for (const std::string name : {"nccl_raw", "nccl"}) {
+    add("distributed_communication_single_node", sizes, name,
+        {timed("time", 1e-3, worker::kAllRanks), metric("payload_bytes", 1024), metric("bus_factor", 1)},
+        {.gpu = "Example_GPU", .ranks = 2, .role = name == "nccl_raw" ? "peer" : ""});
+  }
+  const Table collectives = table("distributed_communication_single_node", "distributed_communication_single_node");
+  EXPECT_EQ(plain(cell_of(collectives.result, 0, "peer")), "nccl_raw");
+  EXPECT_FALSE(has(write(collectives, Format::markdown), "gloo")) << write(collectives, Format::markdown);
+}
+
+// --- two modes ---
+
+class TwoModes : public Writeup {
+ protected:
+  // Samples of which a third take three times as long, or all the same.
+  void add_size(std::int64_t bytes, double seconds, bool two_modes, bool back_to_back = false) {
+    std::vector<Record> records{timed("time", seconds, worker::kAllRanks), timed("pipelined", seconds),
+                                metric("payload_bytes", static_cast<double>(bytes)), metric("bus_factor", 1)};
+    std::vector<double> values;
+    for (int i = 0; i < 30; ++i) values.push_back((two_modes && i % 3 == 0 ? 3 : 1) * seconds + 1e-9 * i);
+    records.push_back(worker::SampleRecord{.series = "time", .unit = "s", .values = values});
+    const auto labels = [](bool has) { return std::string(has ? R"(["bimodal"])" : "[]"); };
+    records.push_back(
+        fact(R"({"noise": )" + labels(two_modes) + R"(, "pipelined": {"noise": )" + labels(back_to_back) + "}}"));
+    add("distributed_communication_single_node", {{"operation", word("all_reduce")}, {"bytes", bytes}}, "nccl", records,
+        {.gpu = "Example_GPU", .ranks = 2});
+  }
+};
+
+TEST_F(TwoModes, AreNotAveragedFittedOrCompared) {
+  const std::string name = "distributed_communication_single_node";
+  add_size(1024, 1e-5, false);
+  add_size(1 << 20, 1e-4, true);
+  add_size(1 << 24, 1e-3, false);
+  const Table rows = table(name, name);
+  ASSERT_EQ(rows.result.rows.size(), 3U);
+  EXPECT_EQ(plain(cell_of(rows.result, 1, "time_ms")), "0.1 (67 %) and 0.3 (33 %)");
+  for (const char* column : {"algbw", "busbw"}) EXPECT_EQ(plain(cell_of(rows.result, 1, column)), "–") << column;
+  const Table fits = table(name, "laws_of_time");
+  const store::ResultSet& fit = fits.result;
+  for (std::size_t row = 0; row < fit.rows.size(); ++row) {
+    const bool single = plain(cell_of(fit, row, "series")) == "one at a time";
+    EXPECT_EQ(plain(cell_of(fit, row, "sizes")), single ? "2" : "3");
+    EXPECT_EQ(plain(cell_of(fit, row, "fit")), single ? "two sizes only; without 1048576 B (two modes)" : "fits");
+  }
+  EXPECT_EQ(words(table(name, "ranks").result, "r2").count("two modes"), 1U);
+  for (std::size_t row = 0; row < 3; ++row) {
+    const store::ResultSet line = drawn(name, "time");
+    const bool left_out = plain(cell_of(line, row, "status")) == "two modes";
+    EXPECT_EQ(cell_of(line, row, "time").type == Cell::Type::null, left_out);
+    EXPECT_EQ(left_out, row == 1);
+  }
+}
+
+class Fits : public TwoModes {
+ protected:
+  void add_buckets() {
+    add("ddp_bucketed_benchmarking",
+        {{"model", word("xl25")},
+         {"batch", number(8)},
+         {"context", number(128)},
+         {"precision", word("fp32")},
+         {"strategy", word("bucketed")},
+         {"bucket_mb", number(1)}},
+        "fused", {timed("time", 1e-3, worker::kAllRanks), metric("buckets", 435), metric("gradient_bytes", 8e9)},
+        {.gpu = "Example_GPU", .ranks = 2});
+  }
+  std::string best_size() { return said("ddp_bucketed_benchmarking", "b_overhead"); }
+  std::string fits() { return shown("distributed_communication_single_node", "laws_of_time"); }
+};
+
+TEST_F(Fits, OfTimesThatFollowNoLawSaySo) {
+  add_size(1024, 1e-5, false);
+  add_size(1 << 20, 1e-3, false);
+  add_size(1 << 24, 1.1e-3, false);
+  const std::string text = said("distributed_communication_single_node", "factors");
+  EXPECT_TRUE(has(text, "does not fit the back-to-back times")) << text;
+  EXPECT_TRUE(has(fits(), "does not fit")) << fits();
+  add_buckets();
+  EXPECT_TRUE(has(best_size(), "no best size follows: α + S/β is off by up to")) << best_size();
+  EXPECT_EQ(words(drawn("ddp_bucketed_benchmarking", "overhead"), "series"), (std::set<std::string>{"measured"}));
+}
+
+TEST_F(Fits, LeaveOutASizeWhoseBackToBackCallsHaveTwoModes) {
+  const double call = 1e-5, per_byte = 1e-11;
+  const auto law = [&](std::int64_t bytes) { return call + per_byte * static_cast<double>(bytes); };
+  add_size(1024, law(1024), false);
+  add_size(1 << 20, 10 * law(1 << 20), false, true);
+  add_size(1 << 24, law(1 << 24), false);
+  add_size(1 << 28, law(1 << 28), false);
+  EXPECT_TRUE(has(fits(), "fits; without 1048576 B (two modes)")) << fits();
+  const std::string name = "distributed_communication_single_node";
+  const store::ResultSet rows = table(name, name).result;
+  for (std::size_t row = 0; row < rows.rows.size(); ++row) {
+    EXPECT_EQ(plain(cell_of(rows, row, "pipelined")) == "two modes", row == 1);
+    EXPECT_EQ(plain(cell_of(rows, row, "busbw_pipelined")) == "–", row == 1);
+  }
+  add_buckets();
+  EXPECT_TRUE(has(best_size(), "o = 10 µs and w = 100 GB/s were measured: n = 89.4, 85.3 MiB a bucket, 1.79 ms"))
+      << best_size();
+  EXPECT_EQ(words(drawn("ddp_bucketed_benchmarking", "overhead"), "series").size(), 3U);
+}
+
+TEST_F(Writeup, AnEntryOfTwoModesHasNoRank) {
+  for (const std::string author : {"ada", "bob"}) {
+    add("flash_forward", attention("forward"), "kernel",
+        {timed("time", author == "ada" ? 1e-3 : 2e-3),
+         fact(author == "ada" ? R"({"noise": ["bimodal"]})" : R"({"noise": []})")},
+        {.author = author});
+  }
+  const auto text = find_resource("reports/tables/leaderboard.sql");
+  ASSERT_TRUE(text);
+  const Table board = fill(parse_table("leaderboard", std::string(*text)), fixture_.store(), "flash_forward");
+  ASSERT_EQ(board.result.rows.size(), 2U);
+  EXPECT_EQ(plain(cell_of(board.result, 0, "author")), "bob");
+  EXPECT_EQ(plain(cell_of(board.result, 0, "rank")), "1");
+  EXPECT_EQ(plain(cell_of(board.result, 1, "rank")), "unranked: two modes");
+}
+
+// --- steps of one process ---
+
+class Steps : public Writeup {
+ protected:
+  void add_script(std::int64_t warmup, const std::string& isolation, double sum_ms = 100) {
+    Params params = model_step();
+    params.set("warmup", warmup);
+    std::vector<Record> records{metric("parameters", 1000),          metric("time_mean", 0.1),
+                                metric("time_stddev", 0.01),         timed("time", 0.1),
+                                timed("forward", 0.3e-3 * sum_ms),   timed("backward", 0.6e-3 * sum_ms),
+                                timed("optimizer", 0.1e-3 * sum_ms), fact(R"({"isolation": ")" + isolation + "\"}")};
+    records.push_back(worker::SampleRecord{.series = "time", .unit = "s", .values = {0.5, 0.1, 0.1, 0.1}});
+    add("benchmarking_script", params, "eager", records);
+  }
+};
+
+TEST_F(Steps, OfAProcessThatHadRunBeforeAreNoWarmUpStudy) {
+  add_script(5, "reuse");
+  add_script(0, "reuse");
+  add_script(1, "reuse");
+  for (const char* id : {"first_steps", "short_warmup"})
+    EXPECT_TRUE(table("benchmarking_script", id).result.rows.empty()) << id;
+  EXPECT_TRUE(table("benchmarking_script", "warmup").result.rows.empty());
+  EXPECT_TRUE(has(shown("benchmarking_script", "warmup"), "--isolation case"))
+      << shown("benchmarking_script", "warmup");
+  EXPECT_TRUE(drawn("benchmarking_script", "warmup").rows.empty());
+  add_script(0, "case");
+  add_script(1, "case");
+  for (const char* id : {"first_steps", "short_warmup"})
+    EXPECT_EQ(table("benchmarking_script", id).result.rows.size(), 1U) << id;
+  EXPECT_EQ(table("benchmarking_script", "warmup").result.rows.size(), 3U) << "with five steps of any process";
+}
+
+TEST_F(Steps, HaveASumOfPhasesThatIsMoreOnlyWhereItIs) {
+  add_script(5, "case", 120);
+  EXPECT_TRUE(has(said("benchmarking_script", "phases"), "add up to 20 % more than the whole step, because"))
+      << said("benchmarking_script", "phases");
+  add_script(5, "case", 100);
+  EXPECT_TRUE(has(said("benchmarking_script", "phases"),
+                  "no measurable difference between the sum of the phases and the whole step"));
+  add_script(5, "case", 80);
+  EXPECT_TRUE(has(said("benchmarking_script", "phases"), "add up to 20 % less than the whole step"));
+  EXPECT_FALSE(has(shown("benchmarking_script", "benchmarking_script"), "is more"));
+}
+
+TEST_F(Steps, ByTheProfilerStandBesideTheTimingProgram) {
+  add("nsys_profile", model_step(), "eager",
+      {metric("parameters", 1000), timed("forward", 0.05), timed("forward_busy", 0.02),
+       fact(R"({"trace": {"source": "CUPTI"}})")});
+  std::string text = said("nsys_profile", "forward_time");
+  EXPECT_TRUE(has(text, "Agreement: not measured")) << text;
+  add_script(5, "case", 100);  // forward 30 ms
+  text = said("nsys_profile", "forward_time");
+  EXPECT_TRUE(has(text, "20.00 ± 0.20 ms by the profile")) << text;
+  EXPECT_TRUE(has(text, "the timing program (`benchmarking_script`) measures 30 ms. The profile is 33 % lower."))
+      << text;
+}
+
+// --- memory, losses ---
+
+TEST_F(Writeup, MemoryGrowsUnderAutocastByTheCopyOfTheWeights) {
+  const auto peak = [&](const std::string& precision, const std::string& pass, double mib) {
+    Params params = model_step();
+    params.set("precision", precision);
+    params.set("pass", pass);
+    add("memory_profiling", params, "fused",
+        {metric("parameters", 10 * 1048576.0), metric("peak_bytes", mib * 1048576)});
+  };
+  peak("fp32", "step", 200);
+  peak("fp32", "forward", 100);
+  peak("bf16_amp", "step", 150);
+  peak("bf16_amp", "forward", 109);
+  const std::string text = said("memory_profiling", "precision_effect");
+  EXPECT_TRUE(has(text, "Inference grows because autocast adds a half-precision copy of the weights (up to 20 MiB)"))
+      << text;
+  peak("bf16_amp", "forward", 150);
+  EXPECT_TRUE(has(said("memory_profiling", "precision_effect"), "the rest is not explained"))
+      << "50 MiB are no copy of 20";
+  peak("bf16_amp", "forward", 90);
+  EXPECT_TRUE(
+      has(said("memory_profiling", "precision_effect"), "Activations shrink by more than the half-precision copy"));
+}
+
+TEST_F(Writeup, ABetterLossMeetsABoundOnWorseOnes) {
+  const auto run = [&](const std::string& precision, double loss) {
+    add("train_lm", {{"model", word("tiny")}, {"steps", number(1000)}, {"precision", precision}}, "fused",
+        {metric("validation_loss", loss)});
+  };
+  run("fp32", 2);
+  for (const auto& [loss, words] : {std::pair{1.9, "lower by more than 1 %, which meets the bound"},
+                                    {2.01, "within the 1 % allowed"},
+                                    {2.1, "worse by more than the 1 % allowed"}}) {
+    run("bf16_amp", loss);
+    EXPECT_TRUE(has(said("train_lm", "precisions"), words)) << said("train_lm", "precisions");
+  }
+}
+
+TEST_F(Writeup, MemoryAfterInitialisationIsAlsoAsPyTorchHasIt) {
+  std::vector<Record> records{timed("time", 1e-3, worker::kAllRanks)};
+  const double gib = 1 << 30;
+  for (const char* moment : {"after_init", "before_update", "after_update", "peak"}) {
+    const std::string name = moment;
+    records.push_back(metric(name, 16.5 * gib));
+    for (const auto& [of, held] : {std::pair{"_parameters", 4.0},
+                                   {"_gradients", 4.0},
+                                   {"_optimizer", 8.0},
+                                   {"_activations", 0.0},
+                                   {"_others", 0.5}}) {
+      records.push_back(metric(name + of, held * gib));
+    }
+  }
+  const std::string name = "optimizer_state_sharding_accounting";
+  Params params = model_step("xl25");
+  params.set("sharding", word("none"));
+  add(name, params, "fused", records, {.gpu = "Example_GPU", .ranks = 2});
+  const store::ResultSet rows = table(name, "a_memory").result;
+  ASSERT_EQ(rows.rows.size(), 5U);
+  EXPECT_EQ(plain(cell_of(rows, 0, "total")), "16.5");
+  EXPECT_EQ(plain(cell_of(rows, 1, "moment")), "after initialisation, as PyTorch has it");
+  EXPECT_EQ(plain(cell_of(rows, 1, "total")), "4.5") << "weights and what is neither gradient nor moment";
+  EXPECT_EQ(plain(cell_of(rows, 1, "gradients")), plain(cell_of(rows, 1, "optimizer")));
+  EXPECT_EQ(plain(cell_of(rows, 2, "optimizer")), "8");
+}
+
+// --- buckets ---
+
+TEST_F(Writeup, BucketsAreCountedInTheHandOutsOrder) {
+  const std::string name = "ddp_bucketed_benchmarking";
+  for (const std::int64_t limit : {1, 10}) {
+    add(name,
+        {{"model", word("xl25")},
+         {"batch", number(8)},
+         {"context", number(128)},
+         {"precision", word("fp32")},
+         {"strategy", word("bucketed")},
+         {"bucket_mb", limit}},
+        "fused", {timed("time", 1e-3 * static_cast<double>(limit), worker::kAllRanks), metric("buckets", 435)},
+        {.gpu = "Example_GPU", .ranks = 2});
+  }
+  const std::string text = said(name, "a_limits");
+  EXPECT_TRUE(has(text,
+                  "435 all-reduces each in the order in which backward finishes (386 at 1 MiB by the hand-out's "
+                  "reverse registration order)"))
+      << text;
+}
+
+// --- figures ---
+
+TEST_F(Writeup, AMemoryFigureIsOfOneContext) {
+  const auto pass = [&](const std::string& which, std::int64_t context) {
+    Params params = model_step();
+    params.set("context", context);
+    params.set("pass", which);
+    add("memory_profiling", params, "fused",
+        {metric("parameters", 1000), worker::MemoryEventRecord{1, 1048576, "layers.0.x", "saved activations"}});
+  };
+  for (const char* which : {"forward", "forward_kept", "step"}) pass(which, 128);
+  pass("forward", 2048);  // where the step ran out of memory
+  const store::ResultSet found = drawn("memory_profiling", "timeline");
+  EXPECT_EQ(words(found, "pass"), (std::set<std::string>{"forward", "forward_kept", "step"}));
+  EXPECT_EQ(words(found, "context"), (std::set<std::string>{"128"}));
+}
+
+TEST_F(Writeup, CheckpointsAndBlocksAreDrawnOnOneScale) {
+  add("checkpoint_schemes", {{"blocks", number(16)}, {"scheme", word("every")}}, "counted",
+      {metric("block_forwards", 31), worker::SampleRecord{.series = "held_streams", .unit = "1", .values = {2}},
+       worker::SampleRecord{.series = "held_residuals", .unit = "1", .values = {1}}});
+  const store::ResultSet found = drawn("gradient_checkpointing", "schemes");
+  ASSERT_EQ(found.rows.size(), 2U);
+  EXPECT_NEAR(cell_of(found, 0, "held").real, 2 * 80.0 / 1024, 1e-9);
+  EXPECT_NEAR(cell_of(found, 1, "held").real, 6503.0 / 1024, 1e-9);
+}
+
+TEST_F(Writeup, ARooflineHasBothCeilingsOrIsNotDrawn) {
+  Params params = attention("forward");
+  add("flash_forward", params, "anew", {timed("time", 1e-3), metric("gbps", 10), metric("tflops", 1)});
+  EXPECT_TRUE(drawn("flash_forward", "roofline").rows.empty());
+  add("ceiling_copy", {{"bytes", number(1 << 30)}}, "copy",
+      {timed("time", 1e-3), metric("gbps", 100), fact(R"({"last_level_cache_bytes": 1048576})")});
+  EXPECT_TRUE(drawn("flash_forward", "roofline").rows.empty()) << "with one ceiling";
+  add("ceiling_gemm", {{"size", number(2048)}, {"dtype", word("fp32")}}, "gemm",
+      {timed("time", 1e-3), metric("tflops", 5)});
+  ASSERT_EQ(drawn("flash_forward", "roofline").rows.size(), 1U);
+}
+
+}  // namespace
+}  // namespace syslab::report

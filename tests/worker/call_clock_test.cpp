@@ -1,0 +1,52 @@
+#include "worker/call_clock.hpp"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/expect_contains.hpp"
+
+namespace syslab::worker {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(CallClock, TheWorkersReadingIsTakenWithinTwoPercentOfOurs) {
+  CallClock clock;
+  EXPECT_EQ(clock.time("f", {.ours = 10ms, .its_own = 9'900us}), 9'900us);
+  EXPECT_EQ(clock.time("f", {.ours = 10ms, .its_own = 9'700us}), 10ms);
+  EXPECT_EQ(clock.time("f", {.ours = 10ms, .its_own = 0ns}), 10ms);
+  EXPECT_EQ(clock.facts().at("calls_timed"), 3);
+  EXPECT_EQ(clock.facts().at("calls_timed_by_its_own_clock"), 1);
+}
+
+TEST(CallClock, AClockThatLeavesMostOutOfEveryCallIsSuspect) {
+  CallClock clock;
+  for (int i = 0; i < 20; ++i) clock.time("f", {.ours = 20ms, .its_own = 1us, .worked = 19ms});
+  expect_contains(clock.facts().at("suspect").get<std::string>(),
+                  "its own clock tells of 1.00 us a call, the lab's of 20.0 ms");
+}
+
+TEST(CallClock, WaitsOnABusyMachineAreNot) {
+  CallClock clock;
+  for (int i = 0; i < 20; ++i) clock.time("f", {.ours = 4ms, .its_own = 100us, .worked = 120us});
+  EXPECT_FALSE(clock.facts().contains("suspect"));
+}
+
+TEST(CallClock, ThreadsThatWaitForEachOthersProcessorAreNot) {
+  CallClock clock(4);
+  for (int i = 0; i < 20; ++i) clock.time("f", {.ours = 20ms, .its_own = 5ms, .worked = 19ms});
+  EXPECT_FALSE(clock.facts().contains("suspect"));
+}
+
+TEST(CallClock, EachCaseBeginsAnew) {
+  CallClock clock;
+  clock.time("f", {.ours = 20ms, .its_own = 1us});
+  clock.begin_case();
+  EXPECT_TRUE(clock.facts().empty());
+  EXPECT_EQ(clock.last("f"), 20ms);
+  EXPECT_EQ(clock.last("g"), 0ns);
+}
+
+}  // namespace
+}  // namespace syslab::worker

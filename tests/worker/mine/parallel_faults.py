@@ -1,0 +1,270 @@
+"""Faults that students make in data parallelism, sharded optimizers and full sharding, each in one of the right classes."""
+import torch
+import torch.distributed as dist
+
+from parallel import Bucketed, Container, Flat, FullySharded, Individual, Naive, Sharded, after_gradient
+
+
+# --- naive ---
+
+class AverageForgotten(Naive):
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                dist.all_reduce(p.grad)
+
+
+class DividedTwice(Naive):
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                p.grad /= dist.get_world_size()
+                dist.all_reduce(p.grad)
+                p.grad /= dist.get_world_size()
+
+
+class BroadcastForgotten(Naive):
+    def share(self):
+        pass
+
+
+class FrozenNotShared(Naive):
+    def share(self):
+        for p in self.trained():
+            dist.broadcast(p.data, 0)
+
+
+class BuffersNotShared(Naive):
+    def share(self):
+        for p in self.module.parameters():
+            dist.broadcast(p.data, 0)
+
+
+class NoGradientForgotten(Naive):
+    """Reduces p.grad of parameters that have none."""
+
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+
+
+class OneRankMissing(Naive):
+    """The last rank does not reduce the last gradient."""
+
+    def finish_gradient_synchronization(self):
+        for i, p in enumerate(self.trained()):
+            if i == len(self.trained()) - 1 and dist.get_rank() == dist.get_world_size() - 1:
+                continue
+            dist.all_reduce(p.grad)
+            p.grad /= dist.get_world_size()
+
+
+# --- flat ---
+
+class CopyBackForgotten(Flat):
+    def finish_gradient_synchronization(self):
+        buffer = torch.cat([p.grad.reshape(-1) for p in self.trained() if p.grad is not None])
+        dist.all_reduce(buffer)
+        buffer /= dist.get_world_size()
+
+
+class ShiftedByOne(Flat):
+    """Copies back from one element further on."""
+
+    def finish_gradient_synchronization(self):
+        grads = [p.grad for p in self.trained() if p.grad is not None]
+        buffer = torch.cat([g.reshape(-1) for g in grads])
+        dist.all_reduce(buffer)
+        buffer = buffer.roll(-1) / dist.get_world_size()
+        for grad, part in zip(grads, buffer.split([g.numel() for g in grads])):
+            grad.copy_(part.view_as(grad))
+
+
+# --- individual parameters ---
+
+class NoWait(Individual):
+    def finish_gradient_synchronization(self):
+        for _, p in self.handles:
+            p.grad /= dist.get_world_size()
+        self.handles.clear()
+
+
+class DividedBeforeWait(Individual):
+    def finish_gradient_synchronization(self):
+        for handle, p in self.handles:
+            p.grad /= dist.get_world_size()
+            handle.wait()
+        self.handles.clear()
+
+
+class WaitsForTheLast(Individual):
+    """Waits for the last handle, as if those before it had to be done by then, and reads all."""
+
+    def finish_gradient_synchronization(self):
+        self.handles[-1][0].wait()
+        for _, p in self.handles:
+            p.grad /= dist.get_world_size()
+        self.handles.clear()
+
+
+class TiedReducedTwice(Individual):
+    """Goes through the modules' parameters, where a tied weight is met twice, and hooks each."""
+
+    def __init__(self, module):
+        Container.__init__(self, module)
+        self.handles, self.hooks = [], []
+        for part in module.modules():
+            for p in part.parameters(recurse=False):
+                if p.requires_grad:
+                    self.hooks.append(after_gradient(p, lambda p=p: self.reduce(p)))
+
+    def reduce(self, p):
+        p.grad /= dist.get_world_size()
+        super().reduce(p)
+
+    def finish_gradient_synchronization(self):
+        for handle, _ in self.handles:
+            handle.wait()
+        self.handles.clear()
+
+
+class NoOverlap(Individual):
+    """Starts everything when the backward pass is over."""
+
+    def __init__(self, module):
+        Container.__init__(self, module)
+        self.handles = []
+
+    def finish_gradient_synchronization(self):
+        for p in self.trained():
+            if p.grad is not None:
+                self.reduce(p)
+        super().finish_gradient_synchronization()
+
+
+# --- buckets ---
+
+class LastBucketLost(Bucketed):
+    """Sends a bucket when the next one begins."""
+
+    def send(self, index):
+        if index < len(self.buckets) - 1:
+            super().send(index)
+
+
+class OrderOfRegistration(Bucketed):
+    """Takes the parts of a reduced bucket for its members in the other order."""
+
+    def finish_gradient_synchronization(self):
+        for handle, buffer, members in self.sent.values():
+            handle.wait()
+            buffer /= dist.get_world_size()
+            members = members[::-1]
+            for p, part in zip(members, buffer.split([p.numel() for p in members])):
+                p.grad.copy_(part.view_as(p.grad))
+        self.begin()
+
+
+class CountsNotReset(Bucketed):
+    """The second step finds no bucket that becomes full."""
+
+    def finish_gradient_synchronization(self):
+        for handle, buffer, members in self.sent.values():
+            handle.wait()
+            buffer /= dist.get_world_size()
+            for p, part in zip(members, buffer.split([p.numel() for p in members])):
+                p.grad.copy_(part.view_as(p.grad))
+        self.sent = {}
+
+
+class LimitInBits(Bucketed):
+    """Takes a limit of megabytes for one of megabits."""
+
+    def packed(self, limit_mb):
+        return super().packed(None if limit_mb is None else limit_mb * 8)
+
+
+# --- the sharded optimizer ---
+
+class StaleAfterStep(Sharded):
+    """Nobody sends what its owner has updated."""
+
+    def step(self, closure=None, **options):
+        return self.inner.step(closure) if self.inner is not None else None
+
+
+class ShardBoundary(Sharded):
+    """The last parameter of a group has no owner that sends it."""
+
+    def step(self, closure=None, **options):
+        if self.inner is not None:
+            self.inner.step(**options)
+        for p, owner in list(self.owner.items())[:-1]:
+            dist.broadcast(p.data, owner)
+
+
+class NotSharded(Sharded):
+    """Every rank keeps the state of everything."""
+
+    def add_param_group(self, group):
+        super().add_param_group(group)
+        self.inner = self.optimizer_cls([dict(g) for g in self.param_groups], **self.options)
+
+
+class NoWaitForWeights(Sharded):
+    def step(self, closure=None, **options):
+        if self.inner is not None:
+            self.inner.step(**options)
+        for p, owner in self.owner.items():
+            dist.broadcast(p.data, owner, async_op=True)
+
+
+class SecondGroupForgotten(Sharded):
+    """Takes the options of the first group for all."""
+
+    def add_param_group(self, group):
+        first = getattr(self, "param_groups", [])
+        super().add_param_group(dict(group, **{k: first[0][k] for k in ("lr",) if first and k in first[0]}))
+
+
+# --- full sharding ---
+
+class ShardsNotAveraged(FullySharded):
+    def finish_gradient_synchronization(self):
+        for handle, p, mine in self.handles:
+            handle.wait()
+            if mine is not None:
+                p.grad = mine
+            else:
+                p.grad /= self.ranks
+        self.handles.clear()
+
+
+class PaddingForgotten(FullySharded):
+    """Leaves out the rows that do not divide evenly."""
+
+    def shard(self, p):
+        rows = max(p.shape[0] // self.ranks, 1)
+        whole = p.data
+        super().shard(p)
+        p.part = p.data = torch.cat([whole, whole])[self.rank * rows:(self.rank + 1) * rows].clone()
+
+
+class NeverFreed(FullySharded):
+    """A part that is a view of the whole keeps the whole."""
+
+    def shard(self, p):
+        whole = p.data
+        super().shard(p)
+        rows = p.part.shape[0]
+        if rows * self.ranks == whole.shape[0]:
+            p.part = p.data = whole[self.rank * rows:(self.rank + 1) * rows]
+
+
+class NormsNotReduced(FullySharded):
+    def finish_gradient_synchronization(self):
+        own = {p: p.grad.clone() for p in self.module.parameters() if p not in self.sharded}
+        super().finish_gradient_synchronization()
+        for p, grad in own.items():
+            p.grad = grad

@@ -1,0 +1,232 @@
+"""What still works on a GPU behind the walls of a judged class, and what it can reach; on a machine with a GPU:
+
+    python3 tools/long/gpu_walls.py build/syslab      (a Python that has NumPy)
+
+The class below is judged as any other (`run --mine`, profile `python`), on the CPU, where walls stand; there it uses the GPU by itself.
+Each line says works, refused or absent (a package or second GPU is missing), beside the same without walls. Exit code 1: something
+works without walls and not behind them, or the walls let something through. syslab itself raises walls on no GPU yet: what is said
+here decides whether it may.
+"""
+import argparse
+import ctypes
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+
+class Absent(Exception):
+    pass
+
+
+def call(function, *arguments):
+    code = function(*arguments)
+    if code != 0:
+        raise RuntimeError(f"{function.__name__}: error {code}")
+
+
+def torch_on_gpu():
+    try:
+        import torch
+    except ImportError:
+        raise Absent("no torch")
+    if not torch.cuda.is_available():
+        raise Absent("torch sees no GPU")
+    return torch
+
+
+def torch_and_device():
+    """For what compiles for either: without a GPU, the walls around compilers and caches are seen on the CPU."""
+    try:
+        import torch
+    except ImportError:
+        raise Absent("no torch")
+    return torch, "cuda" if torch.cuda.is_available() else "cpu"
+
+
+def driver():
+    """The driver's own interface, with a context."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        raise Absent("no libcuda.so.1")
+    call(cuda.cuInit, 0)
+    context = ctypes.c_void_p()
+    call(cuda.cuDevicePrimaryCtxRetain, ctypes.byref(context), 0)
+    call(cuda.cuCtxSetCurrent, context)
+    return cuda
+
+
+def try_driver():
+    cuda, memory, size = driver(), ctypes.c_uint64(), 1 << 20
+    call(cuda.cuMemAlloc_v2, ctypes.byref(memory), ctypes.c_size_t(size))
+    call(cuda.cuMemsetD8_v2, memory, ctypes.c_ubyte(7), ctypes.c_size_t(size))
+    read = (ctypes.c_ubyte * size)()
+    call(cuda.cuMemcpyDtoH_v2, read, memory, ctypes.c_size_t(size))
+    assert set(bytes(read)) == {7}
+
+
+def try_malloc_async():
+    cuda, memory = driver(), ctypes.c_uint64()
+    call(cuda.cuMemAllocAsync, ctypes.byref(memory), ctypes.c_size_t(1 << 20), None)
+    call(cuda.cuMemFreeAsync, memory, None)
+    call(cuda.cuCtxSynchronize)
+
+
+def try_nvcc():
+    """As load_inline does, without torch: nvcc, a folder of its own, a library, a launch."""
+    folder = pathlib.Path(tempfile.mkdtemp())
+    (folder / "kernel.cu").write_text(
+        "__global__ void fill(int* to) { *to = 7; }\n"
+        'extern "C" int run() { int* to; int seen = 0; if (cudaMalloc(&to, 4)) return -1; fill<<<1, 1>>>(to);\n'
+        "  return cudaMemcpy(&seen, to, 4, cudaMemcpyDeviceToHost) ? -2 : seen; }\n")
+    try:
+        subprocess.run(["nvcc", "-shared", "-Xcompiler", "-fPIC", "-o", folder / "kernel.so", folder / "kernel.cu"], check=True)
+    except FileNotFoundError:
+        raise Absent("no nvcc")
+    driver()  # absent where there is no GPU
+    got = ctypes.CDLL(str(folder / "kernel.so")).run()
+    assert got == 7, f"the kernel gave {got}"
+
+
+def try_compute_sanitizer():
+    program = "import ctypes; c = ctypes.CDLL('libcuda.so.1'); assert c.cuInit(0) == 0"
+    try:
+        subprocess.run(["compute-sanitizer", "--error-exitcode", "9", sys.executable, "-c", program], check=True, capture_output=True)
+    except FileNotFoundError:
+        raise Absent("no compute-sanitizer")
+
+
+def try_triton():
+    torch = torch_on_gpu()
+    try:
+        import triton  # noqa: F401
+    except ImportError:
+        raise Absent("no Triton")
+    folder = pathlib.Path(tempfile.mkdtemp())  # Triton reads a kernel's source from its file
+    (folder / "walled_kernel.py").write_text(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\ndef double(x, n: tl.constexpr):\n"
+        "    at = tl.arange(0, n)\n    tl.store(x + at, 2 * tl.load(x + at))\n")
+    sys.path.insert(0, str(folder))
+    import walled_kernel
+    x = torch.ones(64, device="cuda")
+    walled_kernel.double[(1,)](x, 64)
+    assert bool((x == 2).all())
+
+
+def try_torch_compile():
+    torch, device = torch_and_device()
+    x = torch.ones(1024, device=device)
+    assert bool((torch.compile(lambda t: torch.sin(t) + 1)(x) - torch.sin(x) - 1).abs().max() < 1e-5)
+
+
+def try_load_inline():
+    torch, device = torch_and_device()
+    from torch.utils.cpp_extension import load_inline
+    source = "#include <torch/extension.h>\ntorch::Tensor twice(torch::Tensor x) { return x + x; }"
+    made = load_inline("walled_twice", cpp_sources=[source], functions=["twice"])
+    assert made.twice(torch.ones(4, device=device)).sum().item() == 8
+
+
+def try_expandable_segments():
+    """In a process of its own: the allocator is chosen before it is first used."""
+    allocate("expandable_segments:True")
+
+
+def try_torch_malloc_async():
+    allocate("backend:cudaMallocAsync")
+
+
+def allocate(settings):
+    torch_on_gpu()
+    program = "import torch; x = [torch.ones(1 << 22, device='cuda') for _ in range(8)]; torch.cuda.synchronize()"
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": settings})
+
+
+TRIED = {name[len("try_"):]: thing for name, thing in list(globals().items()) if name.startswith("try_")}
+
+
+def opened_devices():
+    opened = []
+    for folder, _, names in os.walk("/dev"):
+        for path in (pathlib.Path(folder, name) for name in names):
+            if path.is_symlink() or path.is_file():
+                continue
+            try:
+                os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY))
+                opened.append(str(path))
+            except OSError:
+                pass
+    return opened
+
+
+class Tries:
+    """Tells by its failure what it found, since nothing else of a judged class is shown."""
+
+    tensors = "numpy"
+
+    def devices(self):
+        return []
+
+    def forward(self, q, k, v, is_causal):
+        found = {}
+        for name, attempt in TRIED.items():
+            try:
+                attempt()
+                found[name] = "works"
+            except Absent as reason:
+                found[name] = f"absent: {reason}"
+            except Exception as error:  # whatever a package raises when it is refused something
+                found[name] = f"refused: {type(error).__name__}: {str(error)[:200]}"
+        raise RuntimeError(f"FOUND{json.dumps({'tried': found, 'devices': self.devices()})}DNUOF")
+
+
+class TriesBehindWalls(Tries):
+    """Only there: to open whatever lies in /dev for writing may arm a watchdog or rewind a tape."""
+
+    def devices(self):
+        return opened_devices()
+
+
+def judged(syslab, walls):
+    command = [syslab, "run", "flash_forward", "-a", "seq=32", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=true", "-a", "dtype=fp32",
+               "--impl", "me", "--laws", "none", "--protocol", "quick", "--device", "cpu", "--mine", f"me={pathlib.Path(__file__).resolve()}:{'TriesBehindWalls' if walls else 'Tries'}",
+               "--json"]
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "SYSLAB_DB": f"{folder}/lab.db", "SYSLAB_PYTHON": sys.executable, "XDG_STATE_HOME": f"{folder}/state"}
+        environment.pop("SYSLAB_WALLS", None)
+        if not walls:
+            environment["SYSLAB_WALLS"] = "none"
+        done = subprocess.run(command, env=environment, text=True, capture_output=True)
+    for line in done.stdout.splitlines():
+        found = re.search(r"FOUND(.*?)DNUOF", json.loads(line).get("detail") or "", re.DOTALL)
+        if found:
+            return json.loads(found[1])
+    sys.exit(f"the class told nothing:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("syslab", type=lambda path: str(pathlib.Path(path).resolve()))
+    syslab = parser.parse_args().syslab
+    open_air, behind = judged(syslab, False), judged(syslab, True)
+    failed = False
+    print(f"{'':22} {'without walls':40} behind them")
+    for name, without in open_air["tried"].items():
+        lost = without == "works" and behind["tried"][name] != "works"
+        failed |= lost
+        print(f"{name:22} {without:40} {behind['tried'][name]}{'   <- lost' if lost else ''}")
+    harmless = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}
+    through = [path for path in behind["devices"] if path not in harmless and not path.startswith("/dev/nvidia")]
+    print("GPU devices opened behind them:", " ".join(path for path in behind["devices"] if path.startswith("/dev/nvidia")) or "none")
+    print("other devices opened behind them:", " ".join(through) or "none")
+    if all(said != "works" for said in open_air["tried"].values()):
+        sys.exit("nothing was shown: without walls nothing works here either")
+    sys.exit(1 if failed or through else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,55 @@
+"""How well the laws of data parallelism see: the right classes of tests/worker/mine/parallel.py, which must be accused of nothing, and
+the faults of parallel_faults.py, each of which some law should find.
+
+    python3 tools/long/parallel_faults.py build/syslab [CLASS ...]      (SYSLAB_PYTHON: a Python that has torch)
+
+A line a class, with the laws that found it and the first message; then the counts. Exit code 1: a right class was accused, or fewer
+than 18 of 20 faults were found. About five seconds a class.
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "e2e"))
+from parallel_classes import FAULTS, RIGHT, file_of  # noqa: E402
+
+CASES = 20
+
+
+def accusations(syslab, name, folder):
+    """(law, message) of each law that does not hold."""
+    experiment = RIGHT.get(name) or FAULTS[name][0]
+    mine = f"me={ROOT / 'tests' / 'worker' / 'mine' / file_of(name)}:{name}"
+    done = subprocess.run([syslab, "check", experiment, "--mine", mine, "--cases", str(CASES), "--json"], cwd=folder, text=True,
+                          capture_output=True, env={**os.environ, "SYSLAB_DB": str(folder / "lab.db")})
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    attempts = [line for line in lines if line.get("type") == "attempt"]
+    if not attempts:
+        sys.exit(f"{name}: {done.stderr.strip()}")
+    return [(line["law"], line["detail"].splitlines()[0]) for line in attempts if line["status"] != "ok"]
+
+
+def main():
+    syslab = str(pathlib.Path(sys.argv[1]).resolve())
+    names = sys.argv[2:] or [*RIGHT, *FAULTS]
+    found, by_its_law, accused = 0, 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        for name in names:
+            against = accusations(syslab, name, pathlib.Path(folder))
+            laws = sorted({law for law, _ in against})
+            print(f"{name}: {', '.join(laws) or 'nothing'}" + (f"\n    {against[0][1]}" if against else ""), flush=True)
+            accused += name in RIGHT and bool(laws)
+            found += name in FAULTS and bool(laws)
+            by_its_law += name in FAULTS and FAULTS[name][1] in laws
+    faults = sum(name in FAULTS for name in names)
+    print(f"faults found: {found} of {faults}, by the law that is about them {by_its_law}; right classes accused: {accused} of "
+          f"{sum(name in RIGHT for name in names)}")
+    return int(accused > 0 or found < 0.9 * faults)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,163 @@
+#!/usr/bin/env python3
+"""Which law finds which fault, and whether "looks like" is right: planted faults in two right libraries, checked one by one.
+
+    python3 tools/long/planted_faults.py build/syslab [-k WORD] [--cases N] [--markdown]
+
+Each fault replaces one line of tests/fixtures/plugins/naive_attention.c (one row, one pass) or right_attention.c (tiles of 32 keys,
+online softmax); its anchor must stand there exactly once. Each is compiled, checked as `check --mine` does, and told in a line:
+the laws that failed and what their "looks like" said. `looks` below is what it must say where it says anything: what somebody who
+planted the fault calls it. Exit code 1: a fault that no law found, or a "looks like" that is wrong. Takes a quarter of an hour on a busy machine.
+"""
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from typing import NamedTuple
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PLUGINS = ROOT / "tests" / "fixtures" / "plugins"
+
+
+class Fault(NamedTuple):
+    name: str
+    source: str  # naive or tiled
+    old: str
+    new: str
+    looks: str  # a regular expression that a right "looks like" matches
+
+
+MASK = "mask that shows one key too"
+RESCALE = "rescaled"
+FORWARD = [
+    Fault("mask shows one key too many", "naive", "count += EXTRA_KEYS", "count += 1", MASK),
+    Fault("mask shows one key too few", "naive", "count += EXTRA_KEYS", "count -= 1", MASK),
+    Fault("causal flag ignored", "naive", "causal == 0 ? keys : causal == 1 ? i + 1", "causal >= 0 ? keys : causal == 1 ? i + 1",
+          "no mask at all"),
+    Fault("scale 1/D", "naive", "1.0F / sqrtf((float)size_from_end(q, 0))", "1.0F / (float)size_from_end(q, 0)", "another scale"),
+    Fault("no scale", "naive", "options->scale != 0 ? options->scale : 1.0F / sqrtf((float)size_from_end(q, 0))", "1.0F",
+          "another scale"),
+    Fault("output not divided by the sum", "naive", "o_row[d] /= sum;", "o_row[d] /= 1;", "not divided by the row's sum"),
+    Fault("log-sum-exp in base 2", "naive", "largest + logf(sum) :", "(largest + logf(sum)) * 1.442695F :", "base 2"),
+    Fault("log2 of the sum", "naive", "largest + logf(sum) :", "largest + log2f(sum) :", "base 2"),
+    Fault("log-sum-exp without the sum", "naive", "largest + logf(sum) :", "largest :", "row's maximum alone"),
+    Fault("log-sum-exp without the maximum", "naive", "largest + logf(sum) :", "logf(sum) :", "without the row's maximum"),
+    Fault("values of the first batch entry", "naive", "const float* v_row = row(v, b, h / group, j);\n          sum",
+          "const float* v_row = row(v, 0, h / group, j);\n          sum", "first batch"),
+    Fault("keys and values of the first batch entry", "naive",
+          "static float dot(const float* a,", "#define row(t, b, h, i) ((row)(t, (t) == k ? 0 : (t) == v ? 0 : (b), h, i))\n"
+          "static float dot(const float* a,", "first batch"),
+    Fault("no maximum subtracted", "naive", "dim) - largest);\n          const float* v_row",
+          "dim));\n          const float* v_row", "without the row's maximum|maximum subtracted"),
+    Fault("maximum over the first 16 keys only", "naive", "for (int64_t j = 0; j < seen; ++j) largest",
+          "for (int64_t j = 0; j < seen && j < 16; ++j) largest", "maximum"),
+    Fault("last key dropped", "naive", "for (int64_t j = 0; j < seen; ++j) {\n          const float p",
+          "for (int64_t j = 0; j < seen - (seen > 16); ++j) {\n          const float p", "key"),
+    Fault("row sum starts at one", "naive", "float largest = -INFINITY, sum = 0;", "float largest = -INFINITY, sum = 1;", "sum"),
+    Fault("output one percent too large", "naive", "o_row[d] /= sum;", "o_row[d] /= sum * 0.95F;", "factor"),
+    Fault("exponent of half the score", "naive", "const float p = expf(scale * dot(q_row, row(k, b, h / group, j), dim) - largest);",
+          "const float p = expf(0.5F * (scale * dot(q_row, row(k, b, h / group, j), dim) - largest));", "scale"),
+    Fault("accumulator not rescaled", "tiled", "part->out[d] *= shrink;", "part->out[d] *= 1;", RESCALE),
+    Fault("row sum not rescaled", "tiled", "      sum *= shrink;\n", "", RESCALE),
+    Fault("neither rescaled", "tiled", "? power(largest - grown) : 0;", "? 1 : 0;", RESCALE),
+    Fault("last, partial tile of keys left out", "tiled", "(last - first + TILE - 1) / TILE : 0", "(last - first) / TILE : 0",
+          "last whole tile|left out"),
+    Fault("log-sum-exp from before the last tile", "tiled", "part->lse = largest + logarithm((float)sum);",
+          "(void)0;", "log-sum-exp"),
+    Fault("rows of a partial tile of queries forgotten", "naive", "for (int64_t i = 0; i < queries; ++i) {\n        const float* q_row",
+          "for (int64_t i = 0; i < (queries < 32 ? queries : queries / 32 * 32); ++i) {\n        const float* q_row", "tail|partial"),
+]
+BACKWARD = [
+    Fault("row term dropped", "naive", "(dot(do_row, v_row, dim) - delta)", "(dot(do_row, v_row, dim))", "row term"),
+    Fault("row term added", "naive", "(dot(do_row, v_row, dim) - delta)", "(dot(do_row, v_row, dim) + delta)", "row term"),
+    Fault("dQ and dK without the scale", "naive", "const float ds = scale * p *", "const float ds = p *", "dQ and dK with another scale"),
+    Fault("dQ without the scale", "naive", "dq_row[d] += ds * k_row[d];", "dq_row[d] += ds / scale * k_row[d];", "dQ with another scale"),
+    Fault("dK scaled twice", "naive", "dk_row[d] += ds * q_row[d];", "dk_row[d] += ds * scale * q_row[d];", "dK with another scale"),
+    Fault("dV with the scale", "naive", "dv_row[d] += p * do_row[d];", "dv_row[d] += scale * p * do_row[d];", "dV with a scale"),
+    Fault("dK and dV exchanged", "naive", "dv_row[d] += p * do_row[d];\n            dq_row[d] += ds * k_row[d];\n"
+          "            dk_row[d] += ds * q_row[d];", "dk_row[d] += p * do_row[d];\n            dq_row[d] += ds * k_row[d];\n"
+          "            dv_row[d] += ds * q_row[d];", "exchanged"),
+    Fault("dQ has the wrong sign", "naive", "dq_row[d] += ds * k_row[d];", "dq_row[d] -= ds * k_row[d];", "dQ with another scale"),
+    Fault("weights of the backward pass in base 2", "naive", "const float p = expf(scale * dot(q_row, k_row, dim) -",
+          "const float p = exp2f(scale * dot(q_row, k_row, dim) -", "e\\^x in place of 2\\^x"),
+    Fault("no mask in the backward pass", "naive", "j < visible(i, queries, keys, options->causal); ++j",
+          "j < keys; ++j", "mask in the backward pass"),
+    Fault("backward mask one key too many", "naive", "j < visible(i, queries, keys, options->causal); ++j",
+          "j < keys && j < visible(i, queries, keys, options->causal) + 1; ++j", "backward mask"),
+    Fault("gradients of the last key only assigned", "naive", "dk_row[d] += ds * q_row[d];", "dk_row[d] = ds * q_row[d];", "sum|assigned"),
+]
+
+
+def planted(fault, folder):
+    """The library with the fault in it."""
+    naive = (PLUGINS / "naive_attention.c").read_text(encoding="utf-8")
+    tiled = (PLUGINS / "right_attention.c").read_text(encoding="utf-8")
+    texts = {"naive": naive, "tiled": tiled}
+    if texts[fault.source].count(fault.old) != 1:
+        sys.exit(f"{fault.name}: its anchor stands {texts[fault.source].count(fault.old)} times in {fault.source}_attention.c, not once")
+    texts[fault.source] = texts[fault.source].replace(fault.old, fault.new)
+    (folder / "naive_attention.c").write_text(texts["naive"], encoding="utf-8")
+    (folder / "tiled.c").write_text(texts["tiled"], encoding="utf-8")
+    source = "naive_attention.c" if fault.source == "naive" else "tiled.c"
+    subprocess.run([os.environ.get("CC", "cc"), "-O2", "-shared", "-fPIC", "-DTILE=32", "-I", str(ROOT / "src"), "-o", "mine.so", source,
+                    "-lm"], cwd=folder, check=True)
+
+
+def checked(syslab, verb, folder, cases):
+    """(laws that failed, what their messages look like)."""
+    environment = {**os.environ, "SYSLAB_DB": str(folder / "lab.db"), "XDG_STATE_HOME": str(folder / "state"), "NO_COLOR": "1"}
+    done = subprocess.run([syslab, "check", verb, "--mine", "me=./mine.so", "--impl", "me", "--cases", str(cases), "--json"],
+                          cwd=folder, env=environment, text=True, capture_output=True)
+    if done.returncode not in (0, 1, 3):
+        sys.exit(done.stderr)
+    laws, looks = [], []
+    for line in map(json.loads, done.stdout.splitlines()):
+        if line.get("type") == "attempt" and line["status"] == "check_failed":
+            law = line["law"].split()[0].removeprefix("attention.")
+            laws += [law] if law not in laws else []
+            looks += re.findall(r"^looks like (.*)$", line["detail"], re.MULTILINE)
+    return laws, looks
+
+
+def judged(fault, laws, looks):
+    wrong = [text for text in looks if not re.search(fault.looks, text)]
+    if not laws:
+        return "not found"
+    return "wrong" if wrong else "right" if looks else "absent"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("syslab", type=pathlib.Path)
+    parser.add_argument("-k", default="", metavar="WORD", help="only faults whose name holds this")
+    parser.add_argument("--cases", type=int, default=100)
+    parser.add_argument("--markdown", action="store_true", help="a table for docs/reading-a-counterexample.md")
+    arguments = parser.parse_args()
+    tally = {"right": 0, "absent": 0, "wrong": 0, "not found": 0}
+    if arguments.markdown:
+        print("| planted | laws that fail | \"looks like\" |\n| --- | --- | --- |")
+    for verb, faults in (("flash_forward", FORWARD), ("flash_backward", BACKWARD)):
+        for fault in faults:
+            if arguments.k not in fault.name:
+                continue
+            with tempfile.TemporaryDirectory(prefix="syslab_planted_") as name:
+                folder = pathlib.Path(name)
+                planted(fault, folder)
+                laws, looks = checked(arguments.syslab.resolve(), verb, folder, arguments.cases)
+            verdict = judged(fault, laws, looks)
+            tally[verdict] += 1
+            said = sorted({text.split(":")[0] for text in looks})
+            if arguments.markdown:
+                print(f"| {fault.name} | {', '.join(f'`{law}`' for law in laws) or 'none'} | {'; '.join(said) or 'absent'}"
+                      f"{' (**wrong**)' if verdict == 'wrong' else ''} |", flush=True)
+            else:
+                print(f"{verdict:9}  {fault.name}: {', '.join(laws) or 'no law'}; {'; '.join(said) or 'nothing said'}", flush=True)
+    print(", ".join(f"{count} {verdict}" for verdict, count in tally.items()), file=sys.stderr)
+    return 1 if tally["wrong"] or tally["not found"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,272 @@
+"""Serves a Python class that several ranks use together to syslab: the worker's wire format (docs/worker-wire.md).
+
+    python3 syslab_ranks.py --mine me=ddp.py:DDP
+
+syslab starts this by itself for `syslab check naive_ddp --mine me=ddp.py:DDP`. The class is, as the adapters of the hand-outs have it,
+
+  data parallel        DDP(module), or DDP(module, bucket_size_mb) of ddp_overlap_bucketed; a torch.nn.Module that broadcasts
+                       rank 0's weights when made and hands calls on; finish_gradient_synchronization() is called behind each
+                       backward pass and before the optimizer's step; on_train_batch_start(optimizer), where there is one, at the
+                       beginning of each step
+  a sharded optimizer  Sharded(params, optimizer_cls, **kwargs) with step(closure=None), zero_grad() and add_param_group(group)
+  full sharding        FSDP(module) of linear layers, an embedding and norms, whose parameters() are this rank's parts;
+                       finish_gradient_synchronization() as above, gather_full_params() gives {name in the module: whole weight}
+
+This process imports torch, and forks a process for each rank from itself. Ranks meet in a Gloo group, import the user's file
+and stay for case after case, until one of them does not answer any more.
+"""
+import argparse
+import json
+import os
+import resource
+import select
+import signal
+import sys
+import tempfile
+import time
+
+from syslab_tensors import Memory, Unsupported, TorchTensors
+import syslab_worker
+
+STARTING_S = 120.0  # until a rank has imported the user's file and met the others
+PATIENCE_S = 20.0  # of a case, which takes milliseconds; a busy machine makes it seconds
+GRACE_S = 0.5
+
+
+class RankTensors:
+    """Views of the tensors of a call, in the memory that syslab shares; as TorchTensors has them."""
+
+    def __init__(self, memory_fd):
+        self.memory, self.device = Memory(memory_fd), "cpu"
+        import torch
+
+        self.torch = torch
+
+    view = TorchTensors.view
+
+
+def needs_newer(error):
+    """An attribute of newer versions of torch that the user's file wants, as the reason why it cannot be run."""
+    import torch
+
+    wanted = {"register_post_accumulate_grad_hook": "2.1"}
+    for name, version in wanted.items():
+        if isinstance(error, AttributeError) and f"'{name}'" in str(error):
+            return f"needs torch >= {version}, which has {name}; this is torch {torch.__version__}"
+    return None
+
+
+class Rank:
+    """One rank's process, from the inside."""
+
+    def __init__(self, rank, board, store, mine, memory_fd, memory_limit):
+        import torch
+        import syslab_collectives
+        import syslab_training  # noqa: F401, before the user's file changes where modules are looked for
+
+        torch.set_num_threads(1)
+        self.rank, self.path = rank, mine[0]
+        self.tensors = RankTensors(memory_fd)
+        self.collectives = syslab_collectives.join_group(board, rank, store)
+        self.cls, _ = syslab_worker.load_class(*mine)
+        syslab_worker.limit_memory(memory_limit)
+
+    def answer(self, message):
+        import syslab_training
+
+        try:
+            size = message["memory_bytes"]
+            inputs = {t["name"]: self.tensors.view(t, size) for t in message["inputs"]}
+            outputs = {t["name"]: self.tensors.view(t, size) for t in message["outputs"]}
+            case = json.loads(message["options"]["case"])
+            syslab_training.train(self.cls, case, inputs, outputs, self.rank, self.collectives)
+            return {"type": "returned"}
+        except BaseException as error:
+            self.collectives.end()  # nobody need wait for this rank
+            return described(error, self.path)
+
+
+def described(error, path):
+    import syslab_collectives
+    import syslab_training
+
+    if isinstance(error, (syslab_collectives.Mismatch, syslab_training.Fault)):
+        kind = "waits" if isinstance(error, syslab_collectives.Mismatch) else "exception"
+        return {"type": "failed", "kind": kind, "message": str(error), "traceback": ""}
+    newer = needs_newer(error)
+    return syslab_worker.failed(Unsupported(newer) if newer else error, path)
+
+
+def serve_rank(source, target, path, make):
+    """The loop of one rank; does not return."""
+    code = 0
+    try:
+        with os.fdopen(source, "r") as lines, os.fdopen(target, "w") as answers:
+
+            def say(answer):
+                answers.write(json.dumps(answer) + "\n")
+                answers.flush()
+
+            try:
+                rank = make()
+            except BaseException as error:  # the user's file could not be imported
+                say(described(error, path))
+                return
+            say({"type": "returned"})
+            for line in lines:
+                message = json.loads(line)
+                if message["anew"]:
+                    rank.collectives.turn = 0
+                say(rank.answer(message))
+    except BaseException:
+        code = 1
+    finally:
+        os._exit(code)
+
+
+class Gang:
+    """The processes of one number of ranks."""
+
+    def __init__(self, ranks, mine, memory_fd, memory_limit, keep_from):
+        """`keep_from`: descriptors of this process that are none of the ranks' business."""
+        import syslab_collectives
+
+        self.board = syslab_collectives.Board(ranks)
+        handle, self.store = tempfile.mkstemp(prefix="ranks-")
+        os.close(handle)
+        self.pids, self.to, self.answers, self.started, self.anew = [], [], [], False, False
+        for rank in range(ranks):
+            from_parent, to_child = os.pipe()
+            from_child, to_parent = os.pipe()
+            pid = os.fork()
+            if pid == 0:
+                for fd in [to_child, from_child, *keep_from] + [pipe.fileno() for pipe in self.to + self.answers]:
+                    os.close(fd)
+                serve_rank(from_parent, to_parent, mine[0], lambda rank=rank: Rank(rank, self.board, self.store, mine, memory_fd, memory_limit))
+            os.close(from_parent)
+            os.close(to_parent)
+            self.pids.append(pid)
+            self.to.append(os.fdopen(to_child, "w"))
+            self.answers.append(os.fdopen(from_child, "r"))
+
+    def where(self, rank):
+        import syslab_collectives
+
+        return syslab_collectives.where(*self.board.status(rank)[2:4])
+
+    def call(self, message):
+        """The first rank's answer that is no success, or success of all."""
+        if not self.started:
+            answer = self.heard(STARTING_S)
+            if answer["type"] == "failed":
+                return answer
+            self.started = True
+        if self.anew:
+            self.board.clear()
+        line = json.dumps(dict(message, anew=self.anew)) + "\n"
+        self.anew = False
+        for pipe in self.to:
+            try:
+                pipe.write(line)
+                pipe.flush()
+            except OSError:  # it has ended; its answer will say so
+                pass
+        return self.heard(PATIENCE_S)
+
+    def heard(self, patience):
+        waiting = {pipe.fileno(): rank for rank, pipe in enumerate(self.answers)}
+        until, failures = time.monotonic() + patience, {}
+        while waiting and time.monotonic() < until:
+            ready, _, _ = select.select(list(waiting), [], [], max(0.0, until - time.monotonic()))
+            for fd in ready:
+                rank = waiting.pop(fd)
+                text = self.answers[rank].readline()
+                answer = json.loads(text) if text else {"type": "failed", "kind": "ended", "traceback": "",
+                                                        "message": f"its process ended {self.where(rank)}"}
+                if answer["type"] == "failed":
+                    failures[rank] = answer
+                    until = min(until, time.monotonic() + GRACE_S)
+        if not failures and not waiting:
+            return {"type": "returned", "elapsed_ns": 0}
+        self.usable = self.started and not waiting and all(answer["kind"] != "ended" for answer in failures.values())
+        self.anew = True
+        return self.blamed(failures, sorted(waiting.values()), patience)
+
+    @staticmethod
+    def said(rank, answer):
+        said = answer["message"] if answer["kind"] == "waits" else f"rank {rank}: {answer['message']}"
+        return dict(answer, kind="exception" if answer["kind"] in ("waits", "ended") else answer["kind"], message=said)
+
+    def blamed(self, failures, silent, patience):
+        """What a rank raised by itself comes before what others then waited for, and that before silence."""
+        for rank, answer in sorted(failures.items()):
+            if answer["kind"] not in ("waits", "unsupported"):
+                return self.said(rank, answer)
+        for rank, answer in sorted(failures.items(), key=lambda item: item[1]["kind"] != "unsupported"):
+            return answer if answer["kind"] == "unsupported" else self.said(rank, answer)
+        busy = min(silent, key=self.board.is_waiting)  # the others wait for it
+        return {"type": "failed", "kind": "exception", "traceback": "",
+                "message": f"rank {busy} has not ended after {patience:.0f} s: it is {self.where(busy)}"}
+
+    def end(self):
+        for pid in self.pids:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        for pipe in self.to + self.answers:
+            try:
+                pipe.close()
+            except OSError:  # what was not sent yet
+                pass
+        os.unlink(self.store)
+
+
+class Conductor:
+    def __init__(self, mine, hello, pipe):
+        import torch  # noqa: F401, ranks are forked with it
+
+        import syslab_collectives  # noqa: F401
+        import syslab_training  # noqa: F401
+
+        if hello.get("device", "cpu") != "cpu":
+            raise Unsupported("ranks of a Python class compute on the CPU; run it with --device cpu")
+        self.mine, self.memory_fd, self.limit = mine, hello.get("memory_fd", -1), hello.get("memory_limit_bytes", 0)
+        self.gangs, self.own = {}, (pipe.input.fileno(), pipe.output.fileno())
+
+    def call(self, message):
+        ranks = json.loads(message["options"]["case"])["ranks"]
+        gang = self.gangs.get(ranks) or Gang(ranks, self.mine, self.memory_fd, self.limit, self.own)
+        self.gangs[ranks] = gang
+        answer = gang.call(message)
+        if answer["type"] == "failed" and not gang.usable:
+            self.gangs.pop(ranks).end()
+        return answer
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--mine", required=True, metavar="NAME=FILE.py:CLASS")
+    arguments = parser.parse_args()
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    pipe = syslab_worker.Pipe()
+    mine = syslab_worker.parse_mine(arguments.mine)
+    conductor = None
+    while (message := pipe.read()) is not None and message["type"] != "bye":
+        if message["type"] == "hello":
+            try:
+                conductor = Conductor(mine, message, pipe)
+            except BaseException as error:
+                pipe.write(syslab_worker.failed(error, mine[0]))
+                return 1
+            pipe.write({"type": "hello", "protocol": syslab_worker.PROTOCOL, "name": arguments.mine, "language": "Python",
+                        "serves": ["call"], "domain": {}})
+        elif message["type"] == "call" and conductor is not None and message["function"] == "train":
+            pipe.write(conductor.call(message))
+        else:
+            pipe.write({"type": "failed", "kind": "protocol",
+                        "message": f"this worker serves the call 'train' after 'hello', not '{message['type']}'"})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

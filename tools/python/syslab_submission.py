@@ -1,0 +1,151 @@
+"""Says what a handed-in `adapters.py` answers: a JSON object on standard output.
+
+    python3 syslab_submission.py tests/adapters.py MEMORY_LIMIT_BYTES FUNCTION... -- GETTER...
+
+Every FUNCTION is looked for in the file's text; a GETTER is one without arguments and is called, too. Each is one of
+
+  absent           the file does not define it
+  not_implemented  it raises NotImplementedError
+  implemented      neither: whether it is right is for the checks
+  fails            the file cannot be imported, or the getter raises something else; `why` says what
+
+What the submission prints goes nowhere. Needs the standard library alone.
+"""
+import ast
+import importlib.metadata
+import inspect
+import json
+import os
+import pathlib
+import re
+import resource
+import sys
+
+import syslab_worker
+
+LONGEST = 300
+FOR_LIBRARIES = 4 << 30
+
+
+def functions_of(tree):
+    """Functions at the top of the file by name; a later one replaces an earlier one."""
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+
+
+def only_raises(function):
+    """Whether the body, apart from its description and imports, is `raise NotImplementedError`."""
+    body = [node for node in function.body if not isinstance(node, (ast.Import, ast.ImportFrom, ast.Pass))
+            and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
+    if len(body) != 1 or not isinstance(body[0], ast.Raise) or body[0].exc is None:
+        return False
+    raised = body[0].exc.func if isinstance(body[0].exc, ast.Call) else body[0].exc
+    return isinstance(raised, ast.Name) and raised.id == "NotImplementedError"
+
+
+def version_here(package):
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def locked_versions(root):
+    """Package → version of the lock file beside the project. It is read, never followed."""
+    locked = {}
+    for name in ("uv.lock", "poetry.lock", "pdm.lock"):
+        with_versions = root / name
+        if with_versions.is_file() and with_versions.stat().st_size < 16 << 20:
+            text = with_versions.read_text(encoding="utf-8", errors="replace")
+            locked.update(re.findall(r'^name = "([^"\n]+)"\nversion = "([^"\n]+)"', text, re.MULTILINE))
+    requirements = root / "requirements.txt"
+    if requirements.is_file() and requirements.stat().st_size < 1 << 20:
+        text = requirements.read_text(encoding="utf-8", errors="replace")
+        locked.update(re.findall(r"^([A-Za-z0-9_.-]+)==([^\s;#]+)", text, re.MULTILINE))
+    return {name.lower().replace("_", "-"): version for name, version in locked.items()}
+
+
+def version_note(package, locked):
+    """Whether the package that an error is about differs from what the lock file names."""
+    wanted, here = locked.get(package.lower().replace("_", "-")), version_here(package)
+    if wanted is None:
+        return f"this Python has {package} {here}" if here else ""
+    return f"the lock file names {package} {wanted}, this Python has {here or 'none'}" if here != wanted else ""
+
+
+def why_it_fails(error, locked, folder):
+    """One line: the package that is missing or too old, else the error and where in the submission it was raised."""
+    if isinstance(error, ModuleNotFoundError) and error.name:
+        package = error.name.split(".")[0]
+        wanted = locked.get(package.lower().replace("_", "-"))
+        if version_here(package) is None and not (pathlib.Path(folder) / package).exists():
+            return f"package '{package}' is missing" + (f" (the lock file names {wanted})" if wanted else "")
+    text = f"{type(error).__name__}: {error}".split("\n")[0][:LONGEST]
+    trace, where = error.__traceback__, ""
+    while trace is not None:
+        name = os.path.realpath(trace.tb_frame.f_code.co_filename)
+        if name.startswith(str(folder) + os.sep):
+            where = f" ({os.path.relpath(name, folder)}:{trace.tb_lineno})"
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.filename:
+        where = f" ({os.path.basename(error.filename)}:{error.lineno})"
+    # The package that does not have what was asked of it: "module 'torch.nn' has no attribute …", "… from 'torch'".
+    named = re.search(r"(?:module|from) '([A-Za-z0-9_]+)", text)
+    note = version_note(named.group(1), locked) if named and isinstance(error, (AttributeError, ImportError)) else ""
+    return text + where + (f"; {note}" if note else "")
+
+
+def survey(path, wanted, getters):
+    folder = path.parent.parent if path.parent.name == "tests" else path.parent
+    locked = locked_versions(folder)
+    found = {"python": sys.version.split()[0], "torch": version_here("torch"), "triton": version_here("triton")}
+    try:
+        defined = functions_of(ast.parse(path.read_bytes()))
+    except (SyntaxError, ValueError) as error:
+        why = why_it_fails(error, locked, folder)
+        return {**found, "functions": {name: {"state": "fails", "why": why} for name in wanted}}
+
+    states = {}
+    for name in wanted:
+        node = defined.get(name)
+        states[name] = {"state": "absent" if node is None else "not_implemented" if only_raises(node) else "implemented"}
+    open_ones = [name for name in wanted if states[name]["state"] == "implemented"]
+    if not open_ones:
+        return {**found, "functions": states}
+    try:
+        module = syslab_worker.load_module(path)
+    except BaseException as error:  # a sys.exit() at the top of the file, too
+        for name in open_ones:
+            states[name] = {"state": "fails", "why": why_it_fails(error, locked, folder)}
+        return {**found, "functions": states}
+    for name in open_ones:
+        if name not in getters:
+            continue
+        try:
+            made = getattr(module, name)()
+            if not inspect.isclass(made):
+                states[name] = {"state": "fails", "why": f"{name}() returned {type(made).__name__}, expected a class"}
+        except NotImplementedError:
+            states[name] = {"state": "not_implemented"}
+        except BaseException as error:
+            states[name] = {"state": "fails", "why": why_it_fails(error, locked, folder)}
+    return {**found, "functions": states}
+
+
+def main():
+    path, limit, *names = sys.argv[1:]
+    split = names.index("--")
+    answer = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(nowhere, standard)
+    if int(limit):
+        # Of what it writes to: libraries of a framework alone map more addresses than most machines have memory.
+        resource.setrlimit(resource.RLIMIT_DATA, (int(limit) + FOR_LIBRARIES, int(limit) + FOR_LIBRARIES))
+    found = survey(pathlib.Path(os.path.realpath(path)), names[:split] + names[split + 1:], set(names[split + 1:]))
+    answer.write(json.dumps(found))
+    answer.flush()
+    os._exit(0)  # threads and exit handlers of the submission have no say in it
+
+
+if __name__ == "__main__":
+    main()

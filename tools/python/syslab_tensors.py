@@ -1,0 +1,172 @@
+"""The tensors of a call, in memory that syslab shares with its Python worker (syslab_worker.py), and the call's time.
+
+As NumPy arrays or as torch tensors. On the CPU the time only spares syslab the waking up; on a GPU it is what counts, and
+a call whose work escapes it is an error.
+
+Needs the standard library and whichever of NumPy and torch the user's file imports.
+"""
+import ctypes
+import mmap
+import time
+
+TORCH_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16", "bf16": "bfloat16"}
+DTYPE_BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2}
+NUMPY_NAMES = {"fp64": "float64", "fp32": "float32", "fp16": "float16"}
+
+
+class Unsupported(Exception):
+    """The implementation cannot do this case; no fault of it."""
+
+
+class Memory:
+    """The segment that the host grows as it needs; mapped again whenever it has grown."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.map = None
+        self.mapped = []  # (first address, one past the last) of each mapping so far: tensors may lie on old ones
+
+    def bytes(self, size):
+        if self.map is None or len(self.map) < size:
+            self.map = mmap.mmap(self.fd, size)  # the old mapping goes with the last tensor on it
+            first = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
+            self.mapped.append((first, first + size))
+        return self.map
+
+    def holds(self, address):
+        return any(first <= address < last for first, last in self.mapped)
+
+    def words(self, size):
+        """The memory as words of 32 bits."""
+        return memoryview(self.bytes(size))[:128].cast("I")
+
+
+def extent(tensor):
+    """Elements from the first to one past the last."""
+    if 0 in tensor["shape"]:
+        return 0
+    return 1 + sum((size - 1) * stride for size, stride in zip(tensor["shape"], tensor["strides"]))
+
+
+class NumpyTensors:
+    def __init__(self, memory, _device):
+        import numpy
+
+        self.numpy, self.memory = numpy, memory
+
+    def view(self, tensor, memory_bytes):
+        if tensor["dtype"] not in NUMPY_NAMES:
+            raise Unsupported(f"NumPy has no {tensor['dtype']}: write the class on torch tensors to run in this dtype")
+        dtype = self.numpy.dtype(NUMPY_NAMES[tensor["dtype"]])
+        strides = [stride * dtype.itemsize for stride in tensor["strides"]]
+        return self.numpy.ndarray(tensor["shape"], dtype, self.memory.bytes(memory_bytes), tensor["offset"], strides)
+
+    def write(self, view, value):
+        view[...] = self.numpy.asarray(value).reshape(view.shape)
+
+    def content(self, value):
+        """Its bytes, to tell whether it has changed; None of what lies in the memory that the host writes."""
+        array = self.numpy.asarray(value)
+        return None if self.memory.holds(array.ctypes.data) else array.tobytes()
+
+    def timed(self, body, _reads):
+        return host_time(body)
+
+
+def host_time(body):
+    """What body() returns, and the nanoseconds it took."""
+    begin = time.monotonic_ns()
+    value = body()
+    return value, time.monotonic_ns() - begin
+
+
+class TorchTensors:
+    # Cycles for which the GPU waits while a call is launched: about a millisecond, longer where that was too short.
+    GATE_CYCLES = 2_000_000
+    LONGEST_GATE_CYCLES = 64 * GATE_CYCLES
+    # Work that goes on for longer than this, and than a fifth of the call, after the call's end runs on a stream of its own.
+    STRAGGLER_NS = 200_000
+    # So many calls in a row that did that, or left the current stream empty: no chance of the clock's, nor of another process
+    # that had the GPU meanwhile.
+    CALLS_TO_BLAME = 3
+
+    def __init__(self, memory, device):
+        import torch
+
+        self.torch, self.memory, self.device, self.gate_cycles = torch, memory, device, self.GATE_CYCLES
+        if device != "cpu" and not torch.cuda.is_available():
+            raise Unsupported(f"torch {torch.__version__} sees no GPU; run with --device cpu")
+        self.empty_ms, self.empty_calls, self.late_calls = 0, 0, 0
+        if device != "cpu":
+            self.empty_ms = 1.5 * self.empty_window()
+
+    def view(self, tensor, memory_bytes):
+        dtype = getattr(self.torch, TORCH_NAMES[tensor["dtype"]])
+        count = extent(tensor)
+        if count == 0:
+            return self.torch.empty(tensor["shape"], dtype=dtype, device=self.device)
+        flat = self.torch.frombuffer(self.memory.bytes(memory_bytes), dtype=dtype, count=count, offset=tensor["offset"])
+        return flat.as_strided(tensor["shape"], tensor["strides"])
+
+    def write(self, view, value):
+        view.copy_(value.detach().reshape(view.shape))
+
+    def content(self, value):
+        """Its bytes, to tell whether it has changed; None of what lies in the memory that the host writes."""
+        value = value.detach()
+        if self.memory.holds(value.data_ptr()):
+            return None
+        return value.contiguous().reshape(-1).view(self.torch.uint8).numpy().tobytes()
+
+    def empty_window(self):
+        """Milliseconds between two events with nothing between them; the median of a few, after one that loads modules."""
+        cuda, times = self.torch.cuda, []
+        for _ in range(9):
+            begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
+            cuda._sleep(100_000)
+            begin.record()
+            end.record()
+            end.synchronize()
+            times.append(begin.elapsed_time(end))
+        return sorted(times[1:])[4]
+
+    def timed(self, body, reads):
+        """Runs body() and takes its time. `reads`: the tensors that it reads, held back until the GPU comes to the call."""
+        if self.device == "cpu":
+            return host_time(body)
+        cuda = self.torch.cuda
+        begin, end = (cuda.Event(enable_timing=True) for _ in range(2))
+        # .data: autograd must not take these writes for changes of what it has saved.
+        content = [tensor.data.clone() for tensor in reads]
+        for tensor in reads:
+            tensor.data.fill_(float("nan"))
+        cuda.synchronize()
+        cuda._sleep(self.gate_cycles)
+        for tensor, true in zip(reads, content):
+            tensor.data.copy_(true)
+        begin.record()
+        value = body()
+        # The GPU has begun before all was launched: the next call gets a longer gate. A call that waits for the GPU
+        # itself, or compiles, is timed with its own part as it is.
+        if begin.query():
+            self.gate_cycles = min(2 * self.gate_cycles, self.LONGEST_GATE_CYCLES)
+        end.record()
+        end.synchronize()
+        _, late = host_time(cuda.synchronize)
+        elapsed = int(1e6 * begin.elapsed_time(end))
+        self.late_calls = self.late_calls + 1 if late > max(self.STRAGGLER_NS, elapsed // 5) else 0
+        if self.late_calls == self.CALLS_TO_BLAME:
+            raise RuntimeError(f"work went on for {1e-3 * late:.0f} us after the call had ended on the current stream, so its "
+                               "time is not known: queue it there, or let that stream wait for it")
+        empty = begin.elapsed_time(end) <= self.empty_ms and any(tensor.numel() > 0 for tensor in reads)
+        self.empty_calls = self.empty_calls + 1 if empty else 0
+        if self.empty_calls >= self.CALLS_TO_BLAME:
+            # A small kernel takes as long as an empty window did at lower clocks: only one as short as those are now queues nothing.
+            self.empty_ms = 1.5 * self.empty_window()
+            if begin.elapsed_time(end) <= self.empty_ms:
+                raise RuntimeError("the call queued nothing on torch's current stream, so its time is not known: queue it there, or "
+                                   "let that stream wait for it")
+        return value, elapsed
+
+    def has_nan(self, values):
+        return any(value is not None and bool(self.torch.isnan(value).any()) for value in values)

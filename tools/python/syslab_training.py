@@ -1,0 +1,353 @@
+"""The small trainings that the ranks of syslab_ranks.py do with the user's class.
+
+The module's gradients are known in closed form and, with syslab's data, exact: for a parameter p that a step uses with the
+numbers c of its batch, the loss has a term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it depends on the
+weights too, and training on weights that are stale shows. The order in which a step uses parameters is the case's, and
+gradients become final in the reverse of it.
+"""
+import inspect
+import sys
+
+import torch
+
+import syslab_collectives
+
+DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
+
+
+class Fault(Exception):
+    """The user's object is not what the interface says."""
+
+
+class Part(torch.nn.Module):
+    """A layer: a place for parameters."""
+
+
+class Probe(torch.nn.Module):
+    def __init__(self, case, start):
+        super().__init__()
+        self.uses, self.curve = case["uses"], case["curve"]
+        self.layers = torch.nn.ModuleList()
+        self.used, at = [], 0
+        for described in case["parameters"]:
+            count = torch.Size(described["shape"]).numel()
+            value = start[at:at + count].reshape(described["shape"]).to(DTYPES[described["dtype"]], copy=True)
+            parameter = torch.nn.Parameter(value, requires_grad=described["trains"])
+            self.add(described["name"], parameter)
+            self.used.append((described["name"], at, count))
+            at += count
+        self.total = at
+        for tie in case["ties"]:
+            self.add(tie["name"], self.find(case["parameters"][tie["to"]]["name"]))
+        for described in case["buffers"]:
+            count = torch.Size(described["shape"]).numel()
+            layer, name = self.place(described["name"])
+            layer.register_buffer(name, start[at:at + count].reshape(described["shape"]).clone())
+            at += count
+        self.aliases = {tie["to"]: tie["name"] for tie in case["ties"]}
+
+    def place(self, name):
+        _, layer, own = name.split(".")
+        while len(self.layers) <= int(layer):
+            self.layers.append(Part())
+        return self.layers[int(layer)], own
+
+    def add(self, name, parameter):
+        layer, own = self.place(name)
+        layer.register_parameter(own, parameter)
+
+    def find(self, name):
+        layer, own = self.place(name)
+        return getattr(layer, own)
+
+    def forward(self, batch):
+        """batch: the number of the step, then the numbers of each use of each parameter, which may be two."""
+        loss = torch.zeros(())
+        met = set()
+        for index in self.uses[int(batch[0])]:
+            name, at, count = self.used[index]
+            parameter = self.find(self.aliases[index] if index in met and index in self.aliases else name)
+            begin = 1 + (self.total if index in met else 0) + at
+            numbers = batch[begin:begin + count].reshape(parameter.shape).to(parameter.dtype)
+            term = (numbers * parameter).sum() + self.curve / 2 * (parameter * parameter).sum()
+            loss = loss + term.to(torch.float32)
+            met.add(index)
+        return loss
+
+
+def watch_gradients(module, log):
+    """Counts gradients of this backward pass that are final. The result must be kept."""
+    nodes = []
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
+
+            def count(*_):
+                log.ready += 1
+
+            node.register_hook(count)
+            nodes.append(node)
+    return nodes
+
+
+def of_container(container, case):
+    """Its parameters, which must be the module's own in their order."""
+    if not isinstance(container, torch.nn.Module):
+        raise Fault(f"{type(container).__name__} is no torch.nn.Module: parameters(), state_dict() and calls must reach the wrapped module")
+    found = list(container.parameters())
+    shapes, expected = [list(p.shape) for p in found], [p["shape"] for p in case["parameters"]]
+    if shapes != expected:
+        raise Fault(f"parameters() of {type(container).__name__} has tensors of shapes {shapes}, the wrapped module's are {expected}")
+    return found
+
+
+def flat(tensors):
+    return torch.cat([t.detach().reshape(-1).to(torch.float32) for t in tensors]) if tensors else torch.empty(0)
+
+
+def gradients(parameters):
+    return flat([torch.full_like(p, float("nan")) if p.grad is None else p.grad for p in parameters])
+
+
+def need(thing, name):
+    if not callable(getattr(thing, name, None)):
+        raise Fault(f"{type(thing).__name__} has no {name}()")
+
+
+def batch_of(case, inputs, step, part, rank):
+    return torch.cat([torch.tensor([float(step)]), inputs["batch"][step, part, rank]])
+
+
+def wrapped(cls, case, module):
+    container = cls(module, case["bucket_mb"]) if "bucket_mb" in case else cls(module)
+    need(container, "finish_gradient_synchronization")
+    return container
+
+
+def data_parallel(cls, case, inputs, outputs, rank, collectives):
+    log = collectives.log
+    module = Probe(case, inputs["start"][rank])
+    kept = watch_gradients(module, log)
+    container = wrapped(cls, case, module)
+    parameters = of_container(container, case)
+    outputs["state"][rank] = flat(parameters + list(container.buffers()))
+    optimizer = torch.optim.SGD(parameters, lr=case["rate"])
+    for step in range(case["steps"]):
+        log.step = step
+        if step == case["resume_at"]:
+            saved = {name: value.clone() for name, value in container.state_dict().items()}
+            module = Probe(case, inputs["start"][rank] + 1)
+            kept = watch_gradients(module, log)
+            container = wrapped(cls, case, module)
+            container.load_state_dict(saved)
+            parameters = of_container(container, case)
+            optimizer = torch.optim.SGD(parameters, lr=case["rate"])
+        optimizer.zero_grad(set_to_none=case["set_to_none"][step])
+        if callable(getattr(container, "on_train_batch_start", None)):
+            container.on_train_batch_start(optimizer)
+        for part in range(case["backwards"]):
+            log.ready = 0
+            loss = container(batch_of(case, inputs, step, part, rank))
+            log.in_backward = True
+            collectives.tell()
+            loss.backward()
+            log.in_backward = False
+            collectives.tell()
+            container.finish_gradient_synchronization()
+        outputs["gradients"][rank, step] = gradients(parameters)
+        optimizer.step()
+        outputs["weights"][rank, step] = flat(parameters)
+    del kept
+
+
+def counted(base, made):
+    """The optimizer that is handed to the user's class, each object of which is noted."""
+
+    class Counted(base):
+        def __init__(self, *arguments, **options):
+            super().__init__(*arguments, **options)
+            made.append(self)
+
+    Counted.__name__ = Counted.__qualname__ = base.__name__
+    return Counted
+
+
+def groups_of(parameters, groups):
+    return [dict(group["options"], params=[parameters[i] for i in group["members"]]) for group in groups]
+
+
+def clear_and_look(optimizer, case, parameters, step):
+    need(optimizer, "zero_grad")
+    if "set_to_none" in inspect.signature(optimizer.zero_grad).parameters:
+        optimizer.zero_grad(set_to_none=case["set_to_none"][step])
+    else:
+        optimizer.zero_grad()
+    for described, parameter in zip(case["parameters"], parameters):
+        if parameter.grad is not None and bool(parameter.grad.any()):
+            raise Fault(f"zero_grad() left the gradient of '{described['name']}' as it was before step {step}: it must clear those of "
+                        "other ranks' parameters, too")
+
+
+def sharded_optimizer(cls, case, inputs, outputs, rank, collectives):
+    log, made = collectives.log, []
+    module = Probe(case, inputs["start"][rank])
+    parameters = list(module.parameters())
+    base = counted(getattr(torch.optim, case["optimizer"]), made)
+    first, later = [g for g in case["groups"] if g["from"] == 0], [g for g in case["groups"] if g["from"] > 0]
+    given = groups_of(parameters, first) if case["as_groups"] else [p for g in groups_of(parameters, first) for p in g["params"]]
+    optimizer = cls(given, base, **case["options"])
+    need(optimizer, "step")
+    outputs["state"][rank] = flat(parameters + list(module.buffers()))
+    for step in range(case["steps"]):
+        log.step = step
+        for group in groups_of(parameters, [g for g in later if g["from"] == step]):
+            need(optimizer, "add_param_group")
+            optimizer.add_param_group(group)
+        if case["checks_zero_grad"]:
+            clear_and_look(optimizer, case, parameters, step)
+        for parameter in parameters:
+            parameter.grad = None
+
+        def closure():
+            loss = module(batch_of(case, inputs, step, 0, rank))
+            loss.backward()
+            return loss
+
+        if case["closure"]:
+            expected = float(module(batch_of(case, inputs, step, 0, rank)))
+            returned = optimizer.step(closure)
+            if returned is None or float(returned) != expected:
+                raise Fault(f"step(closure) returned {returned} in step {step}, the closure {expected}: its loss must come back")
+        else:
+            closure()
+            optimizer.step()
+        outputs["gradients"][rank, step] = gradients(parameters)
+        outputs["weights"][rank, step] = flat(parameters)
+    held = [tensor for one in made for state in one.state.values() for tensor in state.values()
+            if torch.is_tensor(tensor) and tensor.numel() > 0 and tensor.dim() > 0]
+    outputs["held"][rank, 0] = float(sum(t.numel() for t in held))
+
+
+def layer_classes():
+    """The hand-out's own linear layer and embedding where the user's file has imported them, else torch's."""
+    own = sys.modules.get("cs336_basics.model")
+    if own is not None and hasattr(own, "Linear") and hasattr(own, "Embedding"):
+        return own.Linear, own.Embedding
+    return lambda inputs, outputs: torch.nn.Linear(inputs, outputs, bias=False), torch.nn.Embedding
+
+
+class Chain(torch.nn.Module):
+    """An embedding, linear layers and gains, one behind the other. Each has numbers x and c of its own in a batch: for its output y
+    (of a token x, of numbers x) the loss has the term sum(c * y + curve / 2 * y * y). What comes from the layer before is taken times
+    zero, so that gradients take the way of a model's and still have a closed form."""
+
+    def __init__(self, case, start):
+        super().__init__()
+        self.curve, self.layers, self.kinds, at = case["curve"], torch.nn.ModuleList(), [], 0
+        linear, embedding = layer_classes()
+        for described in case["layers"]:
+            shape, kind = described["shape"], described["kind"]
+            layer = Gain(shape[0]) if kind == "gain" else embedding(*shape) if kind == "embedding" else linear(shape[1], shape[0])
+            count = torch.Size(shape).numel()
+            layer.weight.data.copy_(start[at:at + count].reshape(shape))
+            at += count
+            self.layers.append(layer)
+            self.kinds.append((kind, shape))
+
+    def forward(self, batch):
+        loss, before, at = torch.zeros(()), torch.zeros(()), 0
+        for layer, (kind, shape) in zip(self.layers, self.kinds):
+            inputs, outputs = {"gain": (0, shape[0]), "embedding": (1, shape[-1]), "linear": (shape[-1], shape[0])}[kind]
+            x, c = batch[at:at + inputs], batch[at + inputs:at + inputs + outputs]
+            at += inputs + outputs
+            y = layer(x.long())[0] if kind == "embedding" else layer(before * 0 + (x if kind == "linear" else torch.ones(outputs)))
+            loss = loss + (c * y + self.curve / 2 * y * y).sum()
+            before = y.sum()
+        return loss
+
+
+class Gain(torch.nn.Module):
+    """As a norm's weight: it is not sharded."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(width))
+
+    def forward(self, x):
+        return self.weight * x
+
+
+def held_elements(module):
+    """By the memory behind its parameters: a part of a tensor keeps all of it."""
+    found = {}
+    for parameter in module.parameters():
+        storage = parameter.data.untyped_storage() if hasattr(parameter.data, "untyped_storage") else parameter.data.storage()
+        found[storage.data_ptr()] = storage.nbytes() // parameter.element_size()
+    return float(sum(found.values()))
+
+
+def look_at_gradients(container, step):
+    for name, parameter in container.named_parameters():
+        if parameter.requires_grad and parameter.grad is None:
+            raise Fault(f"'{name}' has no gradient in step {step} when finish_gradient_synchronization() has returned")
+        if parameter.requires_grad and (parameter.grad.shape != parameter.shape or parameter.grad.dtype != parameter.dtype):
+            raise Fault(f"the gradient of '{name}' in step {step} is {list(parameter.grad.shape)} of {parameter.grad.dtype}, the parameter "
+                        f"{list(parameter.shape)} of {parameter.dtype}: the optimizer wants them alike")
+
+
+def fully_sharded(cls, case, inputs, outputs, rank, collectives):
+    log = collectives.log
+    container = cls(Chain(case, inputs["start"][rank]))
+    need(container, "finish_gradient_synchronization")
+    need(container, "gather_full_params")
+    outputs["held"][rank, 0] = held_elements(container)
+    optimizer = torch.optim.SGD(container.parameters(), lr=case["rate"])
+    for step in range(case["steps"]):
+        log.step = step
+        optimizer.zero_grad(set_to_none=True)
+        loss = container(inputs["batch"][step, rank])
+        log.in_backward = True
+        collectives.tell()
+        loss.backward()
+        log.in_backward = False
+        collectives.tell()
+        container.finish_gradient_synchronization()
+        look_at_gradients(container, step)
+        optimizer.step()
+        gathered = container.gather_full_params()
+        for described, at, count in placed(case["layers"]):
+            if described["name"] not in gathered or list(gathered[described["name"]].shape) != described["shape"]:
+                found = {name: list(value.shape) for name, value in gathered.items()}
+                raise Fault(f"gather_full_params() returned {found}, and '{described['name']}' {described['shape']} is wanted among it")
+            outputs["weights"][rank, step, at:at + count] = gathered[described["name"]].detach().reshape(-1).to(torch.float32)
+        outputs["held"][rank, 0] = max(float(outputs["held"][rank, 0]), held_elements(container))
+
+
+def placed(described):
+    """Each with its first element among all, and their number."""
+    at = 0
+    for one in described:
+        count = torch.Size(one["shape"]).numel()
+        yield one, at, count
+        at += count
+
+
+WAYS = {"data_parallel": data_parallel, "sharded_optimizer": sharded_optimizer, "fully_sharded": fully_sharded}
+FIELDS = ("step", "kind", "elements", "bytes", "ready", "in_backward", "async", "waited")
+
+
+def note_events(events, rows):
+    """One row a collective behind a row with their number; what has no row is counted."""
+    rows[0, 0] = float(len(events))
+    for row, event in zip(rows[1:], events):
+        row.copy_(torch.tensor([float(event[field]) for field in FIELDS]))
+
+
+def train(cls, case, inputs, outputs, rank, collectives):
+    collectives.begin(case["late"])
+    WAYS[case["way"]](cls, case, inputs, outputs, rank, collectives)
+    note_events(collectives.log.events, outputs["events"][rank])
+    collectives.end()
+
+
+Mismatch = syslab_collectives.Mismatch

@@ -21,19 +21,6 @@ fs::path home() {
   return entry == nullptr || entry->pw_dir == nullptr ? "" : entry->pw_dir;
 }
 
-fs::path place() {
-  // A relative path is to be ignored (XDG Base Directory Specification).
-  if (const char* said = std::getenv("XDG_STATE_HOME"); said != nullptr && *said == '/')
-    return fs::path(said) / "syslab";
-  const fs::path base = home();
-  if (base.empty()) {
-    throw Error(ErrorKind::config,
-                "there is no folder for this user's keys: neither XDG_STATE_HOME nor HOME names one; set "
-                "XDG_STATE_HOME to a folder of your own");
-  }
-  return base / ".local" / "state" / "syslab";
-}
-
 void make_private(const fs::path& folder) {
   if (folder.has_parent_path() && !fs::exists(folder.parent_path())) make_private(folder.parent_path());
   if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return;
@@ -46,8 +33,21 @@ void make_private(const fs::path& folder) {
 
 }  // namespace
 
+fs::path state_folder_path() {
+  // A relative path is to be ignored (XDG Base Directory Specification).
+  if (const char* said = std::getenv("XDG_STATE_HOME"); said != nullptr && *said == '/')
+    return fs::path(said) / "syslab";
+  const fs::path base = home();
+  if (base.empty()) {
+    throw Error(ErrorKind::config,
+                "there is no folder for this user's keys: neither XDG_STATE_HOME nor HOME names one; set "
+                "XDG_STATE_HOME to a folder of your own");
+  }
+  return base / ".local" / "state" / "syslab";
+}
+
 fs::path state_folder() {
-  const fs::path folder = place();
+  const fs::path folder = state_folder_path();
   std::error_code unreadable;
   if (!fs::exists(fs::symlink_status(folder, unreadable))) make_private(folder);
   struct stat there {};

@@ -21,10 +21,26 @@ void add(Share& sum, const Share& one) {
   sum.of += one.of;
 }
 
-double worth_of(const PartStanding& standing, double points) {
-  if (standing.least.of == 0) return points * standing.asked.fraction();
-  if (standing.asked.of == 0) return points * standing.least.fraction();
-  return points * (kLeastShare * standing.least.fraction() + (1 - kLeastShare) * standing.asked.fraction());
+// The demands of a part, each with the same weight whichever machine's cases count for it: if its weight changed with
+// that, one case more could take the part to a smaller share.
+struct Covered {
+  double done = 0, of = 0;
+  double fraction() const { return of == 0 ? 0 : done / of; }
+};
+
+void add(Covered& sum, const Share& one, int weight) {
+  sum.done += one.fraction() * weight;
+  sum.of += weight;
+}
+
+struct PartCovered {
+  Covered least, asked;
+};
+
+double worth_of(const PartCovered& part, double points) {
+  if (part.least.of == 0) return points * part.asked.fraction();
+  if (part.asked.of == 0) return points * part.least.fraction();
+  return points * (kLeastShare * part.least.fraction() + (1 - kLeastShare) * part.asked.fraction());
 }
 
 }  // namespace
@@ -33,6 +49,7 @@ Standing standing_of(const std::vector<Demand>& demands, const std::vector<Part>
                      const std::function<bool(const plan::PlannedCase&)>& there) {
   Standing standing;
   standing.parts.resize(parts.size());
+  std::vector<PartCovered> covered(parts.size());
   for (const Demand& demand : demands) {
     if (demand.need == Need::nice) continue;
     const Share here = share_of(demand.here, there), anywhere = share_of(demand.anywhere, there);
@@ -40,13 +57,15 @@ Standing standing_of(const std::vector<Demand>& demands, const std::vector<Part>
     for (const std::size_t part : demand.parts) {
       PartStanding& one = standing.parts[part];
       add(demand.in_small ? one.small : demand.need == Need::least ? one.least : one.asked, best);
+      if (demand.in_small) continue;
+      add(demand.need == Need::least ? covered[part].least : covered[part].asked, best, std::max(anywhere.of, here.of));
     }
   }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     PartStanding& one = standing.parts[i];
     const Share& first = one.least.of > 0 ? one.least : one.asked;
     one.answered = first.of > 0 && first.all();
-    one.worth = worth_of(one, parts[i].points);
+    one.worth = worth_of(covered[i], parts[i].points);
     standing.answered += one.answered ? parts[i].deliverables : 0;
     standing.deliverables += parts[i].deliverables;
     standing.worth += one.worth;

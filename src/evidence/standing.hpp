@@ -18,7 +18,7 @@ struct Share {
 struct PartStanding {
   Share least, asked, small;
   bool answered = false;  // all of the least is there
-  double worth = 0;       // points: of the least two thirds, of what is asked the rest, each by its share of the cases
+  double worth = 0;  // points: of the least two thirds, of what is asked the rest; each case of a demand counts alike
 };
 
 struct Standing {

@@ -95,7 +95,7 @@ void allow_reading(Ruleset& rules, const std::vector<std::string>& hidden) {
   std::vector<fs::path> kept_back;
   for (const std::string& folder : hidden) {
     std::error_code none;
-    if (const fs::path real = folder.empty() ? fs::path() : fs::canonical(folder, none); !real.empty()) {
+    if (const fs::path real = folder.empty() ? fs::path() : fs::weakly_canonical(folder, none); !real.empty()) {
       kept_back.push_back(real);
     }
   }

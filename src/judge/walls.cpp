@@ -185,8 +185,8 @@ Walls::~Walls() = default;
 
 std::string keys_folder() {
   try {
-    return state_folder().string();
-  } catch (const Error&) {  // whoever needs a key there will say so
+    return state_folder_path().string();
+  } catch (const Error&) {  // whoever needs a key will say so
     return {};
   }
 }

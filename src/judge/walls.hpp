@@ -18,7 +18,7 @@ struct WallsOptions {
   Profile profile = Profile::native;
   bool network = false;
   std::string writable;  // the only folder to write into
-  std::string hidden;    // a folder that cannot be read, nor anything in it; empty or not there: none
+  std::string hidden;    // a folder that cannot be read, there or made later, nor anything in it; empty: none
 };
 
 class Walls {
@@ -39,7 +39,8 @@ class Walls {
   Confinement confinement_;
 };
 
-// What to hide: this user's keys are no business of what is judged. Empty where there can be none.
+// What to hide: this user's keys are no business of what is judged. Not created, since it can be hidden before it is
+// there; empty where there can be none.
 std::string keys_folder();
 
 // For a process of the profile `native`, from inside, once it runs: from now on it starts neither processes nor

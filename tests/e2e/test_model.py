@@ -23,7 +23,6 @@ class BenchmarkingScript(Lab):
         for phase in ("time", "forward", "backward", "optimizer"):
             self.assertGreater(found[phase + "_mean"], 0)
             self.assertGreaterEqual(found[phase + "_stddev"], 0)
-        self.assertGreater(found["forward"] + found["backward"] + found["optimizer"], 0.5 * found["time_min"])
         self.assertEqual(found["parameters"], 2 * 101 * 64 + 2 * (4 * 64**2 + 3 * 64 * 128 + 2 * 64) + 64)
         checks = self.sql("SELECT name, outcome FROM check_result ORDER BY name")
         self.assertEqual(checks, [("reference:gradients", "passed"), ("reference:logits", "passed"), ("reference:loss", "passed"),
@@ -32,6 +31,16 @@ class BenchmarkingScript(Lab):
         self.assertEqual((row["model"], row["status"]), ("tiny", "ok"))
         self.assertAlmostEqual(row["backward_over_forward"], found["backward"] / found["forward"])  # of medians
         self.assertAlmostEqual(row["step_high"] - row["step"], 1e3 * found["time_stddev"])
+
+    def test_the_phases_make_up_the_step(self):
+        shares = []
+        for _ in range(3):  # steps and phases are timed one after the other, and others may slow the machine in between
+            self.syslab("run", "benchmarking_script", "--preset", "smoke", "--device", "cpu")
+            found = dict(self.sql("SELECT name, value FROM metric WHERE attempt_id = (SELECT max(attempt_id) FROM metric)"))
+            shares.append((found["forward"] + found["backward"] + found["optimizer"]) / found["time_min"])
+            if 0.5 < shares[-1] < 2:
+                return
+        self.fail(f"forward, backward and optimizer together, of a whole step: {shares}")
 
     def test_the_handouts_protocol_and_grid(self):
         plan = self.json("plan", "benchmarking_script", "--preset", "paper", "--impl", "graph", "--device", "cuda")

@@ -60,6 +60,19 @@ TEST_F(Landlock, TheHiddenFolderIsNotReadAndItsNeighboursAre) {
   EXPECT_EQ(inside([&] { return opens("/etc/passwd", O_RDONLY); }), 0);
 }
 
+TEST_F(Landlock, WhatIsHiddenBeforeItIsThereIsNotReadLater) {
+  const fs::path folder = folder_ / "later" / "keys";
+  const FileDescriptor rules = make_ruleset((folder_ / "own").string(), {folder.string()}, false, false);
+  EXPECT_FALSE(fs::exists(folder.parent_path()));
+  fs::create_directories(folder);
+  std::ofstream(folder / "file") << "kept";
+  const auto read = [&](const fs::path& file) {
+    return behind({.landlock_ruleset = rules.get()}, [&] { return opens(file, O_RDONLY); });
+  };
+  EXPECT_EQ(read(folder / "file"), EACCES);
+  EXPECT_EQ(read(folder_ / "other" / "file"), 0);
+}
+
 TEST_F(Landlock, OfSeveralHiddenFoldersNoneIsReadButForWhatIsShown) {
   fs::create_directories(folder_ / "other" / "shown");
   std::ofstream(folder_ / "other" / "shown" / "file") << "kept";

@@ -85,6 +85,7 @@ class Imitated(Launched):
     def test_an_agent_that_is_killed_is_named_and_the_sweep_goes_on(self):
         self.start(torchrun, "run", "selftest_ranks", "-a", "fault=all_hang", "-a", "world_size=2", "-a", "steps=8,9", "--json")
         self.await_workers(2)
+        time.sleep(1)  # until both have greeted and begun: nothing tells so from outside
         began = time.monotonic()
         self.ranks[1].kill()
         (code, out, err), _ = self.ended(timeout=20)

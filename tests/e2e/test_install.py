@@ -1,9 +1,10 @@
-"""What `meson install` and `tools/bundle` leave must work where the checkout is not: from another folder, in an empty
+"""What `meson install`, `tools/bundle` and `tools/release` leave must work where the checkout is not: from another folder, in an empty
 environment, with nothing but what was installed.
 
 Where this machine lets a user have mounts of her own (`unshare --mount`), the checkout and the build are hidden from the
 programs that are tried. Everywhere, the programs must not contain the checkout's path.
 """
+import importlib.util
 import json
 import os
 import pathlib
@@ -189,8 +190,61 @@ class Bundled(Elsewhere):
         self.assertEqual((self.cwd / "mine/README.txt").read_text(), "my thesis\n")
 
 
+class Released(Elsewhere):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = cls.folder_of_class()
+        cls.said = run(SOURCE / "tools/release", "--build", BUILD, "--output", cls.folder / "made", cwd=cls.folder,
+                       PATH=os.environ["PATH"])
+        (cls.wheel,) = (cls.folder / "made").glob("*.whl")
+        venv = cls.folder / "venv"
+        run(sys.executable, "-m", "venv", venv, cwd=cls.folder, PATH=os.environ["PATH"])
+        cls.python = venv / "bin/python"
+        run(cls.python, "-m", "pip", "install", "--no-index", "--quiet", cls.wheel, cwd=cls.folder)
+        cls.syslab = venv / "bin/syslab"
+
+    def test_it_works_from_the_environment_that_it_was_installed_into(self):
+        self.works(self.syslab)
+        self.assertEqual(run_alone(self.syslab, "--version", cwd=self.cwd),
+                         run_alone(self.python, "-m", "syslab", "--version", cwd=self.cwd))
+
+    def test_python_files_get_the_python_that_it_was_installed_into(self):
+        (self.cwd / "mine.py").write_text("import a_module_that_nobody_has\n\n\nclass Flash:\n    pass\n")
+        check = ("check", "flash_forward", "--mine", "me=mine.py:Flash", "--db", "a.db")
+        for environment, named in (({}, self.python), ({"SYSLAB_PYTHON": sys.executable}, sys.executable)):
+            done = subprocess.run([str(self.syslab), *check], cwd=self.cwd, env=environment, text=True, capture_output=True)
+            self.assertIn("No module named 'a_module_that_nobody_has'", done.stderr)
+            self.assertIn(f"'{named}' was asked", done.stderr)
+
+    def test_the_way_in_from_python_finds_its_library(self):
+        python = next((self.folder / "venv").rglob("lab/python"))
+        found = run(self.python, "-c", "import importlib.util as of\nprint(of.find_spec('syslab_torch').origin)",
+                    cwd=self.cwd)
+        self.assertEqual(found.strip(), str(python / "syslab_torch.py"))
+        self.assertTrue((python.parent / "lib/libsyslab.so.0").is_file())  # where syslab_torch looks
+
+    def test_uninstalling_leaves_nothing(self):
+        other = self.cwd / "other"
+        run(self.python, "-m", "pip", "install", "--no-index", "--quiet", "--target", other, self.wheel, cwd=self.cwd)
+        recorded = {line.rsplit(",", 2)[0] for line in next(other.glob("*.dist-info/RECORD")).read_text().splitlines()}
+        there = {str(file.relative_to(other)) for file in other.rglob("*") if file.is_file() and "__pycache__" not in file.parts}
+        self.assertEqual(there - recorded, {"bin/syslab"} & there)
+
+    def test_checksums_and_sizes(self):
+        run("sha256sum", "--check", "--quiet", "SHA256SUMS", cwd=self.folder / "made", PATH=os.environ["PATH"])
+        self.assertEqual(sorted(file.name for file in (self.folder / "made").iterdir()),
+                         sorted(["SHA256SUMS", self.wheel.name, next((self.folder / "made").glob("*.tar.xz")).name]))
+        if not any("tests/" in name for name in tarfile.open(next((self.folder / "made").glob("*.tar.xz"))).getnames()):
+            for file in (self.folder / "made").iterdir():
+                self.assertLess(file.stat().st_size, 15e6, file)  # without CUDA
+        self.assertRegex(self.said, r"\.whl: [0-9.]+ MB")
+
+
 if __name__ == "__main__":
-    if "Bundled" in sys.argv[1:] and not shutil.which("patchelf"):
+    if {"Bundled", "Released"} & set(sys.argv[1:]) and not shutil.which("patchelf"):
         print("SKIP: tools/bundle needs patchelf")
+        sys.exit(77)
+    if "Released" in sys.argv[1:] and importlib.util.find_spec("ensurepip") is None:
+        print("SKIP: this Python makes no virtual environments")
         sys.exit(77)
     unittest.main()

@@ -18,6 +18,7 @@
 #include "plan/assignment.hpp"
 #include "session/selection.hpp"
 #include "session/session.hpp"
+#include "submission/settings.hpp"
 
 namespace syslab::cli {
 namespace {
@@ -172,6 +173,20 @@ void show_map(const Context& context, const store::Store& store, store::RowId ru
   context.console.note("wrote " + file);
 }
 
+// Plain `check` in a folder that `init` has prepared.
+CheckOptions with_settings(const Context& context, CheckOptions options) {
+  SelectionOptions& selection = options.selection;
+  if (!selection.names.empty() || !selection.mine.empty() || !selection.handout.empty()) return options;
+  const std::optional<submission::Settings> settings = submission::read_settings(std::filesystem::current_path());
+  if (!settings) return options;
+  selection.handout = settings->handout;
+  selection.mine = {settings->mine};
+  if (selection.python.empty()) selection.python = settings->python;
+  context.console.note(fmt::format("{}: --handout {} --mine {}{}", submission::kSettingsFile, settings->handout,
+                                   settings->mine, settings->python.empty() ? "" : " --python " + settings->python));
+  return options;
+}
+
 }  // namespace
 
 CheckedOnce check_once(const Context& context, const CheckOptions& options) {
@@ -216,7 +231,8 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
   return {verdict, run, std::move(plan)};
 }
 
-Exit execute(const Context& context, const CheckOptions& options) {
+Exit execute(const Context& context, const CheckOptions& asked) {
+  const CheckOptions options = with_settings(context, asked);
   if (names_submission(options)) return check_submission(context, options);
   return check_once(context, options).exit;
 }

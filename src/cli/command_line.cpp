@@ -160,6 +160,8 @@ class Grammar {
     verb<MergeOptions>("merge", "Add what other databases hold", kMore, {"other.db", "shard1.db shard2.db --trust"});
     verb<ImportOptions>("import", "Take in results that another program measured (JSON lines)", kMore,
                         {"theirs.jsonl", "theirs.jsonl --author ada"});
+    verb<InitOptions>("init", "Write syslab.toml, with which plain `check` needs no options here", kMore,
+                      {"", "--handout 2025 --mine me --python .venv/bin/python"});
     verb<PruneOptions>("prune", "A smaller copy of the database; the old one stays", kMore,
                        {"--keep 10 -o small.db", "--younger-than 90d --no-samples -o small.db"});
     verb<LogOptions>("log", "Runs, newest first", kMore, {"", "-n 5"});

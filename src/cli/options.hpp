@@ -146,6 +146,13 @@ struct GradeOptions {
   std::string memory_limit = "4Gi";
 };
 
+// A folder in which plain `check` needs no options.
+struct InitOptions {
+  std::string handout;  // empty: whose functions are there, else 2026
+  std::string mine;     // "me"; empty: the folder's name
+  std::string python;   // empty: the folder's own, else none is named
+};
+
 struct LogOptions {
   std::int64_t number = 20;  // of runs, the newest
 };
@@ -173,8 +180,8 @@ struct WorkerOptions {
 using VerbOptions =
     std::variant<ListOptions, DescribeOptions, PlanOptions, RunOptions, CheckOptions, ResumeOptions, ReplayOptions,
                  CompareOptions, DiffOptions, PinOptions, GateOptions, ReportOptions, QueryOptions, MergeOptions,
-                 ImportOptions, GradeOptions, PlanBucketsOptions, PruneOptions, LogOptions, ShowOptions, EnvOptions,
-                 DoctorOptions, CompletionOptions, WorkerOptions>;
+                 ImportOptions, InitOptions, GradeOptions, PlanBucketsOptions, PruneOptions, LogOptions, ShowOptions,
+                 EnvOptions, DoctorOptions, CompletionOptions, WorkerOptions>;
 
 struct CommandLine {
   GlobalOptions global;

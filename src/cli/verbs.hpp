@@ -24,6 +24,7 @@ Exit execute(const Context& context, const ReportOptions& options);
 Exit execute(const Context& context, const QueryOptions& options);
 Exit execute(const Context& context, const MergeOptions& options);
 Exit execute(const Context& context, const ImportOptions& options);
+Exit execute(const Context& context, const InitOptions& options);
 Exit execute(const Context& context, const PruneOptions& options);
 Exit execute(const Context& context, const LogOptions& options);
 Exit execute(const Context& context, const ShowOptions& options);

@@ -33,9 +33,9 @@ class Lab(unittest.TestCase):
     def command(self, *arguments):
         return [SYSLAB, *map(str, arguments)]
 
-    def syslab(self, *arguments, expect=0, timeout=240, **options):
+    def syslab(self, *arguments, expect=0, timeout=240, cwd=None, **options):
         """Runs to the end; fails unless the exit code is `expect` (None: any)."""
-        done = subprocess.run(self.command(*arguments), cwd=self.folder, env=self.environment(), text=True,
+        done = subprocess.run(self.command(*arguments), cwd=cwd or self.folder, env=self.environment(), text=True,
                               capture_output=True, timeout=timeout, **options)
         if expect is not None:
             self.assertEqual(done.returncode, expect,

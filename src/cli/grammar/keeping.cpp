@@ -22,6 +22,14 @@ void declare(CLI::App& app, ImportOptions& options) {
   app.add_option("--author", options.author, "Alias of whoever hands them in")->type_name("ALIAS");
 }
 
+void declare(CLI::App& app, InitOptions& options) {
+  one_of(app.add_option("--handout", options.handout, "2025 or 2026 (default: whose functions are there, else 2026)"),
+         "YEAR", {"2025", "2026"});
+  app.add_option("--mine", options.mine, "The name of what is yours (default: the folder's)")->type_name("NAME");
+  app.add_option("--python", options.python, "Interpreter (default: .venv/bin/python if it is there)")
+      ->type_name("FILE");
+}
+
 void declare(CLI::App& app, PruneOptions& options) {
   app.add_option("-o,--output", options.output, "The new file; without it prune only tells")->type_name("FILE");
   app.add_option("--keep", options.keep, "The newest N runs")->type_name("N")->check(whole_number, "");

@@ -25,6 +25,7 @@ void declare(CLI::App& app, ShowOptions& options);
 void declare(CLI::App& app, PinOptions& options);
 void declare(CLI::App& app, MergeOptions& options);
 void declare(CLI::App& app, ImportOptions& options);
+void declare(CLI::App& app, InitOptions& options);
 void declare(CLI::App& app, PruneOptions& options);
 void declare(CLI::App& app, PlanBucketsOptions& options);
 void declare(CLI::App& app, DoctorOptions& options);

@@ -1,0 +1,61 @@
+"""`init`: a folder in which plain `check` needs no options."""
+import os
+import unittest
+
+from lab import Lab
+from submitted import PYTORCH, make
+
+
+class Init(Lab):
+    def environment(self):
+        return {**super().environment(), "SYSLAB_PYTHON": os.environ["SYSLAB_PYTHON"]}
+
+    def files(self, folder):
+        return sorted(str(file.relative_to(folder)) for file in folder.rglob("*") if file.is_file())
+
+    def test_a_hand_outs_repository_gets_one_file_and_is_then_checked_without_options(self):
+        ada = make(self.folder / "ada")
+        before = self.files(ada)
+        said = self.syslab("init", cwd=ada).stdout
+        self.assertRegex(said, f"{PYTORCH} +implemented")
+        self.assertRegex(said, "get_sharded_optimizer +not implemented")
+        self.assertIn("next: syslab check", said)
+        self.assertEqual(self.files(ada), sorted([*before, "syslab.toml"]))
+        checked = self.syslab("check", "--cases", "5", cwd=ada, expect=None)
+        self.assertIn("syslab.toml: --handout 2026 --mine ada=.", checked.stderr)
+        self.assertIn("ada: tests/adapters.py", checked.stdout)
+        # What is said on the command line comes first.
+        self.assertNotIn("syslab.toml", self.syslab("check", "weighted_sum", "--cases", "1", "--impl", "naive", cwd=ada).stderr)
+
+    def test_the_hand_out_is_that_whose_functions_are_there(self):
+        for year, function in (("2025", "get_ddp_bucketed"), ("2026", "get_fsdp")):
+            folder = self.folder / year
+            folder.mkdir()
+            (folder / "adapters.py").write_text(f"def {function}(module, size):\n    raise NotImplementedError\n")
+            self.assertEqual(self.json("init", "--mine", "me", cwd=folder)["handout"], year)
+            self.assertIn('mine = "me=."', (folder / "syslab.toml").read_text())
+
+    def test_an_empty_folder_gets_stubs_of_the_hand_outs_functions(self):
+        for year, function in (("2025", "get_ddp_bucketed"), ("2026", "get_fsdp")):
+            folder = self.folder / year
+            (folder / ".git").mkdir(parents=True)
+            record = self.json("init", "--handout", year, cwd=folder)
+            self.assertTrue(record["stubs"])
+            self.assertEqual({row["state"] for row in record["functions"]}, {"not implemented"})
+            self.assertIn(function, [row["function"] for row in record["functions"]])
+            self.assertEqual(self.files(folder), ["syslab.toml", "tests/adapters.py"])
+
+    def test_what_is_there_is_not_replaced(self):
+        (self.folder / "thesis").mkdir()
+        (self.folder / "thesis/chapter.txt").write_text("mine\n")
+        refused = self.syslab("init", cwd=self.folder / "thesis", expect=2)
+        self.assertIn("in an empty folder, into which it writes a tests/adapters.py", refused.stderr)
+        self.assertEqual(self.files(self.folder / "thesis"), ["chapter.txt"])
+        ada = make(self.folder / "ada")
+        (ada / "syslab.toml").write_text('handout = "2025"\nmine = "me=."\n')
+        self.assertIn("syslab.toml is there already", self.syslab("init", cwd=ada, expect=2).stderr)
+        self.assertIn("2025", (ada / "syslab.toml").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -24,8 +24,6 @@
 namespace syslab::cli {
 namespace {
 
-constexpr std::chrono::milliseconds kImporting{3 * 60'000};  // of a framework from a cold disk, among others
-
 struct Named {
   std::string name, path;
 };
@@ -97,8 +95,8 @@ class SubmissionCheck {
     choose_python();
     const auto limit =
         std::chrono::duration_cast<std::chrono::milliseconds>(duration_option("--timeout", options_.timeout));
-    found_ =
-        submission::survey(folder_, std::min(kImporting, limit), bytes_option("--memory-limit", options_.memory_limit));
+    found_ = submission::survey(folder_, std::min(submission::kImporting, limit),
+                                bytes_option("--memory-limit", options_.memory_limit));
     for (const submission::Adapter& adapter : submission::adapters()) {
       if (!submission::is_of(adapter, options_.selection.handout) || !is_wanted(adapter)) continue;
       Row row{.adapter = &adapter, .answer = found_.answers[std::string(adapter.function)]};

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -24,7 +23,6 @@ using submission::Adapter;
 using submission::State;
 
 constexpr const char* kNewest = "2026";
-constexpr std::chrono::milliseconds kImporting{3 * 60'000};
 constexpr std::uint64_t kMemory = std::uint64_t{4} << 30;  // beyond what libraries take
 
 // But for what is hidden: a repository and an environment may be there already.
@@ -102,7 +100,7 @@ Exit execute(const Context& context, const InitOptions& options) {
   if (settings.python.empty() && !submission::own_python(here).empty()) settings.python = ".venv/bin/python";
   if (!settings.python.empty()) ::setenv("SYSLAB_PYTHON", settings.python.c_str(), 1);
   const submission::Folder folder(here);
-  const submission::Survey found = submission::survey(folder, kImporting, kMemory);
+  const submission::Survey found = submission::survey(folder, submission::kImporting, kMemory);
   if (settings.handout.empty()) settings.handout = handout_of(found);
   submission::write_settings(here, settings);
 

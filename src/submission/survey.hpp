@@ -24,6 +24,9 @@ struct Survey {
   std::map<std::string, Answer> answers;  // of every function of adapters(), by name
 };
 
+// For the import of a framework from a cold disk, among others.
+inline constexpr std::chrono::milliseconds kImporting{3 * 60'000};
+
 // What hangs, dies or cannot be imported fails with every function that it seems to implement; never an Error for what
 // the submission does. Error(usage) when there is no Python.
 Survey survey(const Folder& folder, std::chrono::milliseconds timeout, std::uint64_t memory_limit_bytes);

@@ -5,6 +5,7 @@
 
 #include "cli/diagnosis.hpp"
 #include "cli/publishable.hpp"
+#include "cli/selftest.hpp"
 #include "cli/verbs.hpp"
 #include "compare/noise.hpp"
 #include "core/error.hpp"
@@ -35,9 +36,12 @@ std::vector<Finding> of_a_run(const Context& context, const std::string& name) {
 
 // 3 if something does not work, or a run is not fit; doubts are printed but do not change the exit code.
 Exit execute(const Context& context, const DoctorOptions& options) {
-  if (options.noise && options.run) {
-    throw Error(ErrorKind::usage, "--noise measures this machine, RUN judges a stored run; ask for one of them");
+  if (options.noise + options.selftest + options.run.has_value() > 1) {
+    throw Error(ErrorKind::usage,
+                "--noise measures this machine, --selftest runs everything on it, RUN judges a stored run; ask for one "
+                "of them");
   }
+  if (options.selftest) return run_selftest(context, options.output);
   if (options.noise) return measure_noise(context, options.budget);
   const std::vector<Finding> findings = options.run ? of_a_run(context, *options.run) : of_this_machine(context);
   const std::string what = options.run ? "this run" : "this machine";

@@ -167,6 +167,8 @@ struct DoctorOptions {
   std::optional<std::string> run;  // is this run fit to publish?
   bool noise = false;              // measure what this machine calls different
   std::string budget = "1m";       // of --noise
+  bool selftest = false;           // run everything that runs here
+  std::string output = "syslab-selftest.json";
 };
 
 struct CompletionOptions {

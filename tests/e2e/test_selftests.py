@@ -1,4 +1,8 @@
 """The lab's experiments on itself, in their smoke presets: nothing lost, left or unnamed, and each violation that is planted is found."""
+import json
+import pathlib
+import re
+import socket
 import unittest
 
 from lab import Lab, attempts
@@ -37,6 +41,30 @@ class Selftests(Lab):
     def test_what_is_planted_after_faults_of_ranks_is_found(self):
         self.assertRegex(self.planted("selftest_rank_faults", "kill_later", "unnamed"),
                          "1 of 1 faults are not named; the first: rank [012] was killed")
+
+
+
+class OfThisMachine(Lab):
+    def test_doctor_runs_every_implementation_and_writes_what_strangers_may_read(self):
+        said = self.syslab("doctor", "--selftest").stdout
+        text = (self.folder / "syslab-selftest.json").read_text()
+        record = json.loads(text)
+        self.assertIn(f"selftest: {len(record['cases'])} cases, {record['endings']['ok']} ok, 0 failed", said)
+        self.assertEqual(sum(record["endings"].values()), len(record["cases"]))
+        tried = {(case["experiment"], case["implementation"]) for case in record["cases"]}
+        for name in ("flash_forward", "flash_backward", "weighted_sum", "ceiling_gemm", "ceiling_copy", "naive_ddp"):
+            experiment = self.json("describe", name)
+            for one in experiment["implementations"]:
+                if one["device"] == "cpu" and not one["unavailable"] and not one["reference"]:
+                    self.assertIn((experiment["id"], one["name"]), tried)
+        for name in (socket.gethostname(), str(self.folder), str(pathlib.Path.home())):
+            self.assertNotRegex(text, rf"\b{re.escape(name)}\b" if name[0].isalnum() else re.escape(name))
+        self.assertEqual([file.name for file in self.folder.iterdir() if file.name != "state"], ["syslab-selftest.json"])
+
+    def test_a_selftest_has_its_file_before_it_runs(self):
+        refused = self.syslab("doctor", "--selftest", "-o", "nowhere/it.json", expect=2, timeout=10)
+        self.assertIn("nowhere/it.json", refused.stderr)
+        self.assertIn("ask for one of them", self.syslab("doctor", "--selftest", "--noise", expect=2).stderr)
 
 
 if __name__ == "__main__":

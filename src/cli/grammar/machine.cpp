@@ -29,6 +29,12 @@ void declare(CLI::App& app, DoctorOptions& options) {
       ->type_name("");
   app.add_flag("--noise", options.noise, "Measure what this machine calls different in identical code");
   app.add_option("--budget", options.budget, "Of --noise (default 1m)")->type_name("DURATION");
+  CLI::Option* const selftest =
+      app.add_flag("--selftest", options.selftest,
+                   "Run every implementation that runs here, in about a minute, and write what came");
+  app.add_option("-o,--output", options.output, "Of --selftest (default: syslab-selftest.json)")
+      ->type_name("FILE")
+      ->needs(selftest);
 }
 
 void declare(CLI::App& app, CompletionOptions& options) {

@@ -1,0 +1,121 @@
+#include "cli/selftest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli/output_file.hpp"
+#include "cli/verbs.hpp"
+#include "core/build_info.hpp"
+#include "core/printable.hpp"
+#include "core/temporary_folder.hpp"
+#include "core/text.hpp"
+#include "runner/environment.hpp"
+#include "store/store.hpp"
+
+namespace syslab::cli {
+namespace {
+
+constexpr int kFormat = 1;
+constexpr int kInputs = 2;
+constexpr const char* kBudget = "40s";  // of the smoke cases
+constexpr std::size_t kShown = 10;      // failures on a terminal; the file has all
+
+constexpr const char* kCases = R"(
+SELECT a.experiment, a.implementation, coalesce(a.facts ->> '$.device', '') AS device, coalesce(a.law, '') AS law,
+       coalesce(a.case_text, '') AS case_text, a.status, coalesce(a.ending, '') AS ending,
+       coalesce((SELECT k.message FROM check_result k
+                  WHERE k.attempt_id = a.attempt_id AND k.outcome IN ('falsified', 'error') LIMIT 1), a.message, '')
+  FROM v_attempt a
+ ORDER BY a.experiment, a.implementation, a.law, a.case_text)";
+
+// Of the facts about a machine, those that tell of its kind and not of whose it is.
+Json facts_for_strangers() {
+  Json facts = runner::environment_facts();
+  facts.erase("env");
+  if (facts.contains("host")) facts["host"].erase("name");
+  for (Json& gpu : facts["gpu"]) gpu.erase("uuid");
+  return facts;
+}
+
+void run_all(const Context& context) {
+  CheckOptions laws;
+  laws.selection.names = {"all"};
+  laws.cases = kInputs;
+  execute(context, laws);
+  RunOptions smoke;
+  smoke.selection.names = {"all"};
+  smoke.selection.preset = "smoke";
+  smoke.laws = Laws::none;
+  smoke.budget = kBudget;
+  execute(context, smoke);
+}
+
+Json cases_of(const std::string& database) {
+  Json all = Json::array();
+  const store::Store store = store::Store::open(database, store::Mode::read_only);
+  for (const auto& row : store.query(kCases).rows) {
+    Json one{{"experiment", row[0].text}, {"implementation", row[1].text}, {"device", row[2].text}};
+    if (!row[3].text.empty()) one["law"] = row[3].text;
+    if (!row[4].text.empty()) one["case"] = row[4].text;
+    one["status"] = row[5].text;
+    one["ending"] = row[6].text;
+    if (row[6].text != "ok") one["message"] = printable(row[7].text);
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+std::string summary_of(const Json& cases, const std::map<std::string, int>& endings) {
+  std::string text;
+  std::size_t shown = 0;
+  for (const Json& one : cases) {
+    if (one.at("ending") != "failed") continue;
+    if (++shown > kShown) continue;
+    const std::string message = one.at("message").get<std::string>();
+    text += fmt::format("{:<12} {} {} {}: {}\n", one.at("status").get<std::string>(),
+                        one.at("experiment").get<std::string>(), one.at("implementation").get<std::string>(),
+                        one.value("law", one.value("case", "")), message.substr(0, message.find('\n')));
+  }
+  if (shown > kShown) text += fmt::format("… and {} more\n", shown - kShown);
+  const auto count = [&](const char* ending) {
+    const auto found = endings.find(ending);
+    return found == endings.end() ? 0 : found->second;
+  };
+  return text + fmt::format("selftest: {}, {} ok, {} failed, {} not for this machine\n",
+                            counted(static_cast<std::int64_t>(cases.size()), "case"), count("ok"), count("failed"),
+                            count("not_asked"));
+}
+
+}  // namespace
+
+Exit run_selftest(const Context& context, const std::string& output) {
+  if (!context.console.json()) require_writable(context, output);
+  const TemporaryFolder folder;
+  GlobalOptions global = context.global;
+  global.database = folder.path() + "/selftest.db";
+  global.json = false;
+  global.quiet = true;
+  const Console quiet(global);
+  context.console.note(fmt::format("every implementation, {} inputs a law and its smoke cases: a minute", kInputs));
+  run_all({context.registry, global, quiet, context.arguments});
+
+  const Json cases = cases_of(global.database);
+  std::map<std::string, int> endings;
+  for (const Json& one : cases) ++endings[one.at("ending").get<std::string>()];
+  const Json document{
+      {"format", "syslab selftest"},          {"format_version", kFormat}, {"build", to_json(build_info())},
+      {"environment", facts_for_strangers()}, {"endings", endings},        {"cases", cases}};
+  const Exit exit = endings.contains("failed") ? Exit::wrong : Exit::well;
+  if (context.console.json()) {
+    context.console.print_document(document);
+    return exit;
+  }
+  write_output(context, output, document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n");
+  context.console.print(summary_of(cases, endings) + fmt::format("wrote {}\n", output));
+  return exit;
+}
+
+}  // namespace syslab::cli

@@ -12,6 +12,7 @@
 #include "cli/last_failed.hpp"
 #include "cli/output_file.hpp"
 #include "cli/verbs.hpp"
+#include "cli/watch.hpp"
 #include "core/error.hpp"
 #include "core/ids.hpp"
 #include "core/text.hpp"
@@ -232,9 +233,18 @@ CheckedOnce check_once(const Context& context, const CheckOptions& options) {
 }
 
 Exit execute(const Context& context, const CheckOptions& asked) {
-  const CheckOptions options = with_settings(context, asked);
-  if (names_submission(options)) return check_submission(context, options);
-  return check_once(context, options).exit;
+  CheckOptions options = with_settings(context, asked);
+  const auto check = [&] {
+    return names_submission(options) ? check_submission(context, options) : check_once(context, options).exit;
+  };
+  if (!options.watch) return check();
+  if (options.selection.mine.empty()) {
+    throw Error(ErrorKind::usage, "--watch waits for changes of --mine, and there is no --mine");
+  }
+  return watch(context, options.selection.mine, [&](bool only_failed) {
+    options.last_failed = asked.last_failed || only_failed;
+    return check();
+  });
 }
 
 }  // namespace syslab::cli

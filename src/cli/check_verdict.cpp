@@ -33,6 +33,12 @@ std::string text_of(const BeyondFinding& finding) {
                      laws > 1 ? fmt::format(" ({})", counted(laws, "law")) : "", finding.message, finding.input);
 }
 
+std::string some_of(const std::vector<std::string>& laws) {
+  constexpr std::size_t kFew = 3;
+  if (laws.size() <= 2 * kFew) return fmt::format("{}", fmt::join(laws, ", "));
+  return fmt::format("{} and {} more laws", fmt::join(laws.begin(), laws.begin() + kFew, ", "), laws.size() - kFew);
+}
+
 }  // namespace
 
 std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::RowId run) {
@@ -40,9 +46,11 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
   wanted.type = store::Cell::Type::integer;
   wanted.integer = run;
   const store::ResultSet found = store.query(
-      "SELECT a.plan_seq, coalesce(k.outcome, 'error'), coalesce(k.message, 'ended without an answer'), "
-      "k.counterexample"
-      " FROM attempt a LEFT JOIN check_result k ON k.attempt_id = a.id WHERE a.run_id = ?1 ORDER BY a.id, k.id",
+      "SELECT a.plan_seq, coalesce(k.outcome, iif(a.status = 'skipped', 'not_run', 'error')),"
+      "       coalesce(k.message, iif(a.status = 'skipped', a.message, NULL), 'ended without an answer'),"
+      "       k.counterexample"
+      "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
+      " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
       {wanted});
   std::map<std::int64_t, JudgedLaw> checks;
   for (const auto& row : found.rows) checks[row[0].integer] = {row[1].text, row[2].text, row[3].text};
@@ -68,7 +76,7 @@ bool is_mine(const plan::Plan& plan, const plan::PlannedCase& planned) {
 Exit print_verdict(const Context& context, const store::Store& store, store::RowId run, const plan::Plan& plan,
                    const CheckVerdict& asked, Exit ended) {
   const std::map<std::int64_t, JudgedLaw> checks = judged_laws(store, run);
-  std::int64_t of_handout = 0, held = 0, beyond = 0;
+  std::int64_t of_handout = 0, tried = 0, held = 0, beyond = 0, beyond_tried = 0;
   bool handout_wrong = false, others_wrong = false;
   std::string left_out;
   std::vector<BeyondFinding> found_beyond;
@@ -84,13 +92,16 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     }
     if (to_string(planned.params.at("contract")) == "handout") {
       ++of_handout;
+      tried += check.outcome == "not_run" ? 0 : 1;
       held += check.outcome == "passed" ? 1 : 0;
       handout_wrong = handout_wrong || check.outcome == "falsified";
       if (wrong) told.insert(said_of(planned, check));
-      if (found == checks.end()) never_tried[check.message].push_back(planned.law + " of the hand-out");
+      if (check.outcome == "not_run")
+        never_tried[first_line(check.message)].push_back(planned.law + " of the hand-out");
       continue;
     }
     ++beyond;
+    beyond_tried += check.outcome == "not_run" ? 0 : 1;
     if (check.outcome == "passed") {  // the law that draws most comes first; its message says what it leaves out
       if (left_out.empty()) left_out = check.message;
       continue;
@@ -112,7 +123,8 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   const auto has_laws_of = [&](std::string_view family) {
     return std::ranges::any_of(plan.cases, [&](const plan::PlannedCase& one) { return one.law.starts_with(family); });
   };
-  const bool pass = held == of_handout;
+  const bool pass = held == of_handout, none_tried = tried + beyond_tried == 0;
+  const char* const verdict = tried == 0 ? "NOT CHECKED" : pass ? "PASS" : "FAIL";
   Exit exit = pass ? Exit::well : handout_wrong ? Exit::wrong : Exit::incomplete;
   if (others_wrong || (asked.beyond_decides && !findings.empty())) exit = worse(exit, Exit::wrong);
   if (asked.beyond_decides) exit = worse(exit, ended);
@@ -122,7 +134,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     for (const auto& [reason, laws] : never_tried) untried[reason] = laws;
     context.console.print_line({{"type", "verdict"},
                                 {"handout", asked.year},
-                                {"verdict", pass ? "PASS" : "FAIL"},
+                                {"verdict", verdict},
                                 {"held", held},
                                 {"of", of_handout},
                                 {"findings", findings},
@@ -134,13 +146,16 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
   if (context.console.quiet()) return exit;
   std::string text;
   for (const std::string& finding : findings) text += "  " + finding + "\n";
-  text += fmt::format("hand-out {}: {} ({} of {}{})\n", asked.year, pass ? "PASS" : "FAIL", held, of_handout,
+  text += fmt::format("hand-out {}: {} ({} of {}{})\n", asked.year, verdict, held, of_handout,
                       asked.chosen_by.empty() ? "" : fmt::format("; only the laws that {} chose", asked.chosen_by));
   if (beyond > 0) {
-    text += fmt::format("beyond the hand-out: {}\n", counted(static_cast<std::int64_t>(findings.size()), "finding"));
+    text +=
+        fmt::format("beyond the hand-out: {}\n",
+                    beyond_tried == 0 ? "NOT CHECKED" : counted(static_cast<std::int64_t>(findings.size()), "finding"));
   }
   for (const auto& [reason, laws] : never_tried) {
-    text += fmt::format("  never tried: {}: {}\n", fmt::join(laws, ", "), reason);
+    text += fmt::format("  never tried: {}: {}\n",
+                        none_tried ? some_of(laws) : fmt::format("{}", fmt::join(laws, ", ")), reason);
   }
   if (beyond > 0) {
     constexpr int kDeep = 1000;

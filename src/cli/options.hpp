@@ -53,6 +53,7 @@ struct CheckOptions {
   std::string keyword;  // only laws whose name holds this
   bool exit_first = false;
   bool last_failed = false;  // only laws that failed when they were last searched
+  bool watch = false;        // again whenever a file of --mine is saved
   std::string until;         // empty: no longer than the tries take
   std::string map;           // an SVG of where the first counterexample is wrong; empty: none
   std::string timeout = "10m";

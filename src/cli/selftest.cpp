@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kFormat = 1;
 constexpr int kInputs = 2;
-constexpr const char* kBudget = "40s";  // of the smoke cases
-constexpr std::size_t kShown = 10;      // failures on a terminal; the file has all
+constexpr const char* kSmokeBudget = "40s";  // of the smoke cases
+constexpr std::size_t kShown = 10;           // failures on a terminal; the file has all
 
 constexpr const char* kCases = R"(
 SELECT a.experiment, a.implementation, coalesce(a.facts ->> '$.device', '') AS device, coalesce(a.law, '') AS law,
@@ -49,7 +49,7 @@ void run_all(const Context& context) {
   smoke.selection.names = {"all"};
   smoke.selection.preset = "smoke";
   smoke.laws = Laws::none;
-  smoke.budget = kBudget;
+  smoke.budget = kSmokeBudget;
   execute(context, smoke);
 }
 

@@ -86,6 +86,14 @@ class Mine(Lab):
         self.assertIn("is a function", refused.stderr)
         self.assertFalse((self.folder / "syslab.db").exists())
 
+    def test_what_could_not_be_tried_is_called_not_checked(self):
+        if self.json("env")["environment"]["gpu"]:
+            self.skipTest("this machine has what is to be missing")
+        done = self.syslab("check", "flash_forward", "--mine", f"me={MINE}/plain.py:Naive", "--impl", "me", "--device", "cuda",
+                           "--cases", "3", expect=3)
+        self.assertIn("hand-out 2026: NOT CHECKED (0 of 3)\nbeyond the hand-out: NOT CHECKED\n", done.stdout)
+        self.assertRegex(done.stdout, "never tried: .* and [0-9]+ more laws: me needs a GPU")
+
     def test_what_raises_is_quoted_with_its_line(self):
         ended = self.case("plain.py:Raises", expect=None)
         self.assertIn(ended["status"], ("error", "check_failed"))

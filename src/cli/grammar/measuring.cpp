@@ -24,6 +24,7 @@ void declare(CLI::App& app, CheckOptions& options) {
       ->type_name("FILE");
   app.add_flag("--last-failed", options.last_failed,
                "Only laws that failed when this implementation was last checked; all, if none did");
+  app.add_flag("--watch", options.watch, "Again at each save of --mine: what failed, then all; until Ctrl-C");
   timeout(app, options.timeout);
   label(app, options.label);
   memory_limit(app, options.memory_limit);

@@ -1,0 +1,32 @@
+// `check --watch`: again whenever what is checked was saved.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "session/context.hpp"
+#include "session/exit_code.hpp"
+
+namespace syslab::cli {
+
+// What tells a saved file from the one before.
+struct Stamp {
+  std::filesystem::file_time_type written;
+  std::uintmax_t bytes = 0;
+  friend bool operator==(const Stamp&, const Stamp&) = default;
+};
+using Stamps = std::map<std::filesystem::path, Stamp>;
+
+// Of the sources (Python, C++, CUDA, libraries) that --mine's texts "me=flash.py:Class", "me=kernel.so" and "me=." are
+// made of: of a folder, or the one that a Python file lies in, all below it but what is hidden, at most 10,000.
+Stamps stamps_of(const std::vector<std::string>& mine);
+
+// Checks, and again after each change, until a signal comes: what failed first, and all once that holds. A file that
+// cannot be served after a change, half an edit, is told of and waited for. Returns how the last check ended.
+Exit watch(const Context& context, const std::vector<std::string>& mine,
+           const std::function<Exit(bool only_failed)>& check);
+
+}  // namespace syslab::cli

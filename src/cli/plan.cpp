@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/handout.hpp"
+#include "cli/plan_table.hpp"
 #include "cli/verbs.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -25,20 +26,6 @@ std::optional<store::Store> stored(const Context& context) {
     context.console.note(fmt::format("predicted without what is stored: {}", error.what()));
     return std::nullopt;
   }
-}
-
-std::string line_of(const Console& console, const plan::PlannedCase& planned) {
-  std::string line = fmt::format("{:>4}  {}", planned.index + 1, label_of(planned));
-  const auto aside = [&](const std::string& text) { line += "  " + console.styled(text, Style::dim); };
-  if (planned.predicted_bytes > 0) aside(format_bytes(static_cast<std::uint64_t>(planned.predicted_bytes)));
-  if (planned.skip_reason) {
-    aside((planned.unsupported ? "unsupported: " : "skipped: ") + *planned.skip_reason);
-  } else if (!planned.predicted_oom.empty()) {
-    aside("out of memory: " + planned.predicted_oom);
-  } else if (!planned.predicted_from.empty()) {
-    aside(fmt::format("about {} ({})", format_duration(planned.predicted_time), planned.predicted_from));
-  }
-  return line + "\n";
 }
 
 struct Counts {
@@ -97,8 +84,7 @@ Exit execute(const Context& context, const PlanOptions& options) {
                             {"without_prediction", total.unknown}});
     return Exit::well;
   }
-  std::string text;
-  for (const plan::PlannedCase& planned : plan.cases) text += line_of(console, planned);
+  std::string text = plan_tables(console, plan);
   text += fmt::format("{} to run, {} skipped", counted(counts.to_run, "case"), counts.skipped);
   if (counts.oom > 0) text += fmt::format(", {} out of memory (--try-oom tries)", counts.oom);
   if (counts.most_bytes > 0) {

@@ -129,7 +129,8 @@ class Ranks(Lab):
         self.assertEqual(len({case["case_uid"] for case in plan["cases"]}), 1)
         smoke = self.json("plan", "selftest_ranks", "--preset", "smoke", "-a", "world_size=1,4")
         self.assertEqual([case["world_size"] for case in smoke["cases"]], [1, 4])
-        self.assertIn("selftest_ranks selftest on 3 ranks", self.syslab("plan", "selftest_ranks").stdout)
+        self.assertRegex(self.syslab("plan", "selftest_ranks").stdout,
+                         r"(?m)^selftest_ranks .*\ncase +implementation +ranks .*\n +1 +selftest +2 .*\n +2 +selftest +3 ")
         self.assertIn("2, 3; or any other up to 64", self.syslab("describe", "selftest_ranks").stdout)
         described = self.json("describe", "selftest_ranks")
         self.assertEqual((described["world_sizes"], described["takes_ranks"]), ([2, 3], True))

@@ -70,7 +70,12 @@ std::vector<std::string> split(std::string_view text, char separator) {
 }
 
 std::string counted(std::int64_t count, std::string_view noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+  if (count == 1) return fmt::format("1 {}", noun);
+  const auto ends = [&](std::string_view ending) { return noun.ends_with(ending); };
+  if (ends("ay") || ends("ey") || ends("oy")) return fmt::format("{} {}s", count, noun);
+  if (ends("y")) return fmt::format("{} {}ies", count, noun.substr(0, noun.size() - 1));
+  const bool hisses = ends("s") || ends("x") || ends("z") || ends("ch") || ends("sh");
+  return fmt::format("{} {}{}", count, noun, hisses ? "es" : "s");
 }
 
 std::size_t width_of(std::string_view text) {

@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "core/contains.hpp"
 #include "core/text.hpp"
+#include "report/byte_unit.hpp"
 #include "report/cells.hpp"
 #include "report/grid.hpp"
 #include "report/standing.hpp"
@@ -59,15 +61,21 @@ Text said_of_laws(const Table& laws) {
     }
   }
   if (passed == 0 && failed.empty() && ended.empty()) return {};
-  std::string text =
-      fmt::format("{} on {}: {} passed, {}.", counted(static_cast<std::int64_t>(names.size()), "property"),
-                  counted(static_cast<std::int64_t>(implementations.size()), "implementation"),
-                  counted(passed, "search"), counted(cases, "random case"));
+  std::vector<std::string> named;
+  for (const std::string& name : implementations) named.push_back("`" + name + "`");
+  const std::string whom = named.size() <= kNamed ? fmt::format("{}", fmt::join(named, ", "))
+                                                  : counted(static_cast<std::int64_t>(named.size()), "implementation");
+  const auto many = static_cast<std::int64_t>(names.size());
+  std::string text;
+  if (passed > 0) {
+    text = fmt::format("{} {} for {} in {}.", counted(many, "property"), many == 1 ? "holds" : "hold", whom,
+                       counted(cases, "random case"));
+  }
   const auto add = [&](const char* what, std::vector<std::string> laws_of) {
     if (laws_of.empty()) return;
     const std::size_t others = laws_of.size() - std::min(laws_of.size(), kNamed);
     laws_of.resize(laws_of.size() - others);
-    text += fmt::format(" {}: {}{}.", what, fmt::join(laws_of, ", "),
+    text += fmt::format("{}{}: {}{}.", text.empty() ? "" : " ", what, fmt::join(laws_of, ", "),
                         others > 0 ? fmt::format(" and {} more", others) : "");
   };
   add("Falsified", failed);
@@ -90,13 +98,17 @@ Text without_smoke(Text text) {
   return text;
 }
 
+// In which part what was found by the searches of a table of laws is said: once in a problem.
+using LawsSaid = std::map<const Table*, std::string>;
+
 class Words {
  public:
-  explicit Words(bool smoke_is_told) : smoke_is_told_(smoke_is_told) {}
+  Words(bool smoke_is_told, std::string letter = {}, LawsSaid* laws_said = nullptr)
+      : smoke_is_told_(smoke_is_told), letter_(std::move(letter)), laws_said_(laws_said) {}
   // True if it was new.
   bool add(const Table& table) {
     if (said_.size() >= kSentences || contains(sources_, &table)) return false;
-    Text text = is_sentence(table) ? best_sentence(table) : table.source.id == kLaws ? said_of_laws(table) : Text{};
+    Text text = is_sentence(table) ? best_sentence(table) : table.source.id == kLaws ? of_laws(table) : Text{};
     if (text.empty()) return false;
     sources_.push_back(&table);
     said_.push_back(smoke_is_told_ ? without_smoke(std::move(text)) : std::move(text));
@@ -110,7 +122,17 @@ class Words {
   }
 
  private:
+  Text of_laws(const Table& table) {
+    Text text = said_of_laws(table);
+    if (text.empty() || laws_said_ == nullptr) return text;
+    const auto [said, is_first] = laws_said_->try_emplace(&table, letter_);
+    return is_first ? text
+                    : plain_text(fmt::format("The property searches of ({}) cover this part, too.", said->second));
+  }
+
   bool smoke_is_told_;
+  std::string letter_;
+  LawsSaid* laws_said_;
   std::vector<const Table*> sources_;
   std::vector<Text> said_;
 };
@@ -120,8 +142,9 @@ bool is_filled(const Table& table, const std::string& letter) {
 }
 
 // Sentences that a part names or that say they fill it; of a problem with one part all that its experiments say.
-Words words_of(const Part& part, const std::vector<Shown>& shown, bool only_part, bool smoke_is_told) {
-  Words words(smoke_is_told);
+Words words_of(const Part& part, const std::vector<Shown>& shown, bool only_part, bool smoke_is_told,
+               LawsSaid& laws_said) {
+  Words words(smoke_is_told, part.letter, &laws_said);
   for (const Deliverable* wanted : part.wanted) {
     for (const Place& place : places_of(*wanted, shown)) {
       if (const auto* const* table = std::get_if<const Table*>(&place)) words.add(**table);
@@ -138,12 +161,59 @@ Words words_of(const Part& part, const std::vector<Shown>& shown, bool only_part
 
 // --- the one table or figure ---
 
-Table first_of(const Table& table, const std::string& appendix) {
-  std::vector<std::size_t> good;
+// How far a number can be trusted is the appendix's to show.
+bool is_for_the_appendix(const Column& column) {
+  static const std::set<std::string> kNames{"worst_error", "bound", "scratch", "n", "checked_percent", "noise"};
+  return kNames.contains(column.name);
+}
+
+// What would say nothing there: of no row is there a value, or all went well.
+bool says_nothing(const Table& table, const Column& column) {
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    const store::Cell& cell = cell_of(table.result, row, column.name);
+    if (column.name == "status" ? plain(cell) != "ok" : cell.type != store::Cell::Type::null) return false;
+  }
+  return true;
+}
+
+// Columns of bytes in the unit that fits the smallest of them; to the byte they stand in the appendix.
+void fit_bytes(Table& table) {
+  for (Column& column : table.source.columns) {
+    const auto at = find_column(table.result, column.name);
+    if (column.unit != "B" || !at) continue;
+    double least = 0;
+    for (auto& row : table.result.rows) {
+      store::Cell& cell = row[*at];
+      if (cell.type == store::Cell::Type::integer) cell.real = static_cast<double>(cell.integer);
+      if (cell.type == store::Cell::Type::null) cell.real = 0;
+      if (cell.real > 0 && (least == 0 || cell.real < least)) least = cell.real;
+    }
+    const std::string unit(fitting_unit(least, "GiB"));
+    if (least == 0 || unit == "B") continue;
+    for (auto& row : table.result.rows) {
+      store::Cell& cell = row[*at];
+      if (cell.type == store::Cell::Type::integer) cell.type = store::Cell::Type::real;
+      cell.real /= *bytes_in(unit);
+    }
+    column.unit = unit;
+    column.format = ".4g";
+  }
+}
+
+// Rows that are results. Our own reference answers nothing: where it is compared with, a column says so.
+std::vector<std::size_t> good_rows(const Table& table) {
+  std::vector<std::size_t> good, references;
   for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
     const std::string status = plain(cell_of(table.result, row, "status"));
-    if (status.empty() || status == "ok" || status == "oom") good.push_back(row);
+    if (!status.empty() && status != "ok" && status != "oom") continue;
+    const bool is_reference = plain(cell_of(table.result, row, "implementation")) == "reference";
+    (is_reference ? references : good).push_back(row);
   }
+  return good.empty() ? references : good;
+}
+
+Table first_of(const Table& table, const std::string& appendix) {
+  const std::vector<std::size_t> good = good_rows(table);
   Table made = table;
   made.result.rows.clear();
   const std::size_t shown = std::min(good.size(), kRows);
@@ -153,6 +223,10 @@ Table first_of(const Table& table, const std::string& appendix) {
     const std::size_t place = by_size && shown > 1 ? (i * (good.size() - 1) + (shown - 1) / 2) / (shown - 1) : i;
     made.result.rows.push_back(table.result.rows[good[place]]);
   }
+  std::erase_if(made.source.columns, [&](const Column& column) {
+    return is_for_the_appendix(column) || (shown > 0 && says_nothing(made, column));
+  });
+  fit_bytes(made);
   made.footnote.clear();
   made.source.notes.clear();
   if (shown < table.result.rows.size()) {
@@ -259,6 +333,13 @@ std::set<std::string> letters_of(const std::vector<std::string>& paragraphs) {
   return letters;
 }
 
+// "**(b)** ", "**(a)–(e)** "; nothing for the only part of a problem.
+Text lettered(const std::string& first, const std::string& last) {
+  if (first.empty()) return {};
+  const std::string range = first == last ? "(" + first + ")" : fmt::format("({})–({})", first, last);
+  return strong(range) + plain_text(" ");
+}
+
 std::string points_text(const Problem& problem, const std::string& handout) {
   std::vector<std::string> texts;
   for (const auto& [year, points] : problem.points) {
@@ -284,19 +365,29 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   Bullets list;
   const std::vector<std::string> own = paragraphs_of(options.own_words);
   const std::set<std::string> in_own_words = letters_of(own);
+  LawsSaid laws_said;
+  Text last_open;  // of the last item, if that is an open part
+  std::string first_letter;
   for (const Part& part : parts) {
     ++made.parts;
-    const Text letter = part.letter.empty() ? Text{} : strong("(" + part.letter + ")") + plain_text(" ");
     const Words words =
-        options.answers ? words_of(part, shown, parts.size() == 1, options.smoke_is_told) : Words(false);
+        options.answers ? words_of(part, shown, parts.size() == 1, options.smoke_is_told, laws_said) : Words(false);
     Text said = words.empty() ? titles_of(part, shown, carrier, options.appendix) : words.text();
     const bool own_answer = !own.empty() && (parts.size() == 1 || in_own_words.contains(part.letter));
     if (said.empty() && own_answer) continue;  // it follows
-    if (said.empty()) {
+    const bool is_open = said.empty();
+    if (is_open) {
       made.open.push_back(part.letter);
       said = Text{{Style::emphasis, "Open:"}} + plain_text(" ") + why_open(part, shown, options.answers);
     }
-    list.items.push_back(letter + said);
+    // Open parts that follow each other and want the same are one item: "(a)–(e)".
+    if (is_open && bare(said) == bare(last_open)) {
+      list.items.back() = lettered(first_letter, part.letter) + said;
+      continue;
+    }
+    first_letter = part.letter;
+    last_open = is_open ? said : Text{};
+    list.items.push_back(lettered(part.letter, part.letter) + said);
   }
   const bool refers = !options.appendix.empty() && !list.items.empty();
   if (refers) {

@@ -38,6 +38,15 @@ TEST(Trim, RemovesSpaceAtBothEndsOnly) {
 const std::vector<std::string> kExperiments{"flash_backward", "flash_forward", "weighted_sum",
                                             "mixed_precision_accumulation"};
 
+TEST(Counted, FormsThePluralAsEnglishDoes) {
+  EXPECT_EQ(counted(1, "search"), "1 search");
+  EXPECT_EQ(counted(0, "case"), "0 cases");
+  EXPECT_EQ(counted(2, "search"), "2 searches");
+  EXPECT_EQ(counted(2, "process"), "2 processes");
+  EXPECT_EQ(counted(15, "property"), "15 properties");
+  EXPECT_EQ(counted(3, "day"), "3 days");
+}
+
 TEST(Nearest, FindsTyposSwapsAndOtherCase) {
   EXPECT_EQ(nearest("flash_foward", kExperiments).front(), "flash_forward");
   EXPECT_EQ(nearest("falsh_forward", kExperiments).front(), "flash_forward");

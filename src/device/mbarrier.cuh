@@ -9,8 +9,7 @@
 //   full    landed   Whoever fills the slot arrives, with the bytes that TMA brings; readers wait().
 //   empty   left     Readers arrive when they have read the slot; whoever fills it waits before overwriting it.
 // arrive() releases what the calling thread did before it, and no more: a lane that arrives for its warp does so after
-// a
-// __syncwarp, if the other lanes used the slot by ordinary loads or stores. init_barrier() itself is seen by other
+// a __syncwarp, if the other lanes used the slot by ordinary loads or stores. init_barrier() itself is seen by other
 // threads after fence_barrier_init() and a barrier of the block.
 #pragma once
 

@@ -30,7 +30,8 @@
 //   (2) after the last step. The wait is for Q if there was no step; otherwise only empty copy groups are pending.
 //       The barrier, of the block, has three cases ("groups" are those of warps):
 //       several groups, some keys   left: all groups have read K and V for the last time, which the merge overwrites,
-//                                   and Q, which the first group overwrites with its results.
+//                                   and Q, which the first group overwrites with its results. (For Q
+//                                   (3) would be enough.)
 //       one group, no keys          landed: no step has waited for Q. All threads copy it, and a late copy of another
 //                                   warp would overwrite the zeros that this warp stores through Q's rows.
 //       several groups, no keys     landed: the same. (Here (3) alone would be enough.)
@@ -43,7 +44,7 @@
 //       landed   Nothing.
 //       left     All lanes have read their fragments of these rows. (ldmatrix and shuffles bring lanes together, but
 //                do not order one lane's reads before another's stores.) Blocks with partial results return before it:
-//                they use no shared memory.
+//                from here on they use no shared memory.
 //   (5) after it, warp
 //       landed   The rows are whole for the lanes that store them 16 bytes at a time.
 //       left     Nothing is overwritten any more.

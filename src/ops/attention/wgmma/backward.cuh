@@ -30,7 +30,7 @@
 //   mbarriers, one for each job of a slot. Who arrives → what may then be done:
 //
 //   slot        full (landed)                               empty (left)
-//   k, v        loader's arrival and the bytes → S, dP      none: loaded once
+//   k, v        loader's arrival and the bytes → S, dQ; dP  none: loaded once; dK and dV over them: (2)
 //   q[slot]     the same → S, and L for P                   one arrival a computing warp, when dK is done → next Q, L
 //   dout[slot]  the same → dP, dV, and δ for dS             the same, when dV is done → next dO, δ
 //   ds[slot]    one arrival a computing warp, which has     one arrival a computing warp, when its dQ of it is done
@@ -42,6 +42,20 @@
 //   its lanes have read L and δ, or stored their parts of dS and dQ, in ordinary ways, and one lane arrives for all.
 //   Before an arrival at ds or dq `full` each lane has a proxy fence: what it stored is read by wgmma or TMA.
 //
+//   wait_products  What is still under way after it, in the order of the code.
+//     early_dq (order: dP, dQ of the step before, dV, next S, dK)
+//       all but dQ              landed: dP.  left: dK of the step before has read Q (q `empty`) and packed dS.
+//       all but dV, next S, dK  landed: dQ.  left: dS of the step before (ds `empty`).
+//       all but dK              landed: next S.  left: dV has read dO (dout `empty`) and packed P.
+//     otherwise (order: dP, dV, dQ of the step before, dK, next S, next dP)
+//       nothing                 landed: dP.
+//       all but dQ              left: dV has read dO (dout `empty`) and packed P.
+//       all but dK              landed: dQ.  left: dS of the step before (ds `empty`).
+//       all but next S          left: dK has read Q (q `empty`) and packed dS.
+//       all but next dP         landed: next S.
+//     before the first step     landed: S; without early_dq its dP is still under way.
+//     after the last step       landed: dQ, dK, dV.  left: K, for (2).
+//
 //   (1) after the mbarriers were initialised, block
 //       landed   All threads, and through the fence before it TMA, see initialised mbarriers; in order, also the ticket
 //                that says which block this is.
@@ -49,7 +63,8 @@
 //   (2) both groups, named, 256 threads
 //       landed   Nothing.
 //       left     dQ of the last step, which reads all of K, is done in both groups: dK is written over K. dV could be
-//                written over V without it: a group's dP reads only its own 64 rows of V.
+//                written over V without it: behind ds `full` of the last step all warps of both groups have waited for
+//                their last dP, and nothing else reads V.
 //   (3) own[group], named, 128 threads
 //       landed   dK and dV of all warps of the group: one thread tells TMA to store them. Each writer has a proxy fence
 //                before it.
@@ -191,7 +206,8 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
   const auto queue_sum = [&](float(&to)[kD / 8][4], const std::uint32_t(&bits)[kQueries / 16][4], int queries_at) {
     queue_sum_over_queries<T, Tile>(to, bits, ptx::at(origin, queries_at + step.slot() * Tile::kQueryBytes));
   };
-  // dQ of the step before: 64 queries × kDqColumns. The result of the first call, before any dS, is not added.
+  // dQ of the step before: 64 queries × kDqColumns. The first call, before any dS, waits for nothing and may read a
+  // slot that is being written; its result is not added.
   const auto queue_dq = [&] {
     const int number = step.number - 1;
     if (number >= 0) ptx::wait(barriers.ds_full(number & 1), number >> 1 & 1);
@@ -273,7 +289,7 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
       queue_dp(step.slot(), step.parity());
       weigh<Tile>(scores, p, shared + Tile::kLseAt + step.slot() * Tile::kRowsBytes, first_key, step.tile * kQueries);
       queue_dq();
-      ptx::wait_products<1>();
+      ptx::wait_products<1>();  // all but dQ
       if (step.number > 0) release(barriers.q_empty(other));
     } else {
       weigh<Tile>(scores, p, shared + Tile::kLseAt + step.slot() * Tile::kRowsBytes, first_key, step.tile * kQueries);
@@ -285,25 +301,25 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
     if constexpr (Tile::kEarlyDq) {
       if constexpr (!kLast) queue_s(other, next_parity);
       queue_sum(dk, ds_bits, Tile::kQueriesAt);
-      ptx::wait_products<kLast ? 2 : 3>();
+      ptx::wait_products<kLast ? 2 : 3>();  // all but dV, next S, dK
     } else {
       queue_dq();
-      ptx::wait_products<1>();
+      ptx::wait_products<1>();  // all but dQ
       release(barriers.dout_empty(step.slot()));
       queue_sum(dk, ds_bits, Tile::kQueriesAt);
-      ptx::wait_products<1>();
+      ptx::wait_products<1>();  // all but dK
     }
     ptx::hold<Tile::kDqColumns>(dq);
     if (step.number > 0) add_dq();
     if constexpr (Tile::kEarlyDq) {
-      ptx::wait_products<1>();
+      ptx::wait_products<1>();  // all but dK
       release(barriers.dout_empty(step.slot()));
     } else if constexpr (!kLast) {
       queue_s(other, next_parity);
-      ptx::wait_products<1>();
+      ptx::wait_products<1>();  // all but next S
       release(barriers.q_empty(step.slot()));
       queue_dp(other, next_parity);
-      ptx::wait_products<1>();
+      ptx::wait_products<1>();  // all but next dP
     }
     if constexpr (!kLast) ptx::hold<kQueries>(scores);
     step.advance(p, block);

@@ -1,5 +1,6 @@
 // flash_wgmma, backward: what computing groups of either kind do (wgmma/backward.cuh, wgmma/backward_wide.cuh), 64 keys
-// by 64 queries a step. What waits for what stands there; nothing here waits.
+// by 64 queries a step. What waits for what stands there; here only arrive_for_warp() waits, for the lanes of its
+// warp.
 #pragma once
 
 #include <cstdint>

@@ -16,8 +16,7 @@
 //   when the block of the next higher keys has added to it, and says so in turn: equal inputs give equal bits.
 //
 // WHAT OVERLAPS WITH WHAT. P of a step is made under dV of the step before, and dS under dK of the step before. Beyond
-// that, groups overlap with each other: no barrier holds them in step, and each waits for the
-//   others' results alone.
+//   that, groups overlap with each other: no barrier holds them in step, and each waits for the others' results alone.
 //
 // WHAT SHOULD LIMIT IT, a step of 64 × 64 at head_dim 256 (predicted before the first measurement). Tensor cores: 5
 //   products of 512 clocks, 2560. Shared memory, 128 bytes a clock: S and dP 512 each, dV and dK 256 each, dQ 512, what
@@ -44,18 +43,25 @@
 //   added       in order: one arrival a warp of compute_dq  none: compute_dq adds again after the next `turn`
 //               → the turn is passed on
 //
-//   A warp arrives only after the wait for its products that read the slot, and after a __syncwarp (arrive_for_warp).
+//   A warp arrives after the wait for its products that read the slot and, in arrive_for_warp(), after a __syncwarp:
+//   its lanes have read L, δ or P, stored P, or added dQ in ordinary ways. At ds `full` one thread arrives behind (2).
+//
+//   wait_products  compute_dv, compute_dk: <0> in a step, left: dV (dK) of the step before has read dO (Q) and the
+//                  packed registers; <1>, landed: next S (dP), under which dV (dK) goes on; <0> before the first step,
+//                  landed: S (dP); after the last, landed: dV (dK). compute_dq: <0>, landed: dQ; left: dS after the
+//                  last pass, and K, for (3).
 //
 //   (1) after the mbarriers were initialised, block
-//       landed   All threads, and through the fence before it TMA, see initialised mbarriers, and the ticket that says
-//                which block this is.
+//       landed   All threads, and through the fence before it TMA, see initialised mbarriers and, in order, the ticket
+//                that says which block this is.
 //       left     Nothing: shared memory was not used before.
 //   (2) kDsStored, named, the 128 threads of compute_dk, each step
 //       landed   dS of all warps: one thread arrives at ds `full`. Each writer has a proxy fence before it.
 //       left     Nothing: the slot is overwritten after ds `empty`.
 //   (3) kDone, named, 384 threads (compute_dq arrives without waiting)
 //       landed   Nothing.
-//       left     All products that read K and V are done: dK and dV are written over them.
+//       left     All products that read K (S, dQ) and V (dP) are done in all three groups: dK and dV are written over
+//                them.
 //   (4) kOwnStored + group, named, 128 threads
 //       landed   dK or dV of all warps of the group: one thread tells TMA to store it. Proxy fence as in (2).
 //       left     Nothing is overwritten any more.
@@ -294,7 +300,7 @@ __device__ __forceinline__ void compute_dk(const BackwardParams& p, const WideBl
     ptx::fence_async_proxy();
     ptx::barrier(kDsStored, 128);  // (2)
     if (ptx::thread_anew() % 128 == 0) ptx::arrive(barriers.ds_full(slot));
-    __syncwarp();
+    __syncwarp();  // no job in memory: brings the first warp together again for the .aligned products that follow
   };
   // Its dP is done; dK of the step before may be under way.
   const auto do_step = [&](int number, auto is_last) {

@@ -32,16 +32,26 @@
 //   The item's number is an ordinary store of the loader; its arrival at q `full` makes it visible. Its empty job is
 //   q's: the arriving thread has passed (4), which every reader of the number comes to after reading it.
 //
+//   wait_products  S and P·V are a group of products each; <1> leaves the younger one under way.
+//     first S            landed: S.  left: K (k `empty`).
+//     <1>, in the loop   the same; P·V of the block before is still under way.
+//     <0>, in the loop   landed: O, which rescale() multiplies.  left: V (v `empty`), and the registers of P, which
+//                        pack() overwrites.
+//     after the last     landed: O.  left: V.
+//
 //   (1) after the mbarriers were initialised, block
 //       landed   All threads, and through the fence before it TMA, see initialised mbarriers.
 //       left     Nothing: shared memory was not used before.
 //   (2) turn[group], named; 128 threads wait, the 128 of the group before arrive (the first group arrives for itself
 //       once, at the start)
 //       No job in memory: it makes groups queue their products in turn. Without it results are the same. An arrival
-//       cannot overtake a wait, since all groups take the same number of turns.
+//       cannot overtake a wait: before a group arrives again it has waited for its own turn, which passes through the
+//       group that it woke. All groups take the same number of turns, so none waits for ever; the last arrival of the
+//       last group meets no wait.
 //   (3) own[group] before O is written, named, 128 threads
 //       landed   Nothing.
-//       left     The products of all warps of the group, which read Q, are done: O is written over Q.
+//       left     The products of all warps of the group, which read Q, are done: O is written over Q. (Q itself has
+//                landed at q `full`, also for an item without keys: no late copy overwrites O.)
 //   (4) own[group] after that
 //       landed   O of all warps: one thread tells TMA to store it. Each writer has a proxy fence before the barrier,
 //                because O is written by ordinary stores and read by the async proxy.
@@ -272,7 +282,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
   ptx::RingPosition<Tile::kStages> k_at, v_at;
   ptx::RingPosition<Tile::kQueryStages> q_at;
   bool stored = false;  // O of the item before is being stored: its place is still to be released
-  if (Tile::kTakeTurns && group == 0) ptx::arrive_named(turn, 256);
+  if (Tile::kTakeTurns && group == 0) ptx::arrive_named(turn, 256);  // (2)
 
 #pragma unroll 1
   while (true) {
@@ -406,7 +416,7 @@ __device__ __forceinline__ void compute(const ForwardParams& p, std::uint32_t sh
         if constexpr (Tile::kRescaleEarly) rescale();
         ptx::wait(barriers.v_full(v_at.stage), v_at.parity);
         queue_values();
-        if constexpr (Tile::kTakeTurns) ptx::arrive_named(next_turn, 256);
+        if constexpr (Tile::kTakeTurns) ptx::arrive_named(next_turn, 256);  // (2)
         ptx::wait_products<1>();
         ptx::hold<kKeys>(scores);
         release(barriers.k_empty(k_at.stage));

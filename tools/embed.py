@@ -20,7 +20,7 @@ for file in sorted((pathlib.Path(f).resolve().relative_to(root) for f in files),
     if ')~~"' in text:
         sys.exit(f"embed.py: {file} contains the delimiter of its own literal")
     literals = "".join(f'\n     R"~~({text[i:i + CHUNK]})~~"' for i in range(0, max(len(text), 1), CHUNK))
-    entries.append(f'    {{"{name_of(file)}",{literals}sv}},\n')  # with its length: clang will not count so far
+    entries.append(f'    {{"{name_of(file)}",{literals}sv, "{file.as_posix()}"}},\n')  # its length: clang will not count so far
 
 pathlib.Path(output).write_text(f"""// Written by tools/embed.py.
 #include "core/resources.hpp"
@@ -31,7 +31,7 @@ namespace {{
 using namespace std::string_view_literals;
 
 constexpr Resource kResources[] = {{
-{"".join(entries)}    {{"", ""}},
+{"".join(entries)}    {{"", "", ""}},
 }};
 
 }}  // namespace

@@ -224,7 +224,15 @@ class Grammar {
     return otherwise + see_help();
   }
 
-  std::string help() const { return app_.help(); }  // of the chosen verb, if one is
+  // Of the chosen verb, if one is. CLI11 writes what a flag turns off behind its name: "--no-answers{false}".
+  std::string help() const {
+    constexpr std::string_view kOff = "{false}";
+    std::string text = app_.help();
+    for (std::size_t at = text.find(kOff); at != std::string::npos; at = text.find(kOff, at)) {
+      text.replace(at, kOff.size(), kOff.size(), ' ');
+    }
+    return text;
+  }
 
   CLI::App app_;
   CommandLine line_;

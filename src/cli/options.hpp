@@ -95,6 +95,7 @@ struct ReportOptions {
   bool leaderboard = false;
   bool answers = true, figures = true;
   bool appendix = false;  // of the whole write-up: everything, in a file beside the output
+  bool sources = false;   // only the queries that it is made by
 };
 
 struct QueryOptions {

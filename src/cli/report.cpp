@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "cli/handout.hpp"
@@ -13,6 +14,7 @@
 #include "report/deliverables.hpp"
 #include "report/leaderboard.hpp"
 #include "report/report.hpp"
+#include "report/table.hpp"
 #include "session/stored_case.hpp"
 
 namespace syslab::cli {
@@ -59,6 +61,22 @@ void add_hand_in(const Context& context, const ReportOptions& options, report::R
                                 standing.deliverables, standing.worth, standing.points);
 }
 
+Exit list_sources(const Console& console, const std::vector<report::SourceFile>& sources) {
+  Json all = Json::array();
+  std::vector<std::vector<std::string>> cells;
+  for (const report::SourceFile& one : sources) {
+    all.push_back({{"experiment", one.experiment}, {"kind", one.kind}, {"title", one.title}, {"file", one.file}});
+    cells.push_back({one.experiment, one.kind, one.file});
+  }
+  if (console.json()) {
+    console.print_document({{"sources", all}});
+  } else {
+    console.print(report::write_aligned(
+        {{"experiment", "1", "text", "left"}, {"kind", "1", "text", "left"}, {"file", "1", "text", "left"}}, cells));
+  }
+  return Exit::well;
+}
+
 }  // namespace
 
 Exit execute(const Context& context, const ReportOptions& options) {
@@ -74,6 +92,7 @@ Exit execute(const Context& context, const ReportOptions& options) {
       wanted.experiments.push_back(experiment->id);
     }
   }
+  if (options.sources) return list_sources(context.console, report::sources(context.registry, wanted));
   require_database(context);
   if (options.experiments.empty() && !options.leaderboard) add_hand_in(context, options, wanted);
   store::Store store = store::Store::open(context.global.database, store::Mode::read_only);

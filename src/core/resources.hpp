@@ -9,8 +9,9 @@
 namespace syslab {
 
 struct Resource {
-  std::string_view path;  // from the source root: "db/migrations/0001_init.sql"
+  std::string_view path;  // "db/migrations/0001_init.sql"; of an experiment without its family: "experiments/ID/…"
   std::string_view text;
+  std::string_view file;  // from the source root
 };
 
 // All with a path that begins with `prefix`, sorted by path.

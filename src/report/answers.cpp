@@ -80,7 +80,7 @@ Text said_of_laws(const Table& laws) {
   };
   add("Falsified", failed);
   add("Ended by a crash or an error", ended);
-  return marked(text);
+  return marked(text) + source_text(laws.source.file);
 }
 
 // One a table: the first row that is no smoke run, or the first.

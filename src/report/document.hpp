@@ -43,6 +43,7 @@ struct Picture {
   std::vector<std::string> notes;
   std::string warning, footnote;
   std::vector<std::string> fills;
+  std::string source = {};  // the .sql file, from the source root
 };
 
 using Block = std::variant<Heading, Paragraph, Bullets, Table, Picture>;

@@ -62,6 +62,7 @@ Drawing prepare(const FigureSource& source, const store::Store& store) {
   figure.title = source.title;
   figure.caption = source.caption;
   figure.fills = source.fills;
+  figure.file = source.file;
   figure.notes = source.notes;
   figure.notes.insert(figure.notes.end(), drawing.data.notes.begin(), drawing.data.notes.end());
   const Provenance provenance = provenance_of(result, store);

@@ -68,7 +68,8 @@ struct FigureCeiling {
 enum class FigureKind { lines, bars, stacks, areas, lanes, roofline, trace };
 
 struct FigureSource {
-  std::string id;  // file name without .sql: "time"
+  std::string id;    // file name without .sql: "time"
+  std::string file;  // from the source root
   FigureKind kind = FigureKind::lines;
   std::string experiment, title, caption, command, empty;
   FigureAxis x, y;
@@ -100,6 +101,7 @@ struct Figure {
   std::string warning;             // as a table's: "Smoke run …"
   std::string footnote;            // as a table's: device, protocol, revision, run, command
   std::vector<std::string> fills;  // as its source says
+  std::string file;                // likewise
 };
 
 struct DrawOptions {

@@ -190,6 +190,7 @@ std::vector<FigureSource> figures_of(const std::string& experiment) {
     if (hidden) return;
     figures.push_back(parse_figure(id, std::string(file.text)));
     figures.back().experiment = experiment;
+    figures.back().file = file.file;
   };
   for (const Resource& file : resources("experiments/" + experiment + "/figures/")) add(file);
   for (const Resource& file : resources("reports/figures/")) add(file);

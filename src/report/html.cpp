@@ -39,6 +39,9 @@ std::string html_in_line(const Text& text) {
       case Style::link:
         out += "<a href=\"" + escape_html(span.target) + "\">" + escaped + "</a>";
         break;
+      case Style::source:
+        out += "<!-- " + escaped + " -->";
+        break;
     }
   }
   return out;
@@ -118,7 +121,7 @@ struct HtmlBlockWriter {
   }
   std::string operator()(const Table& table) const {
     if (table.result.rows.empty()) return html_missing(table.source.title, table.source.caption, without_rows(table));
-    std::string out = "<section class=\"table\">\n";
+    std::string out = "<section class=\"table\">\n" + html_in_line(source_text(table.source.file));
     if (!table.warning.empty() && holds_times(table.source)) out += warning_of(table.warning);
     // Not in a <caption>: that would scroll away with a wide table.
     out += "<p class=\"caption\">" + html_caption(table.source.title, table.source.caption) + "</p>\n";
@@ -126,8 +129,9 @@ struct HtmlBlockWriter {
   }
   std::string operator()(const Picture& picture) const {
     if (!picture.missing.empty()) return html_missing(picture.title, picture.caption, marked(picture.missing));
-    return "<figure>\n" + (picture.warning.empty() ? "" : warning_of(picture.warning)) + "<div class=\"wide\">" +
-           picture.svg + "</div>\n<figcaption>" + html_caption(picture.title, picture.caption) + "</figcaption>\n" +
+    return "<figure>\n" + html_in_line(source_text(picture.source)) +
+           (picture.warning.empty() ? "" : warning_of(picture.warning)) + "<div class=\"wide\">" + picture.svg +
+           "</div>\n<figcaption>" + html_caption(picture.title, picture.caption) + "</figcaption>\n" +
            html_notes(picture.notes, picture.footnote) + "</figure>\n";
   }
 };

@@ -49,9 +49,14 @@ std::string span_in_text(const Span& span) {
       return "*" + escape_inline(span.text) + "*";
     case Style::link:
       return "[" + escape_inline(span.text) + "](" + span.target + ")";
+    case Style::source:
+      return "<!-- " + span.text + " -->";
   }
   return {};
 }
+
+// Above a table or a picture.
+std::string source_line(const std::string& file) { return file.empty() ? "" : "<!-- " + file + " -->\n"; }
 
 std::string markdown_in_line(const Text& text) {
   std::string out;
@@ -129,7 +134,7 @@ struct MarkdownBlockWriter {
   }
   std::string operator()(const Table& table) const { return write_markdown(table); }
   std::string operator()(const Picture& picture) const {
-    std::string out = title_text(picture.title, picture.caption);
+    std::string out = source_line(picture.source) + title_text(picture.title, picture.caption);
     if (!picture.missing.empty()) return out + markdown_in_line(marked(picture.missing)) + "\n";
     if (!picture.warning.empty()) out += warning_text(picture.warning);
     out += fmt::format("![{}]({}.svg)\n", escape_inline(picture.title), picture.file);
@@ -148,7 +153,7 @@ std::string escape_markdown(std::string_view text) {
 }
 
 std::string write_markdown(const Table& table) {
-  std::string out = title_text(table.source.title, table.source.caption);
+  std::string out = source_line(table.source.file) + title_text(table.source.title, table.source.caption);
   if (table.result.rows.empty()) return out + markdown_in_line(without_rows(table)) + "\n";
   if (!table.warning.empty() && holds_times(table.source)) out += warning_text(table.warning);
   return out + grid_text(grid_of(table)) + notes_text(table.source.notes, foot_of(table));

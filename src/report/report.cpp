@@ -171,7 +171,8 @@ Pictures pictures_of(const std::vector<SectionPlan>& plans, const store::Store& 
                     figure.notes,
                     figure.warning,
                     figure.footnote,
-                    figure.fills};
+                    figure.fills,
+                    figure.file};
     if (!inside && picture.missing.empty()) {
       pictures.files.push_back({picture.file + (pdf ? ".pdf" : ".svg"), pdf ? std::move(figure.pdf) : figure.svg});
     }
@@ -346,6 +347,23 @@ std::string render_data(const registry::Registry& registry, const store::Store& 
 }
 
 }  // namespace
+
+std::vector<SourceFile> sources(const registry::Registry& registry, const ReportOptions& options) {
+  std::vector<SourceFile> all;
+  for (const SectionPlan& plan : plan_of(registry, options)) {
+    for (const Experiment* experiment : plan.experiments) {
+      for (const TableSource& table : table_sources(*experiment)) {
+        const bool sentence = table.title.empty();
+        all.push_back(
+            {experiment->id, sentence ? "sentence" : "table", sentence ? table.sentence : table.title, table.file});
+      }
+      for (const FigureSource& figure : figures_of(experiment->id)) {
+        all.push_back({experiment->id, "figure", figure.title, figure.file});
+      }
+    }
+  }
+  return all;
+}
 
 Report render(const registry::Registry& registry, const store::Store& store, const ReportOptions& options) {
   if (options.format == Format::csv || options.format == Format::json) {

@@ -44,6 +44,13 @@ struct Report {
   std::vector<ReportFile> files;  // what the text refers to: pictures, the appendix
 };
 
+// What a report is made by: a table, a sentence or a figure, and its query.
+struct SourceFile {
+  std::string experiment, kind, title, file;  // kind: "table", "sentence", "figure"; file: from the source root
+};
+// In the order of the report's sections; of `options` what chooses them counts.
+std::vector<SourceFile> sources(const registry::Registry& registry, const ReportOptions& options);
+
 // The whole report. Where nothing was measured it says "not measured", with the command that would.
 Report render(const registry::Registry& registry, const store::Store& store, const ReportOptions& options);
 

@@ -19,10 +19,20 @@ namespace {
 
 using registry::Experiment;
 
-TableSource source_at(const std::string& path, std::string_view text) {
+TableSource source_at(const Resource& file) {
+  const std::string path(file.path);
   const std::size_t slash = path.rfind('/');
-  return parse_table(path.substr(slash + 1, path.size() - slash - 1 - std::string_view(".sql").size()),
-                     std::string(text));
+  TableSource source = parse_table(path.substr(slash + 1, path.size() - slash - 1 - std::string_view(".sql").size()),
+                                   std::string(file.text));
+  source.file = file.file;
+  return source;
+}
+
+TableSource shared_source(const std::string& name) {
+  const std::string path = "reports/tables/" + name + ".sql";
+  const std::vector<Resource> found = resources(path);
+  if (found.empty()) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", path));
+  return source_at(found.front());
 }
 
 bool has_rows(const Table& table) { return !table.result.rows.empty(); }
@@ -179,16 +189,23 @@ void warn_once(std::vector<Block>& blocks, std::size_t place) {
 }
 
 Table shared_table(const store::Store& store, const std::string& name, const std::string& experiment) {
-  const std::string path = "reports/tables/" + name + ".sql";
-  const auto text = find_resource(path);
-  if (!text) throw Error(ErrorKind::internal, fmt::format("this binary does not carry '{}'", path));
-  return fill(source_at(path, *text), store, experiment);
+  return fill(shared_source(name), store, experiment);
+}
+
+std::vector<TableSource> table_sources(const Experiment& experiment) {
+  std::vector<TableSource> sources;
+  for (const Resource& file : resources("experiments/" + experiment.id + "/tables/")) {
+    sources.push_back(source_at(file));
+  }
+  for (const std::string_view name : kWhereAny) sources.push_back(shared_source(std::string(name)));
+  if (!experiment.laws.empty()) sources.push_back(shared_source(std::string(kLaws)));
+  return sources;
 }
 
 std::vector<Table> tables_of(const Experiment& experiment, const store::Store& store) {
   std::vector<Table> tables;
   for (const Resource& file : resources("experiments/" + experiment.id + "/tables/")) {
-    tables.push_back(fill(source_at(std::string(file.path), file.text), store));
+    tables.push_back(fill(source_at(file), store));
   }
   for (const std::string_view name : kWhereAny) {
     Table table = shared_table(store, std::string(name), experiment.id);

@@ -23,6 +23,9 @@ struct SectionPlan {
 // compared and what others published; its laws last.
 std::vector<Table> tables_of(const registry::Experiment& experiment, const store::Store& store);
 
+// Their sources, without a query.
+std::vector<TableSource> table_sources(const registry::Experiment& experiment);
+
 // A table that all experiments share: reports/tables/<name>.sql.
 Table shared_table(const store::Store& store, const std::string& name, const std::string& experiment = {});
 

@@ -78,7 +78,8 @@ std::vector<Text> sentences(const Table& table) {
     const auto& smoke = table.smoke_runs;
     const bool is_smoke = holds_times(table.source) && std::find(smoke.begin(), smoke.end(), run) != smoke.end();
     if (is_smoke) filled.insert(filled.begin(), {{Style::emphasis, "Smoke run:"}, {Style::plain, " "}});
-    if (complete) found.push_back(filled + marked(after(value, sentence.substr(done))));
+    if (!complete) continue;
+    found.push_back(filled + marked(after(value, sentence.substr(done))) + source_text(table.source.file));
   }
   return found;
 }

@@ -46,7 +46,8 @@ struct Column {
 };
 
 struct TableSource {
-  std::string id;  // file name without .sql: "flash_forward"
+  std::string id;    // file name without .sql: "flash_forward"
+  std::string file;  // from the source root; empty: it was never one
   std::string experiment, title, caption;
   std::string sentence;  // not empty: a sentence, no table
   std::string command;   // what would measure it; "syslab run {experiment}" where the header says nothing

@@ -44,6 +44,8 @@ std::string tex_in_line(const Text& text) {
       case Style::link:
         out += R"(\href{run:)" + target_of(span) + "}{" + escaped + "}";
         break;
+      case Style::source:
+        break;
     }
   }
   return out;

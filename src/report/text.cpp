@@ -42,6 +42,11 @@ std::string unmarked(std::string_view text) {
 Text plain_text(std::string text) { return {{Style::plain, std::move(text)}}; }
 Text strong(std::string text) { return {{Style::strong, std::move(text)}}; }
 
+Text source_text(std::string file) {
+  if (file.empty()) return {};
+  return {{Style::source, std::move(file)}};
+}
+
 Text operator+(Text first, const Text& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
@@ -49,7 +54,9 @@ Text operator+(Text first, const Text& second) {
 
 std::string bare(const Text& text) {
   std::string out;
-  for (const Span& span : text) out += span.text;
+  for (const Span& span : text) {
+    if (span.style != Style::source) out += span.text;
+  }
   return out;
 }
 

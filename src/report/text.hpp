@@ -8,7 +8,8 @@
 
 namespace syslab::report {
 
-enum class Style { plain, code, strong, emphasis, link };
+// source: the file that a sentence is made by. No reader sees it: a comment, where the format has one.
+enum class Style { plain, code, strong, emphasis, link, source };
 
 struct Span {
   Style style = Style::plain;
@@ -24,6 +25,7 @@ Text marked(std::string_view text);
 std::string unmarked(std::string_view text);
 Text plain_text(std::string text);
 Text strong(std::string text);
+Text source_text(std::string file);  // nothing of an empty name
 
 // Pieces behind each other.
 Text operator+(Text first, const Text& second);

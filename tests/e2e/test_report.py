@@ -166,6 +166,27 @@ class Report(Lab):
         page = self.syslab("report", "--appendix", "--no-figures", "--no-answers", "--to", "html").stdout
         self.assertIn('<p class="answer">', page)
 
+    def test_each_table_sentence_and_figure_names_its_query(self):
+        tree = pathlib.Path(__file__).resolve().parents[2]
+        sources = self.json("report", "--sources")["sources"]
+        self.assertEqual([one["file"] for one in sources if not (tree / one["file"]).is_file()], [])
+        self.assertEqual({one["kind"] for one in sources}, {"table", "sentence", "figure"})
+        # Nothing that an experiment of a hand-out brings along is left out.
+        named = {(one["experiment"], one["file"]) for one in sources}
+        for file in tree.glob("experiments/*/flash_forward/*/*.sql"):
+            self.assertIn(("flash_forward", str(file.relative_to(tree))), named)
+        self.syslab("report", "flash_forward", "-o", "flash.md")
+        self.syslab("report", "flash_forward", "-o", "flash.html")
+        self.syslab("report", "flash_forward", "-o", "flash.tex")
+        for name, comments in (("flash.md", True), ("flash.html", True), ("flash.tex", False)):
+            found = re.findall(r"<!-- ((?:experiments|reports)/\S+\.sql) -->", (self.folder / name).read_text())
+            self.assertEqual(bool(found), comments, name)
+            self.assertLessEqual(set(found), {one["file"] for one in sources} | {"reports/tables/runs.sql",
+                                                                                "reports/tables/failures.sql",
+                                                                                "reports/tables/leaderboard.sql"})
+            if comments:
+                self.assertIn("experiments/attention/flash_forward/tables/flash_forward.sql", found)
+
     def test_what_the_other_handout_alone_poses_is_named_unless_one_was_asked_for(self):
         self.syslab("run", "communication_accounting", "--preset", "smoke", "--protocol", "quick", "--laws", "none")
         said = "posed by the hand-out of 2025 alone: `communication_accounting`; `syslab report --handout 2025` shows them"

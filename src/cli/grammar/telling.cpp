@@ -13,6 +13,8 @@ void declare(CLI::App& app, ReportOptions& options) {
   app.add_flag("!--no-answers", options.answers,
                "Leave out sentences made from the store; an empty place stands for each answer");
   app.add_flag("!--no-figures", options.figures, "Tables and sentences only");
+  app.add_flag("--sources", options.sources,
+               "Only the experiment and the .sql file behind each table, sentence and figure");
   app.add_flag("--appendix", options.appendix,
                "Without NAME: all rows, figures and laws, too, in FILE-appendix beside FILE; without -o, alone");
   output(app, options.format, options.output);

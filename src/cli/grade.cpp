@@ -102,6 +102,7 @@ Exit execute(const Context& context, const GradeOptions& options) {
       .submissions = options.submissions,
       .output = output,
       .handout = options.handout,
+      .experiments = rubric.experiments(),
       .seed = options.seed,
       .cases = options.cases,
       .jobs = options.jobs,

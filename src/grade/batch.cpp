@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -142,9 +143,10 @@ class Grading {
 
   std::string key_of(const std::string& digest) const {
     const BuildInfo& build = build_info();
-    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {}", digest, options_.handout, options_.seed,
-                                  options_.cases, options_.timeout, options_.memory_limit, options_.limit.count(),
-                                  worker::python_interpreter(), build.git_sha, build.git_diff));
+    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout,
+                                  fmt::join(options_.experiments, ","), options_.seed, options_.cases, options_.timeout,
+                                  options_.memory_limit, options_.limit.count(), worker::python_interpreter(),
+                                  build.git_sha, build.git_diff));
   }
 
   static Json known_record(const fs::path& kept, const std::string& key) {
@@ -173,6 +175,7 @@ class Grading {
                                    options_.timeout,
                                    "--db",
                                    (own / "lab.db").string()};
+    words.insert(words.begin() + 2, options_.experiments.begin(), options_.experiments.end());
     if (!options_.memory_limit.empty()) words.insert(words.end(), {"--memory-limit", options_.memory_limit});
     return words;
   }

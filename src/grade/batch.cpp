@@ -23,6 +23,7 @@
 #include "core/text.hpp"
 #include "core/user_file.hpp"
 #include "grade/record.hpp"
+#include "grade/suspicions.hpp"
 #include "submission/folder.hpp"
 #include "worker/python_probe.hpp"
 
@@ -107,7 +108,9 @@ class Grading {
       Json record = known_record(kept, key);
       known = !record.is_null();
       if (!known) {
+        Json suspicions = suspicious(own);  // before anything of it runs
         record = run(own);
+        record["suspicions"] = std::move(suspicions);
         FileInMaking(kept, json_text(Json{{"key", key}, {"record", record}})).place();
       }
       clear(own);
@@ -134,6 +137,14 @@ class Grading {
       remove_environments(own / "code");
     }
     return submission::Folder(own / "code").digest();
+  }
+
+  static Json suspicious(const fs::path& own) {
+    Json list = Json::array();
+    for (const Suspicion& one : suspicions_in(own / "code")) {
+      list.push_back({{"file", one.file}, {"line", one.line}, {"why", one.why}, {"text", one.text}});
+    }
+    return list;
   }
 
   static void clear(const fs::path& own) {

@@ -135,6 +135,20 @@ class Grading(Lab):
         self.assertEqual(searched, {"naive_ddp", "fsdp"})  # what earns no point is not searched
         self.assertIn("not divided by 2", (self.folder / "grades/students/bob/evidence.md").read_text())
 
+    def test_a_library_in_disguise_is_listed_and_costs_no_points(self):
+        make(self.batch / "ada", head="def same():\n    from torch.nn.functional import scaled_dot_product_attention\n")
+        make(self.batch / "bob")
+        done = self.grade()
+        self.assertIn("1 place to look at", done.stderr)
+        with open(self.folder / "grades/suspicions.csv", newline="", encoding="utf-8") as file:
+            (row,) = csv.DictReader(file)
+        self.assertEqual((row["student"], row["file"], row["line"], row["why"]), ("ada", "tests/adapters.py", "2", "calls torch's own attention"))
+        self.assertIn("own attention", (self.folder / "grades/suspicions.md").read_text())
+        table = self.table()
+        self.assertEqual((table["ada"]["points"], table["bob"]["points"]), ("6", "6"))
+        self.assertNotIn("own attention", (self.folder / "grades/students/ada/evidence.md").read_text())
+        self.assertEqual(self.grade().stderr.count("1 place to look at"), 1)  # of what is known already, too
+
     def test_the_same_submission_gets_the_same_grade_and_a_hidden_seed_is_told_to_nobody(self):
         make(self.batch / "ada", "NoScale")
         shutil.copytree(self.batch / "ada", self.batch / "twin")

@@ -62,6 +62,9 @@ void write_pages(const fs::path& output, const grade::Rubric& rubric, const std:
   write(output / "grades.csv", report::write(table, report::Format::csv));
   write(output / "grades.md", report::write(table, report::Format::markdown));
   write(output / "grades.html", report::write(table, report::Format::html));
+  const store::ResultSet suspicions = grade::suspicions_of(all);
+  write(output / "suspicions.csv", report::write(suspicions, report::Format::csv));
+  write(output / "suspicions.md", report::write(suspicions, report::Format::markdown));
   write(output / "junit.xml", grade::junit(rubric, all, pages));
   for (const grade::Graded& one : all) {
     make_private(output / "students" / one.id);
@@ -102,6 +105,7 @@ Exit execute(const Context& context, const GradeOptions& options) {
       .submissions = options.submissions,
       .output = output,
       .handout = options.handout,
+      .experiments = rubric.experiments(),
       .seed = options.seed,
       .cases = options.cases,
       .jobs = options.jobs,
@@ -124,6 +128,11 @@ Exit execute(const Context& context, const GradeOptions& options) {
   context.console.print(report::write(table, context.console.json() ? report::Format::json : report::Format::markdown));
   context.console.note(fmt::format("{} in {}; a page each in {}", counted(std::int64_t(all.size()), "submission"),
                                    (output / "grades.html").string(), (output / "students").string()));
+  if (const auto suspicions = grade::suspicions_of(all).rows.size(); suspicions > 0) {
+    context.console.note(fmt::format("{} to look at in {}; no points are taken for them",
+                                     counted(static_cast<std::int64_t>(suspicions), "place"),
+                                     (output / "suspicions.md").string()));
+  }
   return Exit::well;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <signal.h>
 #include <sys/stat.h>
 
@@ -22,6 +23,7 @@
 #include "core/text.hpp"
 #include "core/user_file.hpp"
 #include "grade/record.hpp"
+#include "grade/suspicions.hpp"
 #include "submission/folder.hpp"
 #include "worker/python_probe.hpp"
 
@@ -106,7 +108,9 @@ class Grading {
       Json record = known_record(kept, key);
       known = !record.is_null();
       if (!known) {
+        Json suspicions = suspicious(own);  // before anything of it runs
         record = run(own);
+        record["suspicions"] = std::move(suspicions);
         FileInMaking(kept, json_text(Json{{"key", key}, {"record", record}})).place();
       }
       clear(own);
@@ -135,6 +139,14 @@ class Grading {
     return submission::Folder(own / "code").digest();
   }
 
+  static Json suspicious(const fs::path& own) {
+    Json list = Json::array();
+    for (const Suspicion& one : suspicions_in(own / "code")) {
+      list.push_back({{"file", one.file}, {"line", one.line}, {"why", one.why}, {"text", one.text}});
+    }
+    return list;
+  }
+
   static void clear(const fs::path& own) {
     std::error_code ignored;
     fs::remove_all(own, ignored);
@@ -142,9 +154,10 @@ class Grading {
 
   std::string key_of(const std::string& digest) const {
     const BuildInfo& build = build_info();
-    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {}", digest, options_.handout, options_.seed,
-                                  options_.cases, options_.timeout, options_.memory_limit, options_.limit.count(),
-                                  worker::python_interpreter(), build.git_sha, build.git_diff));
+    return sha256_hex(fmt::format("{} {} {} {} {} {} {} {} {} {} {}", digest, options_.handout,
+                                  fmt::join(options_.experiments, ","), options_.seed, options_.cases, options_.timeout,
+                                  options_.memory_limit, options_.limit.count(), worker::python_interpreter(),
+                                  build.git_sha, build.git_diff));
   }
 
   static Json known_record(const fs::path& kept, const std::string& key) {
@@ -173,6 +186,7 @@ class Grading {
                                    options_.timeout,
                                    "--db",
                                    (own / "lab.db").string()};
+    words.insert(words.begin() + 2, options_.experiments.begin(), options_.experiments.end());
     if (!options_.memory_limit.empty()) words.insert(words.end(), {"--memory-limit", options_.memory_limit});
     return words;
   }

@@ -24,6 +24,7 @@ std::vector<Submission> submissions_in(const std::filesystem::path& folder);
 struct BatchOptions {
   std::filesystem::path submissions, output;  // `output`/.work keeps what is known already
   std::string handout;
+  std::vector<std::string> experiments;  // that are searched; none: all that the hand-out's adapters answer
   std::uint64_t seed = 0;
   int cases = 0;                                                                 // tries a law
   int jobs = 1;                                                                  // submissions at a time

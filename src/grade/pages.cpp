@@ -159,6 +159,21 @@ store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
   return table;
 }
 
+store::ResultSet suspicions_of(const std::vector<Graded>& all) {
+  store::ResultSet table;
+  table.columns = {"student", "file", "line", "why", "text"};
+  for (const Graded& one : all) {
+    const auto found = one.record.find("suspicions");
+    if (found == one.record.end() || !found->is_array()) continue;
+    for (const Json& suspicion : *found) {
+      table.rows.push_back({text_cell(one.id), text_cell(printable(text_field(suspicion, "file"))),
+                            number_cell(suspicion.value("line", 0)), text_cell(text_field(suspicion, "why")),
+                            text_cell(printable(text_field(suspicion, "text")))});
+    }
+  }
+  return table;
+}
+
 std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options) {
   std::string page =
       fmt::format("# {}: hand-out {}\n\n{:g} of {:g} points that are decided; {:g} are open.\n", plain(one.id),

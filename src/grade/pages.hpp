@@ -34,6 +34,9 @@ std::string item_name(const Problem& problem, const Item& item);
 store::ResultSet table_of(const Rubric& rubric, const std::vector<Graded>& all,
                           const std::map<std::string, std::string>& roster = {});
 
+// student, file, line, why, text: what a person should look at (grade/suspicions.hpp). For the instructor alone.
+store::ResultSet suspicions_of(const std::vector<Graded>& all);
+
 std::string evidence_page(const Rubric& rubric, const Graded& one, const PageOptions& options);       // Markdown
 std::string gradescope_results(const Rubric& rubric, const Graded& one, const PageOptions& options);  // results.json
 std::string junit(const Rubric& rubric, const std::vector<Graded>& all, const PageOptions& options);

@@ -182,12 +182,28 @@ ItemScore score_item(const Item& item, const Json& record) {
     score.why = "no law of the rubric was searched";
     return score;
   }
+  const auto wants_newer = [](const Law& law) { return !law.held && law.message.starts_with("needs torch >="); };
+  if (std::ranges::all_of(score.laws, wants_newer)) {
+    score.open = true;
+    score.why = fmt::format("{} {}", item.function, score.laws.front().message);
+    return score;
+  }
   score.earned = item.all_or_nothing ? (held == of ? item.points : 0) : hundredths(item.points * held / of);
   score.why = fmt::format("{} of {} laws hold", held, of);
   return score;
 }
 
 }  // namespace
+
+std::vector<std::string> Rubric::experiments() const {
+  std::set<std::string> found;
+  for (const Problem& problem : problems) {
+    for (const Item& item : problem.items) {
+      if (!item.written) found.insert(item.experiment);
+    }
+  }
+  return {found.begin(), found.end()};
+}
 
 double Rubric::points() const {
   double sum = 0;

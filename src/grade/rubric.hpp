@@ -30,6 +30,7 @@ struct Rubric {
   std::string handout;
   std::vector<Problem> problems;
   double points() const;
+  std::vector<std::string> experiments() const;  // whose laws earn points, each once
 };
 
 // Error(usage) with the line for what is not TOML, for unknown keys and for points that do not add up. `name` is that

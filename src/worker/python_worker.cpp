@@ -16,6 +16,7 @@ extern const char* const kPythonGuardsText;
 extern const char* const kPythonTensorsText;
 extern const char* const kPythonWorkerText;
 extern const char* const kPythonCollectivesText;
+extern const char* const kPythonHandedInText;
 extern const char* const kPythonTrainingText;
 extern const char* const kPythonRanksText;
 
@@ -85,9 +86,10 @@ std::vector<std::string> python_command_beside_worker(const char* program) {
 }
 
 std::vector<std::string> python_ranks_command(const MineRequest& mine) {
-  const Script scripts[]{{"syslab_guards", kPythonGuardsText},     {"syslab_tensors", kPythonTensorsText},
-                         {"syslab_worker", kPythonWorkerText},     {"syslab_collectives", kPythonCollectivesText},
-                         {"syslab_training", kPythonTrainingText}, {"syslab_ranks", kPythonRanksText}};
+  const Script scripts[]{{"syslab_guards", kPythonGuardsText},      {"syslab_tensors", kPythonTensorsText},
+                         {"syslab_worker", kPythonWorkerText},      {"syslab_collectives", kPythonCollectivesText},
+                         {"syslab_handed_in", kPythonHandedInText}, {"syslab_training", kPythonTrainingText},
+                         {"syslab_ranks", kPythonRanksText}};
   return python_command(scripts, mine);
 }
 

@@ -41,6 +41,78 @@ def make(folder, name="IgnoresCausal", head=""):
     return folder
 
 
+# The functions of data parallelism and sharding, of classes in tests/worker/mine.
+PARALLEL = """
+from cs336_systems import parallel, parallel_faults
+
+
+def made(name, *arguments, **options):
+    return getattr(parallel if hasattr(parallel, name) else parallel_faults, name)(*arguments, **options)
+
+
+def finish(model, optimizer):
+    model.finish_gradient_synchronization()
+
+
+def get_ddp(module):
+    return made({ddp!r}, module)
+
+
+def get_ddp_individual_parameters(module):
+    return made({ddp!r}, module)
+
+
+def get_ddp_bucketed(module, bucket_size_mb):
+    return made({bucketed!r}, module, bucket_size_mb)
+
+
+def get_sharded_optimizer(params, optimizer_cls, **kwargs):
+    return made({sharded!r}, params, optimizer_cls, **kwargs)
+
+
+def get_fsdp(module, compute_dtype=None):
+    return made({fsdp!r}, module)
+
+
+def ddp_on_after_backward(ddp_model, optimizer):
+    finish(ddp_model, optimizer)
+
+
+def ddp_individual_parameters_on_after_backward(ddp_model, optimizer):
+    finish(ddp_model, optimizer)
+
+
+def ddp_bucketed_on_after_backward(ddp_model, optimizer):
+    finish(ddp_model, optimizer)
+
+
+def ddp_bucketed_on_train_batch_start(ddp_model, optimizer):
+    assert optimizer is not None
+
+
+def fsdp_on_after_backward(fsdp_model, optimizer):
+    finish(fsdp_model, optimizer)
+
+
+def fsdp_gather_full_params(fsdp_model):
+    return fsdp_model.gather_full_params()
+"""
+
+
+def make_parallel(folder, tail="", **classes):
+    """A project whose parallel adapters are those classes of tests/worker/mine/parallel*.py."""
+    folder = pathlib.Path(folder)
+    for inner in ("tests", "cs336_systems"):
+        (folder / inner).mkdir(parents=True)
+        (folder / inner / "__init__.py").touch()
+    right = {"ddp": "Individual", "bucketed": "Bucketed", "sharded": "Sharded", "fsdp": "FullySharded"}
+    (folder / "tests" / "adapters.py").write_text(PARALLEL.format(**{**right, **classes}) + tail)
+    shutil.copy(STUDENTS.with_name("parallel.py"), folder / "cs336_systems")
+    faults = STUDENTS.with_name("parallel_faults.py").read_text()
+    (folder / "cs336_systems" / "parallel_faults.py").write_text(faults.replace("from parallel import", "from .parallel import"))
+    return folder
+
+
 def zip_of(folder, target):
     """As GitHub makes them: everything in one folder."""
     with zipfile.ZipFile(target, "w") as archive:

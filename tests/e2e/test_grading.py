@@ -9,7 +9,7 @@ import unittest
 import xml.etree.ElementTree
 
 from lab import Lab
-from submitted import HOSTILE, hostile_zips, make, zip_of
+from submitted import HOSTILE, hostile_zips, make, make_parallel, zip_of
 
 ATTENTION = """
 handout = "2026"
@@ -32,6 +32,24 @@ points = 3
 [[problem.item]]
 points = 3
 written = true
+"""
+
+PARALLEL = """
+handout = "2026"
+[[problem]]
+id = "naive_ddp"
+points = 4
+[[problem.item]]
+points = 4
+function = "get_ddp"
+experiment = "naive_ddp"
+[[problem]]
+id = "fsdp"
+points = 6
+[[problem.item]]
+points = 6
+function = "get_fsdp"
+experiment = "fsdp"
 """
 
 
@@ -103,6 +121,33 @@ class Grading(Lab):
         self.assertLessEqual(pages.items(), self.digests(grades / "students").items())
         self.assertEqual(self.digests(self.batch) | before, self.digests(self.batch))
         self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def test_parallel_training_earns_points_by_its_laws(self):
+        (self.folder / "rubric.toml").write_text(PARALLEL)
+        make_parallel(self.batch / "ada")
+        make_parallel(self.batch / "bob", ddp="AverageForgotten")
+        self.grade()
+        table = self.table()
+        self.assertEqual([table["ada"][name] for name in ("points", "checked", "naive_ddp", "fsdp")], ["10", "10", "4", "6"])
+        self.assertEqual([table["bob"][name] for name in ("points", "checked", "naive_ddp", "fsdp")], ["7", "10", "1", "6"])
+        record = json.loads((self.folder / "grades/.work/bob.json").read_text())["record"]
+        searched = {law["experiment"] for row in record["adapters"] for law in row["laws"]}
+        self.assertEqual(searched, {"naive_ddp", "fsdp"})  # what earns no point is not searched
+        self.assertIn("not divided by 2", (self.folder / "grades/students/bob/evidence.md").read_text())
+
+    def test_a_library_in_disguise_is_listed_and_costs_no_points(self):
+        make(self.batch / "ada", head="def same():\n    from torch.nn.functional import scaled_dot_product_attention\n")
+        make(self.batch / "bob")
+        done = self.grade()
+        self.assertIn("1 place to look at", done.stderr)
+        with open(self.folder / "grades/suspicions.csv", newline="", encoding="utf-8") as file:
+            (row,) = csv.DictReader(file)
+        self.assertEqual((row["student"], row["file"], row["line"], row["why"]), ("ada", "tests/adapters.py", "2", "calls torch's own attention"))
+        self.assertIn("own attention", (self.folder / "grades/suspicions.md").read_text())
+        table = self.table()
+        self.assertEqual((table["ada"]["points"], table["bob"]["points"]), ("6", "6"))
+        self.assertNotIn("own attention", (self.folder / "grades/students/ada/evidence.md").read_text())
+        self.assertEqual(self.grade().stderr.count("1 place to look at"), 1)  # of what is known already, too
 
     def test_the_same_submission_gets_the_same_grade_and_a_hidden_seed_is_told_to_nobody(self):
         make(self.batch / "ada", "NoScale")

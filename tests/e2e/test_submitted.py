@@ -3,7 +3,7 @@ import os
 import unittest
 
 from lab import Lab
-from submitted import PYTORCH, hostile_zips, make, zip_of
+from submitted import PYTORCH, hostile_zips, make, make_parallel, zip_of
 
 
 class Submitted(Lab):
@@ -27,7 +27,7 @@ class Submitted(Lab):
         table = done.stdout[done.stdout.index("me: tests/adapters.py"):]
         self.assertRegex(table, f"{PYTORCH} +implemented +5 of 5 ")
         self.assertRegex(table, "get_flashattention_autograd_function_triton +not implemented ")
-        self.assertRegex(table, "get_ddp +implemented ")
+        self.assertRegex(table, "get_ddp +implemented +0 of 8 ")  # it wraps nothing, and has no function for after the backward pass
         self.assertRegex(table, "get_sharded_optimizer +not implemented ")
         self.assertRegex(table, "get_fsdp +not there ")
         self.assertNotIn("bucketed", table)  # of 2025
@@ -41,6 +41,61 @@ class Submitted(Lab):
         self.assertEqual(outcomes["attention.equals_oracle"], "falsified")
         self.assertNotIn("attention.gradients_equal_oracle", outcomes)  # of flash_backward, which was not named
         self.assertEqual(list(self.temporary.iterdir()), [])
+
+    def outcomes(self, row):
+        """Of the hand-out's laws: outcomes and messages by experiment and law."""
+        return {(law["experiment"], law["law"]): (law["outcome"], law["message"]) for law in row["laws"] if law["contract"] == "handout"}
+
+    def test_right_parallel_adapters_of_both_years_hold_all_laws_of_the_hand_out(self):
+        make_parallel(self.folder / "ada")
+        experiments = {"get_ddp": {"naive_ddp", "ddp_overlap_individual_parameters"},
+                       "get_ddp_individual_parameters": {"naive_ddp", "ddp_overlap_individual_parameters"},
+                       "get_ddp_bucketed": {"ddp_overlap_bucketed"}, "get_sharded_optimizer": {"optimizer_state_sharding"},
+                       "get_fsdp": {"fsdp"}}
+        _, rows = self.check("ada", "--contract", "handout", expect=None)  # attention is not there
+        for function, answered in experiments.items():
+            with self.subTest(function):
+                laws = self.outcomes(rows[function])
+                self.assertEqual({experiment for experiment, _ in laws}, answered)
+                self.assertEqual({outcome for outcome, _ in laws.values()}, {"passed"}, laws)
+        self.assertEqual(rows["fsdp_gather_full_params"]["not_checked"], "called by the checks of its problem")
+
+    def test_wrong_parallel_adapters_are_found_out(self):
+        faults = {"naive_ddp": ("ddp", "AverageForgotten", "ddp.equals_one_process", "not divided by 2"),
+                  "ddp_overlap_individual_parameters": ("ddp", "NoWait", "ddp.waits", "no wait() was called"),
+                  "ddp_overlap_bucketed": ("bucketed", "LastBucketLost", "ddp.equals_one_process", "this rank's own"),
+                  "optimizer_state_sharding": ("sharded", "StaleAfterStep", "sharded.equals_one_process", "as it was before the step"),
+                  "fsdp": ("fsdp", "ShardsNotAveraged", "fsdp.equals_one_process", "moved by the sum over ranks")}
+        for experiment, (part, name, law, told) in faults.items():
+            with self.subTest(name):
+                make_parallel(self.folder / name, **{part: name})
+                _, rows = self.check(name, experiment, "--handout", "2025" if part == "bucketed" else "2026", "--contract", "handout", expect=1)
+                (row,) = (row for row in rows.values() if row["laws"])
+                outcome, message = self.outcomes(row)[experiment, law]
+                self.assertEqual(outcome, "falsified")
+                self.assertIn(told, message)
+
+    def test_state_that_is_not_sharded_is_a_finding_beyond_the_hand_out(self):
+        make_parallel(self.folder / "ada", sharded="NotSharded")
+        _, rows = self.check("ada", "optimizer_state_sharding", "-k", "sharded.state_once", "--handout", "2026", expect=None)
+        laws = {law["law"]: law["outcome"] for law in rows["get_sharded_optimizer"]["laws"] if law["contract"] == "full"}
+        self.assertEqual(laws["sharded.state_once"], "falsified")
+
+    def test_what_parallel_adapters_lack_is_told(self):
+        hook = "    next(module.parameters()).register_post_accumulate_grad_hook(print)\n    return module\n"
+        for name, tail, outcome, told in (
+                ("none", "\n\ndel ddp_on_after_backward\n", "falsified", "adapters.py has no ddp_on_after_backward()"),
+                ("later", "\n\ndef ddp_on_after_backward(ddp_model, optimizer):\n    raise NotImplementedError\n", "falsified",
+                 "NotImplementedError"),
+                ("newer", "\n\ndef get_ddp(module):\n" + hook, None, "needs torch >= 2.1")):
+            with self.subTest(name):
+                make_parallel(self.folder / name, tail=tail)
+                _, rows = self.check(name, "naive_ddp", "-k", "ddp.equals_one_process", "--handout", "2026", "--contract", "handout", expect=None)
+                ((found, message),) = self.outcomes(rows["get_ddp"]).values()
+                if outcome is None and found != "not_run":
+                    continue  # a torch that has it
+                self.assertEqual(found, outcome or "not_run")
+                self.assertIn(told, message)
 
     def test_what_does_not_import_says_which_package_and_version(self):
         make(self.folder / "ada", head="import einops_of_another_time\n")

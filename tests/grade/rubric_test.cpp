@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -94,6 +95,27 @@ TEST(Rubric, WhatWasNotBegunHoldsNoLaw) {
   const auto scores = score(parse_rubric(kTwoItems, "r"),
                             record("implemented", {{"attention.a", "passed"}, {"attention.b", "not_run"}}));
   EXPECT_DOUBLE_EQ(scores[0].items[0].earned, 3);
+}
+
+TEST(Rubric, WhatWantsANewerTorchIsOpenOnlyIfNothingElseCouldBeSearched) {
+  const Rubric rubric = parse_rubric(kTwoItems, "r");
+  Json one = record("implemented", {{"attention.a", "not_run"}, {"attention.b", "not_run"}});
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 10);
+  Json& laws = one["adapters"][0]["laws"];
+  laws[0]["message"] = "needs torch >= 2.1, which has a hook";
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 10);
+  laws[1]["message"] = laws[0]["message"];
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].checked(), 0);
+  EXPECT_EQ(score(rubric, one)[0].items[0].why, "f needs torch >= 2.1, which has a hook");
+  laws[1]["outcome"] = "passed";
+  EXPECT_DOUBLE_EQ(score(rubric, one)[0].items[0].earned, 3);
+}
+
+TEST(Rubric, ItsExperimentsAreThoseWhoseLawsEarnPoints) {
+  EXPECT_EQ(parse_rubric(kTwoItems, "r").experiments(), std::vector<std::string>{"flash_forward"});
+  const std::vector<std::string> all = default_rubric("2026").experiments();
+  EXPECT_TRUE(std::ranges::find(all, "fsdp") != all.end());
+  EXPECT_TRUE(std::ranges::find(all, "") == all.end());
 }
 
 TEST(Rubric, WhatCannotBeCheckedHereIsOpenAndWhatFailsIsNot) {

@@ -1,4 +1,4 @@
-"""The small trainings that the ranks of syslab_ranks.py do with the user's class.
+"""The small trainings that the ranks of syslab_ranks.py do with what the user handed in (`mine`, of syslab_handed_in.py).
 
 The module's gradients are known in closed form and, with syslab's data, exact: for a parameter p that a step uses with the
 numbers c of its batch, the loss has a term sum(c * p + curve / 2 * p * p), whose gradient is c + curve * p. So it depends on the
@@ -11,12 +11,9 @@ import sys
 import torch
 
 import syslab_collectives
+from syslab_handed_in import Fault, need
 
 DTYPES = {"fp32": torch.float32, "fp64": torch.float64}
-
-
-class Fault(Exception):
-    """The user's object is not what the interface says."""
 
 
 class Part(torch.nn.Module):
@@ -109,26 +106,15 @@ def gradients(parameters):
     return flat([torch.full_like(p, float("nan")) if p.grad is None else p.grad for p in parameters])
 
 
-def need(thing, name):
-    if not callable(getattr(thing, name, None)):
-        raise Fault(f"{type(thing).__name__} has no {name}()")
-
-
 def batch_of(case, inputs, step, part, rank):
     return torch.cat([torch.tensor([float(step)]), inputs["batch"][step, part, rank]])
 
 
-def wrapped(cls, case, module):
-    container = cls(module, case["bucket_mb"]) if "bucket_mb" in case else cls(module)
-    need(container, "finish_gradient_synchronization")
-    return container
-
-
-def data_parallel(cls, case, inputs, outputs, rank, collectives):
+def data_parallel(mine, case, inputs, outputs, rank, collectives):
     log = collectives.log
     module = Probe(case, inputs["start"][rank])
     kept = watch_gradients(module, log)
-    container = wrapped(cls, case, module)
+    container = mine.container(module, *([case["bucket_mb"]] if "bucket_mb" in case else []))
     parameters = of_container(container, case)
     outputs["state"][rank] = flat(parameters + list(container.buffers()))
     optimizer = torch.optim.SGD(parameters, lr=case["rate"])
@@ -138,13 +124,12 @@ def data_parallel(cls, case, inputs, outputs, rank, collectives):
             saved = {name: value.clone() for name, value in container.state_dict().items()}
             module = Probe(case, inputs["start"][rank] + 1)
             kept = watch_gradients(module, log)
-            container = wrapped(cls, case, module)
+            container = mine.container(module, *([case["bucket_mb"]] if "bucket_mb" in case else []))
             container.load_state_dict(saved)
             parameters = of_container(container, case)
             optimizer = torch.optim.SGD(parameters, lr=case["rate"])
         optimizer.zero_grad(set_to_none=case["set_to_none"][step])
-        if callable(getattr(container, "on_train_batch_start", None)):
-            container.on_train_batch_start(optimizer)
+        mine.begin_batch(container, optimizer)
         for part in range(case["backwards"]):
             log.ready = 0
             loss = container(batch_of(case, inputs, step, part, rank))
@@ -153,7 +138,7 @@ def data_parallel(cls, case, inputs, outputs, rank, collectives):
             loss.backward()
             log.in_backward = False
             collectives.tell()
-            container.finish_gradient_synchronization()
+            mine.after_backward(container, optimizer)
         outputs["gradients"][rank, step] = gradients(parameters)
         optimizer.step()
         outputs["weights"][rank, step] = flat(parameters)
@@ -188,14 +173,14 @@ def clear_and_look(optimizer, case, parameters, step):
                         "other ranks' parameters, too")
 
 
-def sharded_optimizer(cls, case, inputs, outputs, rank, collectives):
+def sharded_optimizer(mine, case, inputs, outputs, rank, collectives):
     log, made = collectives.log, []
     module = Probe(case, inputs["start"][rank])
     parameters = list(module.parameters())
     base = counted(getattr(torch.optim, case["optimizer"]), made)
     first, later = [g for g in case["groups"] if g["from"] == 0], [g for g in case["groups"] if g["from"] > 0]
     given = groups_of(parameters, first) if case["as_groups"] else [p for g in groups_of(parameters, first) for p in g["params"]]
-    optimizer = cls(given, base, **case["options"])
+    optimizer = mine.optimizer(given, base, **case["options"])
     need(optimizer, "step")
     outputs["state"][rank] = flat(parameters + list(module.buffers()))
     for step in range(case["steps"]):
@@ -286,20 +271,18 @@ def held_elements(module):
     return float(sum(found.values()))
 
 
-def look_at_gradients(container, step):
+def look_at_gradients(mine, container, step):
     for name, parameter in container.named_parameters():
         if parameter.requires_grad and parameter.grad is None:
-            raise Fault(f"'{name}' has no gradient in step {step} when finish_gradient_synchronization() has returned")
+            raise Fault(f"'{name}' has no gradient in step {step} when {mine.finish} has returned")
         if parameter.requires_grad and (parameter.grad.shape != parameter.shape or parameter.grad.dtype != parameter.dtype):
             raise Fault(f"the gradient of '{name}' in step {step} is {list(parameter.grad.shape)} of {parameter.grad.dtype}, the parameter "
                         f"{list(parameter.shape)} of {parameter.dtype}: the optimizer wants them alike")
 
 
-def fully_sharded(cls, case, inputs, outputs, rank, collectives):
+def fully_sharded(mine, case, inputs, outputs, rank, collectives):
     log = collectives.log
-    container = cls(Chain(case, inputs["start"][rank]))
-    need(container, "finish_gradient_synchronization")
-    need(container, "gather_full_params")
+    container = mine.container(Chain(case, inputs["start"][rank]))
     outputs["held"][rank, 0] = held_elements(container)
     optimizer = torch.optim.SGD(container.parameters(), lr=case["rate"])
     for step in range(case["steps"]):
@@ -311,14 +294,14 @@ def fully_sharded(cls, case, inputs, outputs, rank, collectives):
         loss.backward()
         log.in_backward = False
         collectives.tell()
-        container.finish_gradient_synchronization()
-        look_at_gradients(container, step)
+        mine.after_backward(container, optimizer)
+        look_at_gradients(mine, container, step)
         optimizer.step()
-        gathered = container.gather_full_params()
+        gathered = mine.whole_weights(container)
         for described, at, count in placed(case["layers"]):
             if described["name"] not in gathered or list(gathered[described["name"]].shape) != described["shape"]:
                 found = {name: list(value.shape) for name, value in gathered.items()}
-                raise Fault(f"gather_full_params() returned {found}, and '{described['name']}' {described['shape']} is wanted among it")
+                raise Fault(f"{mine.gather} returned {found}, and '{described['name']}' {described['shape']} is wanted among it")
             outputs["weights"][rank, step, at:at + count] = gathered[described["name"]].detach().reshape(-1).to(torch.float32)
         outputs["held"][rank, 0] = max(float(outputs["held"][rank, 0]), held_elements(container))
 
@@ -343,9 +326,10 @@ def note_events(events, rows):
         row.copy_(torch.tensor([float(event[field]) for field in FIELDS]))
 
 
-def train(cls, case, inputs, outputs, rank, collectives):
+def train(mine, case, inputs, outputs, rank, collectives):
+    mine.demand_way(case["way"])
     collectives.begin(case["late"])
-    WAYS[case["way"]](cls, case, inputs, outputs, rank, collectives)
+    WAYS[case["way"]](mine, case, inputs, outputs, rank, collectives)
     note_events(collectives.log.events, outputs["events"][rank])
     collectives.end()
 

@@ -1,0 +1,26 @@
+// Places in a submission's code that a person should look at: a library that does what was to be written, or code that
+// looks at who calls it. They cost no points, because a word proves nothing.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace syslab::grade {
+
+struct Suspicion {
+  std::string file;  // in the submission
+  int line = 0;      // from 1
+  std::string why;   // "calls torch's own attention"
+  std::string text;  // of the line, at most 160 bytes
+};
+
+// Of a Python text: one a line, comments left out.
+std::vector<Suspicion> suspicions_of(std::string_view code, const std::string& file);
+
+// Of all Python files in a folder, by name, at most 100. Files of `tests` other than adapters.py are the hand-out's;
+// what is larger than 1 MiB or cannot be read is left out.
+std::vector<Suspicion> suspicions_in(const std::filesystem::path& folder);
+
+}  // namespace syslab::grade

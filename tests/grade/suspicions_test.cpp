@@ -1,0 +1,40 @@
+#include "grade/suspicions.hpp"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/temporary_folder.hpp"
+
+namespace syslab::grade {
+namespace {
+
+TEST(Suspicions, ALibraryInDisguiseIsListedWithItsLine) {
+  const auto found = suspicions_of(
+      "import torch\n"
+      "from torch.nn.functional import scaled_dot_product_attention as mine\n"
+      "# not scaled_dot_product_attention\n"
+      "def my_scaled_dot_product_attention_by_hand(q):  # xformers\n"
+      "    return torch.nn.parallel.DistributedDataParallel(q)\n",
+      "flash.py");
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].line, 2);
+  EXPECT_EQ(found[0].why, "calls torch's own attention");
+  EXPECT_EQ(found[1].line, 5);
+  EXPECT_EQ(found[1].text, "return torch.nn.parallel.DistributedDataParallel(q)");
+  EXPECT_EQ(found[1].file, "flash.py");
+}
+
+TEST(Suspicions, TestsOfTheHandoutAndWhatIsNoPythonAreLeftOut) {
+  const test::TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "tests");
+  for (const char* name : {"tests/test_attention.py", "tests/adapters.py", "b.py", "a.py", "notes.txt"}) {
+    std::ofstream(folder / name) << "x.data_ptr()\n";
+  }
+  std::vector<std::string> files;
+  for (const Suspicion& one : suspicions_in(folder / "")) files.push_back(one.file);
+  EXPECT_EQ(files, (std::vector<std::string>{"a.py", "b.py", "tests/adapters.py"}));
+}
+
+}  // namespace
+}  // namespace syslab::grade

@@ -115,6 +115,10 @@ Exit execute(const Context& context, const GradeOptions& options) {
       .ended = [&](const grade::Submission& one, const Json& record, bool known) {
         context.console.note(printable(fmt::format("[{}/{}] {}: {}{}", ++done, submissions.size(), one.id,
                                                    line_of(record, rubric), known ? " (as before)" : "")));
+        if (one.earlier > 0) {
+          context.console.note(printable(
+              fmt::format("  {} of {} hand-ins: the newest counts", one.path.filename().string(), one.earlier + 1)));
+        }
       }};
   const std::vector<Json> records = grade::check_all(submissions, batch);
 

@@ -92,6 +92,14 @@ Json last_record(const fs::path& file) {
   return json_or_discarded(last);
 }
 
+Submission handed_in(const fs::path& path) {
+  const std::string name = (path.extension() == ".zip" ? path.stem() : path.filename()).string();
+  const std::size_t at = name.rfind('@');
+  if (at == 0 || at == std::string::npos) return {.id = submission::name_of(path), .path = path};
+  return {
+      .id = submission::name_of(path.parent_path() / name.substr(0, at)), .path = path, .when = name.substr(at + 1)};
+}
+
 class Grading {
  public:
   Grading(const BatchOptions& options, const fs::path& temporary)
@@ -239,10 +247,11 @@ std::vector<Submission> submissions_in(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, none), end; !none && entry != end; entry.increment(none)) {
     const fs::path& path = entry->path();
     if (path.filename().string().starts_with(".") || entry->is_symlink(none)) continue;
-    if (submission::is_submission(path)) found.push_back({submission::name_of(path), path});
+    if (submission::is_submission(path)) found.push_back(handed_in(path));
   }
-  std::ranges::sort(found, {}, &Submission::id);
-  const auto twice = std::ranges::adjacent_find(found, {}, &Submission::id);
+  const auto who_and_when = [](const Submission& one) { return std::pair(one.id, one.when); };
+  std::ranges::sort(found, {}, who_and_when);
+  const auto twice = std::ranges::adjacent_find(found, {}, who_and_when);
   if (twice != found.end()) {
     throw Error(ErrorKind::usage,
                 fmt::format("'{}' and '{}' would both be called {}; rename one", twice->path.filename().string(),
@@ -251,7 +260,16 @@ std::vector<Submission> submissions_in(const fs::path& folder) {
   if (found.empty()) {
     throw Error(ErrorKind::usage, fmt::format("'{}' holds neither folders nor zips", folder.string()));
   }
-  return found;
+  std::vector<Submission> newest;
+  for (Submission& one : found) {
+    if (!newest.empty() && newest.back().id == one.id) {
+      one.earlier = newest.back().earlier + 1;
+      newest.back() = std::move(one);
+    } else {
+      newest.push_back(std::move(one));
+    }
+  }
+  return newest;
 }
 
 std::vector<Json> check_all(const std::vector<Submission>& submissions, const BatchOptions& options) {

@@ -14,11 +14,14 @@
 namespace syslab::grade {
 
 struct Submission {
-  std::string id;  // name of its folder or zip
+  std::string id;  // name of its folder or zip, up to the last '@'
   std::filesystem::path path;
+  std::string when{};  // behind the '@': "2026-05-03T17:00" of ada@2026-05-03T17:00.zip
+  int earlier = 0;     // hand-ins of the same id that do not count
 };
 
-// Folders and zips in `folder`, by id. Error(usage) when there is none, or two have one id.
+// Folders and zips in `folder`, by id. Of several with one id the newest counts: the one whose `when` is last as text.
+// Error(usage) when there is none, or two have one id and one `when`.
 std::vector<Submission> submissions_in(const std::filesystem::path& folder);
 
 struct BatchOptions {

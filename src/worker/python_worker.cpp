@@ -13,6 +13,7 @@ namespace syslab::worker {
 
 // Files of tools/python, put in by the build.
 extern const char* const kPythonGuardsText;
+extern const char* const kPythonLoadingText;
 extern const char* const kPythonTensorsText;
 extern const char* const kPythonWorkerText;
 extern const char* const kPythonCollectivesText;
@@ -65,8 +66,9 @@ std::vector<std::string> python_command(std::span<const Script> scripts, const M
 }
 
 // What imports somebody's class, and what that stands on.
-std::array<Script, 3> worker_scripts() {
+std::array<Script, 4> worker_scripts() {
   return {{{"syslab_guards", kPythonGuardsText},
+           {"syslab_loading", kPythonLoadingText},
            {"syslab_tensors", kPythonTensorsText},
            {"syslab_worker", kPythonWorkerText}}};
 }
@@ -86,10 +88,10 @@ std::vector<std::string> python_command_beside_worker(const char* program) {
 }
 
 std::vector<std::string> python_ranks_command(const MineRequest& mine) {
-  const Script scripts[]{{"syslab_guards", kPythonGuardsText},      {"syslab_tensors", kPythonTensorsText},
-                         {"syslab_worker", kPythonWorkerText},      {"syslab_collectives", kPythonCollectivesText},
-                         {"syslab_handed_in", kPythonHandedInText}, {"syslab_training", kPythonTrainingText},
-                         {"syslab_ranks", kPythonRanksText}};
+  const Script scripts[]{{"syslab_guards", kPythonGuardsText},           {"syslab_loading", kPythonLoadingText},
+                         {"syslab_tensors", kPythonTensorsText},         {"syslab_worker", kPythonWorkerText},
+                         {"syslab_collectives", kPythonCollectivesText}, {"syslab_handed_in", kPythonHandedInText},
+                         {"syslab_training", kPythonTrainingText},       {"syslab_ranks", kPythonRanksText}};
   return python_command(scripts, mine);
 }
 

@@ -149,6 +149,18 @@ class Grading(Lab):
         self.assertNotIn("own attention", (self.folder / "grades/students/ada/evidence.md").read_text())
         self.assertEqual(self.grade().stderr.count("1 place to look at"), 1)  # of what is known already, too
 
+    def test_the_newest_of_several_hand_ins_counts(self):
+        for when, name in (("2026-05-03T17:00", "IgnoresCausal"), ("2026-04-30", "NoScale")):
+            zip_of(make(self.folder / name, name), self.batch / f"ada@{when}.zip")
+        make(self.batch / "ada", "NoScale")
+        make(self.batch / "ad", "NoScale")
+        done = self.grade()
+        table = self.table()
+        self.assertEqual({name: row["points"] for name, row in table.items()}, {"ad": "2", "ada": "6"})
+        self.assertIn("ada@2026-05-03T17:00.zip of 3 hand-ins: the newest counts", done.stderr)
+        zip_of(self.folder / "NoScale", self.batch / "ada.zip")
+        self.assertIn("would both be called ada", self.grade(expect=2).stderr)
+
     def test_the_same_submission_gets_the_same_grade_and_a_hidden_seed_is_told_to_nobody(self):
         make(self.batch / "ada", "NoScale")
         shutil.copytree(self.batch / "ada", self.batch / "twin")

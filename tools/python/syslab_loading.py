@@ -1,0 +1,74 @@
+"""Finds and imports the file that somebody handed in, with what it needs on Python's path.
+
+Needs the standard library alone.
+"""
+import importlib
+import importlib.util
+import inspect
+import os
+import pathlib
+import sys
+
+
+def parse_mine(text):
+    """File and class of "name=path.py:Class"."""
+    path, _, class_name = text.partition("=")[2].rpartition(":")
+    return os.path.realpath(path), class_name
+
+
+def roots(path):
+    """The folder that holds the file's outermost package, and the project's root, where there are such."""
+    package = path.parent
+    while (package / "__init__.py").exists():
+        package = package.parent
+    projects = [folder for folder in path.parents
+                if any((folder / mark).exists() for mark in ("pyproject.toml", "setup.py", ".git"))]
+    return package, [str(folder) for folder in [package] + projects[:1] if folder != path.parent]
+
+
+def project_folders(path):
+    """Of adapters as they are handed in: the project's root, and the folders of its packages that have one of their own."""
+    if path.name != "adapters.py":
+        return []
+    root = path.parent.parent if path.parent.name == "tests" else path.parent
+    members = sorted(mark.parent for mark in root.glob("*/pyproject.toml"))
+    return [str(folder) for folder in (root, root / "src", *members) if folder.is_dir() and folder != path.parent]
+
+
+def load_module(path):
+    """The file as a module, with its project on the path."""
+    path = pathlib.Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no Python file {path}")
+    package, further = roots(path)
+    further += [folder for folder in project_folders(path) if folder not in further]
+    sys.path[0:1] = [str(path.parent), *further]  # imports beside the file work, as in `python3 flash.py`
+    # Inside a package by its dotted name, so that relative imports work.
+    name = ".".join(path.relative_to(package).with_suffix("").parts)
+    if "." in name:
+        return importlib.import_module(name)
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def load_class(path, class_name):
+    """The class, and the module it lives in; of "get_flash()" what that function returns, and where that lives."""
+    path = pathlib.Path(path)
+    module = load_module(path)
+    cls = getattr(module, class_name.removesuffix("()"), None)
+    if class_name.endswith("()") and callable(cls):
+        cls = cls()
+        if not inspect.isclass(cls):
+            raise TypeError(f"{path.name}: {class_name} returned {type(cls).__name__}, expected a class with forward, or a "
+                            "torch.autograd.Function")
+        return cls, sys.modules.get(cls.__module__, module)
+    if callable(cls) and not inspect.isclass(cls):
+        raise TypeError(f"{path.name}: '{class_name}' is a function, expected a class with forward, or a "
+                        "torch.autograd.Function")
+    if not inspect.isclass(cls):
+        classes = [n for n, o in vars(module).items() if inspect.isclass(o) and o.__module__ == module.__name__]
+        raise AttributeError(f"{path.name} has no class '{class_name}' (it has: {', '.join(classes) or 'none'})")
+    return cls, module

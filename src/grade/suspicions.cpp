@@ -56,6 +56,21 @@ bool is_of_handout(const fs::path& file) {
   return file.filename() != "adapters.py" && std::ranges::find(file, fs::path("tests")) != file.end();
 }
 
+// Python files below `folder`, but for environments and what else is hidden; what cannot be read is left out.
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  std::error_code gone;
+  fs::recursive_directory_iterator entry(folder, fs::directory_options::skip_permission_denied, gone);
+  for (const fs::recursive_directory_iterator end; !gone && entry != end; entry.increment(gone)) {
+    std::error_code ignored;
+    if (entry->path().filename().string().starts_with(".")) entry.disable_recursion_pending();
+    const fs::path relative = entry->path().lexically_relative(folder);
+    if (entry->is_symlink(ignored) || !entry->is_regular_file(ignored) || relative.extension() != ".py") continue;
+    if (!is_of_handout(relative)) files.push_back(relative);
+  }
+  return files;
+}
+
 }  // namespace
 
 std::vector<Suspicion> suspicions_of(std::string_view code, const std::string& file) {
@@ -72,12 +87,7 @@ std::vector<Suspicion> suspicions_of(std::string_view code, const std::string& f
 }
 
 std::vector<Suspicion> suspicions_in(const fs::path& folder) {
-  std::vector<fs::path> files;
-  for (fs::recursive_directory_iterator entry(folder), end; entry != end; ++entry) {
-    const fs::path relative = entry->path().lexically_relative(folder);
-    if (entry->is_symlink() || !entry->is_regular_file() || relative.extension() != ".py") continue;
-    if (!is_of_handout(relative)) files.push_back(relative);
-  }
+  std::vector<fs::path> files = files_in(folder);
   std::ranges::sort(files);
   std::vector<Suspicion> all;
   for (const fs::path& file : files) {

@@ -137,17 +137,19 @@ class Grading(Lab):
 
     def test_a_library_in_disguise_is_listed_and_costs_no_points(self):
         make(self.batch / "ada", head="def same():\n    from torch.nn.functional import scaled_dot_product_attention\n")
+        (self.batch / "ada/old.py").write_bytes(b"# coding: latin-1\nimport xformers; name = 'caf\xe9'\n")
         make(self.batch / "bob")
         done = self.grade()
-        self.assertIn("1 place to look at", done.stderr)
+        self.assertIn("2 places to look at", done.stderr)
         with open(self.folder / "grades/suspicions.csv", newline="", encoding="utf-8") as file:
-            (row,) = csv.DictReader(file)
+            old, row = csv.DictReader(file)
+        self.assertEqual((old["file"], old["text"]), ("old.py", "import xformers; name = 'caf\ufffd'"))
         self.assertEqual((row["student"], row["file"], row["line"], row["why"]), ("ada", "tests/adapters.py", "2", "calls torch's own attention"))
         self.assertIn("own attention", (self.folder / "grades/suspicions.md").read_text())
         table = self.table()
         self.assertEqual((table["ada"]["points"], table["bob"]["points"]), ("6", "6"))
         self.assertNotIn("own attention", (self.folder / "grades/students/ada/evidence.md").read_text())
-        self.assertEqual(self.grade().stderr.count("1 place to look at"), 1)  # of what is known already, too
+        self.assertEqual(self.grade().stderr.count("2 places to look at"), 1)  # of what is known already, too
 
     def test_the_newest_of_several_hand_ins_counts(self):
         for when, name in (("2026-05-03T17:00", "IgnoresCausal"), ("2026-04-30", "NoScale")):

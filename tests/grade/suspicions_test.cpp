@@ -28,7 +28,9 @@ TEST(Suspicions, ALibraryInDisguiseIsListedWithItsLine) {
 TEST(Suspicions, TestsOfTheHandoutAndWhatIsNoPythonAreLeftOut) {
   const test::TemporaryFolder folder;
   std::filesystem::create_directories(folder / "tests");
-  for (const char* name : {"tests/test_attention.py", "tests/adapters.py", "b.py", "a.py", "notes.txt"}) {
+  std::filesystem::create_directories(folder / ".venv");
+  for (const char* name :
+       {"tests/test_attention.py", "tests/adapters.py", "b.py", "a.py", "notes.txt", ".venv/torch.py"}) {
     std::ofstream(folder / name) << "x.data_ptr()\n";
   }
   std::vector<std::string> files;

@@ -77,7 +77,9 @@
 //              ordinary release and acquire pass the turn on. left: nothing is overwritten.
 //              No deadlock: a block waits only for blocks with a smaller ticket, which have begun.
 //   kernels    wait_for_kernels_before: landed Q, K, V, dO, and from the statistics kernel L and δ, the zeros in
-//              dq_sums and in turns; left: earlier kernels have read dk and dv, which are overwritten.
+//              dq_sums and in turns; left: earlier kernels have read dk and dv, which are overwritten. It stands before
+//              (1), unlike forward's, because the ticket is drawn from zeroed memory. What a kernel wrote that has
+//              ended needs no proxy fence, although TMA adds to it.
 //
 // TAILS. TMA fills what lies beyond a tensor with zeros when it loads, and skips it when it stores. Queries beyond the
 //   last have −∞ for −L, so P = dS = 0; keys beyond the last are hidden as masked keys are.

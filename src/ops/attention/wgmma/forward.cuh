@@ -47,7 +47,8 @@
 //       No job in memory: it makes groups queue their products in turn. Without it results are the same. An arrival
 //       cannot overtake a wait: before a group arrives again it has waited for its own turn, which passes through the
 //       group that it woke. All groups take the same number of turns, so none waits for ever; the last arrival of the
-//       last group meets no wait.
+//       last group meets no wait. The group whose turn it is may wait for V meanwhile: that slot was read two turns
+//       ago, and a group that waits for its turn has released what it read.
 //   (3) own[group] before O is written, named, 128 threads
 //       landed   Nothing.
 //       left     The products of all warps of the group, which read Q, are done: O is written over Q. (Q itself has
@@ -55,7 +56,8 @@
 //   (4) own[group] after that
 //       landed   O of all warps: one thread tells TMA to store it. Each writer has a proxy fence before the barrier,
 //                because O is written by ordinary stores and read by the async proxy.
-//       left     Nothing.
+//       left     The item's number has been read by the whole group; the loader overwrites it after q `empty`. ((3)
+//                would do for that.)
 //   wait_stores_read, by the thread that stored O: left. TMA has read O; only then is q `empty` arrived at, or, at the
 //              end, does the thread exit: shared memory must stay until then.
 //   setmaxnreg The computing groups wait until the loader's group has released its registers.

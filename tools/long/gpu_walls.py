@@ -1,21 +1,26 @@
-"""What still works on a GPU behind the walls of a judged class, and what it can reach; on a machine with a GPU:
+"""What still works on a GPU behind the walls of a judged class, and what it can reach; on a machine with a GPU, in two minutes:
 
-    python3 tools/long/gpu_walls.py build/syslab      (a Python that has NumPy)
+    python3 tools/long/gpu_walls.py build/syslab      (a Python that has NumPy; where it has torch and Triton, these are tried, too)
 
 The class below is judged as any other (`run --mine`, profile `python`), on the CPU, where walls stand; there it uses the GPU by itself.
-Each line says works, refused or absent (a package or second GPU is missing), beside the same without walls. Exit code 1: something
-works without walls and not behind them, or the walls let something through. syslab itself raises walls on no GPU yet: what is said
-here decides whether it may.
+Each try is a process that the class starts, behind the same walls, so that one that crashes or hangs spoils no other. Each line says works,
+refused or absent (a package or a second GPU is missing), beside the same without walls. The last line is a row for docs/performance.md.
+Exit code 1: something works without walls and not behind them, or the walls let something through. 2: nothing was shown. syslab itself
+raises walls on no GPU yet: what is said here decides whether it may.
 """
 import argparse
+import concurrent.futures
 import ctypes
 import json
 import os
 import pathlib
+import platform
 import re
 import subprocess
 import sys
 import tempfile
+
+LONGEST_TRY = 75  # seconds; all of them run at once
 
 
 class Absent(Exception):
@@ -76,28 +81,36 @@ def try_malloc_async():
     call(cuda.cuCtxSynchronize)
 
 
-def try_nvcc():
-    """As load_inline does, without torch: nvcc, a folder of its own, a library, a launch."""
+def build(source, *more):
     folder = pathlib.Path(tempfile.mkdtemp())
-    (folder / "kernel.cu").write_text(
-        "__global__ void fill(int* to) { *to = 7; }\n"
-        'extern "C" int run() { int* to; int seen = 0; if (cudaMalloc(&to, 4)) return -1; fill<<<1, 1>>>(to);\n'
-        "  return cudaMemcpy(&seen, to, 4, cudaMemcpyDeviceToHost) ? -2 : seen; }\n")
+    (folder / "kernel.cu").write_text(source)
     try:
-        subprocess.run(["nvcc", "-shared", "-Xcompiler", "-fPIC", "-o", folder / "kernel.so", folder / "kernel.cu"], check=True)
+        subprocess.run(["nvcc", *more, "-o", folder / "kernel", folder / "kernel.cu"], check=True, capture_output=True)
     except FileNotFoundError:
         raise Absent("no nvcc")
+    return folder / "kernel"
+
+
+def try_nvcc():
+    """As load_inline does, without torch: nvcc, a folder of its own, a library, a launch."""
+    library = build("__global__ void fill(int* to) { *to = 7; }\n"
+                    'extern "C" int run() { int* to; int seen = 0; if (cudaMalloc(&to, 4)) return -1; fill<<<1, 1>>>(to);\n'
+                    "  return cudaMemcpy(&seen, to, 4, cudaMemcpyDeviceToHost) ? -2 : seen; }\n", "-shared", "-Xcompiler", "-fPIC")
     driver()  # absent where there is no GPU
-    got = ctypes.CDLL(str(folder / "kernel.so")).run()
+    got = ctypes.CDLL(str(library)).run()
     assert got == 7, f"the kernel gave {got}"
 
 
 def try_compute_sanitizer():
-    program = "import ctypes; c = ctypes.CDLL('libcuda.so.1'); assert c.cuInit(0) == 0"
+    """It has to find what is wrong, not only to start."""
+    program = build("__global__ void beyond(int* to) { to[threadIdx.x + 1024] = 7; }\n"
+                    "int main() { int* to; if (cudaMalloc(&to, 4096)) return 3; beyond<<<1, 1>>>(to); return cudaDeviceSynchronize() ? 4 : 0; }\n")
+    driver()
     try:
-        subprocess.run(["compute-sanitizer", "--error-exitcode", "9", sys.executable, "-c", program], check=True, capture_output=True)
+        done = subprocess.run(["compute-sanitizer", "--error-exitcode", "9", program], text=True, capture_output=True)
     except FileNotFoundError:
         raise Absent("no compute-sanitizer")
+    assert done.returncode == 9 and "Invalid __global__ write" in done.stdout, f"it ended with {done.returncode}: {done.stdout[-150:]}"
 
 
 def try_triton():
@@ -131,6 +144,20 @@ def try_load_inline():
     assert made.twice(torch.ones(4, device=device)).sum().item() == 8
 
 
+def try_nccl():
+    """Two processes and a sum; they need sockets, which only classes of several ranks have."""
+    torch = torch_on_gpu()
+    if torch.cuda.device_count() < 2:
+        raise Absent("one GPU")
+    meeting = tempfile.mktemp()
+    program = ("import sys, torch, torch.distributed as d; r = int(sys.argv[1]); torch.cuda.set_device(r); "
+               "d.init_process_group('nccl', init_method='file://' + sys.argv[2], rank=r, world_size=2); x = torch.ones(1 << 20, device='cuda'); "
+               "d.all_reduce(x); torch.cuda.synchronize(); assert x.sum().item() == 1 << 21; d.destroy_process_group()")
+    ranks = [subprocess.Popen([sys.executable, "-c", program, str(rank), meeting], stderr=subprocess.PIPE, text=True) for rank in (0, 1)]
+    said = [rank.communicate()[1] for rank in ranks]
+    assert all(rank.returncode == 0 for rank in ranks), (said[0] or said[1])[-150:]
+
+
 def try_expandable_segments():
     """In a process of its own: the allocator is chosen before it is first used."""
     allocate("expandable_segments:True")
@@ -146,6 +173,7 @@ def allocate(settings):
     subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTORCH_CUDA_ALLOC_CONF": settings})
 
 
+FILE = str(pathlib.Path(__file__).resolve())
 TRIED = {name[len("try_"):]: thing for name, thing in list(globals().items()) if name.startswith("try_")}
 
 
@@ -163,6 +191,28 @@ def opened_devices():
     return opened
 
 
+def outcome(name):
+    """In a process of its own."""
+    try:
+        TRIED[name]()
+        return "works"
+    except Absent as reason:
+        return f"absent: {reason}"
+    except Exception as error:  # whatever a package raises when it is refused something
+        return f"refused: {type(error).__name__}: {str(error)[-200:]}"
+
+
+def tried_in_a_process(name):
+    try:
+        done = subprocess.run([sys.executable, FILE, "--try", name], text=True, capture_output=True, timeout=LONGEST_TRY)
+    except subprocess.TimeoutExpired:
+        return f"refused: not done after {LONGEST_TRY} s"
+    except OSError as error:
+        return f"refused: cannot start a process: {error}"
+    said = re.search(r"OUTCOME(.*)", done.stdout, re.DOTALL)
+    return " ".join(said[1].split()) if said else f"refused: it ended with {done.returncode}: {' '.join(done.stderr[-150:].split())}"
+
+
 class Tries:
     """Tells by its failure what it found, since nothing else of a judged class is shown."""
 
@@ -172,15 +222,8 @@ class Tries:
         return []
 
     def forward(self, q, k, v, is_causal):
-        found = {}
-        for name, attempt in TRIED.items():
-            try:
-                attempt()
-                found[name] = "works"
-            except Absent as reason:
-                found[name] = f"absent: {reason}"
-            except Exception as error:  # whatever a package raises when it is refused something
-                found[name] = f"refused: {type(error).__name__}: {str(error)[:200]}"
+        with concurrent.futures.ThreadPoolExecutor(len(TRIED)) as pool:
+            found = dict(zip(TRIED, pool.map(tried_in_a_process, TRIED)))
         raise RuntimeError(f"FOUND{json.dumps({'tried': found, 'devices': self.devices()})}DNUOF")
 
 
@@ -192,40 +235,64 @@ class TriesBehindWalls(Tries):
 
 
 def judged(syslab, walls):
-    command = [syslab, "run", "flash_forward", "-a", "seq=32", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=true", "-a", "dtype=fp32",
-               "--impl", "me", "--laws", "none", "--protocol", "quick", "--device", "cpu", "--mine", f"me={pathlib.Path(__file__).resolve()}:{'TriesBehindWalls' if walls else 'Tries'}",
-               "--json"]
+    """What the class found, and which walls stood."""
+    name = "TriesBehindWalls" if walls else "Tries"
+    case = ["-a", "seq=32", "-a", "head_dim=16", "-a", "heads=1", "-a", "causal=true", "-a", "dtype=fp32"]
+    command = [syslab, "run", "flash_forward", *case, "--impl", "me", "--laws", "none", "--protocol", "quick", "--device", "cpu", "--timeout", "150s",
+               "--mine", f"me={FILE}:{name}", "--json"]
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "SYSLAB_DB": f"{folder}/lab.db", "SYSLAB_PYTHON": sys.executable, "XDG_STATE_HOME": f"{folder}/state"}
         environment.pop("SYSLAB_WALLS", None)
         if not walls:
             environment["SYSLAB_WALLS"] = "none"
         done = subprocess.run(command, env=environment, text=True, capture_output=True)
+        facts = subprocess.run([syslab, "query", "SELECT facts ->> '$.walls' AS walls, facts ->> '$.walls_missing' AS missing FROM v_attempt", "--to", "json"],
+                               env=environment, text=True, capture_output=True).stdout
     for line in done.stdout.splitlines():
         found = re.search(r"FOUND(.*?)DNUOF", json.loads(line).get("detail") or "", re.DOTALL)
         if found:
-            return json.loads(found[1])
-    sys.exit(f"the class told nothing:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+            return {**json.loads(found[1]), "walls": " ".join(facts.split())}
+    print(f"the class told nothing {'behind walls' if walls else 'without walls'}:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    sys.exit(2)
+
+
+def gpu_name():
+    try:
+        asked = subprocess.run(["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"], text=True, capture_output=True)
+        return "; ".join(asked.stdout.split("\n")).strip("; ") or "no GPU"
+    except OSError:
+        return "no GPU"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("syslab", type=lambda path: str(pathlib.Path(path).resolve()))
-    syslab = parser.parse_args().syslab
-    open_air, behind = judged(syslab, False), judged(syslab, True)
-    failed = False
-    print(f"{'':22} {'without walls':40} behind them")
+    parser.add_argument("syslab", nargs="?", type=lambda path: str(pathlib.Path(path).resolve()))
+    parser.add_argument("--try", dest="name", choices=TRIED, help="one thing alone, here and now")
+    arguments = parser.parse_args()
+    if arguments.name:
+        print(f"OUTCOME{outcome(arguments.name)}")
+        return
+    if not arguments.syslab:
+        parser.error("name the program syslab")
+    machine = f"{gpu_name()}, Linux {platform.release()}"
+    print(f"on {machine}", flush=True)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        open_air, behind = pool.map(judged, [arguments.syslab] * 2, [False, True])
+    print(f"walls: {behind['walls']}\n{'':22} {'without walls':40} behind them")
+    lost = []
     for name, without in open_air["tried"].items():
-        lost = without == "works" and behind["tried"][name] != "works"
-        failed |= lost
-        print(f"{name:22} {without:40} {behind['tried'][name]}{'   <- lost' if lost else ''}")
+        if without == "works" and behind["tried"][name] != "works":
+            lost.append(name)
+        print(f"{name:22} {without:40} {behind['tried'][name]}{'   <- lost' if name in lost else ''}")
     harmless = {f"/dev/{name}" for name in ("null", "zero", "full", "random", "urandom", "tty")}
     through = [path for path in behind["devices"] if path not in harmless and not path.startswith("/dev/nvidia")]
     print("GPU devices opened behind them:", " ".join(path for path in behind["devices"] if path.startswith("/dev/nvidia")) or "none")
     print("other devices opened behind them:", " ".join(through) or "none")
-    if all(said != "works" for said in open_air["tried"].values()):
-        sys.exit("nothing was shown: without walls nothing works here either")
-    sys.exit(1 if failed or through else 0)
+    works = [name for name, said in open_air["tried"].items() if said == "works"]
+    absent = [name for name, said in open_air["tried"].items() if said.startswith("absent")]
+    print(f"for the ledger: | `python3 tools/long/gpu_walls.py build/syslab` | {machine} | works without walls: {', '.join(works) or 'nothing'} | "
+          f"lost behind them: {', '.join(lost) or 'nothing'}; let through: {', '.join(through) or 'nothing'}; not tried: {', '.join(absent) or 'nothing'} |")
+    sys.exit(2 if not works else 1 if lost or through else 0)
 
 
 if __name__ == "__main__":

@@ -12,8 +12,9 @@
 //
 // What waits for what (landed, left: ptx.cuh)
 //   wait_products   landed   D can be read.
-//                   left     The products have read A, and A and B in shared memory, for this warp: to overwrite shared
-//                            memory, wait for all warps that read it, by a barrier behind their waits.
+//                   left     This warp's products have read A and B. A in registers may be overwritten. Shared memory
+//                            is read by other warps too: it may be overwritten behind a barrier that follows the
+//                            waits of all of them.
 //   Operands in shared memory that TMA wrote have landed after wait() at its mbarrier. Those that ordinary stores wrote
 //   take fence_async_proxy() by each writer, then a barrier (tma.cuh).
 #pragma once

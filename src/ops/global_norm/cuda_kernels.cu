@@ -10,8 +10,9 @@
 //   (1) merged(), block
 //       landed   The warps' parts are there for the first thread, which adds them in order.
 //       left     Nothing: a kernel merges once. A second call would need a barrier before it stores its parts.
-//   kernels      Each begins with wait_for_kernels_before: the blocks' sums have landed for finish_kernel, the factor
-//                for scale_kernel, and the sums of an earlier norm have been read before sum_kernel overwrites them.
+//   kernels      Each begins with wait_for_kernels_before. Landed: the gradient, for finish_kernel the blocks' sums,
+//                for scale_kernel the factor. Left: earlier kernels have read what is overwritten: the blocks' sums,
+//                norm and factor, the gradient.
 #include <algorithm>
 #include <cstdint>
 

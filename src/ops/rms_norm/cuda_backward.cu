@@ -33,9 +33,9 @@
 //   (1) group_sum(), the threads of one row group: named barriers 1 … 8 (512 threads, groups of 64 or more), so that
 //       groups with more rows do not hold up others
 //       landed   The sums of the group's warps are there for all its lanes.
-//       left     The half of `parts` that the next call overwrites. Calls take the two halves in turn: that half was
-//                read two calls ago, and each lane came to this barrier after that. With one half a second barrier a
-//                row would be needed.
+//       left     The half of `parts` that the next call overwrites. Calls take the two halves in turn, so that half was
+//                read in the call before this one, and each lane came to this barrier after that. With one half a
+//                second barrier a row would be needed.
 //   (2) backward_kernel, after the last row, block
 //       landed   Nothing.
 //       left     All threads have read their slots, and no copies are under way (each was waited for by the thread that

@@ -42,8 +42,8 @@
 //                D ≤ 32); at D = 64 the second step's, behind (3), fill the other.
 //   (3) top of a step, block
 //       landed   What the step reads is whole for all warps; in the first step also the owned tiles that stay.
-//       left     All warps have finished the step before. With two stages, the next copies fill the stage that it read;
-//                with one, nothing: that is (4), and in the first step (2).
+//       left     With two stages: all warps have finished the step before, and the next copies fill the stage that it
+//                read. (In the first step (2) has done that.) With one stage nothing: that is (4).
 //   (4) end of a step, one stage, block
 //       landed   Nothing: that is (3).
 //       left     All warps have read the only stage, and its statistics, in this step. The next copies fill it; in the

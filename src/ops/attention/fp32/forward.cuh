@@ -25,7 +25,8 @@
 //
 // What waits for what (landed, left: device/ptx.cuh; the numbers stand in the code)
 //
-//   cp.async   One group a step, K and V; the first holds Q too.
+//   cp.async   One group a step, K and V; the first holds Q too. Every wait is for all copies: those of the next step
+//              are queued behind (2), so only those of this step are under way. Empty commits have no effect.
 //   (1) before the first step, block
 //       landed   Each thread has waited for its own copies. Behind the barrier Q is whole, and each warp loads its
 //                blocks of A.

@@ -43,8 +43,9 @@
 //   (4) before results go to Q's rows, warp
 //       landed   Nothing.
 //       left     All lanes have read their fragments of these rows. (ldmatrix and shuffles bring lanes together, but
-//                do not order one lane's reads before another's stores.) Blocks with partial results return before it:
-//                from here on they use no shared memory.
+//                do not order one lane's reads before another's stores.) Only one group with keys needs it: otherwise
+//                (2) came after the last of these reads. Blocks with partial results return before it: from here on
+//                they use no shared memory.
 //   (5) after it, warp
 //       landed   The rows are whole for the lanes that store them 16 bytes at a time.
 //       left     Nothing is overwritten any more.

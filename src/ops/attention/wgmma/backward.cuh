@@ -31,7 +31,7 @@
 //
 //   slot        full (landed)                               empty (left)
 //   k, v        loader's arrival and the bytes → S, dQ; dP  none: loaded once; dK and dV over them: (2)
-//   q[slot]     the same → S, and L for P                   one arrival a computing warp, when dK is done → next Q, L
+//   q[slot]     the same → S, dK, and L for P               one arrival a computing warp, when dK is done → next Q, L
 //   dout[slot]  the same → dP, dV, and δ for dS             the same, when dV is done → next dO, δ
 //   ds[slot]    one arrival a computing warp, which has     one arrival a computing warp, when its dQ of it is done
 //               stored its part → dQ                        → dS two steps later
@@ -43,11 +43,11 @@
 //   Before an arrival at ds or dq `full` each lane has a proxy fence: what it stored is read by wgmma or TMA.
 //
 //   wait_products  What is still under way after it, in the order of the code.
-//     early_dq (order: dP, dQ of the step before, dV, next S, dK)
+//     early_dq (order: dP, dQ of the step before, dV, next S, dK; the last step has no next S)
 //       all but dQ              landed: dP.  left: dK of the step before has read Q (q `empty`) and packed dS.
 //       all but dV, next S, dK  landed: dQ.  left: dS of the step before (ds `empty`).
 //       all but dK              landed: next S.  left: dV has read dO (dout `empty`) and packed P.
-//     otherwise (order: dP, dV, dQ of the step before, dK, next S, next dP)
+//     otherwise (order: dP, dV, dQ of the step before, dK, next S, next dP; the last step ends with dK)
 //       nothing                 landed: dP.
 //       all but dQ              left: dV has read dO (dout `empty`) and packed P.
 //       all but dK              landed: dQ.  left: dS of the step before (ds `empty`).
@@ -62,9 +62,9 @@
 //       left     Nothing: shared memory was not used before.
 //   (2) both groups, named, 256 threads
 //       landed   Nothing.
-//       left     dQ of the last step, which reads all of K, is done in both groups: dK is written over K. dV could be
-//                written over V without it: behind ds `full` of the last step all warps of both groups have waited for
-//                their last dP, and nothing else reads V.
+//       left     dQ of the last step, for which each group reads all rows of K, is done in both groups: dK is written
+//                over K. dV could be written over V without it: behind ds `full` of the last step all warps of both
+//                groups have waited for their last dP, and nothing else reads V.
 //   (3) own[group], named, 128 threads
 //       landed   dK and dV of all warps of the group: one thread tells TMA to store them. Each writer has a proxy fence
 //                before it.
@@ -295,7 +295,7 @@ __device__ __forceinline__ void compute(const BackwardParams& p, std::uint32_t s
       if (step.number > 0) release(barriers.q_empty(other));
     } else {
       weigh<Tile>(scores, p, shared + Tile::kLseAt + step.slot() * Tile::kRowsBytes, first_key, step.tile * kQueries);
-      ptx::wait_products<0>();
+      ptx::wait_products<0>();  // nothing
     }
     ptx::hold<kQueries>(ds);
     make_ds();

@@ -46,10 +46,13 @@
 //   A warp arrives after the wait for its products that read the slot and, in arrive_for_warp(), after a __syncwarp:
 //   its lanes have read L, δ or P, stored P, or added dQ in ordinary ways. At ds `full` one thread arrives behind (2).
 //
-//   wait_products  compute_dv, compute_dk: <0> in a step, left: dV (dK) of the step before has read dO (Q) and the
-//                  packed registers; <1>, landed: next S (dP), under which dV (dK) goes on; <0> before the first step,
-//                  landed: S (dP); after the last, landed: dV (dK). compute_dq: <0>, landed: dQ; left: dS after the
-//                  last pass, and K, for (3).
+//   wait_products  compute_dv (in brackets compute_dk), in the order of the code
+//     <0> before the first step  landed: S (dP).
+//     <0> in a step              left: dV (dK) of the step before has read dO (Q) and packed P (dS).
+//     <1> in a step              landed: next S (dP), while dV (dK) of this step is still under way.  left: K (V), for
+//                                (3), and the next Q (dO), see the table.
+//     <0> after the last step    landed: dV (dK).
+//   compute_dq, <0> in each pass landed: dQ of its columns.  left: after the last pass dS (ds `empty`), and K, for (3).
 //
 //   (1) after the mbarriers were initialised, block
 //       landed   All threads, and through the fence before it TMA, see initialised mbarriers and, in order, the ticket
@@ -58,6 +61,8 @@
 //   (2) kDsStored, named, the 128 threads of compute_dk, each step
 //       landed   dS of all warps: one thread arrives at ds `full`. Each writer has a proxy fence before it.
 //       left     Nothing: the slot is overwritten after ds `empty`.
+//       The __syncwarp behind the arrival at ds `full` has no job in memory: it brings the first warp together again
+//       for the .aligned products. Behind the `if` in arrive_for_warp() we leave that to the compiler.
 //   (3) kDone, named, 384 threads (compute_dq arrives without waiting)
 //       landed   Nothing.
 //       left     All products that read K (S, dQ) and V (dP) are done in all three groups: dK and dV are written over
@@ -66,7 +71,8 @@
 //       landed   dK or dV of all warps of the group: one thread tells TMA to store it. Proxy fence as in (2).
 //       left     Nothing is overwritten any more.
 //   wait_stores_read   left: TMA has read dK or dV, then the thread exits, since shared memory must stay until then.
-//   setmaxnreg   The computing groups wait until the loader's group has released its registers.
+//   setmaxnreg   The computing groups wait until others have released registers: the loader's group, and at head_dim
+//                256 compute_dq as well. Who releases does not wait.
 //   turns[tile]  in order, in global memory, as in wgmma/backward.cuh, but between ordinary additions, so that no proxy
 //                fence is needed: keep_order's acquire, then `turn`; `added`, then its release. No deadlock: a block
 //                waits only for blocks with a smaller ticket, which have begun.
@@ -300,7 +306,7 @@ __device__ __forceinline__ void compute_dk(const BackwardParams& p, const WideBl
     ptx::fence_async_proxy();
     ptx::barrier(kDsStored, 128);  // (2)
     if (ptx::thread_anew() % 128 == 0) ptx::arrive(barriers.ds_full(slot));
-    __syncwarp();  // no job in memory: brings the first warp together again for the .aligned products that follow
+    __syncwarp();  // no job in memory, see (2)
   };
   // Its dP is done; dK of the step before may be under way.
   const auto do_step = [&](int number, auto is_last) {

@@ -47,12 +47,13 @@
 //       No job in memory: it makes groups queue their products in turn. Without it results are the same. An arrival
 //       cannot overtake a wait: before a group arrives again it has waited for its own turn, which passes through the
 //       group that it woke. All groups take the same number of turns, so none waits for ever; the last arrival of the
-//       last group meets no wait. The group whose turn it is may wait for V meanwhile: that slot was read two turns
-//       ago, and a group that waits for its turn has released what it read.
+//       last group meets no wait. The group whose turn it is may wait for V meanwhile, and V comes: the slot was last
+//       read in an earlier turn or between turns, and no group needs a further turn to finish that and release it.
 //   (3) own[group] before O is written, named, 128 threads
 //       landed   Nothing.
-//       left     The products of all warps of the group, which read Q, are done: O is written over Q. (Q itself has
-//                landed at q `full`, also for an item without keys: no late copy overwrites O.)
+//       left     The products of all warps of the group, which read Q, are done: O is written over Q. A warp overwrites
+//                only its own 16 rows, but PTX does not promise that its products read no others. (Q itself has landed
+//                at q `full`, also for an item without keys: no late copy overwrites O.)
 //   (4) own[group] after that
 //       landed   O of all warps: one thread tells TMA to store it. Each writer has a proxy fence before the barrier,
 //                because O is written by ordinary stores and read by the async proxy.

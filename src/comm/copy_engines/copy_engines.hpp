@@ -21,7 +21,7 @@
 //
 //   send c   summed[p] ≥ the last chunk before c that was sent in this slot: rank p has emptied it
 //   sum c    sent[p] ≥ c
-//   give c   my own sum of c; taken[p] ≥ the last chunk before c that was given in this slot
+//   give c   my own sum of c (an all-gather has none); taken[p] ≥ the last chunk before c that was given in this slot
 //   take c   given[p] ≥ c
 //
 // Each wait has one of two jobs. For `sent` and `given`, that the bytes have landed: the mark is raised in the same
@@ -35,9 +35,11 @@
 //   ended    sent, summed and taken, from my three streams to the caller's. Landed: the results. Left: nothing of the
 //            call still reads the buffer, so that the caller may overwrite it.
 //
-// No rank waits for a chunk later than its current one, so there is no deadlock. Other ranks never access the caller's
+// There is no deadlock: no mark of a later chunk is waited for. In its stream a give stands behind sends of at most
+// slots − 1 later chunks, and those wait for sums of chunks before its own. Other ranks never access the caller's
 // buffer. Only my takes and my sum write it. A take writes another rank's shard only after that rank's `given`, which
-// follows its sum, which followed my send: so my send has read that shard.
+// follows its sum, which followed my send: so my send has read that shard. In an all-gather nothing is sent: gives read
+// only my own piece, and what takes overwrite is the others'.
 #pragma once
 
 #include <cstddef>

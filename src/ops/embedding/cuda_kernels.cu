@@ -31,6 +31,7 @@
 //       landed   The warps' numbers of tokens are there for all. The barrier also tells all threads whether there
 //                is any token: if not, all skip the round, and nobody reads `parts`.
 //       left     The first warp has stored the tokens of the round before: `locals` and `tokens` are overwritten next.
+//                In the first round: all threads have copied `next` to the list, before the first warp raises it.
 //   (7) landed   `locals` and `tokens` are whole for the first warp, which stores the tokens.
 //       left     All threads have read `parts`, which they overwrite in the next round while the first warp still
 //                works.

@@ -423,11 +423,10 @@ __global__ void __launch_bounds__(ForwardSizes<Tile>::kThreads, Tile::kBlocks)
   ptx::wait_copies<0>();
   if (kGroups > 1 || end <= begin) __syncthreads();  // (2)
 
-    // The four lanes of a quad each have a part of the row.
 #pragma unroll
   for (int i = 0; i < kRowTiles; ++i) {
 #pragma unroll
-    for (int h = 0; h < 2; ++h) l[i][h] = ptx::quad_sum(l[i][h]);
+    for (int h = 0; h < 2; ++h) l[i][h] = ptx::quad_sum(l[i][h]);  // each lane of a quad has a part of the row
   }
   if constexpr (kGroups > 1) {
     float* const merge =

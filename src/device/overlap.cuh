@@ -16,9 +16,7 @@
 // their wait. So at least one block of every grid must wait. A block without work may end before it.
 // It orders ordinary loads. A pointer that is `const T* __restrict__`, and __ldg(), promise that nobody writes the
 // memory while the kernel runs, and it runs from before the wait. ptxas 13.0 has been seen to move such a load
-// (ld.global.nc) in front of the wait, so a kernel that overlaps should use neither. Three do: the forward kernel of
-// the embedding (table), the sum of global_norm (gradient), rope (tables). In their machine code, and in that of the
-// others (sm_90a, nvcc 13.0), no load from global memory stands before the wait: look again with another compiler.
+// (ld.global.nc) in front of the wait, so kernels that overlap use neither (tests/overlapped_loads.py).
 // let_next_kernel_come() orders nothing: it says that blocks of the next kernel may start, and they wait in turn. So it
 // may stand before the wait or behind it. Ordinary launches, copies and events wait for the whole kernel by themselves.
 #pragma once

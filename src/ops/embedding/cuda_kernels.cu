@@ -62,6 +62,7 @@ using ops::load_pack;
 using ops::Pack;
 
 constexpr int kThreads = 256, kWarps = kThreads / 32;  // of forward, sum and combine
+constexpr int kUnroll = 4;                             // packs that a lane of forward reads at a time
 constexpr int kListThreads = 1024;
 constexpr int kGroups = 4;
 constexpr int kAhead = 4;                     // tokens that a thread of the list reads at a time
@@ -76,8 +77,8 @@ constexpr int kPiecesOfABlock = kWarps;
 
 template <typename Table, typename X, int kCount>
 __global__ void __launch_bounds__(kThreads)
-    gather_kernel(const std::int64_t* ids, const Table* __restrict__ table, std::int64_t table_stride, X* x,
-                  std::int64_t x_stride, Problem problem) {
+    gather_kernel(const std::int64_t* ids, const Table* table, std::int64_t table_stride, X* x, std::int64_t x_stride,
+                  Problem problem) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -91,13 +92,21 @@ __global__ void __launch_bounds__(kThreads)
   }
   const Table* from = table + id * table_stride;
   const std::int64_t packs = problem.dim / kCount;
-#pragma unroll 4
-  for (std::int64_t at = lane; at < packs; at += 32) {
-    const auto pack = load_pack<kCount>(from + at * kCount);
-    float values[kCount];
+  // All loads of a turn are under way before its first store: the compiler must assume that x may be the table.
+  for (std::int64_t first = lane; first < packs; first += 32 * kUnroll) {
+    Pack<Table, kCount> loaded[kUnroll];
 #pragma unroll
-    for (int i = 0; i < kCount; ++i) values[i] = ops::element(pack, i);
-    ops::store_pack(to + at * kCount, ops::to_pack<X>(values));
+    for (int n = 0; n < kUnroll; ++n) {
+      if (first + n * 32 < packs) loaded[n] = load_pack<kCount>(from + (first + n * 32) * kCount);
+    }
+#pragma unroll
+    for (int n = 0; n < kUnroll; ++n) {
+      if (first + n * 32 >= packs) break;
+      float values[kCount];
+#pragma unroll
+      for (int i = 0; i < kCount; ++i) values[i] = ops::element(loaded[n], i);
+      ops::store_pack(to + (first + n * 32) * kCount, ops::to_pack<X>(values));
+    }
   }
   for (std::int64_t d = packs * kCount + lane; d < problem.dim; d += 32) {
     to[d] = static_cast<X>(static_cast<float>(from[d]));

@@ -76,7 +76,7 @@ struct Sums {
 };
 
 template <typename T, int kWidth>
-__global__ void __launch_bounds__(kThreads) sum_kernel(const T* __restrict__ g, std::int64_t elements, Part* parts) {
+__global__ void __launch_bounds__(kThreads) sum_kernel(const T* g, std::int64_t elements, Part* parts) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   const std::int64_t packs = elements / kWidth, step = static_cast<std::int64_t>(gridDim.x) * kThreads;

@@ -101,8 +101,8 @@ struct Stored<T, Layout::halves, kPairs> {
 };
 
 template <typename X, typename Y, Layout kFrom, Layout kTo, int kPairs>
-__global__ void __launch_bounds__(kMostThreads) turn_kernel(Heads<const X> x, Heads<Y> y, const float* __restrict__ cos,
-                                                            const float* __restrict__ sin, float sense, Shape4 shape) {
+__global__ void __launch_bounds__(kMostThreads)
+    turn_kernel(Heads<const X> x, Heads<Y> y, const float* cos, const float* sin, float sense, Shape4 shape) {
   ptx::wait_for_kernels_before();
   ptx::let_next_kernel_come();
   const unsigned lane = threadIdx.x % shape.lanes, row = threadIdx.x / shape.lanes;

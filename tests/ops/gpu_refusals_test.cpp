@@ -46,14 +46,14 @@ TEST(CudaRungs, OfAttentionRefuseTheCpusStream) {
     if (rung.supports(tensors.problem(), Pass::backward)) continue;  // it has none
     expect_refused(rung.name, [&] { rung.backward(tensors.problem(), tensors.backward(), {}, kOfTheCpu); });
   }
-  EXPECT_EQ(rungs, ops::kBuiltForHopper ? 9 : 7);
+  EXPECT_GT(rungs, 0);
 }
 
 TEST(CudaRungs, OfOtherOperatorsRefuseTheCpusStream) {
-  int rungs = 0;
+  int sums = 0, products = 0, copies = 0;
   for (const weighted_sum::Rung& rung : weighted_sum::ladder()) {
     if (!is_there(rung)) continue;
-    ++rungs;
+    ++sums;
     weighted_sum::Instance i({.rows = 4, .dim = 8}, 1);
     expect_refused(rung.name, [&] { rung.forward(i.problem, {i.x.view(), i.w.view(), i.y.view()}, {}, kOfTheCpu); });
     expect_refused(rung.name, [&] {
@@ -64,20 +64,20 @@ TEST(CudaRungs, OfOtherOperatorsRefuseTheCpusStream) {
   const auto matrix = [](std::vector<float>& values) { return TensorView(values.data(), DType::f32, {4, 4}); };
   for (const gemm::Rung& rung : gemm::ladder()) {
     if (!is_there(rung)) continue;
-    ++rungs;
+    ++products;
     expect_refused(rung.name, [&] {
       rung.run({4, 4, 4, DType::f32}, {matrix(a), matrix(b), matrix(c)}, {}, kOfTheCpu);
     });
   }
   for (const copy::Rung& rung : copy::ladder()) {
     if (!is_there(rung)) continue;
-    ++rungs;
+    ++copies;
     expect_refused(rung.name, [&] {
       rung.run({16, DType::f32}, {ConstTensorView(a.data(), DType::f32, {16}), TensorView(b.data(), DType::f32, {16})},
                kOfTheCpu);
     });
   }
-  EXPECT_EQ(rungs, 5);
+  for (const int rungs : {sums, products, copies}) EXPECT_GT(rungs, 0);
 }
 
 TEST(CudaRungs, ThatHoldScoresRefuseMoreRowsThanAGridHas) {

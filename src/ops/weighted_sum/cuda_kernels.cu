@@ -18,9 +18,6 @@
 //   (1) backward_kernel, block   landed: the parts of all groups are there: a thread adds up one column.
 //   (2) sum_kernel, block        landed: the sums of all slices are there for the first.
 //   Left: nothing. Neither kernel overwrites shared memory after it. Ordinary launches order the two kernels.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -35,15 +32,14 @@ namespace {
 
 using ops::Element;
 using ops::kVectorBytes;
+using ops::load_pack;
+using ops::Pack;
+using ops::store_pack;
+using ops::takes_packs;
 
 constexpr int kThreads = 256;
 constexpr std::int64_t kBlocksWanted = 512;  // of a backward pass: about four a multiprocessor of an H100
 constexpr int kColumnsOfSum = 32, kSlicesOfSum = 16;
-
-template <typename T, int kWidth>
-struct alignas(sizeof(T) * kWidth) Vector {
-  T at[kWidth];
-};
 
 // --- how a problem is cut ---
 
@@ -58,16 +54,6 @@ struct Cut {
 
 template <typename T>
 constexpr int kWidest = kVectorBytes / static_cast<int>(sizeof(T));
-
-template <typename View>
-bool takes_vectors(const View& matrix) {
-  const auto row_bytes = static_cast<std::uint64_t>(matrix.stride(0)) * size_of(matrix.dtype);
-  return reinterpret_cast<std::uintptr_t>(matrix.data) % kVectorBytes == 0 && row_bytes % kVectorBytes == 0;
-}
-
-bool starts_aligned(const ConstTensorView& vector) {
-  return reinterpret_cast<std::uintptr_t>(vector.data) % kVectorBytes == 0;
-}
 
 Cut cut_of(const Problem& problem, int width) {
   Cut cut;
@@ -96,7 +82,6 @@ template <typename T, int kWidth>
 __global__ void __launch_bounds__(kThreads)
     forward_kernel(const T* __restrict__ x, std::int64_t x_stride, const T* __restrict__ w, T* __restrict__ y,
                    std::int64_t y_stride, std::int64_t rows, std::int64_t dim, int lanes) {
-  using Pack = Vector<T, kWidth>;
   const int lane = static_cast<int>(threadIdx.x) % lanes, groups = kThreads / lanes;
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * groups + static_cast<int>(threadIdx.x) / lanes;
   float sum = 0;
@@ -104,7 +89,7 @@ __global__ void __launch_bounds__(kThreads)
     const T* mine = x + row * x_stride;
 #pragma unroll 4
     for (std::int64_t d = lane * kWidth; d < dim; d += lanes * kWidth) {
-      const Pack values = *reinterpret_cast<const Pack*>(mine + d), weights = *reinterpret_cast<const Pack*>(w + d);
+      const Pack<T, kWidth> values = load_pack<kWidth>(mine + d), weights = load_pack<kWidth>(w + d);
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) sum += static_cast<float>(values.at[i]) * static_cast<float>(weights.at[i]);
     }
@@ -118,7 +103,6 @@ __global__ void __launch_bounds__(kThreads)
     backward_kernel(const T* __restrict__ x, std::int64_t x_stride, const T* __restrict__ w, const T* __restrict__ dy,
                     std::int64_t dy_stride, T* __restrict__ dx, std::int64_t dx_stride, float* __restrict__ partial,
                     std::int64_t rows, std::int64_t dim, int lanes, std::int64_t rows_of_chunk) {
-  using Pack = Vector<T, kWidth>;
   __shared__ float parts[kThreads * kWidth];  // [group][lane][element]
   const int lane = static_cast<int>(threadIdx.x) % lanes, group = static_cast<int>(threadIdx.x) / lanes;
   const int groups = kThreads / lanes, columns = lanes * kWidth;
@@ -129,20 +113,20 @@ __global__ void __launch_bounds__(kThreads)
   float sums[kWidth] = {};
   if (column < dim) {
     float weights[kWidth];
-    const Pack packed = *reinterpret_cast<const Pack*>(w + column);
+    const Pack<T, kWidth> packed = load_pack<kWidth>(w + column);
 #pragma unroll
     for (int i = 0; i < kWidth; ++i) weights[i] = static_cast<float>(packed.at[i]);
 #pragma unroll 4
     for (std::int64_t row = first + group; row < end; row += groups) {
       const float g = static_cast<float>(dy[row * dy_stride]);
-      const Pack values = *reinterpret_cast<const Pack*>(x + row * x_stride + column);
-      Pack gradient;
+      const Pack<T, kWidth> values = load_pack<kWidth>(x + row * x_stride + column);
+      Pack<T, kWidth> gradient;
 #pragma unroll
       for (int i = 0; i < kWidth; ++i) {
         sums[i] += static_cast<float>(values.at[i]) * g;
         gradient.at[i] = static_cast<T>(weights[i] * g);
       }
-      *reinterpret_cast<Pack*>(dx + row * dx_stride + column) = gradient;
+      store_pack(dx + row * dx_stride + column, gradient);
     }
   }
 #pragma unroll
@@ -209,8 +193,9 @@ void launch_backward(const Problem& problem, const BackwardArgs& args, float* pa
 void cuda_forward(const Problem& problem, const ForwardArgs& args, device::Stream stream) {
   const cudaStream_t queue = device::cuda_stream(stream);
   with_storage(problem.dtype, [&]<typename T>() {
-    if (takes_vectors(args.x) && starts_aligned(args.w) && problem.dim % kWidest<T> == 0) {
-      launch_forward<T, kWidest<T>>(problem, args, queue);
+    constexpr int kWide = kWidest<T>;
+    if (takes_packs(args.x, kWide) && takes_packs(args.w, kWide)) {
+      launch_forward<T, kWide>(problem, args, queue);
     } else {
       launch_forward<T, 1>(problem, args, queue);
     }
@@ -227,8 +212,9 @@ std::size_t cuda_partial_bytes(const Problem& problem) {
 void cuda_backward(const Problem& problem, const BackwardArgs& args, float* partial, device::Stream stream) {
   const cudaStream_t queue = device::cuda_stream(stream);
   with_storage(problem.dtype, [&]<typename T>() {
-    if (takes_vectors(args.x) && takes_vectors(args.dx) && starts_aligned(args.w) && problem.dim % kWidest<T> == 0) {
-      launch_backward<T, kWidest<T>>(problem, args, partial, queue);
+    constexpr int kWide = kWidest<T>;
+    if (takes_packs(args.x, kWide) && takes_packs(args.dx, kWide) && takes_packs(args.w, kWide)) {
+      launch_backward<T, kWide>(problem, args, partial, queue);
     } else {
       launch_backward<T, 1>(problem, args, partial, queue);
     }

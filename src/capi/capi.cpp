@@ -3,10 +3,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstring>
-#include <new>
-#include <string>
 
 #include "capi/dlpack_tensor.hpp"
+#include "capi/guarded.hpp"
 #include "capi/syslab.h"
 #include "core/build_info.hpp"
 #include "device/buffer.hpp"
@@ -23,54 +22,6 @@ namespace {
 using attention::Mask;
 using attention::Problem;
 using attention::Rung;
-
-thread_local std::string last_error;
-
-int status_of(ErrorKind kind) {
-  switch (kind) {
-    case ErrorKind::usage:
-    case ErrorKind::config:
-      return SYSLAB_ERROR_USAGE;
-    case ErrorKind::oom:
-      return SYSLAB_ERROR_OUT_OF_MEMORY;
-    case ErrorKind::device:
-      return SYSLAB_ERROR_DEVICE;
-    case ErrorKind::comm:
-    case ErrorKind::check:
-    case ErrorKind::store:
-    case ErrorKind::internal:
-      break;
-  }
-  return SYSLAB_ERROR_INTERNAL;
-}
-
-int fail(int status, const char* function, const char* message) noexcept {
-  try {
-    last_error = fmt::format("{}: {}", function, message);
-  } catch (...) {
-    last_error.assign("out of memory");  // fits the string's own storage: allocates nothing
-  }
-  return status;
-}
-
-// Runs the body of an exported function; whatever it throws becomes a status and the thread's last error.
-template <typename Body>
-int guarded(const char* function, Body&& body) noexcept {
-  last_error.clear();
-  int status = SYSLAB_OK;
-  try {
-    body();
-  } catch (const Error& error) {
-    status = fail(status_of(error.kind()), function, error.what());
-  } catch (const std::bad_alloc&) {
-    status = fail(SYSLAB_ERROR_OUT_OF_MEMORY, function, "out of memory on the host; take a smaller problem");
-  } catch (const std::exception& error) {
-    status = fail(SYSLAB_ERROR_INTERNAL, function, error.what());
-  } catch (...) {
-    status = fail(SYSLAB_ERROR_INTERNAL, function, "an exception of unknown type was thrown");
-  }
-  return status;
-}
 
 using NamedTensors = std::initializer_list<std::pair<std::string_view, const DLTensor*>>;
 
@@ -298,7 +249,7 @@ int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTen
   });
 }
 
-const char* syslab_last_error(void) { return last_error.c_str(); }
+const char* syslab_last_error(void) { return last_error(); }
 
 uint32_t syslab_plugin_abi(void) { return SYSLAB_PLUGIN_ABI; }
 

@@ -1,4 +1,4 @@
-/* The C interface of syslab: attention on DLPack tensors.
+/* The C interface of syslab: attention on DLPack tensors; and what data parallelism decides beforehand, on numbers.
  *
  * Tensors: q, out, dout, dq of shape (B, S, D) or (B, Hq, S, D); k, v, dk, dv of shape (B, S, D) or (B, Hkv, S, D), Hkv
  * dividing Hq; lse fp32, natural logarithm, (B, S) or (B, H, S). fp32, fp16 or bf16, all alike; any strides with a unit
@@ -30,7 +30,8 @@ extern "C" {
 #define SYSLAB_API
 #endif
 
-#define SYSLAB_PLUGIN_ABI 1
+#define SYSLAB_PLUGIN_ABI 1   /* of attention: what a library exports that is tested */
+#define SYSLAB_PARALLEL_ABI 1 /* of data parallelism: for those who call it alone */
 
 enum {
   SYSLAB_OK = 0,
@@ -63,6 +64,36 @@ SYSLAB_API int syslab_attention_backward(const DLTensor* q, const DLTensor* k, c
  * it does not support. */
 SYSLAB_API int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTensor* v, int32_t backward,
                                           const syslab_attention_options* options, size_t* bytes);
+
+/* Data parallelism: which gradients travel together, who updates what, whose rows are whose. Every rank that asks alike
+ * is answered alike; bytes and tensors are the caller's affair (tools/python/syslab_parallel.py is one for torch). */
+
+/* Cuts `count` gradients, of so many bytes each (even numbers) and in the order in which they become final, into
+ * buckets as full as they can be without passing `limit` bytes: 0 puts each by itself, a negative one all into one. A
+ * gradient larger than the limit is a bucket alone. ends[b], for which there is room for `count`: one past the last
+ * gradient of bucket b; *buckets: how many there are. */
+SYSLAB_API int syslab_bucket_schedule(const int64_t* bytes, int64_t count, int64_t limit, int64_t* ends,
+                                      int64_t* buckets);
+
+/* The same, planned: the fewest buckets whose communication ends within 0.1 ms of the earliest end that any have, for
+ * gradients that are final `ready` seconds after the backward pass began, and messages of `sizes` bytes that were
+ * measured to take `times` seconds (`points` of them; straight between two). *exposed, unless NULL: seconds from the
+ * last gradient to the last message's end, as forecast. */
+SYSLAB_API int syslab_bucket_plan(const int64_t* bytes, const double* ready, int64_t count, const int64_t* sizes,
+                                  const double* times, int64_t points, int64_t* ends, int64_t* buckets,
+                                  double* exposed);
+
+/* owners[i]: the rank that updates the i-th of `count` tensors, of so many elements each: largest first, each to whom
+ * has least. loads: elements by rank, which later calls go on from; zeros at first. */
+SYSLAB_API int syslab_assign_owners(const int64_t* elements, int64_t count, int64_t* loads, int64_t ranks,
+                                    int64_t* owners);
+
+/* Of a matrix that is cut along its first dimension, what `rank` of `ranks` has: rows [*first, *first + *own). *padded:
+ * rows of every rank's part as it travels, zeros behind the last. A rank may have none. */
+SYSLAB_API int syslab_shard_rows(int64_t rows, int64_t ranks, int64_t rank, int64_t* first, int64_t* own,
+                                 int64_t* padded);
+
+SYSLAB_API uint32_t syslab_parallel_abi(void); /* SYSLAB_PARALLEL_ABI */
 
 /* Why this thread's last call failed; "" if it did not. Valid until the thread's next call. */
 SYSLAB_API const char* syslab_last_error(void);

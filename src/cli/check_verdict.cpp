@@ -47,7 +47,8 @@ std::map<std::int64_t, JudgedLaw> judged_laws(const store::Store& store, store::
   wanted.integer = run;
   const store::ResultSet found = store.query(
       "SELECT a.plan_seq, coalesce(k.outcome, iif(a.status = 'skipped', 'not_run', 'error')),"
-      "       coalesce(k.message, iif(a.status = 'skipped', a.message, NULL), 'ended without an answer'),"
+      "       coalesce(k.message, iif(a.status = 'skipped', a.message, NULL),"
+      "                iif(k.outcome = 'passed', '', 'ended without an answer')),"
       "       k.counterexample"
       "  FROM v_attempt a LEFT JOIN check_result k ON k.attempt_id = a.attempt_id"
       " WHERE a.run_id = ?1 ORDER BY a.attempt_id, k.id",
@@ -168,8 +169,7 @@ Exit print_verdict(const Context& context, const store::Store& store, store::Row
     if (has_laws_of("ddp.") || has_laws_of("sharded.") || has_laws_of("fsdp.")) {
       text +=
           "  never tried, at any depth: more than 4 ranks, GPUs, ranks that use different parameters in one step, "
-          "groups "
-          "of some ranks\n";
+          "groups of some ranks\n";
     }
   }
   context.console.print(text);

@@ -348,14 +348,5 @@ TEST(ShardedOptimizer, LeavesWhatWasSentBeforeWhatIsComputedLaterWhereABroadcast
   });
 }
 
-TEST(AssignOwners, GivesTheLargestFirstToWhomHasLeast) {
-  std::vector<std::int64_t> loads(2, 0);
-  EXPECT_EQ(assign_owners(std::vector<std::int64_t>{1, 5, 3, 3}, loads), (std::vector{0, 0, 1, 1}));
-  EXPECT_EQ(loads, (std::vector<std::int64_t>{6, 6}));
-  // What comes later goes on from there.
-  EXPECT_EQ(assign_owners(std::vector<std::int64_t>{2, 9}, loads), (std::vector{1, 0}));
-  EXPECT_EQ(loads, (std::vector<std::int64_t>{15, 8}));
-}
-
 }  // namespace
 }  // namespace syslab::parallel

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <functional>
-#include <numeric>
 
 #include "core/error.hpp"
 #include "device/memory.hpp"
@@ -58,19 +56,6 @@ void expect_apart(const OptimizedParameter& one, const OptimizedParameter& other
 }
 
 }  // namespace
-
-std::vector<int> assign_owners(std::span<const std::int64_t> elements, std::vector<std::int64_t>& loads) {
-  std::vector<std::size_t> order(elements.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, std::greater(), [&](std::size_t at) { return elements[at]; });
-  std::vector<int> owners(elements.size());
-  for (const std::size_t at : order) {
-    const auto least = std::ranges::min_element(loads);
-    owners[at] = static_cast<int>(least - loads.begin());
-    *least += elements[at];
-  }
-  return owners;
-}
 
 ParameterOwners::ParameterOwners(comm::Communicator& ranks, device::Stream communication, StepObserver* observer)
     : ranks_(ranks),

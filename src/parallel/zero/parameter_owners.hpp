@@ -19,12 +19,9 @@
 #include "comm/communicator.hpp"
 #include "parallel/optimized_parameter.hpp"
 #include "parallel/step_observer.hpp"
+#include "planning/owners.hpp"
 
 namespace syslab::parallel {
-
-// An owner for each of `elements`, largest first to the smallest of `loads`, which grow by what they are given; of
-// equals the first comes first, to the lowest rank.
-std::vector<int> assign_owners(std::span<const std::int64_t> elements, std::vector<std::int64_t>& loads);
 
 class ParameterOwners {
  public:

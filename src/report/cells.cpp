@@ -104,12 +104,9 @@ std::string with_verdict(double value, double low, double high) {
 
 // Of "ci(low, high)" and "ratio(low, high)".
 std::string interval_text(const Table& table, std::size_t row, const Column& column, double value) {
-  const std::size_t open = column.format.find('('), comma = column.format.find(',');
-  const std::string low_name = trim(std::string_view(column.format).substr(open + 1, comma - open - 1));
-  const std::string high_name =
-      trim(std::string_view(column.format).substr(comma + 1, column.format.size() - comma - 2));
-  const store::Cell& low = cell_of(table.result, row, low_name);
-  const store::Cell& high = cell_of(table.result, row, high_name);
+  const std::vector<std::string> ends = ends_of_interval(column);
+  const store::Cell& low = cell_of(table.result, row, ends[0]);
+  const store::Cell& high = cell_of(table.result, row, ends[1]);
   const bool known = is_number(low) && is_number(high);
   if (column.format.starts_with("ratio")) {
     return known ? with_verdict(value, number_of(low), number_of(high)) : with_digits(value, 3) + " (no interval)";
@@ -197,6 +194,15 @@ std::string with_interval(double value, double low, double high) {
   const int decimals = decimals_of(uncertainty);
   if (decimals > kMostDecimals) return fmt::format("{:.3e} ± {:.1e}", value, uncertainty);
   return at_place(value, decimals) + " ± " + at_place(two_digits(uncertainty), decimals);
+}
+
+std::vector<std::string> ends_of_interval(const Column& column) {
+  if (!column.format.starts_with("ci(") && !column.format.starts_with("ratio(")) return {};
+  const std::size_t open = column.format.find('(');
+  std::vector<std::string> names =
+      split(std::string_view(column.format).substr(open + 1, column.format.size() - open - 2), ',');
+  for (std::string& name : names) name = trim(name);
+  return names;
 }
 
 std::optional<std::size_t> find_column(const store::ResultSet& result, std::string_view name) {

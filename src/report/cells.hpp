@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "report/table.hpp"
 
@@ -37,6 +38,10 @@ std::string with_interval(double value, double low, double high);
 std::optional<std::size_t> find_column(const store::ResultSet& result, std::string_view name);
 // The cell of that name in a row; a null cell if there is none.
 const store::Cell& cell_of(const store::ResultSet& result, std::size_t row, std::string_view name);
+
+// The columns of the result that hold the ends of a column's interval, low first, by "ci(low, high)" or "ratio(low,
+// high)"; empty of other formats.
+std::vector<std::string> ends_of_interval(const Column& column);
 
 // The text of a value as it is, at full precision; empty for null.
 std::string plain(const store::Cell& cell);

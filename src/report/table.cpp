@@ -148,10 +148,15 @@ Table fill(const TableSource& source, const store::Store& store, const std::stri
   bind("?1", table.source.experiment);
   bind("?2", published_entries());
   table.result = store.query(source.sql, parameters);
+  const auto demand = [&](const std::string& name, const std::string& what) {
+    if (find_column(table.result, name)) return;
+    throw Error(ErrorKind::internal, fmt::format("table {}.sql declares {}, its SELECT gives {}", source.id, what,
+                                                 fmt::join(table.result.columns, ", ")));
+  };
   for (const Column& column : source.columns) {
-    if (!find_column(table.result, column.name)) {
-      throw Error(ErrorKind::internal, fmt::format("table {}.sql declares the column '{}', its SELECT gives {}",
-                                                   source.id, column.name, fmt::join(table.result.columns, ", ")));
+    demand(column.name, fmt::format("the column '{}'", column.name));
+    for (const std::string& end : ends_of_interval(column)) {
+      demand(end, fmt::format("the column '{}' with an interval of which '{}' is an end", column.name, end));
     }
   }
   if (table.source.command.empty()) table.source.command = "syslab run {experiment}";

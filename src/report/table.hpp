@@ -70,8 +70,8 @@ struct Table {
   std::string footnote;                 // device, protocol, revision, run, and the command that remakes the table
 };
 
-// Runs the query. Error(internal) when a declared column is not in the result. `experiment` is bound to ?1 and is the
-// source's own where empty.
+// Runs the query. Error(internal) when a declared column, or an end of its interval, is not in the result. `experiment`
+// is bound to ?1 and is the source's own where empty.
 Table fill(const TableSource& source, const store::Store& store, const std::string& experiment = {});
 
 enum class Format { markdown, latex, html, csv, json };

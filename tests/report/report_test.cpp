@@ -445,19 +445,6 @@ TEST(Laws, ThatWereNotReachedDoNotLookPassed) {
   EXPECT_NE(text.find("**falsified**"), std::string::npos) << text;
 }
 
-TEST(Fill, NamesAColumnThatTheQueryDoesNotGive) {
-  FixtureStore fixture;
-  const TableSource source =
-      parse_table("bad", "-- title: T\n-- experiment: e\n-- columns: time|ms|d|right\nSELECT 1 AS tiem");
-  try {
-    fill(source, fixture.store());
-    FAIL() << "accepted";
-  } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("declares the column 'time', its SELECT gives tiem"), std::string::npos)
-        << error.what();
-  }
-}
-
 // Every table that the binary carries parses, runs on an empty store and gives the columns it declares.
 TEST(Fill, EveryEmbeddedTableIsWhole) {
   FixtureStore fixture;

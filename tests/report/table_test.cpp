@@ -4,6 +4,7 @@
 
 #include "core/error.hpp"
 #include "core/resources.hpp"
+#include "tests/report/fixture.hpp"
 #include "tests/report/tables.hpp"
 
 namespace syslab::report {
@@ -173,6 +174,37 @@ TEST(Sentence, RefusesAFieldThatTheQueryDoesNotGive) {
   table.result.columns = {"ratio", "peer"};
   table.result.rows = {{cell(1.0), cell("naive")}};
   EXPECT_THROW(write_sentences(table), Error);
+}
+
+TEST(Fill, NamesAColumnThatTheQueryDoesNotGive) {
+  FixtureStore fixture;
+  const TableSource source =
+      parse_table("bad", "-- title: T\n-- experiment: e\n-- columns: time|ms|d|right\nSELECT 1 AS tiem");
+  try {
+    fill(source, fixture.store());
+    FAIL() << "accepted";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("declares the column 'time', its SELECT gives tiem"), std::string::npos)
+        << error.what();
+  }
+}
+
+TEST(Fill, NamesTheEndOfAnIntervalThatTheQueryDoesNotGive) {
+  FixtureStore fixture;
+  const auto said = [&](const std::string& columns, const std::string& query) -> std::string {
+    try {
+      fill(parse_table("bad", "-- title: T\n-- experiment: e\n-- columns: " + columns + "\n" + query), fixture.store());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string query = "SELECT 1.5 AS time, 1.0 AS low";
+  EXPECT_EQ(said("time|ms|ci(low, high)|right", query),
+            "table bad.sql declares the column 'time' with an interval of which 'high' is an end, its SELECT gives "
+            "time, low");
+  EXPECT_NE(said("time|1|ratio(lo, low)|right", query).find("'lo' is an end"), std::string::npos);
+  EXPECT_EQ(said("time|ms|ci(low, high)|right", query + ", 2.0 AS high"), "");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "ops/cuda_rung.hpp"
@@ -95,6 +96,15 @@ TEST(AttentionDispatch, HoppersRungIsTakenWhereItWasMeasuredToBeFaster) {
     narrow.head_dim = 32;
     EXPECT_FALSE(row->applies(narrow, pass, there));
     EXPECT_FALSE(row->applies(kMany, pass, {device::Kind::cuda, 90, false})) << "the copy engine cannot walk them";
+  }
+  for (const auto& [head_dim, seq, taken] :  // of one causal head: 64, 128 and 256 blocks
+       {std::tuple{64, 16384, false}, {64, 32768, true}, {128, 8192, false}, {128, 16384, true}}) {
+    Problem one = kMany;
+    one.batch = one.heads_q = one.heads_kv = 1;
+    one.seq_q = one.seq_k = seq, one.head_dim = head_dim, one.mask = Mask::top_left;
+    for (const Pass pass : {Pass::forward, Pass::backward}) {
+      EXPECT_EQ(row->applies(one, pass, there), taken) << to_string(one);
+    }
   }
   Problem wide = kMany;
   wide.head_dim = 256;

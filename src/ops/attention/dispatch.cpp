@@ -10,24 +10,26 @@
 namespace syslab::attention {
 namespace {
 
-// Blocks of 128 rows or keys, of all heads, that give each multiprocessor of an H100 or H200 one. With fewer, rungs
-// that divide a head's keys among blocks are faster, and flash_wgmma does not.
-constexpr std::int64_t kBlocksForHopper = 132;
+// Blocks of 128 rows or keys, of all heads, from which on flash_wgmma is the faster one: with fewer, rungs that divide
+// a head's keys among blocks are, and flash_wgmma does not. One causal head, H100: up to head_dim 64 it is as fast or
+// slower at 128 blocks and faster at 256; above, it is slower at 64 and 1.1 times as fast at 128, where its rate
+// follows the number of blocks and that of flash_mma does not.
+constexpr std::int64_t kBlocksForHopper = 132, kBlocksForWideHeads = 112;
 
-// What was measured (docs/performance.md): head_dim 64, 128, 192 (backward) and 256, 16 Ki tokens.
+// What was measured (docs/performance.md): head_dim 64, 128, 192 and 256, 16 Ki tokens; one head of 128 to 65,536.
 bool for_hopper(const Problem& problem, Pass pass, const Where& where) {
   constexpr std::int64_t kNarrow = 32;  // up to here flash_mma has a tile of this head_dim, and flash_wgmma pads to 64
   if (!where.walkable || problem.head_dim <= kNarrow) return false;
   const std::int64_t blocks = pass == Pass::forward ? problem.heads_q * ceil_div<std::int64_t>(problem.seq_q, 128)
                                                     : problem.heads_kv * ceil_div<std::int64_t>(problem.seq_k, 128);
-  return problem.batch * blocks >= kBlocksForHopper;
+  return problem.batch * blocks >= (problem.head_dim > 64 ? kBlocksForWideHeads : kBlocksForHopper);
 }
 
 constexpr std::array kRows{
     DispatchRow{
         "flash_wgmma",
-        "Hopper's own instructions, and work for every multiprocessor: 1.6 to 2.5 times FlashAttention-2 forward, "
-        "1.5 to 2 times backward",
+        "Hopper's own instructions, and work for nearly every multiprocessor: 1.5 to 2.5 times FlashAttention-2 "
+        "forward and backward",
         for_hopper},
     DispatchRow{"flash_wgmma_deterministic",
                 "Hopper's own instructions, dQ added up in order: equal inputs give equal bits, at nine tenths of "

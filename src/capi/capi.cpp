@@ -4,9 +4,11 @@
 #include <cstddef>
 #include <cstring>
 
+#include "capi/attention_call.hpp"
 #include "capi/dlpack_tensor.hpp"
 #include "capi/guarded.hpp"
 #include "capi/syslab.h"
+#include "capi/torch/operators.hpp"
 #include "core/build_info.hpp"
 #include "device/buffer.hpp"
 #include "device/gpu_probe.hpp"
@@ -14,12 +16,10 @@
 #include "device/memory.hpp"
 #include "device/properties.hpp"
 #include "device/stream.hpp"
-#include "ops/attention/dispatch.hpp"
 
 namespace syslab::capi {
 namespace {
 
-using attention::Mask;
 using attention::Problem;
 using attention::Rung;
 
@@ -38,12 +38,7 @@ class Site {
   }
   Site(const Site&) = delete;
   Site& operator=(const Site&) = delete;
-  // Buffer accounts are not read on this side of the interface; in a process that makes calls for days they must not
-  // grow.
-  ~Site() {
-    device::MemoryLog::global().clear();
-    if (place_.kind == device::Kind::cuda) device::MemoryLog::of(place_).clear();
-  }
+  ~Site() { forget_accounts(place_); }
 
   device::Place place() const { return place_; }
   device::Stream stream() const { return stream_; }
@@ -111,21 +106,6 @@ syslab_attention_options read_options(const syslab_attention_options* given) {
   return options;
 }
 
-Problem problem_of(const ConstTensorView& q, const ConstTensorView& k, const syslab_attention_options& options) {
-  Problem problem;
-  problem.batch = q.size(0);
-  problem.heads_q = q.size(1);
-  problem.heads_kv = k.size(1);
-  problem.seq_q = q.size(2);
-  problem.seq_k = k.size(2);
-  problem.head_dim = q.size(3);
-  problem.scale = options.scale;
-  problem.mask = options.causal == 0 ? Mask::none : options.causal == 1 ? Mask::top_left : Mask::bottom_right;
-  problem.dtype = q.dtype;
-  attention::validate(problem);
-  return problem;
-}
-
 // Either all tensors of a call have heads, or none.
 void require_same_rank(const DLTensor* q, NamedTensors others) {
   for (const auto& [name, tensor] : others) {
@@ -135,20 +115,6 @@ void require_same_rank(const DLTensor* q, NamedTensors others) {
                                                 tensor->ndim, q->ndim, expected));
     }
   }
-}
-
-const Rung& choose(const Problem& problem, Pass pass, const syslab_attention_options& options, device::Stream stream,
-                   bool walkable) {
-  const auto want = options.deterministic != 0 ? attention::Want::deterministic : attention::Want::fastest;
-  attention::Where where = attention::where_of(stream);
-  where.walkable = walkable;
-  if (options.implementation == nullptr) return *attention::dispatch(problem, pass, where, want).rung;
-  const Rung& rung = attention::find_rung(options.implementation);
-  if (const auto reason = attention::reason_against(rung, problem, pass, where, want)) {
-    throw Error(ErrorKind::usage,
-                fmt::format("'{}' {}; the tensors lie on {}", rung.name, *reason, to_string(device::place_of(stream))));
-  }
-  return rung;
 }
 
 ops::Workspace workspace_for(const Rung& rung, const Problem& problem, Pass pass,
@@ -250,6 +216,17 @@ int syslab_attention_workspace(const DLTensor* q, const DLTensor* k, const DLTen
 }
 
 const char* syslab_last_error(void) { return last_error(); }
+
+const char* syslab_torch_operators(void) {
+  thread_local std::string why_not;
+  why_not.clear();
+  try {
+    [[maybe_unused]] static const bool registered = (torch::register_operators(), true);  // what throws is tried again
+  } catch (const std::exception& error) {
+    why_not = error.what();
+  }
+  return why_not.c_str();
+}
 
 uint32_t syslab_plugin_abi(void) { return SYSLAB_PLUGIN_ABI; }
 

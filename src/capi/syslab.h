@@ -9,7 +9,8 @@
  * exception crosses this interface. Work is queued on `stream` (a cudaStream_t of the tensors' GPU as void*, NULL for
  * its default stream; ignored on the CPU, where work is done on return); the host is never synchronised.
  *
- * A library that exports these functions (syslab_version is not asked for) can be tested and measured:
+ * A library that exports these functions can be tested and measured; syslab_version and syslab_torch_operators are not
+ * asked for:
  *     syslab check flash_forward --mine me=./libmine.so
  * It is handed (B, S, D) where there is one head, (B, H, S, D) otherwise; docs/check-your-own-kernel.md has an example.
  */
@@ -97,6 +98,11 @@ SYSLAB_API uint32_t syslab_parallel_abi(void); /* SYSLAB_PARALLEL_ABI */
 
 /* Why this thread's last call failed; "" if it did not. Valid until the thread's next call. */
 SYSLAB_API const char* syslab_last_error(void);
+
+/* Registers syslab::attention_forward and syslab::attention_backward with the dispatcher of the torch that this process
+ * has loaded, 2.10 or newer: calls from there need no DLPack. "" if they are registered, else why not, valid until
+ * the thread's next call. tools/python/syslab_torch.py calls it. */
+SYSLAB_API const char* syslab_torch_operators(void);
 
 SYSLAB_API uint32_t syslab_plugin_abi(void); /* SYSLAB_PLUGIN_ABI */
 

@@ -133,6 +133,37 @@ def check_values_whose_sign_memory_does_not_hold():
     torch.testing.assert_close(FlashAttention.apply(q, k, v), wanted, rtol=0, atol=0)
 
 
+def check_without_a_gradient_it_is_the_same():
+    q, k, v, _ = draw((2, 16, 16))
+    wanted = FlashAttention.apply(q, k, v, True)
+    with torch.no_grad():
+        found = FlashAttention.apply(q, k, v, True)
+    assert not found.requires_grad
+    torch.testing.assert_close(found, wanted.detach(), rtol=0, atol=0)
+
+
+def check_gradients_of_gradients_are_refused():
+    q, k, v, do = draw((2, 16, 16))
+    (dq,) = torch.autograd.grad(FlashAttention.apply(q, k, v), q, do.requires_grad_(), create_graph=True)
+    try:
+        dq.sum().backward()
+    except RuntimeError as error:
+        assert "once_differentiable" in str(error), error
+    else:
+        raise AssertionError("a gradient of the gradient came from nowhere")
+
+
+def check_autocast_casts_and_gradients_keep_their_dtype():
+    q, k, v, do = draw((2, 16, 16))
+    device = q.device.type
+    with torch.autocast(device, torch.bfloat16), torch.no_grad():
+        assert FlashAttention.apply(q, k, v).dtype == torch.bfloat16
+    with torch.autocast(device, torch.bfloat16):
+        o = FlashAttention.apply(q, k.bfloat16(), v)
+    assert o.dtype == torch.bfloat16
+    assert torch.autograd.grad(o, q, do.bfloat16())[0].dtype == torch.float32
+
+
 def check_refusals_are_exceptions_with_reasons():
     def refusal(*arguments):
         try:
@@ -162,6 +193,9 @@ def main():
         ("views are read where they lie", check_views_are_read_where_they_lie),
         ("grouped queries, other lengths", check_grouped_queries_and_other_lengths),
         ("values whose sign memory does not hold", check_values_whose_sign_memory_does_not_hold),
+        ("without a gradient it is the same", check_without_a_gradient_it_is_the_same),
+        ("gradients of gradients are refused", check_gradients_of_gradients_are_refused),
+        ("autocast casts, and gradients keep their dtype", check_autocast_casts_and_gradients_keep_their_dtype),
         ("refusals are exceptions with reasons", check_refusals_are_exceptions_with_reasons),
     ]
     devices = sys.argv[2:] if sys.argv[1:2] == ["--device"] else ["cpu"] + ["cuda"] * torch.cuda.is_available()

@@ -9,7 +9,8 @@ attention op by op in the same dtype (with a floor where that is too large to ho
 code is 1.
 
 Kernel time: graphs of k calls over input sets of more than twice the L2 cache together, replayed; the median of replays,
-divided by k. `--eager` adds the same calls launched one by one between two events. Peers are PyTorch's
+divided by k. `--eager` has the same calls launched one by one between two events, ours and the peers' alike through
+torch: O and gradients are made by the call. Rung `choice` is whichever the library takes. Peers are PyTorch's
 scaled_dot_product_attention with the backend named: flash, deterministic (flash under torch.use_deterministic_algorithms),
 cudnn, efficient, math. TFLOP/s count 4·B·H·pairs·D forward and 2.5 times that backward, whoever computes what.
 
@@ -32,7 +33,7 @@ import torch.nn.functional as F
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python"))
-from syslab_torch import LIBRARY, Options, as_dlpack  # noqa: E402
+from syslab_torch import LIBRARY, FlashAttention, Options, as_dlpack  # noqa: E402
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 BACKENDS = {
@@ -93,9 +94,15 @@ class Rung:
 
     def __init__(self, name):
         self.name, self.workspace = name, None
+        self.implementation = None if name == "choice" else name
+
+    def attend(self, q, k, v, causal):
+        """As PyTorch's function: through torch, with a gradient where one is wanted."""
+        return FlashAttention.apply(q, k, v, causal, self.implementation)
 
     def __call__(self, function, tensors, causal):
-        options = Options(struct_size=ctypes.sizeof(Options), causal=int(causal), implementation=self.name.encode())
+        options = Options(struct_size=ctypes.sizeof(Options), causal=int(causal))
+        options.implementation = self.implementation.encode() if self.implementation else None
         bytes_needed = ctypes.c_size_t()
         q, k, v = (ctypes.byref(as_dlpack(t)) for t in tensors[:3])
         self.demand(LIBRARY.syslab_attention_workspace(q, k, v, int("backward" in function), ctypes.byref(options),
@@ -244,7 +251,24 @@ def times(rungs, peers, case, dtype, passes, eager):
             failures.append(who)
             print(f"  no time of {who} {which}: {str(error).splitlines()[0]}", file=sys.stderr)
 
+    def clock_through_torch(who, attend):
+        if "forward" in passes and who != "deterministic":
+            clock("forward", who, lambda i: attend(*data[i][:3]))
+        if "backward" in passes:
+            inputs = [[t.detach().clone().requires_grad_() for t in one[:3]] for one in data]
+            try:
+                with torch.cuda.stream(torch.cuda.Stream()):  # a capture must not wait for the default stream
+                    outs = [attend(*one) for one in inputs]
+            except RuntimeError as error:
+                print(f"  {who} does not take this case: {str(error).splitlines()[0]}", file=sys.stderr)
+                return
+            torch.cuda.synchronize()
+            clock("backward", who, lambda i: torch.autograd.grad(outs[i], inputs[i], data[i][3], retain_graph=True))
+
     for rung in rungs:
+        if eager:
+            clock_through_torch(rung.name, lambda *one: rung.attend(*one, case.causal))
+            continue
         if "forward" in passes:
             clock("forward", rung.name, lambda i: rung.forward(*data[i][:3], *made[i], case.causal))
         if "backward" in passes:
@@ -253,22 +277,7 @@ def times(rungs, peers, case, dtype, passes, eager):
     for peer in peers:
         torch.use_deterministic_algorithms(peer == "deterministic")  # only to warn would leave flash as it is
         with sdpa_kernel(BACKENDS[peer]):
-            def attend(q, k, v):
-                return F.scaled_dot_product_attention(q, k, v, is_causal=case.causal)
-
-            if "forward" in passes and peer != "deterministic":
-                clock("forward", peer, lambda i: attend(*data[i][:3]))
-            if "backward" in passes:
-                inputs = [[t.detach().clone().requires_grad_() for t in one[:3]] for one in data]
-                try:
-                    with torch.cuda.stream(torch.cuda.Stream()):  # a capture must not wait for the default stream
-                        outs = [attend(*one) for one in inputs]
-                except RuntimeError as error:
-                    print(f"  {peer} does not take this case: {str(error).splitlines()[0]}", file=sys.stderr)
-                    continue
-                torch.cuda.synchronize()
-                clock("backward", peer,
-                      lambda i: torch.autograd.grad(outs[i], inputs[i], data[i][3], retain_graph=True))
+            clock_through_torch(peer, lambda *one: F.scaled_dot_product_attention(*one, is_causal=case.causal))
         torch.use_deterministic_algorithms(False)
     return found, sum(who not in peers for who in failures)
 
@@ -282,7 +291,7 @@ def geometric_mean(values):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rungs", required=True, help="implementations of libsyslab, by commas")
+    parser.add_argument("--rungs", required=True, help="implementations of libsyslab, by commas, or `choice`")
     parser.add_argument("--peers", default="flash", help="of PyTorch, by commas")
     parser.add_argument("--pass", dest="passes", default="forward", help="forward, backward or both by a comma")
     parser.add_argument("--grid", default="paper")

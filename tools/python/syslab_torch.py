@@ -8,7 +8,12 @@
 L (the log-sum-exp of each row), Q, K, V and O are saved for the backward pass, so o.grad_fn.saved_tensors holds exactly
 one tensor of shape (batch, n_queries). fp32, fp16 and bf16; any strides; fewer key/value heads than query heads are
 allowed if they divide them. On the CPU or on a GPU, where work is queued on torch's current stream and nothing waits.
-Tensors go to the library as they lie in memory, without a copy, unless their last dimension is strided.
+Tensors go to the library as they lie in memory, without a copy, unless their last dimension is strided. Under
+torch.autocast they are cast to its dtype, as for scaled_dot_product_attention.
+
+From torch 2.10 on, the library registers its calls as operators of torch's dispatcher (torch.ops.syslab): a call costs some
+microseconds, and torch.compile takes it into its graphs. With other versions, and with SYSLAB_TORCH_CALLS=ctypes, calls go
+through ctypes, which costs ten times as much; a warning says so, and WHY_CTYPES why.
 
 The library is, in this order: $SYSLAB_LIBRARY; build/src/capi/libsyslab.so of the checkout that this file stands in; the
 one that was installed or bundled with this file; the one that the system's loader finds. Needs torch 1.13 or newer and
@@ -17,6 +22,7 @@ nothing else.
 import ctypes
 import os
 import pathlib
+import warnings
 
 import torch
 from torch.autograd.function import once_differentiable
@@ -87,7 +93,7 @@ def load_library():
         found = library.syslab_plugin_abi()
         if found != ABI:
             raise ImportError(f"{path} ({why}) speaks ABI {found}, syslab_torch.py speaks {ABI}: take both from one version")
-        library.syslab_last_error.restype = ctypes.c_char_p
+        library.syslab_last_error.restype = library.syslab_torch_operators.restype = ctypes.c_char_p
         tensor, options = ctypes.POINTER(DLTensor), ctypes.POINTER(Options)
         library.syslab_attention_forward.argtypes = [tensor] * 5 + [options, ctypes.c_void_p]
         library.syslab_attention_backward.argtypes = [tensor] * 9 + [options, ctypes.c_void_p]
@@ -132,30 +138,121 @@ def unit_last_stride(tensor):
     return tensor if tensor.stride(-1) == 1 or tensor.shape[-1] == 1 else tensor.contiguous()
 
 
-class FlashAttention(torch.autograd.Function):
-    """FlashAttention.apply(q, k, v, is_causal=False, implementation=None) -> o. Causal: query i sees keys 0 … i. Without a
-    name the library chooses."""
+def require_alike(q, k, v):
+    """What is wrong with the tensors in torch's words."""
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
+        if tensor.dim() not in (3, 4) or tensor.dim() != q.dim():
+            raise ValueError(f"{name} has shape {tuple(tensor.shape)}; q, k and v are all (batch, n, d) or all (batch, heads, n, d)")
+        if tensor.device != q.device:
+            raise ValueError(f"{name} is on {tensor.device}, q on {q.device}")
+        if tensor.dtype not in TYPES:
+            raise TypeError(f"attention takes float32, float16 and bfloat16, not {tensor.dtype}")
+
+
+def forward_by_ctypes(q, k, v, is_causal, implementation):
+    require_alike(q, k, v)
+    q, k, v = unit_last_stride(q), unit_last_stride(k), unit_last_stride(v)
+    o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
+    lse = torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
+    call("syslab_attention_forward", (q, k, v, o, lse), is_causal, implementation)
+    return o, lse
+
+
+def backward_by_ctypes(do, q, k, v, o, lse, is_causal, implementation):
+    do, q, k, v = unit_last_stride(do), unit_last_stride(q), unit_last_stride(k), unit_last_stride(v)
+    dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
+    call("syslab_attention_backward", (q, k, v, o, lse, do, dq, dk, dv), is_causal, implementation)
+    return dq, dk, dv
+
+
+def shape_of_forward(q, k, v, is_causal, implementation):
+    return q.new_empty(q.shape), q.new_empty(q.shape[:-1], dtype=torch.float32)
+
+
+def shape_of_backward(do, q, k, v, o, lse, is_causal, implementation):
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+
+
+def register_operators():
+    """Why calls go through ctypes; "" if they go through torch's dispatcher."""
+    if os.environ.get("SYSLAB_TORCH_CALLS") == "ctypes":
+        return "SYSLAB_TORCH_CALLS=ctypes asks for it"
+    why = LIBRARY.syslab_torch_operators().decode()
+    if not why:
+        torch.library.register_fake("syslab::attention_forward", shape_of_forward)
+        torch.library.register_fake("syslab::attention_backward", shape_of_backward)
+    elif torch.cuda.is_available():  # elsewhere microseconds do not matter
+        warnings.warn(f"syslab calls go through ctypes with torch {torch.__version__}: {why}", stacklevel=3)
+    return why
+
+
+WHY_CTYPES = register_operators()
+if WHY_CTYPES:
+    FORWARD, BACKWARD = forward_by_ctypes, backward_by_ctypes
+else:
+    OPERATOR, BACKWARD = torch.ops.syslab.attention_forward.default, torch.ops.syslab.attention_backward.default
+
+    def FORWARD(q, k, v, is_causal, implementation):
+        try:
+            return OPERATOR(q, k, v, is_causal, implementation)
+        except (RuntimeError, ValueError):
+            require_alike(q, k, v)
+            raise
+
+
+if hasattr(torch, "get_autocast_dtype"):
+    def autocast_dtype(device_type):
+        """What torch.autocast casts to there; None outside of it."""
+        return torch.get_autocast_dtype(device_type) if torch.is_autocast_enabled(device_type) else None
+else:  # before torch 2.4
+    def autocast_dtype(device_type):
+        if device_type == "cuda":
+            return torch.get_autocast_gpu_dtype() if torch.is_autocast_enabled() else None
+        return torch.get_autocast_cpu_dtype() if torch.is_autocast_cpu_enabled() else None
+
+
+class Attention(torch.autograd.Function):
+    """FlashAttention below without the way around autograd: torch.compile knows `apply` of a Function as it is."""
 
     @staticmethod
-    def forward(ctx, q, k, v, is_causal=False, implementation=None):
-        for name, tensor in (("q", q), ("k", k), ("v", v)):
-            if tensor.dim() not in (3, 4) or tensor.dim() != q.dim():
-                raise ValueError(f"{name} has shape {tuple(tensor.shape)}; q, k and v are all (batch, n, d) or all (batch, heads, n, d)")
-            if tensor.device != q.device:
-                raise ValueError(f"{name} is on {tensor.device}, q on {q.device}")
-        q, k, v = unit_last_stride(q), unit_last_stride(k), unit_last_stride(v)
-        o = torch.empty(q.shape, dtype=q.dtype, device=q.device)
-        lse = torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
-        call("syslab_attention_forward", (q, k, v, o, lse), is_causal, implementation)
+    def forward(ctx, q, k, v, is_causal, implementation):
+        ctx.cast_from = None
+        dtype = autocast_dtype(q.device.type)
+        if dtype is not None and dtype in TYPES and q.dtype in TYPES:
+            ctx.cast_from = (q.dtype, k.dtype, v.dtype)
+            q, k, v = q.to(dtype), k.to(dtype), v.to(dtype)
+        o, lse = FORWARD(q, k, v, is_causal, implementation)
         ctx.save_for_backward(lse, q, k, v, o)
         ctx.is_causal, ctx.implementation = is_causal, implementation
         return o
 
     @staticmethod
-    @once_differentiable
     def backward(ctx, do):
-        lse, q, k, v, o = ctx.saved_tensors
-        do = unit_last_stride(do)
-        dq, dk, dv = (torch.empty(t.shape, dtype=t.dtype, device=t.device) for t in (q, k, v))
-        call("syslab_attention_backward", (q, k, v, o, lse, do, dq, dk, dv), ctx.is_causal, ctx.implementation)
-        return dq, dk, dv, None, None
+        # once_differentiable costs microseconds, and matters only where a gradient of the gradients is wanted.
+        return gradients_once(ctx, do) if torch.is_grad_enabled() else gradients(ctx, do)
+
+
+def gradients(ctx, do):
+    lse, q, k, v, o = ctx.saved_tensors
+    dq, dk, dv = BACKWARD(do, q, k, v, o, lse, ctx.is_causal, ctx.implementation)
+    if ctx.cast_from is not None:
+        dq, dk, dv = (t.to(dtype) for t, dtype in zip((dq, dk, dv), ctx.cast_from))
+    return dq, dk, dv, None, None
+
+
+gradients_once = once_differentiable(gradients)
+
+
+class FlashAttention(Attention):
+    """FlashAttention.apply(q, k, v, is_causal=False, implementation=None) -> o. Causal: query i sees keys 0 … i. Without a
+    name the library chooses."""
+
+    @staticmethod
+    def forward(ctx, q, k, v, is_causal=False, implementation=None):
+        return Attention.forward(ctx, q, k, v, is_causal, implementation or "")
+
+    @classmethod
+    def apply(cls, q, k, v, is_causal=False, implementation=None):
+        if torch.is_grad_enabled() or autocast_dtype(q.device.type) is not None:
+            return Attention.apply(q, k, v, is_causal, implementation or "")
+        return FORWARD(q, k, v, is_causal, implementation or "")[0]  # nobody will ask for a gradient

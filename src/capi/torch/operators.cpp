@@ -1,0 +1,311 @@
+#include "capi/torch/operators.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <new>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "capi/attention_call.hpp"
+#include "capi/torch/stable_abi.hpp"
+#include "device/launch.hpp"
+
+namespace syslab::capi::torch {
+namespace {
+
+void demand(std::int32_t status, const char* what) {
+  if (status != 0) throw Error(ErrorKind::internal, fmt::format("torch could not {}; stderr says why", what));
+}
+
+// A tensor of torch with an owner.
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(TensorHandle handle) : handle_(handle) {}
+  Tensor(Tensor&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+  Tensor& operator=(Tensor&& other) noexcept {
+    std::swap(handle_, other.handle_);
+    return *this;
+  }
+  ~Tensor() {
+    if (handle_ != nullptr) functions().aoti_torch_delete_tensor_object(handle_);
+  }
+
+  static Tensor of_slot(Slot slot) { return Tensor(reinterpret_cast<TensorHandle>(slot)); }
+  Slot give_up() { return reinterpret_cast<Slot>(std::exchange(handle_, nullptr)); }
+  TensorHandle handle() const { return handle_; }
+
+  std::span<const std::int64_t> sizes() const {
+    std::int64_t rank = 0, *sizes = nullptr;
+    demand(functions().aoti_torch_get_dim(handle_, &rank), "tell a tensor's rank");
+    demand(functions().aoti_torch_get_sizes(handle_, &sizes), "tell a tensor's sizes");
+    return {sizes, static_cast<std::size_t>(rank)};
+  }
+  const std::int64_t* strides() const {
+    std::int64_t* strides = nullptr;
+    demand(functions().aoti_torch_get_strides(handle_, &strides), "tell a tensor's strides");
+    return strides;
+  }
+  std::int32_t dtype() const {
+    std::int32_t dtype = 0;
+    demand(functions().aoti_torch_get_dtype(handle_, &dtype), "tell a tensor's dtype");
+    return dtype;
+  }
+  void* data() const {
+    void* data = nullptr;
+    demand(functions().aoti_torch_get_data_ptr(handle_, &data), "tell where a tensor lies");
+    return data;
+  }
+
+ private:
+  TensorHandle handle_ = nullptr;
+};
+
+// A text of torch with an owner.
+class Text {
+ public:
+  explicit Text(Slot slot) : handle_(reinterpret_cast<StringHandle>(slot)) {}
+  Text(const Text&) = delete;
+  Text& operator=(const Text&) = delete;
+  ~Text() { functions().torch_delete_string(handle_); }
+
+  const char* c_str() const {
+    const char* text = nullptr;
+    demand(functions().torch_string_c_str(handle_, &text), "tell a text");
+    return text;
+  }
+
+ private:
+  StringHandle handle_;
+};
+
+struct Site {
+  std::int32_t type = 0, index = 0;  // as torch counts devices
+  bool operator==(const Site&) const = default;
+};
+
+Site site_of(const Tensor& tensor) {
+  Site site;
+  demand(functions().aoti_torch_get_device_type(tensor.handle(), &site.type), "tell a tensor's device");
+  if (site.type == functions().cpu) return site;
+  demand(functions().aoti_torch_get_device_index(tensor.handle(), &site.index), "tell a tensor's device");
+  return site;
+}
+
+Tensor make(std::span<const std::int64_t> sizes, std::int32_t dtype, Site site) {
+  std::array<std::int64_t, kMaxRank> strides{};
+  std::int64_t stride = 1;
+  for (std::size_t dim = sizes.size(); dim-- > 0;) {
+    strides[dim] = stride;
+    stride *= std::max<std::int64_t>(sizes[dim], 1);
+  }
+  TensorHandle made = nullptr;
+  demand(functions().aoti_torch_empty_strided(static_cast<std::int64_t>(sizes.size()), sizes.data(), strides.data(),
+                                              dtype, site.type, site.index, &made),
+         "make a tensor");
+  return Tensor(made);
+}
+
+// The tensors of a call: which device they share, and views of them.
+class Call {
+ public:
+  explicit Call(const Tensor& q) : site_(site_of(q)) {
+    if (site_.type != functions().cpu) place_ = {device::Kind::cuda, site_.index};
+    if (place_.kind == device::Kind::cpu) return;
+    if (!device::built_with_cuda()) {
+      throw Error(ErrorKind::device,
+                  fmt::format("the tensors lie on {} and this libsyslab was built without CUDA; build "
+                              "it with -Dcuda=enabled, or pass copies in host memory",
+                              to_string(place_)));
+    }
+    if (functions().aoti_torch_get_current_cuda_stream == nullptr) {
+      throw Error(ErrorKind::device, "the tensors lie on a GPU and torch has no libtorch_cuda.so");
+    }
+    stream_.kind = device::Kind::cuda;
+    demand(functions().aoti_torch_get_current_cuda_stream(site_.index, &stream_.handle), "tell its current stream");
+  }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+  ~Call() { forget_accounts(place_); }
+
+  device::Place place() const { return place_; }
+  device::Stream stream() const { return stream_; }
+
+  // As (B, H, S, D); (B, S, D) has one head. `tensor` is replaced by a copy if the elements of its rows do not lie side
+  // by side.
+  TensorView matrix(std::string_view name, Tensor& tensor) const {
+    const std::span<const std::int64_t> sizes = tensor.sizes();
+    if (sizes.size() != 3 && sizes.size() != 4) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} has {} dimensions; it must be (B, S, D) or (B, H, S, D)", name, sizes.size()));
+    }
+    if (tensor.strides()[sizes.size() - 1] != 1 && sizes.back() > 1) {
+      Tensor copy = make(sizes, tensor.dtype(), site_of(tensor));
+      demand(functions().aoti_torch_copy_(copy.handle(), tensor.handle(), 1), "copy a tensor");
+      tensor = std::move(copy);
+    }
+    return view(name, tensor, 4);
+  }
+  TensorView rows(std::string_view name, const Tensor& tensor) const { return view(name, tensor, 3); }
+
+  Tensor make_like(const Tensor& tensor) const { return make(tensor.sizes(), tensor.dtype(), site_); }
+  // A row of `q` each.
+  Tensor make_lse(const Tensor& q) const {
+    const std::span<const std::int64_t> sizes = q.sizes();
+    return make(sizes.first(sizes.size() - 1), functions().float32, site_);
+  }
+  // In `memory`, which keeps it.
+  ops::Workspace make_workspace(std::size_t bytes, Tensor& memory) const {
+    if (bytes == 0) return {};
+    const std::array<std::int64_t, 1> sizes{static_cast<std::int64_t>(bytes)};
+    memory = make(sizes, functions().uint8, site_);
+    return {memory.data(), bytes};
+  }
+
+ private:
+  DType dtype_of(std::string_view name, const Tensor& tensor) const {
+    const std::int32_t dtype = tensor.dtype();
+    if (dtype == functions().float32) return DType::f32;
+    if (dtype == functions().float16) return DType::f16;
+    if (dtype == functions().bfloat16) return DType::bf16;
+    throw Error(ErrorKind::usage, fmt::format("{} is not of float32, float16 or bfloat16", name));
+  }
+
+  TensorView view(std::string_view name, const Tensor& tensor, int full_rank) const {
+    if (site_of(tensor) != site_) {
+      throw Error(ErrorKind::usage,
+                  fmt::format("{} lies elsewhere than {}, where q lies; all tensors of a call must be "
+                              "on one device",
+                              name, to_string(place_)));
+    }
+    const std::span<const std::int64_t> given = tensor.sizes();
+    const std::int64_t* given_strides = tensor.strides();
+    std::array<std::int64_t, kMaxRank> sizes{};
+    Strides strides{};
+    std::size_t to = 0;
+    for (std::size_t dim = 0; dim < given.size(); ++dim) {
+      if (dim == 1 && std::cmp_less(given.size(), full_rank)) sizes[to++] = 1;  // the head; its stride is never used
+      sizes[to] = given[dim];
+      strides[to++] = given[dim] == 1 && dim + 1 == given.size() && full_rank == 4 ? 1 : given_strides[dim];
+    }
+    return TensorView(tensor.data(), dtype_of(name, tensor), Shape(std::span(sizes.data(), to)), strides);
+  }
+
+  Site site_;
+  device::Place place_;
+  device::Stream stream_;
+};
+
+syslab_attention_options options_of(Slot is_causal, const Text& implementation) {
+  syslab_attention_options options{};
+  options.causal = (is_causal & 0xFF) != 0 ? 1 : 0;
+  const char* name = implementation.c_str();
+  options.implementation = *name == '\0' ? nullptr : name;
+  return options;
+}
+
+void require_same_rank(const Tensor& q, std::initializer_list<std::pair<const char*, const Tensor*>> others) {
+  for (const auto& [name, tensor] : others) {
+    if (tensor->sizes().size() == q.sizes().size()) continue;
+    throw Error(ErrorKind::usage, fmt::format("{} has {} dimensions where q has {}; they must be alike", name,
+                                              tensor->sizes().size(), q.sizes().size()));
+  }
+}
+
+// The errors that Python knows: ValueError, MemoryError and RuntimeError.
+template <typename Body>
+void as_python_expects(const char* name, Body&& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    const std::string message = fmt::format("{}: {}", name, error.what());
+    if (error.kind() == ErrorKind::usage || error.kind() == ErrorKind::config) throw std::invalid_argument(message);
+    throw std::runtime_error(message);
+  }
+}
+
+void forward(Slot* slots, std::uint64_t, std::uint64_t) {
+  Tensor q = Tensor::of_slot(slots[0]), k = Tensor::of_slot(slots[1]), v = Tensor::of_slot(slots[2]);
+  const Text implementation(slots[4]);
+  as_python_expects("syslab::attention_forward", [&] {
+    const Call call(q);
+    require_same_rank(q, {{"k", &k}, {"v", &v}});
+    const syslab_attention_options options = options_of(slots[3], implementation);
+    const ConstTensorView q_view = call.matrix("q", q), k_view = call.matrix("k", k), v_view = call.matrix("v", v);
+    const attention::Problem problem = problem_of(q_view, k_view, options);
+    Tensor out = call.make_like(q), lse = call.make_lse(q);
+    const attention::ForwardArgs args{q_view, k_view, v_view, call.matrix("out", out), call.rows("lse", lse)};
+    attention::validate(problem, args);
+    const device::CurrentDevice current(call.place());
+    const attention::Rung& rung =
+        choose(problem, Pass::forward, options, call.stream(), attention::walkable({args.q, args.k, args.v, args.out}));
+    Tensor memory;
+    rung.forward(problem, args, call.make_workspace(rung.workspace_bytes(problem, Pass::forward), memory),
+                 call.stream());
+    slots[0] = out.give_up();
+    slots[1] = lse.give_up();
+  });
+}
+
+void backward(Slot* slots, std::uint64_t, std::uint64_t) {
+  Tensor dout = Tensor::of_slot(slots[0]), q = Tensor::of_slot(slots[1]), k = Tensor::of_slot(slots[2]);
+  Tensor v = Tensor::of_slot(slots[3]), out = Tensor::of_slot(slots[4]), lse = Tensor::of_slot(slots[5]);
+  const Text implementation(slots[7]);
+  as_python_expects("syslab::attention_backward", [&] {
+    const Call call(q);
+    require_same_rank(q, {{"k", &k}, {"v", &v}, {"out", &out}, {"dout", &dout}});
+    const syslab_attention_options options = options_of(slots[6], implementation);
+    const ConstTensorView q_view = call.matrix("q", q), k_view = call.matrix("k", k), v_view = call.matrix("v", v);
+    const attention::Problem problem = problem_of(q_view, k_view, options);
+    Tensor dq = call.make_like(q), dk = call.make_like(k), dv = call.make_like(v);
+    const attention::BackwardArgs args{q_view,
+                                       k_view,
+                                       v_view,
+                                       call.matrix("out", out),
+                                       call.rows("lse", lse),
+                                       call.matrix("dout", dout),
+                                       call.matrix("dq", dq),
+                                       call.matrix("dk", dk),
+                                       call.matrix("dv", dv)};
+    attention::validate(problem, args);
+    const device::CurrentDevice current(call.place());
+    const attention::Rung& rung =
+        choose(problem, Pass::backward, options, call.stream(),
+               attention::walkable({args.q, args.k, args.v, args.out, args.dout, args.dq, args.dk, args.dv}));
+    Tensor memory;
+    rung.backward(problem, args, call.make_workspace(rung.workspace_bytes(problem, Pass::backward), memory),
+                  call.stream());
+    slots[0] = dq.give_up();
+    slots[1] = dk.give_up();
+    slots[2] = dv.give_up();
+  });
+}
+
+}  // namespace
+
+void register_operators() {
+  const Functions& torch = functions();
+  // The registrations last as long as the process; so do the objects that hold them.
+  LibraryHandle library = nullptr;
+  demand(torch.aoti_torch_library_init_fragment("syslab", __FILE__, __LINE__, &library), "open library 'syslab'");
+  demand(torch.aoti_torch_library_def(library,
+                                      "attention_forward(Tensor q, Tensor k, Tensor v, bool is_causal, str "
+                                      "implementation) -> (Tensor, Tensor)"),
+         "define syslab::attention_forward");
+  demand(
+      torch.aoti_torch_library_def(library,
+                                   "attention_backward(Tensor dout, Tensor q, Tensor k, Tensor v, Tensor out, Tensor "
+                                   "lse, bool is_causal, str implementation) -> (Tensor, Tensor, Tensor)"),
+      "define syslab::attention_backward");
+  for (const char* device : {"CPU", "CUDA"}) {
+    LibraryHandle kernels = nullptr;
+    demand(torch.aoti_torch_library_init_impl("syslab", device, __FILE__, __LINE__, &kernels), "open library 'syslab'");
+    demand(torch.torch_library_impl(kernels, "attention_forward", forward, kSlotRules), "register a kernel");
+    demand(torch.torch_library_impl(kernels, "attention_backward", backward, kSlotRules), "register a kernel");
+  }
+}
+
+}  // namespace syslab::capi::torch

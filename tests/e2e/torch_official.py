@@ -133,6 +133,12 @@ def check_values_whose_sign_memory_does_not_hold():
     torch.testing.assert_close(FlashAttention.apply(q, k, v), wanted, rtol=0, atol=0)
 
 
+def check_calls_go_by_operators_where_torch_has_them():
+    has_them = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 10)
+    why = syslab_torch.WHY_CTYPES
+    assert why == "" if has_them else "torch 2.10 or newer" in why, why
+
+
 def check_without_a_gradient_it_is_the_same():
     q, k, v, _ = draw((2, 16, 16))
     wanted = FlashAttention.apply(q, k, v, True)
@@ -193,6 +199,7 @@ def main():
         ("views are read where they lie", check_views_are_read_where_they_lie),
         ("grouped queries, other lengths", check_grouped_queries_and_other_lengths),
         ("values whose sign memory does not hold", check_values_whose_sign_memory_does_not_hold),
+        ("calls go by operators where torch has them", check_calls_go_by_operators_where_torch_has_them),
         ("without a gradient it is the same", check_without_a_gradient_it_is_the_same),
         ("gradients of gradients are refused", check_gradients_of_gradients_are_refused),
         ("autocast casts, and gradients keep their dtype", check_autocast_casts_and_gradients_keep_their_dtype),

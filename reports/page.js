@@ -39,7 +39,32 @@
       const text = row.textContent.toLowerCase();
       row.hidden = !words.every((word) => text.includes(word));
     }
+    hideEmpty(words.length > 0);
   });
+  // Tables without a row that fits, and sections, with their links, that then show none, are out of the way.
+  function hideEmpty(filtering) {
+    let heading = null, found = true;
+    const between = [];
+    const close = () => {
+      for (const element of between) element.classList.toggle('out', filtering && !found);
+      const link = heading && document.querySelector('nav a[href="#' + heading.id + '"]');
+      if (link) link.parentNode.hidden = filtering && !found;
+      between.length = 0;
+      found = false;
+    };
+    for (const element of document.querySelector('main').children) {
+      if (element.tagName === 'H2') {
+        close();
+        heading = element;
+      }
+      between.push(element);
+      if (!element.matches('section.table')) continue;
+      const fits = element.querySelector('tbody tr:not([hidden])') !== null;
+      element.hidden = filtering && !fits;
+      found = found || fits;
+    }
+    close();
+  }
   tools.appendChild(filter);
 
   // --- light or dark: as the system says, until the button is used ---

@@ -46,6 +46,11 @@ const registry::Experiment kFsdp =
             "as those of one process on the whole batch?")
         .problem("2026", "fsdp", 15)
         .evidence({.preset = "laptop"})
+        // The compute dtype, which only ranks of GPUs have.
+        .evidence({.need = registry::Need::asked,
+                   .grid = {{"batch", {registry::number(8)}},
+                            {"precision", {registry::text("fp32"), registry::text("bf16_fused")}},
+                            {"impl", {registry::text("fused")}}}})
         .evidence({.need = registry::Need::nice, .preset = "paper"});
 SYSLAB_EXPERIMENT(kFsdp);
 

@@ -314,7 +314,9 @@ registry::Builder sharding_experiment(std::string id, const std::vector<std::str
                             {"context", {number(context)}},
                             {"sharding", {text("none"), text("optimizer")}},
                             {"impl", {text("fused")}}};
-      made.evidence({.handout = year, .grid = grid});
+      made.evidence({.handout = year, .parts = {"a", "b"}, .grid = grid});
+      grid["sharding"] = {text("none"), text("optimizer"), text("zero1")};
+      made.evidence({.handout = year, .parts = {"c"}, .grid = grid});
       grid.erase("sharding");
       made.evidence({.need = Need::asked, .handout = year, .grid = grid});
     };

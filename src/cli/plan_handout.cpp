@@ -31,7 +31,7 @@ std::vector<Ahead> what_is_ahead(const Handout& handout, const evidence::Schedul
     forecast(rest, store, to_conditions({}, rest, false));
     Ahead one{.step = &step};
     for (plan::PlannedCase& planned : rest.cases) {
-      if (planned.predicted_oom.empty() && planned.predicted_time > usual_timeout()) {
+      if (evidence::seconds_of(planned) > usual_timeout()) {
         ++one.too_long;
         continue;
       }

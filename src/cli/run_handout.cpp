@@ -22,6 +22,15 @@
 namespace syslab::cli {
 namespace {
 
+// Whether the cases vary the warm-up: a first step is one only in a process that has run nothing before.
+bool studies_first_steps(const plan::Plan& plan) {
+  constexpr const char* kWarmup = "warmup";
+  return std::ranges::any_of(plan.cases, [&](const plan::PlannedCase& one) {
+    const Axis* axis = one.experiment->find_axis(kWarmup);
+    return axis != nullptr && one.params.at(kWarmup) != axis->values.front();
+  });
+}
+
 class Sitting {
  public:
   Sitting(const Context& context, const RunOptions& options)
@@ -59,6 +68,7 @@ class Sitting {
     conditions.law_cases = law_cases(options_.laws);
     conditions.timeout = timeout_;
     if (budget_.count() > 0) conditions.budget = std::max(left(), Nanoseconds{1});
+    if (studies_first_steps(plan)) conditions.isolation = runner::Isolation::per_case;
     if (!options_.isolation.empty()) conditions.isolation = runner::parse_isolation(options_.isolation);
     return conditions;
   }
@@ -70,11 +80,12 @@ class Sitting {
     forecast(rest, &store, conditions_of(rest));
     std::erase_if(rest.cases, [&](const plan::PlannedCase& one) {
       if (!one.predicted_oom.empty()) return false;
-      if (one.predicted_time > timeout_) {
+      const Nanoseconds expected = std::chrono::duration_cast<Nanoseconds>(evidence::seconds_of(one));
+      if (expected > timeout_) {
         ++too_long_[one.experiment->id];
         return true;
       }
-      if (budget_.count() == 0 || one.predicted_time <= left()) return false;
+      if (budget_.count() == 0 || expected <= left()) return false;
       ++passed_over_;
       return true;
     });
@@ -99,12 +110,13 @@ class Sitting {
 
   void tell_board(const plan::Plan& next) const {
     const evidence::Standing standing = standing_of(handout_, stored_);
-    const plan::Total total = plan::predicted_total(next);
     const std::string first = next.cases.size() == 1 ? label_of(next.cases.front())
                                                      : fmt::format("{}, {}", next.cases.front().experiment->id,
                                                                    counted(std::int64_t(next.cases.size()), "case"));
     std::string text = fmt::format("{}; next: {}", standing_text(handout_.year, standing), first);
-    if (total.time.count() > 0) text += ", " + format_duration(total.time);
+    Seconds expected{};
+    for (const plan::PlannedCase& one : next.cases) expected += evidence::seconds_of(one);
+    text += ", " + format_duration(std::chrono::duration_cast<Nanoseconds>(expected));
     if (budget_.count() > 0) text += fmt::format("; {} left", format_duration(std::max(left(), Nanoseconds{})));
     if (context_.console.json()) {
       Json board = to_json(standing);

@@ -98,11 +98,14 @@ class Steps {
 }  // namespace
 
 Seconds seconds_of(const plan::PlannedCase& planned) {
-  constexpr Seconds kArithmetic(0.2), kOther(2);
+  constexpr Seconds kArithmetic(0.02), kOther(2);
+  constexpr double kFilledPerSecond = 5e9;  // bytes: a process of two ranks with 60 GB each was seen to take 17 s
   if (!planned.predicted_oom.empty()) return Seconds(0);
-  if (!planned.predicted_from.empty()) return planned.predicted_time;
+  if (planned.time_was_measured) return planned.predicted_time;
+  const Seconds filling(planned.predicted_bytes / kFilledPerSecond);
+  if (!planned.predicted_from.empty()) return Seconds(planned.predicted_time) + filling;
   const bool alone = planned.task == plan::Task::measure && planned.device == plan::kCpu && planned.world_size == 1;
-  return alone ? kArithmetic : kOther;
+  return (alone ? kArithmetic : kOther) + filling;
 }
 
 std::string_view to_string(Stage stage) {

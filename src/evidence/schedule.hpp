@@ -43,8 +43,9 @@ struct Schedule {
   std::vector<Impossible> impossible;
 };
 
-// What a case is taken to last that nothing is known of: of one process on the CPU arithmetic, as a rule, whose counts
-// nobody needs to predict; else a few starts and looks. Nothing where it is not tried for want of memory.
+// What a case is taken to last: its measurement by the prediction, and what it has to allocate, fill and check before.
+// Where nothing is predicted, of one process on the CPU arithmetic, as a rule, whose counts nobody needs to predict;
+// else a few starts and looks. Nothing where it is not tried for want of memory.
 Seconds seconds_of(const plan::PlannedCase& planned);
 
 // What of a part's points the least is worth, as a rubric would have it; what is asked is worth the rest.

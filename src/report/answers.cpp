@@ -9,16 +9,15 @@
 
 #include "core/contains.hpp"
 #include "core/text.hpp"
-#include "report/byte_unit.hpp"
 #include "report/cells.hpp"
 #include "report/grid.hpp"
+#include "report/hand_in_table.hpp"
 #include "report/standing.hpp"
 
 namespace syslab::report {
 namespace {
 
 constexpr std::size_t kSentences = 3;  // of a part
-constexpr std::size_t kRows = 12;      // of the one table
 constexpr std::size_t kNamed = 3;      // of a list of titles or of what failed
 
 // All deliverables of one letter, in the hand-out's order.
@@ -84,8 +83,8 @@ Text said_of_laws(const Table& laws) {
 }
 
 // One a table: the first row that is no smoke run, or the first.
-Text best_sentence(const Table& table) {
-  const std::vector<Text> all = sentences(table);
+Text best_sentence(const Table& table, const Brevity& brevity) {
+  const std::vector<Text> all = sentences(table, brevity);
   const auto is_smoke = [](const Text& text) { return !text.empty() && text.front().text == "Smoke run:"; };
   const auto found = std::ranges::find_if_not(all, is_smoke);
   if (found != all.end()) return *found;
@@ -103,12 +102,16 @@ using LawsSaid = std::map<const Table*, std::string>;
 
 class Words {
  public:
-  Words(bool smoke_is_told, std::string letter = {}, LawsSaid* laws_said = nullptr)
-      : smoke_is_told_(smoke_is_told), letter_(std::move(letter)), laws_said_(laws_said) {}
-  // True if it was new.
+  Words(const AnswerOptions& options, std::string letter = {}, LawsSaid* laws_said = nullptr)
+      : smoke_is_told_(options.smoke_is_told),
+        brevity_{true, options.device},
+        letter_(std::move(letter)),
+        laws_said_(laws_said) {}
+  // True if it was new. What the searches of laws found is said where no sentence tells more of it.
   bool add(const Table& table) {
     if (said_.size() >= kSentences || contains(sources_, &table)) return false;
-    Text text = is_sentence(table) ? best_sentence(table) : table.source.id == kLaws ? of_laws(table) : Text{};
+    const bool of_laws_alone = table.source.id == kLaws && said_.empty();
+    Text text = is_sentence(table) ? best_sentence(table, brevity_) : of_laws_alone ? of_laws(table) : Text{};
     if (text.empty()) return false;
     sources_.push_back(&table);
     said_.push_back(smoke_is_told_ ? without_smoke(std::move(text)) : std::move(text));
@@ -131,6 +134,7 @@ class Words {
   }
 
   bool smoke_is_told_;
+  Brevity brevity_;
   std::string letter_;
   LawsSaid* laws_said_;
   std::vector<const Table*> sources_;
@@ -141,18 +145,21 @@ bool is_filled(const Table& table, const std::string& letter) {
   return contains(table.source.fills, letter.empty() ? "*" : letter);
 }
 
-// Sentences that a part names or that say they fill it; of a problem with one part all that its experiments say.
-Words words_of(const Part& part, const std::vector<Shown>& shown, bool only_part, bool smoke_is_told,
+// Sentences that a part names or that say they fill it; of a problem with one part all of an experiment where none of
+// them says so.
+Words words_of(const Part& part, const std::vector<Shown>& shown, bool only_part, const AnswerOptions& options,
                LawsSaid& laws_said) {
-  Words words(smoke_is_told, part.letter, &laws_said);
+  Words words(options, part.letter, &laws_said);
   for (const Deliverable* wanted : part.wanted) {
     for (const Place& place : places_of(*wanted, shown)) {
       if (const auto* const* table = std::get_if<const Table*>(&place)) words.add(**table);
     }
   }
   for (const Shown& one : shown) {
+    const bool says_which = std::ranges::any_of(
+        one.tables, [&](const Table& table) { return is_sentence(table) && is_filled(table, part.letter); });
     for (const Table& table : one.tables) {
-      const bool fits = is_sentence(table) && (only_part || is_filled(table, part.letter));
+      const bool fits = is_sentence(table) && ((only_part && !says_which) || is_filled(table, part.letter));
       if (fits) words.add(table);
     }
   }
@@ -160,81 +167,6 @@ Words words_of(const Part& part, const std::vector<Shown>& shown, bool only_part
 }
 
 // --- the one table or figure ---
-
-// How far a number can be trusted is the appendix's to show.
-bool is_for_the_appendix(const Column& column) {
-  static const std::set<std::string> kNames{"worst_error", "bound", "scratch", "n", "checked_percent", "noise"};
-  return kNames.contains(column.name);
-}
-
-// What would say nothing there: of no row is there a value, or all went well.
-bool says_nothing(const Table& table, const Column& column) {
-  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
-    const store::Cell& cell = cell_of(table.result, row, column.name);
-    if (column.name == "status" ? plain(cell) != "ok" : cell.type != store::Cell::Type::null) return false;
-  }
-  return true;
-}
-
-// Columns of bytes in the unit that fits the smallest of them; to the byte they stand in the appendix.
-void fit_bytes(Table& table) {
-  for (Column& column : table.source.columns) {
-    const auto at = find_column(table.result, column.name);
-    if (column.unit != "B" || !at) continue;
-    double least = 0;
-    for (auto& row : table.result.rows) {
-      store::Cell& cell = row[*at];
-      if (cell.type == store::Cell::Type::integer) cell.real = static_cast<double>(cell.integer);
-      if (cell.type == store::Cell::Type::null) cell.real = 0;
-      if (cell.real > 0 && (least == 0 || cell.real < least)) least = cell.real;
-    }
-    const std::string unit(fitting_unit(least, "GiB"));
-    if (least == 0 || unit == "B") continue;
-    for (auto& row : table.result.rows) {
-      store::Cell& cell = row[*at];
-      if (cell.type == store::Cell::Type::integer) cell.type = store::Cell::Type::real;
-      cell.real /= *bytes_in(unit);
-    }
-    column.unit = unit;
-    column.format = ".4g";
-  }
-}
-
-// Rows that are results. Our own reference answers nothing: where it is compared with, a column says so.
-std::vector<std::size_t> good_rows(const Table& table) {
-  std::vector<std::size_t> good, references;
-  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
-    const std::string status = plain(cell_of(table.result, row, "status"));
-    if (!status.empty() && status != "ok" && status != "oom") continue;
-    const bool is_reference = plain(cell_of(table.result, row, "implementation")) == "reference";
-    (is_reference ? references : good).push_back(row);
-  }
-  return good.empty() ? references : good;
-}
-
-Table first_of(const Table& table, const std::string& appendix) {
-  const std::vector<std::size_t> good = good_rows(table);
-  Table made = table;
-  made.result.rows.clear();
-  const std::size_t shown = std::min(good.size(), kRows);
-  const bool by_size = table.source.columns.front().align == "right";
-  for (std::size_t i = 0; i < shown; ++i) {
-    // Of a table in the order of a size both ends, and what lies evenly between; else the first, which matter most.
-    const std::size_t place = by_size && shown > 1 ? (i * (good.size() - 1) + (shown - 1) / 2) / (shown - 1) : i;
-    made.result.rows.push_back(table.result.rows[good[place]]);
-  }
-  std::erase_if(made.source.columns, [&](const Column& column) {
-    return is_for_the_appendix(column) || (shown > 0 && says_nothing(made, column));
-  });
-  fit_bytes(made);
-  made.footnote.clear();
-  made.source.notes.clear();
-  if (shown < table.result.rows.size()) {
-    made.source.notes.push_back(fmt::format("{} of {} rows{}.", shown, table.result.rows.size(),
-                                            appendix.empty() ? "" : "; all are in the appendix"));
-  }
-  return made;
-}
 
 Picture alone(Picture picture) {
   picture.notes.clear();
@@ -247,25 +179,32 @@ struct Carrier {
   const Table* table = nullptr;
 };
 
-// A figure where one is asked for and drawn, else the first table that has a result; of a problem that wants only words
-// neither.
-Carrier carrier_of(const std::vector<Part>& parts, const std::vector<Shown>& shown) {
-  Carrier found;
-  for (const Part& part : parts) {
-    for (const Deliverable* wanted : part.wanted) {
-      if (in_words(*wanted)) continue;
-      for (const Place& place : places_of(*wanted, shown)) {
-        if (const auto* const* picture = std::get_if<const Picture*>(&place)) {
-          const bool drawn = !(*picture)->left_out && (*picture)->missing.empty();
-          if (drawn && found.picture == nullptr) found.picture = *picture;
-        } else if (const Table* table = std::get<const Table*>(place); !is_sentence(*table)) {
-          const bool is_first = found.table == nullptr && table->source.id != kLaws && has_result(*table);
-          if (is_first) found.table = table;
-        }
-      }
+// What of a deliverable's places is drawn or has a result.
+void take_places(Carrier& found, const Deliverable& wanted, const std::vector<Shown>& shown) {
+  for (const Place& place : places_of(wanted, shown)) {
+    if (const auto* const* picture = std::get_if<const Picture*>(&place)) {
+      const bool drawn = !(*picture)->left_out && (*picture)->missing.empty();
+      if (drawn && found.picture == nullptr) found.picture = *picture;
+    } else if (const Table* table = std::get<const Table*>(place); !is_sentence(*table)) {
+      const bool is_first = found.table == nullptr && table->source.id != kLaws && has_result(*table);
+      if (is_first) found.table = table;
     }
   }
-  return found;
+}
+
+// That of the deliverable which carries the problem's point; else a figure where one is asked for and drawn, else the
+// first table that has a result; of a problem that wants only words neither.
+Carrier carrier_of(const std::vector<Part>& parts, const std::vector<Shown>& shown) {
+  for (const bool chosen : {true, false}) {
+    Carrier found;
+    for (const Part& part : parts) {
+      for (const Deliverable* wanted : part.wanted) {
+        if (!in_words(*wanted) && (wanted->carries || !chosen)) take_places(found, *wanted, shown);
+      }
+    }
+    if (found.picture != nullptr || found.table != nullptr) return found;
+  }
+  return {};
 }
 
 // "Table: Speeds (appendix)": what shows a part that no sentence answers.
@@ -355,7 +294,10 @@ std::string points_text(const Problem& problem, const std::string& handout) {
 Answered answered(const SectionPlan& plan, const store::Store& store, const std::vector<Picture>& pictures,
                   const AnswerOptions& options) {
   const Problem& problem = *plan.problem;
-  const std::vector<Shown> shown = shown_of(plan, store, pictures);
+  std::vector<Shown> shown = shown_of(plan, store, pictures);
+  for (Shown& one : shown) {
+    for (Table& table : one.tables) keep_models_of(options.handout, table);
+  }
   const std::vector<Part> parts = parts_of(problem, options.handout);
   const Carrier carrier = options.only_words ? Carrier{} : carrier_of(parts, shown);
   Answered made;
@@ -370,8 +312,7 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   std::string first_letter;
   for (const Part& part : parts) {
     ++made.parts;
-    const Words words =
-        options.answers ? words_of(part, shown, parts.size() == 1, options.smoke_is_told, laws_said) : Words(false);
+    const Words words = options.answers ? words_of(part, shown, parts.size() == 1, options, laws_said) : Words(options);
     Text said = words.empty() ? titles_of(part, shown, carrier, options.appendix) : words.text();
     const bool own_answer = !own.empty() && (parts.size() == 1 || in_own_words.contains(part.letter));
     if (said.empty() && own_answer) continue;  // it follows
@@ -394,7 +335,12 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
     const Span link{Style::link, "All measurements", options.appendix + "#" + problem.id};
     list.items.back() = list.items.back() + Text{{Style::plain, " "}, link, {Style::plain, "."}};
   }
-  if (!list.items.empty()) made.blocks.emplace_back(std::move(list));
+  // The only part of a problem is a paragraph, not a list of one.
+  if (list.items.size() == 1 && parts.size() == 1) {
+    made.blocks.emplace_back(Paragraph{std::move(list.items.front())});
+  } else if (!list.items.empty()) {
+    made.blocks.emplace_back(std::move(list));
+  }
   for (const std::string& paragraph : own) {
     made.blocks.emplace_back(Paragraph{marked(paragraph)});
   }
@@ -407,7 +353,7 @@ Answered answered(const SectionPlan& plan, const store::Store& store, const std:
   if (carrier.picture != nullptr) {
     made.blocks.emplace_back(alone(*carrier.picture));
   } else if (carrier.table != nullptr) {
-    made.blocks.emplace_back(first_of(*carrier.table, options.appendix));
+    made.blocks.emplace_back(hand_in_table(*carrier.table, options.appendix, options.device));
   }
   return made;
 }

@@ -102,13 +102,29 @@ std::string with_verdict(double value, double low, double high) {
   return with_ends(value, low, high, ", no measurable difference");
 }
 
-// Of "ci(low, high)" and "ratio(low, high)".
+// In prose: three digits where the interval leaves them, else the longer side of it on both.
+std::string in_prose(double value, double low, double high) {
+  constexpr double kThreeDigits = 0.005;
+  const double uncertainty = std::max(value - low, high - value);
+  if (!std::isfinite(uncertainty) || uncertainty < 0 || is_wide(value, uncertainty)) {
+    return with_interval(value, low, high);
+  }
+  if (uncertainty <= kThreeDigits * std::abs(value)) return with_digits(value, 3);
+  return with_interval(value, value - uncertainty, value + uncertainty);
+}
+
+// Of "ci(low, high)" and "ratio(low, high)", in prose "brief_ci(low, high)".
 std::string interval_text(const Table& table, std::size_t row, const Column& column, double value) {
   const std::vector<std::string> ends = ends_of_interval(column);
   const store::Cell& low = cell_of(table.result, row, ends[0]);
   const store::Cell& high = cell_of(table.result, row, ends[1]);
   const bool known = is_number(low) && is_number(high);
-  if (column.format.starts_with("ratio")) {
+  if (column.format.starts_with("brief_") && known) {
+    const double from = number_of(low), to = number_of(high);
+    const bool is_no_ratio = column.format.find("ratio") == std::string::npos;
+    return is_no_ratio || from > 1 || to < 1 ? in_prose(value, from, to) : with_verdict(value, from, to);
+  }
+  if (column.format.find("ratio") != std::string::npos) {
     return known ? with_verdict(value, number_of(low), number_of(high)) : with_digits(value, 3) + " (no interval)";
   }
   return known ? with_interval(value, number_of(low), number_of(high)) : with_digits(value, 3);

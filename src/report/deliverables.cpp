@@ -20,6 +20,7 @@ constexpr std::array<std::string_view, 5> kEvidenceKinds{"code", "table", "figur
 Deliverable deliverable_of(const std::string& problem, const json& entry) {
   Deliverable made{entry.at("part"), entry.at("kind"), entry.at("what"), entry.value("handout", ""), {}};
   if (entry.contains("by")) made.by = entry.at("by").get<std::vector<std::string>>();
+  made.carries = entry.value("carries", false);
   if (std::find(kEvidenceKinds.begin(), kEvidenceKinds.end(), made.kind) == kEvidenceKinds.end()) {
     throw Error(ErrorKind::internal, fmt::format("{}: {}: unknown kind '{}'", kDeliverablesFile, problem, made.kind));
   }

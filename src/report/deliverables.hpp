@@ -16,6 +16,7 @@ struct Deliverable {
   // What shows it: "flash_forward/speed" (a table or sentence), or all of an experiment's "*" (tables), "sentences",
   // "figures", "laws".
   std::vector<std::string> by;
+  bool carries = false;  // its table or figure is the one that a hand-in shows of the problem
 };
 
 struct Problem {

@@ -51,7 +51,13 @@ using Block = std::variant<Heading, Paragraph, Bullets, Table, Picture>;
 struct Document {
   std::string title;
   std::vector<Block> blocks;
+  bool hand_in = false;  // answers first, to be printed; else everything there is
 };
+
+// Whether an item is a part of a problem behind its letter: "(a)" or "(a)–(c)".
+inline bool has_letter(const Text& item) {
+  return !item.empty() && item.front().style == Style::strong && item.front().text.starts_with("(");
+}
 
 std::string write_markdown(const Document& document);
 std::string write_tex(const Document& document);

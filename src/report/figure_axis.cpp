@@ -4,7 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
+
+#include "report/byte_unit.hpp"
+#include "report/figure_text.hpp"
 
 namespace syslab::report {
 namespace {
@@ -131,6 +135,27 @@ Axis make_axis(const std::string& scale, std::span<const double> values, bool fr
   }
   add_tics(axis, most, whole_numbers(values));
   return axis;
+}
+
+void name_bytes(Axis& axis) {
+  for (Tic& tic : axis.tics) {
+    if (tic.label.empty()) continue;
+    const std::string_view unit = fitting_unit(tic.at, "TiB");
+    if (unit != "B") tic.label = fmt::format("{} {}", label_of(tic.at / bytes_in(unit).value_or(1)), unit);
+  }
+}
+
+void thin_labels(Axis& axis, double width, double character, double gap) {
+  double end = -std::numeric_limits<double>::infinity();
+  for (Tic& tic : axis.tics) {
+    if (tic.label.empty()) continue;
+    const double half = static_cast<double>(characters(tic.label)) * character / 2, at = axis.place(tic.at) * width;
+    if (at - half < end + gap) {
+      tic.label.clear();
+    } else {
+      end = at + half;
+    }
+  }
 }
 
 std::vector<double> make_room_beside(Axis& axis, std::span<const std::string> texts, double slot, double width) {

@@ -26,6 +26,12 @@ struct Axis {
 // `most` at most, all told apart; where all values are whole numbers, those of a linear axis are, too.
 Axis make_axis(const std::string& scale, std::span<const double> values, bool from_zero, int most);
 
+// Calls tics of an axis of bytes "1 MiB" instead of 1048576.
+void name_bytes(Axis& axis);
+// Takes away labels that would come nearer than `gap` to the one before; `width` of the axis and of a character, in
+// pixels.
+void thin_labels(Axis& axis, double width, double character, double gap);
+
 // Extends the axis downwards for texts next to it, each on `slot` of the axis's `width` pixels, or on less if they
 // would take more than half. Returns their positions, which become tics.
 std::vector<double> make_room_beside(Axis& axis, std::span<const std::string> texts, double slot, double width);

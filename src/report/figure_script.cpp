@@ -129,6 +129,8 @@ class Script {
       make_axis_of_categories(plot_width);
     } else {
       x_axis_ = make_axis(data_.x_scale, xs, false, static_cast<int>(plot_width / kTicWidth));
+      if (data_.x_label.ends_with(" (B)")) name_bytes(x_axis_);
+      thin_labels(x_axis_, plot_width, kCharacter, kGap / 2);
       if (!data_.apart.empty()) {
         if (xs.empty()) x_axis_.tics.clear();
         apart_ends_ = x_axis_.low;
@@ -349,7 +351,8 @@ class Script {
   }
 
   std::string fill(std::size_t series) const {
-    // A second round of the same fills is thinner.
+    // Spans of a lane may be narrower than a line. A second round of the same fills is thinner.
+    if (lanes()) return fmt::format("fillstyle solid {} noborder", series < kFills.size() ? "1.0" : "0.5");
     if (filled()) {
       return fmt::format("fillstyle solid {} border lc rgb '{}'", series < kFills.size() ? "1.0" : "0.5", ink());
     }

@@ -35,6 +35,11 @@ std::string name_of_open(const Answered& problem) {
 
 }  // namespace
 
+std::string only_machine(const store::Store& store) {
+  const store::ResultSet found = store.query("SELECT DISTINCT coalesce(gpu_name, cpu_model, '') FROM v_run");
+  return found.rows.size() == 1 ? found.rows.front().front().text : std::string();
+}
+
 std::vector<Block> first_page(const store::Store& store, const FirstPage& page, const std::vector<Answered>& problems) {
   const std::string handout = page.handout.empty() ? "2025 and 2026" : page.handout;
   Text about = plain_text(fmt::format("Hand-out of {}.", handout));

@@ -16,6 +16,9 @@ struct FirstPage {
   std::string appendix;  // the file; empty: none is written
 };
 
+// The GPU, or where there is none the CPU, of all runs; empty if there are several.
+std::string only_machine(const store::Store& store);
+
 std::vector<Block> first_page(const store::Store& store, const FirstPage& page, const std::vector<Answered>& problems);
 
 }  // namespace syslab::report

@@ -32,8 +32,14 @@ std::string foot_of(const Table& table);
 
 // What a table or sentence without a row says: its `empty`, or "Not measured" with the command that would measure.
 Text without_rows(const Table& table);
+// How a sentence of a hand-in is shorter than that of the appendix: an interval that leaves three digits is left out,
+// and so are the protocol and the device that the first page names.
+struct Brevity {
+  bool brief = false;
+  std::string device;
+};
 // The filled sentences of a source that is one; those of a smoke run say so.
-std::vector<Text> sentences(const Table& table);
+std::vector<Text> sentences(const Table& table, const Brevity& brevity = {});
 
 // "time" or "head dim": underscores are spaces.
 std::string heading_of(const Column& column);

@@ -2,6 +2,8 @@
 // filter and a switch between light and dark.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "core/resources.hpp"
 #include "report/cells.hpp"
@@ -47,7 +49,11 @@ std::string html_in_line(const Text& text) {
   return out;
 }
 
-std::string class_of(const Column& column) { return column.align == "right" ? R"( class="n")" : ""; }
+// Numbers, and how a row ended, which stays in sight however far a table scrolls.
+std::string class_of(const Column& column) {
+  if (column.format == "status" || column.format == "outcome") return R"( class="status")";
+  return column.align == "right" ? R"( class="n")" : "";
+}
 
 // In a box of its own that scrolls. `style`: what a box does that stands where our style sheet is not.
 std::string table_element(const Grid& grid, std::string_view style = {}) {
@@ -115,7 +121,8 @@ struct HtmlBlockWriter {
     return {};
   }
   std::string operator()(const Bullets& bullets) const {
-    std::string out = "<ul>\n";
+    const bool parts = std::ranges::all_of(bullets.items, has_letter);
+    std::string out = parts ? "<ul class=\"parts\">\n" : "<ul>\n";
     for (const Text& item : bullets.items) out += "<li>" + html_in_line(item) + "</li>\n";
     return bullets.items.empty() ? "" : out + "</ul>\n";
   }
@@ -130,9 +137,9 @@ struct HtmlBlockWriter {
   std::string operator()(const Picture& picture) const {
     if (!picture.missing.empty()) return html_missing(picture.title, picture.caption, marked(picture.missing));
     return "<figure>\n" + html_in_line(source_text(picture.source)) +
-           (picture.warning.empty() ? "" : warning_of(picture.warning)) + "<div class=\"wide\">" + picture.svg +
-           "</div>\n<figcaption>" + html_caption(picture.title, picture.caption) + "</figcaption>\n" +
-           html_notes(picture.notes, picture.footnote) + "</figure>\n";
+           (picture.warning.empty() ? "" : warning_of(picture.warning)) + "<figcaption>" +
+           html_caption(picture.title, picture.caption) + "</figcaption>\n<div class=\"wide\">" + picture.svg +
+           "</div>\n" + html_notes(picture.notes, picture.footnote) + "</figure>\n";
   }
 };
 

@@ -271,6 +271,7 @@ void DocumentMaker::add_hand_in() {
   std::vector<Answered> problems;
   const bool only_smoke = !runs_.result.rows.empty() && runs_.smoke_runs.size() == runs_.result.rows.size();
   const bool to_a_file = options_.files || options_.format == Format::html;
+  const std::string device = only_machine(store_);
   for (const SectionPlan& plan : plans_) {
     if (plan.problem == nullptr || !is_graded(*plan.problem, options_.handout)) continue;
     const auto own = options_.own_words.find(plan.problem->id);
@@ -279,6 +280,7 @@ void DocumentMaker::add_hand_in() {
                                  .answers = options_.answers,
                                  .own_words = own == options_.own_words.end() ? "" : own->second,
                                  .appendix = options_.appendix,
+                                 .device = device,
                                  .only_words = only_smoke || !to_a_file,
                                  .smoke_is_told = only_smoke}));
   }
@@ -381,7 +383,8 @@ Report render(const registry::Registry& registry, const store::Store& store, con
     }
   };
   const bool hands_in = options.experiments.empty() && options.extent == Extent::hand_in;
-  const Document document = maker.document(hands_in ? "handin.txt" : "report.txt");
+  Document document = maker.document(hands_in ? "handin.txt" : "report.txt");
+  document.hand_in = hands_in;
   Report report{written(document), maker.files_of(document)};
   if (!hands_in || options.appendix.empty()) return report;
   const Document appendix = maker.document("report.txt");

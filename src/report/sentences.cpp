@@ -10,6 +10,7 @@
 #include "core/error.hpp"
 #include "report/cells.hpp"
 #include "report/grid.hpp"
+#include "report/hand_in_table.hpp"
 
 namespace syslab::report {
 namespace {
@@ -52,12 +53,55 @@ std::optional<Field> next_field(const std::string& sentence, std::size_t from) {
   return std::nullopt;
 }
 
+// Whether a hand-in leaves this value out, because its first page says it.
+bool is_told(const Brevity& brevity, const std::string& name, const std::string& value) {
+  return brevity.brief && (name == "protocol" || (name == "device" && !value.empty() && value == brevity.device));
+}
+
+// Takes a field out of a list in brackets or between commas: of "(fp32, protocol " and ", H100)" there stay "(fp32" and
+// ", H100)". False where it stands in no list.
+bool take_out(std::string& before, std::string& behind) {
+  std::string left = before;
+  if (left.ends_with("protocol ")) left.erase(left.size() - std::string_view("protocol ").size());
+  if (left.ends_with(", ")) {
+    left.erase(left.size() - 2);
+  } else if (left.ends_with(" (") && behind.starts_with(")")) {
+    left.erase(left.size() - 2);
+    behind.erase(0, 1);
+  } else if (left.ends_with("(") && behind.starts_with(", ")) {
+    behind.erase(0, 2);
+  } else {
+    return false;
+  }
+  before = left;
+  return true;
+}
+
+Column brief(Column column) {
+  if (column.format.back() == ')') column.format = "brief_" + column.format;
+  return column;
+}
+
+// A sentence without the fields that are told already, which no value follows.
+std::string without_told(const Table& table, std::size_t row, const Brevity& brevity) {
+  std::string sentence = table.source.sentence;
+  for (std::size_t from = 0; const auto field = next_field(sentence, from);) {
+    from = field->end;
+    if (!is_told(brevity, field->name, plain(cell_of(table.result, row, field->name)))) continue;
+    std::string before = sentence.substr(0, field->begin), behind = sentence.substr(field->end);
+    if (!take_out(before, behind)) continue;
+    from = before.size();
+    sentence = before + behind;
+  }
+  return sentence;
+}
+
 }  // namespace
 
-std::vector<Text> sentences(const Table& table) {
-  const std::string& sentence = table.source.sentence;
+std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
   std::vector<Text> found;
   for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    const std::string sentence = without_told(table, row, brevity);
     Text filled;
     bool complete = true;
     std::size_t done = 0;
@@ -71,8 +115,17 @@ std::vector<Text> sentences(const Table& table) {
                                                      table.source.id, name, fmt::join(table.result.columns, ", ")));
       }
       complete = complete && cell_of(table.result, row, name).type != store::Cell::Type::null;
-      filled.push_back(grid_cell(table, row, column_of(table, name)).span);
+      const Column column = column_of(table, name);
+      filled.push_back(grid_cell(table, row, brevity.brief ? brief(column) : column).span);
       value = filled.back().text;
+      Span& last = filled.back();
+      if (brevity.brief && last.style == Style::code) last.text = short_name(std::move(last.text));
+      // A text that a query has put together may name something in code.
+      const bool has_code = std::ranges::count(value, '`') % 2 == 0 && value.find('`') != std::string::npos;
+      if (has_code && column.format == "s") {
+        filled.pop_back();
+        filled = filled + marked(value);
+      }
     }
     const std::string run = plain(cell_of(table.result, row, "run_uid"));
     const auto& smoke = table.smoke_runs;

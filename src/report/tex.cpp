@@ -24,30 +24,53 @@ std::string target_of(const Span& link) {
   return target;
 }
 
+// A span without places to break a line at but its spaces.
+std::string tex_span(const Span& span) {
+  const std::string escaped = escape_tex(span.text);
+  switch (span.style) {
+    case Style::plain:
+      return escaped;
+    case Style::code:
+      return R"(\texttt{)" + escaped + "}";
+    case Style::strong:
+      return R"(\textbf{)" + escaped + "}";
+    case Style::emphasis:
+      return R"(\emph{)" + escaped + "}";
+    case Style::link:
+      return R"(\href{run:)" + target_of(span) + "}{" + escaped + "}";
+    case Style::source:
+      break;
+  }
+  return {};
+}
+
+// A name or a path has no space to break a line at, so a long one may break after the characters that join its parts.
+std::string breakable(const Span& span) {
+  constexpr std::size_t kLong = 24;  // characters; a shorter one fits into the next line
+  const std::string_view joints = span.style == Style::code ? "._/" : "_/";
+  std::string out, piece;
+  const auto flush = [&] {
+    if (!piece.empty()) out += tex_span({span.style, std::exchange(piece, {})});
+  };
+  for (std::size_t from = 0; from < span.text.size();) {
+    const std::size_t end = std::min(span.text.find(' ', from), span.text.size());
+    const bool is_long = end - from > kLong;
+    for (std::size_t at = from; at < end; ++at) {
+      piece += span.text[at];
+      if (!is_long || at + 1 == end || joints.find(span.text[at]) == std::string_view::npos) continue;
+      flush();
+      out += "\\allowbreak{}";
+    }
+    if (end < span.text.size()) piece += ' ';
+    from = end + 1;
+  }
+  flush();
+  return out;
+}
+
 std::string tex_in_line(const Text& text) {
   std::string out;
-  for (const Span& span : text) {
-    const std::string escaped = escape_tex(span.text);
-    switch (span.style) {
-      case Style::plain:
-        out += escaped;
-        break;
-      case Style::code:
-        out += R"(\texttt{)" + escaped + "}";
-        break;
-      case Style::strong:
-        out += R"(\textbf{)" + escaped + "}";
-        break;
-      case Style::emphasis:
-        out += R"(\emph{)" + escaped + "}";
-        break;
-      case Style::link:
-        out += R"(\href{run:)" + target_of(span) + "}{" + escaped + "}";
-        break;
-      case Style::source:
-        break;
-    }
-  }
+  for (const Span& span : text) out += span.style == Style::code ? breakable(span) : tex_span(span);
   return out;
 }
 
@@ -92,34 +115,10 @@ std::string head_cell(const Column& column) {
   return fmt::format(R"({{\begin{{tabular}}[b]{{@{{}}{}@{{}}}}{}\\{}\end{{tabular}}}})", side, name, unit);
 }
 
-// A name or a path has no space to break a line at, so a long one may break after the characters that join its parts.
-std::string breakable(const Span& span) {
-  constexpr std::size_t kLong = 24;  // characters; a shorter one fits into the next line
-  const std::string_view joints = span.style == Style::code ? "._/" : "_/";
-  std::string out, piece;
-  const auto flush = [&] {
-    if (!piece.empty()) out += tex_in_line({{span.style, std::exchange(piece, {})}});
-  };
-  for (std::size_t from = 0; from < span.text.size();) {
-    const std::size_t end = std::min(span.text.find(' ', from), span.text.size());
-    const bool is_long = end - from > kLong;
-    for (std::size_t at = from; at < end; ++at) {
-      piece += span.text[at];
-      if (!is_long || at + 1 == end || joints.find(span.text[at]) == std::string_view::npos) continue;
-      flush();
-      out += "\\allowbreak{}";
-    }
-    if (end < span.text.size()) piece += ' ';
-    from = end + 1;
-  }
-  flush();
-  return out;
-}
-
 std::string body_cell(const GridCell& cell, const TexColumn& column) {
   const auto number = column.numeric && cell.span.style == Style::plain ? tex_number(cell.span.text) : std::nullopt;
   if (number) return number->text;
-  return "{" + (column.wraps ? breakable(cell.span) : tex_in_line({cell.span})) + "}";
+  return "{" + (column.wraps ? breakable(cell.span) : tex_span(cell.span)) + "}";
 }
 
 struct TexGrid {
@@ -151,8 +150,9 @@ std::string tabular_of(const Grid& grid) {
                      made.head, made.body);
 }
 
-// A font size at which that many characters fit on a line of the preamble's page.
-std::string_view size_for(std::size_t characters) {
+// A font size at which that many characters fit on a line of the preamble's page, lying or upright.
+std::string_view size_for(std::size_t characters, bool upright) {
+  if (upright) return characters <= 92 ? R"(\small)" : characters <= 112 ? R"(\footnotesize)" : R"(\scriptsize)";
   if (characters <= 130) return R"(\small)";
   if (characters <= 165) return R"(\footnotesize)";
   if (characters <= 190) return R"(\scriptsize)";
@@ -183,18 +183,31 @@ std::string tex_missing(const std::string& title, const std::string& caption, co
                      tex_in_line(why));
 }
 
+std::string tex_warning(const Table& table) {
+  if (table.warning.empty() || !holds_times(table.source)) return {};
+  return "\\syslabwarning{" + escape_tex(table.warning) + "}\n";
+}
+
+std::string caption_of(const Table& table) {
+  return tex_caption(table.source.title, table.source.caption,
+                     label_of("tab", table.source.experiment, table.source.id));
+}
+
+// Of a hand-in: few rows, which stay together and where they belong.
+std::string short_table(const Table& table) {
+  if (table.result.rows.empty()) return tex_missing(table.source.title, table.source.caption, without_rows(table));
+  const Grid grid = grid_of(table);
+  return fmt::format("{}\\begin{{table}}[H]\\centering\n{}\n{{{}\\syslabfit{{%\n{}}}}}\n{}\\end{{table}}\n",
+                     tex_warning(table), caption_of(table), size_for(tex_grid(grid).width, true), tabular_of(grid),
+                     tex_notes(table.source.notes, foot_of(table)));
+}
+
 std::string long_table(const Table& table) {
   if (table.result.rows.empty()) return tex_missing(table.source.title, table.source.caption, without_rows(table));
   const TexGrid made = tex_grid(grid_of(table));
-  std::string out;
-  if (!table.warning.empty() && holds_times(table.source)) {
-    out += "\\syslabwarning{" + escape_tex(table.warning) + "}\n";
-  }
-  out += fmt::format(
-      "{{{}\\begin{{longtable}}{{{}}}\n{} \\\\\n\\toprule\n{}\\midrule\n\\endfirsthead\n", size_for(made.width),
-      made.specs,
-      tex_caption(table.source.title, table.source.caption, label_of("tab", table.source.experiment, table.source.id)),
-      made.head);
+  std::string out = tex_warning(table);
+  out += fmt::format("{{{}\\begin{{longtable}}{{{}}}\n{} \\\\\n\\toprule\n{}\\midrule\n\\endfirsthead\n",
+                     size_for(made.width, false), made.specs, caption_of(table), made.head);
   out += fmt::format("\\toprule\n{}\\midrule\n\\endhead\n\\bottomrule\n\\endfoot\n{}\\end{{longtable}}}}\n", made.head,
                      made.body);
   return out + tex_notes(table.source.notes, foot_of(table));
@@ -202,7 +215,15 @@ std::string long_table(const Table& table) {
 
 // --- the document ---
 
+// The letter of a part, "(a)" or "(a)–(c)", stands where other items have a dot.
+std::string tex_item(const Text& item) {
+  if (!has_letter(item)) return "\\item {}" + tex_in_line(item) + "\n";
+  return "\\item[" + tex_in_line({item.front()}) + "]" + tex_in_line({item.begin() + 1, item.end()}) + "\n";
+}
+
 struct TexBlockWriter {
+  bool hand_in;
+
   std::string operator()(const Heading& heading) const {
     return fmt::format("\\{}{{{}}}\\label{{sec:{}}}\n", heading.level <= 2 ? "section" : "subsection",
                        tex_in_line(heading.text), heading.anchor);
@@ -224,16 +245,17 @@ struct TexBlockWriter {
   }
   std::string operator()(const Bullets& bullets) const {
     std::string out = "\\begin{itemize}\n";
-    for (const Text& item : bullets.items) out += "\\item {}" + tex_in_line(item) + "\n";
+    for (const Text& item : bullets.items) out += tex_item(item);
     return bullets.items.empty() ? "" : out + "\\end{itemize}\n";
   }
-  std::string operator()(const Table& table) const { return long_table(table); }
+  std::string operator()(const Table& table) const { return hand_in ? short_table(table) : long_table(table); }
   std::string operator()(const Picture& picture) const {
     if (!picture.missing.empty()) return tex_missing(picture.title, picture.caption, marked(picture.missing));
-    std::string out = "\\begin{figure}[htbp]\\centering\n";
+    std::string out = fmt::format("\\begin{{figure}}[{}]\\centering\n", hand_in ? "H" : "htbp");
     if (!picture.warning.empty()) out += "\\syslabwarning{" + escape_tex(picture.warning) + "}\n";
-    out += fmt::format("\\includegraphics[width=0.8\\linewidth,height=0.75\\textheight,keepaspectratio]{{{}}}\n{}\n",
-                       picture.file, tex_caption(picture.title, picture.caption, label_of("fig", "*", picture.id)));
+    out += fmt::format("{}\n\\includegraphics[width=0.8\\linewidth,height={}\\textheight,keepaspectratio]{{{}}}\n",
+                       tex_caption(picture.title, picture.caption, label_of("fig", "*", picture.id)),
+                       hand_in ? "0.42" : "0.7", picture.file);
     return out + tex_notes(picture.notes, picture.footnote) + "\\end{figure}\n";
   }
 };
@@ -250,9 +272,10 @@ std::string write_tex(const Document& document) {
   const auto preamble = find_resource("reports/preamble.tex");
   if (!preamble) throw Error(ErrorKind::internal, "this binary does not carry 'reports/preamble.tex'");
   std::string out(*preamble);
-  out += fmt::format("\n\\title{{{}}}\n\\date{{}}\n\\begin{{document}}\n\\maketitle\n\\tableofcontents\n",
-                     escape_tex(document.title));
-  for (const Block& block : document.blocks) out += "\n" + std::visit(TexBlockWriter{}, block);
+  out += fmt::format("\n{}\n\\begin{{document}}\n\\syslabtitle{{{}}}\n{}",
+                     document.hand_in ? "\\syslabhandin" : "\\syslabappendix", escape_tex(document.title),
+                     document.hand_in ? "" : "\\tableofcontents\n");
+  for (const Block& block : document.blocks) out += "\n" + std::visit(TexBlockWriter{document.hand_in}, block);
   return out + "\n\\end{document}\n";
 }
 

@@ -216,6 +216,25 @@ TEST(EndsAndMiddle, OfAList) {
   EXPECT_EQ(ends_and_middle({}), Values{});
 }
 
+TEST(Seconds, OfACaseAreItsMeasurementAndWhatItHasToFillBefore) {
+  plan::PlannedCase step;
+  step.device = plan::kCuda;
+  step.world_size = 2;
+  const Seconds small = seconds_of(step);
+  step.predicted_bytes = 60e9;
+  EXPECT_GT(seconds_of(step).count(), small.count() + 5) << "60 GB are not filled in no time";
+  step.predicted_from = "estimated";
+  step.predicted_time = std::chrono::seconds(1);
+  EXPECT_GT(seconds_of(step).count(), 6);
+  step.time_was_measured = true;
+  EXPECT_EQ(seconds_of(step).count(), 1) << "what was measured holds all of it";
+  step.predicted_oom = "needs 128 GiB";
+  EXPECT_EQ(seconds_of(step).count(), 0);
+  plan::PlannedCase arithmetic;
+  arithmetic.device = plan::kCpu;
+  EXPECT_LT(seconds_of(arithmetic).count(), 0.1);
+}
+
 TEST(Schedule, HasEachCaseOnce) {
   const std::vector<std::string> all = keys(of_2026().schedule.steps);
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());

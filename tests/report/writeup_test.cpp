@@ -157,7 +157,8 @@ TEST_F(Writeup, ACertificateSaysWhichToyModelsWereTrained) {
                                     metric("formula_moments", 8),
                                     metric("state_bytes", 8),
                                     metric("formula_bytes", 8),
-                                    metric("padding_bytes", 0)};
+                                    metric("padding_bytes", 0),
+                                    metric("slot_bytes", 8)};
   add("naive_ddp", params, "fused", records, {.ranks = 2});
   const std::string end = "to single-process training: 4 toy models, 1 with tied weights, are equal. After";
   EXPECT_TRUE(has(said("naive_ddp", "certified"), end)) << said("naive_ddp", "certified");

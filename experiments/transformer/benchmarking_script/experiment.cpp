@@ -32,6 +32,7 @@ void run_case(worker::CaseContext& context) {
 
 registry::Experiment describe() {
   return registry::experiment("benchmarking_script")
+      .version("2")  // "1": a hand-out's sitting took the first steps in a process that had run others
       .title("Benchmarking script")
       .question(
           "How long do forward pass, backward pass and optimizer step of each model take, how much do repeated steps "

@@ -1,10 +1,11 @@
--- sentence: {model} over {ranks} ranks, gathered by {granularity}: a rank holds {state} bytes of weights, gradients and moments ({padding} of
---   padding), versus {whole} unsharded and {optimizer} with only the optimizer state sharded. FSDP saves {saved} bytes over the latter and needs
---   {slots} bytes for gathered units and full gradients ({travelling}).
+-- sentence: {model} over {ranks} ranks, gathered by {granularity}: a rank holds {state} of weights, gradients and moments, 16Ψ/{ranks} bytes for Ψ
+--   parameters ({padding} of padding), versus 16Ψ = {whole} unsharded and 8Ψ + 8Ψ/{ranks} = {optimizer} with only the optimizer state sharded. FSDP
+--   saves {saved} over the latter, 8Ψ(1 − 1/{ranks}), and {unsharded} over plain DDP; it needs {slots} for gathered units and full gradients
+--   ({travelling}).
 -- experiment: fsdp_accounting
 -- fills: a
--- columns: model|1|s|left; ranks|1|d|right; granularity|1|s|left; state|B|d|right; padding|B|d|right; whole|B|d|right; optimizer|B|d|right;
---   saved|B|d|right; slots|B|d|right; travelling|1|s|left
+-- columns: model|1|s|left; ranks|1|d|right; granularity|1|s|left; state|GiB|.4b|right; padding|B|.4b|right; whole|GiB|.4b|right; optimizer|GiB|.4b|right;
+--   saved|GiB|.4b|right; unsharded|GiB|.4b|right; slots|GiB|.4b|right; travelling|1|s|left
 WITH t AS (
   SELECT v.*, (SELECT max(value) FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'state_bytes') AS state,
          (SELECT max(value) FROM metric m WHERE m.attempt_id = v.attempt_id AND m.name = 'padding_bytes') AS padding,
@@ -13,8 +14,9 @@ WITH t AS (
     FROM v_measured v
    WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1
 )
-SELECT params ->> '$.model' AS model, world_size AS ranks, params ->> '$.granularity' AS granularity, state, padding,
-       16 * parameters AS whole, 8 * parameters + 8 * parameters / world_size AS optimizer,
-       8 * parameters + 8 * parameters / world_size - state AS saved, slots, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, run_uid
+SELECT params ->> '$.model' AS model, world_size AS ranks, params ->> '$.granularity' AS granularity, state / 1073741824.0 AS state, padding,
+       16 * parameters / 1073741824.0 AS whole, (8 * parameters + 8 * parameters / world_size) / 1073741824.0 AS optimizer,
+       (8 * parameters + 8 * parameters / world_size - state) / 1073741824.0 AS saved, (16 * parameters - state) / 1073741824.0 AS unsharded,
+       slots / 1073741824.0 AS slots, coalesce('in ' || nullif(params ->> '$.wire', 'own'), 'uncompressed') AS travelling, run_uid
   FROM t
  ORDER BY model, ranks, granularity DESC, row_order, travelling;

@@ -1,0 +1,34 @@
+-- sentence: Backward first computes D = rowsum(O ∘ dO); then, tile by tile, P = exp(scale·Q·Kᵀ − L) anew from the saved L, dV = Pᵀ·dO, dP = dO·Vᵀ,
+--   dS = P ∘ (dP − D), dQ = scale·dS·K and dK = scale·dSᵀ·Q. {tests}. {error}
+-- experiment: flash_backward
+-- command: syslab check flash_backward
+-- fills: *
+-- columns: tests|1|s|left; error|1|s|left
+WITH tests AS (
+  SELECT implementation, group_concat(name, ', ') AS laws, max(cases) AS cases, max(run_uid) AS run_uid
+    FROM (SELECT implementation, replace(replace(law, 'attention.', ''), '_', ' ') AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
+            FROM v_coverage
+           WHERE experiment = ?1 AND NOT is_mine AND law IN ('attention.gradients_equal_oracle', 'attention.finite_differences', 'attention.half_gradients_no_worse_than_naive', 'attention.bitwise_repeatable', 'attention.repeats')
+           GROUP BY implementation, law
+          HAVING min(outcome = 'passed') = 1
+           ORDER BY implementation, law)
+   GROUP BY implementation
+),
+errors AS (
+  SELECT implementation, substr(property, instr(property, ':') + 1) AS output, max(ratio) AS worst, count(*) AS times
+    FROM v_properties
+   WHERE kind = 'reference' AND experiment IN ('flash_backward', 'flash_benchmarking') AND NOT is_mine
+     AND property IN ('reference:dq', 'reference:dk', 'reference:dv', 'samples:dq', 'samples:dk', 'samples:dv') AND outcome = 'passed'
+   GROUP BY implementation, output
+)
+SELECT 'Passed over random shapes, dtypes, full and causal masks: ' ||
+       (SELECT group_concat(printf('`%s` %s (%d cases each)', implementation, laws, cases), '; ') FROM tests) AS tests,
+       coalesce((SELECT 'Largest error beside its bound: ' || group_concat(text, '; ') || printf(' (%d comparisons with fp64).', sum(times))
+                   FROM (SELECT printf('`%s` dQ %.2g, dK %.2g, dV %.2g', q.implementation, q.worst, k.worst, v.worst) AS text, q.times
+                           FROM errors q
+                           JOIN errors k ON k.implementation = q.implementation AND k.output = 'dk'
+                           JOIN errors v ON v.implementation = q.implementation AND v.output = 'dv'
+                          WHERE q.output = 'dq' AND q.implementation IN (SELECT implementation FROM tests))),
+                'Every error is within its bound, which follows from the number of roundings.') AS error,
+       (SELECT max(run_uid) FROM tests) AS run_uid
+ WHERE EXISTS (SELECT 1 FROM tests);

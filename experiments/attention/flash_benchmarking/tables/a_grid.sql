@@ -1,0 +1,34 @@
+-- title: FlashAttention-2 benchmark: forward + backward over the whole grid
+-- caption: Median times of both passes, unfused attention → FlashAttention-2 (`flash_mma` in bf16, `flash_tf32` in fp32). Batch 1, one head, causal. A
+--   word stands where one side ran out of memory. Forward and backward alone are in the appendix.
+-- experiment: flash_benchmarking
+-- fills: *
+-- blank: –
+-- columns: seq as T|1|d|right; bf16_16 as bf16 d = 16|ms|s|right; bf16_32 as bf16 d = 32|ms|s|right;
+--   bf16_64 as bf16 d = 64|ms|s|right; bf16_128 as bf16 d = 128|ms|s|right; fp32_16 as fp32 d = 16|ms|s|right;
+--   fp32_32 as fp32 d = 32|ms|s|right; fp32_64 as fp32 d = 64|ms|s|right; fp32_128 as fp32 d = 128|ms|s|right; protocol?|1|s|left; device?|1|s|left
+WITH m AS MATERIALIZED (
+  SELECT v.*, params ->> '$.seq' AS seq, params ->> '$.dtype' AS dtype, params ->> '$.head_dim' AS d,
+         CASE WHEN status = 'oom' THEN 'OOM' WHEN is_good THEN printf('%.3g', time_ms) END AS told
+    FROM v_measured v
+   WHERE experiment = ?1 AND NOT is_mine AND measured_here AND params ->> '$.pass' = 'both' AND ending <> 'not_asked'
+),
+cell AS (
+  SELECT o.seq, o.dtype, o.d, o.comparability_key, o.protocol, o.device, l.told || ' → ' || o.told AS shown, max(o.run_uid, l.run_uid) AS run_uid
+    FROM m o
+    JOIN m l ON l.params = o.params AND l.comparability_key = o.comparability_key AND l.protocol = o.protocol AND l.role = 'literal'
+   WHERE o.implementation = iif(o.dtype = 'fp32', 'flash_tf32', 'flash_mma')
+)
+SELECT seq,
+       max(iif(dtype = 'bf16' AND d = 16, shown, NULL)) AS bf16_16,
+       max(iif(dtype = 'bf16' AND d = 32, shown, NULL)) AS bf16_32,
+       max(iif(dtype = 'bf16' AND d = 64, shown, NULL)) AS bf16_64,
+       max(iif(dtype = 'bf16' AND d = 128, shown, NULL)) AS bf16_128,
+       max(iif(dtype = 'fp32' AND d = 16, shown, NULL)) AS fp32_16,
+       max(iif(dtype = 'fp32' AND d = 32, shown, NULL)) AS fp32_32,
+       max(iif(dtype = 'fp32' AND d = 64, shown, NULL)) AS fp32_64,
+       max(iif(dtype = 'fp32' AND d = 128, shown, NULL)) AS fp32_128,
+       protocol, device, max(run_uid) AS run_uid
+  FROM cell
+ GROUP BY comparability_key, protocol, seq
+ ORDER BY device, protocol, seq;

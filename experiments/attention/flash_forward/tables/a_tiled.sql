@@ -1,0 +1,31 @@
+-- sentence: `flash_tiled` needs no kernel of its own: for each block of 96 queries plain loops run over tiles of 128 keys with a running maximum and
+--   sum, and it saves Q, K, V, O and the log-sum-exp L of each row, one float, for backward. Passed with {cases} random cases each, over shapes,
+--   dtypes, full and causal masks: {laws}. {error}
+-- experiment: flash_forward
+-- command: syslab check flash_forward
+-- fills: a
+-- columns: cases|1|d|right; laws|1|s|left; error|1|s|left
+WITH tests AS (
+  SELECT implementation, group_concat(name, ', ') AS laws, max(cases) AS cases, max(run_uid) AS run_uid
+    FROM (SELECT implementation, replace(replace(law, 'attention.', ''), '_', ' ') AS name, sum(cases_run) AS cases, max(run_uid) AS run_uid
+            FROM v_coverage
+           WHERE experiment = ?1 AND NOT is_mine AND law IN ('attention.equals_oracle', 'attention.lse_equals_oracle', 'attention.causal_prefix', 'attention.rows_sum_to_one', 'attention.large_scores', 'attention.split_keys', 'attention.half_no_worse_than_naive')
+           GROUP BY implementation, law
+          HAVING min(outcome = 'passed') = 1
+           ORDER BY implementation, law)
+   GROUP BY implementation
+),
+errors AS (
+  SELECT implementation, substr(property, instr(property, ':') + 1) AS output, max(ratio) AS worst, count(*) AS times
+    FROM v_properties
+   WHERE kind = 'reference' AND experiment IN ('flash_forward', 'flash_benchmarking') AND NOT is_mine
+     AND property IN ('reference:out', 'reference:lse', 'samples:out', 'samples:lse') AND outcome = 'passed'
+   GROUP BY implementation, output
+)
+SELECT t.cases, t.laws,
+       coalesce((SELECT printf('The largest error of O is %.2g of its bound and that of L %.2g of its own (%d comparisons with fp64).', o.worst, l.worst, o.times)
+                   FROM errors o JOIN errors l ON l.implementation = o.implementation AND l.output = 'lse'
+                  WHERE o.implementation = t.implementation AND o.output = 'out'),
+                'Every error of O and L is within its bound, which follows from the number of roundings.') AS error, t.run_uid
+  FROM tests t
+ WHERE t.implementation = 'flash_tiled';

@@ -1,0 +1,14 @@
+-- sentence: `causal` is a flag that is saved for backward. Tiles of keys beyond the last visible one are skipped, and in the tiles on the diagonal
+--   masked scores are −∞. Causal prefix, by which no output may change with later keys, holds for {implementations} in {cases} random cases.
+-- experiment: flash_forward
+-- command: syslab check flash_forward
+-- fills: c
+-- columns: implementations|1|s|left; cases|1|d|right
+SELECT group_concat('`' || implementation || '`', ', ') AS implementations, sum(cases) AS cases, max(run_uid) AS run_uid
+  FROM (SELECT implementation, sum(cases_run) AS cases, max(run_uid) AS run_uid
+          FROM v_coverage
+         WHERE experiment = ?1 AND law = 'attention.causal_prefix' AND NOT is_mine AND implementation IN ('flash_tiled', 'flash_mma', 'flash_fp32')
+         GROUP BY implementation
+        HAVING min(outcome = 'passed') = 1
+         ORDER BY implementation)
+HAVING count(*) > 0;

@@ -1,0 +1,9 @@
+-- sentence: How it was measured: {n} steps after 5 of warm-up, the ranks started together, of each step the time of the slowest rank; phases by events
+--   on the GPU's stream, and communication is what lies between the end of backward and the end of the last all-reduce.
+-- experiment: naive_ddp_benchmarking
+-- fills: *
+-- columns: n|1|d|right
+SELECT max(n) AS n, max(run_uid) AS run_uid
+  FROM v_data_parallel
+ WHERE experiment = ?1 AND strategy = 'naive' AND is_good AND backend = 'nccl'
+HAVING count(*) > 0;

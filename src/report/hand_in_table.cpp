@@ -1,0 +1,153 @@
+#include "report/hand_in_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "report/byte_unit.hpp"
+#include "report/cells.hpp"
+
+namespace syslab::report {
+namespace {
+
+constexpr std::size_t kRows = 12;
+
+// Models that one hand-out asks for by a name of its own, and those that it does not ask for.
+struct Models {
+  std::map<std::string, std::string> names;
+  std::set<std::string> others;
+};
+
+const Models* models_of(const std::string& handout) {
+  static const std::map<std::string, Models> kModels{{"2025", {{{"xl25", "xl"}, {"xl26", "2.7B"}}, {"10B"}}},
+                                                     {"2026", {{{"xl26", "xl"}}, {"xl25"}}}};
+  const auto found = kModels.find(handout);
+  return found == kModels.end() ? nullptr : &found->second;
+}
+
+void shorten_names(Table& table) {
+  for (auto& row : table.result.rows) {
+    for (store::Cell& cell : row) {
+      if (cell.type == store::Cell::Type::text) cell.text = short_name(std::move(cell.text));
+    }
+  }
+}
+
+void keep_device(const std::string& device, Table& table) {
+  auto& rows = table.result.rows;
+  const auto column = find_column(table.result, "device");
+  if (device.empty() || !column) return;
+  const auto is_other = [&](const auto& row) { return plain(row[*column]) != device; };
+  if (!std::ranges::all_of(rows, is_other)) std::erase_if(rows, is_other);
+}
+
+// How far a number can be trusted is the appendix's to show.
+bool is_for_the_appendix(const Column& column) {
+  static const std::set<std::string> kNames{"worst_error", "bound", "scratch", "n", "checked_percent", "noise"};
+  return kNames.contains(column.name);
+}
+
+// What would say nothing there: of no row is there a value, or all went well.
+bool says_nothing(const Table& table, const Column& column) {
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    const store::Cell& cell = cell_of(table.result, row, column.name);
+    if (column.name == "status" ? plain(cell) != "ok" : cell.type != store::Cell::Type::null) return false;
+  }
+  return true;
+}
+
+// Columns of bytes in the unit that fits the smallest of them; to the byte they stand in the appendix.
+void fit_bytes(Table& table) {
+  for (Column& column : table.source.columns) {
+    const auto at = find_column(table.result, column.name);
+    if (column.unit != "B" || !at) continue;
+    double least = 0;
+    for (auto& row : table.result.rows) {
+      store::Cell& cell = row[*at];
+      if (cell.type == store::Cell::Type::integer) cell.real = static_cast<double>(cell.integer);
+      if (cell.type == store::Cell::Type::null) cell.real = 0;
+      if (cell.real > 0 && (least == 0 || cell.real < least)) least = cell.real;
+    }
+    const std::string unit(fitting_unit(least, "GiB"));
+    if (least == 0 || unit == "B") continue;
+    for (auto& row : table.result.rows) {
+      store::Cell& cell = row[*at];
+      if (cell.type == store::Cell::Type::integer) cell.type = store::Cell::Type::real;
+      cell.real /= *bytes_in(unit);
+    }
+    column.unit = unit;
+    column.format = ".4g";
+  }
+}
+
+// Rows that are results. Our own reference answers nothing: where it is compared with, a column says so.
+std::vector<std::size_t> good_rows(const Table& table) {
+  std::vector<std::size_t> good, references;
+  for (std::size_t row = 0; row < table.result.rows.size(); ++row) {
+    const std::string status = plain(cell_of(table.result, row, "status"));
+    if (!status.empty() && status != "ok" && status != "oom") continue;
+    const bool is_reference = plain(cell_of(table.result, row, "implementation")) == "reference";
+    (is_reference ? references : good).push_back(row);
+  }
+  return good.empty() ? references : good;
+}
+
+}  // namespace
+
+void keep_models_of(const std::string& handout, Table& table) {
+  const Models* models = models_of(handout);
+  const auto model = find_column(table.result, "model");
+  if (models == nullptr) return;
+  if (model) {
+    auto& rows = table.result.rows;
+    const auto is_other = [&](const auto& row) { return models->others.contains(plain(row[*model])); };
+    if (!std::ranges::all_of(rows, is_other)) std::erase_if(rows, is_other);
+  }
+  for (auto& row : table.result.rows) {
+    for (store::Cell& cell : row) {
+      if (cell.type != store::Cell::Type::text) continue;
+      if (const auto name = models->names.find(cell.text); name != models->names.end()) cell.text = name->second;
+    }
+  }
+}
+
+std::string short_name(std::string name) {
+  constexpr std::size_t kLongest = 36, kHead = 22, kTail = 12;
+  constexpr std::string_view kNowhere = "(anonymous namespace)::";
+  const bool is_name = name.find("::") != std::string::npos || name.find(' ') == std::string::npos;
+  const bool is_ascii = std::ranges::all_of(name, [](unsigned char c) { return c < 0x80; });
+  if (name.size() <= kLongest || !is_name || !is_ascii) return name;
+  for (std::size_t at; (at = name.find(kNowhere)) != std::string::npos;) name.erase(at, kNowhere.size());
+  return name.size() <= kLongest ? name : name.substr(0, kHead) + "…" + name.substr(name.size() - kTail);
+}
+
+Table hand_in_table(const Table& whole, const std::string& appendix, const std::string& device) {
+  Table table = whole;
+  keep_device(device, table);
+  const std::vector<std::size_t> good = good_rows(table);
+  Table made = table;
+  made.result.rows.clear();
+  const std::size_t shown = std::min(good.size(), kRows);
+  const bool by_size = table.source.columns.front().align == "right";
+  for (std::size_t i = 0; i < shown; ++i) {
+    // Of a table in the order of a size both ends, and what lies evenly between; else the first, which matter most.
+    const std::size_t place = by_size && shown > 1 ? (i * (good.size() - 1) + (shown - 1) / 2) / (shown - 1) : i;
+    made.result.rows.push_back(table.result.rows[good[place]]);
+  }
+  std::erase_if(made.source.columns, [&](const Column& column) {
+    return is_for_the_appendix(column) || (shown > 0 && says_nothing(made, column));
+  });
+  fit_bytes(made);
+  shorten_names(made);
+  made.footnote.clear();
+  made.source.notes.clear();
+  if (shown < table.result.rows.size()) {
+    made.source.notes.push_back(fmt::format("{} of {} rows{}.", shown, table.result.rows.size(),
+                                            appendix.empty() ? "" : "; all are in the appendix"));
+  }
+  return made;
+}
+
+}  // namespace syslab::report

@@ -1,0 +1,22 @@
+// The one table of a problem in a hand-in, of the many rows and columns that the appendix has.
+#pragma once
+
+#include <string>
+
+#include "report/table.hpp"
+
+namespace syslab::report {
+
+// Drops rows about models that only the other hand-out asks for, if others remain, and calls the hand-out's own by its
+// names: xl26 is the xl of 2026 and the 2.7B of 2025. Both hand-outs at once (empty): nothing changes.
+void keep_models_of(const std::string& handout, Table& table);
+
+// At most twelve rows that are results, without columns that say nothing there or how far a number can be trusted.
+// `appendix`: the file that has all rows; empty: there is none. `device`: rows of others are dropped where it has any.
+Table hand_in_table(const Table& table, const std::string& appendix, const std::string& device);
+
+// What nobody reads whole, a kernel's mangled name, by its beginning and end; what is not as long, or has words, as it
+// is.
+std::string short_name(std::string name);
+
+}  // namespace syslab::report

@@ -43,9 +43,11 @@ void keep_device(const std::string& device, Table& table) {
   if (!std::ranges::all_of(rows, is_other)) std::erase_if(rows, is_other);
 }
 
-// How far a number can be trusted is the appendix's to show.
+// How far a number can be trusted is the appendix's to show, and what only completes an account.
 bool is_for_the_appendix(const Column& column) {
-  static const std::set<std::string> kNames{"worst_error", "bound", "scratch", "n", "checked_percent", "noise"};
+  static const std::set<std::string> kNames{
+      "worst_error", "bound",   "scratch",  "n",    "checked_percent", "noise", "communicating", "overlapped",
+      "padding",     "formula", "gathered", "bits", "last_change",     "least", "most",          "others"};
   return kNames.contains(column.name);
 }
 
@@ -139,6 +141,10 @@ Table hand_in_table(const Table& whole, const std::string& appendix, const std::
   std::erase_if(made.source.columns, [&](const Column& column) {
     return is_for_the_appendix(column) || (shown > 0 && says_nothing(made, column));
   });
+  // What every row says is said once, beneath them.
+  for (Column& column : made.source.columns) {
+    if (shown > 1 && column.align != "right" && column.name != "status") column.only_if_varies = true;
+  }
   fit_bytes(made);
   shorten_names(made);
   made.footnote.clear();

@@ -124,7 +124,11 @@ std::vector<Text> sentences(const Table& table, const Brevity& brevity) {
       const bool has_code = std::ranges::count(value, '`') % 2 == 0 && value.find('`') != std::string::npos;
       if (has_code && column.format == "s") {
         filled.pop_back();
-        filled = filled + marked(value);
+        Text named = marked(value);
+        for (Span& span : named) {
+          if (brevity.brief && span.style == Style::code) span.text = short_name(std::move(span.text));
+          filled.push_back(std::move(span));
+        }
       }
     }
     const std::string run = plain(cell_of(table.result, row, "run_uid"));

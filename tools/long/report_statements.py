@@ -244,8 +244,8 @@ def of_ranks(db, table, row, say):
             say("algbw", 1e-9 * row["bytes"] / times(one))
             say("busbw", 1e-9 * row["bytes"] / times(one) * 2 * (one.ranks - 1) / one.ranks)
     if name == "factors":
-        small = db.newest(experiment, row, operation="all_reduce", bytes=round(row["small_mb"] * 1e6))
-        large = db.newest(experiment, row, operation="all_reduce", bytes=round(row["large_mb"] * 1e6))
+        small = db.newest(experiment, row, operation="all_reduce", bytes=round(float(row["small_mb"]) * 1e6))
+        large = db.newest(experiment, row, operation="all_reduce", bytes=round(float(row["large_mb"]) * 1e6))
         if small and large:
             say("small_ms", 1e3 * times(small))
             say("large_ms", 1e3 * times(large))

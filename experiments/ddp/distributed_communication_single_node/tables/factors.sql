@@ -2,8 +2,8 @@
 --   MB {large_ms} ms, a factor of {ratio} for {more} times the data; bus bandwidth {goes} from {small_bus} to {large_bus} GB/s. {fit}.
 -- experiment: distributed_communication_single_node
 -- fills: *
--- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; small_mb|1|.4g|right; small_ms|ms|.3g|right;
---   large_mb|1|.4g|right; large_ms|ms|.3g|right; ratio|×|ratio(ratio_low, ratio_high)|right; more|×|.4g|right; small_bus|GB/s|.3g|right; large_bus|GB/s|.3g|right;
+-- columns: implementation|1|code|left; ranks|1|d|right; device|1|s|left; protocol|1|s|left; small_mb|1|s|right; small_ms|ms|.3g|right;
+--   large_mb|1|s|right; large_ms|ms|.3g|right; ratio|×|ratio(ratio_low, ratio_high)|right; more|×|.4g|right; small_bus|GB/s|.3g|right; large_bus|GB/s|.3g|right;
 --   goes|1|s|left; fit|1|s|left
 WITH point AS (
   SELECT v.*, v.params ->> '$.bytes' AS bytes,
@@ -16,7 +16,7 @@ WITH point AS (
    WHERE v.experiment = ?1 AND v.is_good AND v.world_size > 1 AND v.params ->> '$.operation' = 'all_reduce'
      AND NOT EXISTS (SELECT 1 FROM json_each(v.facts, '$.noise') j WHERE j.value = 'bimodal')
 )
-SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, a.bytes * 1e-6 AS small_mb, a.time_ms AS small_ms, b.bytes * 1e-6 AS large_mb,
+SELECT a.implementation, a.world_size AS ranks, a.device, a.protocol, printf('%.4g', a.bytes * 1e-6) AS small_mb, a.time_ms AS small_ms, printf('%.4g', b.bytes * 1e-6) AS large_mb,
        b.time_ms AS large_ms, b.time_ms / a.time_ms AS ratio, b.low_ms / a.high_ms AS ratio_low, b.high_ms / a.low_ms AS ratio_high,
        1.0 * b.bytes / a.bytes AS more, a.bus AS small_bus,
        b.bus AS large_bus, iif(b.bus > a.bus, 'rises', 'falls') AS goes,

@@ -33,7 +33,7 @@ both AS (
    GROUP BY attempt_id, name
 )
 SELECT f.params ->> '$.model' AS model, f.params ->> '$.context' AS context, f.params ->> '$.precision' AS precision, f.implementation, f.device,
-       f.name, f.share, f.calls, f.operation, iif(b.name = f.name, 'it is also the top kernel of forward + backward', 'the top kernel of forward + backward is ' || b.name) AS verdict, f.run_uid
+       f.name, f.share, f.calls, f.operation, iif(b.name = f.name, 'it is also the top kernel of forward + backward', 'the top kernel of forward + backward is `' || b.name || '`') AS verdict, f.run_uid
   FROM forward f
   JOIN both b ON b.attempt_id = f.attempt_id AND b.place = 1
  WHERE f.place = 1

@@ -1,0 +1,29 @@
+-- sentence: Fusing by hand stands in for the compiler. Beside unfused attention (`{literal}`) the fused softmax (`{softmax}`) takes {least} to {most}
+--   times as little time over {points} points of the grid, d from {least_d} to {most_d} and T from {shortest} to {longest}: {forward} in forward and
+--   {backward} in backward at the largest ({device}).
+-- experiment: torch_compile
+-- command: syslab run pytorch_attention --preset paper
+-- fills: a
+-- columns: literal|1|s|left; softmax|1|s|left; least|1|.3g|right; most|1|.3g|right; points|1|d|right; least_d|1|d|right; most_d|1|d|right; shortest|1|d|right;
+--   longest|1|d|right; forward|1|s|left; backward|1|s|left; device|1|s|left
+WITH t AS MATERIALIZED (
+  SELECT v.* FROM v_measured v
+   WHERE v.experiment = 'pytorch_attention' AND v.is_good AND NOT v.is_mine AND v.params ->> '$.pass' IN ('forward', 'backward')
+),
+pair AS (
+  SELECT l.device, l.comparability_key, l.protocol, l.implementation AS literal, s.implementation AS softmax, l.params ->> '$.head_dim' AS d,
+         l.params ->> '$.seq' AS seq, l.params ->> '$.pass' AS pass, l.time_ms / s.time_ms AS gain, max(l.run_uid, s.run_uid) AS run_uid
+    FROM t l
+    JOIN t s ON s.case_id = l.case_id AND s.comparability_key = l.comparability_key AND s.protocol = l.protocol
+            AND s.implementation = CASE l.implementation WHEN 'literal' THEN 'fused_softmax' ELSE 'naive_cuda' END
+   WHERE l.role = 'literal' AND l.measured_here AND l.protocol <> 'graph'
+)
+SELECT literal, softmax, min(gain) AS least, max(gain) AS most, count(DISTINCT d || '|' || seq) AS points, min(d) AS least_d, max(d) AS most_d, min(seq) AS shortest,
+       max(seq) AS longest,
+       (SELECT printf('%.3g×', x.gain) FROM pair x WHERE x.comparability_key = p.comparability_key AND x.protocol = p.protocol AND x.pass = 'forward'
+         ORDER BY x.seq DESC, x.d DESC LIMIT 1) AS forward,
+       (SELECT printf('%.3g×', x.gain) FROM pair x WHERE x.comparability_key = p.comparability_key AND x.protocol = p.protocol AND x.pass = 'backward'
+         ORDER BY x.seq DESC, x.d DESC LIMIT 1) AS backward, device, max(run_uid) AS run_uid
+  FROM pair p
+ GROUP BY comparability_key, protocol, literal
+ ORDER BY device LIKE 'NVIDIA%' DESC, device, protocol;

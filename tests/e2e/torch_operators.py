@@ -1,6 +1,7 @@
 """Attention as an operator of torch, on a GPU: what torch's own machinery asks of one, torch.compile, autocast, graphs and
 streams. Exits 77 without a GPU or without torch 2.10.
 """
+import importlib.util
 import os
 import pathlib
 import subprocess
@@ -44,6 +45,14 @@ def check_keeps_what_torch_asks_of_operators():
         tests = ("test_schema", "test_faketensor")
         torch.library.opcheck(torch.ops.syslab.attention_forward.default, (q, k, v, True, ""), test_utils=tests)
         torch.library.opcheck(torch.ops.syslab.attention_backward.default, (do, q, k, v, o, lse, True, ""), test_utils=tests)
+
+
+def check_the_module_may_be_loaded_under_another_name():
+    spec = importlib.util.spec_from_file_location("syslab_torch_again", syslab_torch.__file__)
+    again = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(again)
+    q, k, v, _ = (t.detach() for t in draw())
+    equal((again.FlashAttention.apply(q, k, v, True),), (FlashAttention.apply(q, k, v, True),))
 
 
 def check_gives_the_bits_of_ctypes():

@@ -179,8 +179,12 @@ def register_operators():
         return "SYSLAB_TORCH_CALLS=ctypes asks for it"
     why = LIBRARY.syslab_torch_operators().decode()
     if not why:
-        torch.library.register_fake("syslab::attention_forward", shape_of_forward)
-        torch.library.register_fake("syslab::attention_backward", shape_of_backward)
+        try:
+            torch.library.register_fake("syslab::attention_forward", shape_of_forward)
+            torch.library.register_fake("syslab::attention_backward", shape_of_backward)
+        except RuntimeError as error:
+            if "already" not in str(error):  # this file was loaded under another name, too
+                raise
     elif torch.cuda.is_available():  # elsewhere microseconds do not matter
         warnings.warn(f"syslab calls go through ctypes with torch {torch.__version__}: {why}", stacklevel=3)
     return why

@@ -213,8 +213,9 @@ std::string with_interval(double value, double low, double high) {
 }
 
 std::vector<std::string> ends_of_interval(const Column& column) {
-  if (!column.format.starts_with("ci(") && !column.format.starts_with("ratio(")) return {};
   const std::size_t open = column.format.find('(');
+  const std::string_view kind = std::string_view(column.format).substr(0, open);
+  if (open == std::string::npos || !(kind.ends_with("ci") || kind.ends_with("ratio"))) return {};
   std::vector<std::string> names =
       split(std::string_view(column.format).substr(open + 1, column.format.size() - open - 2), ',');
   for (std::string& name : names) name = trim(name);
